@@ -1,0 +1,307 @@
+//! The checked program: every name resolved, every expression typed, every bound affine.
+//!
+//! The checker builds it, the oracle interprets it, and the driver writes it as `stencil` IR.
+//! Nothing here is an error any more: what a checked program says has a meaning.
+
+use crate::source::Span;
+use cranelift_entity::{PrimaryMap, entity_impl};
+use stencil_runtime::array::Element;
+
+/// A size named by `param`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ParamId(u32);
+entity_impl!(ParamId, "param");
+
+/// A run-time scalar.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ScalarId(u32);
+entity_impl!(ScalarId, "scalar");
+
+/// A grid.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GridId(u32);
+entity_impl!(GridId, "grid");
+
+/// A field.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FieldId(u32);
+entity_impl!(FieldId, "field");
+
+/// A value bound by `let` inside one piece.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LocalId(u32);
+entity_impl!(LocalId, "local");
+
+/// A whole program after checking.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// The file's stem, or the name given on the command line.
+    pub name: String,
+    /// Sizes, in order of declaration.
+    pub params: PrimaryMap<ParamId, Param>,
+    /// Run-time scalars, in order of declaration.
+    pub scalars: PrimaryMap<ScalarId, Scalar>,
+    /// Grids, in order of declaration.
+    pub grids: PrimaryMap<GridId, Grid>,
+    /// Fields, in order of declaration.
+    pub fields: PrimaryMap<FieldId, Field>,
+    /// Functions in the order in which a step runs them.
+    pub functions: Vec<Function>,
+    /// How many steps a run takes unless told otherwise.
+    pub steps: Affine,
+    /// What could not be decided without the values of the run-time sizes; checked before a run.
+    pub checks: Vec<Check>,
+}
+
+/// `param NAME [= value]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Param {
+    /// Name in the source.
+    pub name: String,
+    /// The value, where the file or `-D` gives one; `None` is a run-time size.
+    pub value: Option<i64>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// `scalar NAME : TYPE [= default]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scalar {
+    /// Name in the source.
+    pub name: String,
+    /// Its type.
+    pub element: Element,
+    /// The value unless `--set` gives another.
+    pub default: Option<f64>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// `grid NAME = [lower..upper, ...]`, slowest dimension first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    /// Name in the source.
+    pub name: String,
+    /// All its points.
+    pub region: Region,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A box of grid points, both ends inclusive, one bound a dimension, slowest dimension first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    /// First point of each dimension.
+    pub lower: Vec<Affine>,
+    /// Last point of each dimension.
+    pub upper: Vec<Affine>,
+}
+
+/// What a field is to the outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Input and output.
+    State,
+    /// Input, read only.
+    Const,
+    /// Neither input nor output.
+    Temp,
+}
+
+/// `[const | temp] field NAME : TYPE on GRID`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Name in the source.
+    pub name: String,
+    /// Input, output, both or neither.
+    pub role: Role,
+    /// Type of one cell.
+    pub element: Element,
+    /// The grid that it lies on.
+    pub grid: GridId,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// `fn NAME -> FIELDS ...`: all pieces and all updated fields see the same old values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Name in the source.
+    pub name: String,
+    /// Updated fields, in the order of the piece's values.
+    pub updates: Vec<FieldId>,
+    /// Disjoint sub-grids with the values to be written there.
+    pub pieces: Vec<Piece>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// One sub-grid of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// The points it covers.
+    pub region: Region,
+    /// One value per updated field, of that field's type.
+    pub values: Vec<Expr>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// `constant + sum of coefficient * param`, over run-time params only; terms are sorted by param
+/// and have no zero coefficients.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Affine {
+    /// The constant term.
+    pub constant: i64,
+    /// Coefficients of the run-time params.
+    pub terms: Vec<(ParamId, i64)>,
+}
+
+/// A condition on the run-time sizes: `value >= 0`, unless `unless_empty` holds no point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// Must not be negative.
+    pub value: Affine,
+    /// The piece whose emptiness makes the condition void.
+    pub unless_empty: Option<Region>,
+    /// What to say when it fails: a whole sentence naming the access and the range.
+    pub message: String,
+    /// Where the source asks for it.
+    pub span: Span,
+}
+
+/// The type of an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// A number.
+    Element(Element),
+    /// A comparison's result.
+    Bool,
+}
+
+/// A typed expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it computes.
+    pub kind: ExprKind,
+    /// The type of its value.
+    pub ty: Type,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The forms of an expression. Operands of arithmetic and comparisons have one type;
+/// conversions are explicit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// A floating-point literal, rounded to the expression's type when it is used.
+    Float(f64),
+    /// An integer literal, or a param with a value.
+    Int(i64),
+    /// `true` or `false`, as constant folding leaves it.
+    Bool(bool),
+    /// A cell's old value at a constant offset.
+    Read {
+        /// Which field.
+        field: FieldId,
+        /// One offset a dimension.
+        offset: Vec<i64>,
+    },
+    /// A run-time scalar.
+    Scalar(ScalarId),
+    /// A run-time size, as i64.
+    Param(ParamId),
+    /// The point's coordinate along a dimension, as i64.
+    Coordinate(usize),
+    /// The number of the step, from 0, as i64.
+    Step,
+    /// A `let`-bound value.
+    Local(LocalId),
+    /// One operand.
+    Unary(UnaryOp, Box<Expr>),
+    /// Two operands of one type.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `if c then a else b`; only the chosen side is evaluated.
+    If(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `{ let x = value; body }`.
+    Let(LocalId, Box<Expr>, Box<Expr>),
+    /// A math function; its operands have the expression's type.
+    Call(MathFunction, Vec<Expr>),
+    /// A conversion to the expression's type.
+    Cast(Box<Expr>),
+}
+
+/// Operators on one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOp {
+    /// `-a`
+    Neg,
+    /// `!a`
+    Not,
+}
+
+/// Operators on two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryOp {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Sub,
+    /// `a * b`
+    Mul,
+    /// `a / b`; toward zero for integers.
+    Div,
+    /// `a % b`; the sign of `a`.
+    Rem,
+    /// `a == b`
+    Eq,
+    /// `a != b`
+    Ne,
+    /// `a < b`
+    Lt,
+    /// `a <= b`
+    Le,
+    /// `a > b`
+    Gt,
+    /// `a >= b`
+    Ge,
+    /// `a && b`
+    And,
+    /// `a || b`
+    Or,
+}
+
+/// Math functions of the language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MathFunction {
+    /// Smaller of two; of a number and a NaN the number.
+    Min,
+    /// Larger of two; of a number and a NaN the number.
+    Max,
+    /// Absolute value.
+    Abs,
+    /// Square root, correctly rounded.
+    Sqrt,
+    /// `1 / sqrt(a)`, each operation rounded.
+    Rsqrt,
+    /// Natural exponential.
+    Exp,
+    /// Natural logarithm.
+    Log,
+    /// Sine.
+    Sin,
+    /// Cosine.
+    Cos,
+    /// Tangent.
+    Tan,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// `a` to the power `b`.
+    Pow,
+    /// Largest integer not above.
+    Floor,
+    /// Smallest integer not below.
+    Ceil,
+    /// `a * b + c`, rounded once.
+    Fma,
+}
