@@ -1,0 +1,691 @@
+//! Dense arrays of numbers: the data of a field outside the device.
+//!
+//! Arrays are row-major without padding. Beside storage this file holds seeded noise that any
+//! language can reproduce ([`noise_bits`]) and the bit-by-bit comparison of two arrays
+//! ([`compare`]).
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use thiserror::Error;
+
+/// Type of one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Element {
+    /// IEEE single precision.
+    F32,
+    /// IEEE double precision.
+    F64,
+    /// 32-bit signed integer.
+    I32,
+    /// 64-bit signed integer.
+    I64,
+}
+
+impl Element {
+    /// Bytes of one number.
+    pub fn size(self) -> usize {
+        match self {
+            Element::F32 | Element::I32 => 4,
+            Element::F64 | Element::I64 => 8,
+        }
+    }
+
+    /// The name in programs, plans and messages: `f32`, `f64`, `i32`, `i64`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Element::F32 => "f32",
+            Element::F64 => "f64",
+            Element::I32 => "i32",
+            Element::I64 => "i64",
+        }
+    }
+
+    /// NumPy's name of the type, little endian: `<f4`, `<f8`, `<i4`, `<i8`.
+    pub fn descr(self) -> &'static str {
+        match self {
+            Element::F32 => "<f4",
+            Element::F64 => "<f8",
+            Element::I32 => "<i4",
+            Element::I64 => "<i8",
+        }
+    }
+
+    /// The inverse of [`Element::name`].
+    pub fn from_name(name: &str) -> Option<Element> {
+        [Element::F32, Element::F64, Element::I32, Element::I64]
+            .into_iter()
+            .find(|e| e.name() == name)
+    }
+
+    /// Whether this is a floating-point type.
+    pub fn is_float(self) -> bool {
+        matches!(self, Element::F32 | Element::F64)
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why an array could not be made or compared.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ArrayError {
+    /// The product of the extents does not fit in this machine's address space.
+    #[error(
+        "size overflow: an array of {} {element} cells does not fit in memory addresses; use smaller sizes",
+        shape_text(shape)
+    )]
+    TooLarge {
+        /// Cells per dimension.
+        shape: Vec<usize>,
+        /// Type of a cell.
+        element: Element,
+    },
+    /// The machine refused the memory.
+    #[error(
+        "out of memory: no {bytes} bytes for an array of {} {element} cells; use smaller sizes",
+        shape_text(shape)
+    )]
+    OutOfMemory {
+        /// Cells per dimension.
+        shape: Vec<usize>,
+        /// Type of a cell.
+        element: Element,
+        /// Bytes wanted.
+        bytes: usize,
+    },
+    /// The data's length is not the product of the extents.
+    #[error(
+        "{found} cells of data do not fill a shape of {} ({wanted} cells)",
+        shape_text(shape)
+    )]
+    Length {
+        /// Cells per dimension.
+        shape: Vec<usize>,
+        /// Cells found.
+        found: usize,
+        /// Cells that the shape holds.
+        wanted: usize,
+    },
+    /// Two arrays that were to be compared have different shapes or types.
+    #[error("can't compare {left} with {right}: shape and type must be the same")]
+    Unlike {
+        /// Type and shape of the first.
+        left: String,
+        /// Type and shape of the second.
+        right: String,
+    },
+}
+
+/// The numbers of an array, row-major.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// IEEE single precision.
+    F32(Vec<f32>),
+    /// IEEE double precision.
+    F64(Vec<f64>),
+    /// 32-bit signed integers.
+    I32(Vec<i32>),
+    /// 64-bit signed integers.
+    I64(Vec<i64>),
+}
+
+/// Runs `$body` with `$v` bound to the vector inside a [`Data`], whatever its type.
+macro_rules! each {
+    ($data:expr, $v:ident => $body:expr) => {
+        match $data {
+            Data::F32($v) => $body,
+            Data::F64($v) => $body,
+            Data::I32($v) => $body,
+            Data::I64($v) => $body,
+        }
+    };
+}
+
+/// A dense array: row-major, no padding, the last dimension is contiguous.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    shape: Vec<usize>,
+    data: Data,
+}
+
+impl Array {
+    /// An array of the given numbers.
+    ///
+    /// # Errors
+    /// When the data's length is not the product of the extents.
+    pub fn new(shape: Vec<usize>, data: Data) -> Result<Array, ArrayError> {
+        let found = each!(&data, v => v.len());
+        let array = Array { shape, data };
+        let wanted = cells(&array.shape, array.element())?;
+        if wanted != found {
+            return Err(ArrayError::Length {
+                shape: array.shape,
+                found,
+                wanted,
+            });
+        }
+        Ok(array)
+    }
+
+    /// An array of zeros.
+    ///
+    /// # Errors
+    /// When the size overflows or the machine has too little memory.
+    pub fn zeros(element: Element, shape: &[usize]) -> Result<Array, ArrayError> {
+        fn filled<T: Clone + Default>(
+            element: Element,
+            shape: &[usize],
+        ) -> Result<Vec<T>, ArrayError> {
+            let cells = cells(shape, element)?;
+            let mut v: Vec<T> = Vec::new();
+            v.try_reserve_exact(cells)
+                .map_err(|_| ArrayError::OutOfMemory {
+                    shape: shape.to_vec(),
+                    element,
+                    bytes: cells * element.size(),
+                })?;
+            v.resize(cells, T::default());
+            Ok(v)
+        }
+        let data = match element {
+            Element::F32 => Data::F32(filled(element, shape)?),
+            Element::F64 => Data::F64(filled(element, shape)?),
+            Element::I32 => Data::I32(filled(element, shape)?),
+            Element::I64 => Data::I64(filled(element, shape)?),
+        };
+        Ok(Array {
+            shape: shape.to_vec(),
+            data,
+        })
+    }
+
+    /// Seeded noise, the same on every machine. With `z = noise_bits(seed, i)` ([`noise_bits`])
+    /// and `i` the row-major number of the cell, a cell is
+    ///
+    /// | type | value | range |
+    /// |---|---|---|
+    /// | f64 | `(z >> 11) * 2^-53` | [0, 1) |
+    /// | f32 | the f64 rounded to nearest, ties to even | [0, 1]: one in 2^25 rounds up to 1 |
+    /// | i32, i64 | `z >> 56` | 0 to 255 |
+    ///
+    /// In NumPy (arithmetic of `uint64` wraps):
+    ///
+    /// ```python
+    /// def noise(seed, shape, dtype):
+    ///     i = np.arange(1, np.prod(shape, dtype=np.uint64) + np.uint64(1), dtype=np.uint64)
+    ///     z = np.uint64(seed) + i * np.uint64(0x9E3779B97F4A7C15)
+    ///     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    ///     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    ///     z = z ^ (z >> np.uint64(31))
+    ///     if np.issubdtype(dtype, np.integer):
+    ///         return (z >> np.uint64(56)).astype(dtype).reshape(shape)
+    ///     return ((z >> np.uint64(11)) * 2.0**-53).astype(dtype).reshape(shape)
+    /// ```
+    ///
+    /// # Errors
+    /// When the size overflows or the machine has too little memory.
+    pub fn noise(element: Element, shape: &[usize], seed: u64) -> Result<Array, ArrayError> {
+        fn fill<T>(cells: &mut [T], seed: u64, value: impl Fn(u64) -> T) {
+            for (cell, i) in cells.iter_mut().zip(0u64..) {
+                *cell = value(noise_bits(seed, i));
+            }
+        }
+        fn unit(z: u64) -> f64 {
+            (z >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+        }
+        let mut array = Array::zeros(element, shape)?;
+        match &mut array.data {
+            Data::F32(v) => fill(v, seed, |z| unit(z) as f32),
+            Data::F64(v) => fill(v, seed, unit),
+            Data::I32(v) => fill(v, seed, |z| (z >> 56) as i32),
+            Data::I64(v) => fill(v, seed, |z| (z >> 56) as i64),
+        }
+        Ok(array)
+    }
+
+    /// Cells per dimension, slowest first.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Type of a cell.
+    pub fn element(&self) -> Element {
+        match self.data {
+            Data::F32(_) => Element::F32,
+            Data::F64(_) => Element::F64,
+            Data::I32(_) => Element::I32,
+            Data::I64(_) => Element::I64,
+        }
+    }
+
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        each!(&self.data, v => v.len())
+    }
+
+    /// Whether there are no cells.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The numbers.
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+
+    /// The numbers, to be changed in place.
+    pub fn data_mut(&mut self) -> DataMut<'_> {
+        match &mut self.data {
+            Data::F32(v) => DataMut::F32(v),
+            Data::F64(v) => DataMut::F64(v),
+            Data::I32(v) => DataMut::I32(v),
+            Data::I64(v) => DataMut::I64(v),
+        }
+    }
+
+    /// Takes the array apart.
+    pub fn into_parts(self) -> (Vec<usize>, Data) {
+        (self.shape, self.data)
+    }
+
+    /// The memory of the numbers, in this machine's byte order.
+    pub fn bytes(&self) -> &[u8] {
+        each!(&self.data, v => bytemuck::cast_slice(v))
+    }
+
+    /// The memory of the numbers, to be overwritten.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        each!(&mut self.data, v => bytemuck::cast_slice_mut(v))
+    }
+
+    /// A cell as f64 (i64 beyond 2^53 are rounded); `None` outside the array.
+    pub fn get(&self, index: usize) -> Option<f64> {
+        match &self.data {
+            Data::F32(v) => v.get(index).map(|x| f64::from(*x)),
+            Data::F64(v) => v.get(index).copied(),
+            Data::I32(v) => v.get(index).map(|x| f64::from(*x)),
+            Data::I64(v) => v.get(index).map(|x| *x as f64),
+        }
+    }
+
+    /// Type and shape for messages: `f32 344x403`.
+    pub fn kind(&self) -> String {
+        format!("{} {}", self.element(), shape_text(&self.shape))
+    }
+}
+
+/// The numbers of an array, to be changed in place; the length is fixed.
+#[derive(Debug, PartialEq)]
+pub enum DataMut<'a> {
+    /// IEEE single precision.
+    F32(&'a mut [f32]),
+    /// IEEE double precision.
+    F64(&'a mut [f64]),
+    /// 32-bit signed integers.
+    I32(&'a mut [i32]),
+    /// 64-bit signed integers.
+    I64(&'a mut [i64]),
+}
+
+/// A shape for messages: `344x403`; `scalar` for none.
+pub fn shape_text(shape: &[usize]) -> String {
+    if shape.is_empty() {
+        return "scalar".to_string();
+    }
+    shape
+        .iter()
+        .map(usize::to_string)
+        .collect::<Vec<_>>()
+        .join("x")
+}
+
+/// The random bits of cell `i`: output number `i` (from 0) of splitmix64 started at `seed`
+/// (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+pub fn noise_bits(seed: u64, i: u64) -> u64 {
+    let z = seed.wrapping_add(i.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// What [`compare`] found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Cells compared.
+    pub cells: usize,
+    /// Cells whose bits differ. Two NaNs count as the same, whatever their payload; the zeros of
+    /// either sign count as different.
+    pub differing: usize,
+    /// The first of them.
+    pub first: Option<Difference>,
+    /// Largest `|a - b|`; infinite where one is a NaN or an infinity that the other is not.
+    pub max_absolute: f64,
+    /// Largest `|a - b| / max(|a|, |b|)`: 0 to 2, or infinite as above.
+    pub max_relative: f64,
+    /// Most representable numbers between the two, in the array's own type; for integers the
+    /// difference. `u64::MAX` where just one is a NaN.
+    pub max_ulp: u64,
+}
+
+/// A cell that differs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Its place, slowest dimension first.
+    pub index: Vec<usize>,
+    /// The number in the first array, as text that shows every bit.
+    pub left: String,
+    /// The number in the second.
+    pub right: String,
+}
+
+impl Comparison {
+    /// Whether every cell has the same bits.
+    pub fn exact(&self) -> bool {
+        self.differing == 0
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(first) = &self.first else {
+            return write!(f, "all {} cells agree bit for bit", self.cells);
+        };
+        write!(
+            f,
+            "{} of {} cells differ (first at {:?}: {} and {}); max relative error {:.3e}, absolute {:.3e}, {} ulp",
+            self.differing,
+            self.cells,
+            first.index,
+            first.left,
+            first.right,
+            self.max_relative,
+            self.max_absolute,
+            self.max_ulp
+        )
+    }
+}
+
+/// Compares two arrays of one shape and type, cell by cell.
+///
+/// # Errors
+/// When shapes or types differ.
+pub fn compare(left: &Array, right: &Array) -> Result<Comparison, ArrayError> {
+    let unlike = || ArrayError::Unlike {
+        left: left.kind(),
+        right: right.kind(),
+    };
+    if left.shape != right.shape {
+        return Err(unlike());
+    }
+    match (&left.data, &right.data) {
+        (Data::F32(a), Data::F32(b)) => Ok(compare_cells(&left.shape, a, b)),
+        (Data::F64(a), Data::F64(b)) => Ok(compare_cells(&left.shape, a, b)),
+        (Data::I32(a), Data::I32(b)) => Ok(compare_cells(&left.shape, a, b)),
+        (Data::I64(a), Data::I64(b)) => Ok(compare_cells(&left.shape, a, b)),
+        _ => Err(unlike()),
+    }
+}
+
+/// What a comparison needs to know of a number.
+trait Number: Copy + fmt::Debug {
+    /// Same bits, or both NaN.
+    fn same(self, other: Self) -> bool;
+    /// As f64, for errors.
+    fn value(self) -> f64;
+    /// Position in the order of all numbers of the type, zeros of either sign at 0; `None` for NaN.
+    fn rank(self) -> Option<i64>;
+}
+
+macro_rules! float_number {
+    ($type:ty, $bits:ty, $sign:expr) => {
+        impl Number for $type {
+            fn same(self, other: Self) -> bool {
+                self.to_bits() == other.to_bits() || (self.is_nan() && other.is_nan())
+            }
+            fn value(self) -> f64 {
+                f64::from(self)
+            }
+            fn rank(self) -> Option<i64> {
+                if self.is_nan() {
+                    return None;
+                }
+                let magnitude = (self.to_bits() & !$sign) as i64;
+                Some(if self.to_bits() & $sign == 0 {
+                    magnitude
+                } else {
+                    -magnitude
+                })
+            }
+        }
+    };
+}
+float_number!(f32, u32, 0x8000_0000u32);
+float_number!(f64, u64, 0x8000_0000_0000_0000u64);
+
+macro_rules! integer_number {
+    ($type:ty) => {
+        impl Number for $type {
+            fn same(self, other: Self) -> bool {
+                self == other
+            }
+            fn value(self) -> f64 {
+                self as f64
+            }
+            fn rank(self) -> Option<i64> {
+                Some(i64::from(self))
+            }
+        }
+    };
+}
+integer_number!(i32);
+integer_number!(i64);
+
+fn compare_cells<T: Number>(shape: &[usize], left: &[T], right: &[T]) -> Comparison {
+    let mut result = Comparison {
+        cells: left.len(),
+        differing: 0,
+        first: None,
+        max_absolute: 0.0,
+        max_relative: 0.0,
+        max_ulp: 0,
+    };
+    for (i, (&a, &b)) in left.iter().zip(right).enumerate() {
+        if a.same(b) {
+            continue;
+        }
+        result.differing += 1;
+        if result.first.is_none() {
+            result.first = Some(Difference {
+                index: place(shape, i),
+                left: format!("{a:?}"),
+                right: format!("{b:?}"),
+            });
+        }
+        let (x, y) = (a.value(), b.value());
+        let absolute = (x - y).abs();
+        let (absolute, relative) = if !absolute.is_finite() {
+            (f64::INFINITY, f64::INFINITY)
+        } else if absolute == 0.0 {
+            (0.0, 0.0)
+        } else {
+            (absolute, absolute / x.abs().max(y.abs()))
+        };
+        let ulp = match (a.rank(), b.rank()) {
+            (Some(a), Some(b)) => a.abs_diff(b),
+            _ => u64::MAX,
+        };
+        result.max_absolute = result.max_absolute.max(absolute);
+        result.max_relative = result.max_relative.max(relative);
+        result.max_ulp = result.max_ulp.max(ulp);
+    }
+    result
+}
+
+/// The coordinates of row-major cell number `i`.
+fn place(shape: &[usize], mut i: usize) -> Vec<usize> {
+    let mut index: Vec<usize> = shape
+        .iter()
+        .rev()
+        .map(|&extent| {
+            let x = i % extent.max(1);
+            i /= extent.max(1);
+            x
+        })
+        .collect();
+    index.reverse();
+    index
+}
+
+/// The number of cells of a shape; no more than the machine can address in bytes.
+fn cells(shape: &[usize], element: Element) -> Result<usize, ArrayError> {
+    let too_large = || ArrayError::TooLarge {
+        shape: shape.to_vec(),
+        element,
+    };
+    if shape.contains(&0) {
+        return Ok(0);
+    }
+    let cells = shape
+        .iter()
+        .try_fold(1usize, |n, &extent| n.checked_mul(extent))
+        .ok_or_else(too_large)?;
+    match cells.checked_mul(element.size()) {
+        Some(bytes) if isize::try_from(bytes).is_ok() => Ok(cells),
+        _ => Err(too_large()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn f32s(v: &[f32]) -> Array {
+        Array::new(vec![v.len()], Data::F32(v.to_vec())).unwrap()
+    }
+
+    #[test]
+    fn noise_is_splitmix64() {
+        // The first outputs for seed 1234567 of the reference implementation (Vigna, splitmix64.c).
+        let wanted = [
+            6457827717110365317,
+            3203168211198807973,
+            9817491932198370423,
+            4593380528125082431,
+        ];
+        for (i, bits) in wanted.into_iter().enumerate() {
+            assert_eq!(noise_bits(1234567, i as u64), bits);
+        }
+    }
+
+    #[test]
+    fn noise_of_all_types_comes_from_the_same_bits() {
+        let shape = [3, 1000];
+        let wide = Array::noise(Element::F64, &shape, 7).unwrap();
+        let narrow = Array::noise(Element::F32, &shape, 7).unwrap();
+        let whole = Array::noise(Element::I32, &shape, 7).unwrap();
+        let (Data::F64(wide), Data::F32(narrow), Data::I32(whole)) =
+            (wide.data(), narrow.data(), whole.data())
+        else {
+            panic!("wrong types");
+        };
+        for ((w, n), i) in wide.iter().zip(narrow).zip(whole) {
+            assert!((0.0..1.0).contains(w));
+            assert_eq!(*w as f32, *n);
+            assert_eq!((w * 256.0).floor() as i32, *i);
+        }
+        let mean = wide.iter().sum::<f64>() / wide.len() as f64;
+        assert!((mean - 0.5).abs() < 0.02, "{mean}");
+        assert_ne!(
+            Array::noise(Element::F64, &shape, 8).unwrap().data(),
+            &Data::F64(wide.clone())
+        );
+    }
+
+    #[test]
+    fn shapes_that_overflow_are_refused() {
+        let error = Array::zeros(Element::F64, &[1 << 40, 1 << 40]).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("size overflow: an array of 1099511627776x1099511627776 f64"),
+            "{error}"
+        );
+        assert_eq!(
+            Array::zeros(Element::F32, &[0, usize::MAX, usize::MAX])
+                .unwrap()
+                .len(),
+            0
+        );
+        let error = Array::new(vec![2, 2], Data::I32(vec![1, 2, 3])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "3 cells of data do not fill a shape of 2x2 (4 cells)"
+        );
+    }
+
+    #[test]
+    fn comparison_counts_bits() {
+        let a = Array::new(
+            vec![2, 3],
+            Data::F32(vec![1.0, 2.0, f32::NAN, 0.0, 5.0, 6.0]),
+        )
+        .unwrap();
+        let b = Array::new(
+            vec![2, 3],
+            Data::F32(vec![1.0, 2.0, -f32::NAN, -0.0, 5.0, 3.0]),
+        )
+        .unwrap();
+        let found = compare(&a, &b).unwrap();
+        assert_eq!((found.cells, found.differing), (6, 2));
+        assert_eq!(
+            found.first,
+            Some(Difference {
+                index: vec![1, 0],
+                left: "0.0".into(),
+                right: "-0.0".into()
+            })
+        );
+        assert_eq!(
+            (found.max_absolute, found.max_relative, found.max_ulp),
+            (3.0, 0.5, 1 << 23)
+        );
+        assert!(compare(&a, &a).unwrap().exact());
+    }
+
+    #[test]
+    fn comparison_of_neighbours_zeros_and_nan() {
+        let next = f32::from_bits(1.0f32.to_bits() + 1);
+        assert_eq!(compare(&f32s(&[1.0]), &f32s(&[next])).unwrap().max_ulp, 1);
+        let zeros = compare(&f32s(&[0.0]), &f32s(&[-0.0])).unwrap();
+        assert_eq!(
+            (zeros.differing, zeros.max_ulp, zeros.max_relative),
+            (1, 0, 0.0)
+        );
+        let nan = compare(&f32s(&[f32::NAN]), &f32s(&[1.0])).unwrap();
+        assert_eq!((nan.max_ulp, nan.max_absolute), (u64::MAX, f64::INFINITY));
+        let opposite = compare(&f32s(&[f32::MAX]), &f32s(&[f32::MIN])).unwrap();
+        assert_eq!(opposite.max_relative, 2.0);
+    }
+
+    #[test]
+    fn unlike_arrays_are_not_compared() {
+        let error = compare(&f32s(&[1.0]), &f32s(&[1.0, 2.0])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "can't compare f32 1 with f32 2: shape and type must be the same"
+        );
+    }
+
+    #[test]
+    fn bytes_are_the_memory() {
+        let mut a = Array::zeros(Element::I32, &[2]).unwrap();
+        a.bytes_mut()
+            .copy_from_slice(bytemuck::cast_slice(&[7i32, -1]));
+        assert_eq!(a.data(), &Data::I32(vec![7, -1]));
+        assert_eq!(a.bytes().len(), 8);
+    }
+}

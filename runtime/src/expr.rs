@@ -1,0 +1,723 @@
+//! Integer expressions in the run-time sizes, written as text: `(N + 63) floordiv 64`.
+//!
+//! Names, integers, `+ - *`, `floordiv`, `ceildiv`, `mod`, `min(a, b)`, `max(a, b)`, parentheses
+//! and unary minus; the words are those of MLIR's affine expressions, and so is the rule that a
+//! divisor must be positive. Arithmetic is in 64 bits and checked: nothing wraps.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// The values of the names: sizes and `steps`.
+pub type Sizes = BTreeMap<String, i64>;
+
+/// An integer expression.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Expr {
+    /// A constant.
+    Int(i64),
+    /// A run-time size, or `steps`.
+    Name(String),
+    /// The negative.
+    Neg(Box<Expr>),
+    /// An operation on two.
+    Binary(Op, Box<Expr>, Box<Expr>),
+}
+
+/// An operation on two integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Sub,
+    /// `a * b`
+    Mul,
+    /// `a floordiv b`, rounded down; `b` must be positive.
+    FloorDiv,
+    /// `a ceildiv b`, rounded up; `b` must be positive.
+    CeilDiv,
+    /// `a mod b`, from 0 to `b - 1`; `b` must be positive.
+    Mod,
+    /// `min(a, b)`
+    Min,
+    /// `max(a, b)`
+    Max,
+}
+
+/// Why an expression has no value, or a text is no expression.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ExprError {
+    /// The value does not fit.
+    #[error("size overflow: `{expr}` does not fit in 64 bits; use smaller sizes")]
+    Overflow {
+        /// The part that overflowed.
+        expr: String,
+    },
+    /// A name without a value.
+    #[error("`{name}` has no value; give one with -D {name}=...")]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// A divisor that is zero or negative.
+    #[error("the divisor in `{expr}` is {value}; it must be positive")]
+    Divisor {
+        /// The division.
+        expr: String,
+        /// The divisor's value.
+        value: i64,
+    },
+    /// The text is no expression.
+    #[error("`{text}` is no size expression: {message} at character {place}")]
+    Syntax {
+        /// The text.
+        text: String,
+        /// Where reading stopped, from 1.
+        place: usize,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl Expr {
+    /// A constant.
+    pub fn int(value: i64) -> Expr {
+        Expr::Int(value)
+    }
+
+    /// A run-time size, or `steps`.
+    pub fn name(name: impl Into<String>) -> Expr {
+        Expr::Name(name.into())
+    }
+
+    /// `self floordiv other`, constants folded.
+    pub fn floor_div(self, other: impl Into<Expr>) -> Expr {
+        build(Op::FloorDiv, self, other.into())
+    }
+
+    /// `self ceildiv other`, constants folded.
+    pub fn ceil_div(self, other: impl Into<Expr>) -> Expr {
+        build(Op::CeilDiv, self, other.into())
+    }
+
+    /// `self mod other`, constants folded.
+    pub fn modulo(self, other: impl Into<Expr>) -> Expr {
+        build(Op::Mod, self, other.into())
+    }
+
+    /// `min(self, other)`, constants folded.
+    pub fn min(self, other: impl Into<Expr>) -> Expr {
+        build(Op::Min, self, other.into())
+    }
+
+    /// `max(self, other)`, constants folded.
+    pub fn max(self, other: impl Into<Expr>) -> Expr {
+        build(Op::Max, self, other.into())
+    }
+
+    /// The value of a constant; `None` for all else.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Expr::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    /// On overflow, on a name without a value, on a divisor that is not positive.
+    pub fn evaluate(&self, sizes: &Sizes) -> Result<i64, ExprError> {
+        match self {
+            Expr::Int(value) => Ok(*value),
+            Expr::Name(name) => sizes
+                .get(name)
+                .copied()
+                .ok_or_else(|| ExprError::Unknown { name: name.clone() }),
+            Expr::Neg(inner) => {
+                inner
+                    .evaluate(sizes)?
+                    .checked_neg()
+                    .ok_or_else(|| ExprError::Overflow {
+                        expr: self.to_string(),
+                    })
+            }
+            Expr::Binary(op, left, right) => {
+                let (a, b) = (left.evaluate(sizes)?, right.evaluate(sizes)?);
+                if op.divides() && b <= 0 {
+                    return Err(ExprError::Divisor {
+                        expr: self.to_string(),
+                        value: b,
+                    });
+                }
+                op.apply(a, b).ok_or_else(|| ExprError::Overflow {
+                    expr: self.to_string(),
+                })
+            }
+        }
+    }
+
+    /// Calls `visit` with every name in the expression, from left to right.
+    pub fn for_each_name<'a>(&'a self, visit: &mut impl FnMut(&'a str)) {
+        match self {
+            Expr::Int(_) => {}
+            Expr::Name(name) => visit(name),
+            Expr::Neg(inner) => inner.for_each_name(visit),
+            Expr::Binary(_, left, right) => {
+                left.for_each_name(visit);
+                right.for_each_name(visit);
+            }
+        }
+    }
+
+    /// The expression as `sum(coefficient * name) + constant`, where it is that simple: sums,
+    /// differences and products with constants.
+    pub fn affine(&self) -> Option<Affine> {
+        match self {
+            Expr::Int(value) => Some(Affine {
+                terms: BTreeMap::new(),
+                constant: *value,
+            }),
+            Expr::Name(name) => Some(Affine {
+                terms: BTreeMap::from([(name.clone(), 1)]),
+                constant: 0,
+            }),
+            Expr::Neg(inner) => inner.affine()?.scale(-1),
+            Expr::Binary(Op::Add, left, right) => left.affine()?.add(&right.affine()?),
+            Expr::Binary(Op::Sub, left, right) => left.affine()?.add(&right.affine()?.scale(-1)?),
+            Expr::Binary(Op::Mul, left, right) => {
+                let (left, right) = (left.affine()?, right.affine()?);
+                if left.terms.is_empty() {
+                    right.scale(left.constant)
+                } else if right.terms.is_empty() {
+                    left.scale(right.constant)
+                } else {
+                    None
+                }
+            }
+            Expr::Binary(..) => None,
+        }
+    }
+}
+
+/// `sum(coefficient * name) + constant`; no coefficient is zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Affine {
+    /// The names and their coefficients.
+    pub terms: BTreeMap<String, i64>,
+    /// The rest.
+    pub constant: i64,
+}
+
+impl Affine {
+    fn scale(&self, factor: i64) -> Option<Affine> {
+        let mut terms = BTreeMap::new();
+        for (name, coefficient) in &self.terms {
+            if factor != 0 {
+                terms.insert(name.clone(), coefficient.checked_mul(factor)?);
+            }
+        }
+        Some(Affine {
+            terms,
+            constant: self.constant.checked_mul(factor)?,
+        })
+    }
+
+    fn add(mut self, other: &Affine) -> Option<Affine> {
+        for (name, coefficient) in &other.terms {
+            let sum = self
+                .terms
+                .get(name)
+                .copied()
+                .unwrap_or(0)
+                .checked_add(*coefficient)?;
+            if sum == 0 {
+                self.terms.remove(name);
+            } else {
+                self.terms.insert(name.clone(), sum);
+            }
+        }
+        self.constant = self.constant.checked_add(other.constant)?;
+        Some(self)
+    }
+}
+
+impl Op {
+    fn divides(self) -> bool {
+        matches!(self, Op::FloorDiv | Op::CeilDiv | Op::Mod)
+    }
+
+    /// The value; `None` on overflow and on a divisor that is not positive.
+    fn apply(self, a: i64, b: i64) -> Option<i64> {
+        if self.divides() && b <= 0 {
+            return None;
+        }
+        match self {
+            Op::Add => a.checked_add(b),
+            Op::Sub => a.checked_sub(b),
+            Op::Mul => a.checked_mul(b),
+            Op::FloorDiv => a.checked_div_euclid(b),
+            Op::CeilDiv => {
+                let down = a.checked_div_euclid(b)?;
+                if a.rem_euclid(b) == 0 {
+                    Some(down)
+                } else {
+                    down.checked_add(1)
+                }
+            }
+            Op::Mod => a.checked_rem_euclid(b),
+            Op::Min => Some(a.min(b)),
+            Op::Max => Some(a.max(b)),
+        }
+    }
+
+    /// The word between the operands, or before them in the case of `min` and `max`.
+    fn word(self) -> &'static str {
+        match self {
+            Op::Add => "+",
+            Op::Sub => "-",
+            Op::Mul => "*",
+            Op::FloorDiv => "floordiv",
+            Op::CeilDiv => "ceildiv",
+            Op::Mod => "mod",
+            Op::Min => "min",
+            Op::Max => "max",
+        }
+    }
+
+    /// How tightly the operation binds; `None` for those written as calls.
+    fn precedence(self) -> Option<u8> {
+        match self {
+            Op::Add | Op::Sub => Some(1),
+            Op::Mul | Op::FloorDiv | Op::CeilDiv | Op::Mod => Some(2),
+            Op::Min | Op::Max => None,
+        }
+    }
+}
+
+/// An operation with constants folded and neutral operands dropped, where that can't overflow.
+fn build(op: Op, left: Expr, right: Expr) -> Expr {
+    match (op, left.as_int(), right.as_int()) {
+        (_, Some(a), Some(b)) => {
+            if let Some(value) = op.apply(a, b) {
+                return Expr::Int(value);
+            }
+        }
+        (Op::Add | Op::Sub, _, Some(0)) | (Op::Mul | Op::FloorDiv | Op::CeilDiv, _, Some(1)) => {
+            return left;
+        }
+        (Op::Add, Some(0), _) | (Op::Mul, Some(1), _) => return right,
+        (Op::Add, _, Some(b)) if b < 0 && b != i64::MIN => {
+            return Expr::Binary(Op::Sub, Box::new(left), Box::new(Expr::Int(-b)));
+        }
+        (Op::Sub, _, Some(b)) if b < 0 && b != i64::MIN => {
+            return Expr::Binary(Op::Add, Box::new(left), Box::new(Expr::Int(-b)));
+        }
+        _ => {}
+    }
+    Expr::Binary(op, Box::new(left), Box::new(right))
+}
+
+impl From<i64> for Expr {
+    fn from(value: i64) -> Expr {
+        Expr::Int(value)
+    }
+}
+
+macro_rules! operator {
+    ($trait:ident, $method:ident, $op:expr) => {
+        impl<T: Into<Expr>> ops::$trait<T> for Expr {
+            type Output = Expr;
+            fn $method(self, other: T) -> Expr {
+                build($op, self, other.into())
+            }
+        }
+    };
+}
+operator!(Add, add, Op::Add);
+operator!(Sub, sub, Op::Sub);
+operator!(Mul, mul, Op::Mul);
+
+impl ops::Neg for Expr {
+    type Output = Expr;
+    fn neg(self) -> Expr {
+        match self {
+            Expr::Int(value) if value != i64::MIN => Expr::Int(-value),
+            Expr::Neg(inner) => *inner,
+            other => Expr::Neg(Box::new(other)),
+        }
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expr::Int(value) => write!(f, "{value}"),
+            Expr::Name(name) => f.write_str(name),
+            Expr::Neg(inner) => match **inner {
+                Expr::Int(_) => write!(f, "-({inner})"),
+                _ => {
+                    f.write_str("-")?;
+                    operand(f, inner, 3)
+                }
+            },
+            Expr::Binary(op, left, right) => match op.precedence() {
+                Some(own) => {
+                    operand(f, left, own)?;
+                    write!(f, " {} ", op.word())?;
+                    operand(f, right, own + 1)
+                }
+                None => write!(f, "{}({left}, {right})", op.word()),
+            },
+        }
+    }
+}
+
+/// Writes an operand, in parentheses if it binds less tightly than `least`.
+fn operand(f: &mut fmt::Formatter<'_>, expr: &Expr, least: u8) -> fmt::Result {
+    match expr {
+        Expr::Binary(op, ..) if op.precedence().is_some_and(|own| own < least) => {
+            write!(f, "({expr})")
+        }
+        _ => write!(f, "{expr}"),
+    }
+}
+
+impl FromStr for Expr {
+    type Err = ExprError;
+
+    fn from_str(text: &str) -> Result<Expr, ExprError> {
+        let mut parser = Parser {
+            text,
+            at: 0,
+            budget: MOST_PARTS,
+        };
+        let expr = parser.sum()?;
+        parser.space();
+        if parser.at < text.len() {
+            return parser.fail("an operator or the end was expected");
+        }
+        Ok(expr)
+    }
+}
+
+/// Parts of one expression; more are refused, so that no text can exhaust the stack.
+const MOST_PARTS: usize = 1000;
+
+struct Parser<'a> {
+    text: &'a str,
+    /// Byte position of the next character.
+    at: usize,
+    budget: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn sum(&mut self) -> Result<Expr, ExprError> {
+        let mut left = self.product()?;
+        loop {
+            let op = match self.peek() {
+                Some('+') => Op::Add,
+                Some('-') => Op::Sub,
+                _ => return Ok(left),
+            };
+            self.at += 1;
+            left = Expr::Binary(op, Box::new(left), Box::new(self.product()?));
+        }
+    }
+
+    fn product(&mut self) -> Result<Expr, ExprError> {
+        let mut left = self.unary()?;
+        loop {
+            let op = if self.peek() == Some('*') {
+                self.at += 1;
+                Op::Mul
+            } else {
+                let before = self.at;
+                match self.word() {
+                    "floordiv" => Op::FloorDiv,
+                    "ceildiv" => Op::CeilDiv,
+                    "mod" => Op::Mod,
+                    _ => {
+                        self.at = before;
+                        return Ok(left);
+                    }
+                }
+            };
+            left = Expr::Binary(op, Box::new(left), Box::new(self.unary()?));
+        }
+    }
+
+    fn unary(&mut self) -> Result<Expr, ExprError> {
+        self.budget = match self.budget.checked_sub(1) {
+            Some(rest) => rest,
+            None => return self.fail("the expression is too long"),
+        };
+        match self.peek() {
+            Some('-') => {
+                self.at += 1;
+                match self.peek() {
+                    Some(c) if c.is_ascii_digit() => self.integer("-"),
+                    _ => Ok(Expr::Neg(Box::new(self.unary()?))),
+                }
+            }
+            Some('(') => {
+                self.at += 1;
+                let inner = self.sum()?;
+                self.expect(')')?;
+                Ok(inner)
+            }
+            Some(c) if c.is_ascii_digit() => self.integer(""),
+            _ => match self.word() {
+                "" => self.fail("a name, a number or `(` was expected"),
+                name @ ("min" | "max") if self.peek() == Some('(') => {
+                    let op = if name == "min" { Op::Min } else { Op::Max };
+                    self.at += 1;
+                    let left = self.sum()?;
+                    self.expect(',')?;
+                    let right = self.sum()?;
+                    self.expect(')')?;
+                    Ok(Expr::Binary(op, Box::new(left), Box::new(right)))
+                }
+                name => Ok(Expr::name(name)),
+            },
+        }
+    }
+
+    fn integer(&mut self, sign: &str) -> Result<Expr, ExprError> {
+        let digits = self.take(|c| c.is_ascii_digit());
+        if self
+            .rest()
+            .starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '.')
+        {
+            return self.fail("a whole number was expected");
+        }
+        match format!("{sign}{digits}").parse() {
+            Ok(value) => Ok(Expr::Int(value)),
+            Err(_) => self.fail("the number does not fit in 64 bits"),
+        }
+    }
+
+    /// The name or word at this place; empty where there is none.
+    fn word(&mut self) -> &'a str {
+        self.space();
+        if self.rest().starts_with(|c: char| c.is_ascii_digit()) {
+            return "";
+        }
+        self.take(|c| c.is_ascii_alphanumeric() || c == '_')
+    }
+
+    fn take(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+        self.at += end;
+        rest.get(..end).unwrap_or_default()
+    }
+
+    fn expect(&mut self, wanted: char) -> Result<(), ExprError> {
+        if self.peek() == Some(wanted) {
+            self.at += wanted.len_utf8();
+            return Ok(());
+        }
+        self.fail(&format!("`{wanted}` was expected"))
+    }
+
+    fn peek(&mut self) -> Option<char> {
+        self.space();
+        self.rest().chars().next()
+    }
+
+    fn space(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn fail<T>(&self, message: &str) -> Result<T, ExprError> {
+        let place = self.text.get(..self.at).unwrap_or_default().chars().count() + 1;
+        Err(ExprError::Syntax {
+            text: self.text.to_string(),
+            place,
+            message: message.to_string(),
+        })
+    }
+}
+
+impl Serialize for Expr {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Expr {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Expr, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Expr {
+        text.parse().unwrap()
+    }
+
+    fn value(text: &str) -> Result<i64, String> {
+        let sizes = Sizes::from([
+            ("N".into(), 100),
+            ("M".into(), -7),
+            ("big".into(), i64::MAX),
+            ("mod".into(), 5),
+        ]);
+        parse(text).evaluate(&sizes).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn values() {
+        for (text, wanted) in [
+            ("(N + 63) floordiv 64", 2),
+            ("N ceildiv 64", 2),
+            ("M floordiv 2", -4),
+            ("M ceildiv 2", -3),
+            ("M mod 4", 1),
+            ("N - 1 - 2", 97),
+            ("N - (1 - 2)", 101),
+            ("2 + 3 * 4", 14),
+            ("-2 * -3", 6),
+            ("-N floordiv 3", -34),
+            ("min(N, M) + max(3, 4)", -3),
+            ("mod mod 3", 2),
+            ("-9223372036854775808", i64::MIN),
+        ] {
+            assert_eq!(value(text), Ok(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_part() {
+        for (text, wanted) in [
+            (
+                "1 + N * big",
+                "size overflow: `N * big` does not fit in 64 bits; use smaller sizes",
+            ),
+            (
+                "-(-big - 1)",
+                "size overflow: `-(-big - 1)` does not fit in 64 bits; use smaller sizes",
+            ),
+            (
+                "N floordiv (M + 7)",
+                "the divisor in `N floordiv (M + 7)` is 0; it must be positive",
+            ),
+            ("N + K", "`K` has no value; give one with -D K=..."),
+        ] {
+            assert_eq!(value(text), Err(wanted.to_string()), "{text}");
+        }
+    }
+
+    #[test]
+    fn parentheses_are_minimal_and_text_round_trips() {
+        for text in [
+            "N",
+            "-N",
+            "-(N + 1)",
+            "-(3)",
+            "--N",
+            "a + b - c",
+            "a - (b - c)",
+            "a + (b + c)",
+            "(a + b) * c",
+            "a * (b floordiv c)",
+            "a floordiv b mod c",
+            "min(a + b, max(c, -1)) * 2",
+            "a - -3",
+            "min + max",
+        ] {
+            assert_eq!(parse(text).to_string(), text);
+        }
+        assert_eq!(parse("((a*b)+(c))").to_string(), "a * b + c");
+    }
+
+    #[test]
+    fn bad_text_is_refused_with_its_place() {
+        for (text, place, message) in [
+            ("", 1, "a name, a number or `(` was expected"),
+            ("N +", 4, "a name, a number or `(` was expected"),
+            ("(N", 3, "`)` was expected"),
+            ("N 2", 3, "an operator or the end was expected"),
+            ("min(N)", 6, "`,` was expected"),
+            ("N / 2", 3, "an operator or the end was expected"),
+            ("2.5", 2, "a whole number was expected"),
+            (
+                "99999999999999999999",
+                21,
+                "the number does not fit in 64 bits",
+            ),
+            ("ä", 1, "a name, a number or `(` was expected"),
+        ] {
+            let error = text.parse::<Expr>().unwrap_err();
+            assert_eq!(
+                error,
+                ExprError::Syntax {
+                    text: text.into(),
+                    place,
+                    message: message.into()
+                }
+            );
+        }
+        let deep = "(".repeat(100_000);
+        assert!(
+            deep.parse::<Expr>()
+                .unwrap_err()
+                .to_string()
+                .contains("too long")
+        );
+    }
+
+    #[test]
+    fn builders_fold_constants() {
+        let n = || Expr::name("N");
+        assert_eq!((n() + 63).floor_div(64).to_string(), "(N + 63) floordiv 64");
+        assert_eq!((n() + 0).floor_div(1) * 1, n());
+        assert_eq!(Expr::int(7).ceil_div(2) + 1, Expr::int(5));
+        assert_eq!((n() + -3).to_string(), "N - 3");
+        assert_eq!((n() - -3).to_string(), "N + 3");
+        assert_eq!((-(n() + 1)).to_string(), "-(N + 1)");
+        assert_eq!(
+            Expr::int(i64::MAX) + 1,
+            Expr::Binary(Op::Add, Expr::int(i64::MAX).into(), Expr::int(1).into())
+        );
+        assert_eq!(
+            n().max(0).modulo(2).min(n()).to_string(),
+            "min(max(N, 0) mod 2, N)"
+        );
+    }
+
+    #[test]
+    fn affine_forms() {
+        let affine = parse("2 * (N - M) + M + 3 - -4").affine().unwrap();
+        assert_eq!(
+            affine.terms,
+            BTreeMap::from([("M".into(), -1), ("N".into(), 2)])
+        );
+        assert_eq!(affine.constant, 7);
+        assert_eq!(parse("N - N + 1").affine().unwrap().terms, BTreeMap::new());
+        assert_eq!(parse("N * M").affine(), None);
+        assert_eq!(parse("N floordiv 2").affine(), None);
+    }
+
+    #[test]
+    fn json_is_text() {
+        let expr = parse("N + 1");
+        assert_eq!(serde_json::to_string(&expr).unwrap(), "\"N + 1\"");
+        assert_eq!(serde_json::from_str::<Expr>("\"N + 1\"").unwrap(), expr);
+        assert!(serde_json::from_str::<Expr>("\"N +\"").is_err());
+    }
+}
