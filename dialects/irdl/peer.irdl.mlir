@@ -1,0 +1,19 @@
+// The peer dialect: flags by which blocks of one launch wait for each other.
+irdl.dialect @peer {
+  // peer.signal(%flags, %index, %epoch): stores the epoch with release ordering at device scope.
+  irdl.operation @signal {
+    %flags = irdl.base "!builtin.memref"
+    %index = irdl.is index
+    %epoch = irdl.is i32
+    irdl.operands(flags: %flags, index: %index, epoch: %epoch)
+  }
+
+  // peer.wait(%flags, %index, %epoch): returns once the flag is at least the epoch; everything
+  // before the signal that it saw is visible after it (acquire ordering at device scope).
+  irdl.operation @wait {
+    %flags = irdl.base "!builtin.memref"
+    %index = irdl.is index
+    %epoch = irdl.is i32
+    irdl.operands(flags: %flags, index: %index, epoch: %epoch)
+  }
+}

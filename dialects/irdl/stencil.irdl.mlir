@@ -1,0 +1,46 @@
+// The stencil dialect: the declarations of a program and the functions that a step applies.
+// No operation has a region: point functions are `func.func`s whose arguments are their footprint.
+irdl.dialect @stencil {
+  // stencil.grid {sym_name = "G", lower = affine_map<()[n, m] -> (0, 0)>,
+  //               upper = affine_map<()[n, m] -> (n - 1, m - 1)>}
+  irdl.operation @grid {
+    %name = irdl.base "#builtin.string"
+    %lower = irdl.base "#builtin.affine_map"
+    %upper = irdl.base "#builtin.affine_map"
+    irdl.attributes {"sym_name" = %name, "lower" = %lower, "upper" = %upper}
+  }
+
+  // stencil.field {sym_name = "A", grid = @G, type = f32, role = "state"}
+  irdl.operation @field {
+    %name = irdl.base "#builtin.string"
+    %grid = irdl.base "#builtin.symbol_ref"
+    %type = irdl.any
+    %role = irdl.base "#builtin.string"
+    irdl.attributes {"sym_name" = %name, "grid" = %grid, "type" = %type, "role" = %role}
+  }
+
+  // stencil.scalar {sym_name = "alpha", type = f32, default = [0.1 : f32]}; no default: [].
+  irdl.operation @scalar {
+    %name = irdl.base "#builtin.string"
+    %type = irdl.any
+    %default = irdl.base "#builtin.array"
+    irdl.attributes {"sym_name" = %name, "type" = %type, "default" = %default}
+  }
+
+  // stencil.apply {updates = [@A], pieces = [{function = @heat, lower = affine_map<...>,
+  //                                           upper = affine_map<...>}]}
+  irdl.operation @apply {
+    %updates = irdl.base "#builtin.array"
+    %pieces = irdl.base "#builtin.array"
+    irdl.attributes {"updates" = %updates, "pieces" = %pieces}
+  }
+
+  // stencil.check {value = affine_map<()[n] -> (n - 3)>, unless_empty = [affine_map<...>, affine_map<...>],
+  //                message = "..."}: a condition on the run-time sizes, `value >= 0`.
+  irdl.operation @check {
+    %value = irdl.base "#builtin.affine_map"
+    %unless_empty = irdl.base "#builtin.array"
+    %message = irdl.base "#builtin.string"
+    irdl.attributes {"value" = %value, "unless_empty" = %unless_empty, "message" = %message}
+  }
+}

@@ -1,0 +1,131 @@
+//! Affine expressions over the run-time sizes, as plain data that can be compared.
+
+use melior::Context;
+use melior::ir::{AffineExpr, AffineMap};
+use std::fmt::Write;
+
+/// `constant + sum of coefficient * symbol`, one coefficient a symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Linear {
+    /// The constant term.
+    pub constant: i64,
+    /// One coefficient per symbol of the map.
+    pub coefficients: Vec<i64>,
+}
+
+impl Linear {
+    /// The linear form of an expression in symbols; none if it divides, has dimensions or overflows.
+    pub fn of(expression: AffineExpr, symbols: usize) -> Option<Self> {
+        let zero = || Self { constant: 0, coefficients: vec![0; symbols] };
+        if expression.is_constant() {
+            return Some(Self { constant: expression.constant_value(), ..zero() });
+        }
+        if expression.is_symbol() {
+            let mut linear = zero();
+            *linear.coefficients.get_mut(expression.symbol_position())? = 1;
+            return Some(linear);
+        }
+        if !expression.is_binary() {
+            return None;
+        }
+        let (left, right) = (Self::of(expression.lhs(), symbols)?, Self::of(expression.rhs(), symbols)?);
+        if expression.is_add() {
+            left.plus(&right)
+        } else if expression.is_mul() {
+            if right.is_constant() { left.times(right.constant) } else if left.is_constant() { right.times(left.constant) } else { None }
+        } else {
+            None
+        }
+    }
+
+    /// The linear forms of a map's results.
+    pub fn of_map(map: AffineMap) -> Option<Vec<Self>> {
+        (0..map.result_count()).map(|index| Self::of(map.result(index).ok()?, map.symbol_count())).collect()
+    }
+
+    /// The sum.
+    pub fn plus(&self, other: &Self) -> Option<Self> {
+        let coefficients =
+            self.coefficients.iter().zip(&other.coefficients).map(|(a, b)| a.checked_add(*b)).collect::<Option<_>>()?;
+        Some(Self { constant: self.constant.checked_add(other.constant)?, coefficients })
+    }
+
+    /// The product with a number.
+    pub fn times(&self, factor: i64) -> Option<Self> {
+        let coefficients = self.coefficients.iter().map(|a| a.checked_mul(factor)).collect::<Option<_>>()?;
+        Some(Self { constant: self.constant.checked_mul(factor)?, coefficients })
+    }
+
+    /// The difference.
+    pub fn minus(&self, other: &Self) -> Option<Self> {
+        self.plus(&other.times(-1)?)
+    }
+
+    /// Whether no symbol occurs.
+    pub fn is_constant(&self) -> bool {
+        self.coefficients.iter().all(|coefficient| *coefficient == 0)
+    }
+
+    /// Whether the value is negative for no sizes at all (every size is at least 0).
+    pub fn is_never_negative(&self) -> bool {
+        self.constant >= 0 && self.coefficients.iter().all(|coefficient| *coefficient >= 0)
+    }
+
+    /// Whether the value is negative for all sizes (every size is at least 0).
+    pub fn is_always_negative(&self) -> bool {
+        self.constant < 0 && self.coefficients.iter().all(|coefficient| *coefficient <= 0)
+    }
+}
+
+/// A map of symbols only with the given results.
+pub fn symbolic<'c>(context: &'c Context, symbols: usize, results: &[AffineExpr<'c>]) -> AffineMap<'c> {
+    AffineMap::new(context, 0, symbols, results)
+}
+
+/// The expression as text, with names for its symbols: `(N + 63) floordiv 64`.
+pub fn text(expression: AffineExpr, names: &[&str]) -> String {
+    let mut out = String::new();
+    write_expression(&mut out, expression, names, 0);
+    out
+}
+
+fn write_expression(out: &mut String, expression: AffineExpr, names: &[&str], outer: u8) {
+    if expression.is_constant() {
+        let _ = write!(out, "{}", expression.constant_value());
+    } else if expression.is_symbol() {
+        let position = expression.symbol_position();
+        let _ = match names.get(position) {
+            Some(name) => write!(out, "{name}"),
+            None => write!(out, "s{position}"),
+        };
+    } else if expression.is_dim() {
+        let _ = write!(out, "d{}", expression.dim_position());
+    } else {
+        let (operator, level) = if expression.is_add() {
+            (" + ", 1)
+        } else if expression.is_mul() {
+            (" * ", 2)
+        } else if expression.is_mod() {
+            (" mod ", 2)
+        } else if expression.is_floor_div() {
+            (" floordiv ", 2)
+        } else {
+            (" ceildiv ", 2)
+        };
+        let parentheses = level <= outer && !(level == 1 && outer == 1);
+        if parentheses {
+            out.push('(');
+        }
+        let right = expression.rhs();
+        write_expression(out, expression.lhs(), names, level - 1);
+        if level == 1 && right.is_constant() && right.constant_value() < 0 {
+            let _ = write!(out, " - {}", right.constant_value().unsigned_abs());
+        } else {
+            out.push_str(operator);
+            write_expression(out, right, names, level);
+        }
+        if parentheses {
+            out.push(')');
+        }
+    }
+}

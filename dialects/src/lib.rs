@@ -1,0 +1,33 @@
+//! The dialects of stencilc: `stencil` (programs over grids), `tiled` (overlapped tiles and the
+//! host schedule) and `peer` (flags between blocks of one launch).
+//!
+//! Operations are declared in IRDL text (`irdl/*.irdl.mlir`) and loaded at run time; one file of
+//! typed views a dialect reads and builds them, so that no pass spells a name as a string.
+
+pub mod affine;
+pub mod attribute;
+pub mod builder;
+pub mod error;
+pub mod mlir;
+pub mod peer;
+pub mod stencil;
+pub mod tiled;
+
+use error::Error;
+use melior::Context;
+
+/// A context with all upstream dialects and ours.
+pub fn context() -> Result<Context, Error> {
+    let context = mlir::new_context();
+    for (name, text) in IRDL {
+        mlir::load_irdl(&context, name, text)?;
+    }
+    Ok(context)
+}
+
+/// File names and texts of the IRDL declarations.
+pub const IRDL: [(&str, &str); 3] = [
+    ("stencil.irdl.mlir", include_str!("../irdl/stencil.irdl.mlir")),
+    ("tiled.irdl.mlir", include_str!("../irdl/tiled.irdl.mlir")),
+    ("peer.irdl.mlir", include_str!("../irdl/peer.irdl.mlir")),
+];

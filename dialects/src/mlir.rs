@@ -1,0 +1,441 @@
+//! The one adapter between this project and MLIR's C interface: all `unsafe` for MLIR is here.
+//!
+//! Values, operations and blocks are handed out with the context's lifetime, because a pass builds
+//! and erases operations while it holds others. The rule that makes this sound is the one of MLIR
+//! itself: whoever erases an operation uses neither it nor its results afterwards.
+
+use crate::error::{Error, Place};
+use melior::Context;
+use melior::dialect::DialectRegistry;
+use melior::diagnostic::DiagnosticSeverity;
+use melior::ir::attribute::AttributeLike;
+use melior::ir::block::BlockLike;
+use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut, WalkOrder, WalkResult};
+use melior::ir::r#type::TypeLike;
+use melior::ir::{
+    AffineMap, Attribute, Block, BlockRef, Location, Module, OperationRef, Region, RegionLike, RegionRef, Type,
+    Value, ValueLike,
+};
+use melior::pass::PassManager;
+use melior::utility::{
+    load_irdl_dialects, parse_pass_pipeline, register_all_dialects, register_all_llvm_translations,
+    register_all_passes,
+};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::rc::Rc;
+
+/// A value that lives as long as nobody erases what defines it.
+pub type Val<'c> = Value<'c, 'c>;
+/// An operation that lives as long as nobody erases it.
+pub type Op<'c> = OperationRef<'c, 'c>;
+/// A block that lives as long as nobody erases what holds it.
+pub type Blk<'c> = BlockRef<'c, 'c>;
+
+/// A context with every upstream dialect, pass and translation, and nothing of ours.
+pub fn new_context() -> Context {
+    let registry = DialectRegistry::new();
+    register_all_dialects(&registry);
+    register_all_passes();
+    let context = Context::new_with_threading(false);
+    context.append_dialect_registry(&registry);
+    context.load_all_available_dialects();
+    register_all_llvm_translations(&context);
+    context
+}
+
+/// Loads the dialects that an IRDL text declares. The text is part of this crate, so a failure is
+/// an internal fault.
+pub fn load_irdl(context: &Context, name: &str, text: &str) -> Result<(), Error> {
+    let module = parse_module(context, text, name)?;
+    if load_irdl_dialects(&module) { Ok(()) } else { Err(Error::internal(format!("{name}: the dialect can't be loaded"))) }
+}
+
+/// Parses a module; locations carry `name` as their file. MLIR's own messages go to the context's
+/// diagnostic handler, and the error repeats the first.
+pub fn parse_module<'c>(context: &'c Context, text: &str, name: &str) -> Result<Module<'c>, Error> {
+    let (source, file) = (c_string(text)?, c_string(name)?);
+    let (module, diagnostics) = capture(context, || {
+        // SAFETY: both strings live until the call returns; a null operation is tested for, and
+        // the module takes ownership of the operation.
+        unsafe {
+            let operation = mlir_sys::mlirOperationCreateParse(
+                context.to_raw(),
+                mlir_sys::mlirStringRefCreateFromCString(source.as_ptr()),
+                mlir_sys::mlirStringRefCreateFromCString(file.as_ptr()),
+            );
+            if operation.ptr.is_null() {
+                return None;
+            }
+            let module = mlir_sys::mlirModuleFromOperation(operation);
+            if module.ptr.is_null() {
+                mlir_sys::mlirOperationDestroy(operation);
+                return None;
+            }
+            Some(Module::from_raw(module))
+        }
+    });
+    module.ok_or_else(|| {
+        Error::from_diagnostics(diagnostics)
+            .unwrap_or_else(|| Error::new(Place::file(name), "the file does not hold a builtin.module"))
+    })
+}
+
+fn c_string(text: &str) -> Result<CString, Error> {
+    CString::new(text).map_err(|_| Error::user("the input holds a NUL byte; it is not MLIR text"))
+}
+
+/// One message of MLIR.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Error, warning, remark or note.
+    pub severity: Severity,
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub message: String,
+    /// Attached notes.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// How bad a diagnostic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The input is refused.
+    Error,
+    /// The input is taken, but look here.
+    Warning,
+    /// More about another diagnostic.
+    Note,
+    /// Something worth knowing.
+    Remark,
+}
+
+/// Runs `body` and collects every diagnostic that MLIR emits meanwhile.
+pub fn capture<R>(context: &Context, body: impl FnOnce() -> R) -> (R, Vec<Diagnostic>) {
+    let collected = Rc::new(RefCell::new(Vec::new()));
+    let sink = Rc::clone(&collected);
+    let handler = context.attach_diagnostic_handler(move |diagnostic| {
+        sink.borrow_mut().push(read_diagnostic(&diagnostic));
+        true
+    });
+    let result = body();
+    context.detach_diagnostic_handler(handler);
+    let diagnostics = collected.borrow_mut().drain(..).collect();
+    (result, diagnostics)
+}
+
+fn read_diagnostic(diagnostic: &melior::diagnostic::Diagnostic) -> Diagnostic {
+    Diagnostic {
+        severity: match diagnostic.severity() {
+            DiagnosticSeverity::Error => Severity::Error,
+            DiagnosticSeverity::Warning => Severity::Warning,
+            DiagnosticSeverity::Note => Severity::Note,
+            DiagnosticSeverity::Remark => Severity::Remark,
+        },
+        place: place(diagnostic.location()),
+        message: diagnostic.to_string(),
+        notes: (0..diagnostic.note_count())
+            .filter_map(|index| diagnostic.note(index).ok())
+            .map(|note| read_diagnostic(&note))
+            .collect(),
+    }
+}
+
+/// The source position of a location; the innermost one of fused, named and call-site locations.
+pub fn place(location: Location) -> Place {
+    if location.is_file_line_col_range() {
+        Place {
+            file: location.file_line_col_range_filename().as_string_ref().as_str().unwrap_or("-").to_owned(),
+            line: location.file_line_col_range_start_line(),
+            column: location.file_line_col_range_start_column(),
+        }
+    } else if location.is_name() {
+        place(location.name_child_location())
+    } else if location.is_call_site() {
+        place(location.call_site_callee())
+    } else if location.is_fused() && location.fused_num_locations() > 0 {
+        place(location.fused_location(0))
+    } else {
+        Place::unknown()
+    }
+}
+
+/// Runs upstream passes given in MLIR's pipeline syntax, anchored at the module.
+pub fn run_upstream(context: &Context, module: &mut Module, pipeline: &str) -> Result<(), Error> {
+    let manager = PassManager::new(context);
+    manager.enable_verifier(false);
+    parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
+        .map_err(|error| Error::user(format!("unknown pass or option in '{pipeline}': {}", tidy(&error.to_string()))))?;
+    let (result, diagnostics) = capture(context, || manager.run(module));
+    result.map_err(|_| {
+        Error::from_diagnostics(diagnostics).unwrap_or_else(|| Error::internal(format!("{pipeline}: failed without a message")))
+    })
+}
+
+fn tidy(message: &str) -> String {
+    message.replace('\n', " ").trim().to_owned()
+}
+
+/// Runs MLIR's own verifier.
+pub fn verify(context: &Context, module: &Module) -> Result<(), Error> {
+    let (valid, diagnostics) = capture(context, || module.as_operation().verify());
+    if valid {
+        return Ok(());
+    }
+    Err(Error::from_diagnostics(diagnostics).unwrap_or_else(|| Error::internal("the verifier failed without a message")))
+}
+
+/// A value with the context's lifetime.
+pub fn value<'c>(value: impl ValueLike<'c>) -> Val<'c> {
+    // SAFETY: the handle is valid; see the head of the file for its lifetime.
+    unsafe { Value::from_raw(value.to_raw()) }
+}
+
+/// An operation with the context's lifetime.
+pub fn op<'c>(operation: OperationRef<'c, '_>) -> Op<'c> {
+    // SAFETY: as for `value`.
+    unsafe { OperationRef::from_raw(operation.to_raw()) }
+}
+
+/// A block with the context's lifetime.
+pub fn block<'c>(block: BlockRef<'c, '_>) -> Blk<'c> {
+    // SAFETY: as for `value`.
+    unsafe { BlockRef::from_raw(block.to_raw()) }
+}
+
+/// The module's own block.
+pub fn body<'c>(module: &Module<'c>) -> Blk<'c> {
+    block(module.body())
+}
+
+/// The module as an operation.
+pub fn module_op<'c>(module: &Module<'c>) -> Op<'c> {
+    op(module.as_operation())
+}
+
+/// The operations of a block in order.
+pub fn operations<'c>(block: Blk<'c>) -> Vec<Op<'c>> {
+    let mut found = Vec::new();
+    let mut next = block.first_operation();
+    while let Some(operation) = next {
+        found.push(op(operation));
+        next = operation.next_in_block();
+    }
+    found
+}
+
+/// The blocks of an operation's region.
+pub fn blocks<'c>(operation: Op<'c>, region: usize) -> Vec<Blk<'c>> {
+    let mut found = Vec::new();
+    let mut next = operation.region(region).ok().and_then(|region| region.first_block());
+    while let Some(found_block) = next {
+        found.push(block(found_block));
+        next = found_block.next_in_region();
+    }
+    found
+}
+
+/// The first block of an operation's first region.
+pub fn entry<'c>(operation: Op<'c>) -> Option<Blk<'c>> {
+    operation.region(0).ok().and_then(|region| region.first_block()).map(block)
+}
+
+/// Every operation inside `root` (and itself), outer ones first.
+pub fn walk<'c>(root: Op<'c>) -> Vec<Op<'c>> {
+    let mut found = Vec::new();
+    root.walk(WalkOrder::PreOrder, |operation| {
+        // SAFETY: as for `value`.
+        found.push(unsafe { OperationRef::from_raw(operation.to_raw()) });
+        WalkResult::Advance
+    });
+    found
+}
+
+/// The operation's name, such as `arith.addf`.
+pub fn name<'c>(operation: Op<'c>) -> &'c str {
+    let identifier = operation.name();
+    let name = identifier.as_string_ref();
+    // SAFETY: names are interned in the context and live as long as it does.
+    unsafe {
+        let raw = name.to_raw();
+        std::str::from_utf8_unchecked(std::slice::from_raw_parts(raw.data.cast(), raw.length))
+    }
+}
+
+/// Removes an operation from its block and destroys it. Its results must have no uses.
+pub fn erase(operation: Op) {
+    // SAFETY: the caller holds no other handle that it will use; see the head of the file.
+    unsafe {
+        mlir_sys::mlirOperationRemoveFromParent(operation.to_raw());
+        mlir_sys::mlirOperationDestroy(operation.to_raw());
+    }
+}
+
+/// Sets an attribute.
+pub fn set_attribute<'c>(operation: Op<'c>, name: &str, attribute: Attribute<'c>) {
+    // SAFETY: the handle is valid, and MLIR allows mutation through it.
+    unsafe { OperationRefMut::from_raw(operation.to_raw()) }.set_attribute(name, attribute);
+}
+
+/// The attribute of a name, or none.
+pub fn attribute<'c>(operation: Op<'c>, name: &str) -> Option<Attribute<'c>> {
+    operation.attribute(name).ok()
+}
+
+/// Replaces every use of a value by another.
+pub fn replace_uses<'c>(of: Val<'c>, with: Val<'c>) {
+    // SAFETY: both handles are valid.
+    unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(of.to_raw(), with.to_raw()) }
+}
+
+/// The arguments of a block.
+pub fn arguments<'c>(block: Blk<'c>) -> Vec<Val<'c>> {
+    (0..block.argument_count()).filter_map(|index| block.argument(index).ok()).map(value).collect()
+}
+
+/// An operation's operands.
+pub fn operands<'c>(operation: Op<'c>) -> Vec<Val<'c>> {
+    operation.operands().map(value).collect()
+}
+
+/// An operation's results.
+pub fn results<'c>(operation: Op<'c>) -> Vec<Val<'c>> {
+    operation.results().map(value).collect()
+}
+
+/// Appends a new block to a region.
+pub fn append_block<'c>(region: &Region<'c>, arguments: &[(Type<'c>, Location<'c>)]) -> Blk<'c> {
+    block(region.append_block(Block::new(arguments)))
+}
+
+/// Copies the operations of `source`, less its terminator, to the end of `target` with the
+/// source's arguments replaced; returns what the terminator returns.
+pub fn inline_block<'c>(source: Blk<'c>, arguments: &[Val<'c>], target: Blk<'c>) -> Vec<Val<'c>> {
+    let mut map = HashMap::new();
+    for (old, new) in self::arguments(source).into_iter().zip(arguments) {
+        map.insert(key(old), *new);
+    }
+    let all = operations(source);
+    let Some((terminator, rest)) = all.split_last() else { return Vec::new() };
+    for original in rest {
+        // SAFETY: the clone is owned here until `append` gives it to the block.
+        let clone = unsafe {
+            let raw = mlir_sys::mlirOperationClone(original.to_raw());
+            mlir_sys::mlirBlockAppendOwnedOperation(target.to_raw(), raw);
+            OperationRef::from_raw(raw)
+        };
+        for inner in walk(clone) {
+            for (index, operand) in operands(inner).into_iter().enumerate() {
+                if let Some(new) = map.get(&key(operand)) {
+                    // SAFETY: both handles are valid and of one type.
+                    unsafe { mlir_sys::mlirOperationSetOperand(inner.to_raw(), index as isize, new.to_raw()) }
+                }
+            }
+        }
+        for (old, new) in results(*original).into_iter().zip(results(clone)) {
+            map.insert(key(old), new);
+        }
+    }
+    operands(*terminator).into_iter().map(|result| map.get(&key(result)).copied().unwrap_or(result)).collect()
+}
+
+/// Copies a whole operation to the end of a block.
+pub fn clone_into<'c>(original: Op<'c>, target: Blk<'c>) -> Op<'c> {
+    // SAFETY: the clone is given to the block at once.
+    unsafe {
+        let raw = mlir_sys::mlirOperationClone(original.to_raw());
+        mlir_sys::mlirBlockAppendOwnedOperation(target.to_raw(), raw);
+        OperationRef::from_raw(raw)
+    }
+}
+
+/// A value's identity, for maps.
+pub fn key(value: Val) -> usize {
+    value.to_raw().ptr as usize
+}
+
+/// An operation's identity, for maps.
+pub fn op_key(operation: Op) -> usize {
+    operation.to_raw().ptr as usize
+}
+
+/// A block's identity, for maps.
+pub fn block_key(block: Blk) -> usize {
+    block.to_raw().ptr as usize
+}
+
+/// The affine map as an attribute.
+pub fn map_attribute<'c>(map: AffineMap<'c>) -> Attribute<'c> {
+    // SAFETY: the map is valid and the attribute lives in the same context.
+    unsafe { Attribute::from_raw(mlir_sys::mlirAffineMapAttrGet(map.to_raw())) }
+}
+
+/// The affine map that an attribute holds.
+pub fn attribute_map<'c>(attribute: Attribute<'c>) -> Option<AffineMap<'c>> {
+    // SAFETY: the kind is tested before the value is read.
+    unsafe {
+        mlir_sys::mlirAttributeIsAAffineMap(attribute.to_raw())
+            .then(|| AffineMap::from_raw(mlir_sys::mlirAffineMapAttrGetValue(attribute.to_raw())))
+    }
+}
+
+/// The bits of an integer or float type; none for others.
+pub fn bit_width(ty: Type) -> Option<u32> {
+    // SAFETY: the kind is tested before the width is read.
+    unsafe {
+        let raw = ty.to_raw();
+        if mlir_sys::mlirTypeIsAInteger(raw) {
+            Some(mlir_sys::mlirIntegerTypeGetWidth(raw))
+        } else if mlir_sys::mlirTypeIsAFloat(raw) {
+            Some(mlir_sys::mlirFloatTypeGetWidth(raw))
+        } else {
+            None
+        }
+    }
+}
+
+/// Lowers an operation of the `llvm` dialect (a `gpu.module` after the upstream conversions) to
+/// LLVM IR text.
+pub fn to_llvm_ir(context: &Context, operation: Op) -> Result<String, Error> {
+    let (text, diagnostics) = capture(context, || {
+        // SAFETY: the LLVM context outlives the module made in it; both are disposed of here, and
+        // the message is copied before it is freed.
+        unsafe {
+            let llvm = mlir_sys::LLVMContextCreate();
+            let module = mlir_sys::mlirTranslateModuleToLLVMIR(operation.to_raw(), llvm);
+            let text = (!module.is_null()).then(|| {
+                let raw = mlir_sys::LLVMPrintModuleToString(module);
+                let text = std::ffi::CStr::from_ptr(raw).to_string_lossy().into_owned();
+                mlir_sys::LLVMDisposeMessage(raw);
+                mlir_sys::LLVMDisposeModule(module);
+                text
+            });
+            mlir_sys::LLVMContextDispose(llvm);
+            text
+        }
+    });
+    text.ok_or_else(|| {
+        Error::from_diagnostics(diagnostics).unwrap_or_else(|| Error::internal("the translation to LLVM IR failed without a message"))
+    })
+}
+
+/// The region of an operation that holds a block, for appending blocks beside it.
+pub fn region_of<'c>(block: Blk<'c>) -> Option<RegionRef<'c, 'c>> {
+    // SAFETY: as for `value`.
+    block.parent_region().map(|region| unsafe { RegionRef::from_raw(region.to_raw()) })
+}
+
+/// Parses a type in the context of another.
+pub fn parse_type<'c>(like: Type<'c>, text: &str) -> Option<Type<'c>> {
+    let text = CString::new(text).ok()?;
+    // SAFETY: the string lives until the call returns; a null type is answered by none.
+    unsafe {
+        let raw = mlir_sys::mlirTypeParseGet(
+            mlir_sys::mlirTypeGetContext(like.to_raw()),
+            mlir_sys::mlirStringRefCreateFromCString(text.as_ptr()),
+        );
+        Type::from_option_raw(raw)
+    }
+}

@@ -1,0 +1,23 @@
+//! Typed views of the `peer` dialect: flags by which blocks of one launch wait for each other.
+
+use crate::builder::Builder;
+use crate::error::Error;
+use crate::mlir::{Op, Val};
+
+/// Names of the operations.
+pub const SIGNAL: &str = "peer.signal";
+/// See [`SIGNAL`].
+pub const WAIT: &str = "peer.wait";
+
+/// Every operation with its attributes, as the IRDL text declares them.
+pub const OPERATIONS: &[(&str, &[&str])] = &[(SIGNAL, &[]), (WAIT, &[])];
+
+/// Builds `peer.signal`: the flag becomes the epoch, released at device scope.
+pub fn signal<'c>(builder: &Builder<'c>, flags: Val<'c>, index: Val<'c>, epoch: Val<'c>) -> Result<Op<'c>, Error> {
+    builder.op(SIGNAL, &[flags, index, epoch], &[], &[])
+}
+
+/// Builds `peer.wait`: returns once the flag is at least the epoch, acquired at device scope.
+pub fn wait<'c>(builder: &Builder<'c>, flags: Val<'c>, index: Val<'c>, epoch: Val<'c>) -> Result<Op<'c>, Error> {
+    builder.op(WAIT, &[flags, index, epoch], &[], &[])
+}

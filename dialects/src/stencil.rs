@@ -1,0 +1,440 @@
+//! Typed views of the `stencil` dialect: a module's declarations as plain data, and their builders.
+
+use crate::attribute::{self, read};
+use crate::builder::Builder;
+use crate::error::Error;
+use crate::mlir::{self, Blk, Op};
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineMap, Attribute, Module, Type};
+
+/// Names of the operations.
+pub const GRID: &str = "stencil.grid";
+/// See [`GRID`].
+pub const FIELD: &str = "stencil.field";
+/// See [`GRID`].
+pub const SCALAR: &str = "stencil.scalar";
+/// See [`GRID`].
+pub const APPLY: &str = "stencil.apply";
+/// See [`GRID`].
+pub const CHECK: &str = "stencil.check";
+
+/// Every operation with its attributes, as the IRDL text declares them.
+pub const OPERATIONS: &[(&str, &[&str])] = &[
+    (GRID, &["sym_name", "lower", "upper"]),
+    (FIELD, &["sym_name", "grid", "type", "role"]),
+    (SCALAR, &["sym_name", "type", "default"]),
+    (APPLY, &["updates", "pieces"]),
+    (CHECK, &["value", "unless_empty", "message"]),
+];
+
+const PARAMS: &str = "stencil.params";
+const CONSTANTS: &str = "stencil.constants";
+const STEPS: &str = "stencil.steps";
+
+/// All declarations of a module.
+#[derive(Debug)]
+pub struct Program<'c> {
+    /// The module's name.
+    pub name: String,
+    /// Names of the run-time sizes: the symbols of every affine map, in this order.
+    pub params: Vec<&'c str>,
+    /// Sizes fixed at compile time, for the record.
+    pub constants: Vec<(&'c str, i64)>,
+    /// Steps of a run unless told otherwise.
+    pub steps: AffineMap<'c>,
+    /// Grids in order.
+    pub grids: Vec<Grid<'c>>,
+    /// Fields in order.
+    pub fields: Vec<Field<'c>>,
+    /// Scalars in order.
+    pub scalars: Vec<Scalar<'c>>,
+    /// What a step applies, in order; empty once the program is tiled.
+    pub applies: Vec<Apply<'c>>,
+    /// Conditions on the sizes.
+    pub checks: Vec<Check<'c>>,
+}
+
+/// `stencil.grid`: all points from `lower` to `upper`, both inclusive, slowest dimension first.
+#[derive(Clone, Debug)]
+pub struct Grid<'c> {
+    /// The operation.
+    pub op: Op<'c>,
+    /// Its name.
+    pub name: &'c str,
+    /// First point; one result a dimension.
+    pub lower: AffineMap<'c>,
+    /// Last point.
+    pub upper: AffineMap<'c>,
+}
+
+impl Grid<'_> {
+    /// Number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.lower.result_count()
+    }
+}
+
+/// What a field is to the outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Input and output.
+    State,
+    /// Input only.
+    Const,
+    /// Neither.
+    Temp,
+}
+
+impl Role {
+    /// The word in the IR.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::State => "state",
+            Self::Const => "const",
+            Self::Temp => "temp",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        [Self::State, Self::Const, Self::Temp].into_iter().find(|role| role.name() == name)
+    }
+}
+
+/// `stencil.field`.
+#[derive(Clone, Debug)]
+pub struct Field<'c> {
+    /// The operation.
+    pub op: Op<'c>,
+    /// Its name.
+    pub name: &'c str,
+    /// The grid it lies on.
+    pub grid: &'c str,
+    /// Type of a cell.
+    pub element: Type<'c>,
+    /// What it is to the outside.
+    pub role: Role,
+}
+
+/// `stencil.scalar`.
+#[derive(Clone, Debug)]
+pub struct Scalar<'c> {
+    /// The operation.
+    pub op: Op<'c>,
+    /// Its name.
+    pub name: &'c str,
+    /// Its type.
+    pub element: Type<'c>,
+    /// The value unless one is set.
+    pub default: Option<Attribute<'c>>,
+}
+
+/// `stencil.apply`: pieces of one function, which all see the fields as they were before.
+#[derive(Clone, Debug)]
+pub struct Apply<'c> {
+    /// The operation.
+    pub op: Op<'c>,
+    /// The updated fields; a piece's function returns one value each.
+    pub updates: Vec<&'c str>,
+    /// Disjoint sub-grids with their functions.
+    pub pieces: Vec<Piece<'c>>,
+}
+
+/// One sub-grid of an apply.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'c> {
+    /// The point function.
+    pub function: &'c str,
+    /// First point it covers.
+    pub lower: AffineMap<'c>,
+    /// Last point it covers, inclusive.
+    pub upper: AffineMap<'c>,
+}
+
+/// `stencil.check`.
+#[derive(Clone, Debug)]
+pub struct Check<'c> {
+    /// The operation.
+    pub op: Op<'c>,
+    /// Must not be negative.
+    pub value: AffineMap<'c>,
+    /// Lower and upper bound of the piece whose emptiness makes the condition void.
+    pub unless_empty: Option<(AffineMap<'c>, AffineMap<'c>)>,
+    /// What to say when it fails.
+    pub message: &'c str,
+}
+
+/// What a point function's argument stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument<'c> {
+    /// A cell's old value at an offset.
+    Read {
+        /// The field.
+        field: &'c str,
+        /// One offset a dimension.
+        offset: Vec<i64>,
+    },
+    /// A run-time scalar.
+    Scalar(&'c str),
+    /// A run-time size, as i64.
+    Param(&'c str),
+    /// The point's coordinate along a dimension, as i64.
+    Coordinate(usize),
+    /// The number of the step, as i64.
+    Step,
+}
+
+impl<'c> Program<'c> {
+    /// Reads every declaration of a module.
+    pub fn read(module: &Module<'c>) -> Result<Self, Error> {
+        let op = mlir::module_op(module);
+        let mut program = Self {
+            name: mlir::attribute(op, "sym_name").and_then(attribute::as_string).unwrap_or("program").to_owned(),
+            params: read(op, PARAMS, attribute::as_strings)?,
+            constants: Vec::new(),
+            steps: read(op, STEPS, attribute::as_map)?,
+            grids: Vec::new(),
+            fields: Vec::new(),
+            scalars: Vec::new(),
+            applies: Vec::new(),
+            checks: Vec::new(),
+        };
+        if let Some(constants) = mlir::attribute(op, CONSTANTS).and_then(attribute::as_array) {
+            program.constants = constants
+                .into_iter()
+                .filter_map(|entry| {
+                    let name = attribute::as_string(attribute::entry(entry, "name")?)?;
+                    Some((name, attribute::as_integer(attribute::entry(entry, "value")?)?))
+                })
+                .collect();
+        }
+        for op in mlir::operations(mlir::body(module)) {
+            match mlir::name(op) {
+                GRID => program.grids.push(Grid {
+                    op,
+                    name: read(op, "sym_name", attribute::as_string)?,
+                    lower: read(op, "lower", attribute::as_map)?,
+                    upper: read(op, "upper", attribute::as_map)?,
+                }),
+                FIELD => program.fields.push(Field {
+                    op,
+                    name: read(op, "sym_name", attribute::as_string)?,
+                    grid: read(op, "grid", attribute::as_symbol)?,
+                    element: read(op, "type", attribute::as_type)?,
+                    role: read(op, "role", |role| Role::parse(attribute::as_string(role)?))?,
+                }),
+                SCALAR => program.scalars.push(Scalar {
+                    op,
+                    name: read(op, "sym_name", attribute::as_string)?,
+                    element: read(op, "type", attribute::as_type)?,
+                    default: read(op, "default", attribute::as_array)?.first().copied(),
+                }),
+                APPLY => program.applies.push(Apply {
+                    op,
+                    updates: read(op, "updates", attribute::as_symbols)?,
+                    pieces: read(op, "pieces", as_pieces)?,
+                }),
+                CHECK => program.checks.push(Check {
+                    op,
+                    value: read(op, "value", attribute::as_map)?,
+                    unless_empty: read(op, "unless_empty", |bounds| match attribute::as_array(bounds)?.as_slice() {
+                        [] => Some(None),
+                        [lower, upper] => Some(Some((attribute::as_map(*lower)?, attribute::as_map(*upper)?))),
+                        _ => None,
+                    })?,
+                    message: read(op, "message", attribute::as_string)?,
+                }),
+                _ => {}
+            }
+        }
+        Ok(program)
+    }
+
+    /// The field of a name.
+    pub fn field(&self, name: &str) -> Result<&Field<'c>, Error> {
+        self.fields.iter().find(|field| field.name == name).ok_or_else(|| Error::user(format!("there is no stencil.field @{name}")))
+    }
+
+    /// The grid of a field.
+    pub fn grid_of(&self, field: &str) -> Result<&Grid<'c>, Error> {
+        let name = self.field(field)?.grid;
+        self.grids.iter().find(|grid| grid.name == name).ok_or_else(|| Error::user(format!("there is no stencil.grid @{name}")))
+    }
+}
+
+/// Whether a module holds a stencil program at all.
+pub fn is_program(module: &Module) -> bool {
+    mlir::attribute(mlir::module_op(module), PARAMS).is_some()
+}
+
+/// Reads the pieces of `stencil.apply` or `tiled.apply`.
+pub fn as_pieces<'c>(pieces: Attribute<'c>) -> Option<Vec<Piece<'c>>> {
+    attribute::as_array(pieces)?
+        .into_iter()
+        .map(|piece| {
+            Some(Piece {
+                function: attribute::as_symbol(attribute::entry(piece, "function")?)?,
+                lower: attribute::as_map(attribute::entry(piece, "lower")?)?,
+                upper: attribute::as_map(attribute::entry(piece, "upper")?)?,
+            })
+        })
+        .collect()
+}
+
+/// The top-level `func.func` of a name.
+pub fn function<'c>(module: &Module<'c>, name: &str) -> Result<Op<'c>, Error> {
+    mlir::operations(mlir::body(module))
+        .into_iter()
+        .find(|op| mlir::name(*op) == "func.func" && mlir::attribute(*op, "sym_name").and_then(attribute::as_string) == Some(name))
+        .ok_or_else(|| Error::user(format!("there is no func.func @{name}")))
+}
+
+/// The entry block of a function that has a body.
+pub fn function_body<'c>(function: Op<'c>) -> Result<Blk<'c>, Error> {
+    mlir::entry(function)
+        .ok_or_else(|| Error::new(mlir::place(function.location()), "the function has no body; a point function needs one"))
+}
+
+/// What the arguments of a point function stand for.
+pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
+    let entry = function_body(function)?;
+    let count = mlir::arguments(entry).len();
+    let dictionaries = mlir::attribute(function, "arg_attrs").and_then(attribute::as_array).unwrap_or_default();
+    (0..count)
+        .map(|index| {
+            dictionaries.get(index).copied().and_then(as_argument).ok_or_else(|| {
+                Error::new(
+                    mlir::place(function.location()),
+                    format!(
+                        "argument {index} of a point function says nothing of its meaning: it needs stencil.read with \
+                         stencil.offset, stencil.scalar, stencil.param, stencil.coord or stencil.step"
+                    ),
+                )
+            })
+        })
+        .collect()
+}
+
+fn as_argument<'c>(attributes: Attribute<'c>) -> Option<Argument<'c>> {
+    let entry = |name| attribute::entry(attributes, name);
+    if let Some(field) = entry("stencil.read") {
+        Some(Argument::Read { field: attribute::as_symbol(field)?, offset: attribute::as_integers(entry("stencil.offset")?)? })
+    } else if let Some(name) = entry("stencil.scalar") {
+        Some(Argument::Scalar(attribute::as_symbol(name)?))
+    } else if let Some(name) = entry("stencil.param") {
+        Some(Argument::Param(attribute::as_string(name)?))
+    } else if let Some(dimension) = entry("stencil.coord") {
+        Some(Argument::Coordinate(usize::try_from(attribute::as_integer(dimension)?).ok()?))
+    } else {
+        entry("stencil.step").map(|_| Argument::Step)
+    }
+}
+
+/// Builds the attributes of a point function's argument.
+pub fn argument_attributes<'c>(builder: &Builder<'c>, argument: &Argument) -> Vec<(&'static str, Attribute<'c>)> {
+    let context = builder.context;
+    match argument {
+        Argument::Read { field, offset } => {
+            vec![("stencil.read", attribute::symbol(context, field)), ("stencil.offset", attribute::integers(context, offset))]
+        }
+        Argument::Scalar(name) => vec![("stencil.scalar", attribute::symbol(context, name))],
+        Argument::Param(name) => vec![("stencil.param", attribute::string(context, name))],
+        Argument::Coordinate(dimension) => vec![("stencil.coord", attribute::integer(context, *dimension as i64))],
+        Argument::Step => vec![("stencil.step", Attribute::unit(context))],
+    }
+}
+
+/// Makes a module a stencil program.
+pub fn set_program<'c>(builder: &Builder<'c>, module: &Module<'c>, params: &[&str], constants: &[(&str, i64)], steps: AffineMap<'c>) {
+    let (op, context) = (mlir::module_op(module), builder.context);
+    mlir::set_attribute(op, PARAMS, attribute::strings(context, params));
+    mlir::set_attribute(op, STEPS, mlir::map_attribute(steps));
+    if !constants.is_empty() {
+        let entries: Vec<_> = constants
+            .iter()
+            .map(|(name, value)| {
+                attribute::dictionary(context, &[("name", attribute::string(context, name)), ("value", attribute::integer(context, *value))])
+            })
+            .collect();
+        mlir::set_attribute(op, CONSTANTS, attribute::array(context, &entries));
+    }
+}
+
+/// Builds `stencil.grid`.
+pub fn grid<'c>(builder: &Builder<'c>, name: &str, lower: AffineMap<'c>, upper: AffineMap<'c>) -> Result<Op<'c>, Error> {
+    let name = attribute::string(builder.context, name);
+    builder.op(GRID, &[], &[], &[("sym_name", name), ("lower", mlir::map_attribute(lower)), ("upper", mlir::map_attribute(upper))])
+}
+
+/// Builds `stencil.field`.
+pub fn field<'c>(builder: &Builder<'c>, name: &str, grid: &str, element: Type<'c>, role: Role) -> Result<Op<'c>, Error> {
+    let context = builder.context;
+    builder.op(
+        FIELD,
+        &[],
+        &[],
+        &[
+            ("sym_name", attribute::string(context, name)),
+            ("grid", attribute::symbol(context, grid)),
+            ("type", attribute::ty(element)),
+            ("role", attribute::string(context, role.name())),
+        ],
+    )
+}
+
+/// Builds `stencil.scalar`.
+pub fn scalar<'c>(builder: &Builder<'c>, name: &str, element: Type<'c>, default: Option<Attribute<'c>>) -> Result<Op<'c>, Error> {
+    let context = builder.context;
+    let default: Vec<_> = default.into_iter().collect();
+    builder.op(
+        SCALAR,
+        &[],
+        &[],
+        &[("sym_name", attribute::string(context, name)), ("type", attribute::ty(element)), ("default", attribute::array(context, &default))],
+    )
+}
+
+/// The attribute that [`as_pieces`] reads.
+pub fn pieces_attribute<'c>(builder: &Builder<'c>, pieces: &[Piece<'c>]) -> Attribute<'c> {
+    let context = builder.context;
+    let pieces: Vec<_> = pieces
+        .iter()
+        .map(|piece| {
+            attribute::dictionary(
+                context,
+                &[
+                    ("function", attribute::symbol(context, piece.function)),
+                    ("lower", mlir::map_attribute(piece.lower)),
+                    ("upper", mlir::map_attribute(piece.upper)),
+                ],
+            )
+        })
+        .collect();
+    attribute::array(context, &pieces)
+}
+
+/// Builds `stencil.apply`.
+pub fn apply<'c>(builder: &Builder<'c>, updates: &[&str], pieces: &[Piece<'c>]) -> Result<Op<'c>, Error> {
+    let updates = attribute::symbols(builder.context, updates);
+    builder.op(APPLY, &[], &[], &[("updates", updates), ("pieces", pieces_attribute(builder, pieces))])
+}
+
+/// Builds `stencil.check`.
+pub fn check<'c>(
+    builder: &Builder<'c>,
+    value: AffineMap<'c>,
+    unless_empty: Option<(AffineMap<'c>, AffineMap<'c>)>,
+    message: &str,
+) -> Result<Op<'c>, Error> {
+    let bounds: Vec<_> =
+        unless_empty.into_iter().flat_map(|(lower, upper)| [mlir::map_attribute(lower), mlir::map_attribute(upper)]).collect();
+    builder.op(
+        CHECK,
+        &[],
+        &[],
+        &[
+            ("value", mlir::map_attribute(value)),
+            ("unless_empty", attribute::array(builder.context, &bounds)),
+            ("message", attribute::string(builder.context, message)),
+        ],
+    )
+}

@@ -1,0 +1,425 @@
+//! Typed views of the `tiled` dialect: tile kernels, the host schedule, and what the lowered
+//! kernels say of their launch.
+
+use crate::attribute::{self, read};
+use crate::builder::Builder;
+use crate::error::Error;
+use crate::mlir::{self, Op, Val};
+use crate::stencil::{self, Piece};
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineMap, Attribute, Module, Type, ValueLike};
+
+/// Names of the operations.
+pub const LOAD: &str = "tiled.load";
+/// See [`LOAD`].
+pub const APPLY: &str = "tiled.apply";
+/// See [`LOAD`].
+pub const STORE: &str = "tiled.store";
+/// See [`LOAD`].
+pub const REPEAT: &str = "tiled.repeat";
+
+/// Every operation with its attributes, as the IRDL text declares them.
+pub const OPERATIONS: &[(&str, &[&str])] = &[
+    (LOAD, &["field"]),
+    (APPLY, &["reads", "updates", "pieces", "step"]),
+    (STORE, &["field"]),
+    (REPEAT, &["count", "kernels"]),
+];
+
+const STRATEGY: &str = "tiled.strategy";
+const TILE: &str = "tiled.tile";
+const PER_THREAD: &str = "tiled.per_thread";
+const STEPS: &str = "tiled.steps";
+const GRID: &str = "tiled.grid";
+const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
+const INDEX_WIDTH: &str = "tiled.index_width";
+
+/// A box of cells relative to a tile: from `tile origin + lower` to
+/// `tile origin + tile size - 1 + upper`, both inclusive, slowest dimension first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Halo {
+    /// Offset of the first cell from the tile's first, at most 0 for a halo.
+    pub lower: Vec<i64>,
+    /// Offset of the last cell from the tile's last, at least 0 for a halo.
+    pub upper: Vec<i64>,
+}
+
+impl Halo {
+    /// The tile itself.
+    pub fn none(rank: usize) -> Self {
+        Self { lower: vec![0; rank], upper: vec![0; rank] }
+    }
+
+    /// The box moved by an offset.
+    pub fn shifted(&self, offset: &[i64]) -> Self {
+        let add = |bounds: &[i64]| bounds.iter().zip(offset).map(|(bound, offset)| bound.saturating_add(*offset)).collect();
+        Self { lower: add(&self.lower), upper: add(&self.upper) }
+    }
+
+    /// The smallest box that holds both.
+    pub fn hull(&self, other: &Self) -> Self {
+        Self {
+            lower: self.lower.iter().zip(&other.lower).map(|(a, b)| *a.min(b)).collect(),
+            upper: self.upper.iter().zip(&other.upper).map(|(a, b)| *a.max(b)).collect(),
+        }
+    }
+
+    /// Whether every cell of `other` is in this box.
+    pub fn contains(&self, other: &Self) -> bool {
+        self.hull(other) == *self
+    }
+
+    /// Cells per dimension of the box around a tile of the given size.
+    pub fn extents(&self, tile: &[i64]) -> Vec<i64> {
+        tile.iter()
+            .zip(self.lower.iter().zip(&self.upper))
+            .map(|(tile, (lower, upper))| tile.saturating_add(*upper).saturating_sub(*lower).max(0))
+            .collect()
+    }
+}
+
+/// `!tiled.tile<lower, upper, element>`.
+pub fn tile_type<'c>(builder: &Builder<'c>, halo: &Halo, element: Type<'c>) -> Result<Type<'c>, Error> {
+    let list = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    let text = format!("!tiled.tile<[{}], [{}], {element}>", list(&halo.lower), list(&halo.upper));
+    Type::parse(builder.context, &text).ok_or_else(|| Error::internal(format!("{text} is no type")))
+}
+
+/// The halo and element type of a tile value.
+pub fn tile_of<'c>(value: Val<'c>) -> Result<(Halo, Type<'c>), Error> {
+    let ty = value.r#type();
+    let text = ty.to_string();
+    parse_tile(&text)
+        .and_then(|(halo, element)| Some((halo, mlir::parse_type(ty, element)?)))
+        .ok_or_else(|| Error::user(format!("{text} is no tile of matching bounds: lower and upper need one integer a dimension")))
+}
+
+// IRDL types have no accessors in MLIR's C interface, so a tile type is read from its text.
+fn parse_tile(text: &str) -> Option<(Halo, &str)> {
+    let rest = text.strip_prefix("!tiled.tile<[")?.strip_suffix('>')?;
+    let (lower, rest) = rest.split_once("], [")?;
+    let (upper, element) = rest.split_once("], ")?;
+    let list = |text: &str| text.split(',').map(|number| number.trim().parse().ok()).collect::<Option<Vec<i64>>>();
+    let halo = Halo { lower: list(lower)?, upper: list(upper)? };
+    (halo.lower.len() == halo.upper.len()).then_some((halo, element))
+}
+
+/// How a tile kernel is to be lowered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// `naive`, `block`, ...
+    pub strategy: String,
+    /// Cells of the tile per dimension, slowest first.
+    pub tile: Vec<i64>,
+    /// Cells a thread per dimension.
+    pub per_thread: Vec<i64>,
+    /// Steps a launch of this kernel (0 for all but the last kernel of a step that takes several).
+    pub steps: i64,
+}
+
+/// A tile kernel: straight-line SSA over tile values.
+#[derive(Clone, Debug)]
+pub struct Kernel<'c> {
+    /// The function.
+    pub op: Op<'c>,
+    /// Its name.
+    pub name: &'c str,
+    /// How to lower it.
+    pub schedule: Schedule,
+    /// Loads, applies and stores in order.
+    pub body: Vec<TileOp<'c>>,
+}
+
+/// One operation of a tile kernel.
+#[derive(Clone, Debug)]
+pub enum TileOp<'c> {
+    /// `tiled.load`.
+    Load {
+        /// The operation.
+        op: Op<'c>,
+        /// Whose cells.
+        field: &'c str,
+        /// The loaded tile.
+        tile: Val<'c>,
+    },
+    /// `tiled.apply`.
+    Apply(Apply<'c>),
+    /// `tiled.store`.
+    Store {
+        /// The operation.
+        op: Op<'c>,
+        /// The field's next value.
+        field: &'c str,
+        /// The stored tile.
+        tile: Val<'c>,
+    },
+}
+
+/// `tiled.apply`.
+#[derive(Clone, Debug)]
+pub struct Apply<'c> {
+    /// The operation.
+    pub op: Op<'c>,
+    /// Fields and the tiles that hold their old values.
+    pub inputs: Vec<(&'c str, Val<'c>)>,
+    /// Updated fields and the tiles of their new values.
+    pub outputs: Vec<(&'c str, Val<'c>)>,
+    /// Sub-grids with their functions.
+    pub pieces: Vec<Piece<'c>>,
+    /// The step within the launch, from 0.
+    pub step: i64,
+}
+
+impl<'c> Apply<'c> {
+    /// The tile that holds a field's old values.
+    pub fn input(&self, field: &str) -> Option<Val<'c>> {
+        self.inputs.iter().find(|(name, _)| *name == field).map(|(_, tile)| *tile)
+    }
+}
+
+/// The tile kernels of a module.
+pub fn kernels<'c>(module: &Module<'c>) -> Result<Vec<Kernel<'c>>, Error> {
+    let functions = mlir::operations(mlir::body(module)).into_iter().filter(|op| mlir::attribute(*op, STRATEGY).is_some());
+    functions.map(read_kernel).collect()
+}
+
+fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
+    let mut body = Vec::new();
+    for inner in mlir::operations(stencil::function_body(op)?) {
+        let malformed = || Error::new(mlir::place(inner.location()), format!("{} has the wrong operands or results", mlir::name(inner)));
+        match mlir::name(inner) {
+            LOAD => body.push(TileOp::Load {
+                op: inner,
+                field: read(inner, "field", attribute::as_symbol)?,
+                tile: mlir::results(inner).first().copied().ok_or_else(malformed)?,
+            }),
+            STORE => body.push(TileOp::Store {
+                op: inner,
+                field: read(inner, "field", attribute::as_symbol)?,
+                tile: mlir::operands(inner).first().copied().ok_or_else(malformed)?,
+            }),
+            APPLY => {
+                let pair = |names: Vec<&'c str>, tiles: Vec<Val<'c>>| {
+                    if names.len() == tiles.len() { Ok(names.into_iter().zip(tiles).collect()) } else { Err(malformed()) }
+                };
+                body.push(TileOp::Apply(Apply {
+                    op: inner,
+                    inputs: pair(read(inner, "reads", attribute::as_symbols)?, mlir::operands(inner))?,
+                    outputs: pair(read(inner, "updates", attribute::as_symbols)?, mlir::results(inner))?,
+                    pieces: read(inner, "pieces", stencil::as_pieces)?,
+                    step: read(inner, "step", attribute::as_integer)?,
+                }));
+            }
+            "func.return" => {}
+            other => {
+                return Err(Error::new(
+                    mlir::place(inner.location()),
+                    format!("{other} can't stand in a tile kernel: it holds tiled.load, tiled.apply and tiled.store only"),
+                ));
+            }
+        }
+    }
+    Ok(Kernel { op, name: read(op, "sym_name", attribute::as_string)?, schedule: read_schedule(op)?, body })
+}
+
+fn read_schedule(op: Op) -> Result<Schedule, Error> {
+    Ok(Schedule {
+        strategy: read(op, STRATEGY, attribute::as_string)?.to_owned(),
+        tile: read(op, TILE, attribute::as_integers)?,
+        per_thread: read(op, PER_THREAD, attribute::as_integers)?,
+        steps: read(op, STEPS, attribute::as_integer)?,
+    })
+}
+
+/// Attributes of a tile kernel's function.
+pub fn schedule_attributes<'c>(builder: &Builder<'c>, schedule: &Schedule) -> Vec<(&'static str, Attribute<'c>)> {
+    let context = builder.context;
+    vec![
+        (STRATEGY, attribute::string(context, &schedule.strategy)),
+        (TILE, attribute::integers(context, &schedule.tile)),
+        (PER_THREAD, attribute::integers(context, &schedule.per_thread)),
+        (STEPS, attribute::integer(context, schedule.steps)),
+    ]
+}
+
+/// Builds `tiled.load`.
+pub fn load<'c>(builder: &Builder<'c>, field: &str, tile: Type<'c>) -> Result<Val<'c>, Error> {
+    builder.value(LOAD, &[], tile, &[("field", attribute::symbol(builder.context, field))])
+}
+
+/// Builds `tiled.apply`; returns the updated tiles.
+pub fn apply<'c>(
+    builder: &Builder<'c>,
+    inputs: &[(&str, Val<'c>)],
+    updates: &[&str],
+    outputs: &[Type<'c>],
+    pieces: Attribute<'c>,
+    step: i64,
+) -> Result<Vec<Val<'c>>, Error> {
+    let context = builder.context;
+    let (names, tiles): (Vec<_>, Vec<_>) = inputs.iter().copied().unzip();
+    let attributes = [
+        ("reads", attribute::symbols(context, &names)),
+        ("updates", attribute::symbols(context, updates)),
+        ("pieces", pieces),
+        ("step", attribute::integer(context, step)),
+    ];
+    Ok(mlir::results(builder.op(APPLY, &tiles, outputs, &attributes)?))
+}
+
+/// Builds `tiled.store`.
+pub fn store<'c>(builder: &Builder<'c>, field: &str, tile: Val<'c>) -> Result<Op<'c>, Error> {
+    builder.op(STORE, &[tile], &[], &[("field", attribute::symbol(builder.context, field))])
+}
+
+/// `tiled.repeat`: a list of launches, repeated.
+#[derive(Clone, Debug)]
+pub struct Repeat<'c> {
+    /// The operation.
+    pub op: Op<'c>,
+    /// How often; the last symbol is the number of steps.
+    pub count: AffineMap<'c>,
+    /// Kernels in order.
+    pub kernels: Vec<&'c str>,
+}
+
+/// The host schedule.
+pub fn repeats<'c>(module: &Module<'c>) -> Result<Vec<Repeat<'c>>, Error> {
+    mlir::operations(mlir::body(module))
+        .into_iter()
+        .filter(|op| mlir::name(*op) == REPEAT)
+        .map(|op| {
+            Ok(Repeat { op, count: read(op, "count", attribute::as_map)?, kernels: read(op, "kernels", attribute::as_symbols)? })
+        })
+        .collect()
+}
+
+/// Builds `tiled.repeat`.
+pub fn repeat<'c>(builder: &Builder<'c>, count: AffineMap<'c>, kernels: &[String]) -> Result<Op<'c>, Error> {
+    let kernels = attribute::symbols(builder.context, kernels);
+    builder.op(REPEAT, &[], &[], &[("count", mlir::map_attribute(count)), ("kernels", kernels)])
+}
+
+/// What an argument of a lowered kernel is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Binding<'c> {
+    /// The current buffer of a field.
+    Read(&'c str),
+    /// The other buffer of a field, which becomes current after the launch.
+    Write(&'c str),
+    /// The current buffer of a field, updated in place.
+    ReadWrite(&'c str),
+    /// A run-time size.
+    Param(&'c str),
+    /// A run-time scalar.
+    Scalar(&'c str),
+    /// The number of the launch's first step.
+    Step,
+}
+
+const BINDING: &str = "tiled.binding";
+const NAME: &str = "tiled.name";
+
+/// What a lowered kernel, a `gpu.func`, says of its launch.
+#[derive(Clone, Debug)]
+pub struct Launch<'c> {
+    /// The `gpu.func`.
+    pub op: Op<'c>,
+    /// Its name.
+    pub name: &'c str,
+    /// Blocks in x; one result, the symbols are the run-time sizes.
+    pub grid: AffineMap<'c>,
+    /// Threads of a block in x, y, z.
+    pub block: Vec<i64>,
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: i64,
+    /// What its arguments are bound to.
+    pub bindings: Vec<Binding<'c>>,
+    /// The schedule that it was lowered by.
+    pub schedule: Schedule,
+}
+
+/// The lowered kernels of a module, in order.
+pub fn launches<'c>(module: &Module<'c>) -> Result<Vec<Launch<'c>>, Error> {
+    let mut found = Vec::new();
+    for container in mlir::operations(mlir::body(module)) {
+        if mlir::name(container) != "gpu.module" {
+            continue;
+        }
+        let Some(block) = mlir::entry(container) else { continue };
+        for op in mlir::operations(block) {
+            if mlir::name(op) == "gpu.func" && mlir::attribute(op, GRID).is_some() {
+                found.push(read_launch(op)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
+    let bindings = read(op, "arg_attrs", attribute::as_array)?
+        .into_iter()
+        .map(|argument| {
+            let name = attribute::entry(argument, NAME).and_then(attribute::as_string);
+            Some(match (attribute::as_string(attribute::entry(argument, BINDING)?)?, name) {
+                ("read", Some(name)) => Binding::Read(name),
+                ("write", Some(name)) => Binding::Write(name),
+                ("read_write", Some(name)) => Binding::ReadWrite(name),
+                ("param", Some(name)) => Binding::Param(name),
+                ("scalar", Some(name)) => Binding::Scalar(name),
+                ("step", None) => Binding::Step,
+                _ => return None,
+            })
+        })
+        .collect::<Option<_>>()
+        .ok_or_else(|| Error::new(mlir::place(op.location()), "an argument of the kernel says not what it is bound to: tiled.binding is missing or wrong"))?;
+    Ok(Launch {
+        op,
+        name: read(op, "sym_name", attribute::as_string)?,
+        grid: read(op, GRID, attribute::as_map)?,
+        block: read(op, "known_block_size", attribute::as_integers)?,
+        dynamic_shared: mlir::attribute(op, DYNAMIC_SHARED).and_then(attribute::as_integer).unwrap_or(0),
+        bindings,
+        schedule: read_schedule(op)?,
+    })
+}
+
+/// The attributes of a kernel's argument.
+pub fn binding_attributes<'c>(builder: &Builder<'c>, binding: &Binding) -> Vec<(&'static str, Attribute<'c>)> {
+    let context = builder.context;
+    let (kind, name) = match binding {
+        Binding::Read(name) => ("read", Some(name)),
+        Binding::Write(name) => ("write", Some(name)),
+        Binding::ReadWrite(name) => ("read_write", Some(name)),
+        Binding::Param(name) => ("param", Some(name)),
+        Binding::Scalar(name) => ("scalar", Some(name)),
+        Binding::Step => ("step", None),
+    };
+    let mut attributes = vec![(BINDING, attribute::string(context, kind))];
+    attributes.extend(name.map(|name| (NAME, attribute::string(context, name))));
+    attributes
+}
+
+/// The attributes of a lowered kernel that [`launches`] reads, beside its name and arguments.
+pub fn launch_attributes<'c>(builder: &Builder<'c>, grid: AffineMap<'c>, block: [i32; 3], schedule: &Schedule) -> Vec<(&'static str, Attribute<'c>)> {
+    let mut attributes = schedule_attributes(builder, schedule);
+    attributes.push((GRID, mlir::map_attribute(grid)));
+    attributes.push(("known_block_size", attribute::integers32(builder.context, &block)));
+    attributes
+}
+
+/// Says how much dynamic shared memory a lowered kernel wants, in bytes.
+pub fn set_dynamic_shared(builder: &Builder, kernel: Op, bytes: i64) {
+    mlir::set_attribute(kernel, DYNAMIC_SHARED, attribute::integer(builder.context, bytes));
+}
+
+/// The bits of an index in the kernels; 64 unless something proved that 32 are enough.
+pub fn index_width(module: &Module) -> u32 {
+    let width = mlir::attribute(mlir::module_op(module), INDEX_WIDTH).and_then(attribute::as_integer);
+    if width == Some(32) { 32 } else { 64 }
+}
+
+/// Sets what [`index_width`] reads.
+pub fn set_index_width<'c>(builder: &Builder<'c>, module: &Module<'c>, width: u32) {
+    mlir::set_attribute(mlir::module_op(module), INDEX_WIDTH, attribute::integer(builder.context, i64::from(width)));
+}
