@@ -5,8 +5,12 @@
 
 use crate::array::Element;
 use crate::expr::Expr;
+use crate::npy::write_whole;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// The version of the format; a plan of another version is refused.
 pub const FORMAT: u32 = 1;
@@ -159,4 +163,455 @@ pub struct Settings {
     pub contract: bool,
     /// Whether approximate and re-associated arithmetic was allowed.
     pub fast_math: bool,
+}
+
+/// Why a plan could not be loaded, saved or used.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// The file can't be read.
+    #[error("can't read the plan {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file can't be written.
+    #[error("can't write the plan {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The text is no plan.
+    #[error("{origin} is no launch plan: {message}; make it with stencilc --emit=plan")]
+    Syntax {
+        /// Where the text came from.
+        origin: String,
+        /// What is wrong, and in which line.
+        message: String,
+    },
+    /// The plan has another format.
+    #[error(
+        "{origin} is a plan of format {found}, this program reads format {FORMAT}; compile the program again"
+    )]
+    Format {
+        /// Where the text came from.
+        origin: String,
+        /// Its format.
+        found: String,
+    },
+    /// The plan contradicts itself.
+    #[error("the plan of {program} is not valid: {message}; compile the program again")]
+    Invalid {
+        /// The program.
+        program: String,
+        /// The contradiction.
+        message: String,
+    },
+}
+
+impl Plan {
+    /// Reads and checks a plan.
+    ///
+    /// # Errors
+    /// When the file can't be read, is no plan, has another format or contradicts itself.
+    pub fn load(path: &Path) -> Result<Plan, PlanError> {
+        let text = std::fs::read_to_string(path).map_err(|source| PlanError::Read {
+            path: path.to_path_buf(),
+            source,
+        })?;
+        Plan::from_json(&text, &path.display().to_string())
+    }
+
+    /// Reads and checks a plan from text; `origin` says in messages where it came from.
+    ///
+    /// # Errors
+    /// When the text is no plan, has another format or contradicts itself.
+    pub fn from_json(text: &str, origin: &str) -> Result<Plan, PlanError> {
+        let syntax = |e: serde_json::Error| PlanError::Syntax {
+            origin: origin.to_string(),
+            message: e.to_string(),
+        };
+        // The format comes first: another one may have other members.
+        let value: serde_json::Value = serde_json::from_str(text).map_err(syntax)?;
+        if let Some(found) = value
+            .get("format")
+            .filter(|found| found.as_u64() != Some(FORMAT.into()))
+        {
+            return Err(PlanError::Format {
+                origin: origin.to_string(),
+                found: found.to_string(),
+            });
+        }
+        let plan: Plan = serde_json::from_str(text).map_err(syntax)?;
+        plan.validate()?;
+        Ok(plan)
+    }
+
+    /// The plan as JSON text, ending with a line break.
+    ///
+    /// # Errors
+    /// When a number in it has no JSON form (an infinite default of a scalar).
+    pub fn to_json(&self) -> Result<String, PlanError> {
+        let text = serde_json::to_string_pretty(self).map_err(|e| self.invalid(e.to_string()))?;
+        Ok(text + "\n")
+    }
+
+    /// Writes the plan; the file appears whole or not at all.
+    ///
+    /// # Errors
+    /// When the file can't be written.
+    pub fn save(&self, path: &Path) -> Result<(), PlanError> {
+        let text = self.to_json()?;
+        write_whole(path, |file| file.write_all(text.as_bytes())).map_err(|source| {
+            PlanError::Write {
+                path: path.to_path_buf(),
+                source,
+            }
+        })
+    }
+
+    /// The field of a name.
+    pub fn field(&self, name: &str) -> Option<&FieldDecl> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The kernel of a name.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+
+    /// Checks that the plan does not contradict itself: every name that is used is declared once,
+    /// blocks and index widths are possible, and what is written has a second buffer.
+    ///
+    /// # Errors
+    /// The first contradiction.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        self.contradiction()
+            .map_or(Ok(()), |message| Err(self.invalid(message)))
+    }
+
+    fn invalid(&self, message: String) -> PlanError {
+        PlanError::Invalid {
+            program: self.program.clone(),
+            message,
+        }
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        if self.format != FORMAT {
+            return Some(format!("its format is {}, not {FORMAT}", self.format));
+        }
+        if !matches!(self.index_width, 32 | 64) {
+            return Some(format!(
+                "an index has {} bits, not 32 or 64",
+                self.index_width
+            ));
+        }
+        let mut names = BTreeSet::from(["steps"]);
+        let sizes = self.params.iter().chain(self.constants.keys());
+        let scalars = self.scalars.iter().map(|scalar| &scalar.name);
+        let fields = self.fields.iter().map(|field| &field.name);
+        if let Some(name) = sizes
+            .chain(scalars)
+            .chain(fields)
+            .find(|name| !names.insert(name))
+        {
+            return Some(format!("`{name}` is declared twice"));
+        }
+        let mut names = BTreeSet::new();
+        if let Some(kernel) = self
+            .kernels
+            .iter()
+            .find(|kernel| !names.insert(&kernel.name))
+        {
+            return Some(format!("kernel `{}` is declared twice", kernel.name));
+        }
+        self.bad_sizes()
+            .or_else(|| {
+                let mut fields = self.fields.iter();
+                fields.find_map(bad_field)
+            })
+            .or_else(|| {
+                self.kernels
+                    .iter()
+                    .find_map(|kernel| self.bad_kernel(kernel))
+            })
+            .or_else(|| {
+                let mut names = self.schedule.iter().flat_map(|repeat| &repeat.kernels);
+                let unknown = names.find(|name| self.kernel(name).is_none())?;
+                Some(format!(
+                    "the schedule launches the kernel `{unknown}`, which is not declared"
+                ))
+            })
+    }
+
+    /// An expression with a name that has no value where it is used.
+    fn bad_sizes(&self) -> Option<String> {
+        let mut found = None;
+        let mut check = |expr: &Expr, place: String, steps: bool| {
+            expr.for_each_name(&mut |name| {
+                let known = self.params.iter().any(|param| param == name)
+                    || self.constants.contains_key(name)
+                    || (steps && name == "steps");
+                if !known && found.is_none() {
+                    found = Some(format!(
+                        "{place}, `{expr}`, uses the size `{name}`, which is not declared there"
+                    ));
+                }
+            });
+        };
+        check(&self.steps, "the number of steps".to_string(), false);
+        for field in &self.fields {
+            field
+                .extents
+                .iter()
+                .for_each(|e| check(e, format!("an extent of field `{}`", field.name), false));
+        }
+        for condition in &self.checks {
+            check(&condition.value, "a check".to_string(), true);
+            condition
+                .unless_negative
+                .iter()
+                .for_each(|e| check(e, "a check".to_string(), true));
+        }
+        for kernel in &self.kernels {
+            kernel
+                .grid
+                .iter()
+                .for_each(|e| check(e, format!("the grid of kernel `{}`", kernel.name), true));
+        }
+        self.schedule
+            .iter()
+            .for_each(|repeat| check(&repeat.count, "a count of the schedule".to_string(), true));
+        found
+    }
+
+    fn bad_kernel(&self, kernel: &Kernel) -> Option<String> {
+        let name = &kernel.name;
+        let threads = kernel
+            .block
+            .iter()
+            .try_fold(1u32, |n, &extent| n.checked_mul(extent));
+        if !threads.is_some_and(|n| (1..=MOST_THREADS).contains(&n)) {
+            return Some(format!(
+                "kernel `{name}` has blocks of {:?} threads; 1 to {MOST_THREADS} are possible",
+                kernel.block
+            ));
+        }
+        let mut written = BTreeSet::new();
+        for argument in &kernel.arguments {
+            let known = match argument {
+                Argument::Read(field) | Argument::Write(field) | Argument::ReadWrite(field) => {
+                    self.field(field).is_some()
+                }
+                Argument::Param(param) => self.params.contains(param),
+                Argument::Scalar(scalar) => self.scalars.iter().any(|s| s.name == *scalar),
+                Argument::Step => true,
+            };
+            if !known {
+                return Some(format!(
+                    "kernel `{name}` has the argument {argument:?}, which is not declared"
+                ));
+            }
+            match argument {
+                Argument::Write(field) if self.field(field).is_some_and(|f| f.buffers < 2) => {
+                    return Some(format!(
+                        "kernel `{name}` writes field `{field}`, which has only one buffer"
+                    ));
+                }
+                Argument::Write(field) | Argument::ReadWrite(field) if !written.insert(field) => {
+                    return Some(format!(
+                        "kernel `{name}` writes field `{field}` through two arguments"
+                    ));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+/// Threads of a block on every CUDA device.
+const MOST_THREADS: u32 = 1024;
+
+fn bad_field(field: &FieldDecl) -> Option<String> {
+    if !matches!(field.buffers, 1 | 2) {
+        return Some(format!(
+            "field `{}` has {} buffers; 1 or 2 are possible",
+            field.name, field.buffers
+        ));
+    }
+    if field.extents.is_empty() {
+        return Some(format!("field `{}` has no dimensions", field.name));
+    }
+    None
+}
+
+/// Where the PTX of a plan lies: `x.ptx` beside `x.plan.json`.
+pub fn ptx_beside(plan: &Path) -> PathBuf {
+    let name = plan
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let stem = name
+        .strip_suffix(".plan.json")
+        .or_else(|| name.strip_suffix(".json"))
+        .unwrap_or(&name);
+    plan.with_file_name(format!("{stem}.ptx"))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A program of two fields: `A` is double and updated by `two` (two steps a launch) and `one`,
+    /// `K` is only read.
+    pub(crate) const HEAT: &str = r#"{
+        "format": 1, "program": "heat", "target": "sm_90", "params": ["N", "M"], "constants": {"Q": 5},
+        "scalars": [{"name": "alpha", "element": "f32", "default": 0.1}],
+        "fields": [
+            {"name": "A", "element": "f32", "role": "state", "extents": ["N", "2 * M + 1"], "buffers": 2},
+            {"name": "K", "element": "f32", "role": "const", "extents": ["N"], "buffers": 1},
+            {"name": "W", "element": "f64", "role": "temp", "extents": ["Q"], "buffers": 1}],
+        "steps": "10",
+        "checks": [{"value": "N - 3", "unless_negative": ["M - 1"], "message": "the grid must have 3 rows"}],
+        "index_width": 32,
+        "kernels": [
+            {"name": "two", "grid": ["N ceildiv 16", "1", "1"], "block": [16, 1, 1], "static_shared": 0,
+             "dynamic_shared": 0, "steps": 2,
+             "arguments": [{"read": "A"}, {"read": "K"}, {"write": "A"}, {"param": "N"}, {"scalar": "alpha"}, "step"]},
+            {"name": "one", "grid": ["N", "1", "1"], "block": [16, 1, 1], "static_shared": 0,
+             "dynamic_shared": 0, "steps": 1, "arguments": [{"read": "A"}, {"write": "A"}, {"read_write": "W"}]}],
+        "schedule": [
+            {"count": "steps floordiv 2", "kernels": ["two"]},
+            {"count": "steps mod 2", "kernels": ["one"]}],
+        "settings": {"strategy": "block", "tile": [16], "pyramid_height": 2, "per_thread": [1],
+                     "contract": false, "fast_math": false}
+    }"#;
+
+    pub(crate) fn heat() -> Plan {
+        Plan::from_json(HEAT, "heat").unwrap()
+    }
+
+    fn error(from: &str, to: &str) -> String {
+        assert!(HEAT.contains(from), "{from}");
+        Plan::from_json(&HEAT.replacen(from, to, 1), "heat.plan.json")
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn plans_round_trip() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("heat.plan.json");
+        heat().save(&path).unwrap();
+        assert_eq!(Plan::load(&path).unwrap(), heat());
+        let text = heat().to_json().unwrap();
+        assert!(
+            text.contains("\"count\": \"steps floordiv 2\"") && text.ends_with("}\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn other_formats_are_refused_before_all_else() {
+        assert_eq!(
+            error("\"format\": 1, \"program\"", "\"format\": 2, \"title\""),
+            "heat.plan.json is a plan of format 2, this program reads format 1; compile the program again"
+        );
+        let text = error("\"program\"", "\"title\"");
+        assert!(
+            text.contains("unknown field `title`") && text.contains("line 2"),
+            "{text}"
+        );
+        let text = error("N ceildiv 16", "N / 16");
+        assert!(text.contains("`N / 16` is no size expression"), "{text}");
+    }
+
+    #[test]
+    fn contradictions_are_found() {
+        for (from, to, wanted) in [
+            (
+                "[\"two\"]",
+                "[\"three\"]",
+                "the schedule launches the kernel `three`, which is not declared",
+            ),
+            (
+                "{\"read\": \"K\"}",
+                "{\"read\": \"L\"}",
+                "kernel `two` has the argument Read(\"L\"), which is not declared",
+            ),
+            (
+                "{\"param\": \"N\"}",
+                "{\"param\": \"K\"}",
+                "kernel `two` has the argument Param(\"K\"), which is not declared",
+            ),
+            (
+                "{\"read\": \"K\"}",
+                "{\"write\": \"K\"}",
+                "kernel `two` writes field `K`, which has only one buffer",
+            ),
+            (
+                "{\"read\": \"A\"}",
+                "{\"read_write\": \"A\"}",
+                "kernel `two` writes field `A` through two arguments",
+            ),
+            (
+                "[\"N\", \"M\"]",
+                "[\"N\", \"M\", \"A\"]",
+                "`A` is declared twice",
+            ),
+            (
+                "\"one\", \"grid\"",
+                "\"two\", \"grid\"",
+                "kernel `two` is declared twice",
+            ),
+            (
+                "\"block\": [16",
+                "\"block\": [2000",
+                "kernel `two` has blocks of [2000, 1, 1] threads; 1 to 1024 are possible",
+            ),
+            (
+                "\"block\": [16",
+                "\"block\": [0",
+                "kernel `two` has blocks of [0, 1, 1] threads; 1 to 1024 are possible",
+            ),
+            (
+                "\"index_width\": 32",
+                "\"index_width\": 16",
+                "an index has 16 bits, not 32 or 64",
+            ),
+            (
+                "[\"Q\"]",
+                "[\"steps\"]",
+                "an extent of field `W`, `steps`, uses the size `steps`, which is not declared there",
+            ),
+            (
+                "N - 3",
+                "L - 3",
+                "a check, `L - 3`, uses the size `L`, which is not declared there",
+            ),
+            (
+                "\"buffers\": 2",
+                "\"buffers\": 3",
+                "field `A` has 3 buffers; 1 or 2 are possible",
+            ),
+        ] {
+            let wanted =
+                format!("the plan of heat is not valid: {wanted}; compile the program again");
+            assert_eq!(error(from, to), wanted);
+        }
+    }
+
+    #[test]
+    fn the_ptx_lies_beside() {
+        assert_eq!(
+            ptx_beside(Path::new("out/heat.plan.json")),
+            Path::new("out/heat.ptx")
+        );
+        assert_eq!(ptx_beside(Path::new("heat")), Path::new("heat.ptx"));
+    }
 }
