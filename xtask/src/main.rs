@@ -1,0 +1,52 @@
+//! `cargo xtask`: the commands that set this project up, show what it does, and check it.
+//!
+//! Needs nothing but Rust: no LLVM, no Python. Whatever else the other crates need, `setup`
+//! installs, and both `demo` and `test` begin with it.
+
+#![forbid(unsafe_code)]
+
+mod demo;
+mod links;
+mod picture;
+mod project;
+mod rules;
+mod setup;
+mod snapshots;
+mod stages;
+
+use anyhow::{Result, bail};
+use project::Project;
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+  setup                          install what is missing: LLVM 22, ptxas, libdevice, NumPy
+  demo                           set up, build, then compile, run, check and draw the heat equation
+  test [--keep-going] [STAGE]... set up, then every check that a change must pass, or only the
+                                 stages named: ";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Err(error) = run(&arguments) {
+        eprintln!("xtask: {error:#}");
+        std::process::exit(1);
+    }
+}
+
+fn run(arguments: &[String]) -> Result<()> {
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", arguments),
+    };
+    match (command, rest) {
+        ("setup", []) => setup::run(&Project::find()?),
+        ("demo", []) => demo::run(&Project::find()?),
+        ("test", _) => stages::run(&Project::find()?, &stages::Selection::parse(rest)?),
+        ("help" | "--help" | "-h", []) => {
+            println!("{USAGE}{}", stages::names().join(" "));
+            Ok(())
+        }
+        ("setup" | "demo" | "help", [extra, ..]) => bail!("'{command}' takes no '{extra}'"),
+        _ => bail!("no command '{command}': there are setup, demo, test"),
+    }
+}

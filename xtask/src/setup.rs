@@ -1,0 +1,288 @@
+//! `cargo xtask setup`: installs what the project needs and this machine lacks.
+//!
+//! Debian's packages (LLVM and MLIR 22, a C++ compiler, Python's pip) come by apt-get. NVIDIA's
+//! assembler and libdevice, and NumPy for the numeric tests, come by pip into `.toolchain/`, each in
+//! a folder that appears only when it is complete. What is there already is left alone, so a second
+//! run touches neither the network nor the disk.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::project::{LLVM, Project, capture};
+
+/// Debian's packages. The libraries after LLVM's own are what MLIR's static archives link with.
+const PACKAGES: [&str; 13] = [
+    "llvm-22-dev",
+    "libmlir-22-dev",
+    "mlir-22-tools",
+    "llvm-22-tools",
+    "libclang-22-dev",
+    "libpolly-22-dev",
+    "libzstd-dev",
+    "zlib1g-dev",
+    "libxml2-dev",
+    "libz3-dev",
+    "g++",
+    "python3",
+    "python3-pip",
+];
+
+/// Wheels that go into one folder of `.toolchain/`, pinned.
+struct Wheels {
+    what: &'static str,
+    folder: &'static str,
+    pins: &'static [&'static str],
+    /// Whether the wheels fit only the Python that installed them.
+    for_one_python: bool,
+}
+
+const WHEELS: [Wheels; 2] = [
+    Wheels {
+        what: "ptxas and libdevice of CUDA 13.0",
+        folder: "cuda",
+        pins: &["nvidia-cuda-nvcc==13.0.88", "nvidia-nvvm==13.0.88"],
+        for_one_python: false,
+    },
+    Wheels {
+        what: "NumPy",
+        folder: "python",
+        pins: &["numpy==2.4.6"],
+        for_one_python: true,
+    },
+];
+
+/// Installs what is missing, and returns one line on what there is.
+///
+/// # Errors
+/// When something is missing and can't be installed: what, why, and what to do by hand.
+pub fn run(project: &Project) -> Result<()> {
+    debian_packages(project)?;
+    for wheels in &WHEELS {
+        install_wheels(project, wheels)?;
+    }
+    for tool in [
+        Path::new(LLVM).join("bin/mlir-opt"),
+        project.cuda().join("bin/ptxas"),
+    ] {
+        capture(project.command(&tool).arg("--version"))
+            .with_context(|| format!("{} is installed but does not run", tool.display()))?;
+    }
+    project.say("setup: LLVM 22, ptxas, libdevice and NumPy are there");
+    Ok(())
+}
+
+fn debian_packages(project: &Project) -> Result<()> {
+    // dpkg-query exits with 1 when it does not know a package; its output is right all the same.
+    let Ok(query) = Command::new("dpkg-query")
+        .args(["-W", "-f=${Package} ${db:Status-Status}\n"])
+        .args(PACKAGES)
+        .output()
+    else {
+        ensure!(
+            Path::new(LLVM).join("lib/libMLIRIR.a").is_file(),
+            "LLVM and MLIR 22 are not in {LLVM}, and without dpkg and apt-get they can't be installed here"
+        );
+        return Ok(());
+    };
+    let missing = missing(&String::from_utf8_lossy(&query.stdout), &PACKAGES);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let list = missing.join(" ");
+    project.say(format!("setup: Debian's packages, missing: {list}"));
+    let rights = rights(project).with_context(|| {
+        format!("run as root: apt-get install --yes --no-install-recommends {list}")
+    })?;
+
+    let install = || {
+        let mut command = apt_get(project, rights, &["install", "--no-install-recommends"]);
+        capture(command.args(&missing))
+    };
+    if unknown(&policy(project, &missing)?, &missing).is_empty() && install().is_ok() {
+        return Ok(());
+    }
+    // Either the package lists are missing or so old that what they name is gone.
+    project.say("setup: apt-get update");
+    capture(&mut apt_get(project, rights, &["update"]))
+        .context("apt-get can't update its package lists")?;
+    let unknown = unknown(&policy(project, &missing)?, &missing);
+    ensure!(
+        unknown.is_empty(),
+        "apt-get knows no package {}: add a package source with LLVM 22 for this Debian, then try again",
+        unknown.join(", ")
+    );
+    project.say("setup: apt-get install");
+    install().context("apt-get can't install what is missing")?;
+    Ok(())
+}
+
+/// What a command begins with to have root's rights.
+///
+/// # Errors
+/// When neither this user nor sudo has them.
+fn rights(project: &Project) -> Result<&'static [&'static str]> {
+    if capture(project.command("id").arg("-u"))?.trim() == "0" {
+        return Ok(&["env"]);
+    }
+    let sudo = capture(project.command("sudo").arg("--version")).is_ok();
+    ensure!(
+        sudo,
+        "installing packages needs root's rights, and there is no sudo"
+    );
+    Ok(&["sudo", "env"])
+}
+
+fn apt_get(project: &Project, rights: &[&str], arguments: &[&str]) -> Command {
+    let mut command = project.command(rights[0]);
+    command
+        .args(&rights[1..])
+        .args([
+            "DEBIAN_FRONTEND=noninteractive",
+            "apt-get",
+            "--quiet",
+            "--yes",
+        ])
+        .args(["-o", "DPkg::Lock::Timeout=120"])
+        .args(arguments);
+    command
+}
+
+fn policy(project: &Project, packages: &[&str]) -> Result<String> {
+    capture(project.command("apt-cache").arg("policy").args(packages))
+}
+
+/// Those of `wanted` that `dpkg-query` does not report as installed.
+fn missing<'a>(query: &str, wanted: &[&'a str]) -> Vec<&'a str> {
+    let installed = |package: &&str| {
+        query
+            .lines()
+            .any(|line| line.split_once(' ') == Some((*package, "installed")))
+    };
+    wanted.iter().copied().filter(|p| !installed(p)).collect()
+}
+
+/// Those of `wanted` for which `apt-cache policy` reports no version that could be installed.
+fn unknown<'a>(policy: &str, wanted: &[&'a str]) -> Vec<&'a str> {
+    let candidate = |package: &str| {
+        policy
+            .lines()
+            .skip_while(|line| line.strip_suffix(':') != Some(package))
+            .skip(1)
+            .take_while(|line| line.starts_with(' '))
+            .any(|line| {
+                line.trim()
+                    .strip_prefix("Candidate: ")
+                    .is_some_and(|version| version != "(none)")
+            })
+    };
+    wanted.iter().copied().filter(|p| !candidate(p)).collect()
+}
+
+fn install_wheels(project: &Project, wheels: &Wheels) -> Result<()> {
+    let folder = project.toolchain().join(wheels.folder);
+    let mut stamp = wheels.pins.join(" ");
+    if wheels.for_one_python {
+        let script = "import sys; print('for Python %d.%d' % sys.version_info[:2])";
+        let version = capture(project.command(project.python()).args(["-c", script]))?;
+        stamp = format!("{stamp} {}", version.trim());
+    }
+    if std::fs::read_to_string(folder.join("installed")).is_ok_and(|found| found == stamp) {
+        return Ok(());
+    }
+    project.say(format!(
+        "setup: {} into {} ({stamp})",
+        wheels.what,
+        folder
+            .strip_prefix(project.root())
+            .unwrap_or(&folder)
+            .display()
+    ));
+    let partial = folder.with_extension("partial");
+    remove(&partial)?;
+    let mut pip = project.command(project.python());
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ])
+    .args([
+        "--root-user-action=ignore",
+        "--no-deps",
+        "--only-binary=:all:",
+    ])
+    .arg("--target")
+    .arg(&partial)
+    .args(wheels.pins);
+    if let Err(error) = capture(&mut pip) {
+        remove(&partial)?;
+        bail!("pip can't install {}: {}", wheels.what, reason(&error));
+    }
+    std::fs::write(partial.join("installed"), stamp)?;
+    remove(&folder)?;
+    std::fs::rename(&partial, &folder)
+        .with_context(|| format!("moving {} in place", partial.display()))
+}
+
+/// The line of pip's output that says what went wrong, else all of it.
+fn reason(error: &anyhow::Error) -> String {
+    let text = format!("{error:#}");
+    let line = text.lines().rev().find(|line| line.starts_with("ERROR: "));
+    line.unwrap_or(&text).to_owned()
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("removing {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_missing_unless_installed() {
+        let query = "llvm-22-dev installed\nlibz3-dev config-files\nzlib1g-dev installed\n";
+        let wanted = ["llvm-22-dev", "llvm-22", "libz3-dev", "zlib1g-dev"];
+        assert_eq!(missing(query, &wanted), ["llvm-22", "libz3-dev"]);
+        assert_eq!(missing("", &wanted), wanted);
+    }
+
+    #[test]
+    fn packages_are_unknown_without_a_candidate() {
+        let policy = "\
+llvm-22-dev:
+  Installed: (none)
+  Candidate: 1:22.1.8-1
+  Version table:
+     1:22.1.8-1 500
+mlir-22-tools:
+  Installed: (none)
+  Candidate: (none)
+  Version table:
+g++:
+  Installed: 4:12.2.0-3
+  Candidate: 4:12.2.0-3
+";
+        let wanted = ["llvm-22-dev", "mlir-22-tools", "g++", "libmlir-22-dev"];
+        assert_eq!(
+            unknown(policy, &wanted),
+            ["mlir-22-tools", "libmlir-22-dev"]
+        );
+        assert_eq!(unknown("", &wanted), wanted);
+    }
+
+    #[test]
+    fn the_reason_is_pips_own_last_error() {
+        let error = anyhow::anyhow!("`pip` failed:\nnote\nERROR: first\nERROR: no such wheel\nbye");
+        assert_eq!(reason(&error), "ERROR: no such wheel");
+        assert_eq!(reason(&anyhow::anyhow!("odd")), "odd");
+    }
+}
