@@ -10,10 +10,22 @@
 //! | [`expr`] | sizes as text: `(N + 63) floordiv 64` |
 //! | [`array`] | dense arrays, seeded noise, comparison |
 //! | [`npy`] | `.npy` files in and out |
+//! | [`input`] | where the data of an input comes from |
+//! | [`bind`] | sizes found and checked, buffers laid out |
+//! | [`launch`] | the launches in order, each with its arguments |
+//! | [`execute`] | upload, launch, download on any [`execute::Target`] |
+//! | `cuda` | the CUDA driver as a target (feature `cuda`) |
+//! | [`device`] | devices as data |
 
-#![deny(unsafe_code)]
+#![cfg_attr(feature = "cuda", deny(unsafe_code))]
+#![cfg_attr(not(feature = "cuda"), forbid(unsafe_code))]
 
 pub mod array;
+pub mod bind;
+pub mod device;
+pub mod execute;
 pub mod expr;
+pub mod input;
+pub mod launch;
 pub mod npy;
 pub mod plan;
