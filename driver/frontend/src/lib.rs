@@ -10,5 +10,33 @@
 
 #![forbid(unsafe_code)]
 
+mod affine;
+pub mod ast;
+pub mod check;
+pub mod diagnostics;
+pub mod lexer;
+pub mod parser;
+pub mod print;
 pub mod program;
 pub mod source;
+mod suggest;
+
+use diagnostics::Diagnostic;
+use program::Program;
+use source::Source;
+
+/// Reads and checks a source. `defines` are values for params that override those of the file.
+///
+/// A program comes only without errors; the diagnostics are sorted by place.
+pub fn load(source: &Source, defines: &[(String, i64)]) -> (Option<Program>, Vec<Diagnostic>) {
+    let (file, mut diagnostics) = parser::parse(source);
+    match check::check(&file, source, defines) {
+        Ok(program) if diagnostics.is_empty() => (Some(program), diagnostics),
+        Ok(_) => (None, diagnostics),
+        Err(found) => {
+            diagnostics.extend(found);
+            diagnostics::sort(&mut diagnostics);
+            (None, diagnostics)
+        }
+    }
+}

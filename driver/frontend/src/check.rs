@@ -1,0 +1,720 @@
+//! Syntax tree to checked program: names, types, bounds, and what cannot be decided before a run.
+//!
+//! Needs a tree of the parser. Guarantees of the result are those of `program.rs`: every name is
+//! resolved, operands agree in type, every read and every piece lies inside the grid and pieces
+//! are disjoint for all sizes that pass `Program::checks`. Parts of the language that are parsed
+//! but not supported yet are refused by name. Items are checked in order; a faulty declaration
+//! poisons its name, so that its uses are not reported again.
+//!
+//! | file | what |
+//! |---|---|
+//! | `names.rs` | scopes, built-in names, "did you mean" |
+//! | `integer.rs` | integer expressions to affine forms |
+//! | `prove.rs` | what follows from linear inequalities over sizes |
+//! | `regions.rs` | grids, pieces, reads: inside, disjoint |
+//! | `expressions.rs` | the forms of an expression, names in it |
+//! | `calls.rs` | accesses, calls, casts |
+//! | `literals.rs` | literals take the type of their context |
+
+mod calls;
+mod expressions;
+mod integer;
+mod literals;
+mod names;
+mod prove;
+mod regions;
+
+use crate::ast::{self, ExprKind, FieldRole, ItemKind, Name, UnaryOp};
+use crate::diagnostics::{self, Diagnostic};
+use crate::program::*;
+use crate::source::{Source, Span};
+use cranelift_entity::EntityRef;
+use expressions::Value;
+use names::{Symbol, TYPES, is_reserved, type_name};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use stencil_runtime::array::Element;
+
+/// How the offsets of an access are called in messages.
+const OFFSET: &str = "an offset";
+
+/// Checks a syntax tree. `defines` are values for params that override those of the file
+/// (`-D NAME=VALUE`).
+///
+/// # Errors
+/// All findings, sorted by place. The list is empty only where the tree has broken nodes, which
+/// the parser has reported, and nothing else is wrong.
+pub fn check(
+    file: &ast::File,
+    source: &Source,
+    defines: &[(String, i64)],
+) -> Result<Program, Vec<Diagnostic>> {
+    let mut checker = Checker::new(file, source, defines);
+    for item in &file.items {
+        checker.item(item);
+    }
+    checker.whole(file, defines);
+    let Checker {
+        program,
+        mut errors,
+        sound,
+        ..
+    } = checker;
+    diagnostics::sort(&mut errors);
+    if errors.is_empty() && sound {
+        Ok(program)
+    } else {
+        Err(errors)
+    }
+}
+
+struct Checker<'a> {
+    source: &'a Source,
+    defines: BTreeMap<&'a str, i64>,
+    program: Program,
+    errors: Vec<Diagnostic>,
+    /// Whether nothing was found wrong, here or by the parser.
+    sound: bool,
+    symbols: HashMap<String, (Symbol, Span)>,
+    /// Where every name of the file is declared, for uses that come too early.
+    declared_at: HashMap<String, Span>,
+    /// Whether an unreadable item may have declared names that are not known.
+    names_lost: bool,
+    /// Fields that have a boundary rule, supported or not.
+    bounded: BTreeSet<String>,
+    /// Features that were refused in this item already.
+    refused: BTreeSet<String>,
+    steps_at: Option<Span>,
+    scope: Scope,
+    /// Float literals rounded to f32 straight from their text, by place.
+    singles: HashMap<Span, f32>,
+}
+
+/// What is known inside a piece.
+#[derive(Default)]
+struct Scope {
+    /// Fields updated by the function.
+    updates: Vec<FieldId>,
+    /// The function's name.
+    function: String,
+    /// Names of the coordinates, where they have one.
+    coordinates: Vec<Option<Name>>,
+    /// `let`-bound names, innermost last.
+    locals: Vec<LocalName>,
+    /// How many `let`s the piece has so far.
+    count: usize,
+    /// Reads of the present piece.
+    reads: Vec<Read>,
+    /// The type of the value that is being computed.
+    wanted: Option<Element>,
+}
+
+struct LocalName {
+    name: String,
+    span: Span,
+    binding: Binding,
+}
+
+#[derive(Clone)]
+enum Binding {
+    /// A value of its own.
+    Local(LocalId, Type),
+    /// A literal, which takes the type of each context.
+    Literal(Value),
+    /// Faulty.
+    Poisoned,
+}
+
+/// A read at a constant offset.
+struct Read {
+    field: FieldId,
+    offset: Vec<i64>,
+    span: Span,
+}
+
+impl<'a> Checker<'a> {
+    fn new(file: &ast::File, source: &'a Source, defines: &'a [(String, i64)]) -> Self {
+        let mut declared_at = HashMap::new();
+        let mut bounded = BTreeSet::new();
+        let mut names_lost = false;
+        let mut poisoned = Vec::new();
+        for item in &file.items {
+            match &item.node {
+                ItemKind::Boundary { field, .. } => {
+                    bounded.insert(field.node.clone());
+                }
+                ItemKind::Broken { names } => {
+                    names_lost |= names.is_empty();
+                    poisoned.extend(names);
+                }
+                other => {
+                    if let Some(name) = declared_name(other) {
+                        declared_at.entry(name.node.clone()).or_insert(name.span);
+                    }
+                }
+            }
+        }
+        let symbols = poisoned
+            .into_iter()
+            .map(|name| (name.node.clone(), (Symbol::Poisoned, name.span)));
+        Self {
+            source,
+            defines: defines
+                .iter()
+                .map(|(name, value)| (name.as_str(), *value))
+                .collect(),
+            program: Program {
+                name: source.stem().to_string(),
+                params: Default::default(),
+                scalars: Default::default(),
+                grids: Default::default(),
+                fields: Default::default(),
+                functions: Vec::new(),
+                steps: Affine::default(),
+                checks: Vec::new(),
+            },
+            errors: Vec::new(),
+            sound: true,
+            symbols: symbols.collect(),
+            declared_at,
+            names_lost,
+            bounded,
+            refused: BTreeSet::new(),
+            steps_at: None,
+            scope: Scope::default(),
+            singles: HashMap::new(),
+        }
+    }
+
+    fn report(&mut self, error: Diagnostic) {
+        self.sound = false;
+        self.errors.push(error);
+    }
+
+    fn item(&mut self, item: &ast::Item) {
+        self.refused.clear();
+        match &item.node {
+            ItemKind::Param { name, value } => self.param(name, value.as_ref()),
+            ItemKind::Scalar { name, ty, default } => self.scalar(name, ty, default.as_ref()),
+            ItemKind::Struct { name, .. } => {
+                self.unsupported("struct", item.span, "use one field for each member");
+                self.declare(name, Symbol::Poisoned);
+            }
+            ItemKind::Grid { name, region } => self.grid(name, region),
+            ItemKind::Field {
+                role,
+                name,
+                ty,
+                grid,
+            } => self.field(*role, name, ty, grid),
+            ItemKind::Boundary { field, rule } => self.boundary(field, rule, item.span),
+            ItemKind::Function {
+                name,
+                updates,
+                pieces,
+            } => {
+                self.function(name, updates, pieces, item.span);
+            }
+            ItemKind::Steps { count } => self.steps(count, item.span),
+            ItemKind::Broken { .. } => self.sound = false,
+        }
+    }
+
+    fn param(&mut self, name: &Name, value: Option<&ast::Expr>) {
+        let value = match (self.defines.get(name.as_str()), value) {
+            (Some(given), _) => Some(*given),
+            (None, None) => None,
+            (None, Some(expr)) => match self.constant(expr, "the value of a param") {
+                Some(value) => Some(value),
+                None => {
+                    self.sound = false;
+                    self.declare(name, Symbol::Poisoned);
+                    return;
+                }
+            },
+        };
+        let id = self.program.params.next_key();
+        if self.declare(name, Symbol::Param(id)) {
+            let param = Param {
+                name: name.node.clone(),
+                value,
+                span: name.span,
+            };
+            self.program.params.push(param);
+            if value.is_none() {
+                self.program.checks.push(Check {
+                    value: Affine::param(id),
+                    unless_empty: None,
+                    message: format!("the size `{}` must not be negative", name.node),
+                    span: name.span,
+                });
+            }
+        }
+    }
+
+    fn scalar(&mut self, name: &Name, ty: &ast::Type, default: Option<&ast::Expr>) {
+        let element = self.element(ty, "scalar");
+        let default = default.map(|expr| self.scalar_default(expr, element));
+        let (Some(element), None | Some(Some(_))) = (element, default) else {
+            self.sound = false;
+            self.declare(name, Symbol::Poisoned);
+            return;
+        };
+        let id = self.program.scalars.next_key();
+        if self.declare(name, Symbol::Scalar(id)) {
+            let scalar = Scalar {
+                name: name.node.clone(),
+                element,
+                default: default.flatten(),
+                span: name.span,
+            };
+            self.program.scalars.push(scalar);
+        }
+    }
+
+    /// A number, with or without a sign, rounded to the scalar's type.
+    fn scalar_default(&mut self, expr: &ast::Expr, element: Option<Element>) -> Option<f64> {
+        let literal = match &expr.node {
+            ExprKind::Unary(UnaryOp::Neg, inner) => &inner.node,
+            other => other,
+        };
+        match literal {
+            ExprKind::Broken => return None,
+            ExprKind::Int(_) | ExprKind::Float(_) => {}
+            _ => {
+                let error = Diagnostic::error("a scalar's default is a number", expr.span, "");
+                self.report(error.help("write it out, as in `= 0.25`"));
+                return None;
+            }
+        }
+        let value = self.expression(expr)?;
+        let typed = self.adopt(value, Type::Element(element?))?;
+        match typed.kind {
+            crate::program::ExprKind::Float(value) => Some(value),
+            crate::program::ExprKind::Int(value) => Some(value as f64),
+            _ => None,
+        }
+    }
+
+    fn field(&mut self, role: FieldRole, name: &Name, ty: &ast::Type, grid: &Name) {
+        let element = self.element(ty, "field");
+        let grid = match self.resolve(grid, grid.span) {
+            Some(Symbol::Grid(id)) => Some(id),
+            Some(other) => {
+                let message = format!(
+                    "a field lies on a grid, but `{}` is {}",
+                    grid.node,
+                    other.describe()
+                );
+                self.report(Diagnostic::error(message, grid.span, "not a grid"));
+                None
+            }
+            None => None,
+        };
+        let (Some(element), Some(grid)) = (element, grid) else {
+            self.sound = false;
+            self.declare(name, Symbol::Poisoned);
+            return;
+        };
+        let id = self.program.fields.next_key();
+        if self.declare(name, Symbol::Field(id)) {
+            let role = match role {
+                FieldRole::State => Role::State,
+                FieldRole::Const => Role::Const,
+                FieldRole::Temp => Role::Temp,
+            };
+            let field = Field {
+                name: name.node.clone(),
+                role,
+                element,
+                grid,
+                span: name.span,
+            };
+            self.program.fields.push(field);
+        }
+    }
+
+    /// The number type of a field or scalar.
+    fn element(&mut self, ty: &ast::Type, of: &str) -> Option<Element> {
+        let name = match &ty.node {
+            ast::TypeKind::Vec(..) => {
+                self.unsupported("vec types", ty.span, "use one field for each lane");
+                return None;
+            }
+            ast::TypeKind::Named(name) => name,
+        };
+        match TYPES.iter().find(|(known, _)| known == name) {
+            Some((_, Some(element @ (Element::F32 | Element::F64)))) => Some(*element),
+            Some((_, Some(_))) => {
+                let help = "use `f64`: integers up to 2^53 are exact in it";
+                self.unsupported(&format!("integer {of}s"), ty.span, help);
+                None
+            }
+            Some((_, None)) => {
+                self.unsupported(&format!("type {name}"), ty.span, "use `f32` or `f64`");
+                None
+            }
+            None => {
+                self.unknown_type(name, ty.span);
+                None
+            }
+        }
+    }
+
+    fn unknown_type(&mut self, name: &str, span: Span) {
+        let meant = match name {
+            "float" | "single" | "real" => Some("f32"),
+            "double" => Some("f64"),
+            "int" => Some("i32"),
+            "long" => Some("i64"),
+            _ => crate::suggest::nearest(name, TYPES.iter().map(|(name, _)| *name)),
+        };
+        if !self.symbols.contains_key(name) {
+            let message = format!("unknown type `{}`", crate::lexer::shorten(name));
+            let error = Diagnostic::error(message, span, "");
+            self.report(match meant {
+                Some(other) => error.help(format!("did you mean `{other}`?")),
+                None => error.help("the number types are f16 f32 f64 i32 i64 u32 u64"),
+            });
+        } else if let Some(symbol) = self.resolve(name, span) {
+            let message = format!("expected a type, but `{name}` is {}", symbol.describe());
+            self.report(Diagnostic::error(message, span, ""));
+        }
+    }
+
+    fn boundary(&mut self, field: &Name, rule: &ast::Expr, span: Span) {
+        match self.resolve(field, field.span) {
+            None => self.sound = false,
+            Some(Symbol::Field(_)) => {
+                let feature = match &rule.node {
+                    ExprKind::Name(name) if is_reserved(name) && name != "t" => {
+                        format!("{name} boundary")
+                    }
+                    _ => "expression boundary".into(),
+                };
+                let help = "leave it out and write pieces that stay inside the grid";
+                self.unsupported(&feature, span, help);
+            }
+            Some(other) => {
+                let message = format!(
+                    "a boundary belongs to a field, but `{}` is {}",
+                    field.node,
+                    other.describe()
+                );
+                self.report(Diagnostic::error(message, field.span, ""));
+            }
+        }
+    }
+
+    fn steps(&mut self, count: &ast::Expr, span: Span) {
+        if let Some(earlier) = self.steps_at {
+            let error = Diagnostic::error("`steps` is given twice", span, "again here");
+            self.report(
+                error
+                    .see(earlier, "first given here")
+                    .help("leave one of them out"),
+            );
+            return;
+        }
+        self.steps_at = Some(span);
+        let Some(steps) = self.affine(count, "the number of steps") else {
+            return;
+        };
+        let facts = prove::Facts::default();
+        if facts.refute(&steps) {
+            let message = format!(
+                "the number of steps is negative: {}",
+                steps.show(&self.program.params)
+            );
+            self.report(
+                Diagnostic::error(message, count.span, "").help("0 or more steps can be taken"),
+            );
+        } else if !facts.prove(&steps) {
+            let needed = steps.show_condition(&self.program.params);
+            self.program.checks.push(Check {
+                value: steps.clone(),
+                unless_empty: None,
+                message: format!("the number of steps must not be negative: {needed} is needed"),
+                span: count.span,
+            });
+        }
+        self.program.steps = steps;
+    }
+
+    fn function(&mut self, name: &Name, updates: &[Name], pieces: &[ast::Piece], span: Span) {
+        self.declare(name, Symbol::Function);
+        let fields: Vec<Option<FieldId>> = updates
+            .iter()
+            .map(|update| self.updated_field(update))
+            .collect();
+        for (index, update) in updates.iter().enumerate() {
+            let earlier = updates
+                .iter()
+                .take(index)
+                .find(|other| other.node == update.node);
+            if let Some(earlier) = earlier {
+                let message = format!("`{}` is updated twice by one function", update.node);
+                let error = Diagnostic::error(message, update.span, "again here");
+                self.report(
+                    error
+                        .see(earlier.span, "first here")
+                        .help("name each field once"),
+                );
+            }
+        }
+        if updates.is_empty() || pieces.is_empty() {
+            let what = if updates.is_empty() {
+                "updates no field"
+            } else {
+                "has no piece"
+            };
+            let message = format!("the function `{}` {what}", name.node);
+            let error = Diagnostic::error(message, name.span, "");
+            self.report(error.help("as in `fn f -> A [1..N-2] = A[0]`"));
+        }
+        let known: Vec<FieldId> = fields.iter().flatten().copied().collect();
+        let mut checked = Vec::new();
+        for piece in pieces {
+            self.scope = Scope {
+                updates: known.clone(),
+                function: name.node.clone(),
+                ..Scope::default()
+            };
+            checked.extend(self.piece(piece, &fields));
+        }
+        self.scope = Scope::default();
+        self.disjoint(&checked, &name.node);
+        let function = Function {
+            name: name.node.clone(),
+            updates: known,
+            pieces: checked,
+            span,
+        };
+        self.program.functions.push(function);
+    }
+
+    fn updated_field(&mut self, name: &Name) -> Option<FieldId> {
+        let id = match self.resolve(name, name.span)? {
+            Symbol::Field(id) => id,
+            other => {
+                let message = format!(
+                    "a function updates fields, but `{}` is {}",
+                    name.node,
+                    other.describe()
+                );
+                self.report(Diagnostic::error(message, name.span, "not a field"));
+                return None;
+            }
+        };
+        let field = self.program.fields.get(id)?;
+        if field.role == Role::Const {
+            let error = Diagnostic::error(
+                format!("`{}` is const and cannot be updated", name.node),
+                name.span,
+                "updated here",
+            )
+            .see(field.span, "declared const here")
+            .help("leave out `const`, or update another field");
+            self.report(error);
+        }
+        Some(id)
+    }
+
+    /// A piece with its box and values; `None` where its box is faulty.
+    fn piece(&mut self, piece: &ast::Piece, fields: &[Option<FieldId>]) -> Option<Piece> {
+        if piece.region.node.is_empty()
+            && matches!(piece.values.as_slice(), [value] if value.node == ExprKind::Broken)
+        {
+            self.sound = false;
+            return None;
+        }
+        let grid = fields
+            .iter()
+            .flatten()
+            .next()
+            .and_then(|id| self.program.fields.get(*id));
+        let grid = grid.map(|field| field.grid);
+        self.name_coordinates(&piece.region);
+        let region = self.piece_region(piece, grid);
+        let broken = matches!(piece.values.first(), Some(value) if value.node == ExprKind::Broken);
+        if piece.values.len() != fields.len() && !broken && !fields.is_empty() {
+            let count =
+                |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+            let message = format!(
+                "{} for {}",
+                count(piece.values.len(), "value"),
+                count(fields.len(), "updated field")
+            );
+            let span = piece
+                .values
+                .iter()
+                .fold(piece.values.first()?.span, |all, v| all.to(v.span));
+            let error = Diagnostic::error(message, span, "");
+            self.report(error.help(match fields.len() {
+                1 => "write one value, or update several fields: `fn f -> (A, B) ...`",
+                _ => "write one value per field, in order: `= (a, b)`",
+            }));
+        }
+        let mut values = Vec::new();
+        for (index, value) in piece.values.iter().enumerate() {
+            let field = fields.get(index).copied().flatten();
+            values.extend(self.piece_value(value, field));
+        }
+        let reads = std::mem::take(&mut self.scope.reads);
+        let region = region?;
+        self.reads_inside(&region, &reads, piece.region.span);
+        Some(Piece {
+            region,
+            values,
+            span: piece.region.span,
+        })
+    }
+
+    fn piece_value(&mut self, value: &ast::Expr, field: Option<FieldId>) -> Option<Expr> {
+        let field = field.and_then(|id| self.program.fields.get(id));
+        self.scope.wanted = field.map(|field| field.element);
+        let wanted = field.map(|field| (field.element, field.name.clone()));
+        let found = self.expression(value)?;
+        let (element, name) = wanted?;
+        let expr = &found.expr;
+        if found.literal.is_none() && expr.ty != Type::Element(element) {
+            let holds = type_name(element);
+            let error = match expr.ty {
+                Type::Bool => Diagnostic::error(
+                    format!("`{name}` holds {holds}, but the value is a condition"),
+                    value.span,
+                    "",
+                )
+                .help("choose two numbers: `if condition then 1 else 0`"),
+                Type::Element(found) => Diagnostic::error(
+                    format!(
+                        "`{name}` holds {holds}, but the value is {}",
+                        type_name(found)
+                    ),
+                    value.span,
+                    "",
+                )
+                .help(format!(
+                    "convert it: `{}`",
+                    self.cast_text(element, value.span)
+                )),
+            };
+            self.report(error);
+            return None;
+        }
+        self.adopt(found, Type::Element(element))
+    }
+
+    /// What only the file as a whole can lack.
+    fn whole(&mut self, file: &ast::File, defines: &[(String, i64)]) {
+        for (name, _) in defines {
+            if !matches!(
+                self.symbols.get(name),
+                Some((Symbol::Param(_) | Symbol::Poisoned, _))
+            ) && !self.names_lost
+            {
+                self.unknown_define(name);
+            }
+        }
+        let readable = !file
+            .items
+            .iter()
+            .any(|item| matches!(item.node, ItemKind::Broken { .. }));
+        let has = |wanted: fn(&ItemKind) -> bool| file.items.iter().any(|item| wanted(&item.node));
+        let end = self.source.text.trim_end().len().min(u32::MAX as usize) as u32;
+        let mut missing = |present: bool, what: &str, help: &str| {
+            if readable && !present {
+                let message = format!("the program has no {what}");
+                let error = Diagnostic::error(message, Span::new(end, end), "the file ends here");
+                self.report(error.help(help));
+            }
+        };
+        let fields = has(|item| matches!(item, ItemKind::Field { .. }));
+        missing(
+            fields,
+            "field",
+            "declare a grid and a field on it: `field A : f32 on G`",
+        );
+        let functions = has(|item| matches!(item, ItemKind::Function { .. }));
+        missing(
+            functions || !fields,
+            "function",
+            "add one: `fn f -> A [1..N-2] = A[0]`",
+        );
+        let steps = has(|item| matches!(item, ItemKind::Steps { .. }));
+        missing(
+            steps || !functions,
+            "`steps`",
+            "say how many steps a run takes: `steps 100`",
+        );
+        self.has_output();
+    }
+
+    /// A program that updates only temp fields computes nothing that anybody sees.
+    fn has_output(&mut self) {
+        let state = |id: &FieldId| {
+            self.program
+                .fields
+                .get(*id)
+                .is_some_and(|f| f.role == Role::State)
+        };
+        let visible = self
+            .program
+            .functions
+            .iter()
+            .flat_map(|f| &f.updates)
+            .any(state);
+        let first = self.program.functions.first().map(|function| function.span);
+        if let Some(span) = first
+            && !visible
+            && self.sound
+        {
+            let error = Diagnostic::error(
+                "the program has no output",
+                span,
+                "updates temp fields only",
+            );
+            self.report(error.help("declare an updated field without `temp`"));
+        }
+    }
+
+    fn unknown_define(&mut self, name: &str) {
+        let message = format!("-D {name}=...: the program has no param `{name}`");
+        let error = Diagnostic::error_without_place(message);
+        let params: Vec<&str> = self
+            .program
+            .params
+            .values()
+            .map(|p| p.name.as_str())
+            .collect();
+        let error = match self.symbols.get(name) {
+            Some((Symbol::Scalar(_), _)) => {
+                error.help(format!("`{name}` is a scalar: use `--set {name}=...`"))
+            }
+            _ => match crate::suggest::nearest(name, params.iter().copied()) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None if params.is_empty() => error.note("the program has no params at all"),
+                None => error.note(format!("its params are {}", params.join(", "))),
+            },
+        };
+        self.report(error);
+    }
+
+    /// A name for the next `let` of the piece.
+    fn next_local(&mut self) -> LocalId {
+        let id = LocalId::new(self.scope.count);
+        self.scope.count += 1;
+        id
+    }
+}
+
+fn declared_name(item: &ItemKind) -> Option<&Name> {
+    match item {
+        ItemKind::Param { name, .. }
+        | ItemKind::Scalar { name, .. }
+        | ItemKind::Struct { name, .. }
+        | ItemKind::Grid { name, .. }
+        | ItemKind::Field { name, .. }
+        | ItemKind::Function { name, .. } => Some(name),
+        ItemKind::Boundary { .. } | ItemKind::Steps { .. } | ItemKind::Broken { .. } => None,
+    }
+}

@@ -1,0 +1,322 @@
+//! Accesses of fields, and calls: casts, math functions, absolute reads.
+
+use super::expressions::{Literal, Value};
+use super::names::{MATH, Symbol, TYPES, type_name};
+use super::{Checker, OFFSET, Read};
+use crate::ast::{self, Name};
+use crate::diagnostics::Diagnostic;
+use crate::program::{Expr, ExprKind, FieldId, MathFunction, Type};
+use crate::source::Span;
+use stencil_runtime::array::Element;
+
+impl Checker<'_> {
+    /// `A[o, o]` and `A'[o, o]`
+    pub(super) fn access(
+        &mut self,
+        name: &Name,
+        primed: bool,
+        offsets: &[ast::Expr],
+        span: Span,
+    ) -> Option<Value> {
+        let offset: Option<Vec<i64>> = {
+            let each: Vec<_> = offsets
+                .iter()
+                .map(|expr| self.constant(expr, OFFSET))
+                .collect();
+            each.into_iter().collect()
+        };
+        if self
+            .scope
+            .coordinates
+            .iter()
+            .flatten()
+            .any(|known| known.node == name.node)
+        {
+            let message = format!("`{}` is a coordinate and takes no offsets", name.node);
+            self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));
+            return None;
+        }
+        let field = match self.resolve(name, name.span)? {
+            Symbol::Field(id) => id,
+            other => {
+                let message = format!(
+                    "`{}` is {} and takes no offsets",
+                    name.node,
+                    other.describe()
+                );
+                self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));
+                return None;
+            }
+        };
+        let declared = self.program.fields.get(field)?;
+        let element = declared.element;
+        let grid = self.program.grids.get(declared.grid)?;
+        let dimensions = grid.region.lower.len();
+        if offsets.len() != dimensions {
+            let plural = |n: usize| if n == 1 { "" } else { "s" };
+            let message = format!(
+                "`{}` has {dimensions} dimension{}, but this access has {} offset{}",
+                name.node,
+                plural(dimensions),
+                offsets.len(),
+                plural(offsets.len())
+            );
+            let zeros = vec!["0"; dimensions].join(", ");
+            let error = Diagnostic::error(message, span, "")
+                .see(declared.span, format!("declared on `{}`", grid.name))
+                .help(format!(
+                    "its value at the present point is `{}[{zeros}]`",
+                    name.node
+                ));
+            self.report(error);
+            return None;
+        }
+        let offset = offset?;
+        if primed {
+            self.primed(name, field, &offset, span);
+            return None;
+        }
+        self.scope.reads.push(Read {
+            field,
+            offset: offset.clone(),
+            span,
+        });
+        Some(Value::typed(
+            ExprKind::Read { field, offset },
+            Type::Element(element),
+            span,
+        ))
+    }
+
+    /// What is wrong with a primed read, or that there are none yet.
+    fn primed(&mut self, name: &Name, field: FieldId, offset: &[i64], span: Span) {
+        if !self.scope.updates.contains(&field) {
+            let message = format!(
+                "`{}'` is primed, but `{}` does not update it",
+                name.node, self.scope.function
+            );
+            let error = Diagnostic::error(message, span, "");
+            self.report(error.help(format!("read its old value: `{}[...]`", name.node)));
+        } else if !matches!(offset.iter().find(|o| **o != 0), Some(first) if *first < 0) {
+            let message = "the offset of a primed read is not lexicographically negative";
+            let error = Diagnostic::error(message, span, "not computed yet in this sweep")
+                .help("its first nonzero offset must be negative: `A'[-1, 1]`, `A'[0, -1]`");
+            self.report(error);
+        } else {
+            self.unsupported(
+                "primed read",
+                span,
+                "read the old value instead, without the prime",
+            );
+        }
+    }
+
+    /// `name(argument, ...)`
+    pub(super) fn call(
+        &mut self,
+        name: &Name,
+        arguments: &[ast::Expr],
+        span: Span,
+    ) -> Option<Value> {
+        if let Some((_, element)) = TYPES.iter().find(|(known, _)| *known == name.node) {
+            let Some(element) = element else {
+                let feature = format!("type {}", name.node);
+                self.unsupported(&feature, span, "use `f32`, `f64`, `i32` or `i64`");
+                return None;
+            };
+            return self.cast(*element, name, arguments, span);
+        }
+        if let Some((_, function, count)) = MATH.iter().find(|(known, ..)| *known == name.node) {
+            return self.math(*function, *count, name, arguments, span);
+        }
+        if name.node == "vec" {
+            self.unsupported("vec literal", span, "");
+            return None;
+        }
+        match self.resolve(name, name.span)? {
+            Symbol::Field(id) => self.absolute(id, name, arguments, span),
+            Symbol::Function => {
+                let message = match self.scope.function == name.node {
+                    true => format!("`{}` calls itself", name.node),
+                    false => format!("`{}` cannot be called in an expression", name.node),
+                };
+                let error = Diagnostic::error(message, span, "");
+                self.report(
+                    error.help(
+                        "functions run once a step, in order; read the field that it updates",
+                    ),
+                );
+            }
+            other => {
+                let message = format!(
+                    "`{}` is {} and cannot be called",
+                    name.node,
+                    other.describe()
+                );
+                self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));
+            }
+        }
+        None
+    }
+
+    fn arity(&mut self, wanted: usize, name: &Name, found: usize, span: Span) -> bool {
+        if wanted == found {
+            return true;
+        }
+        let plural = if wanted == 1 { "" } else { "s" };
+        let message = format!(
+            "`{}` takes {wanted} argument{plural}, not {found}",
+            name.node
+        );
+        let error = Diagnostic::error(message, span, "");
+        self.report(match name.node.as_str() {
+            "min" | "max" => error.help(format!("nest them: `{0}(a, {0}(b, c))`", name.node)),
+            _ => error,
+        });
+        false
+    }
+
+    fn cast(
+        &mut self,
+        to: Element,
+        name: &Name,
+        arguments: &[ast::Expr],
+        span: Span,
+    ) -> Option<Value> {
+        if !self.arity(1, name, arguments.len(), span) {
+            return None;
+        }
+        let value = self.expression(arguments.first()?)?;
+        let ty = Type::Element(to);
+        let float = matches!(to, Element::F32 | Element::F64);
+        let expr = match value.literal {
+            // A literal becomes one of the type; a float for an integer is cut off by the cast.
+            Some(Literal::Int) => self.adopt(value, ty)?,
+            Some(Literal::Float) if float => self.adopt(value, ty)?,
+            _ => self.settle(value)?,
+        };
+        if expr.ty == Type::Bool {
+            let error = Diagnostic::error("a condition cannot be converted", expr.span, "");
+            self.report(error.help("choose two numbers: `if condition then 1 else 0`"));
+            return None;
+        }
+        if expr.ty == ty {
+            return Some(Value {
+                expr: Expr { span, ..expr },
+                literal: None,
+            });
+        }
+        Some(Value::typed(ExprKind::Cast(Box::new(expr)), ty, span))
+    }
+
+    fn math(
+        &mut self,
+        function: MathFunction,
+        count: usize,
+        name: &Name,
+        arguments: &[ast::Expr],
+        span: Span,
+    ) -> Option<Value> {
+        let values: Vec<_> = arguments
+            .iter()
+            .map(|argument| self.expression(argument))
+            .collect();
+        if !self.arity(count, name, arguments.len(), span) {
+            return None;
+        }
+        let values: Vec<Value> = values.into_iter().collect::<Option<_>>()?;
+        let what = format!("the arguments of `{}`", name.node);
+        // The first argument with a type gives it to the literals.
+        let lead = values.iter().position(|value| value.literal.is_none());
+        let (exprs, literal) = match lead.and_then(|lead| values.get(lead).cloned()) {
+            Some(lead) => {
+                let mut exprs = Vec::new();
+                for value in values {
+                    exprs.push(self.unify(lead.clone(), value, &what)?.1);
+                }
+                (exprs, None)
+            }
+            None => {
+                let literal = values.iter().filter_map(|value| value.literal).max();
+                let widest = match literal {
+                    Some(Literal::Int) => Type::Element(Element::I64),
+                    _ => Type::Element(Element::F64),
+                };
+                let exprs = values.into_iter().map(|value| Expr {
+                    ty: widest,
+                    ..value.expr
+                });
+                (exprs.collect::<Vec<_>>(), literal)
+            }
+        };
+        let ty = exprs.first()?.ty;
+        let Type::Element(element) = ty else {
+            let message = format!("`{}` takes numbers, not conditions", name.node);
+            self.report(Diagnostic::error(message, span, ""));
+            return None;
+        };
+        if literal.is_none() && !self.takes(function, element, span) {
+            return None;
+        }
+        let expr = Expr {
+            kind: ExprKind::Call(function, exprs),
+            ty,
+            span,
+        };
+        Some(Value { expr, literal })
+    }
+
+    /// Whether a math function works on a type.
+    pub(super) fn takes(&mut self, function: MathFunction, element: Element, span: Span) -> bool {
+        let any = matches!(
+            function,
+            MathFunction::Min | MathFunction::Max | MathFunction::Abs
+        );
+        if any || matches!(element, Element::F32 | Element::F64) {
+            return true;
+        }
+        let name = MATH
+            .iter()
+            .find(|(_, known, _)| *known == function)
+            .map_or("", |(name, ..)| name);
+        let message = format!("`{name}` takes floats, not {}", type_name(element));
+        let error = Diagnostic::error(message, span, "");
+        let float = type_name(self.scope.wanted.unwrap_or(Element::F64));
+        self.report(error.help(format!("convert the argument: `{name}({float}(...))`")));
+        false
+    }
+
+    /// `K(e, e)`
+    fn absolute(&mut self, field: FieldId, name: &Name, arguments: &[ast::Expr], span: Span) {
+        let Some(declared) = self.program.fields.get(field) else {
+            return;
+        };
+        let dimensions = self
+            .program
+            .grids
+            .get(declared.grid)
+            .map_or(0, |grid| grid.region.lower.len());
+        if declared.role != crate::program::Role::Const {
+            let error = Diagnostic::error(
+                format!(
+                    "only const fields can be read at absolute places, and `{}` is none",
+                    name.node
+                ),
+                span,
+                "",
+            )
+            .see(declared.span, "declared here")
+            .help(format!(
+                "read it at a constant offset, as in `{}[{}]`",
+                name.node,
+                vec!["0"; dimensions].join(", ")
+            ));
+            self.report(error);
+            return;
+        }
+        if self.arity(dimensions, name, arguments.len(), span) {
+            let help = format!("read it at a constant offset: `{}[...]`", name.node);
+            self.unsupported("absolute read", span, &help);
+        }
+    }
+}

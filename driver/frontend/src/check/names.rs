@@ -1,0 +1,181 @@
+//! Which name stands for what.
+
+use super::Checker;
+use crate::ast::Name;
+use crate::diagnostics::Diagnostic;
+use crate::program::{FieldId, GridId, MathFunction, ParamId, ScalarId};
+use crate::source::Span;
+use crate::suggest;
+use stencil_runtime::array::Element;
+
+/// What a declared name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbol {
+    /// A size.
+    Param(ParamId),
+    /// A run-time scalar.
+    Scalar(ScalarId),
+    /// A grid.
+    Grid(GridId),
+    /// A field.
+    Field(FieldId),
+    /// A function.
+    Function,
+    /// Its declaration is faulty or not supported, and that has been said.
+    Poisoned,
+}
+
+impl Symbol {
+    /// What to call it, with its article.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Param(_) => "a param",
+            Self::Scalar(_) => "a scalar",
+            Self::Grid(_) => "a grid",
+            Self::Field(_) => "a field",
+            Self::Function => "a function",
+            Self::Poisoned => "a faulty declaration",
+        }
+    }
+}
+
+/// Types of the language that are numbers, and whether they are supported.
+pub const TYPES: [(&str, Option<Element>); 7] = [
+    ("f32", Some(Element::F32)),
+    ("f64", Some(Element::F64)),
+    ("i32", Some(Element::I32)),
+    ("i64", Some(Element::I64)),
+    ("f16", None),
+    ("u32", None),
+    ("u64", None),
+];
+
+/// Math functions with their number of arguments.
+pub const MATH: [(&str, MathFunction, usize); 15] = [
+    ("min", MathFunction::Min, 2),
+    ("max", MathFunction::Max, 2),
+    ("abs", MathFunction::Abs, 1),
+    ("sqrt", MathFunction::Sqrt, 1),
+    ("rsqrt", MathFunction::Rsqrt, 1),
+    ("exp", MathFunction::Exp, 1),
+    ("log", MathFunction::Log, 1),
+    ("sin", MathFunction::Sin, 1),
+    ("cos", MathFunction::Cos, 1),
+    ("tan", MathFunction::Tan, 1),
+    ("tanh", MathFunction::Tanh, 1),
+    ("pow", MathFunction::Pow, 2),
+    ("floor", MathFunction::Floor, 1),
+    ("ceil", MathFunction::Ceil, 1),
+    ("fma", MathFunction::Fma, 3),
+];
+
+/// Names of the language that are neither types nor math functions.
+const OTHERS: [&str; 5] = ["t", "vec", "nearest", "periodic", "reflect"];
+
+/// How a type is written.
+pub fn type_name(element: Element) -> &'static str {
+    TYPES
+        .iter()
+        .find(|(_, known)| *known == Some(element))
+        .map_or("", |(name, _)| name)
+}
+
+/// Whether the language itself uses the name.
+pub fn is_reserved(name: &str) -> bool {
+    OTHERS.contains(&name)
+        || TYPES.iter().any(|(known, _)| *known == name)
+        || MATH.iter().any(|(known, ..)| *known == name)
+}
+
+impl Checker<'_> {
+    /// Declares a name; false, with an error, where it is taken.
+    pub fn declare(&mut self, name: &Name, symbol: Symbol) -> bool {
+        if !self.is_free(name) {
+            return false;
+        }
+        self.symbols.insert(name.node.clone(), (symbol, name.span));
+        true
+    }
+
+    /// Says so where a name is taken by the language or an earlier declaration.
+    pub fn is_free(&mut self, name: &Name) -> bool {
+        if is_reserved(name) {
+            let message = format!("`{}` is a name of the language", name.node);
+            self.report(Diagnostic::error(message, name.span, "").help("choose another name"));
+            return false;
+        }
+        let Some((_, earlier)) = self.symbols.get(&name.node) else {
+            return true;
+        };
+        let message = format!("`{}` is declared twice", name.node);
+        let error = Diagnostic::error(message, name.span, "again here")
+            .see(*earlier, "first declared here")
+            .help("give one of them another name");
+        self.report(error);
+        false
+    }
+
+    /// What a name stands for; `None`, with an error unless one was given already, where it
+    /// stands for nothing usable.
+    pub fn resolve(&mut self, name: &str, span: Span) -> Option<Symbol> {
+        match self.symbols.get(name) {
+            Some((Symbol::Poisoned, _)) => None,
+            Some((symbol, _)) => Some(*symbol),
+            None => {
+                self.unknown(name, span);
+                None
+            }
+        }
+    }
+
+    fn unknown(&mut self, name: &str, span: Span) {
+        if let Some(later) = self.declared_at.get(name) {
+            let message = format!("`{name}` is used before it is declared");
+            let error = Diagnostic::error(message, span, "used here").see(*later, "declared here");
+            self.report(error.help("move the declaration up"));
+            return;
+        }
+        if self.names_lost {
+            return; // An unreadable item may have declared it.
+        }
+        let message = format!("unknown name `{}`", crate::lexer::shorten(name));
+        let error = Diagnostic::error(message, span, "declared nowhere");
+        let locals = self.scope.locals.iter().map(|local| local.name.as_str());
+        let coordinates = self
+            .scope
+            .coordinates
+            .iter()
+            .flatten()
+            .map(|name| name.node.as_str());
+        let declared = self.symbols.keys().map(String::as_str);
+        let built_in = MATH.iter().map(|(name, ..)| *name);
+        let mut known: Vec<&str> = locals
+            .chain(coordinates)
+            .chain(declared)
+            .chain(built_in)
+            .collect();
+        known.sort_unstable();
+        let error = match suggest::nearest(name, known) {
+            Some(other) => error.help(format!("did you mean `{other}`?")),
+            None if ["i", "j", "k", "x", "y", "z", "x0", "x1", "x2"].contains(&name) => error.help(
+                format!("a coordinate is named in the box, as in `[{name} in 1..N-2]`"),
+            ),
+            None => error.help(format!(
+                "declare it above: `param {name}` for a size, `scalar {name} : f32` for a number"
+            )),
+        };
+        self.report(error);
+    }
+
+    /// Refuses a part of the language that the compiler does not know yet; once an item.
+    pub fn unsupported(&mut self, feature: &str, span: Span, help: &str) {
+        if self.refused.insert(feature.to_string()) {
+            let error = Diagnostic::error(format!("not supported yet: {feature}"), span, "");
+            self.report(if help.is_empty() {
+                error
+            } else {
+                error.help(help)
+            });
+        }
+    }
+}

@@ -1,0 +1,506 @@
+//! Boxes of points: grids, pieces inside their grid, reads inside the grid, disjoint pieces.
+//!
+//! Every condition is one affine value that must not be negative. Given that all sizes are at
+//! least 0 and that the piece holds a point, it is proved (nothing more to do), refuted (an
+//! error), or left to a [`Check`] before the run.
+//!
+//! Two pieces are disjoint if in one dimension one lies wholly before the other. Where that is
+//! proved for no dimension and either order, the pieces overlap for all sizes if it is refuted
+//! for all of them: an error. Otherwise the first dimension that can separate them in exactly one
+//! order must do so, by a check; where both orders remain possible the user has to say more.
+
+use super::names::Symbol;
+use super::prove::Facts;
+use super::{Checker, Read};
+use crate::ast::{self, Name};
+use crate::diagnostics::Diagnostic;
+use crate::program::{Affine, Check, Grid, GridId, Piece, Region};
+use crate::source::Span;
+
+impl Checker<'_> {
+    /// `grid NAME = BOX`
+    pub(super) fn grid(&mut self, name: &Name, region: &ast::Region) {
+        let checked = self.grid_region(region);
+        if !self.program.grids.is_empty() {
+            let span = name.span.to(region.span);
+            self.unsupported("several grids", span, "put all fields on one grid");
+            self.declare(name, Symbol::Poisoned);
+            return;
+        }
+        let Some(checked) = checked else {
+            self.sound = false;
+            self.declare(name, Symbol::Poisoned);
+            return;
+        };
+        let id = self.program.grids.next_key();
+        if self.declare(name, Symbol::Grid(id)) {
+            let grid = Grid {
+                name: name.node.clone(),
+                region: checked,
+                span: name.span,
+            };
+            self.program.grids.push(grid);
+        }
+    }
+
+    fn grid_region(&mut self, region: &ast::Region) -> Option<Region> {
+        for range in &region.node {
+            if let Some(name) = &range.name {
+                let error = Diagnostic::error("a grid's ranges have no names", name.span, "");
+                self.report(error.help("coordinates are named in the boxes of functions"));
+            }
+        }
+        if !(1..=3).contains(&region.node.len()) {
+            let message = format!("a grid has 1 to 3 dimensions, not {}", region.node.len());
+            self.report(Diagnostic::error(message, region.span, ""));
+            return None;
+        }
+        let checked = self.bounds(region)?;
+        let mut cells = 1i128;
+        let mut sound = true;
+        for (dimension, range) in region.node.iter().enumerate() {
+            let (lower, upper) = bounds_of(&checked, dimension)?;
+            let extent = upper
+                .minus(lower)
+                .and_then(|difference| difference.shifted(1));
+            let Some(extent) = extent else {
+                self.overflow("the extent of this range", range.span);
+                sound = false;
+                continue;
+            };
+            if Facts::default().refute(&extent) {
+                let params = &self.program.params;
+                let message = format!(
+                    "the range {}..{} ends before it starts",
+                    lower.show(params),
+                    upper.show(params)
+                );
+                let error = Diagnostic::error(message, range.span, "");
+                self.report(error.help("both ends are inclusive, the lower one comes first"));
+                sound = false;
+            } else if !Facts::default().prove(&extent) {
+                let needed = extent.show_condition(&self.program.params);
+                self.program.checks.push(Check {
+                    value: extent.clone(),
+                    unless_empty: None,
+                    message: format!(
+                        "the range `{}` must not end before it starts: {needed} is needed",
+                        self.source.slice(range.span)
+                    ),
+                    span: range.span,
+                });
+            }
+            // Run-time sizes count as 1 here; the whole is checked again when they are known.
+            cells = cells.saturating_mul(i128::from(extent.as_number().unwrap_or(1).max(1)));
+        }
+        if cells > i128::from(i64::MAX) {
+            self.overflow("the number of cells", region.span);
+            sound = false;
+        }
+        sound.then_some(checked)
+    }
+
+    fn overflow(&mut self, what: &str, span: Span) {
+        let message = format!("size overflow: {what} does not fit 64 bits");
+        self.report(Diagnostic::error(message, span, "").help("make the grid smaller"));
+    }
+
+    /// Both ends of every range; `None` after an error in any.
+    fn bounds(&mut self, region: &ast::Region) -> Option<Region> {
+        let mut result = Region {
+            lower: Vec::new(),
+            upper: Vec::new(),
+        };
+        let mut sound = true;
+        for range in &region.node {
+            let lower = self.affine(&range.lower, "a bound");
+            let upper = match &range.upper {
+                Some(upper) => self.affine(upper, "a bound"),
+                None => lower.clone(),
+            };
+            match (lower, upper) {
+                (Some(lower), Some(upper)) => {
+                    result.lower.push(lower);
+                    result.upper.push(upper);
+                }
+                _ => sound = false,
+            }
+        }
+        sound.then_some(result)
+    }
+
+    /// Brings the names of the coordinates into scope.
+    pub(super) fn name_coordinates(&mut self, region: &ast::Region) {
+        for range in &region.node {
+            let mut name = range.name.clone();
+            if let Some(new) = &name {
+                let twin = self
+                    .scope
+                    .coordinates
+                    .iter()
+                    .flatten()
+                    .find(|old| old.node == new.node);
+                if let Some(twin) = twin.map(|twin| twin.span) {
+                    let message = format!("`{}` names two coordinates", new.node);
+                    let error = Diagnostic::error(message, new.span, "again here");
+                    self.report(error.see(twin, "first here").help("give one another name"));
+                    name = None;
+                } else if !self.is_free(new) {
+                    name = None;
+                }
+            }
+            self.scope.coordinates.push(name);
+        }
+    }
+
+    /// The box of a piece, inside the grid.
+    pub(super) fn piece_region(
+        &mut self,
+        piece: &ast::Piece,
+        grid: Option<GridId>,
+    ) -> Option<Region> {
+        let region = self.bounds(&piece.region);
+        let grid = self.program.grids.get(grid?)?.clone();
+        let dimensions = grid.region.lower.len();
+        if piece.region.node.len() != dimensions {
+            let message = format!(
+                "the grid `{}` has {}, but this box has {}",
+                grid.name,
+                count(dimensions),
+                count(piece.region.node.len())
+            );
+            let error = Diagnostic::error(message, piece.region.span, "");
+            self.report(
+                error
+                    .see(grid.span, "the grid")
+                    .help("give one range a dimension"),
+            );
+            return None;
+        }
+        let region = region?;
+        let mut facts = Facts::default();
+        facts.add_points(&region);
+        let mut sound = true;
+        for (dimension, range) in piece.region.node.iter().enumerate() {
+            let (lower, upper) = bounds_of(&region, dimension)?;
+            if let (Some(first), Some(last)) = (lower.as_number(), upper.as_number())
+                && last < first
+                && self.literal_range(range)
+            {
+                let message = format!("the range {first}..{last} holds no point");
+                let error = Diagnostic::error(message, range.span, "");
+                self.report(error.help("both ends are inclusive, the lower one comes first"));
+                sound = false;
+                continue;
+            }
+            let (first, last) = bounds_of(&grid.region, dimension)?;
+            sound &= self.side(
+                &facts,
+                &region,
+                range,
+                (first, lower),
+                &grid,
+                dimension,
+                "starts before",
+            );
+            sound &= self.side(
+                &facts,
+                &region,
+                range,
+                (upper, last),
+                &grid,
+                dimension,
+                "ends behind",
+            );
+        }
+        sound.then_some(region)
+    }
+
+    /// Whether no param occurs in a range.
+    fn literal_range(&self, range: &ast::Range) -> bool {
+        !self
+            .source
+            .slice(range.span)
+            .contains(|c: char| c.is_ascii_alphabetic())
+    }
+
+    /// `pair.0 <= pair.1`, else a piece leaves the grid on that side.
+    #[allow(clippy::too_many_arguments, reason = "one call site, for two sides")]
+    fn side(
+        &mut self,
+        facts: &Facts,
+        region: &Region,
+        range: &ast::Range,
+        pair: (&Affine, &Affine),
+        grid: &Grid,
+        dimension: usize,
+        how: &str,
+    ) -> bool {
+        let Some(value) = pair.1.minus(pair.0) else {
+            self.overflow("a bound of this box", range.span);
+            return false;
+        };
+        if facts.prove(&value) {
+            return true;
+        }
+        let text = crate::lexer::shorten(self.source.slice(range.span));
+        let whole = self.show_range(&grid.region, dimension);
+        let what = format!(
+            "the range `{text}` of `{}` {how} the grid's {whole}",
+            self.scope.function
+        );
+        if facts.refute(&value) {
+            let error = Diagnostic::error(what, range.span, "outside the grid");
+            self.report(
+                error
+                    .see(grid.span, format!("`{}` is {whole} here", grid.name))
+                    .help(format!(
+                        "dimension {dimension} of a piece must lie in {whole}"
+                    )),
+            );
+            return false;
+        }
+        let needed = value.show_condition(&self.program.params);
+        self.program.checks.push(Check {
+            value,
+            unless_empty: may_be_empty(region),
+            message: format!("{what} unless {needed}"),
+            span: range.span,
+        });
+        true
+    }
+
+    fn show_range(&self, region: &Region, dimension: usize) -> String {
+        let show =
+            |bound: Option<&Affine>| bound.map_or(String::new(), |b| b.show(&self.program.params));
+        format!(
+            "{}..{}",
+            show(region.lower.get(dimension)),
+            show(region.upper.get(dimension))
+        )
+    }
+
+    /// Every read of a piece lies inside the grid; one message a field, dimension and side.
+    pub(super) fn reads_inside(&mut self, region: &Region, reads: &[Read], at: Span) {
+        let mut told = Vec::new();
+        let mut checked: Vec<(Affine, Region)> = Vec::new();
+        for read in reads {
+            let Some(field) = self.program.fields.get(read.field) else {
+                continue;
+            };
+            let Some(grid) = self.program.grids.get(field.grid).cloned() else {
+                continue;
+            };
+            if self.bounded.contains(&field.name) {
+                continue; // Its boundary rule was refused; the read itself is no fault.
+            }
+            let mut facts = Facts::default();
+            facts.add_points(region);
+            for dimension in 0..read.offset.len() {
+                // The piece itself lies inside the grid: proved, or checked.
+                let both = (
+                    bounds_of(region, dimension),
+                    bounds_of(&grid.region, dimension),
+                );
+                if let (Some((lower, upper)), Some((first, last))) = both {
+                    facts.add_order(first, lower);
+                    facts.add_order(upper, last);
+                }
+            }
+            for (dimension, offset) in read.offset.iter().enumerate() {
+                let both = (
+                    bounds_of(region, dimension),
+                    bounds_of(&grid.region, dimension),
+                );
+                let (Some((lower, upper)), Some((first, last))) = both else {
+                    continue;
+                };
+                for (point, edge, before) in [(lower, first, true), (upper, last, false)] {
+                    let reached = point.shifted(*offset);
+                    let value = reached.as_ref().and_then(|reached| match before {
+                        true => reached.minus(edge),
+                        false => edge.minus(reached),
+                    });
+                    let (Some(reached), Some(value)) = (reached, value) else {
+                        self.overflow("the place of this read", read.span);
+                        continue;
+                    };
+                    let key = (read.field, dimension, before);
+                    if facts.prove(&value) || told.contains(&key) {
+                        continue;
+                    }
+                    if facts.refute(&value) {
+                        told.push(key);
+                        self.read_outside(read, dimension, &grid, (point, &reached), at);
+                    } else if !checked.iter().any(|(known, _)| *known == value) {
+                        let needed = value.show_condition(&self.program.params);
+                        let message = format!(
+                            "`{}` in the piece `{}` of `{}` reads outside the grid's {} unless {needed}",
+                            self.source.slice(read.span),
+                            self.source.slice(at),
+                            self.scope.function,
+                            self.show_range(&grid.region, dimension),
+                        );
+                        let unless_empty = may_be_empty(region);
+                        checked.push((value.clone(), region.clone()));
+                        self.program.checks.push(Check {
+                            value,
+                            unless_empty,
+                            message,
+                            span: read.span,
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_outside(
+        &mut self,
+        read: &Read,
+        dimension: usize,
+        grid: &Grid,
+        (point, reached): (&Affine, &Affine),
+        at: Span,
+    ) {
+        let params = &self.program.params;
+        let (point, reached) = (point.show(params), reached.show(params));
+        let text = crate::lexer::shorten(self.source.slice(read.span));
+        let range = self.show_range(&grid.region, dimension);
+        let name = self.scope.coordinates.get(dimension).cloned().flatten();
+        let axis = name.map_or(format!("dimension {dimension}"), |name| {
+            format!("`{}`", name.node)
+        });
+        let message = format!("`{text}` reads outside the grid's {range}");
+        let error = Diagnostic::error(message, read.span, format!("reads {reached} in {axis}"))
+            .see(at, format!("has the point {point} in {axis}"))
+            .note(format!(
+                "`{}` lies on {} = {range} in dimension {dimension}",
+                self.field_name(read),
+                grid.name
+            ))
+            .help("shrink the box; an `if` does not guard a read");
+        self.report(error);
+    }
+
+    fn field_name(&self, read: &Read) -> &str {
+        self.program
+            .fields
+            .get(read.field)
+            .map_or("", |field| &field.name)
+    }
+
+    /// No two pieces of a function overlap.
+    pub(super) fn disjoint(&mut self, pieces: &[Piece], function: &str) {
+        for (index, second) in pieces.iter().enumerate() {
+            for first in pieces.iter().take(index) {
+                self.pair_disjoint(first, second, function);
+            }
+        }
+    }
+
+    fn pair_disjoint(&mut self, first: &Piece, second: &Piece, function: &str) {
+        let mut facts = Facts::default();
+        for piece in [first, second] {
+            facts.add_points(&piece.region);
+            if let Some(grid) = self.program.grids.values().next() {
+                for dimension in 0..piece.region.lower.len() {
+                    let both = (
+                        bounds_of(&piece.region, dimension),
+                        bounds_of(&grid.region, dimension),
+                    );
+                    if let (Some((lower, upper)), Some((start, end))) = both {
+                        facts.add_order(start, lower);
+                        facts.add_order(upper, end);
+                    }
+                }
+            }
+        }
+        if facts.contradictory() {
+            return; // One of them is empty.
+        }
+        let mut orders: Vec<Vec<Affine>> = Vec::new();
+        for dimension in 0..first.region.lower.len() {
+            let a = bounds_of(&first.region, dimension);
+            let b = bounds_of(&second.region, dimension);
+            let (Some((a_lower, a_upper)), Some((b_lower, b_upper))) = (a, b) else {
+                return;
+            };
+            let gap = |end: &Affine, start: &Affine| start.minus(end)?.shifted(-1);
+            let both = [gap(a_upper, b_lower), gap(b_upper, a_lower)];
+            if both.iter().flatten().any(|value| facts.prove(value)) {
+                return;
+            }
+            orders.push(
+                both.into_iter()
+                    .flatten()
+                    .filter(|value| !facts.refute(value))
+                    .collect(),
+            );
+        }
+        let text = |span| crate::lexer::shorten(self.source.slice(span));
+        let names = format!(
+            "`{}` and `{}` of `{function}`",
+            text(first.span),
+            text(second.span)
+        );
+        if orders.iter().all(Vec::is_empty) {
+            let error = Diagnostic::error(
+                format!("the pieces {names} overlap"),
+                second.span,
+                "second piece",
+            )
+            .see(first.span, "first piece")
+            .help("a point may lie in one piece only; both ends of a range are inclusive");
+            self.report(error);
+            return;
+        }
+        let Some(value) = orders.iter().find_map(|order| match order.as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        }) else {
+            let message = format!("it depends on the sizes whether the pieces {names} overlap");
+            let error = Diagnostic::error(message, second.span, "before or behind the first piece?")
+                .see(first.span, "first piece")
+                .help("write the bounds so that one piece always comes first, as in `[0..K-1]` and `[K..N-1]`");
+            self.report(error);
+            return;
+        };
+        let needed = value.show_condition(&self.program.params);
+        // Which piece's emptiness counts: one is enough, and a check that is too strict is safe.
+        let unless_empty = may_be_empty(&second.region).or_else(|| may_be_empty(&first.region));
+        let message = format!("the pieces {names} overlap unless {needed}");
+        self.program.checks.push(Check {
+            value,
+            unless_empty,
+            message,
+            span: second.span,
+        });
+    }
+}
+
+/// The region, unless it holds a point for all sizes.
+fn may_be_empty(region: &Region) -> Option<Region> {
+    let facts = Facts::default();
+    let full = region
+        .lower
+        .iter()
+        .zip(&region.upper)
+        .all(|(lower, upper)| {
+            upper
+                .minus(lower)
+                .is_some_and(|difference| facts.prove(&difference))
+        });
+    (!full).then(|| region.clone())
+}
+
+fn bounds_of(region: &Region, dimension: usize) -> Option<(&Affine, &Affine)> {
+    Some((region.lower.get(dimension)?, region.upper.get(dimension)?))
+}
+
+fn count(dimensions: usize) -> String {
+    format!(
+        "{dimensions} dimension{}",
+        if dimensions == 1 { "" } else { "s" }
+    )
+}

@@ -1,0 +1,183 @@
+//! What the compiler tells its user: a message, the places it speaks of, and what to do.
+
+use crate::source::{Source, Span};
+use codespan_reporting::diagnostic as report;
+use codespan_reporting::files::SimpleFile;
+use codespan_reporting::term::{self, Config, Styles, StylesWriter, termcolor::Ansi};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Nothing is produced.
+    Error,
+    /// Worth a look; the compile goes on.
+    Warning,
+}
+
+/// A remark on one place of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// What is to be seen there; may be empty.
+    pub message: String,
+    /// Whether this is the place of the fault, not one that explains it.
+    pub primary: bool,
+}
+
+/// One finding, with its places and remedies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The places; none where the fault lies outside the source, as on the command line.
+    pub labels: Vec<Label>,
+    /// Facts and remedies, one line each.
+    pub notes: Vec<String>,
+}
+
+/// How a rendering looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Text alone.
+    Plain,
+    /// With ANSI colours.
+    Coloured,
+}
+
+impl Diagnostic {
+    /// An error at a place, with a short remark for it (may be empty).
+    pub fn error(message: impl Into<String>, span: Span, remark: impl Into<String>) -> Self {
+        Self::error_without_place(message).label(span, remark, true)
+    }
+
+    /// An error that no place of the source is to blame for.
+    pub fn error_without_place(message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            message: message.into(),
+            labels: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The same with a second place that explains the first.
+    pub fn see(self, span: Span, remark: impl Into<String>) -> Self {
+        self.label(span, remark, false)
+    }
+
+    /// The same with one more fact.
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// The same with a remedy.
+    pub fn help(self, text: impl AsRef<str>) -> Self {
+        self.note(format!("help: {}", text.as_ref()))
+    }
+
+    /// The place of the fault.
+    pub fn place(&self) -> Option<Span> {
+        self.labels
+            .iter()
+            .find(|label| label.primary)
+            .map(|label| label.span)
+    }
+
+    fn label(mut self, span: Span, remark: impl Into<String>, primary: bool) -> Self {
+        self.labels.push(Label {
+            span,
+            message: remark.into(),
+            primary,
+        });
+        self
+    }
+}
+
+/// Sorts by place and drops repetitions; findings without a place come first.
+pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
+    diagnostics.sort_by_key(Diagnostic::place);
+    diagnostics.dedup();
+}
+
+/// All findings as text, each with its source lines and carets, an empty line between two.
+pub fn render(diagnostics: &[Diagnostic], source: &Source, look: Look) -> String {
+    let file = SimpleFile::new(source.name.as_str(), source.text.as_str());
+    let config = Config::default();
+    let mut out = Vec::new();
+    for diagnostic in diagnostics {
+        let finding = convert(diagnostic, source);
+        let emitted = match look {
+            Look::Plain => term::emit_to_io_write(&mut out, &config, &file, &finding),
+            Look::Coloured => {
+                let styles = Styles::default();
+                let mut writer = StylesWriter::new(Ansi::new(&mut out), &styles);
+                term::emit_to_write_style(&mut writer, &config, &file, &finding)
+            }
+        };
+        if emitted.is_err() {
+            // The message matters more than its frame.
+            out.extend_from_slice(format!("error: {}\n", diagnostic.message).as_bytes());
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn convert(diagnostic: &Diagnostic, source: &Source) -> report::Diagnostic<()> {
+    let severity = match diagnostic.severity {
+        Severity::Error => report::Severity::Error,
+        Severity::Warning => report::Severity::Warning,
+    };
+    let labels = diagnostic.labels.iter().map(|label| {
+        let style = match label.primary {
+            true => report::LabelStyle::Primary,
+            false => report::LabelStyle::Secondary,
+        };
+        let start = boundary(source, label.span.start);
+        let end = boundary(source, label.span.end).max(start);
+        report::Label::new(style, (), start..end).with_message(&label.message)
+    });
+    report::Diagnostic::new(severity)
+        .with_message(&diagnostic.message)
+        .with_labels(labels.collect())
+        .with_notes(diagnostic.notes.clone())
+}
+
+/// The offset, moved back into the text and onto the start of a character.
+fn boundary(source: &Source, offset: u32) -> usize {
+    let mut offset = (offset as usize).min(source.text.len());
+    while !source.text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn renders_place_line_and_caret() {
+        let source = Source::new("a.stencil", "param N\ngrid G = [0..K]\n");
+        let finding = Diagnostic::error("unknown name `K`", Span::new(20, 21), "not declared")
+            .see(Span::new(6, 7), "a param")
+            .help("declare it");
+        let plain = render(std::slice::from_ref(&finding), &source, Look::Plain);
+        assert!(plain.contains("a.stencil:2:13"), "{plain}");
+        assert!(plain.contains("grid G = [0..K]"), "{plain}");
+        assert!(plain.contains("^ not declared"), "{plain}");
+        assert!(plain.contains("help: declare it"), "{plain}");
+        let coloured = render(&[finding], &source, Look::Coloured);
+        assert!(coloured.contains("\u{1b}["), "{coloured}");
+    }
+
+    #[test]
+    fn survives_places_outside_the_text() {
+        let source = Source::new("a", "ü");
+        let finding = Diagnostic::error("x", Span::new(1, 90), "");
+        assert!(render(&[finding], &source, Look::Plain).contains("a:1:1"));
+    }
+}

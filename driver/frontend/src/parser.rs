@@ -1,0 +1,556 @@
+//! Tokens to the syntax tree: items and pieces. Expressions are in `parser/expr.rs`.
+//!
+//! Never fails. A fault is reported once and the reading goes on behind the innermost bracket,
+//! piece or item that it lies in; what was lost there becomes a `Broken` node, so that later
+//! stages keep quiet about it. Nesting and the depth of a tree are bounded ([`MAX_NESTING`],
+//! [`MAX_DEPTH`]), so whoever walks a tree may recurse.
+
+mod expr;
+
+use crate::ast::*;
+use crate::diagnostics::{self, Diagnostic};
+use crate::lexer::{self, KEYWORDS, Keyword, Token, TokenKind};
+use crate::source::{Source, Span};
+use crate::suggest;
+
+/// How deep brackets, prefix operators and `if`s may be nested.
+pub const MAX_NESTING: usize = 150;
+
+/// How deep an expression's tree may be; a sum of `n` terms is `n` deep.
+pub const MAX_DEPTH: usize = 1500;
+
+/// Reads a source. The diagnostics are sorted by place; without any, the tree has no broken node.
+pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
+    let (tokens, errors) = lexer::tokenize(source);
+    let partner = partners(&tokens);
+    let mut parser = Parser {
+        tokens: &tokens,
+        partner,
+        at: 0,
+        errors,
+        nesting: 0,
+        brackets: 0,
+        in_pieces: false,
+    };
+    let file = parser.file();
+    let mut errors = parser.errors;
+    diagnostics::sort(&mut errors);
+    (file, errors)
+}
+
+/// The fault has been reported; whoever can recover does.
+struct Failed;
+
+type Parsed<T> = Result<T, Failed>;
+
+struct Parser<'a> {
+    tokens: &'a [Token],
+    /// For every opening bracket the index of the one that closes it.
+    partner: Vec<Option<usize>>,
+    at: usize,
+    errors: Vec<Diagnostic>,
+    nesting: usize,
+    /// How many brackets of the present piece's value are open.
+    brackets: usize,
+    /// Whether the present piece stands in a list of pieces.
+    in_pieces: bool,
+}
+
+/// Matches brackets. They never match across the start of an item.
+fn partners(tokens: &[Token]) -> Vec<Option<usize>> {
+    let mut partner = vec![None; tokens.len()];
+    let mut open: Vec<(usize, &str)> = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        match &token.kind {
+            TokenKind::Keyword(keyword) if keyword.starts_item() => open.clear(),
+            TokenKind::Mark("(") => open.push((index, ")")),
+            TokenKind::Mark("[") => open.push((index, "]")),
+            TokenKind::Mark("{") => open.push((index, "}")),
+            TokenKind::Mark(mark @ (")" | "]" | "}")) => {
+                // A closing bracket without an opening one is left for the parser to report. At
+                // most two kinds can hide the right one, so looking for it further up would let
+                // one slip cost the whole item.
+                if let Some(depth) = open.iter().rposition(|(_, close)| close == mark)
+                    && open.len() - depth <= 2
+                {
+                    if let Some(slot) = open
+                        .get(depth)
+                        .and_then(|(index, _)| partner.get_mut(*index))
+                    {
+                        *slot = Some(index);
+                    }
+                    open.truncate(depth);
+                }
+            }
+            _ => {}
+        }
+    }
+    partner
+}
+
+/// Stands for a piece that could not be read: it has no range, and its value is broken.
+fn broken_piece(span: Span) -> Piece {
+    let values = vec![Expr::new(ExprKind::Broken, span)];
+    Piece::new(
+        PieceKind {
+            region: Region::new(Vec::new(), span),
+            values,
+        },
+        span,
+    )
+}
+
+impl<'a> Parser<'a> {
+    fn file(&mut self) -> File {
+        let mut items = Vec::new();
+        loop {
+            let start = self.span();
+            match self.peek() {
+                TokenKind::End => return File { items },
+                TokenKind::Keyword(keyword) if keyword.starts_item() => items.push(self.item()),
+                TokenKind::Mark(";") => {
+                    self.bump();
+                    let error = Diagnostic::error("an item ends without `;`", start, "");
+                    self.errors.push(error.help("leave it out"));
+                }
+                _ => {
+                    let names = self.stray_item();
+                    self.skip_to_item();
+                    items.push(Item::new(
+                        ItemKind::Broken { names },
+                        start.to(self.last_span()),
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Reports what starts no item; returns the names that it may have meant to declare.
+    fn stray_item(&mut self) -> Vec<Name> {
+        let words = KEYWORDS.iter().filter(|(_, keyword)| keyword.starts_item());
+        let hint = match self.peek() {
+            TokenKind::Name(name) => suggest::nearest(name, words.map(|(word, _)| *word)),
+            _ => None,
+        };
+        let error = Diagnostic::error(
+            format!("expected an item, found {}", self.peek().describe()),
+            self.span(),
+            "no item starts like this",
+        );
+        self.errors.push(match hint {
+            Some(word) => error.help(format!("did you mean `{word}`?")),
+            None => error.note("items are param, scalar, struct, grid, field, boundary, fn, steps"),
+        });
+        self.bump();
+        match (hint, self.peek()) {
+            (Some(_), TokenKind::Name(_)) => self.name("a name").into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn item(&mut self) -> Item {
+        let start = self.span();
+        let mut names = Vec::new();
+        (self.nesting, self.brackets, self.in_pieces) = (0, 0, false);
+        let kind = self.item_kind(&mut names).unwrap_or_else(|Failed| {
+            self.skip_to_item();
+            ItemKind::Broken { names }
+        });
+        Item::new(kind, start.to(self.last_span()))
+    }
+
+    /// Reads an item; what it declares goes to `names` first, for the case that it is broken.
+    fn item_kind(&mut self, names: &mut Vec<Name>) -> Parsed<ItemKind> {
+        let keyword = match self.peek() {
+            TokenKind::Keyword(keyword) => *keyword,
+            _ => return Err(self.expected("an item")),
+        };
+        self.bump();
+        let mut declared = |parser: &mut Self, what| {
+            let name = parser.name(what)?;
+            names.push(name.clone());
+            Ok(name)
+        };
+        Ok(match keyword {
+            Keyword::Param => {
+                let name = declared(self, "the param's name")?;
+                let value = self.eat("=").then(|| self.expr()).transpose()?;
+                ItemKind::Param { name, value }
+            }
+            Keyword::Scalar => {
+                let name = declared(self, "the scalar's name")?;
+                self.expect(":", "and the scalar's type, as in `: f32`")?;
+                let ty = self.ty()?;
+                let default = self.eat("=").then(|| self.expr()).transpose()?;
+                ItemKind::Scalar { name, ty, default }
+            }
+            Keyword::Struct => {
+                let name = declared(self, "the struct's name")?;
+                let members = self.list("{", "}", |parser| {
+                    let name = parser.name("a member's name")?;
+                    parser.expect(":", "and the member's type")?;
+                    Ok((name, parser.ty()?))
+                })?;
+                ItemKind::Struct { name, members }
+            }
+            Keyword::Grid => {
+                let name = declared(self, "the grid's name")?;
+                self.expect("=", "and the grid's points, as in `= [0..N-1]`")?;
+                ItemKind::Grid {
+                    name,
+                    region: self.region()?,
+                }
+            }
+            Keyword::Const | Keyword::Temp | Keyword::Field => {
+                let role = match keyword {
+                    Keyword::Const => FieldRole::Const,
+                    Keyword::Temp => FieldRole::Temp,
+                    _ => FieldRole::State,
+                };
+                if role != FieldRole::State {
+                    self.keyword(Keyword::Field)?;
+                }
+                let name = declared(self, "the field's name")?;
+                self.expect(":", "and the type of a cell, as in `: f32`")?;
+                let ty = self.ty()?;
+                self.keyword(Keyword::On)?;
+                ItemKind::Field {
+                    role,
+                    name,
+                    ty,
+                    grid: self.name("the name of a grid")?,
+                }
+            }
+            Keyword::Boundary => {
+                let field = self.name("the name of a field")?;
+                self.expect(
+                    "=",
+                    "and a rule: nearest, periodic, reflect, or an expression",
+                )?;
+                ItemKind::Boundary {
+                    field,
+                    rule: self.expr()?,
+                }
+            }
+            Keyword::Fn => {
+                let name = declared(self, "the function's name")?;
+                self.expect("->", "and the field that the function updates")?;
+                let updates = match self.is("(") {
+                    true => self.list("(", ")", |parser| parser.name("the name of a field"))?,
+                    false => vec![self.name("the name of a field")?],
+                };
+                ItemKind::Function {
+                    name,
+                    updates,
+                    pieces: self.pieces()?,
+                }
+            }
+            Keyword::Steps => ItemKind::Steps {
+                count: self.expr()?,
+            },
+            _ => return Err(self.expected("an item")),
+        })
+    }
+
+    /// `PIECE` or `{ PIECE ... }`
+    fn pieces(&mut self) -> Parsed<Vec<Piece>> {
+        if self.is("[") {
+            return Ok(vec![self.piece()?]);
+        }
+        if !self.is("{") {
+            return Err(self.expected("a box such as `[1..N-2]`, or `{` and several pieces"));
+        }
+        let open = self.at;
+        self.bump();
+        let mut pieces = Vec::new();
+        self.in_pieces = true;
+        while !self.eat("}") {
+            if self.is("[") {
+                let start = self.span();
+                pieces.push(self.piece().unwrap_or_else(|Failed| {
+                    self.skip_to_piece(open);
+                    broken_piece(start)
+                }));
+            } else if self.at_item() || *self.peek() == TokenKind::End {
+                self.in_pieces = false;
+                return Err(self.unclosed("`}`", open));
+            } else {
+                self.expected("a piece, as in `[0] = 1`, or `}`");
+                pieces.push(broken_piece(self.span()));
+                self.bump();
+                self.skip_to_piece(open);
+            }
+        }
+        self.in_pieces = false;
+        Ok(pieces)
+    }
+
+    fn piece(&mut self) -> Parsed<Piece> {
+        let start = self.span();
+        (self.nesting, self.brackets) = (0, 0);
+        let region = self.region()?;
+        self.expect("=", "and the value there")?;
+        let values = self.values()?;
+        Ok(Piece::new(
+            PieceKind { region, values },
+            start.to(self.last_span()),
+        ))
+    }
+
+    /// One value, or several in parentheses.
+    fn values(&mut self) -> Parsed<Vec<Expr>> {
+        if !self.is("(") {
+            return Ok(vec![self.expr()?]);
+        }
+        let (open, start) = (self.at, self.span());
+        let mut values = match self.list("(", ")", Self::expr) {
+            Ok(values) => values,
+            Err(Failed) => vec![Expr::new(self.resume_behind(open)?, start)],
+        };
+        match values.pop() {
+            // A value that begins with a parenthesis.
+            Some(only) if values.is_empty() => {
+                let only = Expr::new(only.node, start.to(self.last_span()));
+                Ok(vec![self.expr_from(only)?])
+            }
+            last => {
+                values.extend(last);
+                Ok(values)
+            }
+        }
+    }
+
+    /// `[RANGE, ...]`
+    fn region(&mut self) -> Parsed<Region> {
+        let start = self.span();
+        let ranges = self.list("[", "]", |parser| {
+            let start = parser.span();
+            let named = matches!(
+                (parser.peek(), parser.peek_at(1)),
+                (TokenKind::Name(_), TokenKind::Keyword(Keyword::In))
+            );
+            let name = match named {
+                true => {
+                    let name = parser.name("a coordinate")?;
+                    parser.bump();
+                    Some(name)
+                }
+                false => None,
+            };
+            let lower = parser.expr()?;
+            let upper = parser.eat("..").then(|| parser.expr()).transpose()?;
+            let span = start.to(parser.last_span());
+            Ok(Range::new(RangeKind { name, lower, upper }, span))
+        })?;
+        Ok(Region::new(ranges, start.to(self.last_span())))
+    }
+
+    fn ty(&mut self) -> Parsed<Type> {
+        let start = self.span();
+        let name = self.name("a type, such as `f32`")?;
+        if name.node != "vec" || !self.is("<") {
+            return Ok(Type::new(TypeKind::Named(name.node), name.span));
+        }
+        self.bump();
+        let lanes = self.expr_above(COMPARISON)?;
+        self.expect(",", "and the type of a lane, as in `vec<4, f32>`")?;
+        let ty = self.nested(Self::ty)?;
+        self.expect(">", "to close `vec<`")?;
+        let kind = TypeKind::Vec(Box::new(lanes), Box::new(ty));
+        Ok(Type::new(kind, start.to(self.last_span())))
+    }
+
+    /// `OPEN element, element CLOSE`; a comma before the end is allowed.
+    fn list<T>(
+        &mut self,
+        open: &'static str,
+        close: &'static str,
+        mut element: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
+        self.expect(open, "")?;
+        let opened = self.at - 1;
+        self.brackets += 1;
+        let elements = self.nested(|parser| {
+            let mut elements = Vec::new();
+            while !parser.is(close) {
+                elements.push(element(parser)?);
+                if !parser.eat(",") {
+                    break;
+                }
+            }
+            match parser.eat(close) {
+                true => Ok(elements),
+                false => Err(parser.unclosed(&format!("`,` or `{close}`"), opened)),
+            }
+        });
+        self.brackets = self.brackets.saturating_sub(1);
+        elements
+    }
+
+    /// After a fault: goes on behind the bracket that closes the one opened there.
+    fn resume_behind(&mut self, open: usize) -> Parsed<ExprKind> {
+        let end = self.partner.get(open).copied().flatten().ok_or(Failed)?;
+        self.at = end + 1;
+        Ok(ExprKind::Broken)
+    }
+
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.nesting >= MAX_NESTING {
+            let error = Diagnostic::error(
+                format!("nested more than {MAX_NESTING} levels deep"),
+                self.span(),
+                "here",
+            );
+            return Err(self.fail(error.help("name parts of it with `{ let x = ...; ... }`")));
+        }
+        self.nesting += 1;
+        let result = inner(self);
+        self.nesting -= 1;
+        result
+    }
+
+    // Tokens.
+
+    fn peek(&self) -> &'a TokenKind {
+        self.peek_at(0)
+    }
+
+    fn peek_at(&self, ahead: usize) -> &'a TokenKind {
+        self.tokens
+            .get(self.at + ahead)
+            .map_or(&TokenKind::End, |token| &token.kind)
+    }
+
+    fn span(&self) -> Span {
+        self.tokens
+            .get(self.at)
+            .map_or_else(|| self.last_span(), |token| token.span)
+    }
+
+    /// The span of the token before the present one.
+    fn last_span(&self) -> Span {
+        let last = self
+            .at
+            .checked_sub(1)
+            .and_then(|index| self.tokens.get(index));
+        last.map_or(Span::default(), |token| token.span)
+    }
+
+    fn bump(&mut self) {
+        if *self.peek() != TokenKind::End {
+            self.at += 1;
+        }
+    }
+
+    fn is(&self, mark: &'static str) -> bool {
+        *self.peek() == TokenKind::Mark(mark)
+    }
+
+    fn eat(&mut self, mark: &'static str) -> bool {
+        let found = self.is(mark);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn expect(&mut self, mark: &'static str, why: &str) -> Parsed<()> {
+        match self.eat(mark) {
+            true => Ok(()),
+            false => Err(self.expected(format!("`{mark}` {why}").trim_end())),
+        }
+    }
+
+    fn keyword(&mut self, keyword: Keyword) -> Parsed<()> {
+        if *self.peek() != TokenKind::Keyword(keyword) {
+            return Err(self.expected(&format!("`{}`", keyword.text())));
+        }
+        self.bump();
+        Ok(())
+    }
+
+    fn name(&mut self, what: &str) -> Parsed<Name> {
+        let span = self.span();
+        match self.peek() {
+            TokenKind::Name(name) => {
+                self.bump();
+                Ok(Name::new(name.clone(), span))
+            }
+            TokenKind::Keyword(keyword) => {
+                let message = format!("expected {what}, found the keyword `{}`", keyword.text());
+                let error = Diagnostic::error(message, span, "");
+                let help = format!("`{}` is reserved; another name is needed", keyword.text());
+                Err(self.fail(error.help(help)))
+            }
+            _ => Err(self.expected(what)),
+        }
+    }
+
+    fn at_item(&self) -> bool {
+        matches!(self.peek(), TokenKind::Keyword(keyword) if keyword.starts_item())
+    }
+
+    // Faults.
+
+    fn expected(&mut self, what: &str) -> Failed {
+        let message = format!("expected {what}, found {}", self.peek().describe());
+        let error = Diagnostic::error(message, self.span(), "");
+        let error = match self.peek() {
+            TokenKind::Mark("=") => error.help("equality is written `==`"),
+            TokenKind::Mark("&") => error.help("write `&&`"),
+            TokenKind::Mark("|") => error.help("write `||`"),
+            TokenKind::Mark("?") => error.help("write `if c then a else b`"),
+            TokenKind::Mark(".") if matches!(self.peek_at(1), TokenKind::Int(_)) => {
+                error.help("a number starts with a digit, as in `0.5`")
+            }
+            _ => error,
+        };
+        self.fail(error)
+    }
+
+    fn unclosed(&mut self, what: &str, open: usize) -> Failed {
+        let message = format!("expected {what}, found {}", self.peek().describe());
+        let mut error = Diagnostic::error(message, self.span(), "");
+        if let Some(token) = self.tokens.get(open) {
+            error = error.see(token.span, "opened here");
+        }
+        if self.is("=") {
+            error = error.help("equality is written `==`");
+        }
+        self.fail(error)
+    }
+
+    fn fail(&mut self, error: Diagnostic) -> Failed {
+        // Recovery may stop at a token that was complained about already.
+        if self.errors.last().and_then(Diagnostic::place) != error.place() {
+            self.errors.push(error);
+        }
+        Failed
+    }
+
+    // Recovery.
+
+    fn skip_to_item(&mut self) {
+        while !self.at_item() && *self.peek() != TokenKind::End {
+            self.bump();
+        }
+    }
+
+    /// Goes to the next piece of the list that was opened there, to its end, or to the next item.
+    fn skip_to_piece(&mut self, open: usize) {
+        let end = self.partner.get(open).copied().flatten();
+        while !self.starts_piece() && Some(self.at) != end && !self.at_item() {
+            if *self.peek() == TokenKind::End {
+                return;
+            }
+            self.bump();
+        }
+    }
+
+    /// Whether `[...] =` follows.
+    fn starts_piece(&self) -> bool {
+        let end = self.partner.get(self.at).copied().flatten();
+        let behind = end.and_then(|end| self.tokens.get(end + 1));
+        self.is("[") && behind.is_some_and(|token| token.kind == TokenKind::Mark("="))
+    }
+}

@@ -1,0 +1,281 @@
+//! Expressions, by precedence climbing. See `ast::precedence` for the table.
+
+use super::{Failed, MAX_DEPTH, Parsed, Parser};
+use crate::ast::*;
+use crate::diagnostics::Diagnostic;
+use crate::lexer::{Keyword, TokenKind};
+use crate::source::Span;
+
+/// An expression and the depth of its tree.
+struct Deep(Expr, usize);
+
+impl Parser<'_> {
+    /// Any expression.
+    pub(super) fn expr(&mut self) -> Parsed<Expr> {
+        self.expr_above(0)
+    }
+
+    /// An expression whose infix operators all bind tighter than `floor`.
+    pub(super) fn expr_above(&mut self, floor: u8) -> Parsed<Expr> {
+        self.climb(floor).map(|Deep(expr, _)| expr)
+    }
+
+    /// The rest of an expression whose first operand was read already.
+    pub(super) fn expr_from(&mut self, first: Expr) -> Parsed<Expr> {
+        let depth = depth(&first);
+        let first = self.postfix(Deep(first, depth))?;
+        self.infix(first, 0).map(|Deep(expr, _)| expr)
+    }
+
+    fn climb(&mut self, floor: u8) -> Parsed<Deep> {
+        let first = self.prefix()?;
+        self.infix(first, floor)
+    }
+
+    fn infix(&mut self, mut left: Deep, floor: u8) -> Parsed<Deep> {
+        let mut compared: Option<Span> = None;
+        while let Some(op) = self.infix_operator() {
+            let own = precedence(op);
+            if own <= floor {
+                break;
+            }
+            let span = self.span();
+            if own == COMPARISON
+                && let Some(first) = compared
+            {
+                let error = Diagnostic::error("comparisons cannot be chained", span, "second one")
+                    .see(first, "first one")
+                    .help("join two comparisons with `&&`, as in `a < b && b < c`");
+                return Err(self.fail(error));
+            }
+            compared = (own == COMPARISON).then_some(span);
+            self.bump();
+            let right = self.nested(|parser| parser.climb(own))?;
+            let whole = left.0.span.to(right.0.span);
+            let depth = left.1.max(right.1);
+            let kind =
+                ExprKind::Binary(Spanned::new(op, span), Box::new(left.0), Box::new(right.0));
+            left = self.deeper(kind, whole, depth)?;
+        }
+        Ok(left)
+    }
+
+    fn infix_operator(&self) -> Option<BinaryOp> {
+        let TokenKind::Mark(mark) = self.peek() else {
+            return None;
+        };
+        BINARY_OPS.into_iter().find(|op| symbol(*op) == *mark)
+    }
+
+    fn prefix(&mut self) -> Parsed<Deep> {
+        let start = self.span();
+        let op = match self.peek() {
+            TokenKind::Mark("-") => UnaryOp::Neg,
+            TokenKind::Mark("!") => UnaryOp::Not,
+            _ => {
+                let first = self.primary()?;
+                return self.postfix(first);
+            }
+        };
+        self.bump();
+        let Deep(value, depth) = self.nested(Self::prefix)?;
+        let span = start.to(value.span);
+        self.deeper(ExprKind::Unary(op, Box::new(value)), span, depth)
+    }
+
+    /// `.name` and `.0`
+    fn postfix(&mut self, mut value: Deep) -> Parsed<Deep> {
+        while self.eat(".") {
+            let span = self.span();
+            let Deep(inner, depth) = value;
+            let whole = inner.span.to(span);
+            let kind = match self.peek() {
+                TokenKind::Int(lane) => {
+                    self.bump();
+                    ExprKind::Lane(Box::new(inner), Spanned::new(*lane, span))
+                }
+                _ => ExprKind::Member(Box::new(inner), self.name("a member's name or a lane")?),
+            };
+            value = self.deeper(kind, whole, depth)?;
+        }
+        Ok(value)
+    }
+
+    fn primary(&mut self) -> Parsed<Deep> {
+        let start = self.span();
+        match self.peek() {
+            TokenKind::Int(value) => {
+                self.bump();
+                Ok(Deep(Expr::new(ExprKind::Int(*value), start), 1))
+            }
+            TokenKind::Float(text) => {
+                self.bump();
+                Ok(Deep(Expr::new(ExprKind::Float(text.clone()), start), 1))
+            }
+            TokenKind::Name(_) => self.named(),
+            TokenKind::Keyword(Keyword::If) => self.nested(Self::conditional),
+            TokenKind::Mark("(") => self.bracketed(")", Self::expr),
+            TokenKind::Mark("{") => self.bracketed("}", Self::block),
+            _ => Err(self.expected("an expression")),
+        }
+    }
+
+    /// A name alone, an access, a call, or a struct literal.
+    fn named(&mut self) -> Parsed<Deep> {
+        let name = self.name("a name")?;
+        let start = name.span;
+        let primed = self.is("'");
+        let access = self.is("[") && !(self.in_pieces && self.brackets == 0 && self.starts_piece());
+        if primed {
+            self.bump();
+        }
+        let open = self.at;
+        let kind = if primed || access {
+            let offsets = self.list("[", "]", Self::expr);
+            offsets.map(|offsets| ExprKind::Access {
+                field: name,
+                primed,
+                offsets,
+            })
+        } else if self.is("(") {
+            let arguments = self.list("(", ")", Self::expr);
+            arguments.map(|arguments| ExprKind::Call { name, arguments })
+        } else if self.is("{") {
+            let members = self.list("{", "}", |parser| {
+                let name = parser.name("a member's name")?;
+                parser.expect(":", "and the member's value")?;
+                Ok((name, parser.expr()?))
+            });
+            members.map(|members| ExprKind::Struct { name, members })
+        } else {
+            Ok(ExprKind::Name(name.node))
+        };
+        let kind = kind.or_else(|Failed| self.resume_behind(open))?;
+        let expr = Expr::new(kind, start.to(self.last_span()));
+        let depth = depth(&expr);
+        self.deeper(expr.node, expr.span, depth)
+    }
+
+    /// `if c then a else b`; the last part reaches as far as it can.
+    fn conditional(&mut self) -> Parsed<Deep> {
+        let start = self.span();
+        self.keyword(Keyword::If)?;
+        let condition = self.climb(0)?;
+        self.keyword(Keyword::Then)?;
+        let yes = self.climb(0)?;
+        if *self.peek() != TokenKind::Keyword(Keyword::Else) {
+            let message = format!("expected `else`, found {}", self.peek().describe());
+            let error = Diagnostic::error(message, self.span(), "");
+            let error = error.see(start, "an `if` gives a value in both cases");
+            return Err(self.fail(error.help("keep the old value with `else A[0]`")));
+        }
+        self.bump();
+        let no = self.climb(0)?;
+        let depth = condition.1.max(yes.1).max(no.1);
+        let span = start.to(no.0.span);
+        let kind = ExprKind::If(Box::new(condition.0), Box::new(yes.0), Box::new(no.0));
+        self.deeper(kind, span, depth)
+    }
+
+    /// What stands between `{` and `}`.
+    fn block(&mut self) -> Parsed<Expr> {
+        let start = self.span();
+        let mut lets = Vec::new();
+        while *self.peek() == TokenKind::Keyword(Keyword::Let) {
+            self.bump();
+            let name = self.name("a name for the value")?;
+            self.expect("=", "and the value")?;
+            let value = self.expr()?;
+            self.expect(";", "to end the `let`")?;
+            lets.push((name, value));
+        }
+        let body = self.expr()?;
+        if self.is(";") {
+            let error = Diagnostic::error("expected `}`, found `;`", self.span(), "");
+            return Err(
+                self.fail(error.help("the last expression is the block's value and takes no `;`"))
+            );
+        }
+        let span = start.to(body.span);
+        Ok(Expr::new(ExprKind::Block(lets, Box::new(body)), span))
+    }
+
+    /// Something in brackets. Where it is broken, the reading goes on behind them.
+    fn bracketed(
+        &mut self,
+        close: &'static str,
+        inner: impl FnOnce(&mut Self) -> Parsed<Expr>,
+    ) -> Parsed<Deep> {
+        let (open, start) = (self.at, self.span());
+        self.bump();
+        let outcome = self.nested(|parser| {
+            parser.brackets += 1;
+            let expr = inner(parser)?;
+            match parser.eat(close) {
+                true => Ok(expr),
+                false => Err(parser.unclosed(&format!("`{close}`"), open)),
+            }
+        });
+        self.brackets = self.brackets.saturating_sub(1);
+        let kind = match outcome {
+            Ok(expr) => expr.node,
+            Err(Failed) => self.resume_behind(open)?,
+        };
+        let expr = Expr::new(kind, start.to(self.last_span()));
+        let depth = depth(&expr);
+        Ok(Deep(expr, depth))
+    }
+
+    fn deeper(&mut self, kind: ExprKind, span: Span, depth: usize) -> Parsed<Deep> {
+        if depth < MAX_DEPTH {
+            return Ok(Deep(Expr::new(kind, span), depth + 1));
+        }
+        let error = Diagnostic::error(
+            format!("an expression of more than {MAX_DEPTH} operations in a row"),
+            self.last_span(),
+            "one too many",
+        );
+        Err(self
+            .fail(error.help("bracket it in halves, or name parts with `{ let x = ...; ... }`")))
+    }
+}
+
+/// How deep the tree is. A block counts its `let`s: they will be nested.
+fn depth(expr: &Expr) -> usize {
+    match &expr.node {
+        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Name(_) | ExprKind::Broken => 1,
+        ExprKind::Access { offsets: parts, .. }
+        | ExprKind::Call {
+            arguments: parts, ..
+        } => 1 + parts.iter().map(depth).max().unwrap_or(0),
+        ExprKind::Struct { members, .. } => {
+            1 + members
+                .iter()
+                .map(|(_, value)| depth(value))
+                .max()
+                .unwrap_or(0)
+        }
+        ExprKind::Member(value, _) | ExprKind::Lane(value, _) | ExprKind::Unary(_, value) => {
+            1 + depth(value)
+        }
+        ExprKind::Binary(_, left, right) => {
+            // Walk down the left side in a loop: it may be long, and this is called often.
+            let (mut deepest, mut above, mut left) = (depth(right) + 1, 1, left);
+            while let ExprKind::Binary(_, further, right) = &left.node {
+                above += 1;
+                deepest = deepest.max(above + depth(right));
+                left = further;
+            }
+            deepest.max(above + depth(left))
+        }
+        ExprKind::If(condition, yes, no) => 1 + depth(condition).max(depth(yes)).max(depth(no)),
+        ExprKind::Block(lets, body) => {
+            let values = lets
+                .iter()
+                .map(|(_, value)| depth(value))
+                .max()
+                .unwrap_or(0);
+            1 + lets.len() + values.max(depth(body))
+        }
+    }
+}
