@@ -99,7 +99,8 @@ fn compile(project: &Project) -> Result<()> {
         "demo: {PROGRAM} compiled to PTX and to its plan in {seconds:.2} s"
     ));
 
-    let ptx = std::fs::read_to_string(project.root().join(OUT).join("heat2d.ptx"))?;
+    let ptx = std::fs::read_to_string(project.root().join(OUT).join("heat2d.ptx"))
+        .with_context(|| format!("reading {OUT}/heat2d.ptx"))?;
     let architecture = architecture(&ptx).context("the PTX names no target")?;
     let mut ptxas = project.command(project.cuda().join("bin/ptxas"));
     ptxas.args([

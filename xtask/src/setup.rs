@@ -53,7 +53,7 @@ const WHEELS: [Wheels; 2] = [
     },
 ];
 
-/// Installs what is missing, and returns one line on what there is.
+/// Installs what is missing, and says in one line what there is.
 ///
 /// # Errors
 /// When something is missing and can't be installed: what, why, and what to do by hand.
@@ -92,9 +92,12 @@ fn debian_packages(project: &Project) -> Result<()> {
     }
     let list = missing.join(" ");
     project.say(format!("setup: Debian's packages, missing: {list}"));
-    let rights = rights(project).with_context(|| {
-        format!("run as root: apt-get install --yes --no-install-recommends {list}")
-    })?;
+    let Some(rights) = rights(project) else {
+        bail!(
+            "installing packages needs root's rights, and there is no sudo; run as root: \
+             apt-get update && apt-get install --yes --no-install-recommends {list}"
+        );
+    };
 
     let install = || {
         let mut command = apt_get(project, rights, &["install", "--no-install-recommends"]);
@@ -105,8 +108,9 @@ fn debian_packages(project: &Project) -> Result<()> {
     }
     // Either the package lists are missing or so old that what they name is gone.
     project.say("setup: apt-get update");
-    capture(&mut apt_get(project, rights, &["update"]))
-        .context("apt-get can't update its package lists")?;
+    if let Err(error) = capture(&mut apt_get(project, rights, &["update"])) {
+        bail!("apt-get can't update its lists: {}", reason(&error, "E: "));
+    }
     let unknown = unknown(&policy(project, &missing)?, &missing);
     ensure!(
         unknown.is_empty(),
@@ -114,24 +118,19 @@ fn debian_packages(project: &Project) -> Result<()> {
         unknown.join(", ")
     );
     project.say("setup: apt-get install");
-    install().context("apt-get can't install what is missing")?;
-    Ok(())
+    match install() {
+        Ok(_) => Ok(()),
+        Err(error) => bail!("apt-get can't install {list}: {}", reason(&error, "E: ")),
+    }
 }
 
-/// What a command begins with to have root's rights.
-///
-/// # Errors
-/// When neither this user nor sudo has them.
-fn rights(project: &Project) -> Result<&'static [&'static str]> {
-    if capture(project.command("id").arg("-u"))?.trim() == "0" {
-        return Ok(&["env"]);
+/// What a command begins with to have root's rights; nothing where neither this user nor sudo has them.
+fn rights(project: &Project) -> Option<&'static [&'static str]> {
+    let works = |program, argument| capture(project.command(program).arg(argument)).ok();
+    if works("id", "-u")?.trim() == "0" {
+        return Some(&["env"]);
     }
-    let sudo = capture(project.command("sudo").arg("--version")).is_ok();
-    ensure!(
-        sudo,
-        "installing packages needs root's rights, and there is no sudo"
-    );
-    Ok(&["sudo", "env"])
+    works("sudo", "--version").map(|_| &["sudo", "env"][..])
 }
 
 fn apt_get(project: &Project, rights: &[&str], arguments: &[&str]) -> Command {
@@ -219,7 +218,11 @@ fn install_wheels(project: &Project, wheels: &Wheels) -> Result<()> {
     .args(wheels.pins);
     if let Err(error) = capture(&mut pip) {
         remove(&partial)?;
-        bail!("pip can't install {}: {}", wheels.what, reason(&error));
+        bail!(
+            "pip can't install {} (no network, or no wheel for this Python?): {}",
+            wheels.what,
+            reason(&error, "ERROR: ")
+        );
     }
     std::fs::write(partial.join("installed"), stamp)?;
     remove(&folder)?;
@@ -227,10 +230,13 @@ fn install_wheels(project: &Project, wheels: &Wheels) -> Result<()> {
         .with_context(|| format!("moving {} in place", partial.display()))
 }
 
-/// The line of pip's output that says what went wrong, else all of it.
-fn reason(error: &anyhow::Error) -> String {
+/// The last line of a command's output that its prefix marks as an error, else all of the message.
+fn reason(error: &anyhow::Error, prefix: &str) -> String {
     let text = format!("{error:#}");
-    let line = text.lines().rev().find(|line| line.starts_with("ERROR: "));
+    let line = text
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix(prefix));
     line.unwrap_or(&text).to_owned()
 }
 
@@ -280,9 +286,9 @@ g++:
     }
 
     #[test]
-    fn the_reason_is_pips_own_last_error() {
-        let error = anyhow::anyhow!("`pip` failed:\nnote\nERROR: first\nERROR: no such wheel\nbye");
-        assert_eq!(reason(&error), "ERROR: no such wheel");
-        assert_eq!(reason(&anyhow::anyhow!("odd")), "odd");
+    fn the_reason_is_the_commands_own_last_error() {
+        let error = anyhow::anyhow!("`pip` failed:\nnote\nERROR: first\nERROR: no wheel\nbye");
+        assert_eq!(reason(&error, "ERROR: "), "no wheel");
+        assert_eq!(reason(&anyhow::anyhow!("odd"), "E: "), "odd");
     }
 }

@@ -31,7 +31,7 @@ pub fn all_referenced(root: &Path, references: &Path) -> Result<usize> {
         .map(|path| format!("  {}", path.strip_prefix(root).unwrap_or(path).display()))
         .collect();
     bail!(
-        "{} snapshots that no test refers to (delete them, or restore their tests):\n{}",
+        "snapshots that no test refers to: {} (delete them, or restore their tests)\n{}",
         lines.len(),
         lines.join("\n")
     );

@@ -126,7 +126,8 @@ fn set_up(project: &Project) -> Result<String> {
 }
 
 fn format(project: &Project) -> Result<String> {
-    capture(&mut project.cargo(&["fmt", "--all", "--check"])).context("run `cargo fmt --all`")?;
+    let arguments = ["fmt", "--all", "--", "--check", "-l"];
+    capture(&mut project.cargo(&arguments)).context("`cargo fmt --all` mends these")?;
     Ok("as rustfmt has it".into())
 }
 
@@ -226,7 +227,7 @@ fn lit(project: &Project) -> Result<String> {
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect();
-    Ok(counts.join("; "))
+    Ok(format!("tests: {}", counts.join("; ")))
 }
 
 fn numeric(project: &Project) -> Result<String> {
