@@ -7,18 +7,12 @@ use std::collections::BTreeMap;
 impl Affine {
     /// A number.
     pub fn number(constant: i64) -> Self {
-        Self {
-            constant,
-            terms: Vec::new(),
-        }
+        Self { constant, terms: Vec::new() }
     }
 
     /// A run-time size.
     pub fn param(id: ParamId) -> Self {
-        Self {
-            constant: 0,
-            terms: vec![(id, 1)],
-        }
+        Self { constant: 0, terms: vec![(id, 1)] }
     }
 
     /// The number, where no run-time size occurs.
@@ -34,10 +28,7 @@ impl Affine {
             *sum = sum.checked_add(*coefficient)?;
         }
         let constant = self.constant.checked_add(other.constant)?;
-        let terms = terms
-            .into_iter()
-            .filter(|(_, coefficient)| *coefficient != 0)
-            .collect();
+        let terms = terms.into_iter().filter(|(_, coefficient)| *coefficient != 0).collect();
         Some(Self { constant, terms })
     }
 
@@ -51,22 +42,15 @@ impl Affine {
         if factor == 0 {
             return Some(Self::default());
         }
-        let scale =
-            |(id, coefficient): &(ParamId, i64)| Some((*id, coefficient.checked_mul(factor)?));
+        let scale = |(id, coefficient): &(ParamId, i64)| Some((*id, coefficient.checked_mul(factor)?));
         let terms = self.terms.iter().map(scale).collect::<Option<_>>()?;
-        Some(Self {
-            constant: self.constant.checked_mul(factor)?,
-            terms,
-        })
+        Some(Self { constant: self.constant.checked_mul(factor)?, terms })
     }
 
     /// `self + number`; `None` on overflow.
     pub fn shifted(&self, number: i64) -> Option<Self> {
         let constant = self.constant.checked_add(number)?;
-        Some(Self {
-            constant,
-            terms: self.terms.clone(),
-        })
+        Some(Self { constant, terms: self.terms.clone() })
     }
 
     /// In the notation of the language: `2*N - M + 1`.
@@ -100,11 +84,7 @@ impl Affine {
     pub fn show_condition(&self, params: &PrimaryMap<ParamId, Param>) -> String {
         let all_negative = self.terms.iter().all(|(_, coefficient)| *coefficient < 0);
         let (sign, relation) = if all_negative { (-1, "<=") } else { (1, ">=") };
-        let sides = Self {
-            constant: 0,
-            terms: self.terms.clone(),
-        }
-        .times(sign);
+        let sides = Self { constant: 0, terms: self.terms.clone() }.times(sign);
         match (sides, self.constant.checked_mul(-sign)) {
             (Some(left), Some(right)) => format!("{} {relation} {right}", left.show(params)),
             _ => format!("{} >= 0", self.show(params)),

@@ -43,28 +43,15 @@ const OFFSET: &str = "an offset";
 /// # Errors
 /// All findings, sorted by place. The list is empty only where the tree has broken nodes, which
 /// the parser has reported, and nothing else is wrong.
-pub fn check(
-    file: &ast::File,
-    source: &Source,
-    defines: &[(String, i64)],
-) -> Result<Program, Vec<Diagnostic>> {
+pub fn check(file: &ast::File, source: &Source, defines: &[(String, i64)]) -> Result<Program, Vec<Diagnostic>> {
     let mut checker = Checker::new(file, source, defines);
     for item in &file.items {
         checker.item(item);
     }
     checker.whole(file, defines);
-    let Checker {
-        program,
-        mut errors,
-        sound,
-        ..
-    } = checker;
+    let Checker { program, mut errors, sound, .. } = checker;
     diagnostics::sort(&mut errors);
-    if errors.is_empty() && sound {
-        Ok(program)
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() && sound { Ok(program) } else { Err(errors) }
 }
 
 struct Checker<'a> {
@@ -153,15 +140,10 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        let symbols = poisoned
-            .into_iter()
-            .map(|name| (name.node.clone(), (Symbol::Poisoned, name.span)));
+        let symbols = poisoned.into_iter().map(|name| (name.node.clone(), (Symbol::Poisoned, name.span)));
         Self {
             source,
-            defines: defines
-                .iter()
-                .map(|(name, value)| (name.as_str(), *value))
-                .collect(),
+            defines: defines.iter().map(|(name, value)| (name.as_str(), *value)).collect(),
             program: Program {
                 name: source.stem().to_string(),
                 params: Default::default(),
@@ -200,18 +182,9 @@ impl<'a> Checker<'a> {
                 self.declare(name, Symbol::Poisoned);
             }
             ItemKind::Grid { name, region } => self.grid(name, region),
-            ItemKind::Field {
-                role,
-                name,
-                ty,
-                grid,
-            } => self.field(*role, name, ty, grid),
+            ItemKind::Field { role, name, ty, grid } => self.field(*role, name, ty, grid),
             ItemKind::Boundary { field, rule } => self.boundary(field, rule, item.span),
-            ItemKind::Function {
-                name,
-                updates,
-                pieces,
-            } => {
+            ItemKind::Function { name, updates, pieces } => {
                 self.function(name, updates, pieces, item.span);
             }
             ItemKind::Steps { count } => self.steps(count, item.span),
@@ -234,11 +207,7 @@ impl<'a> Checker<'a> {
         };
         let id = self.program.params.next_key();
         if self.declare(name, Symbol::Param(id)) {
-            let param = Param {
-                name: name.node.clone(),
-                value,
-                span: name.span,
-            };
+            let param = Param { name: name.node.clone(), value, span: name.span };
             self.program.params.push(param);
             if value.is_none() {
                 self.program.checks.push(Check {
@@ -261,12 +230,7 @@ impl<'a> Checker<'a> {
         };
         let id = self.program.scalars.next_key();
         if self.declare(name, Symbol::Scalar(id)) {
-            let scalar = Scalar {
-                name: name.node.clone(),
-                element,
-                default: default.flatten(),
-                span: name.span,
-            };
+            let scalar = Scalar { name: name.node.clone(), element, default: default.flatten(), span: name.span };
             self.program.scalars.push(scalar);
         }
     }
@@ -300,11 +264,7 @@ impl<'a> Checker<'a> {
         let grid = match self.resolve(grid, grid.span) {
             Some(Symbol::Grid(id)) => Some(id),
             Some(other) => {
-                let message = format!(
-                    "a field lies on a grid, but `{}` is {}",
-                    grid.node,
-                    other.describe()
-                );
+                let message = format!("a field lies on a grid, but `{}` is {}", grid.node, other.describe());
                 self.report(Diagnostic::error(message, grid.span, "not a grid"));
                 None
             }
@@ -322,13 +282,7 @@ impl<'a> Checker<'a> {
                 FieldRole::Const => Role::Const,
                 FieldRole::Temp => Role::Temp,
             };
-            let field = Field {
-                name: name.node.clone(),
-                role,
-                element,
-                grid,
-                span: name.span,
-            };
+            let field = Field { name: name.node.clone(), role, element, grid, span: name.span };
             self.program.fields.push(field);
         }
     }
@@ -395,11 +349,7 @@ impl<'a> Checker<'a> {
                 self.unsupported(&feature, span, help);
             }
             Some(other) => {
-                let message = format!(
-                    "a boundary belongs to a field, but `{}` is {}",
-                    field.node,
-                    other.describe()
-                );
+                let message = format!("a boundary belongs to a field, but `{}` is {}", field.node, other.describe());
                 self.report(Diagnostic::error(message, field.span, ""));
             }
         }
@@ -408,11 +358,7 @@ impl<'a> Checker<'a> {
     fn steps(&mut self, count: &ast::Expr, span: Span) {
         if let Some(earlier) = self.steps_at {
             let error = Diagnostic::error("`steps` is given twice", span, "again here");
-            self.report(
-                error
-                    .see(earlier, "first given here")
-                    .help("leave one of them out"),
-            );
+            self.report(error.see(earlier, "first given here").help("leave one of them out"));
             return;
         }
         self.steps_at = Some(span);
@@ -421,13 +367,8 @@ impl<'a> Checker<'a> {
         };
         let facts = prove::Facts::default();
         if facts.refute(&steps) {
-            let message = format!(
-                "the number of steps is negative: {}",
-                steps.show(&self.program.params)
-            );
-            self.report(
-                Diagnostic::error(message, count.span, "").help("0 or more steps can be taken"),
-            );
+            let message = format!("the number of steps is negative: {}", steps.show(&self.program.params));
+            self.report(Diagnostic::error(message, count.span, "").help("0 or more steps can be taken"));
         } else if !facts.prove(&steps) {
             let needed = steps.show_condition(&self.program.params);
             self.program.checks.push(Check {
@@ -442,31 +383,17 @@ impl<'a> Checker<'a> {
 
     fn function(&mut self, name: &Name, updates: &[Name], pieces: &[ast::Piece], span: Span) {
         self.declare(name, Symbol::Function);
-        let fields: Vec<Option<FieldId>> = updates
-            .iter()
-            .map(|update| self.updated_field(update))
-            .collect();
+        let fields: Vec<Option<FieldId>> = updates.iter().map(|update| self.updated_field(update)).collect();
         for (index, update) in updates.iter().enumerate() {
-            let earlier = updates
-                .iter()
-                .take(index)
-                .find(|other| other.node == update.node);
+            let earlier = updates.iter().take(index).find(|other| other.node == update.node);
             if let Some(earlier) = earlier {
                 let message = format!("`{}` is updated twice by one function", update.node);
                 let error = Diagnostic::error(message, update.span, "again here");
-                self.report(
-                    error
-                        .see(earlier.span, "first here")
-                        .help("name each field once"),
-                );
+                self.report(error.see(earlier.span, "first here").help("name each field once"));
             }
         }
         if updates.is_empty() || pieces.is_empty() {
-            let what = if updates.is_empty() {
-                "updates no field"
-            } else {
-                "has no piece"
-            };
+            let what = if updates.is_empty() { "updates no field" } else { "has no piece" };
             let message = format!("the function `{}` {what}", name.node);
             let error = Diagnostic::error(message, name.span, "");
             self.report(error.help("as in `fn f -> A [1..N-2] = A[0]`"));
@@ -474,21 +401,12 @@ impl<'a> Checker<'a> {
         let known: Vec<FieldId> = fields.iter().flatten().copied().collect();
         let mut checked = Vec::new();
         for piece in pieces {
-            self.scope = Scope {
-                updates: known.clone(),
-                function: name.node.clone(),
-                ..Scope::default()
-            };
+            self.scope = Scope { updates: known.clone(), function: name.node.clone(), ..Scope::default() };
             checked.extend(self.piece(piece, &fields));
         }
         self.scope = Scope::default();
         self.disjoint(&checked, &name.node);
-        let function = Function {
-            name: name.node.clone(),
-            updates: known,
-            pieces: checked,
-            span,
-        };
+        let function = Function { name: name.node.clone(), updates: known, pieces: checked, span };
         self.program.functions.push(function);
     }
 
@@ -496,24 +414,17 @@ impl<'a> Checker<'a> {
         let id = match self.resolve(name, name.span)? {
             Symbol::Field(id) => id,
             other => {
-                let message = format!(
-                    "a function updates fields, but `{}` is {}",
-                    name.node,
-                    other.describe()
-                );
+                let message = format!("a function updates fields, but `{}` is {}", name.node, other.describe());
                 self.report(Diagnostic::error(message, name.span, "not a field"));
                 return None;
             }
         };
         let field = self.program.fields.get(id)?;
         if field.role == Role::Const {
-            let error = Diagnostic::error(
-                format!("`{}` is const and cannot be updated", name.node),
-                name.span,
-                "updated here",
-            )
-            .see(field.span, "declared const here")
-            .help("leave out `const`, or update another field");
+            let error =
+                Diagnostic::error(format!("`{}` is const and cannot be updated", name.node), name.span, "updated here")
+                    .see(field.span, "declared const here")
+                    .help("leave out `const`, or update another field");
             self.report(error);
         }
         Some(id)
@@ -521,33 +432,21 @@ impl<'a> Checker<'a> {
 
     /// A piece with its box and values; `None` where its box is faulty.
     fn piece(&mut self, piece: &ast::Piece, fields: &[Option<FieldId>]) -> Option<Piece> {
-        if piece.region.node.is_empty()
-            && matches!(piece.values.as_slice(), [value] if value.node == ExprKind::Broken)
+        if piece.region.node.is_empty() && matches!(piece.values.as_slice(), [value] if value.node == ExprKind::Broken)
         {
             self.sound = false;
             return None;
         }
-        let grid = fields
-            .iter()
-            .flatten()
-            .next()
-            .and_then(|id| self.program.fields.get(*id));
+        let grid = fields.iter().flatten().next().and_then(|id| self.program.fields.get(*id));
         let grid = grid.map(|field| field.grid);
         self.name_coordinates(&piece.region);
         let region = self.piece_region(piece, grid);
         let broken = matches!(piece.values.first(), Some(value) if value.node == ExprKind::Broken);
         if piece.values.len() != fields.len() && !broken && !fields.is_empty() {
-            let count =
-                |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-            let message = format!(
-                "{} for {}",
-                count(piece.values.len(), "value"),
-                count(fields.len(), "updated field")
-            );
-            let span = piece
-                .values
-                .iter()
-                .fold(piece.values.first()?.span, |all, v| all.to(v.span));
+            let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+            let message =
+                format!("{} for {}", count(piece.values.len(), "value"), count(fields.len(), "updated field"));
+            let span = piece.values.iter().fold(piece.values.first()?.span, |all, v| all.to(v.span));
             let error = Diagnostic::error(message, span, "");
             self.report(error.help(match fields.len() {
                 1 => "write one value, or update several fields: `fn f -> (A, B) ...`",
@@ -562,11 +461,7 @@ impl<'a> Checker<'a> {
         let reads = std::mem::take(&mut self.scope.reads);
         let region = region?;
         self.reads_inside(&region, &reads, piece.region.span);
-        Some(Piece {
-            region,
-            values,
-            span: piece.region.span,
-        })
+        Some(Piece { region, values, span: piece.region.span })
     }
 
     fn piece_value(&mut self, value: &ast::Expr, field: Option<FieldId>) -> Option<Expr> {
@@ -579,24 +474,16 @@ impl<'a> Checker<'a> {
         if found.literal.is_none() && expr.ty != Type::Element(element) {
             let holds = type_name(element);
             let error = match expr.ty {
-                Type::Bool => Diagnostic::error(
-                    format!("`{name}` holds {holds}, but the value is a condition"),
-                    value.span,
-                    "",
-                )
-                .help("choose two numbers: `if condition then 1 else 0`"),
+                Type::Bool => {
+                    Diagnostic::error(format!("`{name}` holds {holds}, but the value is a condition"), value.span, "")
+                        .help("choose two numbers: `if condition then 1 else 0`")
+                }
                 Type::Element(found) => Diagnostic::error(
-                    format!(
-                        "`{name}` holds {holds}, but the value is {}",
-                        type_name(found)
-                    ),
+                    format!("`{name}` holds {holds}, but the value is {}", type_name(found)),
                     value.span,
                     "",
                 )
-                .help(format!(
-                    "convert it: `{}`",
-                    self.cast_text(element, value.span)
-                )),
+                .help(format!("convert it: `{}`", self.cast_text(element, value.span))),
             };
             self.report(error);
             return None;
@@ -607,18 +494,11 @@ impl<'a> Checker<'a> {
     /// What only the file as a whole can lack.
     fn whole(&mut self, file: &ast::File, defines: &[(String, i64)]) {
         for (name, _) in defines {
-            if !matches!(
-                self.symbols.get(name),
-                Some((Symbol::Param(_) | Symbol::Poisoned, _))
-            ) && !self.names_lost
-            {
+            if !matches!(self.symbols.get(name), Some((Symbol::Param(_) | Symbol::Poisoned, _))) && !self.names_lost {
                 self.unknown_define(name);
             }
         }
-        let readable = !file
-            .items
-            .iter()
-            .any(|item| matches!(item.node, ItemKind::Broken { .. }));
+        let readable = !file.items.iter().any(|item| matches!(item.node, ItemKind::Broken { .. }));
         let has = |wanted: fn(&ItemKind) -> bool| file.items.iter().any(|item| wanted(&item.node));
         let end = self.source.text.trim_end().len().min(u32::MAX as usize) as u32;
         let mut missing = |present: bool, what: &str, help: &str| {
@@ -629,50 +509,24 @@ impl<'a> Checker<'a> {
             }
         };
         let fields = has(|item| matches!(item, ItemKind::Field { .. }));
-        missing(
-            fields,
-            "field",
-            "declare a grid and a field on it: `field A : f32 on G`",
-        );
+        missing(fields, "field", "declare a grid and a field on it: `field A : f32 on G`");
         let functions = has(|item| matches!(item, ItemKind::Function { .. }));
-        missing(
-            functions || !fields,
-            "function",
-            "add one: `fn f -> A [1..N-2] = A[0]`",
-        );
+        missing(functions || !fields, "function", "add one: `fn f -> A [1..N-2] = A[0]`");
         let steps = has(|item| matches!(item, ItemKind::Steps { .. }));
-        missing(
-            steps || !functions,
-            "`steps`",
-            "say how many steps a run takes: `steps 100`",
-        );
+        missing(steps || !functions, "`steps`", "say how many steps a run takes: `steps 100`");
         self.has_output();
     }
 
     /// A program that updates only temp fields computes nothing that anybody sees.
     fn has_output(&mut self) {
-        let state = |id: &FieldId| {
-            self.program
-                .fields
-                .get(*id)
-                .is_some_and(|f| f.role == Role::State)
-        };
-        let visible = self
-            .program
-            .functions
-            .iter()
-            .flat_map(|f| &f.updates)
-            .any(state);
+        let state = |id: &FieldId| self.program.fields.get(*id).is_some_and(|f| f.role == Role::State);
+        let visible = self.program.functions.iter().flat_map(|f| &f.updates).any(state);
         let first = self.program.functions.first().map(|function| function.span);
         if let Some(span) = first
             && !visible
             && self.sound
         {
-            let error = Diagnostic::error(
-                "the program has no output",
-                span,
-                "updates temp fields only",
-            );
+            let error = Diagnostic::error("the program has no output", span, "updates temp fields only");
             self.report(error.help("declare an updated field without `temp`"));
         }
     }
@@ -680,16 +534,9 @@ impl<'a> Checker<'a> {
     fn unknown_define(&mut self, name: &str) {
         let message = format!("-D {name}=...: the program has no param `{name}`");
         let error = Diagnostic::error_without_place(message);
-        let params: Vec<&str> = self
-            .program
-            .params
-            .values()
-            .map(|p| p.name.as_str())
-            .collect();
+        let params: Vec<&str> = self.program.params.values().map(|p| p.name.as_str()).collect();
         let error = match self.symbols.get(name) {
-            Some((Symbol::Scalar(_), _)) => {
-                error.help(format!("`{name}` is a scalar: use `--set {name}=...`"))
-            }
+            Some((Symbol::Scalar(_), _)) => error.help(format!("`{name}` is a scalar: use `--set {name}=...`")),
             _ => match crate::suggest::nearest(name, params.iter().copied()) {
                 Some(near) => error.help(format!("did you mean `{near}`?")),
                 None if params.is_empty() => error.note("the program has no params at all"),

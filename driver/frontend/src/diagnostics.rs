@@ -55,12 +55,7 @@ impl Diagnostic {
 
     /// An error that no place of the source is to blame for.
     pub fn error_without_place(message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Error,
-            message: message.into(),
-            labels: Vec::new(),
-            notes: Vec::new(),
-        }
+        Self { severity: Severity::Error, message: message.into(), labels: Vec::new(), notes: Vec::new() }
     }
 
     /// The same with a second place that explains the first.
@@ -81,18 +76,11 @@ impl Diagnostic {
 
     /// The place of the fault.
     pub fn place(&self) -> Option<Span> {
-        self.labels
-            .iter()
-            .find(|label| label.primary)
-            .map(|label| label.span)
+        self.labels.iter().find(|label| label.primary).map(|label| label.span)
     }
 
     fn label(mut self, span: Span, remark: impl Into<String>, primary: bool) -> Self {
-        self.labels.push(Label {
-            span,
-            message: remark.into(),
-            primary,
-        });
+        self.labels.push(Label { span, message: remark.into(), primary });
         self
     }
 }

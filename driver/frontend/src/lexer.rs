@@ -76,25 +76,19 @@ pub const KEYWORDS: [(&str, Keyword); 16] = [
 
 /// Longest first, so that `<=` is not read as `<` and `=`.
 const MARKS: [&str; 31] = [
-    "..", "->", "==", "!=", "<=", ">=", "&&", "||", "(", ")", "[", "]", "{", "}", ",", ";", ":",
-    ".", "=", "+", "-", "*", "/", "%", "<", ">", "!", "'", "&", "|", "?",
+    "..", "->", "==", "!=", "<=", ">=", "&&", "||", "(", ")", "[", "]", "{", "}", ",", ";", ":", ".", "=", "+", "-",
+    "*", "/", "%", "<", ">", "!", "'", "&", "|", "?",
 ];
 
 impl Keyword {
     /// The word itself.
     pub fn text(self) -> &'static str {
-        KEYWORDS
-            .iter()
-            .find(|(_, keyword)| *keyword == self)
-            .map_or("", |(text, _)| text)
+        KEYWORDS.iter().find(|(_, keyword)| *keyword == self).map_or("", |(text, _)| text)
     }
 
     /// Whether an item starts with it.
     pub fn starts_item(self) -> bool {
-        !matches!(
-            self,
-            Self::On | Self::In | Self::If | Self::Then | Self::Else | Self::Let
-        )
+        !matches!(self, Self::On | Self::In | Self::If | Self::Then | Self::Else | Self::Let)
     }
 }
 
@@ -122,12 +116,7 @@ pub fn shorten(text: &str) -> String {
 
 /// All tokens of a source, with what was found wrong on the way.
 pub fn tokenize(source: &Source) -> (Vec<Token>, Vec<Diagnostic>) {
-    let mut lexer = Lexer {
-        text: &source.text,
-        at: 0,
-        tokens: Vec::new(),
-        errors: Vec::new(),
-    };
+    let mut lexer = Lexer { text: &source.text, at: 0, tokens: Vec::new(), errors: Vec::new() };
     if u32::try_from(source.text.len()).is_err() {
         lexer.text = "";
         lexer.errors.push(
@@ -195,8 +184,7 @@ impl<'a> Lexer<'a> {
     fn number(&mut self) {
         let rest = self.rest();
         let mut length = take(rest, |c| c.is_ascii_digit()).len();
-        let after_dot =
-            matches!(self.tokens.last(), Some(token) if token.kind == TokenKind::Mark("."));
+        let after_dot = matches!(self.tokens.last(), Some(token) if token.kind == TokenKind::Mark("."));
         let mut float = false;
         if !after_dot {
             let tail = rest.get(length..).unwrap_or("");
@@ -213,19 +201,12 @@ impl<'a> Lexer<'a> {
         let text = rest.get(..length).unwrap_or("");
         if !suffix.is_empty() {
             let whole = self.span(length + suffix.len());
-            let error = Diagnostic::error(
-                format!(
-                    "the number `{}` runs into `{}`",
-                    shorten(text),
-                    shorten(suffix)
-                ),
-                whole,
-                "",
-            );
+            let error =
+                Diagnostic::error(format!("the number `{}` runs into `{}`", shorten(text), shorten(suffix)), whole, "");
             self.errors.push(match suffix {
-                "f" | "F" | "f32" | "f64" | "d" | "l" | "L" => error.help(format!(
-                    "write `{text}`: a literal takes the type of its context"
-                )),
+                "f" | "F" | "f32" | "f64" | "d" | "l" | "L" => {
+                    error.help(format!("write `{text}`: a literal takes the type of its context"))
+                }
                 "x" | "X" => error.help("write the number in decimal"),
                 _ => error.help("put an operator or a space between them"),
             });
@@ -233,18 +214,14 @@ impl<'a> Lexer<'a> {
         let kind = match (float, text.parse::<u64>(), text.parse::<f64>()) {
             (false, Ok(value), _) => TokenKind::Int(value),
             (false, Err(_), _) => {
-                let error =
-                    Diagnostic::error("this integer does not fit 64 bits", self.span(length), "");
-                self.errors
-                    .push(error.help("write a float, as in `1e20`, or a smaller number"));
+                let error = Diagnostic::error("this integer does not fit 64 bits", self.span(length), "");
+                self.errors.push(error.help("write a float, as in `1e20`, or a smaller number"));
                 TokenKind::Int(0)
             }
             (true, _, Ok(value)) if value.is_finite() => TokenKind::Float(text.into()),
             (true, ..) => {
-                let error =
-                    Diagnostic::error("this number is too large for f64", self.span(length), "");
-                self.errors
-                    .push(error.help("the largest f64 is about 1.8e308"));
+                let error = Diagnostic::error("this number is too large for f64", self.span(length), "");
+                self.errors.push(error.help("the largest f64 is about 1.8e308"));
                 TokenKind::Float("0.0".into())
             }
         };
@@ -255,18 +232,11 @@ impl<'a> Lexer<'a> {
     /// One error for a run of characters that start no token.
     fn unknown(&mut self) {
         let run = take(self.rest(), |c| {
-            !c.is_whitespace()
-                && !c.is_ascii_alphanumeric()
-                && !"_#()[]{},;:.=+-*/%<>!'&|?".contains(c)
+            !c.is_whitespace() && !c.is_ascii_alphanumeric() && !"_#()[]{},;:.=+-*/%<>!'&|?".contains(c)
         });
-        let length = run
-            .len()
-            .max(self.rest().chars().next().map_or(1, char::len_utf8));
+        let length = run.len().max(self.rest().chars().next().map_or(1, char::len_utf8));
         let error = Diagnostic::error(
-            format!(
-                "`{}` is not part of the language",
-                shorten(run).escape_debug()
-            ),
+            format!("`{}` is not part of the language", shorten(run).escape_debug()),
             self.span(length),
             "",
         );
@@ -275,8 +245,7 @@ impl<'a> Lexer<'a> {
             Some('\u{d7}' | '\u{b7}') => error.help("write the product as `*`"),
             Some('^') => error.help("write a power as `pow(a, b)`, a square as `a * a`"),
             Some('"') => error.help("the language has no strings; a comment starts with `#`"),
-            _ => error
-                .help("names use the letters a-z, A-Z, digits and `_`; a comment starts with `#`"),
+            _ => error.help("names use the letters a-z, A-Z, digits and `_`; a comment starts with `#`"),
         };
         self.errors.push(error);
         self.at += length;
@@ -320,24 +289,15 @@ mod tests {
         use TokenKind::{End, Float, Int, Mark, Name};
         assert_eq!(kinds("1..2"), [Int(1), Mark(".."), Int(2), End]);
         assert_eq!(kinds("1.5e-3"), [Float("1.5e-3".into()), End]);
-        assert_eq!(
-            kinds("2.*x"),
-            [Float("2.".into()), Mark("*"), Name("x".into()), End]
-        );
+        assert_eq!(kinds("2.*x"), [Float("2.".into()), Mark("*"), Name("x".into()), End]);
         assert_eq!(kinds("1e5"), [Float("1e5".into()), End]);
-        assert_eq!(
-            kinds("v.0.1"),
-            [Name("v".into()), Mark("."), Int(0), Mark("."), Int(1), End]
-        );
+        assert_eq!(kinds("v.0.1"), [Name("v".into()), Mark("."), Int(0), Mark("."), Int(1), End]);
         assert_eq!(kinds("A' # A"), [Name("A".into()), Mark("'"), End]);
     }
 
     #[test]
     fn what_is_no_token_is_reported_once() {
-        let (tokens, errors) = tokenize(&Source::new(
-            "t",
-            "a $$\u{2212} 0.5f 99999999999999999999 1e999",
-        ));
+        let (tokens, errors) = tokenize(&Source::new("t", "a $$\u{2212} 0.5f 99999999999999999999 1e999"));
         assert_eq!(errors.len(), 4, "{errors:?}");
         assert_eq!(tokens.len(), 5);
     }

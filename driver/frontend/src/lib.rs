@@ -15,9 +15,11 @@ pub mod ast;
 pub mod check;
 pub mod diagnostics;
 pub mod lexer;
+pub mod oracle;
 pub mod parser;
 pub mod print;
 pub mod program;
+pub mod sizes;
 pub mod source;
 mod suggest;
 

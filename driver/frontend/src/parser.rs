@@ -23,15 +23,7 @@ pub const MAX_DEPTH: usize = 1500;
 pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     let (tokens, errors) = lexer::tokenize(source);
     let partner = partners(&tokens);
-    let mut parser = Parser {
-        tokens: &tokens,
-        partner,
-        at: 0,
-        errors,
-        nesting: 0,
-        brackets: 0,
-        in_pieces: false,
-    };
+    let mut parser = Parser { tokens: &tokens, partner, at: 0, errors, nesting: 0, brackets: 0, in_pieces: false };
     let file = parser.file();
     let mut errors = parser.errors;
     diagnostics::sort(&mut errors);
@@ -73,10 +65,7 @@ fn partners(tokens: &[Token]) -> Vec<Option<usize>> {
                 if let Some(depth) = open.iter().rposition(|(_, close)| close == mark)
                     && open.len() - depth <= 2
                 {
-                    if let Some(slot) = open
-                        .get(depth)
-                        .and_then(|(index, _)| partner.get_mut(*index))
-                    {
+                    if let Some(slot) = open.get(depth).and_then(|(index, _)| partner.get_mut(*index)) {
                         *slot = Some(index);
                     }
                     open.truncate(depth);
@@ -91,13 +80,7 @@ fn partners(tokens: &[Token]) -> Vec<Option<usize>> {
 /// Stands for a piece that could not be read: it has no range, and its value is broken.
 fn broken_piece(span: Span) -> Piece {
     let values = vec![Expr::new(ExprKind::Broken, span)];
-    Piece::new(
-        PieceKind {
-            region: Region::new(Vec::new(), span),
-            values,
-        },
-        span,
-    )
+    Piece::new(PieceKind { region: Region::new(Vec::new(), span), values }, span)
 }
 
 impl<'a> Parser<'a> {
@@ -116,10 +99,7 @@ impl<'a> Parser<'a> {
                 _ => {
                     let names = self.stray_item();
                     self.skip_to_item();
-                    items.push(Item::new(
-                        ItemKind::Broken { names },
-                        start.to(self.last_span()),
-                    ));
+                    items.push(Item::new(ItemKind::Broken { names }, start.to(self.last_span())));
                 }
             }
         }
@@ -196,10 +176,7 @@ impl<'a> Parser<'a> {
             Keyword::Grid => {
                 let name = declared(self, "the grid's name")?;
                 self.expect("=", "and the grid's points, as in `= [0..N-1]`")?;
-                ItemKind::Grid {
-                    name,
-                    region: self.region()?,
-                }
+                ItemKind::Grid { name, region: self.region()? }
             }
             Keyword::Const | Keyword::Temp | Keyword::Field => {
                 let role = match keyword {
@@ -214,23 +191,12 @@ impl<'a> Parser<'a> {
                 self.expect(":", "and the type of a cell, as in `: f32`")?;
                 let ty = self.ty()?;
                 self.keyword(Keyword::On)?;
-                ItemKind::Field {
-                    role,
-                    name,
-                    ty,
-                    grid: self.name("the name of a grid")?,
-                }
+                ItemKind::Field { role, name, ty, grid: self.name("the name of a grid")? }
             }
             Keyword::Boundary => {
                 let field = self.name("the name of a field")?;
-                self.expect(
-                    "=",
-                    "and a rule: nearest, periodic, reflect, or an expression",
-                )?;
-                ItemKind::Boundary {
-                    field,
-                    rule: self.expr()?,
-                }
+                self.expect("=", "and a rule: nearest, periodic, reflect, or an expression")?;
+                ItemKind::Boundary { field, rule: self.expr()? }
             }
             Keyword::Fn => {
                 let name = declared(self, "the function's name")?;
@@ -239,15 +205,9 @@ impl<'a> Parser<'a> {
                     true => self.list("(", ")", |parser| parser.name("the name of a field"))?,
                     false => vec![self.name("the name of a field")?],
                 };
-                ItemKind::Function {
-                    name,
-                    updates,
-                    pieces: self.pieces()?,
-                }
+                ItemKind::Function { name, updates, pieces: self.pieces()? }
             }
-            Keyword::Steps => ItemKind::Steps {
-                count: self.expr()?,
-            },
+            Keyword::Steps => ItemKind::Steps { count: self.expr()? },
             _ => return Err(self.expected("an item")),
         })
     }
@@ -291,10 +251,7 @@ impl<'a> Parser<'a> {
         let region = self.region()?;
         self.expect("=", "and the value there")?;
         let values = self.values()?;
-        Ok(Piece::new(
-            PieceKind { region, values },
-            start.to(self.last_span()),
-        ))
+        Ok(Piece::new(PieceKind { region, values }, start.to(self.last_span())))
     }
 
     /// One value, or several in parentheses.
@@ -325,10 +282,8 @@ impl<'a> Parser<'a> {
         let start = self.span();
         let ranges = self.list("[", "]", |parser| {
             let start = parser.span();
-            let named = matches!(
-                (parser.peek(), parser.peek_at(1)),
-                (TokenKind::Name(_), TokenKind::Keyword(Keyword::In))
-            );
+            let named =
+                matches!((parser.peek(), parser.peek_at(1)), (TokenKind::Name(_), TokenKind::Keyword(Keyword::In)));
             let name = match named {
                 true => {
                     let name = parser.name("a coordinate")?;
@@ -396,11 +351,7 @@ impl<'a> Parser<'a> {
 
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.nesting >= MAX_NESTING {
-            let error = Diagnostic::error(
-                format!("nested more than {MAX_NESTING} levels deep"),
-                self.span(),
-                "here",
-            );
+            let error = Diagnostic::error(format!("nested more than {MAX_NESTING} levels deep"), self.span(), "here");
             return Err(self.fail(error.help("name parts of it with `{ let x = ...; ... }`")));
         }
         self.nesting += 1;
@@ -416,23 +367,16 @@ impl<'a> Parser<'a> {
     }
 
     fn peek_at(&self, ahead: usize) -> &'a TokenKind {
-        self.tokens
-            .get(self.at + ahead)
-            .map_or(&TokenKind::End, |token| &token.kind)
+        self.tokens.get(self.at + ahead).map_or(&TokenKind::End, |token| &token.kind)
     }
 
     fn span(&self) -> Span {
-        self.tokens
-            .get(self.at)
-            .map_or_else(|| self.last_span(), |token| token.span)
+        self.tokens.get(self.at).map_or_else(|| self.last_span(), |token| token.span)
     }
 
     /// The span of the token before the present one.
     fn last_span(&self) -> Span {
-        let last = self
-            .at
-            .checked_sub(1)
-            .and_then(|index| self.tokens.get(index));
+        let last = self.at.checked_sub(1).and_then(|index| self.tokens.get(index));
         last.map_or(Span::default(), |token| token.span)
     }
 

@@ -17,47 +17,26 @@ impl Display for ItemKind {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Param { name, value: None } => write!(f, "param {}", name.node),
-            Self::Param {
-                name,
-                value: Some(value),
-            } => write!(f, "param {} = {}", name.node, value.node),
+            Self::Param { name, value: Some(value) } => write!(f, "param {} = {}", name.node, value.node),
             Self::Scalar { name, ty, default } => {
                 write!(f, "scalar {} : {}", name.node, ty.node)?;
-                default
-                    .iter()
-                    .try_for_each(|value| write!(f, " = {}", value.node))
+                default.iter().try_for_each(|value| write!(f, " = {}", value.node))
             }
             Self::Struct { name, members } => {
-                let members: Vec<_> = members
-                    .iter()
-                    .map(|(name, ty)| format!("{} : {}", name.node, ty.node))
-                    .collect();
+                let members: Vec<_> = members.iter().map(|(name, ty)| format!("{} : {}", name.node, ty.node)).collect();
                 write!(f, "struct {} {{ {} }}", name.node, members.join(", "))
             }
             Self::Grid { name, region } => write!(f, "grid {} = {}", name.node, Points(region)),
-            Self::Field {
-                role,
-                name,
-                ty,
-                grid,
-            } => {
+            Self::Field { role, name, ty, grid } => {
                 let role = match role {
                     FieldRole::State => "",
                     FieldRole::Const => "const ",
                     FieldRole::Temp => "temp ",
                 };
-                write!(
-                    f,
-                    "{role}field {} : {} on {}",
-                    name.node, ty.node, grid.node
-                )
+                write!(f, "{role}field {} : {} on {}", name.node, ty.node, grid.node)
             }
             Self::Boundary { field, rule } => write!(f, "boundary {} = {}", field.node, rule.node),
-            Self::Function {
-                name,
-                updates,
-                pieces,
-            } => {
+            Self::Function { name, updates, pieces } => {
                 write!(f, "fn {} -> ", name.node)?;
                 match updates.as_slice() {
                     [one] => f.write_str(one)?,
@@ -67,9 +46,7 @@ impl Display for ItemKind {
                     [piece] => write!(f, " {}", piece.node),
                     pieces => {
                         f.write_str(" {\n")?;
-                        pieces
-                            .iter()
-                            .try_for_each(|piece| writeln!(f, "  {}", piece.node))?;
+                        pieces.iter().try_for_each(|piece| writeln!(f, "  {}", piece.node))?;
                         f.write_str("}")
                     }
                 }
@@ -104,9 +81,7 @@ impl Display for RangeKind {
             write!(f, "{} in ", name.node)?;
         }
         write!(f, "{}", self.lower.node)?;
-        self.upper
-            .iter()
-            .try_for_each(|upper| write!(f, "..{}", upper.node))
+        self.upper.iter().try_for_each(|upper| write!(f, "..{}", upper.node))
     }
 }
 
@@ -129,20 +104,14 @@ impl Display for ExprKind {
             Self::Int(value) => write!(f, "{value}"),
             Self::Float(text) => f.write_str(text),
             Self::Name(name) => f.write_str(name),
-            Self::Access {
-                field,
-                primed,
-                offsets,
-            } => {
+            Self::Access { field, primed, offsets } => {
                 let prime = if *primed { "'" } else { "" };
                 write!(f, "{}{prime}[{}]", field.node, list(offsets))
             }
             Self::Call { name, arguments } => write!(f, "{}({})", name.node, list(arguments)),
             Self::Struct { name, members } => {
-                let members: Vec<_> = members
-                    .iter()
-                    .map(|(name, value)| format!("{}: {}", name.node, value.node))
-                    .collect();
+                let members: Vec<_> =
+                    members.iter().map(|(name, value)| format!("{}: {}", name.node, value.node)).collect();
                 write!(f, "{} {{ {} }}", name.node, members.join(", "))
             }
             Self::Member(value, name) => {
@@ -162,11 +131,7 @@ impl Display for ExprKind {
             }
             Self::Binary(..) => chain(f, self),
             Self::If(condition, yes, no) => {
-                write!(
-                    f,
-                    "if {} then {} else {}",
-                    condition.node, yes.node, no.node
-                )
+                write!(f, "if {} then {} else {}", condition.node, yes.node, no.node)
             }
             Self::Block(lets, body) => {
                 f.write_str("{ ")?;
@@ -225,9 +190,5 @@ fn parenthesized(f: &mut Formatter<'_>, node: &ExprKind, required: u8) -> fmt::R
 }
 
 fn list<T: Display>(nodes: &[Spanned<T>]) -> String {
-    nodes
-        .iter()
-        .map(|node| node.node.to_string())
-        .collect::<Vec<_>>()
-        .join(", ")
+    nodes.iter().map(|node| node.node.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -32,10 +32,7 @@ pub struct Place {
 impl Source {
     /// A source called `name` with the given text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            text: text.into(),
-        }
+        Self { name: name.into(), text: text.into() }
     }
 
     /// The file's name without folders and extension: the name of the program in it.
@@ -49,9 +46,7 @@ impl Source {
 
     /// The text of a span; empty where the span does not lie in this source.
     pub fn slice(&self, span: Span) -> &str {
-        self.text
-            .get(span.start as usize..span.end as usize)
-            .unwrap_or("")
+        self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
 
     /// The line and column of a byte offset. An offset past the end is the end, one inside a
@@ -76,10 +71,7 @@ impl Span {
 
     /// The smallest span that holds both.
     pub fn to(self, other: Self) -> Self {
-        Self {
-            start: self.start.min(other.start),
-            end: self.end.max(other.end),
-        }
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 }
 

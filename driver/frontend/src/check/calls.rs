@@ -11,27 +11,12 @@ use stencil_runtime::array::Element;
 
 impl Checker<'_> {
     /// `A[o, o]` and `A'[o, o]`
-    pub(super) fn access(
-        &mut self,
-        name: &Name,
-        primed: bool,
-        offsets: &[ast::Expr],
-        span: Span,
-    ) -> Option<Value> {
+    pub(super) fn access(&mut self, name: &Name, primed: bool, offsets: &[ast::Expr], span: Span) -> Option<Value> {
         let offset: Option<Vec<i64>> = {
-            let each: Vec<_> = offsets
-                .iter()
-                .map(|expr| self.constant(expr, OFFSET))
-                .collect();
+            let each: Vec<_> = offsets.iter().map(|expr| self.constant(expr, OFFSET)).collect();
             each.into_iter().collect()
         };
-        if self
-            .scope
-            .coordinates
-            .iter()
-            .flatten()
-            .any(|known| known.node == name.node)
-        {
+        if self.scope.coordinates.iter().flatten().any(|known| known.node == name.node) {
             let message = format!("`{}` is a coordinate and takes no offsets", name.node);
             self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));
             return None;
@@ -39,11 +24,7 @@ impl Checker<'_> {
         let field = match self.resolve(name, name.span)? {
             Symbol::Field(id) => id,
             other => {
-                let message = format!(
-                    "`{}` is {} and takes no offsets",
-                    name.node,
-                    other.describe()
-                );
+                let message = format!("`{}` is {} and takes no offsets", name.node, other.describe());
                 self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));
                 return None;
             }
@@ -64,10 +45,7 @@ impl Checker<'_> {
             let zeros = vec!["0"; dimensions].join(", ");
             let error = Diagnostic::error(message, span, "")
                 .see(declared.span, format!("declared on `{}`", grid.name))
-                .help(format!(
-                    "its value at the present point is `{}[{zeros}]`",
-                    name.node
-                ));
+                .help(format!("its value at the present point is `{}[{zeros}]`", name.node));
             self.report(error);
             return None;
         }
@@ -76,25 +54,14 @@ impl Checker<'_> {
             self.primed(name, field, &offset, span);
             return None;
         }
-        self.scope.reads.push(Read {
-            field,
-            offset: offset.clone(),
-            span,
-        });
-        Some(Value::typed(
-            ExprKind::Read { field, offset },
-            Type::Element(element),
-            span,
-        ))
+        self.scope.reads.push(Read { field, offset: offset.clone(), span });
+        Some(Value::typed(ExprKind::Read { field, offset }, Type::Element(element), span))
     }
 
     /// What is wrong with a primed read, or that there are none yet.
     fn primed(&mut self, name: &Name, field: FieldId, offset: &[i64], span: Span) {
         if !self.scope.updates.contains(&field) {
-            let message = format!(
-                "`{}'` is primed, but `{}` does not update it",
-                name.node, self.scope.function
-            );
+            let message = format!("`{}'` is primed, but `{}` does not update it", name.node, self.scope.function);
             let error = Diagnostic::error(message, span, "");
             self.report(error.help(format!("read its old value: `{}[...]`", name.node)));
         } else if !matches!(offset.iter().find(|o| **o != 0), Some(first) if *first < 0) {
@@ -103,21 +70,12 @@ impl Checker<'_> {
                 .help("its first nonzero offset must be negative: `A'[-1, 1]`, `A'[0, -1]`");
             self.report(error);
         } else {
-            self.unsupported(
-                "primed read",
-                span,
-                "read the old value instead, without the prime",
-            );
+            self.unsupported("primed read", span, "read the old value instead, without the prime");
         }
     }
 
     /// `name(argument, ...)`
-    pub(super) fn call(
-        &mut self,
-        name: &Name,
-        arguments: &[ast::Expr],
-        span: Span,
-    ) -> Option<Value> {
+    pub(super) fn call(&mut self, name: &Name, arguments: &[ast::Expr], span: Span) -> Option<Value> {
         if let Some((_, element)) = TYPES.iter().find(|(known, _)| *known == name.node) {
             let Some(element) = element else {
                 let feature = format!("type {}", name.node);
@@ -141,18 +99,10 @@ impl Checker<'_> {
                     false => format!("`{}` cannot be called in an expression", name.node),
                 };
                 let error = Diagnostic::error(message, span, "");
-                self.report(
-                    error.help(
-                        "functions run once a step, in order; read the field that it updates",
-                    ),
-                );
+                self.report(error.help("functions run once a step, in order; read the field that it updates"));
             }
             other => {
-                let message = format!(
-                    "`{}` is {} and cannot be called",
-                    name.node,
-                    other.describe()
-                );
+                let message = format!("`{}` is {} and cannot be called", name.node, other.describe());
                 self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));
             }
         }
@@ -164,10 +114,7 @@ impl Checker<'_> {
             return true;
         }
         let plural = if wanted == 1 { "" } else { "s" };
-        let message = format!(
-            "`{}` takes {wanted} argument{plural}, not {found}",
-            name.node
-        );
+        let message = format!("`{}` takes {wanted} argument{plural}, not {found}", name.node);
         let error = Diagnostic::error(message, span, "");
         self.report(match name.node.as_str() {
             "min" | "max" => error.help(format!("nest them: `{0}(a, {0}(b, c))`", name.node)),
@@ -176,13 +123,7 @@ impl Checker<'_> {
         false
     }
 
-    fn cast(
-        &mut self,
-        to: Element,
-        name: &Name,
-        arguments: &[ast::Expr],
-        span: Span,
-    ) -> Option<Value> {
+    fn cast(&mut self, to: Element, name: &Name, arguments: &[ast::Expr], span: Span) -> Option<Value> {
         if !self.arity(1, name, arguments.len(), span) {
             return None;
         }
@@ -201,10 +142,7 @@ impl Checker<'_> {
             return None;
         }
         if expr.ty == ty {
-            return Some(Value {
-                expr: Expr { span, ..expr },
-                literal: None,
-            });
+            return Some(Value { expr: Expr { span, ..expr }, literal: None });
         }
         Some(Value::typed(ExprKind::Cast(Box::new(expr)), ty, span))
     }
@@ -217,10 +155,7 @@ impl Checker<'_> {
         arguments: &[ast::Expr],
         span: Span,
     ) -> Option<Value> {
-        let values: Vec<_> = arguments
-            .iter()
-            .map(|argument| self.expression(argument))
-            .collect();
+        let values: Vec<_> = arguments.iter().map(|argument| self.expression(argument)).collect();
         if !self.arity(count, name, arguments.len(), span) {
             return None;
         }
@@ -242,10 +177,7 @@ impl Checker<'_> {
                     Some(Literal::Int) => Type::Element(Element::I64),
                     _ => Type::Element(Element::F64),
                 };
-                let exprs = values.into_iter().map(|value| Expr {
-                    ty: widest,
-                    ..value.expr
-                });
+                let exprs = values.into_iter().map(|value| Expr { ty: widest, ..value.expr });
                 (exprs.collect::<Vec<_>>(), literal)
             }
         };
@@ -258,27 +190,17 @@ impl Checker<'_> {
         if literal.is_none() && !self.takes(function, element, span) {
             return None;
         }
-        let expr = Expr {
-            kind: ExprKind::Call(function, exprs),
-            ty,
-            span,
-        };
+        let expr = Expr { kind: ExprKind::Call(function, exprs), ty, span };
         Some(Value { expr, literal })
     }
 
     /// Whether a math function works on a type.
     pub(super) fn takes(&mut self, function: MathFunction, element: Element, span: Span) -> bool {
-        let any = matches!(
-            function,
-            MathFunction::Min | MathFunction::Max | MathFunction::Abs
-        );
+        let any = matches!(function, MathFunction::Min | MathFunction::Max | MathFunction::Abs);
         if any || matches!(element, Element::F32 | Element::F64) {
             return true;
         }
-        let name = MATH
-            .iter()
-            .find(|(_, known, _)| *known == function)
-            .map_or("", |(name, ..)| name);
+        let name = MATH.iter().find(|(_, known, _)| *known == function).map_or("", |(name, ..)| name);
         let message = format!("`{name}` takes floats, not {}", type_name(element));
         let error = Diagnostic::error(message, span, "");
         let float = type_name(self.scope.wanted.unwrap_or(Element::F64));
@@ -291,17 +213,10 @@ impl Checker<'_> {
         let Some(declared) = self.program.fields.get(field) else {
             return;
         };
-        let dimensions = self
-            .program
-            .grids
-            .get(declared.grid)
-            .map_or(0, |grid| grid.region.lower.len());
+        let dimensions = self.program.grids.get(declared.grid).map_or(0, |grid| grid.region.lower.len());
         if declared.role != crate::program::Role::Const {
             let error = Diagnostic::error(
-                format!(
-                    "only const fields can be read at absolute places, and `{}` is none",
-                    name.node
-                ),
+                format!("only const fields can be read at absolute places, and `{}` is none", name.node),
                 span,
                 "",
             )

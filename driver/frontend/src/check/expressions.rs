@@ -29,10 +29,7 @@ pub enum Literal {
 impl Value {
     /// A value that has its type.
     pub fn typed(kind: ExprKind, ty: Type, span: Span) -> Self {
-        Self {
-            expr: Expr { kind, ty, span },
-            literal: None,
-        }
+        Self { expr: Expr { kind, ty, span }, literal: None }
     }
 }
 
@@ -46,11 +43,7 @@ impl Checker<'_> {
             ast::ExprKind::Int(value) => self.int_literal(*value, false, span),
             ast::ExprKind::Float(text) => self.float_literal(text, span),
             ast::ExprKind::Name(name) => self.variable(name, span),
-            ast::ExprKind::Access {
-                field,
-                primed,
-                offsets,
-            } => self.access(field, *primed, offsets, span),
+            ast::ExprKind::Access { field, primed, offsets } => self.access(field, *primed, offsets, span),
             ast::ExprKind::Call { name, arguments } => self.call(name, arguments, span),
             ast::ExprKind::Struct { name, .. } => {
                 self.unsupported("struct literal", span, "");
@@ -80,13 +73,7 @@ impl Checker<'_> {
 
     /// A name that stands alone.
     fn variable(&mut self, name: &str, span: Span) -> Option<Value> {
-        if let Some(local) = self
-            .scope
-            .locals
-            .iter()
-            .rev()
-            .find(|local| local.name == name)
-        {
+        if let Some(local) = self.scope.locals.iter().rev().find(|local| local.name == name) {
             return match local.binding.clone() {
                 Binding::Local(id, ty) => Some(Value::typed(ExprKind::Local(id), ty, span)),
                 Binding::Literal(value) => Some(value),
@@ -116,20 +103,13 @@ impl Checker<'_> {
                 let grid = self.program.fields.get(id).map(|field| field.grid);
                 let grid = grid.and_then(|grid| self.program.grids.get(grid));
                 let zeros = vec!["0"; grid.map_or(1, |grid| grid.region.lower.len())].join(", ");
-                let error =
-                    Diagnostic::error(format!("`{name}` is a field, not a value"), span, "");
-                self.report(error.help(format!(
-                    "its value at the present point is `{name}[{zeros}]`"
-                )));
+                let error = Diagnostic::error(format!("`{name}` is a field, not a value"), span, "");
+                self.report(error.help(format!("its value at the present point is `{name}[{zeros}]`")));
                 return None;
             }
             other => other.describe(),
         };
-        self.report(Diagnostic::error(
-            format!("`{name}` is {what}, not a value"),
-            span,
-            "",
-        ));
+        self.report(Diagnostic::error(format!("`{name}` is {what}, not a value"), span, ""));
         None
     }
 
@@ -155,15 +135,8 @@ impl Checker<'_> {
                 return None;
             }
         }
-        let expr = Expr {
-            kind: ExprKind::Unary(op, Box::new(value.expr)),
-            ty,
-            span,
-        };
-        Some(Value {
-            expr,
-            literal: value.literal,
-        })
+        let expr = Expr { kind: ExprKind::Unary(op, Box::new(value.expr)), ty, span };
+        Some(Value { expr, literal: value.literal })
     }
 
     /// Infix operators, down the left side in a loop: sums may be long.
@@ -186,13 +159,7 @@ impl Checker<'_> {
         left
     }
 
-    fn binary(
-        &mut self,
-        op: &Spanned<BinaryOp>,
-        left: Value,
-        right: Value,
-        span: Span,
-    ) -> Option<Value> {
+    fn binary(&mut self, op: &Spanned<BinaryOp>, left: Value, right: Value, span: Span) -> Option<Value> {
         let logical = matches!(op.node, BinaryOp::And | BinaryOp::Or);
         let compares = ast::precedence(op.node) == ast::COMPARISON;
         for side in [&left, &right] {
@@ -201,11 +168,7 @@ impl Checker<'_> {
                 let symbol = ast::symbol(op.node);
                 let (needs, found, help) = match logical {
                     true => ("conditions", "a number", "compare it, as in `x != 0`"),
-                    false => (
-                        "numbers",
-                        "a condition",
-                        "join conditions with `&&`, `||` and `!`",
-                    ),
+                    false => ("numbers", "a condition", "join conditions with `&&`, `||` and `!`"),
                 };
                 let message = format!("`{symbol}` takes {needs}");
                 let error = Diagnostic::error(message, side.expr.span, found).see(op.span, "");
@@ -221,23 +184,15 @@ impl Checker<'_> {
         let (mut left, mut right, mut literal) = self.unify(left, right, &what)?;
         if compares && literal.is_some() {
             // A comparison has no context that could give its operands a type.
-            left = self.settle(Value {
-                expr: left,
-                literal,
-            })?;
-            right = self.settle(Value {
-                expr: right,
-                literal,
-            })?;
+            left = self.settle(Value { expr: left, literal })?;
+            right = self.settle(Value { expr: right, literal })?;
         }
         let integers = matches!(left.ty, Type::Element(Element::I32 | Element::I64));
         if matches!(op.node, BinaryOp::Div | BinaryOp::Rem)
             && right.kind == ExprKind::Int(0)
             && (integers || literal == Some(Literal::Int))
         {
-            self.report(
-                Diagnostic::error("division by zero", right.span, "always zero").see(op.span, ""),
-            );
+            self.report(Diagnostic::error("division by zero", right.span, "always zero").see(op.span, ""));
             return None;
         }
         let ty = if compares { Type::Bool } else { left.ty };
@@ -245,28 +200,16 @@ impl Checker<'_> {
             literal = None;
         }
         let kind = ExprKind::Binary(op.node, Box::new(left), Box::new(right));
-        Some(Value {
-            expr: Expr { kind, ty, span },
-            literal,
-        })
+        Some(Value { expr: Expr { kind, ty, span }, literal })
     }
 
     /// Brings two values to one type; `what` names them in the error. Two values of literals
     /// stay open, at the wider kind.
-    pub(super) fn unify(
-        &mut self,
-        left: Value,
-        right: Value,
-        what: &str,
-    ) -> Option<(Expr, Expr, Option<Literal>)> {
+    pub(super) fn unify(&mut self, left: Value, right: Value, what: &str) -> Option<(Expr, Expr, Option<Literal>)> {
         match (left.literal, right.literal) {
             (Some(a), Some(b)) => {
                 let (mut left, mut right) = (left.expr, right.expr);
-                let wider = if left.ty == Type::Element(Element::F64) {
-                    left.ty
-                } else {
-                    right.ty
-                };
+                let wider = if left.ty == Type::Element(Element::F64) { left.ty } else { right.ty };
                 (left.ty, right.ty) = (wider, wider);
                 Some((left, right, Some(a.max(b))))
             }
@@ -311,44 +254,26 @@ impl Checker<'_> {
             Element::F32 => 2,
             Element::F64 => 3,
         };
-        let (convert, keep, target) = if rank(a) < rank(b) {
-            (left, right, b)
-        } else {
-            (right, left, a)
-        };
+        let (convert, keep, target) = if rank(a) < rank(b) { (left, right, b) } else { (right, left, a) };
         let name = |expr: &Expr| match expr.ty {
             Type::Element(element) => type_name(element),
             Type::Bool => "a condition",
         };
-        let message = format!(
-            "{what} have different types: {} and {}",
-            type_name(a),
-            type_name(b)
-        );
+        let message = format!("{what} have different types: {} and {}", type_name(a), type_name(b));
         let error = Diagnostic::error(message, convert.span, name(convert))
             .see(keep.span, name(keep))
-            .help(format!(
-                "convert one: `{}`",
-                self.cast_text(target, convert.span)
-            ));
+            .help(format!("convert one: `{}`", self.cast_text(target, convert.span)));
         self.report(error);
     }
 
     /// The text of a conversion, for a remedy.
     pub(super) fn cast_text(&self, to: Element, span: Span) -> String {
         let text = self.source.slice(span);
-        let inner = match text
-            .strip_prefix('(')
-            .and_then(|rest| rest.strip_suffix(')'))
-        {
+        let inner = match text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
             Some(inner) if !inner.contains(['(', ')']) => inner,
             _ => text,
         };
-        let inner = if inner.len() > 40 || inner.contains('\n') {
-            "..."
-        } else {
-            inner
-        };
+        let inner = if inner.len() > 40 || inner.contains('\n') { "..." } else { inner };
         format!("{}({inner})", type_name(to))
     }
 
@@ -356,39 +281,22 @@ impl Checker<'_> {
     fn condition(&mut self, condition: &ast::Expr) -> Option<Expr> {
         let value = self.expression(condition)?;
         if value.expr.ty != Type::Bool {
-            let error = Diagnostic::error(
-                "`if` takes a condition, not a number",
-                condition.span,
-                "a number",
-            );
+            let error = Diagnostic::error("`if` takes a condition, not a number", condition.span, "a number");
             self.report(error.help("compare it, as in `x != 0`"));
             return None;
         }
         Some(value.expr)
     }
 
-    fn conditional(
-        &mut self,
-        condition: &ast::Expr,
-        yes: &ast::Expr,
-        no: &ast::Expr,
-        span: Span,
-    ) -> Option<Value> {
-        let parts = (
-            self.condition(condition),
-            self.expression(yes),
-            self.expression(no),
-        );
+    fn conditional(&mut self, condition: &ast::Expr, yes: &ast::Expr, no: &ast::Expr, span: Span) -> Option<Value> {
+        let parts = (self.condition(condition), self.expression(yes), self.expression(no));
         let (Some(condition), Some(yes), Some(no)) = parts else {
             return None;
         };
         let (yes, no, literal) = self.unify(yes, no, "the two values of `if`")?;
         let ty = yes.ty;
         let kind = ExprKind::If(Box::new(condition), Box::new(yes), Box::new(no));
-        Some(Value {
-            expr: Expr { kind, ty, span },
-            literal,
-        })
+        Some(Value { expr: Expr { kind, ty, span }, literal })
     }
 
     /// `{ let x = value; body }`
@@ -417,11 +325,7 @@ impl Checker<'_> {
         let Value { mut expr, literal } = body?;
         for (id, value) in bound.into_iter().rev() {
             let ty = expr.ty;
-            expr = Expr {
-                kind: ExprKind::Let(id, Box::new(value), Box::new(expr)),
-                ty,
-                span,
-            };
+            expr = Expr { kind: ExprKind::Let(id, Box::new(value), Box::new(expr)), ty, span };
         }
         Some(Value { expr, literal })
     }
@@ -435,30 +339,15 @@ impl Checker<'_> {
     }
 
     fn bind(&mut self, name: &Name, binding: Binding) {
-        let local = self
-            .scope
-            .locals
-            .iter()
-            .find(|local| local.name == name.node);
-        let coordinate = self
-            .scope
-            .coordinates
-            .iter()
-            .flatten()
-            .find(|known| known.node == name.node);
-        let earlier = local
-            .map(|local| local.span)
-            .or(coordinate.map(|known| known.span));
+        let local = self.scope.locals.iter().find(|local| local.name == name.node);
+        let coordinate = self.scope.coordinates.iter().flatten().find(|known| known.node == name.node);
+        let earlier = local.map(|local| local.span).or(coordinate.map(|known| known.span));
         if let Some(earlier) = earlier {
             let message = format!("`{}` has a meaning here already", name.node);
             let error = Diagnostic::error(message, name.span, "again here");
             self.report(error.see(earlier, "first here").help("choose another name"));
         } else if self.is_free(name) {
-            let local = LocalName {
-                name: name.node.clone(),
-                span: name.span,
-                binding,
-            };
+            let local = LocalName { name: name.node.clone(), span: name.span, binding };
             self.scope.locals.push(local);
         }
     }

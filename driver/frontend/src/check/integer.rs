@@ -54,22 +54,12 @@ impl Checker<'_> {
     }
 
     fn size(&mut self, name: &str, expr: &Expr, what: &str) -> Option<Affine> {
-        let coordinate = self
-            .scope
-            .coordinates
-            .iter()
-            .flatten()
-            .find(|known| known.node == name);
+        let coordinate = self.scope.coordinates.iter().flatten().find(|known| known.node == name);
         if coordinate.is_some() || self.scope.locals.iter().any(|local| local.name == name) {
-            let error = Diagnostic::error(
-                format!("{what} must be the same at all points, but `{name}` is not"),
-                expr.span,
-                "",
-            );
+            let error =
+                Diagnostic::error(format!("{what} must be the same at all points, but `{name}` is not"), expr.span, "");
             self.report(match what {
-                super::OFFSET => {
-                    error.help("an offset counts from the present point: `A[0]` is the value here")
-                }
+                super::OFFSET => error.help("an offset counts from the present point: `A[0]` is the value here"),
                 _ => error.help("boxes are rectangular; use `if` for another shape"),
             });
             return None;
@@ -80,10 +70,7 @@ impl Checker<'_> {
                 None => Some(Affine::param(id)),
             },
             other => {
-                let message = format!(
-                    "{what} is made of sizes, but `{name}` is {}",
-                    other.describe()
-                );
+                let message = format!("{what} is made of sizes, but `{name}` is {}", other.describe());
                 let error = Diagnostic::error(message, expr.span, "");
                 self.report(error.help("only integers and params may occur here"));
                 None
@@ -96,11 +83,7 @@ impl Checker<'_> {
             (_, Some(number)) => self.within_range(a.times(number), expr),
             (Some(number), _) => self.within_range(b.times(number), expr),
             (None, None) => {
-                let error = Diagnostic::error(
-                    "a product of two run-time sizes is not affine",
-                    expr.span,
-                    "",
-                );
+                let error = Diagnostic::error("a product of two run-time sizes is not affine", expr.span, "");
                 self.report(error.help(self.give_value(b)));
                 None
             }
@@ -110,11 +93,7 @@ impl Checker<'_> {
     fn quotient(&mut self, expr: &Expr, op: BinaryOp, a: &Affine, b: &Affine) -> Option<Affine> {
         match (a.as_number(), b.as_number()) {
             (_, Some(0)) => {
-                self.report(Diagnostic::error(
-                    "division by zero in a size",
-                    expr.span,
-                    "",
-                ));
+                self.report(Diagnostic::error("division by zero in a size", expr.span, ""));
                 None
             }
             (Some(x), Some(y)) => {
@@ -136,31 +115,20 @@ impl Checker<'_> {
     fn within_range(&mut self, value: Option<Affine>, expr: &Expr) -> Option<Affine> {
         if value.is_none() {
             let text = crate::lexer::shorten(self.source.slice(expr.span));
-            let error = Diagnostic::error(
-                format!("size overflow: `{text}` does not fit 64 bits"),
-                expr.span,
-                "",
-            );
+            let error = Diagnostic::error(format!("size overflow: `{text}` does not fit 64 bits"), expr.span, "");
             self.report(error);
         }
         value
     }
 
     fn no_integer(&mut self, expr: &Expr, what: &str) -> Option<Affine> {
-        let error = Diagnostic::error(
-            format!("{what} must be an integer expression of sizes"),
-            expr.span,
-            "",
-        );
+        let error = Diagnostic::error(format!("{what} must be an integer expression of sizes"), expr.span, "");
         self.report(error.help("made of integers, params, `+ - * / %` and parentheses"));
         None
     }
 
     fn give_value(&self, affine: &Affine) -> String {
-        let first = affine
-            .terms
-            .first()
-            .and_then(|(id, _)| self.program.params.get(*id));
+        let first = affine.terms.first().and_then(|(id, _)| self.program.params.get(*id));
         let name = first.map_or("N", |param| param.name.as_str());
         format!("give `{name}` a value: `param {name} = 64` in the file, or `-D {name}=64`")
     }

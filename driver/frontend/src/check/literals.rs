@@ -14,41 +14,22 @@ use stencil_runtime::array::Element;
 impl Checker<'_> {
     /// An integer literal.
     pub(super) fn int_literal(&mut self, value: u64, negative: bool, span: Span) -> Option<Value> {
-        let wide = if negative {
-            -i128::from(value)
-        } else {
-            i128::from(value)
-        };
+        let wide = if negative { -i128::from(value) } else { i128::from(value) };
         let Ok(value) = i64::try_from(wide) else {
             let error = Diagnostic::error("this integer does not fit i64", span, "");
             self.report(error.help(format!("write `{wide}.0` for a float")));
             return None;
         };
-        let expr = Expr {
-            kind: ExprKind::Int(value),
-            ty: Type::Element(Element::I64),
-            span,
-        };
-        Some(Value {
-            expr,
-            literal: Some(Literal::Int),
-        })
+        let expr = Expr { kind: ExprKind::Int(value), ty: Type::Element(Element::I64), span };
+        Some(Value { expr, literal: Some(Literal::Int) })
     }
 
     /// A float literal.
     pub(super) fn float_literal(&mut self, text: &str, span: Span) -> Option<Value> {
         let value = text.parse::<f64>().ok()?;
-        self.singles
-            .insert(span, text.parse::<f32>().unwrap_or(value as f32));
-        let expr = Expr {
-            kind: ExprKind::Float(value),
-            ty: Type::Element(Element::F64),
-            span,
-        };
-        Some(Value {
-            expr,
-            literal: Some(Literal::Float),
-        })
+        self.singles.insert(span, text.parse::<f32>().unwrap_or(value as f32));
+        let expr = Expr { kind: ExprKind::Float(value), ty: Type::Element(Element::F64), span };
+        Some(Value { expr, literal: Some(Literal::Float) })
     }
 
     /// Gives a value of literals the type; another value must have it already.
@@ -94,10 +75,8 @@ impl Checker<'_> {
             ExprKind::If(condition, a, b) => ExprKind::If(condition, boxed(a)?, boxed(b)?),
             ExprKind::Let(id, value, body) => ExprKind::Let(id, value, boxed(body)?),
             ExprKind::Call(function, arguments) => {
-                let retyped: Option<Vec<Expr>> = arguments
-                    .into_iter()
-                    .map(|argument| self.retype(argument, ty))
-                    .collect();
+                let retyped: Option<Vec<Expr>> =
+                    arguments.into_iter().map(|argument| self.retype(argument, ty)).collect();
                 let arguments = retyped?;
                 if !self.takes(function, element, span) {
                     return None;
@@ -134,23 +113,16 @@ impl Checker<'_> {
                 if fits {
                     return Some(ExprKind::Float(f64::from(single)));
                 }
-                let message = format!(
-                    "`{text}` is too {} for f32",
-                    if single == 0.0 { "small" } else { "large" }
-                );
+                let message = format!("`{text}` is too {} for f32", if single == 0.0 { "small" } else { "large" });
                 let error = Diagnostic::error(message, span, "");
-                self.report(
-                    error.help("the f32 numbers reach from about 1e-45 to 3.4e38; use f64"),
-                );
+                self.report(error.help("the f32 numbers reach from about 1e-45 to 3.4e38; use f64"));
                 None
             }
             Element::I32 | Element::I64 => {
                 let name = type_name(element);
                 let message = format!("a float literal where {name} is needed");
                 let error = Diagnostic::error(message, span, format!("not an {name}"));
-                self.report(error.help(format!(
-                    "write `{name}({text})`, or convert the other operand to a float"
-                )));
+                self.report(error.help(format!("write `{name}({text})`, or convert the other operand to a float")));
                 None
             }
         }

@@ -74,10 +74,7 @@ const OTHERS: [&str; 5] = ["t", "vec", "nearest", "periodic", "reflect"];
 
 /// How a type is written.
 pub fn type_name(element: Element) -> &'static str {
-    TYPES
-        .iter()
-        .find(|(_, known)| *known == Some(element))
-        .map_or("", |(name, _)| name)
+    TYPES.iter().find(|(_, known)| *known == Some(element)).map_or("", |(name, _)| name)
 }
 
 /// Whether the language itself uses the name.
@@ -141,28 +138,19 @@ impl Checker<'_> {
         let message = format!("unknown name `{}`", crate::lexer::shorten(name));
         let error = Diagnostic::error(message, span, "declared nowhere");
         let locals = self.scope.locals.iter().map(|local| local.name.as_str());
-        let coordinates = self
-            .scope
-            .coordinates
-            .iter()
-            .flatten()
-            .map(|name| name.node.as_str());
+        let coordinates = self.scope.coordinates.iter().flatten().map(|name| name.node.as_str());
         let declared = self.symbols.keys().map(String::as_str);
         let built_in = MATH.iter().map(|(name, ..)| *name);
-        let mut known: Vec<&str> = locals
-            .chain(coordinates)
-            .chain(declared)
-            .chain(built_in)
-            .collect();
+        let mut known: Vec<&str> = locals.chain(coordinates).chain(declared).chain(built_in).collect();
         known.sort_unstable();
         let error = match suggest::nearest(name, known) {
             Some(other) => error.help(format!("did you mean `{other}`?")),
-            None if ["i", "j", "k", "x", "y", "z", "x0", "x1", "x2"].contains(&name) => error.help(
-                format!("a coordinate is named in the box, as in `[{name} in 1..N-2]`"),
-            ),
-            None => error.help(format!(
-                "declare it above: `param {name}` for a size, `scalar {name} : f32` for a number"
-            )),
+            None if ["i", "j", "k", "x", "y", "z", "x0", "x1", "x2"].contains(&name) => {
+                error.help(format!("a coordinate is named in the box, as in `[{name} in 1..N-2]`"))
+            }
+            None => {
+                error.help(format!("declare it above: `param {name}` for a size, `scalar {name} : f32` for a number"))
+            }
         };
         self.report(error);
     }
@@ -171,11 +159,7 @@ impl Checker<'_> {
     pub fn unsupported(&mut self, feature: &str, span: Span, help: &str) {
         if self.refused.insert(feature.to_string()) {
             let error = Diagnostic::error(format!("not supported yet: {feature}"), span, "");
-            self.report(if help.is_empty() {
-                error
-            } else {
-                error.help(help)
-            });
+            self.report(if help.is_empty() { error } else { error.help(help) });
         }
     }
 }

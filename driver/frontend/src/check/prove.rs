@@ -34,10 +34,7 @@ impl Facts {
 
     /// Whether `value >= 0` for all sizes that satisfy the facts.
     pub fn prove(&self, value: &Affine) -> bool {
-        value
-            .times(-1)
-            .and_then(|negated| negated.shifted(-1))
-            .is_some_and(|no| self.refute(&no))
+        value.times(-1).and_then(|negated| negated.shifted(-1)).is_some_and(|no| self.refute(&no))
     }
 
     /// Whether `value >= 0` for no sizes that satisfy the facts.
@@ -61,40 +58,26 @@ struct Row {
 }
 
 fn contradictory(all: &[&Affine]) -> bool {
-    let names: BTreeSet<_> = all
-        .iter()
-        .flat_map(|a| a.terms.iter().map(|(id, _)| *id))
-        .collect();
+    let names: BTreeSet<_> = all.iter().flat_map(|a| a.terms.iter().map(|(id, _)| *id)).collect();
     let row = |affine: &&Affine| {
         let coefficient = |id| {
             let term = affine.terms.iter().find(|(other, _)| other == id);
             term.map_or(0, |(_, coefficient)| i128::from(*coefficient))
         };
         let coefficients = names.iter().map(coefficient).collect();
-        Row {
-            coefficients,
-            constant: i128::from(affine.constant),
-        }
+        Row { coefficients, constant: i128::from(affine.constant) }
     };
     let mut rows: Vec<Row> = all.iter().map(row).collect();
     for size in 0..names.len() {
-        let coefficients = (0..names.len())
-            .map(|other| i128::from(other == size))
-            .collect();
-        rows.push(Row {
-            coefficients,
-            constant: 0,
-        });
+        let coefficients = (0..names.len()).map(|other| i128::from(other == size)).collect();
+        rows.push(Row { coefficients, constant: 0 });
     }
     for size in 0..names.len() {
         match eliminate(rows, size) {
             Some(next) => rows = next,
             None => return false,
         }
-        if rows
-            .iter()
-            .any(|row| row.constant < 0 && row.coefficients.iter().all(|c| *c == 0))
-        {
+        if rows.iter().any(|row| row.constant < 0 && row.coefficients.iter().all(|c| *c == 0)) {
             return true;
         }
     }
@@ -113,10 +96,7 @@ fn eliminate(rows: Vec<Row>, size: usize) -> Option<Vec<Row>> {
             let pairs = above.coefficients.iter().zip(&below.coefficients);
             let coefficients = pairs.map(|(a, b)| join(*a, *b)).collect::<Option<_>>()?;
             let constant = join(above.constant, below.constant)?;
-            result.insert(tighten(Row {
-                coefficients,
-                constant,
-            }));
+            result.insert(tighten(Row { coefficients, constant }));
             if result.len() > LIMIT {
                 return None;
             }
@@ -132,10 +112,7 @@ fn tighten(row: Row) -> Row {
         return row;
     }
     let coefficients = row.coefficients.iter().map(|c| c / divisor).collect();
-    Row {
-        coefficients,
-        constant: row.constant.div_euclid(divisor),
-    }
+    Row { coefficients, constant: row.constant.div_euclid(divisor) }
 }
 
 fn gcd(a: i128, b: i128) -> i128 {
@@ -149,10 +126,7 @@ mod tests {
     use cranelift_entity::EntityRef;
 
     fn affine(constant: i64, terms: &[(usize, i64)]) -> Affine {
-        let terms = terms
-            .iter()
-            .map(|(id, c)| (ParamId::new(*id), *c))
-            .collect();
+        let terms = terms.iter().map(|(id, c)| (ParamId::new(*id), *c)).collect();
         Affine { constant, terms }
     }
 

@@ -34,11 +34,7 @@ impl Checker<'_> {
         };
         let id = self.program.grids.next_key();
         if self.declare(name, Symbol::Grid(id)) {
-            let grid = Grid {
-                name: name.node.clone(),
-                region: checked,
-                span: name.span,
-            };
+            let grid = Grid { name: name.node.clone(), region: checked, span: name.span };
             self.program.grids.push(grid);
         }
     }
@@ -60,9 +56,7 @@ impl Checker<'_> {
         let mut sound = true;
         for (dimension, range) in region.node.iter().enumerate() {
             let (lower, upper) = bounds_of(&checked, dimension)?;
-            let extent = upper
-                .minus(lower)
-                .and_then(|difference| difference.shifted(1));
+            let extent = upper.minus(lower).and_then(|difference| difference.shifted(1));
             let Some(extent) = extent else {
                 self.overflow("the extent of this range", range.span);
                 sound = false;
@@ -70,11 +64,7 @@ impl Checker<'_> {
             };
             if Facts::default().refute(&extent) {
                 let params = &self.program.params;
-                let message = format!(
-                    "the range {}..{} ends before it starts",
-                    lower.show(params),
-                    upper.show(params)
-                );
+                let message = format!("the range {}..{} ends before it starts", lower.show(params), upper.show(params));
                 let error = Diagnostic::error(message, range.span, "");
                 self.report(error.help("both ends are inclusive, the lower one comes first"));
                 sound = false;
@@ -107,10 +97,7 @@ impl Checker<'_> {
 
     /// Both ends of every range; `None` after an error in any.
     fn bounds(&mut self, region: &ast::Region) -> Option<Region> {
-        let mut result = Region {
-            lower: Vec::new(),
-            upper: Vec::new(),
-        };
+        let mut result = Region { lower: Vec::new(), upper: Vec::new() };
         let mut sound = true;
         for range in &region.node {
             let lower = self.affine(&range.lower, "a bound");
@@ -134,12 +121,7 @@ impl Checker<'_> {
         for range in &region.node {
             let mut name = range.name.clone();
             if let Some(new) = &name {
-                let twin = self
-                    .scope
-                    .coordinates
-                    .iter()
-                    .flatten()
-                    .find(|old| old.node == new.node);
+                let twin = self.scope.coordinates.iter().flatten().find(|old| old.node == new.node);
                 if let Some(twin) = twin.map(|twin| twin.span) {
                     let message = format!("`{}` names two coordinates", new.node);
                     let error = Diagnostic::error(message, new.span, "again here");
@@ -154,11 +136,7 @@ impl Checker<'_> {
     }
 
     /// The box of a piece, inside the grid.
-    pub(super) fn piece_region(
-        &mut self,
-        piece: &ast::Piece,
-        grid: Option<GridId>,
-    ) -> Option<Region> {
+    pub(super) fn piece_region(&mut self, piece: &ast::Piece, grid: Option<GridId>) -> Option<Region> {
         let region = self.bounds(&piece.region);
         let grid = self.program.grids.get(grid?)?.clone();
         let dimensions = grid.region.lower.len();
@@ -170,11 +148,7 @@ impl Checker<'_> {
                 count(piece.region.node.len())
             );
             let error = Diagnostic::error(message, piece.region.span, "");
-            self.report(
-                error
-                    .see(grid.span, "the grid")
-                    .help("give one range a dimension"),
-            );
+            self.report(error.see(grid.span, "the grid").help("give one range a dimension"));
             return None;
         }
         let region = region?;
@@ -194,34 +168,15 @@ impl Checker<'_> {
                 continue;
             }
             let (first, last) = bounds_of(&grid.region, dimension)?;
-            sound &= self.side(
-                &facts,
-                &region,
-                range,
-                (first, lower),
-                &grid,
-                dimension,
-                "starts before",
-            );
-            sound &= self.side(
-                &facts,
-                &region,
-                range,
-                (upper, last),
-                &grid,
-                dimension,
-                "ends behind",
-            );
+            sound &= self.side(&facts, &region, range, (first, lower), &grid, dimension, "starts before");
+            sound &= self.side(&facts, &region, range, (upper, last), &grid, dimension, "ends behind");
         }
         sound.then_some(region)
     }
 
     /// Whether no param occurs in a range.
     fn literal_range(&self, range: &ast::Range) -> bool {
-        !self
-            .source
-            .slice(range.span)
-            .contains(|c: char| c.is_ascii_alphabetic())
+        !self.source.slice(range.span).contains(|c: char| c.is_ascii_alphabetic())
     }
 
     /// `pair.0 <= pair.1`, else a piece leaves the grid on that side.
@@ -245,18 +200,13 @@ impl Checker<'_> {
         }
         let text = crate::lexer::shorten(self.source.slice(range.span));
         let whole = self.show_range(&grid.region, dimension);
-        let what = format!(
-            "the range `{text}` of `{}` {how} the grid's {whole}",
-            self.scope.function
-        );
+        let what = format!("the range `{text}` of `{}` {how} the grid's {whole}", self.scope.function);
         if facts.refute(&value) {
             let error = Diagnostic::error(what, range.span, "outside the grid");
             self.report(
                 error
                     .see(grid.span, format!("`{}` is {whole} here", grid.name))
-                    .help(format!(
-                        "dimension {dimension} of a piece must lie in {whole}"
-                    )),
+                    .help(format!("dimension {dimension} of a piece must lie in {whole}")),
             );
             return false;
         }
@@ -271,13 +221,8 @@ impl Checker<'_> {
     }
 
     fn show_range(&self, region: &Region, dimension: usize) -> String {
-        let show =
-            |bound: Option<&Affine>| bound.map_or(String::new(), |b| b.show(&self.program.params));
-        format!(
-            "{}..{}",
-            show(region.lower.get(dimension)),
-            show(region.upper.get(dimension))
-        )
+        let show = |bound: Option<&Affine>| bound.map_or(String::new(), |b| b.show(&self.program.params));
+        format!("{}..{}", show(region.lower.get(dimension)), show(region.upper.get(dimension)))
     }
 
     /// Every read of a piece lies inside the grid; one message a field, dimension and side.
@@ -298,20 +243,14 @@ impl Checker<'_> {
             facts.add_points(region);
             for dimension in 0..read.offset.len() {
                 // The piece itself lies inside the grid: proved, or checked.
-                let both = (
-                    bounds_of(region, dimension),
-                    bounds_of(&grid.region, dimension),
-                );
+                let both = (bounds_of(region, dimension), bounds_of(&grid.region, dimension));
                 if let (Some((lower, upper)), Some((first, last))) = both {
                     facts.add_order(first, lower);
                     facts.add_order(upper, last);
                 }
             }
             for (dimension, offset) in read.offset.iter().enumerate() {
-                let both = (
-                    bounds_of(region, dimension),
-                    bounds_of(&grid.region, dimension),
-                );
+                let both = (bounds_of(region, dimension), bounds_of(&grid.region, dimension));
                 let (Some((lower, upper)), Some((first, last))) = both else {
                     continue;
                 };
@@ -343,12 +282,7 @@ impl Checker<'_> {
                         );
                         let unless_empty = may_be_empty(region);
                         checked.push((value.clone(), region.clone()));
-                        self.program.checks.push(Check {
-                            value,
-                            unless_empty,
-                            message,
-                            span: read.span,
-                        });
+                        self.program.checks.push(Check { value, unless_empty, message, span: read.span });
                     }
                 }
             }
@@ -368,26 +302,17 @@ impl Checker<'_> {
         let text = crate::lexer::shorten(self.source.slice(read.span));
         let range = self.show_range(&grid.region, dimension);
         let name = self.scope.coordinates.get(dimension).cloned().flatten();
-        let axis = name.map_or(format!("dimension {dimension}"), |name| {
-            format!("`{}`", name.node)
-        });
+        let axis = name.map_or(format!("dimension {dimension}"), |name| format!("`{}`", name.node));
         let message = format!("`{text}` reads outside the grid's {range}");
         let error = Diagnostic::error(message, read.span, format!("reads {reached} in {axis}"))
             .see(at, format!("has the point {point} in {axis}"))
-            .note(format!(
-                "`{}` lies on {} = {range} in dimension {dimension}",
-                self.field_name(read),
-                grid.name
-            ))
+            .note(format!("`{}` lies on {} = {range} in dimension {dimension}", self.field_name(read), grid.name))
             .help("shrink the box; an `if` does not guard a read");
         self.report(error);
     }
 
     fn field_name(&self, read: &Read) -> &str {
-        self.program
-            .fields
-            .get(read.field)
-            .map_or("", |field| &field.name)
+        self.program.fields.get(read.field).map_or("", |field| &field.name)
     }
 
     /// No two pieces of a function overlap.
@@ -405,10 +330,7 @@ impl Checker<'_> {
             facts.add_points(&piece.region);
             if let Some(grid) = self.program.grids.values().next() {
                 for dimension in 0..piece.region.lower.len() {
-                    let both = (
-                        bounds_of(&piece.region, dimension),
-                        bounds_of(&grid.region, dimension),
-                    );
+                    let both = (bounds_of(&piece.region, dimension), bounds_of(&grid.region, dimension));
                     if let (Some((lower, upper)), Some((start, end))) = both {
                         facts.add_order(start, lower);
                         facts.add_order(upper, end);
@@ -431,27 +353,14 @@ impl Checker<'_> {
             if both.iter().flatten().any(|value| facts.prove(value)) {
                 return;
             }
-            orders.push(
-                both.into_iter()
-                    .flatten()
-                    .filter(|value| !facts.refute(value))
-                    .collect(),
-            );
+            orders.push(both.into_iter().flatten().filter(|value| !facts.refute(value)).collect());
         }
         let text = |span| crate::lexer::shorten(self.source.slice(span));
-        let names = format!(
-            "`{}` and `{}` of `{function}`",
-            text(first.span),
-            text(second.span)
-        );
+        let names = format!("`{}` and `{}` of `{function}`", text(first.span), text(second.span));
         if orders.iter().all(Vec::is_empty) {
-            let error = Diagnostic::error(
-                format!("the pieces {names} overlap"),
-                second.span,
-                "second piece",
-            )
-            .see(first.span, "first piece")
-            .help("a point may lie in one piece only; both ends of a range are inclusive");
+            let error = Diagnostic::error(format!("the pieces {names} overlap"), second.span, "second piece")
+                .see(first.span, "first piece")
+                .help("a point may lie in one piece only; both ends of a range are inclusive");
             self.report(error);
             return;
         }
@@ -470,12 +379,7 @@ impl Checker<'_> {
         // Which piece's emptiness counts: one is enough, and a check that is too strict is safe.
         let unless_empty = may_be_empty(&second.region).or_else(|| may_be_empty(&first.region));
         let message = format!("the pieces {names} overlap unless {needed}");
-        self.program.checks.push(Check {
-            value,
-            unless_empty,
-            message,
-            span: second.span,
-        });
+        self.program.checks.push(Check { value, unless_empty, message, span: second.span });
     }
 }
 
@@ -486,11 +390,7 @@ fn may_be_empty(region: &Region) -> Option<Region> {
         .lower
         .iter()
         .zip(&region.upper)
-        .all(|(lower, upper)| {
-            upper
-                .minus(lower)
-                .is_some_and(|difference| facts.prove(&difference))
-        });
+        .all(|(lower, upper)| upper.minus(lower).is_some_and(|difference| facts.prove(&difference)));
     (!full).then(|| region.clone())
 }
 
@@ -499,8 +399,5 @@ fn bounds_of(region: &Region, dimension: usize) -> Option<(&Affine, &Affine)> {
 }
 
 fn count(dimensions: usize) -> String {
-    format!(
-        "{dimensions} dimension{}",
-        if dimensions == 1 { "" } else { "s" }
-    )
+    format!("{dimensions} dimension{}", if dimensions == 1 { "" } else { "s" })
 }

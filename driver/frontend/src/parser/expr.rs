@@ -53,8 +53,7 @@ impl Parser<'_> {
             let right = self.nested(|parser| parser.climb(own))?;
             let whole = left.0.span.to(right.0.span);
             let depth = left.1.max(right.1);
-            let kind =
-                ExprKind::Binary(Spanned::new(op, span), Box::new(left.0), Box::new(right.0));
+            let kind = ExprKind::Binary(Spanned::new(op, span), Box::new(left.0), Box::new(right.0));
             left = self.deeper(kind, whole, depth)?;
         }
         Ok(left)
@@ -132,11 +131,7 @@ impl Parser<'_> {
         let open = self.at;
         let kind = if primed || access {
             let offsets = self.list("[", "]", Self::expr);
-            offsets.map(|offsets| ExprKind::Access {
-                field: name,
-                primed,
-                offsets,
-            })
+            offsets.map(|offsets| ExprKind::Access { field: name, primed, offsets })
         } else if self.is("(") {
             let arguments = self.list("(", ")", Self::expr);
             arguments.map(|arguments| ExprKind::Call { name, arguments })
@@ -192,20 +187,14 @@ impl Parser<'_> {
         let body = self.expr()?;
         if self.is(";") {
             let error = Diagnostic::error("expected `}`, found `;`", self.span(), "");
-            return Err(
-                self.fail(error.help("the last expression is the block's value and takes no `;`"))
-            );
+            return Err(self.fail(error.help("the last expression is the block's value and takes no `;`")));
         }
         let span = start.to(body.span);
         Ok(Expr::new(ExprKind::Block(lets, Box::new(body)), span))
     }
 
     /// Something in brackets. Where it is broken, the reading goes on behind them.
-    fn bracketed(
-        &mut self,
-        close: &'static str,
-        inner: impl FnOnce(&mut Self) -> Parsed<Expr>,
-    ) -> Parsed<Deep> {
+    fn bracketed(&mut self, close: &'static str, inner: impl FnOnce(&mut Self) -> Parsed<Expr>) -> Parsed<Deep> {
         let (open, start) = (self.at, self.span());
         self.bump();
         let outcome = self.nested(|parser| {
@@ -235,8 +224,7 @@ impl Parser<'_> {
             self.last_span(),
             "one too many",
         );
-        Err(self
-            .fail(error.help("bracket it in halves, or name parts with `{ let x = ...; ... }`")))
+        Err(self.fail(error.help("bracket it in halves, or name parts with `{ let x = ...; ... }`")))
     }
 }
 
@@ -244,20 +232,11 @@ impl Parser<'_> {
 fn depth(expr: &Expr) -> usize {
     match &expr.node {
         ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Name(_) | ExprKind::Broken => 1,
-        ExprKind::Access { offsets: parts, .. }
-        | ExprKind::Call {
-            arguments: parts, ..
-        } => 1 + parts.iter().map(depth).max().unwrap_or(0),
-        ExprKind::Struct { members, .. } => {
-            1 + members
-                .iter()
-                .map(|(_, value)| depth(value))
-                .max()
-                .unwrap_or(0)
+        ExprKind::Access { offsets: parts, .. } | ExprKind::Call { arguments: parts, .. } => {
+            1 + parts.iter().map(depth).max().unwrap_or(0)
         }
-        ExprKind::Member(value, _) | ExprKind::Lane(value, _) | ExprKind::Unary(_, value) => {
-            1 + depth(value)
-        }
+        ExprKind::Struct { members, .. } => 1 + members.iter().map(|(_, value)| depth(value)).max().unwrap_or(0),
+        ExprKind::Member(value, _) | ExprKind::Lane(value, _) | ExprKind::Unary(_, value) => 1 + depth(value),
         ExprKind::Binary(_, left, right) => {
             // Walk down the left side in a loop: it may be long, and this is called often.
             let (mut deepest, mut above, mut left) = (depth(right) + 1, 1, left);
@@ -270,11 +249,7 @@ fn depth(expr: &Expr) -> usize {
         }
         ExprKind::If(condition, yes, no) => 1 + depth(condition).max(depth(yes)).max(depth(no)),
         ExprKind::Block(lets, body) => {
-            let values = lets
-                .iter()
-                .map(|(_, value)| depth(value))
-                .max()
-                .unwrap_or(0);
+            let values = lets.iter().map(|(_, value)| depth(value)).max().unwrap_or(0);
             1 + lets.len() + values.max(depth(body))
         }
     }

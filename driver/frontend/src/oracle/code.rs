@@ -1,0 +1,247 @@
+//! Expressions as lists of operations on registers. A register holds one value for each cell of
+//! a strip; registers of different types are numbered apart.
+
+use crate::program::*;
+use crate::sizes::Sizes;
+use crate::source::Span;
+use cranelift_entity::PrimaryMap;
+use std::collections::BTreeMap;
+
+/// Number of a register among those of its type.
+pub type Register = usize;
+
+/// What is known before a run.
+pub struct Environment<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Values of the run-time sizes.
+    pub sizes: &'a Sizes,
+    /// Values of the scalars, in order of declaration.
+    pub scalars: &'a [f64],
+    /// Cells per dimension of every field.
+    pub shapes: &'a PrimaryMap<FieldId, Vec<usize>>,
+}
+
+/// The code of a piece.
+pub struct Code {
+    /// In order.
+    pub ops: Vec<Op>,
+    /// Registers of the values, in the order of the updated fields.
+    pub results: Vec<Register>,
+}
+
+/// An operation; its last register or its only one without a name is the result, of type `ty`.
+pub enum Op {
+    /// The same value for all cells; an integer type takes it from `int`.
+    Fill { to: Register, ty: Type, float: f64, int: i64 },
+    /// A field's cells at a distance in linear index.
+    Read { to: Register, field: FieldId, distance: i64 },
+    /// The coordinate along a dimension; `last` for the dimension in which a strip runs.
+    Coordinate { to: Register, dimension: usize, last: bool },
+    /// The number of the step.
+    Step { to: Register },
+    /// `-a`, or `!a` for a condition.
+    Unary { to: Register, ty: Type, a: Register },
+    /// Arithmetic; `span` for a division by zero.
+    Binary { to: Register, ty: Type, op: BinaryOp, a: Register, b: Register, span: Span },
+    /// A comparison of two values of type `ty`.
+    Compare { to: Register, ty: Type, op: BinaryOp, a: Register, b: Register },
+    /// A math function.
+    Call { to: Register, ty: Type, function: MathFunction, arguments: [Register; 3] },
+    /// A conversion.
+    Cast { to: Register, ty: Type, from: Type, a: Register },
+    /// `if`: each side runs only where some cell needs it.
+    Branch { to: Register, ty: Type, condition: Register, sides: Box<[(Vec<Op>, Register); 2]> },
+}
+
+impl Code {
+    /// The code for the values of a piece.
+    pub fn new(values: &[Expr], environment: &Environment) -> Self {
+        let mut compiler = Compiler { environment, used: BTreeMap::new(), locals: BTreeMap::new() };
+        let mut ops = Vec::new();
+        // Results stay taken, so that a later value does not overwrite an earlier one.
+        let results = values.iter().map(|value| compiler.expr(value, &mut ops).register).collect();
+        Self { ops, results }
+    }
+}
+
+/// Where a value is.
+#[derive(Clone, Copy)]
+struct Slot {
+    register: Register,
+    ty: Type,
+    /// Whether its user may give the register back; that of a `let` stays until its body is done.
+    owned: bool,
+}
+
+struct Compiler<'a> {
+    environment: &'a Environment<'a>,
+    /// For each type, which registers are taken.
+    used: BTreeMap<u8, Vec<bool>>,
+    locals: BTreeMap<LocalId, Slot>,
+}
+
+impl Compiler<'_> {
+    fn expr(&mut self, expr: &Expr, ops: &mut Vec<Op>) -> Slot {
+        let ty = expr.ty;
+        match &expr.kind {
+            ExprKind::Float(value) => self.fill(ty, *value, *value as i64, ops),
+            ExprKind::Int(value) => self.fill(ty, *value as f64, *value, ops),
+            ExprKind::Bool(value) => self.fill(ty, 0.0, i64::from(*value), ops),
+            ExprKind::Scalar(id) => {
+                let index = cranelift_entity::EntityRef::index(*id);
+                let value = self.environment.scalars.get(index).copied().unwrap_or(0.0);
+                self.fill(ty, value, value as i64, ops)
+            }
+            ExprKind::Param(id) => {
+                let value = self.environment.sizes.get(id).copied().unwrap_or(0);
+                self.fill(ty, value as f64, value, ops)
+            }
+            ExprKind::Read { field, offset } => {
+                let to = self.take(ty);
+                let distance = self.distance(*field, offset);
+                ops.push(Op::Read { to: to.register, field: *field, distance });
+                to
+            }
+            ExprKind::Coordinate(dimension) => {
+                let to = self.take(ty);
+                let mut shapes = self.environment.shapes.values();
+                let last = shapes.next().is_some_and(|shape| dimension + 1 == shape.len());
+                ops.push(Op::Coordinate { to: to.register, dimension: *dimension, last });
+                to
+            }
+            ExprKind::Step => {
+                let to = self.take(ty);
+                ops.push(Op::Step { to: to.register });
+                to
+            }
+            ExprKind::Local(id) => match self.locals.get(id) {
+                Some(slot) => Slot { owned: false, ..*slot },
+                None => self.fill(ty, 0.0, 0, ops), // The checker binds before it uses.
+            },
+            ExprKind::Unary(_, a) => {
+                let a = self.expr(a, ops);
+                let to = self.take(ty);
+                ops.push(Op::Unary { to: to.register, ty, a: a.register });
+                self.give(a);
+                to
+            }
+            ExprKind::Binary(op, a, b) => self.binary(*op, a, b, expr, ops),
+            ExprKind::If(condition, yes, no) => self.branch(ty, condition, [Ok(yes), Ok(no)], ops),
+            ExprKind::Let(id, value, body) => self.bind(*id, value, body, ops),
+            ExprKind::Call(function, arguments) => {
+                let slots: Vec<Slot> = arguments.iter().map(|a| self.expr(a, ops)).collect();
+                let to = self.take(ty);
+                let mut registers = [0; 3];
+                for (register, slot) in registers.iter_mut().zip(&slots) {
+                    *register = slot.register;
+                }
+                ops.push(Op::Call { to: to.register, ty, function: *function, arguments: registers });
+                slots.into_iter().for_each(|slot| self.give(slot));
+                to
+            }
+            ExprKind::Cast(a) => {
+                let slot = self.expr(a, ops);
+                let to = self.take(ty);
+                ops.push(Op::Cast { to: to.register, ty, from: a.ty, a: slot.register });
+                self.give(slot);
+                to
+            }
+        }
+    }
+
+    fn fill(&mut self, ty: Type, float: f64, int: i64, ops: &mut Vec<Op>) -> Slot {
+        let to = self.take(ty);
+        ops.push(Op::Fill { to: to.register, ty, float, int });
+        to
+    }
+
+    fn binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr, whole: &Expr, ops: &mut Vec<Op>) -> Slot {
+        match op {
+            BinaryOp::And => return self.branch(Type::Bool, a, [Ok(b), Err(false)], ops),
+            BinaryOp::Or => return self.branch(Type::Bool, a, [Err(true), Ok(b)], ops),
+            _ => {}
+        }
+        let operands = a.ty;
+        let (a, b) = (self.expr(a, ops), self.expr(b, ops));
+        let to = self.take(whole.ty);
+        let (register, a_register, b_register) = (to.register, a.register, b.register);
+        ops.push(match whole.ty {
+            Type::Bool => Op::Compare { to: register, ty: operands, op, a: a_register, b: b_register },
+            ty => Op::Binary { to: register, ty, op, a: a_register, b: b_register, span: whole.span },
+        });
+        self.give(a);
+        self.give(b);
+        to
+    }
+
+    /// `if`; a side is an expression or a constant condition.
+    fn branch(&mut self, ty: Type, condition: &Expr, sides: [Result<&Expr, bool>; 2], ops: &mut Vec<Op>) -> Slot {
+        let condition = self.expr(condition, ops);
+        let to = self.take(ty);
+        let sides = sides.map(|side| {
+            let mut inner = Vec::new();
+            let slot = match side {
+                Ok(expr) => self.expr(expr, &mut inner),
+                Err(value) => self.fill(ty, 0.0, i64::from(value), &mut inner),
+            };
+            // The result is copied before anything else runs.
+            self.give(slot);
+            (inner, slot.register)
+        });
+        ops.push(Op::Branch { to: to.register, ty, condition: condition.register, sides: Box::new(sides) });
+        self.give(condition);
+        to
+    }
+
+    fn bind(&mut self, id: LocalId, value: &Expr, body: &Expr, ops: &mut Vec<Op>) -> Slot {
+        let value = self.expr(value, ops);
+        self.locals.insert(id, value);
+        let result = self.expr(body, ops);
+        self.locals.remove(&id);
+        let same = result.register == value.register && result.ty == value.ty;
+        if same && value.owned {
+            return value; // The body is the local itself, whose register passes on.
+        }
+        self.give(value);
+        result
+    }
+
+    /// How far a neighbour lies away in linear index, row-major.
+    fn distance(&self, field: FieldId, offset: &[i64]) -> i64 {
+        let shape = self.environment.shapes.get(field).map_or(&[][..], Vec::as_slice);
+        let along = offset.iter().zip(shape);
+        along.fold(0, |distance: i64, (offset, extent)| distance.wrapping_mul(*extent as i64).wrapping_add(*offset))
+    }
+
+    fn take(&mut self, ty: Type) -> Slot {
+        let used = self.used.entry(key(ty)).or_default();
+        let register = used.iter().position(|taken| !taken).unwrap_or(used.len());
+        match used.get_mut(register) {
+            Some(taken) => *taken = true,
+            None => used.push(true),
+        }
+        Slot { register, ty, owned: true }
+    }
+
+    fn give(&mut self, slot: Slot) {
+        let used = self.used.get_mut(&key(slot.ty));
+        if let Some(taken) = used.and_then(|used| used.get_mut(slot.register))
+            && slot.owned
+        {
+            *taken = false;
+        }
+    }
+}
+
+/// Registers of one type are numbered apart from those of another.
+fn key(ty: Type) -> u8 {
+    use stencil_runtime::array::Element;
+    match ty {
+        Type::Element(Element::F32) => 0,
+        Type::Element(Element::F64) => 1,
+        Type::Element(Element::I32) => 2,
+        Type::Element(Element::I64) => 3,
+        Type::Bool => 4,
+    }
+}
