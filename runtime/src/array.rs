@@ -53,9 +53,7 @@ impl Element {
 
     /// The inverse of [`Element::name`].
     pub fn from_name(name: &str) -> Option<Element> {
-        [Element::F32, Element::F64, Element::I32, Element::I64]
-            .into_iter()
-            .find(|e| e.name() == name)
+        [Element::F32, Element::F64, Element::I32, Element::I64].into_iter().find(|e| e.name() == name)
     }
 
     /// Whether this is a floating-point type.
@@ -85,10 +83,7 @@ pub enum ArrayError {
         element: Element,
     },
     /// The machine refused the memory.
-    #[error(
-        "out of memory: no {bytes} bytes for an array of {} {element} cells; use smaller sizes",
-        shape_text(shape)
-    )]
+    #[error("out of memory: no {bytes} bytes for an array of {} {element} cells; use smaller sizes", shape_text(shape))]
     OutOfMemory {
         /// Cells per dimension.
         shape: Vec<usize>,
@@ -98,10 +93,7 @@ pub enum ArrayError {
         bytes: usize,
     },
     /// The data's length is not the product of the extents.
-    #[error(
-        "{found} cells of data do not fill a shape of {} ({wanted} cells)",
-        shape_text(shape)
-    )]
+    #[error("{found} cells of data do not fill a shape of {} ({wanted} cells)", shape_text(shape))]
     Length {
         /// Cells per dimension.
         shape: Vec<usize>,
@@ -162,11 +154,7 @@ impl Array {
         let array = Array { shape, data };
         let wanted = cells(&array.shape, array.element())?;
         if wanted != found {
-            return Err(ArrayError::Length {
-                shape: array.shape,
-                found,
-                wanted,
-            });
+            return Err(ArrayError::Length { shape: array.shape, found, wanted });
         }
         Ok(array)
     }
@@ -176,18 +164,14 @@ impl Array {
     /// # Errors
     /// When the size overflows or the machine has too little memory.
     pub fn zeros(element: Element, shape: &[usize]) -> Result<Array, ArrayError> {
-        fn filled<T: Clone + Default>(
-            element: Element,
-            shape: &[usize],
-        ) -> Result<Vec<T>, ArrayError> {
+        fn filled<T: Clone + Default>(element: Element, shape: &[usize]) -> Result<Vec<T>, ArrayError> {
             let cells = cells(shape, element)?;
             let mut v: Vec<T> = Vec::new();
-            v.try_reserve_exact(cells)
-                .map_err(|_| ArrayError::OutOfMemory {
-                    shape: shape.to_vec(),
-                    element,
-                    bytes: cells * element.size(),
-                })?;
+            v.try_reserve_exact(cells).map_err(|_| ArrayError::OutOfMemory {
+                shape: shape.to_vec(),
+                element,
+                bytes: cells * element.size(),
+            })?;
             v.resize(cells, T::default());
             Ok(v)
         }
@@ -197,10 +181,7 @@ impl Array {
             Element::I32 => Data::I32(filled(element, shape)?),
             Element::I64 => Data::I64(filled(element, shape)?),
         };
-        Ok(Array {
-            shape: shape.to_vec(),
-            data,
-        })
+        Ok(Array { shape: shape.to_vec(), data })
     }
 
     /// Seeded noise, the same on every machine. With `z = noise_bits(seed, i)` ([`noise_bits`])
@@ -336,11 +317,7 @@ pub fn shape_text(shape: &[usize]) -> String {
     if shape.is_empty() {
         return "scalar".to_string();
     }
-    shape
-        .iter()
-        .map(usize::to_string)
-        .collect::<Vec<_>>()
-        .join("x")
+    shape.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
 }
 
 /// The random bits of cell `i`: output number `i` (from 0) of splitmix64 started at `seed`
@@ -414,10 +391,7 @@ impl fmt::Display for Comparison {
 /// # Errors
 /// When shapes or types differ.
 pub fn compare(left: &Array, right: &Array) -> Result<Comparison, ArrayError> {
-    let unlike = || ArrayError::Unlike {
-        left: left.kind(),
-        right: right.kind(),
-    };
+    let unlike = || ArrayError::Unlike { left: left.kind(), right: right.kind() };
     if left.shape != right.shape {
         return Err(unlike());
     }
@@ -454,11 +428,7 @@ macro_rules! float_number {
                     return None;
                 }
                 let magnitude = (self.to_bits() & !$sign) as i64;
-                Some(if self.to_bits() & $sign == 0 {
-                    magnitude
-                } else {
-                    -magnitude
-                })
+                Some(if self.to_bits() & $sign == 0 { magnitude } else { -magnitude })
             }
         }
     };
@@ -485,25 +455,15 @@ integer_number!(i32);
 integer_number!(i64);
 
 fn compare_cells<T: Number>(shape: &[usize], left: &[T], right: &[T]) -> Comparison {
-    let mut result = Comparison {
-        cells: left.len(),
-        differing: 0,
-        first: None,
-        max_absolute: 0.0,
-        max_relative: 0.0,
-        max_ulp: 0,
-    };
+    let mut result =
+        Comparison { cells: left.len(), differing: 0, first: None, max_absolute: 0.0, max_relative: 0.0, max_ulp: 0 };
     for (i, (&a, &b)) in left.iter().zip(right).enumerate() {
         if a.same(b) {
             continue;
         }
         result.differing += 1;
         if result.first.is_none() {
-            result.first = Some(Difference {
-                index: place(shape, i),
-                left: format!("{a:?}"),
-                right: format!("{b:?}"),
-            });
+            result.first = Some(Difference { index: place(shape, i), left: format!("{a:?}"), right: format!("{b:?}") });
         }
         let (x, y) = (a.value(), b.value());
         let absolute = (x - y).abs();
@@ -542,17 +502,11 @@ fn place(shape: &[usize], mut i: usize) -> Vec<usize> {
 
 /// The number of cells of a shape; no more than the machine can address in bytes.
 fn cells(shape: &[usize], element: Element) -> Result<usize, ArrayError> {
-    let too_large = || ArrayError::TooLarge {
-        shape: shape.to_vec(),
-        element,
-    };
+    let too_large = || ArrayError::TooLarge { shape: shape.to_vec(), element };
     if shape.contains(&0) {
         return Ok(0);
     }
-    let cells = shape
-        .iter()
-        .try_fold(1usize, |n, &extent| n.checked_mul(extent))
-        .ok_or_else(too_large)?;
+    let cells = shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent)).ok_or_else(too_large)?;
     match cells.checked_mul(element.size()) {
         Some(bytes) if isize::try_from(bytes).is_ok() => Ok(cells),
         _ => Err(too_large()),
@@ -570,12 +524,7 @@ mod tests {
     #[test]
     fn noise_is_splitmix64() {
         // The first outputs for seed 1234567 of the reference implementation (Vigna, splitmix64.c).
-        let wanted = [
-            6457827717110365317,
-            3203168211198807973,
-            9817491932198370423,
-            4593380528125082431,
-        ];
+        let wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431];
         for (i, bits) in wanted.into_iter().enumerate() {
             assert_eq!(noise_bits(1234567, i as u64), bits);
         }
@@ -587,9 +536,7 @@ mod tests {
         let wide = Array::noise(Element::F64, &shape, 7).unwrap();
         let narrow = Array::noise(Element::F32, &shape, 7).unwrap();
         let whole = Array::noise(Element::I32, &shape, 7).unwrap();
-        let (Data::F64(wide), Data::F32(narrow), Data::I32(whole)) =
-            (wide.data(), narrow.data(), whole.data())
-        else {
+        let (Data::F64(wide), Data::F32(narrow), Data::I32(whole)) = (wide.data(), narrow.data(), whole.data()) else {
             panic!("wrong types");
         };
         for ((w, n), i) in wide.iter().zip(narrow).zip(whole) {
@@ -599,60 +546,26 @@ mod tests {
         }
         let mean = wide.iter().sum::<f64>() / wide.len() as f64;
         assert!((mean - 0.5).abs() < 0.02, "{mean}");
-        assert_ne!(
-            Array::noise(Element::F64, &shape, 8).unwrap().data(),
-            &Data::F64(wide.clone())
-        );
+        assert_ne!(Array::noise(Element::F64, &shape, 8).unwrap().data(), &Data::F64(wide.clone()));
     }
 
     #[test]
     fn shapes_that_overflow_are_refused() {
         let error = Array::zeros(Element::F64, &[1 << 40, 1 << 40]).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("size overflow: an array of 1099511627776x1099511627776 f64"),
-            "{error}"
-        );
-        assert_eq!(
-            Array::zeros(Element::F32, &[0, usize::MAX, usize::MAX])
-                .unwrap()
-                .len(),
-            0
-        );
+        assert!(error.to_string().starts_with("size overflow: an array of 1099511627776x1099511627776 f64"), "{error}");
+        assert_eq!(Array::zeros(Element::F32, &[0, usize::MAX, usize::MAX]).unwrap().len(), 0);
         let error = Array::new(vec![2, 2], Data::I32(vec![1, 2, 3])).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "3 cells of data do not fill a shape of 2x2 (4 cells)"
-        );
+        assert_eq!(error.to_string(), "3 cells of data do not fill a shape of 2x2 (4 cells)");
     }
 
     #[test]
     fn comparison_counts_bits() {
-        let a = Array::new(
-            vec![2, 3],
-            Data::F32(vec![1.0, 2.0, f32::NAN, 0.0, 5.0, 6.0]),
-        )
-        .unwrap();
-        let b = Array::new(
-            vec![2, 3],
-            Data::F32(vec![1.0, 2.0, -f32::NAN, -0.0, 5.0, 3.0]),
-        )
-        .unwrap();
+        let a = Array::new(vec![2, 3], Data::F32(vec![1.0, 2.0, f32::NAN, 0.0, 5.0, 6.0])).unwrap();
+        let b = Array::new(vec![2, 3], Data::F32(vec![1.0, 2.0, -f32::NAN, -0.0, 5.0, 3.0])).unwrap();
         let found = compare(&a, &b).unwrap();
         assert_eq!((found.cells, found.differing), (6, 2));
-        assert_eq!(
-            found.first,
-            Some(Difference {
-                index: vec![1, 0],
-                left: "0.0".into(),
-                right: "-0.0".into()
-            })
-        );
-        assert_eq!(
-            (found.max_absolute, found.max_relative, found.max_ulp),
-            (3.0, 0.5, 1 << 23)
-        );
+        assert_eq!(found.first, Some(Difference { index: vec![1, 0], left: "0.0".into(), right: "-0.0".into() }));
+        assert_eq!((found.max_absolute, found.max_relative, found.max_ulp), (3.0, 0.5, 1 << 23));
         assert!(compare(&a, &a).unwrap().exact());
     }
 
@@ -661,10 +574,7 @@ mod tests {
         let next = f32::from_bits(1.0f32.to_bits() + 1);
         assert_eq!(compare(&f32s(&[1.0]), &f32s(&[next])).unwrap().max_ulp, 1);
         let zeros = compare(&f32s(&[0.0]), &f32s(&[-0.0])).unwrap();
-        assert_eq!(
-            (zeros.differing, zeros.max_ulp, zeros.max_relative),
-            (1, 0, 0.0)
-        );
+        assert_eq!((zeros.differing, zeros.max_ulp, zeros.max_relative), (1, 0, 0.0));
         let nan = compare(&f32s(&[f32::NAN]), &f32s(&[1.0])).unwrap();
         assert_eq!((nan.max_ulp, nan.max_absolute), (u64::MAX, f64::INFINITY));
         let opposite = compare(&f32s(&[f32::MAX]), &f32s(&[f32::MIN])).unwrap();
@@ -674,17 +584,13 @@ mod tests {
     #[test]
     fn unlike_arrays_are_not_compared() {
         let error = compare(&f32s(&[1.0]), &f32s(&[1.0, 2.0])).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "can't compare f32 1 with f32 2: shape and type must be the same"
-        );
+        assert_eq!(error.to_string(), "can't compare f32 1 with f32 2: shape and type must be the same");
     }
 
     #[test]
     fn bytes_are_the_memory() {
         let mut a = Array::zeros(Element::I32, &[2]).unwrap();
-        a.bytes_mut()
-            .copy_from_slice(bytemuck::cast_slice(&[7i32, -1]));
+        a.bytes_mut().copy_from_slice(bytemuck::cast_slice(&[7i32, -1]));
         assert_eq!(a.data(), &Data::I32(vec![7, -1]));
         assert_eq!(a.bytes().len(), 8);
     }

@@ -24,9 +24,7 @@ pub enum BindError {
         known: String,
     },
     /// A size is given that the compile fixed.
-    #[error(
-        "`{name}` was fixed to {fixed} when {program} was compiled; compile it again with -D {name}={wanted}"
-    )]
+    #[error("`{name}` was fixed to {fixed} when {program} was compiled; compile it again with -D {name}={wanted}")]
     Fixed {
         /// The program.
         program: String,
@@ -49,9 +47,7 @@ pub enum BindError {
         fields: Vec<String>,
     },
     /// The shape of an array and the sizes known so far exclude each other.
-    #[error(
-        "array `{field}` is {shape}, but its dimension {dimension} must be {wanted} ({because})"
-    )]
+    #[error("array `{field}` is {shape}, but its dimension {dimension} must be {wanted} ({because})")]
     Shape {
         /// The field.
         field: String,
@@ -65,9 +61,7 @@ pub enum BindError {
         because: String,
     },
     /// An extent can't come from any whole size.
-    #[error(
-        "array `{field}` is {shape}, but no whole `{name}` makes its dimension {dimension} (`{extent}`) so"
-    )]
+    #[error("array `{field}` is {shape}, but no whole `{name}` makes its dimension {dimension} (`{extent}`) so")]
     NoSize {
         /// The field.
         field: String,
@@ -231,10 +225,7 @@ pub struct Bound {
 impl Bound {
     /// Bytes of all buffers together.
     pub fn device_bytes(&self) -> u64 {
-        self.buffers
-            .iter()
-            .map(|buffer| buffer.bytes() as u64)
-            .sum()
+        self.buffers.iter().map(|buffer| buffer.bytes() as u64).sum()
     }
 
     /// The sizes for messages: `N = 344, M = 403`.
@@ -252,19 +243,10 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
     let mut known = given_sizes(plan, request)?;
     solve(plan, request, &mut known)?;
     if let Some(name) = plan.params.iter().find(|name| !known.contains_key(*name)) {
-        let fields = plan
-            .fields
-            .iter()
-            .filter(|field| field.role != Role::Temp && tells(field, name));
-        return Err(BindError::MissingSize {
-            name: name.clone(),
-            fields: fields.map(|f| f.name.clone()).collect(),
-        });
+        let fields = plan.fields.iter().filter(|field| field.role != Role::Temp && tells(field, name));
+        return Err(BindError::MissingSize { name: name.clone(), fields: fields.map(|f| f.name.clone()).collect() });
     }
-    let mut sizes: Sizes = known
-        .iter()
-        .map(|(name, size)| (name.clone(), size.value))
-        .collect();
+    let mut sizes: Sizes = known.iter().map(|(name, size)| (name.clone(), size.value)).collect();
     compare_shapes(plan, request, &sizes, &known)?;
 
     let steps = match request.steps {
@@ -276,11 +258,7 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
     }
     sizes.insert("steps".to_string(), steps);
 
-    let shapes = plan
-        .fields
-        .iter()
-        .map(|field| shape_of(plan, field, &sizes))
-        .collect::<Result<Vec<_>, _>>()?;
+    let shapes = plan.fields.iter().map(|field| shape_of(plan, field, &sizes)).collect::<Result<Vec<_>, _>>()?;
     check(plan, &sizes)?;
     let mut buffers = Vec::new();
     let mut first_buffer = Vec::new();
@@ -288,22 +266,10 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
         first_buffer.push(BufferId(buffers.len()));
         for _ in 0..field.buffers {
             let cells = shape.iter().product();
-            buffers.push(Buffer {
-                field: place,
-                name: field.name.clone(),
-                element: field.element,
-                cells,
-            });
+            buffers.push(Buffer { field: place, name: field.name.clone(), element: field.element, cells });
         }
     }
-    Ok(Bound {
-        steps,
-        shapes,
-        buffers,
-        first_buffer,
-        scalars: scalars(plan, request)?,
-        sizes,
-    })
+    Ok(Bound { steps, shapes, buffers, first_buffer, scalars: scalars(plan, request)?, sizes })
 }
 
 /// A size and where it comes from.
@@ -315,24 +281,13 @@ struct Size {
 fn given_sizes(plan: &Plan, request: &Request) -> Result<BTreeMap<String, Size>, BindError> {
     let mut known = BTreeMap::new();
     for (name, &value) in &plan.constants {
-        known.insert(
-            name.clone(),
-            Size {
-                value,
-                from: "fixed by the compile".to_string(),
-            },
-        );
+        known.insert(name.clone(), Size { value, from: "fixed by the compile".to_string() });
     }
     for (name, &value) in &request.sizes {
         if let Some(&fixed) = plan.constants.get(name) {
             if fixed != value {
                 let program = plan.program.clone();
-                return Err(BindError::Fixed {
-                    program,
-                    name: name.clone(),
-                    fixed,
-                    wanted: value,
-                });
+                return Err(BindError::Fixed { program, name: name.clone(), fixed, wanted: value });
             }
             continue;
         }
@@ -343,23 +298,13 @@ fn given_sizes(plan: &Plan, request: &Request) -> Result<BTreeMap<String, Size>,
                 known: listed(plan.params.iter()),
             });
         }
-        known.insert(
-            name.clone(),
-            Size {
-                value,
-                from: "given".to_string(),
-            },
-        );
+        known.insert(name.clone(), Size { value, from: "given".to_string() });
     }
     Ok(known)
 }
 
 /// Solves the equations that the shapes of the arrays pose, one unknown at a time.
-fn solve(
-    plan: &Plan,
-    request: &Request,
-    known: &mut BTreeMap<String, Size>,
-) -> Result<(), BindError> {
+fn solve(plan: &Plan, request: &Request, known: &mut BTreeMap<String, Size>) -> Result<(), BindError> {
     let mut equations = Vec::new();
     for field in &plan.fields {
         let Some(shape) = request.shapes.get(&field.name) else {
@@ -382,21 +327,16 @@ fn solve(
     loop {
         let before = known.len();
         for (field, shape, dimension, extent, affine, found) in &equations {
-            let mut unknown = affine
-                .terms
-                .iter()
-                .filter(|(name, _)| !known.contains_key(*name));
+            let mut unknown = affine.terms.iter().filter(|(name, _)| !known.contains_key(*name));
             let (Some((name, &coefficient)), None) = (unknown.next(), unknown.next()) else {
                 continue;
             };
-            let value = solved(affine, name, coefficient, *found, known).ok_or_else(|| {
-                BindError::NoSize {
-                    field: field.name.clone(),
-                    shape: shape_text(shape),
-                    dimension: *dimension,
-                    extent: (*extent).clone(),
-                    name: name.clone(),
-                }
+            let value = solved(affine, name, coefficient, *found, known).ok_or_else(|| BindError::NoSize {
+                field: field.name.clone(),
+                shape: shape_text(shape),
+                dimension: *dimension,
+                extent: (*extent).clone(),
+                name: name.clone(),
             })?;
             let from = format!("dimension {dimension} of array `{}`", field.name);
             known.insert(name.clone(), Size { value, from });
@@ -408,13 +348,7 @@ fn solve(
 }
 
 /// The value of `name` in `affine == found`; `None` where it is not whole or overflows.
-fn solved(
-    affine: &Affine,
-    name: &str,
-    coefficient: i64,
-    found: usize,
-    known: &BTreeMap<String, Size>,
-) -> Option<i64> {
+fn solved(affine: &Affine, name: &str, coefficient: i64, found: usize, known: &BTreeMap<String, Size>) -> Option<i64> {
     let mut rest = i128::try_from(found).ok()? - i128::from(affine.constant);
     for (other, &factor) in affine.terms.iter().filter(|(other, _)| *other != name) {
         rest -= i128::from(factor) * i128::from(known.get(other)?.value);
@@ -481,15 +415,9 @@ fn shape_of(plan: &Plan, field: &FieldDecl, sizes: &Sizes) -> Result<Vec<usize>,
             sizes: sizes_text(sizes),
         })?);
     }
-    let cells: u128 = shape
-        .iter()
-        .fold(1u128, |n, &extent| n.saturating_mul(extent as u128));
+    let cells: u128 = shape.iter().fold(1u128, |n, &extent| n.saturating_mul(extent as u128));
     // The memory of the largest array that any machine can hold bounds 64-bit indices.
-    let most = if plan.index_width == 32 {
-        i32::MAX as u128
-    } else {
-        (isize::MAX as u128) / 64
-    };
+    let most = if plan.index_width == 32 { i32::MAX as u128 } else { (isize::MAX as u128) / 64 };
     if cells > most {
         return Err(BindError::Index {
             field: field.name.clone(),
@@ -508,21 +436,14 @@ fn check(plan: &Plan, sizes: &Sizes) -> Result<(), BindError> {
             void |= expr.evaluate(sizes)? < 0;
         }
         if !void && condition.value.evaluate(sizes)? < 0 {
-            return Err(BindError::Check {
-                message: condition.message.clone(),
-                sizes: sizes_text(sizes),
-            });
+            return Err(BindError::Check { message: condition.message.clone(), sizes: sizes_text(sizes) });
         }
     }
     Ok(())
 }
 
 fn scalars(plan: &Plan, request: &Request) -> Result<BTreeMap<String, Number>, BindError> {
-    if let Some(name) = request
-        .scalars
-        .keys()
-        .find(|name| plan.scalars.iter().all(|scalar| scalar.name != **name))
-    {
+    if let Some(name) = request.scalars.keys().find(|name| plan.scalars.iter().all(|scalar| scalar.name != **name)) {
         return Err(BindError::UnknownScalar {
             program: plan.program.clone(),
             name: name.clone(),
@@ -531,11 +452,7 @@ fn scalars(plan: &Plan, request: &Request) -> Result<BTreeMap<String, Number>, B
     }
     let mut values = BTreeMap::new();
     for scalar in &plan.scalars {
-        let value = request
-            .scalars
-            .get(&scalar.name)
-            .copied()
-            .or(scalar.default);
+        let value = request.scalars.get(&scalar.name).copied().or(scalar.default);
         let value = value.ok_or_else(|| BindError::MissingScalar(scalar.name.clone()))?;
         let number = number(scalar.element, value).ok_or_else(|| BindError::Scalar {
             name: scalar.name.clone(),
@@ -565,36 +482,20 @@ fn number(element: Element, value: f64) -> Option<Number> {
 }
 
 fn tells(field: &FieldDecl, name: &str) -> bool {
-    field
-        .extents
-        .iter()
-        .filter_map(Expr::affine)
-        .any(|affine| affine.terms.contains_key(name))
+    field.extents.iter().filter_map(Expr::affine).any(|affine| affine.terms.contains_key(name))
 }
 
 fn told_by(fields: &[String]) -> String {
-    if fields.is_empty() {
-        String::new()
-    } else {
-        format!(" (--in {}=...)", fields.join(", "))
-    }
+    if fields.is_empty() { String::new() } else { format!(" (--in {}=...)", fields.join(", ")) }
 }
 
 fn sizes_text(sizes: &Sizes) -> String {
-    listed(
-        sizes
-            .iter()
-            .map(|(name, value)| format!("{name} = {value}")),
-    )
+    listed(sizes.iter().map(|(name, value)| format!("{name} = {value}")))
 }
 
 fn listed(items: impl Iterator<Item = impl ToString>) -> String {
     let items: Vec<String> = items.map(|item| item.to_string()).collect();
-    if items.is_empty() {
-        "none".to_string()
-    } else {
-        items.join(", ")
-    }
+    if items.is_empty() { "none".to_string() } else { items.join(", ") }
 }
 
 #[cfg(test)]
@@ -604,22 +505,14 @@ mod tests {
 
     fn request(sizes: &[(&str, i64)], shapes: &[(&str, &[usize])]) -> Request {
         Request {
-            sizes: sizes
-                .iter()
-                .map(|(name, value)| (name.to_string(), *value))
-                .collect(),
-            shapes: shapes
-                .iter()
-                .map(|(name, shape)| (name.to_string(), shape.to_vec()))
-                .collect(),
+            sizes: sizes.iter().map(|(name, value)| (name.to_string(), *value)).collect(),
+            shapes: shapes.iter().map(|(name, shape)| (name.to_string(), shape.to_vec())).collect(),
             ..Request::default()
         }
     }
 
     fn error(sizes: &[(&str, i64)], shapes: &[(&str, &[usize])]) -> String {
-        bind(&heat(), &request(sizes, shapes))
-            .unwrap_err()
-            .to_string()
+        bind(&heat(), &request(sizes, shapes)).unwrap_err().to_string()
     }
 
     #[test]
@@ -630,10 +523,7 @@ mod tests {
         assert_eq!(from_user, from_arrays);
         assert_eq!(from_user, from_both);
         assert_eq!(from_user.shapes, [vec![8, 7], vec![8], vec![5]]);
-        assert_eq!(
-            from_user.first_buffer,
-            [BufferId(0), BufferId(2), BufferId(3)]
-        );
+        assert_eq!(from_user.first_buffer, [BufferId(0), BufferId(2), BufferId(3)]);
         assert_eq!(from_user.device_bytes(), 2 * 8 * 7 * 4 + 8 * 4 + 5 * 8);
         assert_eq!((from_user.steps, from_user.sizes["steps"]), (10, 10));
         assert_eq!(from_user.scalars["alpha"], Number::F32(0.1));
@@ -646,9 +536,7 @@ mod tests {
         plan.fields[0].extents = vec!["N + M".parse().unwrap(), "N * M".parse().unwrap()];
         let bound = bind(&plan, &request(&[], &[("A", &[11, 24]), ("K", &[8])])).unwrap();
         assert_eq!((bound.sizes["N"], bound.sizes["M"]), (8, 3));
-        let text = bind(&plan, &request(&[], &[("A", &[11, 25]), ("K", &[8])]))
-            .unwrap_err()
-            .to_string();
+        let text = bind(&plan, &request(&[], &[("A", &[11, 25]), ("K", &[8])])).unwrap_err().to_string();
         assert_eq!(
             text,
             "array `A` is 11x25, but its dimension 1 must be 24, `N * M` (N = 8, dimension 0 of array `K`; M = 3, dimension 0 of array `A`)"
@@ -670,26 +558,14 @@ mod tests {
                 error(&[], &[("A", &[344, 402])]),
                 "array `A` is 344x402, but no whole `M` makes its dimension 1 (`2 * M + 1`) so",
             ),
-            (
-                error(&[], &[("A", &[344])]),
-                "array `A` is 344; the program wants 2 dimensions (N, 2 * M + 1)",
-            ),
+            (error(&[], &[("A", &[344])]), "array `A` is 344; the program wants 2 dimensions (N, 2 * M + 1)"),
             (
                 error(&[("N", 8)], &[]),
                 "the run-time size `M` has no value; give one with -D M=... or an array whose shape tells it (--in A=...)",
             ),
-            (
-                error(&[("L", 8)], &[]),
-                "heat has no run-time size `L`; it has N, M",
-            ),
-            (
-                error(&[("Q", 8)], &[]),
-                "`Q` was fixed to 5 when heat was compiled; compile it again with -D Q=8",
-            ),
-            (
-                error(&[("N", 2), ("M", 3)], &[]),
-                "the grid must have 3 rows (M = 3, N = 2, Q = 5, steps = 10)",
-            ),
+            (error(&[("L", 8)], &[]), "heat has no run-time size `L`; it has N, M"),
+            (error(&[("Q", 8)], &[]), "`Q` was fixed to 5 when heat was compiled; compile it again with -D Q=8"),
+            (error(&[("N", 2), ("M", 3)], &[]), "the grid must have 3 rows (M = 3, N = 2, Q = 5, steps = 10)"),
             (
                 error(&[("N", 9), ("M", -3)], &[]),
                 "field `A` would have -5 cells in dimension 1 (`2 * M + 1`, M = -3, N = 9, Q = 5, steps = 10); use larger sizes",
@@ -716,48 +592,24 @@ mod tests {
     fn steps_and_scalars() {
         let with = |steps, name: &str, value| {
             let scalars = BTreeMap::from([(name.to_string(), value)]);
-            let request = Request {
-                steps: Some(steps),
-                scalars,
-                ..request(&[("N", 8), ("M", 3)], &[])
-            };
+            let request = Request { steps: Some(steps), scalars, ..request(&[("N", 8), ("M", 3)], &[]) };
             bind(&heat(), &request).map_err(|e| e.to_string())
         };
-        assert_eq!(
-            with(0, "alpha", 0.25).unwrap().scalars["alpha"],
-            Number::F32(0.25)
-        );
-        assert_eq!(
-            with(-1, "alpha", 0.25).unwrap_err(),
-            "-1 steps can't be run; give 0 or more with --steps"
-        );
-        assert_eq!(
-            with(1, "beta", 0.25).unwrap_err(),
-            "heat has no scalar `beta`; it has alpha"
-        );
+        assert_eq!(with(0, "alpha", 0.25).unwrap().scalars["alpha"], Number::F32(0.25));
+        assert_eq!(with(-1, "alpha", 0.25).unwrap_err(), "-1 steps can't be run; give 0 or more with --steps");
+        assert_eq!(with(1, "beta", 0.25).unwrap_err(), "heat has no scalar `beta`; it has alpha");
         let mut plan = heat();
         plan.scalars[0].default = None;
-        let text = bind(&plan, &request(&[("N", 8), ("M", 3)], &[]))
-            .unwrap_err()
-            .to_string();
-        assert_eq!(
-            text,
-            "the scalar `alpha` has no value; give one with --set alpha=..."
-        );
+        let text = bind(&plan, &request(&[("N", 8), ("M", 3)], &[])).unwrap_err().to_string();
+        assert_eq!(text, "the scalar `alpha` has no value; give one with --set alpha=...");
     }
 
     #[test]
     fn whole_numbers_stay_in_range() {
-        assert_eq!(
-            number(Element::I32, 2147483647.0),
-            Some(Number::I32(i32::MAX))
-        );
+        assert_eq!(number(Element::I32, 2147483647.0), Some(Number::I32(i32::MAX)));
         assert_eq!(number(Element::I32, 2147483648.0), None);
         assert_eq!(number(Element::I32, 0.5), None);
-        assert_eq!(
-            number(Element::I64, i64::MIN as f64),
-            Some(Number::I64(i64::MIN))
-        );
+        assert_eq!(number(Element::I64, i64::MIN as f64), Some(Number::I64(i64::MIN)));
         assert_eq!(number(Element::I64, 9.3e18), None);
         assert_eq!(number(Element::I64, f64::NAN), None);
     }

@@ -89,9 +89,7 @@ pub const DEVICES: &[Device] = &[H200];
 /// Variants of an architecture (`sm_90a`) count as the architecture.
 pub fn device_of(target: &str) -> Option<&'static Device> {
     let plain = target.trim_end_matches(|c: char| c.is_ascii_lowercase());
-    DEVICES
-        .iter()
-        .find(|device| device.target == target || device.target == plain)
+    DEVICES.iter().find(|device| device.target == target || device.target == plain)
 }
 
 /// A block that wants more shared memory than the device has.
@@ -131,30 +129,18 @@ impl Device {
     pub fn check_shared(&self, fixed: u64, dynamic: u64) -> Result<(), SharedError> {
         let most = self.static_shared_per_block;
         if fixed > most {
-            return Err(SharedError::Static {
-                wanted: fixed,
-                most,
-                device: self.name,
-            });
+            return Err(SharedError::Static { wanted: fixed, most, device: self.name });
         }
         let (wanted, most) = (fixed.saturating_add(dynamic), self.shared_per_block);
         if wanted > most {
-            return Err(SharedError::Total {
-                wanted,
-                most,
-                device: self.name,
-            });
+            return Err(SharedError::Total { wanted, most, device: self.name });
         }
         Ok(())
     }
 
     /// Fused multiply-adds per second for cells of this many bytes: f32 for 4, else f64.
     pub fn fma(&self, cell_bytes: usize) -> f64 {
-        if cell_bytes <= 4 {
-            self.fma_f32
-        } else {
-            self.fma_f64
-        }
+        if cell_bytes <= 4 { self.fma_f32 } else { self.fma_f64 }
     }
 }
 
@@ -168,27 +154,18 @@ mod tests {
         let clocks = f64::from(H200.multiprocessors) * H200.clock;
         assert!((H200.fma_f32 / (clocks * 128.0) - 1.0).abs() < 0.01);
         assert!((H200.fma_f64 / (clocks * 64.0) - 1.0).abs() < 0.01);
-        assert_eq!(
-            H200.shared_per_block + H200.shared_reserved,
-            H200.shared_per_multiprocessor
-        );
+        assert_eq!(H200.shared_per_block + H200.shared_reserved, H200.shared_per_multiprocessor);
     }
 
     #[test]
     fn shared_memory_is_limited() {
         assert_eq!(H200.check_shared(48 * 1024, 179 * 1024), Ok(()));
-        let text = H200
-            .check_shared(0, 227 * 1024 + 1)
-            .unwrap_err()
-            .to_string();
+        let text = H200.check_shared(0, 227 * 1024 + 1).unwrap_err().to_string();
         assert_eq!(
             text,
             "a block wants 232449 bytes of shared memory, NVIDIA H200 gives at most 232448; use a smaller tile or pyramid height"
         );
-        assert!(matches!(
-            H200.check_shared(48 * 1024 + 1, 0),
-            Err(SharedError::Static { .. })
-        ));
+        assert!(matches!(H200.check_shared(48 * 1024 + 1, 0), Err(SharedError::Static { .. })));
         assert!(H200.check_shared(1, u64::MAX).is_err());
     }
 

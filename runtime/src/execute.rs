@@ -165,16 +165,9 @@ pub fn run(
 ///
 /// # Errors
 /// The first input that is missing, unknown or wrong.
-pub fn check_inputs(
-    plan: &Plan,
-    bound: &Bound,
-    inputs: &BTreeMap<String, Array>,
-) -> Result<(), ExecuteError> {
+pub fn check_inputs(plan: &Plan, bound: &Bound, inputs: &BTreeMap<String, Array>) -> Result<(), ExecuteError> {
     let fields = || plan.fields.iter().filter(|field| field.role != Role::Temp);
-    if let Some(name) = inputs
-        .keys()
-        .find(|name| fields().all(|field| field.name != **name))
-    {
+    if let Some(name) = inputs.keys().find(|name| fields().all(|field| field.name != **name)) {
         let known: Vec<_> = fields().map(|field| field.name.as_str()).collect();
         return Err(ExecuteError::UnknownInput {
             program: plan.program.clone(),
@@ -182,15 +175,8 @@ pub fn check_inputs(
             known: known.join(", "),
         });
     }
-    for (field, shape) in plan
-        .fields
-        .iter()
-        .zip(&bound.shapes)
-        .filter(|(field, _)| field.role != Role::Temp)
-    {
-        let array = inputs
-            .get(&field.name)
-            .ok_or_else(|| ExecuteError::MissingInput(field.name.clone()))?;
+    for (field, shape) in plan.fields.iter().zip(&bound.shapes).filter(|(field, _)| field.role != Role::Temp) {
+        let array = inputs.get(&field.name).ok_or_else(|| ExecuteError::MissingInput(field.name.clone()))?;
         if array.element() != field.element || array.shape() != shape {
             return Err(ExecuteError::Input {
                 field: field.name.clone(),
@@ -213,21 +199,14 @@ pub fn upload(
     inputs: &BTreeMap<String, Array>,
     target: &mut dyn Target,
 ) -> Result<(), ExecuteError> {
-    for ((field, shape), first) in plan
-        .fields
-        .iter()
-        .zip(&bound.shapes)
-        .zip(&bound.first_buffer)
-    {
+    for ((field, shape), first) in plan.fields.iter().zip(&bound.shapes).zip(&bound.first_buffer) {
         match inputs.get(&field.name) {
             Some(array) => target.upload(*first, array.bytes()),
             None => target.upload(*first, Array::zeros(field.element, shape)?.bytes()),
         }
         .map_err(ExecuteError::Target)?;
         for other in 1..field.buffers as usize {
-            target
-                .copy(*first, BufferId(first.0 + other))
-                .map_err(ExecuteError::Target)?;
+            target.copy(*first, BufferId(first.0 + other)).map_err(ExecuteError::Target)?;
         }
     }
     Ok(())
@@ -247,10 +226,7 @@ pub fn launch_all(
     let mut count = 0;
     target.begin().map_err(ExecuteError::Target)?;
     while let Some(launch) = launches.next() {
-        if control
-            .cancel
-            .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
-        {
+        if control.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
             target.finish().map_err(ExecuteError::Target)?;
             return Err(ExecuteError::Cancelled(launch.step));
         }
@@ -261,19 +237,11 @@ pub fn launch_all(
         }
         count += 1;
         if let Some(progress) = &mut control.progress {
-            progress(Progress {
-                launches: count,
-                steps: launches.step(),
-                of: bound.steps,
-            });
+            progress(Progress { launches: count, steps: launches.step(), of: bound.steps });
         }
     }
     let elapsed = target.finish().map_err(ExecuteError::Target)?;
-    Ok(Launched {
-        count,
-        elapsed,
-        current: launches.current(),
-    })
+    Ok(Launched { count, elapsed, current: launches.current() })
 }
 
 /// Downloads the state fields from their current buffers.
@@ -290,9 +258,7 @@ pub fn download(
     for ((field, shape), buffer) in plan.fields.iter().zip(&bound.shapes).zip(current) {
         if field.role == Role::State {
             let mut array = Array::zeros(field.element, shape)?;
-            target
-                .download(*buffer, array.bytes_mut())
-                .map_err(ExecuteError::Target)?;
+            target.download(*buffer, array.bytes_mut()).map_err(ExecuteError::Target)?;
             outputs.insert(field.name.clone(), array);
         }
     }
@@ -323,11 +289,7 @@ mod tests {
 
     impl Target for Fake {
         fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
-            self.buffers = bound
-                .buffers
-                .iter()
-                .map(|buffer| vec![0; buffer.bytes()])
-                .collect();
+            self.buffers = bound.buffers.iter().map(|buffer| vec![0; buffer.bytes()]).collect();
             Ok(())
         }
 
@@ -362,15 +324,9 @@ mod tests {
                 "one" => (1.0, buffer(0), buffer(1)),
                 _ => panic!("unknown kernel"),
             };
-            self.log.push(format!(
-                "{name} at {} from {from} to {to} on {:?}",
-                launch.step, launch.grid
-            ));
+            self.log.push(format!("{name} at {} from {from} to {to} on {:?}", launch.step, launch.grid));
             assert_ne!(from, to);
-            let cells: Vec<f32> = self.buffers[from]
-                .chunks_exact(4)
-                .map(bytemuck::pod_read_unaligned)
-                .collect();
+            let cells: Vec<f32> = self.buffers[from].chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
             let cells: Vec<f32> = cells.iter().map(|x| x + amount).collect();
             self.buffers[to] = bytemuck::cast_slice(&cells).to_vec();
             Ok(())
@@ -399,16 +355,11 @@ mod tests {
             let inputs = inputs(&bound);
             let mut fake = Fake::default();
             let outcome = run(&plan, &bound, &inputs, &mut fake, &mut Control::default()).unwrap();
-            let (Data::F32(before), Data::F32(after)) =
-                (inputs["A"].data(), outcome.outputs["A"].data())
-            else {
+            let (Data::F32(before), Data::F32(after)) = (inputs["A"].data(), outcome.outputs["A"].data()) else {
                 panic!("wrong type");
             };
             for (before, after) in before.iter().zip(after) {
-                assert!(
-                    (before + steps as f32 - after).abs() < 1e-5,
-                    "{steps} steps: {before} became {after}"
-                );
+                assert!((before + steps as f32 - after).abs() < 1e-5, "{steps} steps: {before} became {after}");
             }
             assert_eq!(outcome.launched.count, (steps / 2 + steps % 2) as u64);
             assert_eq!(outcome.launched.elapsed, Some(Duration::from_millis(3)));
@@ -426,16 +377,10 @@ mod tests {
         given.remove("W");
         given.insert("K".to_string(), Array::zeros(Element::F64, &[20]).unwrap());
         let text = check_inputs(&plan, &bound, &given).unwrap_err().to_string();
-        assert_eq!(
-            text,
-            "the data of field `K` is f64 20 where f32 20 is wanted"
-        );
+        assert_eq!(text, "the data of field `K` is f64 20 where f32 20 is wanted");
         given.remove("K");
         let text = check_inputs(&plan, &bound, &given).unwrap_err().to_string();
-        assert_eq!(
-            text,
-            "field `K` has no data; give it with --in K=FILE.npy, random:SEED or zeros"
-        );
+        assert_eq!(text, "field `K` has no data; give it with --in K=FILE.npy, random:SEED or zeros");
     }
 
     #[test]
@@ -447,16 +392,10 @@ mod tests {
             seen.push((p.launches, p.steps, p.of));
             cancel.store(p.steps >= 4, Ordering::Relaxed);
         };
-        let mut control = Control {
-            progress: Some(&mut progress),
-            cancel: Some(&cancel),
-        };
+        let mut control = Control { progress: Some(&mut progress), cancel: Some(&cancel) };
         let mut fake = Fake::default();
         let result = run(&plan, &bound, &inputs(&bound), &mut fake, &mut control);
-        assert!(
-            matches!(result, Err(ExecuteError::Cancelled(4))),
-            "{result:?}"
-        );
+        assert!(matches!(result, Err(ExecuteError::Cancelled(4))), "{result:?}");
         assert_eq!(seen, [(1, 2, 7), (2, 4, 7)]);
         assert!(!fake.running);
     }
@@ -464,17 +403,8 @@ mod tests {
     #[test]
     fn the_words_of_the_target_reach_the_user() {
         let (plan, bound) = (heat(), bound(20, 7));
-        let mut fake = Fake {
-            refuse: Some("one"),
-            ..Fake::default()
-        };
-        let result = run(
-            &plan,
-            &bound,
-            &inputs(&bound),
-            &mut fake,
-            &mut Control::default(),
-        );
+        let mut fake = Fake { refuse: Some("one"), ..Fake::default() };
+        let result = run(&plan, &bound, &inputs(&bound), &mut fake, &mut Control::default());
         assert_eq!(result.unwrap_err().to_string(), "launch of `one` refused");
         assert_eq!(
             fake.log,

@@ -134,29 +134,16 @@ impl Expr {
     pub fn evaluate(&self, sizes: &Sizes) -> Result<i64, ExprError> {
         match self {
             Expr::Int(value) => Ok(*value),
-            Expr::Name(name) => sizes
-                .get(name)
-                .copied()
-                .ok_or_else(|| ExprError::Unknown { name: name.clone() }),
+            Expr::Name(name) => sizes.get(name).copied().ok_or_else(|| ExprError::Unknown { name: name.clone() }),
             Expr::Neg(inner) => {
-                inner
-                    .evaluate(sizes)?
-                    .checked_neg()
-                    .ok_or_else(|| ExprError::Overflow {
-                        expr: self.to_string(),
-                    })
+                inner.evaluate(sizes)?.checked_neg().ok_or_else(|| ExprError::Overflow { expr: self.to_string() })
             }
             Expr::Binary(op, left, right) => {
                 let (a, b) = (left.evaluate(sizes)?, right.evaluate(sizes)?);
                 if op.divides() && b <= 0 {
-                    return Err(ExprError::Divisor {
-                        expr: self.to_string(),
-                        value: b,
-                    });
+                    return Err(ExprError::Divisor { expr: self.to_string(), value: b });
                 }
-                op.apply(a, b).ok_or_else(|| ExprError::Overflow {
-                    expr: self.to_string(),
-                })
+                op.apply(a, b).ok_or_else(|| ExprError::Overflow { expr: self.to_string() })
             }
         }
     }
@@ -178,14 +165,8 @@ impl Expr {
     /// differences and products with constants.
     pub fn affine(&self) -> Option<Affine> {
         match self {
-            Expr::Int(value) => Some(Affine {
-                terms: BTreeMap::new(),
-                constant: *value,
-            }),
-            Expr::Name(name) => Some(Affine {
-                terms: BTreeMap::from([(name.clone(), 1)]),
-                constant: 0,
-            }),
+            Expr::Int(value) => Some(Affine { terms: BTreeMap::new(), constant: *value }),
+            Expr::Name(name) => Some(Affine { terms: BTreeMap::from([(name.clone(), 1)]), constant: 0 }),
             Expr::Neg(inner) => inner.affine()?.scale(-1),
             Expr::Binary(Op::Add, left, right) => left.affine()?.add(&right.affine()?),
             Expr::Binary(Op::Sub, left, right) => left.affine()?.add(&right.affine()?.scale(-1)?),
@@ -221,20 +202,12 @@ impl Affine {
                 terms.insert(name.clone(), coefficient.checked_mul(factor)?);
             }
         }
-        Some(Affine {
-            terms,
-            constant: self.constant.checked_mul(factor)?,
-        })
+        Some(Affine { terms, constant: self.constant.checked_mul(factor)? })
     }
 
     fn add(mut self, other: &Affine) -> Option<Affine> {
         for (name, coefficient) in &other.terms {
-            let sum = self
-                .terms
-                .get(name)
-                .copied()
-                .unwrap_or(0)
-                .checked_add(*coefficient)?;
+            let sum = self.terms.get(name).copied().unwrap_or(0).checked_add(*coefficient)?;
             if sum == 0 {
                 self.terms.remove(name);
             } else {
@@ -263,11 +236,7 @@ impl Op {
             Op::FloorDiv => a.checked_div_euclid(b),
             Op::CeilDiv => {
                 let down = a.checked_div_euclid(b)?;
-                if a.rem_euclid(b) == 0 {
-                    Some(down)
-                } else {
-                    down.checked_add(1)
-                }
+                if a.rem_euclid(b) == 0 { Some(down) } else { down.checked_add(1) }
             }
             Op::Mod => a.checked_rem_euclid(b),
             Op::Min => Some(a.min(b)),
@@ -391,11 +360,7 @@ impl FromStr for Expr {
     type Err = ExprError;
 
     fn from_str(text: &str) -> Result<Expr, ExprError> {
-        let mut parser = Parser {
-            text,
-            at: 0,
-            budget: MOST_PARTS,
-        };
+        let mut parser = Parser { text, at: 0, budget: MOST_PARTS };
         let expr = parser.sum()?;
         parser.space();
         if parser.at < text.len() {
@@ -489,10 +454,7 @@ impl<'a> Parser<'a> {
 
     fn integer(&mut self, sign: &str) -> Result<Expr, ExprError> {
         let digits = self.take(|c| c.is_ascii_digit());
-        if self
-            .rest()
-            .starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '.')
-        {
+        if self.rest().starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '.') {
             return self.fail("a whole number was expected");
         }
         match format!("{sign}{digits}").parse() {
@@ -541,11 +503,7 @@ impl<'a> Parser<'a> {
 
     fn fail<T>(&self, message: &str) -> Result<T, ExprError> {
         let place = self.text.get(..self.at).unwrap_or_default().chars().count() + 1;
-        Err(ExprError::Syntax {
-            text: self.text.to_string(),
-            place,
-            message: message.to_string(),
-        })
+        Err(ExprError::Syntax { text: self.text.to_string(), place, message: message.to_string() })
     }
 }
 
@@ -571,12 +529,7 @@ mod tests {
     }
 
     fn value(text: &str) -> Result<i64, String> {
-        let sizes = Sizes::from([
-            ("N".into(), 100),
-            ("M".into(), -7),
-            ("big".into(), i64::MAX),
-            ("mod".into(), 5),
-        ]);
+        let sizes = Sizes::from([("N".into(), 100), ("M".into(), -7), ("big".into(), i64::MAX), ("mod".into(), 5)]);
         parse(text).evaluate(&sizes).map_err(|e| e.to_string())
     }
 
@@ -604,18 +557,9 @@ mod tests {
     #[test]
     fn errors_name_the_part() {
         for (text, wanted) in [
-            (
-                "1 + N * big",
-                "size overflow: `N * big` does not fit in 64 bits; use smaller sizes",
-            ),
-            (
-                "-(-big - 1)",
-                "size overflow: `-(-big - 1)` does not fit in 64 bits; use smaller sizes",
-            ),
-            (
-                "N floordiv (M + 7)",
-                "the divisor in `N floordiv (M + 7)` is 0; it must be positive",
-            ),
+            ("1 + N * big", "size overflow: `N * big` does not fit in 64 bits; use smaller sizes"),
+            ("-(-big - 1)", "size overflow: `-(-big - 1)` does not fit in 64 bits; use smaller sizes"),
+            ("N floordiv (M + 7)", "the divisor in `N floordiv (M + 7)` is 0; it must be positive"),
             ("N + K", "`K` has no value; give one with -D K=..."),
         ] {
             assert_eq!(value(text), Err(wanted.to_string()), "{text}");
@@ -655,30 +599,14 @@ mod tests {
             ("min(N)", 6, "`,` was expected"),
             ("N / 2", 3, "an operator or the end was expected"),
             ("2.5", 2, "a whole number was expected"),
-            (
-                "99999999999999999999",
-                21,
-                "the number does not fit in 64 bits",
-            ),
+            ("99999999999999999999", 21, "the number does not fit in 64 bits"),
             ("ä", 1, "a name, a number or `(` was expected"),
         ] {
             let error = text.parse::<Expr>().unwrap_err();
-            assert_eq!(
-                error,
-                ExprError::Syntax {
-                    text: text.into(),
-                    place,
-                    message: message.into()
-                }
-            );
+            assert_eq!(error, ExprError::Syntax { text: text.into(), place, message: message.into() });
         }
         let deep = "(".repeat(100_000);
-        assert!(
-            deep.parse::<Expr>()
-                .unwrap_err()
-                .to_string()
-                .contains("too long")
-        );
+        assert!(deep.parse::<Expr>().unwrap_err().to_string().contains("too long"));
     }
 
     #[test]
@@ -690,23 +618,14 @@ mod tests {
         assert_eq!((n() + -3).to_string(), "N - 3");
         assert_eq!((n() - -3).to_string(), "N + 3");
         assert_eq!((-(n() + 1)).to_string(), "-(N + 1)");
-        assert_eq!(
-            Expr::int(i64::MAX) + 1,
-            Expr::Binary(Op::Add, Expr::int(i64::MAX).into(), Expr::int(1).into())
-        );
-        assert_eq!(
-            n().max(0).modulo(2).min(n()).to_string(),
-            "min(max(N, 0) mod 2, N)"
-        );
+        assert_eq!(Expr::int(i64::MAX) + 1, Expr::Binary(Op::Add, Expr::int(i64::MAX).into(), Expr::int(1).into()));
+        assert_eq!(n().max(0).modulo(2).min(n()).to_string(), "min(max(N, 0) mod 2, N)");
     }
 
     #[test]
     fn affine_forms() {
         let affine = parse("2 * (N - M) + M + 3 - -4").affine().unwrap();
-        assert_eq!(
-            affine.terms,
-            BTreeMap::from([("M".into(), -1), ("N".into(), 2)])
-        );
+        assert_eq!(affine.terms, BTreeMap::from([("M".into(), -1), ("N".into(), 2)]));
         assert_eq!(affine.constant, 7);
         assert_eq!(parse("N - N + 1").affine().unwrap().terms, BTreeMap::new());
         assert_eq!(parse("N * M").affine(), None);

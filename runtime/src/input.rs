@@ -47,12 +47,10 @@ impl FromStr for Source {
             return Ok(Source::Zeros);
         }
         match text.strip_prefix("random:") {
-            Some(seed) => seed.parse().map(Source::Random).map_err(|_| {
-                format!(
-                    "`{seed}` is no seed; write random:7, a whole number from 0 to {}",
-                    u64::MAX
-                )
-            }),
+            Some(seed) => seed
+                .parse()
+                .map(Source::Random)
+                .map_err(|_| format!("`{seed}` is no seed; write random:7, a whole number from 0 to {}", u64::MAX)),
             None if text.is_empty() => Err("the file's name is missing".to_string()),
             None => Ok(Source::File(PathBuf::from(text))),
         }
@@ -69,9 +67,7 @@ where
 {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => {
-            let value = value
-                .parse()
-                .map_err(|e: T::Err| format!("`{value}`: {}", e.to_string()))?;
+            let value = value.parse().map_err(|e: T::Err| format!("`{value}`: {}", e.to_string()))?;
             Ok((name.to_string(), value))
         }
         _ => Err(format!("`{text}` is not of the form NAME=VALUE")),
@@ -91,35 +87,17 @@ pub fn prepare(
     sources: &BTreeMap<String, Source>,
     default: impl Fn(usize) -> Option<Source>,
 ) -> Result<(Bound, BTreeMap<String, Array>), InputError> {
-    let fields: Vec<_> = plan
-        .fields
-        .iter()
-        .enumerate()
-        .filter(|(_, field)| field.role != Role::Temp)
-        .collect();
-    if let Some(name) = sources
-        .keys()
-        .find(|name| fields.iter().all(|(_, field)| field.name != **name))
-    {
-        let known: Vec<_> = fields
-            .iter()
-            .map(|(_, field)| field.name.as_str())
-            .collect();
+    let fields: Vec<_> = plan.fields.iter().enumerate().filter(|(_, field)| field.role != Role::Temp).collect();
+    if let Some(name) = sources.keys().find(|name| fields.iter().all(|(_, field)| field.name != **name)) {
+        let known: Vec<_> = fields.iter().map(|(_, field)| field.name.as_str()).collect();
         let program = plan.program.clone();
-        return Err(ExecuteError::UnknownInput {
-            program,
-            name: name.clone(),
-            known: known.join(", "),
-        }
-        .into());
+        return Err(ExecuteError::UnknownInput { program, name: name.clone(), known: known.join(", ") }.into());
     }
     let mut arrays = BTreeMap::new();
     for (_, field) in &fields {
         if let Some(Source::File(path)) = sources.get(&field.name) {
             let array = npy::read_as(path, field.element, field.extents.len())?;
-            request
-                .shapes
-                .insert(field.name.clone(), array.shape().to_vec());
+            request.shapes.insert(field.name.clone(), array.shape().to_vec());
             arrays.insert(field.name.clone(), array);
         }
     }
@@ -128,15 +106,8 @@ pub fn prepare(
         if arrays.contains_key(&field.name) {
             continue;
         }
-        let shape = bound
-            .shapes
-            .get(*place)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let source = sources
-            .get(&field.name)
-            .cloned()
-            .or_else(|| default(*place));
+        let shape = bound.shapes.get(*place).map(Vec::as_slice).unwrap_or_default();
+        let source = sources.get(&field.name).cloned().or_else(|| default(*place));
         let array = match source {
             Some(Source::Random(seed)) => Array::noise(field.element, shape, seed)?,
             Some(Source::Zeros) => Array::zeros(field.element, shape)?,
@@ -158,29 +129,12 @@ mod tests {
     fn sources_and_assignments_are_read() {
         assert_eq!("random:7".parse(), Ok(Source::Random(7)));
         assert_eq!("zeros".parse(), Ok(Source::Zeros));
-        assert_eq!(
-            "a=b.npy".parse(),
-            Ok(Source::File(PathBuf::from("a=b.npy")))
-        );
-        assert!(
-            "random:x"
-                .parse::<Source>()
-                .unwrap_err()
-                .starts_with("`x` is no seed")
-        );
+        assert_eq!("a=b.npy".parse(), Ok(Source::File(PathBuf::from("a=b.npy"))));
+        assert!("random:x".parse::<Source>().unwrap_err().starts_with("`x` is no seed"));
         assert_eq!(assignment::<i64>("N=-3"), Ok(("N".to_string(), -3)));
-        assert_eq!(
-            assignment::<i64>("N"),
-            Err("`N` is not of the form NAME=VALUE".to_string())
-        );
-        assert_eq!(
-            assignment::<i64>("N=x"),
-            Err("`x`: invalid digit found in string".to_string())
-        );
-        assert_eq!(
-            assignment("A=b=c.npy"),
-            Ok(("A".to_string(), Source::File(PathBuf::from("b=c.npy"))))
-        );
+        assert_eq!(assignment::<i64>("N"), Err("`N` is not of the form NAME=VALUE".to_string()));
+        assert_eq!(assignment::<i64>("N=x"), Err("`x`: invalid digit found in string".to_string()));
+        assert_eq!(assignment("A=b=c.npy"), Ok(("A".to_string(), Source::File(PathBuf::from("b=c.npy")))));
     }
 
     #[test]
@@ -190,18 +144,12 @@ mod tests {
         let data = Array::noise(Element::F32, &[8, 7], 3).unwrap();
         npy::write(&path, &data).unwrap();
         let sources = BTreeMap::from([("A".to_string(), Source::File(path.clone()))]);
-        let (bound, arrays) = prepare(&heat(), Request::default(), &sources, |_| {
-            Some(Source::Random(4))
-        })
-        .unwrap();
+        let (bound, arrays) = prepare(&heat(), Request::default(), &sources, |_| Some(Source::Random(4))).unwrap();
         assert_eq!(bound.shapes[0], [8, 7]);
         assert_eq!(arrays["A"], data);
         assert_eq!(arrays["K"], Array::noise(Element::F32, &[8], 4).unwrap());
         let error = prepare(&heat(), Request::default(), &sources, |_| None).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "field `K` has no data; give it with --in K=FILE.npy, random:SEED or zeros"
-        );
+        assert_eq!(error.to_string(), "field `K` has no data; give it with --in K=FILE.npy, random:SEED or zeros");
         let sources = BTreeMap::from([("W".to_string(), Source::Zeros)]);
         let error = prepare(&heat(), Request::default(), &sources, |_| None).unwrap_err();
         assert_eq!(error.to_string(), "heat has no input `W`; it has A, K");

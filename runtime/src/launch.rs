@@ -132,10 +132,7 @@ impl<'p> Launches<'p> {
         }
         let taken = steps_of(&rounds);
         if taken != i128::from(bound.steps) {
-            return Err(invalid(
-                plan,
-                format!("its schedule takes {taken} of {} steps", bound.steps),
-            ));
+            return Err(invalid(plan, format!("its schedule takes {taken} of {} steps", bound.steps)));
         }
         Ok(Launches {
             rounds,
@@ -155,9 +152,7 @@ impl<'p> Launches<'p> {
 
     /// The current buffer of each field after the launches given out so far.
     pub fn current(&self) -> Vec<BufferId> {
-        (0..self.first_buffer.len())
-            .map(|field| self.buffer(field, false))
-            .collect()
+        (0..self.first_buffer.len()).map(|field| self.buffer(field, false)).collect()
     }
 
     fn buffer(&self, field: usize, other: bool) -> BufferId {
@@ -190,12 +185,7 @@ impl<'p> Iterator for Launches<'p> {
 
     fn next(&mut self) -> Option<Launch<'p>> {
         loop {
-            let Prepared {
-                kernel,
-                index,
-                grid,
-                arguments,
-            } = self.advance()?;
+            let Prepared { kernel, index, grid, arguments } = self.advance()?;
             let step = self.step;
             self.step += i64::from(kernel.steps);
             let Some(grid) = grid else { continue };
@@ -213,45 +203,23 @@ impl<'p> Iterator for Launches<'p> {
                     *swapped = !*swapped;
                 }
             }
-            return Some(Launch {
-                kernel,
-                index,
-                grid,
-                step,
-                arguments: values,
-            });
+            return Some(Launch { kernel, index, grid, step, arguments: values });
         }
     }
 }
 
 fn prepare<'p>(plan: &'p Plan, bound: &Bound, name: &str) -> Result<Prepared<'p>, LaunchError> {
-    let missing = |what: &str| {
-        invalid(
-            plan,
-            format!("kernel `{name}` uses {what}, which is not declared"),
-        )
-    };
-    let (index, kernel) = plan
-        .kernels
-        .iter()
-        .enumerate()
-        .find(|(_, kernel)| kernel.name == name)
-        .ok_or_else(|| missing("itself"))?;
-    let field = |name: &String| {
-        plan.fields
-            .iter()
-            .position(|field| field.name == *name)
-            .ok_or_else(|| missing(name))
-    };
+    let missing = |what: &str| invalid(plan, format!("kernel `{name}` uses {what}, which is not declared"));
+    let (index, kernel) =
+        plan.kernels.iter().enumerate().find(|(_, kernel)| kernel.name == name).ok_or_else(|| missing("itself"))?;
+    let field = |name: &String| plan.fields.iter().position(|field| field.name == *name).ok_or_else(|| missing(name));
     let mut arguments = Vec::new();
     for argument in &kernel.arguments {
         arguments.push(match argument {
             Argument::Read(name) | Argument::ReadWrite(name) => Slot::Current(field(name)?),
             Argument::Write(name) => Slot::Other(field(name)?),
             Argument::Step => Slot::Step,
-            Argument::Scalar(name) => {
-                Slot::Number(*bound.scalars.get(name).ok_or_else(|| missing(name))?)
-            }
+            Argument::Scalar(name) => Slot::Number(*bound.scalars.get(name).ok_or_else(|| missing(name))?),
             Argument::Param(name) => {
                 let value = *bound.sizes.get(name).ok_or_else(|| missing(name))?;
                 Slot::Number(if plan.index_width == 32 {
@@ -266,30 +234,18 @@ fn prepare<'p>(plan: &'p Plan, bound: &Bound, name: &str) -> Result<Prepared<'p>
             }
         });
     }
-    Ok(Prepared {
-        kernel,
-        index,
-        grid: grid(kernel, bound)?,
-        arguments,
-    })
+    Ok(Prepared { kernel, index, grid: grid(kernel, bound)?, arguments })
 }
 
 /// Blocks of a launch: at most 2^31 - 1 in x and 65535 in y and z (CUDA C++ Programming Guide,
 /// table of technical specifications per compute capability).
 fn grid(kernel: &Kernel, bound: &Bound) -> Result<Option<[u32; 3]>, LaunchError> {
     let [x, y, z] = &kernel.grid;
-    let blocks = [
-        x.evaluate(&bound.sizes)?,
-        y.evaluate(&bound.sizes)?,
-        z.evaluate(&bound.sizes)?,
-    ];
+    let blocks = [x.evaluate(&bound.sizes)?, y.evaluate(&bound.sizes)?, z.evaluate(&bound.sizes)?];
     if blocks.iter().any(|&n| n <= 0) {
         return Ok(None);
     }
-    let too_many = || LaunchError::Grid {
-        kernel: kernel.name.clone(),
-        grid: blocks,
-    };
+    let too_many = || LaunchError::Grid { kernel: kernel.name.clone(), grid: blocks };
     let limits = [i64::from(i32::MAX), 65535, 65535];
     if blocks.iter().zip(limits).any(|(&n, most)| n > most) {
         return Err(too_many());
@@ -302,24 +258,12 @@ fn grid(kernel: &Kernel, bound: &Bound) -> Result<Option<[u32; 3]>, LaunchError>
 }
 
 fn steps_of(rounds: &[Round<'_>]) -> i128 {
-    let turn = |round: &Round<'_>| {
-        round
-            .kernels
-            .iter()
-            .map(|p| i128::from(p.kernel.steps))
-            .sum::<i128>()
-    };
-    rounds
-        .iter()
-        .map(|round| i128::from(round.turns) * turn(round))
-        .sum()
+    let turn = |round: &Round<'_>| round.kernels.iter().map(|p| i128::from(p.kernel.steps)).sum::<i128>();
+    rounds.iter().map(|round| i128::from(round.turns) * turn(round)).sum()
 }
 
 fn invalid(plan: &Plan, message: String) -> LaunchError {
-    LaunchError::Schedule {
-        program: plan.program.clone(),
-        message,
-    }
+    LaunchError::Schedule { program: plan.program.clone(), message }
 }
 
 #[cfg(test)]
@@ -330,33 +274,15 @@ pub(crate) mod tests {
 
     pub(crate) fn bound(n: i64, steps: i64) -> Bound {
         let sizes = [("N".to_string(), n), ("M".to_string(), 1)].into();
-        bind(
-            &heat(),
-            &Request {
-                sizes,
-                steps: Some(steps),
-                ..Request::default()
-            },
-        )
-        .unwrap()
+        bind(&heat(), &Request { sizes, steps: Some(steps), ..Request::default() }).unwrap()
     }
 
     #[test]
     fn launches_carry_grids_steps_and_arguments() {
         let (plan, bound) = (heat(), bound(20, 5));
         let launches: Vec<_> = Launches::new(&plan, &bound).unwrap().collect();
-        let summary: Vec<_> = launches
-            .iter()
-            .map(|l| (l.kernel.name.as_str(), l.index, l.step, l.grid))
-            .collect();
-        assert_eq!(
-            summary,
-            [
-                ("two", 0, 0, [2, 1, 1]),
-                ("two", 0, 2, [2, 1, 1]),
-                ("one", 1, 4, [20, 1, 1])
-            ]
-        );
+        let summary: Vec<_> = launches.iter().map(|l| (l.kernel.name.as_str(), l.index, l.step, l.grid)).collect();
+        assert_eq!(summary, [("two", 0, 0, [2, 1, 1]), ("two", 0, 2, [2, 1, 1]), ("one", 1, 4, [20, 1, 1])]);
         let buffer = |id| Value::Buffer(BufferId(id));
         assert_eq!(
             launches[1].arguments,
@@ -397,21 +323,12 @@ pub(crate) mod tests {
             Launches::new(&plan, &bound(20, 5)).unwrap_err().to_string()
         };
         let text = error(&|plan| plan.kernels[0].grid[2] = "65536".parse().unwrap());
-        assert!(
-            text.starts_with("kernel `two` would be launched with [2, 1, 65536] blocks"),
-            "{text}"
-        );
+        assert!(text.starts_with("kernel `two` would be launched with [2, 1, 65536] blocks"), "{text}");
         let text = error(&|plan| plan.schedule[1].count = "1 + steps mod 2".parse().unwrap());
-        assert_eq!(
-            text,
-            "the plan of heat is not valid: its schedule takes 6 of 5 steps; compile the program again"
-        );
+        assert_eq!(text, "the plan of heat is not valid: its schedule takes 6 of 5 steps; compile the program again");
         let mut bound = bound(20, 5);
         bound.sizes.insert("N".to_string(), 1 << 31);
         let text = Launches::new(&heat(), &bound).unwrap_err().to_string();
-        assert!(
-            text.starts_with("size overflow: `N` = 2147483648 does not fit in the 32-bit argument"),
-            "{text}"
-        );
+        assert!(text.starts_with("size overflow: `N` = 2147483648 does not fit in the 32-bit argument"), "{text}");
     }
 }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`plan`] | the launch plan and its checks |
 //! | [`expr`] | sizes as text: `(N + 63) floordiv 64` |
-//! | [`array`] | dense arrays, seeded noise, comparison |
+//! | [`mod@array`] | dense arrays, seeded noise, comparison |
 //! | [`npy`] | `.npy` files in and out |
 //! | [`input`] | where the data of an input comes from |
 //! | [`bind`] | sizes found and checked, buffers laid out |
@@ -22,6 +22,8 @@
 
 pub mod array;
 pub mod bind;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod device;
 pub mod execute;
 pub mod expr;

@@ -106,36 +106,18 @@ pub enum NpyError {
 /// # Errors
 /// When the file is missing, damaged, truncated or of another type.
 pub fn read(path: &Path) -> Result<Array, NpyError> {
-    let fail = |source| NpyError::Read {
-        path: path.to_path_buf(),
-        source,
-    };
+    let fail = |source| NpyError::Read { path: path.to_path_buf(), source };
     let mut file = BufReader::new(File::open(path).map_err(fail)?);
-    let header = NpyHeader::from_reader(&mut file).map_err(|e| NpyError::Header {
-        path: path.to_path_buf(),
-        message: header_message(&e),
-    })?;
+    let header = NpyHeader::from_reader(&mut file)
+        .map_err(|e| NpyError::Header { path: path.to_path_buf(), message: header_message(&e) })?;
     let (element, swapped) = element_of(&header.dtype()).ok_or_else(|| NpyError::Unsupported {
         path: path.to_path_buf(),
         found: header.dtype().descr().trim_matches('\'').to_string(),
     })?;
 
-    let no_array = |source| NpyError::Array {
-        path: path.to_path_buf(),
-        source,
-    };
-    let too_large = |_| {
-        no_array(ArrayError::TooLarge {
-            shape: Vec::new(),
-            element,
-        })
-    };
-    let shape = header
-        .shape()
-        .iter()
-        .map(|&n| usize::try_from(n))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(too_large)?;
+    let no_array = |source| NpyError::Array { path: path.to_path_buf(), source };
+    let too_large = |_| no_array(ArrayError::TooLarge { shape: Vec::new(), element });
+    let shape = header.shape().iter().map(|&n| usize::try_from(n)).collect::<Result<Vec<_>, _>>().map_err(too_large)?;
     // A damaged header must not make us ask for the memory of an array that can't be there.
     let on_disk = file.get_ref().metadata().map_err(fail)?;
     if let Some(wanted) = bytes_of(&shape, element)
@@ -144,9 +126,7 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
     {
         return Err(truncated(
             path,
-            on_disk
-                .len()
-                .saturating_sub(header_bytes(&mut file).map_err(fail)?),
+            on_disk.len().saturating_sub(header_bytes(&mut file).map_err(fail)?),
             wanted,
             &shape,
             element,
@@ -157,20 +137,10 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
     let found = fill(&mut file, array.bytes_mut()).map_err(fail)?;
     let wanted = array.bytes().len();
     if found < wanted {
-        return Err(truncated(
-            path,
-            found as u64,
-            wanted as u64,
-            &shape,
-            element,
-        ));
+        return Err(truncated(path, found as u64, wanted as u64, &shape, element));
     }
     if fill(&mut file, &mut [0]).map_err(fail)? > 0 {
-        return Err(NpyError::Trailing {
-            path: path.to_path_buf(),
-            shape: shape_text(&shape),
-            element,
-        });
+        return Err(NpyError::Trailing { path: path.to_path_buf(), shape: shape_text(&shape), element });
     }
     if swapped {
         for number in array.bytes_mut().chunks_exact_mut(element.size()) {
@@ -190,11 +160,7 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
 pub fn read_as(path: &Path, element: Element, rank: usize) -> Result<Array, NpyError> {
     let array = read(path)?;
     if array.element() != element {
-        return Err(NpyError::Element {
-            path: path.to_path_buf(),
-            found: array.element(),
-            wanted: element,
-        });
+        return Err(NpyError::Element { path: path.to_path_buf(), found: array.element(), wanted: element });
     }
     if array.shape().len() != rank {
         return Err(NpyError::Rank {
@@ -214,11 +180,7 @@ pub fn read_as(path: &Path, element: Element, rank: usize) -> Result<Array, NpyE
 pub fn write(path: &Path, array: &Array) -> Result<(), NpyError> {
     write_whole(path, |file| {
         let shape: Vec<u64> = array.shape().iter().map(|&n| n as u64).collect();
-        let descr = array
-            .element()
-            .descr()
-            .parse()
-            .map_err(|e| io::Error::other(format!("{e}")))?;
+        let descr = array.element().descr().parse().map_err(|e| io::Error::other(format!("{e}")))?;
         let file = npyz::WriteOptions::new_header_only()
             .dtype(DType::new_scalar(descr))
             .shape(&shape)
@@ -227,36 +189,25 @@ pub fn write(path: &Path, array: &Array) -> Result<(), NpyError> {
         if cfg!(target_endian = "little") {
             return file.write_all(array.bytes());
         }
-        array
-            .bytes()
-            .chunks_exact(array.element().size())
-            .try_for_each(|number| {
-                let mut number = number.to_vec();
-                number.reverse();
-                file.write_all(&number)
-            })
+        array.bytes().chunks_exact(array.element().size()).try_for_each(|number| {
+            let mut number = number.to_vec();
+            number.reverse();
+            file.write_all(&number)
+        })
     })
-    .map_err(|source| NpyError::Write {
-        path: path.to_path_buf(),
-        source,
-    })
+    .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
 }
 
 /// Writes a file through a temporary one beside it, so that it appears whole or not at all.
 ///
 /// # Errors
 /// What the system or `body` says; then nothing is left behind.
-pub fn write_whole(
-    path: &Path,
-    body: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
-) -> io::Result<()> {
+pub fn write_whole(path: &Path, body: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let temporary = tempfile::Builder::new()
-        .prefix(".stencil-")
-        .tempfile_in(folder)?;
+    let temporary = tempfile::Builder::new().prefix(".stencil-").tempfile_in(folder)?;
     let mut file = BufWriter::new(temporary.as_file());
     body(&mut file)?;
     file.flush()?;
@@ -270,8 +221,7 @@ pub fn write_whole(
 #[cfg(unix)]
 fn allow_reading(file: &tempfile::NamedTempFile) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    file.as_file()
-        .set_permissions(std::fs::Permissions::from_mode(0o644))
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
@@ -357,19 +307,11 @@ fn header_bytes(file: &mut BufReader<File>) -> io::Result<u64> {
 
 /// Bytes of the data; `None` where that overflows.
 fn bytes_of(shape: &[usize], element: Element) -> Option<u64> {
-    shape.iter().try_fold(element.size() as u64, |n, &extent| {
-        n.checked_mul(extent as u64)
-    })
+    shape.iter().try_fold(element.size() as u64, |n, &extent| n.checked_mul(extent as u64))
 }
 
 fn truncated(path: &Path, found: u64, wanted: u64, shape: &[usize], element: Element) -> NpyError {
-    NpyError::Truncated {
-        path: path.to_path_buf(),
-        found,
-        wanted,
-        shape: shape_text(shape),
-        element,
-    }
+    NpyError::Truncated { path: path.to_path_buf(), found, wanted, shape: shape_text(shape), element }
 }
 
 fn header_message(error: &io::Error) -> String {
@@ -378,11 +320,7 @@ fn header_message(error: &io::Error) -> String {
     }
     // The parser of the header's dictionary reports over several lines with a caret.
     let text = error.to_string();
-    text.lines()
-        .next()
-        .unwrap_or_default()
-        .trim_end_matches(':')
-        .to_string()
+    text.lines().next().unwrap_or_default().trim_end_matches(':').to_string()
 }
 
 #[cfg(test)]
@@ -391,8 +329,7 @@ mod tests {
 
     /// An `.npy` file of version 1.0 made by hand, independent of the writer.
     fn file(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> (tempfile::TempDir, PathBuf) {
-        let text =
-            format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+        let text = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
         let padded = (10 + text.len() + 1).next_multiple_of(64) - 10;
         bytes.extend(u16::try_from(padded).unwrap().to_le_bytes());
@@ -428,16 +365,9 @@ mod tests {
             let path = folder.path().join(format!("{element}.npy"));
             write(&path, &array).unwrap();
             assert_eq!(read(&path).unwrap(), array);
-            assert_eq!(
-                std::fs::metadata(&path).unwrap().len() as usize % 64,
-                array.bytes().len() % 64
-            );
+            assert_eq!(std::fs::metadata(&path).unwrap().len() as usize % 64, array.bytes().len() % 64);
         }
-        assert_eq!(
-            std::fs::read_dir(folder.path()).unwrap().count(),
-            4,
-            "no temporary file is left"
-        );
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4, "no temporary file is left");
     }
 
     #[test]
@@ -446,19 +376,10 @@ mod tests {
         let big: Vec<u8> = (1..=6i32).flat_map(i32::to_be_bytes).collect();
         let rows = Array::new(vec![2, 3], Data::I32(vec![1, 2, 3, 4, 5, 6])).unwrap();
         let columns = Array::new(vec![2, 3], Data::I32(vec![1, 3, 5, 2, 4, 6])).unwrap();
-        assert_eq!(
-            read(&file("<i4", "False", "(2, 3)", &little).1).unwrap(),
-            rows
-        );
+        assert_eq!(read(&file("<i4", "False", "(2, 3)", &little).1).unwrap(), rows);
         assert_eq!(read(&file(">i4", "False", "(2, 3)", &big).1).unwrap(), rows);
-        assert_eq!(
-            read(&file("<i4", "True", "(2, 3)", &little).1).unwrap(),
-            columns
-        );
-        assert_eq!(
-            read(&file(">i4", "True", "(2, 3)", &big).1).unwrap(),
-            columns
-        );
+        assert_eq!(read(&file("<i4", "True", "(2, 3)", &little).1).unwrap(), columns);
+        assert_eq!(read(&file(">i4", "True", "(2, 3)", &big).1).unwrap(), columns);
     }
 
     #[test]
@@ -466,10 +387,7 @@ mod tests {
         let cells: Vec<u8> = (0..24i32).flat_map(i32::to_le_bytes).collect();
         let array = read(&file("<i4", "True", "(2, 3, 4)", &cells).1).unwrap();
         for (i, j, k) in [(0, 0, 0), (1, 0, 0), (0, 2, 1), (1, 2, 3)] {
-            assert_eq!(
-                array.get((i * 3 + j) * 4 + k),
-                Some((i + 2 * (j + 3 * k)) as f64)
-            );
+            assert_eq!(array.get((i * 3 + j) * 4 + k), Some((i + 2 * (j + 3 * k)) as f64));
         }
     }
 
@@ -492,16 +410,8 @@ mod tests {
             error_of(file("<c8", "False", "(3,)", &whole)),
             "a.npy holds cells of type <c8; a field is f32, f64, i32 or i64 (convert it with numpy's astype)"
         );
-        let huge = error_of(file(
-            "<f4",
-            "False",
-            "(9223372036854775807, 9223372036854775807)",
-            &whole,
-        ));
-        assert!(
-            huge.starts_with("can't hold a.npy: size overflow"),
-            "{huge}"
-        );
+        let huge = error_of(file("<f4", "False", "(9223372036854775807, 9223372036854775807)", &whole));
+        assert!(huge.starts_with("can't hold a.npy: size overflow"), "{huge}");
         assert_eq!(
             error_of(raw(b"\x93NUMPY\x01\x00\x76\x00{'descr'")),
             "a.npy is no readable .npy file: it ends within its header; write it with numpy.save"
@@ -511,16 +421,8 @@ mod tests {
             "a.npy is no readable .npy file: magic not found for NPY file; write it with numpy.save"
         );
         let text = error_of(file("<f4", "Perhaps", "(6,)", &whole));
-        assert!(
-            text.starts_with("a.npy is no readable .npy file: ") && !text.contains('\n'),
-            "{text}"
-        );
-        assert!(
-            read(Path::new("/no/such.npy"))
-                .unwrap_err()
-                .to_string()
-                .starts_with("can't read /no/such.npy: ")
-        );
+        assert!(text.starts_with("a.npy is no readable .npy file: ") && !text.contains('\n'), "{text}");
+        assert!(read(Path::new("/no/such.npy")).unwrap_err().to_string().starts_with("can't read /no/such.npy: "));
     }
 
     #[test]
@@ -528,15 +430,9 @@ mod tests {
         let (_folder, path) = file("<f4", "False", "(2, 3)", &[0; 24]);
         assert!(read_as(&path, Element::F32, 2).is_ok());
         let text = read_as(&path, Element::F64, 2).unwrap_err().to_string();
-        assert!(
-            text.ends_with("holds f32 cells where f64 is wanted; convert it with numpy's astype"),
-            "{text}"
-        );
+        assert!(text.ends_with("holds f32 cells where f64 is wanted; convert it with numpy's astype"), "{text}");
         let text = read_as(&path, Element::F32, 3).unwrap_err().to_string();
-        assert!(
-            text.ends_with("has 2 dimensions (2x3) where 3 are wanted; reshape it"),
-            "{text}"
-        );
+        assert!(text.ends_with("has 2 dimensions (2x3) where 3 are wanted; reshape it"), "{text}");
     }
 
     #[test]
@@ -552,12 +448,7 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"before");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         let array = Array::zeros(Element::F32, &[1]).unwrap();
-        let text = write(Path::new("/no/such/folder/a.npy"), &array)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            text.starts_with("can't write /no/such/folder/a.npy: "),
-            "{text}"
-        );
+        let text = write(Path::new("/no/such/folder/a.npy"), &array).unwrap_err().to_string();
+        assert!(text.starts_with("can't write /no/such/folder/a.npy: "), "{text}");
     }
 }

@@ -193,9 +193,7 @@ pub enum PlanError {
         message: String,
     },
     /// The plan has another format.
-    #[error(
-        "{origin} is a plan of format {found}, this program reads format {FORMAT}; compile the program again"
-    )]
+    #[error("{origin} is a plan of format {found}, this program reads format {FORMAT}; compile the program again")]
     Format {
         /// Where the text came from.
         origin: String,
@@ -218,10 +216,8 @@ impl Plan {
     /// # Errors
     /// When the file can't be read, is no plan, has another format or contradicts itself.
     pub fn load(path: &Path) -> Result<Plan, PlanError> {
-        let text = std::fs::read_to_string(path).map_err(|source| PlanError::Read {
-            path: path.to_path_buf(),
-            source,
-        })?;
+        let text =
+            std::fs::read_to_string(path).map_err(|source| PlanError::Read { path: path.to_path_buf(), source })?;
         Plan::from_json(&text, &path.display().to_string())
     }
 
@@ -230,20 +226,11 @@ impl Plan {
     /// # Errors
     /// When the text is no plan, has another format or contradicts itself.
     pub fn from_json(text: &str, origin: &str) -> Result<Plan, PlanError> {
-        let syntax = |e: serde_json::Error| PlanError::Syntax {
-            origin: origin.to_string(),
-            message: e.to_string(),
-        };
+        let syntax = |e: serde_json::Error| PlanError::Syntax { origin: origin.to_string(), message: e.to_string() };
         // The format comes first: another one may have other members.
         let value: serde_json::Value = serde_json::from_str(text).map_err(syntax)?;
-        if let Some(found) = value
-            .get("format")
-            .filter(|found| found.as_u64() != Some(FORMAT.into()))
-        {
-            return Err(PlanError::Format {
-                origin: origin.to_string(),
-                found: found.to_string(),
-            });
+        if let Some(found) = value.get("format").filter(|found| found.as_u64() != Some(FORMAT.into())) {
+            return Err(PlanError::Format { origin: origin.to_string(), found: found.to_string() });
         }
         let plan: Plan = serde_json::from_str(text).map_err(syntax)?;
         plan.validate()?;
@@ -265,12 +252,8 @@ impl Plan {
     /// When the file can't be written.
     pub fn save(&self, path: &Path) -> Result<(), PlanError> {
         let text = self.to_json()?;
-        write_whole(path, |file| file.write_all(text.as_bytes())).map_err(|source| {
-            PlanError::Write {
-                path: path.to_path_buf(),
-                source,
-            }
-        })
+        write_whole(path, |file| file.write_all(text.as_bytes()))
+            .map_err(|source| PlanError::Write { path: path.to_path_buf(), source })
     }
 
     /// The field of a name.
@@ -289,15 +272,11 @@ impl Plan {
     /// # Errors
     /// The first contradiction.
     pub fn validate(&self) -> Result<(), PlanError> {
-        self.contradiction()
-            .map_or(Ok(()), |message| Err(self.invalid(message)))
+        self.contradiction().map_or(Ok(()), |message| Err(self.invalid(message)))
     }
 
     fn invalid(&self, message: String) -> PlanError {
-        PlanError::Invalid {
-            program: self.program.clone(),
-            message,
-        }
+        PlanError::Invalid { program: self.program.clone(), message }
     }
 
     fn contradiction(&self) -> Option<String> {
@@ -305,28 +284,17 @@ impl Plan {
             return Some(format!("its format is {}, not {FORMAT}", self.format));
         }
         if !matches!(self.index_width, 32 | 64) {
-            return Some(format!(
-                "an index has {} bits, not 32 or 64",
-                self.index_width
-            ));
+            return Some(format!("an index has {} bits, not 32 or 64", self.index_width));
         }
         let mut names = BTreeSet::from(["steps"]);
         let sizes = self.params.iter().chain(self.constants.keys());
         let scalars = self.scalars.iter().map(|scalar| &scalar.name);
         let fields = self.fields.iter().map(|field| &field.name);
-        if let Some(name) = sizes
-            .chain(scalars)
-            .chain(fields)
-            .find(|name| !names.insert(name))
-        {
+        if let Some(name) = sizes.chain(scalars).chain(fields).find(|name| !names.insert(name)) {
             return Some(format!("`{name}` is declared twice"));
         }
         let mut names = BTreeSet::new();
-        if let Some(kernel) = self
-            .kernels
-            .iter()
-            .find(|kernel| !names.insert(&kernel.name))
-        {
+        if let Some(kernel) = self.kernels.iter().find(|kernel| !names.insert(&kernel.name)) {
             return Some(format!("kernel `{}` is declared twice", kernel.name));
         }
         self.bad_sizes()
@@ -334,17 +302,11 @@ impl Plan {
                 let mut fields = self.fields.iter();
                 fields.find_map(bad_field)
             })
-            .or_else(|| {
-                self.kernels
-                    .iter()
-                    .find_map(|kernel| self.bad_kernel(kernel))
-            })
+            .or_else(|| self.kernels.iter().find_map(|kernel| self.bad_kernel(kernel)))
             .or_else(|| {
                 let mut names = self.schedule.iter().flat_map(|repeat| &repeat.kernels);
                 let unknown = names.find(|name| self.kernel(name).is_none())?;
-                Some(format!(
-                    "the schedule launches the kernel `{unknown}`, which is not declared"
-                ))
+                Some(format!("the schedule launches the kernel `{unknown}`, which is not declared"))
             })
     }
 
@@ -357,44 +319,28 @@ impl Plan {
                     || self.constants.contains_key(name)
                     || (steps && name == "steps");
                 if !known && found.is_none() {
-                    found = Some(format!(
-                        "{place}, `{expr}`, uses the size `{name}`, which is not declared there"
-                    ));
+                    found = Some(format!("{place}, `{expr}`, uses the size `{name}`, which is not declared there"));
                 }
             });
         };
         check(&self.steps, "the number of steps".to_string(), false);
         for field in &self.fields {
-            field
-                .extents
-                .iter()
-                .for_each(|e| check(e, format!("an extent of field `{}`", field.name), false));
+            field.extents.iter().for_each(|e| check(e, format!("an extent of field `{}`", field.name), false));
         }
         for condition in &self.checks {
             check(&condition.value, "a check".to_string(), true);
-            condition
-                .unless_negative
-                .iter()
-                .for_each(|e| check(e, "a check".to_string(), true));
+            condition.unless_negative.iter().for_each(|e| check(e, "a check".to_string(), true));
         }
         for kernel in &self.kernels {
-            kernel
-                .grid
-                .iter()
-                .for_each(|e| check(e, format!("the grid of kernel `{}`", kernel.name), true));
+            kernel.grid.iter().for_each(|e| check(e, format!("the grid of kernel `{}`", kernel.name), true));
         }
-        self.schedule
-            .iter()
-            .for_each(|repeat| check(&repeat.count, "a count of the schedule".to_string(), true));
+        self.schedule.iter().for_each(|repeat| check(&repeat.count, "a count of the schedule".to_string(), true));
         found
     }
 
     fn bad_kernel(&self, kernel: &Kernel) -> Option<String> {
         let name = &kernel.name;
-        let threads = kernel
-            .block
-            .iter()
-            .try_fold(1u32, |n, &extent| n.checked_mul(extent));
+        let threads = kernel.block.iter().try_fold(1u32, |n, &extent| n.checked_mul(extent));
         if !threads.is_some_and(|n| (1..=MOST_THREADS).contains(&n)) {
             return Some(format!(
                 "kernel `{name}` has blocks of {:?} threads; 1 to {MOST_THREADS} are possible",
@@ -412,20 +358,14 @@ impl Plan {
                 Argument::Step => true,
             };
             if !known {
-                return Some(format!(
-                    "kernel `{name}` has the argument {argument:?}, which is not declared"
-                ));
+                return Some(format!("kernel `{name}` has the argument {argument:?}, which is not declared"));
             }
             match argument {
                 Argument::Write(field) if self.field(field).is_some_and(|f| f.buffers < 2) => {
-                    return Some(format!(
-                        "kernel `{name}` writes field `{field}`, which has only one buffer"
-                    ));
+                    return Some(format!("kernel `{name}` writes field `{field}`, which has only one buffer"));
                 }
                 Argument::Write(field) | Argument::ReadWrite(field) if !written.insert(field) => {
-                    return Some(format!(
-                        "kernel `{name}` writes field `{field}` through two arguments"
-                    ));
+                    return Some(format!("kernel `{name}` writes field `{field}` through two arguments"));
                 }
                 _ => {}
             }
@@ -439,10 +379,7 @@ const MOST_THREADS: u32 = 1024;
 
 fn bad_field(field: &FieldDecl) -> Option<String> {
     if !matches!(field.buffers, 1 | 2) {
-        return Some(format!(
-            "field `{}` has {} buffers; 1 or 2 are possible",
-            field.name, field.buffers
-        ));
+        return Some(format!("field `{}` has {} buffers; 1 or 2 are possible", field.name, field.buffers));
     }
     if field.extents.is_empty() {
         return Some(format!("field `{}` has no dimensions", field.name));
@@ -452,14 +389,8 @@ fn bad_field(field: &FieldDecl) -> Option<String> {
 
 /// Where the PTX of a plan lies: `x.ptx` beside `x.plan.json`.
 pub fn ptx_beside(plan: &Path) -> PathBuf {
-    let name = plan
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let stem = name
-        .strip_suffix(".plan.json")
-        .or_else(|| name.strip_suffix(".json"))
-        .unwrap_or(&name);
+    let name = plan.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = name.strip_suffix(".plan.json").or_else(|| name.strip_suffix(".json")).unwrap_or(&name);
     plan.with_file_name(format!("{stem}.ptx"))
 }
 
@@ -498,9 +429,7 @@ pub(crate) mod tests {
 
     fn error(from: &str, to: &str) -> String {
         assert!(HEAT.contains(from), "{from}");
-        Plan::from_json(&HEAT.replacen(from, to, 1), "heat.plan.json")
-            .unwrap_err()
-            .to_string()
+        Plan::from_json(&HEAT.replacen(from, to, 1), "heat.plan.json").unwrap_err().to_string()
     }
 
     #[test]
@@ -510,10 +439,7 @@ pub(crate) mod tests {
         heat().save(&path).unwrap();
         assert_eq!(Plan::load(&path).unwrap(), heat());
         let text = heat().to_json().unwrap();
-        assert!(
-            text.contains("\"count\": \"steps floordiv 2\"") && text.ends_with("}\n"),
-            "{text}"
-        );
+        assert!(text.contains("\"count\": \"steps floordiv 2\"") && text.ends_with("}\n"), "{text}");
     }
 
     #[test]
@@ -523,10 +449,7 @@ pub(crate) mod tests {
             "heat.plan.json is a plan of format 2, this program reads format 1; compile the program again"
         );
         let text = error("\"program\"", "\"title\"");
-        assert!(
-            text.contains("unknown field `title`") && text.contains("line 2"),
-            "{text}"
-        );
+        assert!(text.contains("unknown field `title`") && text.contains("line 2"), "{text}");
         let text = error("N ceildiv 16", "N / 16");
         assert!(text.contains("`N / 16` is no size expression"), "{text}");
     }
@@ -534,11 +457,7 @@ pub(crate) mod tests {
     #[test]
     fn contradictions_are_found() {
         for (from, to, wanted) in [
-            (
-                "[\"two\"]",
-                "[\"three\"]",
-                "the schedule launches the kernel `three`, which is not declared",
-            ),
+            ("[\"two\"]", "[\"three\"]", "the schedule launches the kernel `three`, which is not declared"),
             (
                 "{\"read\": \"K\"}",
                 "{\"read\": \"L\"}",
@@ -549,69 +468,33 @@ pub(crate) mod tests {
                 "{\"param\": \"K\"}",
                 "kernel `two` has the argument Param(\"K\"), which is not declared",
             ),
-            (
-                "{\"read\": \"K\"}",
-                "{\"write\": \"K\"}",
-                "kernel `two` writes field `K`, which has only one buffer",
-            ),
-            (
-                "{\"read\": \"A\"}",
-                "{\"read_write\": \"A\"}",
-                "kernel `two` writes field `A` through two arguments",
-            ),
-            (
-                "[\"N\", \"M\"]",
-                "[\"N\", \"M\", \"A\"]",
-                "`A` is declared twice",
-            ),
-            (
-                "\"one\", \"grid\"",
-                "\"two\", \"grid\"",
-                "kernel `two` is declared twice",
-            ),
+            ("{\"read\": \"K\"}", "{\"write\": \"K\"}", "kernel `two` writes field `K`, which has only one buffer"),
+            ("{\"read\": \"A\"}", "{\"read_write\": \"A\"}", "kernel `two` writes field `A` through two arguments"),
+            ("[\"N\", \"M\"]", "[\"N\", \"M\", \"A\"]", "`A` is declared twice"),
+            ("\"one\", \"grid\"", "\"two\", \"grid\"", "kernel `two` is declared twice"),
             (
                 "\"block\": [16",
                 "\"block\": [2000",
                 "kernel `two` has blocks of [2000, 1, 1] threads; 1 to 1024 are possible",
             ),
-            (
-                "\"block\": [16",
-                "\"block\": [0",
-                "kernel `two` has blocks of [0, 1, 1] threads; 1 to 1024 are possible",
-            ),
-            (
-                "\"index_width\": 32",
-                "\"index_width\": 16",
-                "an index has 16 bits, not 32 or 64",
-            ),
+            ("\"block\": [16", "\"block\": [0", "kernel `two` has blocks of [0, 1, 1] threads; 1 to 1024 are possible"),
+            ("\"index_width\": 32", "\"index_width\": 16", "an index has 16 bits, not 32 or 64"),
             (
                 "[\"Q\"]",
                 "[\"steps\"]",
                 "an extent of field `W`, `steps`, uses the size `steps`, which is not declared there",
             ),
-            (
-                "N - 3",
-                "L - 3",
-                "a check, `L - 3`, uses the size `L`, which is not declared there",
-            ),
-            (
-                "\"buffers\": 2",
-                "\"buffers\": 3",
-                "field `A` has 3 buffers; 1 or 2 are possible",
-            ),
+            ("N - 3", "L - 3", "a check, `L - 3`, uses the size `L`, which is not declared there"),
+            ("\"buffers\": 2", "\"buffers\": 3", "field `A` has 3 buffers; 1 or 2 are possible"),
         ] {
-            let wanted =
-                format!("the plan of heat is not valid: {wanted}; compile the program again");
+            let wanted = format!("the plan of heat is not valid: {wanted}; compile the program again");
             assert_eq!(error(from, to), wanted);
         }
     }
 
     #[test]
     fn the_ptx_lies_beside() {
-        assert_eq!(
-            ptx_beside(Path::new("out/heat.plan.json")),
-            Path::new("out/heat.ptx")
-        );
+        assert_eq!(ptx_beside(Path::new("out/heat.plan.json")), Path::new("out/heat.ptx"));
         assert_eq!(ptx_beside(Path::new("heat")), Path::new("heat.ptx"));
     }
 }

@@ -1,0 +1,321 @@
+//! Runs one plan on the device, measures it and checks its result.
+
+use crate::options::Options;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use stencil_runtime::array::{Array, Comparison, compare};
+use stencil_runtime::bind::{Bound, Request, bind};
+use stencil_runtime::cuda::{Cuda, KernelFacts};
+use stencil_runtime::device::device_of;
+use stencil_runtime::execute::{Control, Target, check_inputs, download, launch_all, run, upload};
+use stencil_runtime::input::{self, Source};
+use stencil_runtime::npy;
+use stencil_runtime::plan::{Plan, Role, Settings, ptx_beside};
+
+/// What was measured of one plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measurement {
+    /// The plan's file.
+    pub plan: PathBuf,
+    /// The program's name.
+    pub program: String,
+    /// The architecture of the PTX.
+    pub target: String,
+    /// How the kernels were made.
+    pub settings: Settings,
+    /// All sizes, with the number of steps.
+    pub sizes: BTreeMap<String, i64>,
+    /// Scalars that were set.
+    pub scalars: BTreeMap<String, f64>,
+    /// Shape of the largest state field.
+    pub shape: Vec<usize>,
+    /// Type of its cells.
+    pub element: &'static str,
+    /// Whether the launches were sent as one graph.
+    pub graph: bool,
+    /// Launches of a run.
+    pub launches: u64,
+    /// Device time of each measured run in seconds, transfers excluded.
+    pub seconds: Vec<f64>,
+    /// Grid points times steps over device time, in 10^9 a second.
+    pub gcells: Spread,
+    /// What a kernel could reach that reads and writes every state field and reads every const
+    /// field once a step, at the measured copy bandwidth, in 10^9 points a second.
+    pub copy_limit_gcells: f64,
+    /// The median over that limit.
+    pub of_copy_limit: f64,
+    /// The median over the limit of fused multiply-adds, where their number a point is known.
+    pub of_fma_limit: Option<f64>,
+    /// What the driver made of the kernels.
+    pub kernels: Vec<KernelFacts>,
+    /// The comparison with the reference, if there was one.
+    pub check: Option<Check>,
+}
+
+/// Median, lowest and highest of several runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// Median.
+    pub median: f64,
+    /// Lowest.
+    pub min: f64,
+    /// Highest.
+    pub max: f64,
+}
+
+/// A comparison with a reference.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// What it was compared with.
+    pub against: String,
+    /// The largest relative error allowed.
+    pub tolerance: f64,
+    /// Whether every field is within it.
+    pub passed: bool,
+    /// What was found in each field.
+    pub fields: BTreeMap<String, Comparison>,
+}
+
+/// A plan with its code.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    path: PathBuf,
+    plan: Plan,
+    code: Vec<u8>,
+}
+
+impl Loaded {
+    /// Reads a plan and its code: `ptx`, or the file beside the plan.
+    ///
+    /// # Errors
+    /// When either can't be read or the plan is not valid.
+    pub fn read(path: &Path, ptx: Option<&Path>) -> Result<Loaded, Box<dyn Error>> {
+        let plan = Plan::load(path)?;
+        let beside = ptx.is_none();
+        let ptx = ptx.map_or_else(|| ptx_beside(path), Path::to_path_buf);
+        let code = std::fs::read(&ptx).map_err(|e| {
+            let hint = if beside { "; name another file with --ptx" } else { "" };
+            format!("can't read the PTX {}: {e}{hint}", ptx.display())
+        })?;
+        Ok(Loaded { path: path.to_path_buf(), plan, code })
+    }
+}
+
+/// A plan with all that a run needs but the device.
+#[derive(Clone, Debug)]
+pub struct Job<'l> {
+    loaded: &'l Loaded,
+    request: Request,
+    bound: Bound,
+    inputs: BTreeMap<String, Array>,
+}
+
+impl<'l> Job<'l> {
+    /// Binds the sizes and makes the data ready.
+    ///
+    /// # Errors
+    /// When sizes, scalars or inputs are missing or wrong.
+    pub fn prepare(loaded: &'l Loaded, options: &Options) -> Result<Job<'l>, Box<dyn Error>> {
+        let request = Request {
+            sizes: options.define.iter().cloned().collect(),
+            steps: options.steps,
+            scalars: options.set.iter().cloned().collect(),
+            shapes: BTreeMap::new(),
+        };
+        let sources: BTreeMap<String, Source> = options.inputs.iter().cloned().collect();
+        let noise = |place| Some(Source::Random(place as u64 + 1));
+        let (bound, inputs) = input::prepare(&loaded.plan, request.clone(), &sources, noise)?;
+        check_inputs(&loaded.plan, &bound, &inputs)?;
+        Ok(Job { loaded, request, bound, inputs })
+    }
+}
+
+/// Runs, measures and checks a plan. `bandwidth` is the device's measured copy bandwidth in bytes
+/// per second, reads and writes counted together.
+///
+/// # Errors
+/// Whatever keeps the plan from running.
+pub fn measure(
+    cuda: &Cuda,
+    bandwidth: f64,
+    job: Job<'_>,
+    reference: Option<&Loaded>,
+    options: &Options,
+) -> Result<Measurement, Box<dyn Error>> {
+    let Job { loaded: Loaded { path, plan, code }, request, bound, inputs } = job;
+    let mut program = cuda.load(plan, code)?;
+    program.use_graph(options.graph);
+    program.allocate(&bound).map_err(|e| e as Box<dyn Error>)?;
+    let mut seconds = Vec::new();
+    let mut launches = 0;
+    let mut outputs = BTreeMap::new();
+    for turn in 0..options.warmup + options.repeat {
+        upload(plan, &bound, &inputs, &mut program)?;
+        let launched = launch_all(plan, &bound, &mut program, &mut Control::default())?;
+        launches = launched.count;
+        if turn >= options.warmup {
+            seconds.extend(launched.elapsed.map(|time| time.as_secs_f64()));
+        }
+        if turn + 1 == options.warmup + options.repeat {
+            outputs = download(plan, &bound, &launched.current, &mut program)?;
+        }
+    }
+    let kernels = program.kernels();
+    drop(program);
+
+    let check = match reference {
+        Some(reference) => {
+            let wanted = run_reference(cuda, reference, request, &bound, &inputs)?;
+            Some(check(reference.path.display().to_string(), options.tolerance, &outputs, &wanted)?)
+        }
+        None if options.expect.is_empty() => None,
+        None => {
+            let mut wanted = BTreeMap::new();
+            for (field, path) in &options.expect {
+                wanted.insert(field.clone(), npy::read(path)?);
+            }
+            Some(check("files".to_string(), options.tolerance, &outputs, &wanted)?)
+        }
+    };
+
+    let (points, bytes) = traffic(plan, &bound);
+    let work = points as f64 * bound.steps as f64 * 1e-9;
+    let rates: Vec<f64> = seconds.iter().map(|time| if *time > 0.0 { work / time } else { 0.0 }).collect();
+    let gcells = spread(&rates);
+    let copy_limit_gcells = points as f64 * bandwidth / bytes.max(1) as f64 * 1e-9;
+    let (shape, element) = largest_state(plan, &bound);
+    let of_fma_limit = options.fma_per_point.and_then(|fma| {
+        let device = device_of(&plan.target)?;
+        let bytes = if element == "f64" { 8 } else { 4 };
+        Some(gcells.median * 1e9 * fma / device.fma(bytes))
+    });
+    Ok(Measurement {
+        plan: path.clone(),
+        program: plan.program.clone(),
+        target: plan.target.clone(),
+        settings: plan.settings.clone(),
+        sizes: bound.sizes,
+        scalars: options.set.iter().cloned().collect(),
+        shape,
+        element,
+        graph: options.graph,
+        launches,
+        seconds,
+        gcells,
+        copy_limit_gcells,
+        of_copy_limit: gcells.median / copy_limit_gcells,
+        of_fma_limit,
+        kernels,
+        check,
+    })
+}
+
+/// Runs the reference plan once on the same data; its sizes come from the shapes of the data.
+fn run_reference(
+    cuda: &Cuda,
+    reference: &Loaded,
+    request: Request,
+    bound: &Bound,
+    inputs: &BTreeMap<String, Array>,
+) -> Result<BTreeMap<String, Array>, Box<dyn Error>> {
+    let Loaded { path, plan, code } = reference;
+    let shapes = inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec())).collect();
+    // A size that only one of the two plans has at run time is told by the shapes.
+    let sizes = request.sizes.into_iter().filter(|(name, _)| plan.params.contains(name)).collect();
+    let request = Request { sizes, shapes, steps: Some(bound.steps), ..request };
+    let bound = bind(plan, &request).map_err(|e| format!("reference {}: {e}", path.display()))?;
+    let mut program = cuda.load(plan, code)?;
+    let outcome = run(plan, &bound, inputs, &mut program, &mut Control::default())
+        .map_err(|e| format!("reference {}: {e}", path.display()))?;
+    Ok(outcome.outputs)
+}
+
+fn check(
+    against: String,
+    tolerance: f64,
+    outputs: &BTreeMap<String, Array>,
+    wanted: &BTreeMap<String, Array>,
+) -> Result<Check, Box<dyn Error>> {
+    let mut fields = BTreeMap::new();
+    for (name, wanted) in wanted {
+        let Some(output) = outputs.get(name) else {
+            let known: Vec<&str> = outputs.keys().map(String::as_str).collect();
+            return Err(format!("the program has no output `{name}`; it has {}", known.join(", ")).into());
+        };
+        fields.insert(name.clone(), compare(output, wanted).map_err(|e| format!("output `{name}`: {e}"))?);
+    }
+    let within = |found: &Comparison| found.exact() || (tolerance > 0.0 && found.max_relative <= tolerance);
+    Ok(Check { against, tolerance, passed: fields.values().all(within), fields })
+}
+
+/// The grid's points, and the bytes that one pass over all fields moves: state fields are read and
+/// written, const fields read.
+fn traffic(plan: &Plan, bound: &Bound) -> (u64, u64) {
+    let mut points = 0;
+    let mut bytes = 0;
+    for (field, shape) in plan.fields.iter().zip(&bound.shapes) {
+        let cells = shape.iter().product::<usize>() as u64;
+        let size = field.element.size() as u64;
+        match field.role {
+            Role::State => {
+                points = points.max(cells);
+                bytes += 2 * cells * size;
+            }
+            Role::Const => bytes += cells * size,
+            Role::Temp => {}
+        }
+    }
+    (points, bytes)
+}
+
+fn largest_state(plan: &Plan, bound: &Bound) -> (Vec<usize>, &'static str) {
+    let fields = plan.fields.iter().zip(&bound.shapes).filter(|(field, _)| field.role == Role::State);
+    let largest = fields.max_by_key(|(_, shape)| shape.iter().product::<usize>());
+    largest.map_or((Vec::new(), ""), |(field, shape)| (shape.clone(), field.element.name()))
+}
+
+/// Median (of an even number the mean of the middle two), lowest and highest.
+fn spread(values: &[f64]) -> Spread {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let upper = sorted.get(middle).copied().unwrap_or(0.0);
+    let lower = if sorted.len().is_multiple_of(2) {
+        sorted.get(middle.wrapping_sub(1)).copied().unwrap_or(upper)
+    } else {
+        upper
+    };
+    Spread {
+        median: (lower + upper) / 2.0,
+        min: sorted.first().copied().unwrap_or(0.0),
+        max: sorted.last().copied().unwrap_or(0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stencil_runtime::array::Data;
+
+    #[test]
+    fn spreads() {
+        assert_eq!(spread(&[3.0, 1.0, 2.0]), Spread { median: 2.0, min: 1.0, max: 3.0 });
+        assert_eq!(spread(&[4.0, 1.0]), Spread { median: 2.5, min: 1.0, max: 4.0 });
+        assert_eq!(spread(&[]), Spread { median: 0.0, min: 0.0, max: 0.0 });
+    }
+
+    #[test]
+    fn checks_want_the_same_bits_unless_told_otherwise() {
+        let array = |x| BTreeMap::from([("A".to_string(), Array::new(vec![1], Data::F64(vec![x])).unwrap())]);
+        let passed = |tolerance, x| check("r".into(), tolerance, &array(x), &array(1.0)).unwrap().passed;
+        assert!(passed(0.0, 1.0));
+        assert!(!passed(0.0, 1.0 + f64::EPSILON));
+        assert!(passed(1e-12, 1.0 + f64::EPSILON));
+        assert!(!passed(1e-12, 1.1));
+        assert!(!passed(1e-12, f64::NAN));
+        let error = check("r".into(), 0.0, &BTreeMap::new(), &array(1.0)).unwrap_err();
+        assert_eq!(error.to_string(), "the program has no output `A`; it has ");
+    }
+}

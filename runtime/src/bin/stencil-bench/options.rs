@@ -1,0 +1,117 @@
+//! The command line of `stencil-bench`.
+
+use clap::{CommandFactory, Parser};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use stencil_runtime::input::{Source, assignment};
+
+/// Runs compiled stencil programs on a CUDA device, checks their results and measures them.
+///
+/// Prints one row a plan: grid points times steps over kernel time (transfers excluded), and how
+/// that compares with what copying the fields once a step would allow.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "stencil-bench", version)]
+pub struct Options {
+    /// Launch plans; the PTX of x.plan.json is x.ptx beside it.
+    #[arg(value_name = "PLAN", required_unless_present_any = ["completions", "man"])]
+    pub plans: Vec<PathBuf>,
+
+    /// The PTX (or cubin) of the only plan.
+    #[arg(long, value_name = "FILE")]
+    pub ptx: Option<PathBuf>,
+
+    /// A run-time size; sizes not given come from the shapes of the .npy files.
+    #[arg(short = 'D', value_name = "NAME=SIZE", value_parser = assignment::<i64>)]
+    pub define: Vec<(String, i64)>,
+
+    /// Steps of a run; the plan's own unless given.
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub steps: Option<i64>,
+
+    /// A run-time scalar.
+    #[arg(long, value_name = "NAME=NUMBER", value_parser = assignment::<f64>)]
+    pub set: Vec<(String, f64)>,
+
+    /// Data of a field: FILE.npy, random:SEED or zeros; random:1, random:2, ... in the order of
+    /// the fields unless given.
+    #[arg(long = "in", value_name = "FIELD=SOURCE", value_parser = assignment::<Source>)]
+    pub inputs: Vec<(String, Source)>,
+
+    /// Measured runs.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+
+    /// Runs before them.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub warmup: u32,
+
+    /// Plan of the same program to compare the results with, run on the same device and data.
+    #[arg(long, value_name = "PLAN", conflicts_with = "expect")]
+    pub reference: Option<PathBuf>,
+
+    /// Wanted result of a field.
+    #[arg(long, value_name = "FIELD=FILE.npy", value_parser = assignment::<PathBuf>)]
+    pub expect: Vec<(String, PathBuf)>,
+
+    /// Largest relative error of a cell, |a - b| / max(|a|, |b|); 0 wants the same bits.
+    #[arg(long, value_name = "REL", default_value_t = 0.0, value_parser = tolerance)]
+    pub tolerance: f64,
+
+    /// Send the launches of a run together, as a CUDA graph.
+    #[arg(long)]
+    pub graph: bool,
+
+    /// Fused multiply-adds of a point and step: also print the ratio to the FMA limit.
+    #[arg(long, value_name = "K")]
+    pub fma_per_point: Option<f64>,
+
+    /// Number of the CUDA device.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub device: i32,
+
+    /// Write the results as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Print completions for a shell and end.
+    #[arg(long, value_name = "SHELL", hide = true, exclusive = true)]
+    pub completions: Option<clap_complete::Shell>,
+
+    /// Print the manual page and end.
+    #[arg(long, hide = true, exclusive = true)]
+    pub man: bool,
+}
+
+impl Options {
+    /// Prints what was asked instead of a run; false if nothing was.
+    pub fn print_page(&self) -> io::Result<bool> {
+        let mut command = Options::command();
+        let mut page = Vec::new();
+        if let Some(shell) = self.completions {
+            clap_complete::generate(shell, &mut command, "stencil-bench", &mut page);
+        } else if self.man {
+            clap_mangen::Man::new(command).render(&mut page)?;
+        } else {
+            return Ok(false);
+        }
+        io::stdout().write_all(&page)?;
+        Ok(true)
+    }
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value >= 0.0 => Ok(value),
+        _ => Err("a number from 0 is wanted".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Options::command().debug_assert();
+    }
+}

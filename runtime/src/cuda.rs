@@ -1,0 +1,877 @@
+//! The CUDA driver as a [`Target`]: the one file of this crate with `unsafe`.
+//!
+//! The driver library is looked for at run time; without one, or without a device, every entry
+//! point returns an error. [`Cuda`] is a device, [`Program`] a loaded module with its buffers.
+//!
+//! Safety, once for the whole file: handles come from the driver and are private; a [`Program`]
+//! borrows its [`Cuda`], so its context outlives it; both hold raw pointers, so they stay on the
+//! thread that made them, where their context is current; copies are checked against the size of
+//! the buffer; launches are checked against the parameters that the kernel declares.
+#![allow(unsafe_code)] // The driver's interface is C.
+
+use crate::bind::{Bound, BufferId, Number};
+use crate::execute::{Target, TargetError};
+use crate::launch::{Launch, Value};
+use crate::plan::{Kernel, Plan};
+use cudarc::driver::sys::{
+    self, CUdevice_attribute as DeviceAttribute, CUfunction_attribute as FunctionAttribute, CUresult,
+};
+use serde::Serialize;
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::ptr::{null, null_mut};
+use std::time::Duration;
+use thiserror::Error;
+
+/// The oldest driver interface with all the functions used here: CUDA 12.8.
+const OLDEST_DRIVER: i32 = 12_080;
+
+/// Shared memory of a block that needs no permission, in bytes.
+const PLAIN_SHARED: u64 = 48 * 1024;
+
+/// Why the driver did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CudaError {
+    /// There is no driver library.
+    #[error("no CUDA driver found (libcuda.so): install NVIDIA's driver, or run on another target")]
+    NoDriver,
+    /// The driver is too old.
+    #[error("the CUDA driver knows CUDA {found}, {wanted} or later is needed: update NVIDIA's driver")]
+    OldDriver {
+        /// The newest CUDA version that the driver knows.
+        found: String,
+        /// The version that is needed.
+        wanted: String,
+    },
+    /// There is no device of this number.
+    #[error("no CUDA device {ordinal}: the driver sees {count}{}", if *count == 0 { " (is CUDA_VISIBLE_DEVICES empty, or the device not passed into the container?)" } else { "" })]
+    NoDevice {
+        /// The number asked for, from 0.
+        ordinal: i32,
+        /// How many devices there are.
+        count: i32,
+    },
+    /// A call failed.
+    #[error("{call} failed on {device}: {reason}")]
+    Call {
+        /// The driver's function.
+        call: &'static str,
+        /// The device.
+        device: String,
+        /// The driver's name and text for the error.
+        reason: String,
+    },
+    /// The device has too little memory.
+    #[error("out of memory on {device}: {wanted} bytes are wanted, {free} of {total} are free; use smaller sizes")]
+    OutOfMemory {
+        /// The device.
+        device: String,
+        /// Bytes wanted in all.
+        wanted: u64,
+        /// Bytes free.
+        free: u64,
+        /// Bytes of the device.
+        total: u64,
+    },
+    /// The PTX or cubin can't be loaded.
+    #[error("{device} rejects the code of {program} (made for {target}): {reason}{}", log_text(log))]
+    Code {
+        /// The device.
+        device: String,
+        /// The program.
+        program: String,
+        /// The architecture that the plan names.
+        target: String,
+        /// The driver's name and text for the error.
+        reason: String,
+        /// What the driver's assembler said.
+        log: String,
+    },
+    /// The code and the plan don't fit together.
+    #[error("the code of {program} does not fit its plan: {message}; compile the program again")]
+    Mismatch {
+        /// The program.
+        program: String,
+        /// What does not fit.
+        message: String,
+    },
+    /// A block wants more shared memory than the device has.
+    #[error(
+        "kernel `{kernel}` wants {wanted} bytes of shared memory a block, {device} gives at most {most}; compile with a smaller tile or pyramid height"
+    )]
+    Shared {
+        /// The kernel.
+        kernel: String,
+        /// The device.
+        device: String,
+        /// Bytes wanted.
+        wanted: u64,
+        /// Bytes there are.
+        most: u64,
+    },
+    /// A kernel could not be launched.
+    #[error(
+        "kernel `{kernel}` can't be launched on {device} with {grid:?} blocks of {block:?} threads: {reason} [cuLaunchKernel]"
+    )]
+    Launch {
+        /// The kernel.
+        kernel: String,
+        /// The device.
+        device: String,
+        /// Blocks in x, y, z.
+        grid: [u32; 3],
+        /// Threads of a block in x, y, z.
+        block: [u32; 3],
+        /// The driver's name and text for the error.
+        reason: String,
+    },
+    /// A kernel failed while it ran.
+    #[error("{kernels} failed on {device}: {reason} [{call}]; compute-sanitizer finds the place")]
+    Run {
+        /// The kernel, or those of which it is one.
+        kernels: String,
+        /// The device.
+        device: String,
+        /// The driver's function that reported it.
+        call: &'static str,
+        /// The driver's name and text for the error.
+        reason: String,
+    },
+}
+
+/// What is known of a device, for reports.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceFacts {
+    /// The driver's name of it.
+    pub name: String,
+    /// Its identity, in the form of `nvidia-smi`.
+    pub uuid: String,
+    /// Its architecture: `sm_90`.
+    pub architecture: String,
+    /// Streaming multiprocessors.
+    pub multiprocessors: i32,
+    /// Highest clock of the multiprocessors in MHz.
+    pub max_clock_mhz: f64,
+    /// Highest clock of the memory in MHz.
+    pub max_memory_clock_mhz: f64,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Bytes of the level 2 cache.
+    pub l2: i32,
+    /// Most bytes of shared memory of a block.
+    pub shared_per_block: u64,
+    /// The newest CUDA version that the driver knows: `13.0`.
+    pub cuda: String,
+}
+
+/// What the driver made of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KernelFacts {
+    /// Its name.
+    pub name: String,
+    /// Registers of a thread.
+    pub registers: i32,
+    /// Bytes of static shared memory of a block.
+    pub static_shared: i32,
+    /// Bytes of dynamic shared memory of a block.
+    pub dynamic_shared: u64,
+    /// Bytes of local memory of a thread: spilled registers and arrays that are no registers.
+    pub local: i32,
+    /// Blocks that fit on a multiprocessor at once.
+    pub blocks_per_multiprocessor: i32,
+}
+
+/// A CUDA device, ready for work.
+#[derive(Debug)]
+pub struct Cuda {
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    stream: sys::CUstream,
+    facts: DeviceFacts,
+}
+
+impl Cuda {
+    /// Opens device number `ordinal`, from 0.
+    ///
+    /// # Errors
+    /// Without a driver, with one that is too old, without such a device.
+    pub fn open(ordinal: i32) -> Result<Cuda, CudaError> {
+        // The check comes first: the bindings panic where the library is missing.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(CudaError::NoDriver);
+        }
+        let general = "the CUDA driver";
+        let mut version = 0;
+        ok(general, "cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&mut version) })?;
+        if version < OLDEST_DRIVER {
+            return Err(CudaError::OldDriver { found: version_text(version), wanted: version_text(OLDEST_DRIVER) });
+        }
+        match unsafe { sys::cuInit(0) } {
+            CUresult::CUDA_ERROR_NO_DEVICE => {
+                return Err(CudaError::NoDevice { ordinal, count: 0 });
+            }
+            result => ok(general, "cuInit", result)?,
+        }
+        let mut count = 0;
+        ok(general, "cuDeviceGetCount", unsafe { sys::cuDeviceGetCount(&mut count) })?;
+        if !(0..count).contains(&ordinal) {
+            return Err(CudaError::NoDevice { ordinal, count });
+        }
+        let mut device = 0;
+        ok(general, "cuDeviceGet", unsafe { sys::cuDeviceGet(&mut device, ordinal) })?;
+        let facts = facts(device, version)?;
+
+        let mut context = null_mut();
+        ok(&facts.name, "cuDevicePrimaryCtxRetain", unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) })?;
+        let mut cuda = Cuda { device, context, stream: null_mut(), facts };
+        cuda.enter()?;
+        let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
+        let mut stream = null_mut();
+        cuda.ok("cuStreamCreate", unsafe { sys::cuStreamCreate(&mut stream, flags) })?;
+        cuda.stream = stream;
+        Ok(cuda)
+    }
+
+    /// What is known of the device.
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    /// Bytes of device memory that are free, and all.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn memory(&self) -> Result<(u64, u64), CudaError> {
+        self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        self.ok("cuMemGetInfo", unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) })?;
+        Ok((free as u64, total as u64))
+    }
+
+    /// Measures a copy within device memory: bytes per second, reads and writes counted together.
+    /// Copies 1 GiB, or an eighth of what is free if that is less, 20 times.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn copy_bandwidth(&self) -> Result<f64, CudaError> {
+        const TIMES: u32 = 20;
+        let (free, _) = self.memory()?;
+        let bytes = (1u64 << 30).min(free / 8).max(1) as usize;
+        let (from, to) = (Memory::new(self, bytes)?, Memory::new(self, bytes)?);
+        let clock = Clock::new(self)?;
+        let copy = || {
+            self.ok("cuMemcpyDtoDAsync", unsafe {
+                sys::cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, self.stream)
+            })
+        };
+        (0..3).try_for_each(|_| copy())?;
+        clock.start()?;
+        (0..TIMES).try_for_each(|_| copy())?;
+        let elapsed = clock.stop()?;
+        Ok(2.0 * bytes as f64 * f64::from(TIMES) / elapsed.as_secs_f64())
+    }
+
+    /// Loads the code of a plan: PTX text or a cubin.
+    ///
+    /// # Errors
+    /// When the driver rejects the code, when a kernel is missing or has other parameters than in
+    /// the plan, when a block wants more shared memory than there is.
+    pub fn load<'c>(&'c self, plan: &Plan, code: &[u8]) -> Result<Program<'c>, CudaError> {
+        self.enter()?;
+        let module = Module::new(self, plan, code)?;
+        let mut functions = Vec::new();
+        for kernel in &plan.kernels {
+            functions.push(self.function(plan, kernel, &module)?);
+        }
+        Ok(Program {
+            clock: Clock::new(self)?,
+            cuda: self,
+            functions,
+            name: plan.program.clone(),
+            buffers: Vec::new(),
+            graph: false,
+            capturing: false,
+            _module: module,
+        })
+    }
+
+    fn function(&self, plan: &Plan, kernel: &Kernel, module: &Module<'_>) -> Result<Function, CudaError> {
+        let mismatch = |message: String| CudaError::Mismatch { program: plan.program.clone(), message };
+        let name = CString::new(kernel.name.as_str()).map_err(|e| mismatch(e.to_string()))?;
+        let mut handle = null_mut();
+        match unsafe { sys::cuModuleGetFunction(&mut handle, module.handle, name.as_ptr()) } {
+            CUresult::CUDA_ERROR_NOT_FOUND => {
+                return Err(mismatch(format!("it has no kernel `{}`", kernel.name)));
+            }
+            result => self.ok("cuModuleGetFunction", result)?,
+        }
+        let attribute = |attribute| -> Result<c_int, CudaError> {
+            let mut value = 0;
+            self.ok("cuFuncGetAttribute", unsafe { sys::cuFuncGetAttribute(&mut value, attribute, handle) })?;
+            Ok(value)
+        };
+        let static_shared = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
+        let wanted = u64::try_from(static_shared).unwrap_or(0).saturating_add(kernel.dynamic_shared);
+        if wanted > self.facts.shared_per_block {
+            return Err(CudaError::Shared {
+                kernel: kernel.name.clone(),
+                device: self.facts.name.clone(),
+                wanted,
+                most: self.facts.shared_per_block,
+            });
+        }
+        let dynamic = c_int::try_from(kernel.dynamic_shared).unwrap_or(c_int::MAX);
+        if wanted > PLAIN_SHARED {
+            let raise = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            self.ok("cuFuncSetAttribute", unsafe { sys::cuFuncSetAttribute(handle, raise, dynamic) })?;
+        }
+        let threads: u32 = kernel.block.iter().product();
+        let most = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+        if i64::from(threads) > i64::from(most) {
+            return Err(mismatch(format!(
+                "kernel `{}` runs with at most {most} threads a block, the plan wants {threads}",
+                kernel.name
+            )));
+        }
+        let mut blocks = 0;
+        let threads = c_int::try_from(threads).unwrap_or(c_int::MAX);
+        self.ok("cuOccupancyMaxActiveBlocksPerMultiprocessor", unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, handle, threads, dynamic as usize)
+        })?;
+        Ok(Function {
+            handle,
+            parameters: self.parameters(handle)?,
+            dynamic_shared: dynamic as c_uint,
+            facts: KernelFacts {
+                name: kernel.name.clone(),
+                registers: attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+                static_shared,
+                dynamic_shared: kernel.dynamic_shared,
+                local: attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+                blocks_per_multiprocessor: blocks,
+            },
+        })
+    }
+
+    /// The sizes in bytes of a kernel's parameters.
+    fn parameters(&self, function: sys::CUfunction) -> Result<Vec<usize>, CudaError> {
+        let mut sizes = Vec::new();
+        loop {
+            let (mut offset, mut size) = (0, 0);
+            match unsafe { sys::cuFuncGetParamInfo(function, sizes.len(), &mut offset, &mut size) } {
+                CUresult::CUDA_ERROR_INVALID_VALUE => return Ok(sizes),
+                result => self.ok("cuFuncGetParamInfo", result)?,
+            }
+            sizes.push(size);
+        }
+    }
+
+    /// Makes this device's context the current one of the thread.
+    fn enter(&self) -> Result<(), CudaError> {
+        self.ok("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context) })
+    }
+
+    fn synchronize(&self) -> Result<(), CudaError> {
+        self.ok("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(self.stream) })
+    }
+
+    fn ok(&self, call: &'static str, result: CUresult) -> Result<(), CudaError> {
+        ok(&self.facts.name, call, result)
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here.
+        let _ = self.enter();
+        unsafe {
+            if !self.stream.is_null() {
+                let _ = sys::cuStreamDestroy_v2(self.stream);
+            }
+            let _ = sys::cuDevicePrimaryCtxRelease_v2(self.device);
+        }
+    }
+}
+
+/// A loaded program with its device buffers. It runs plans through [`crate::execute`].
+#[derive(Debug)]
+pub struct Program<'c> {
+    // Fields are dropped in this order: all of them before the module and the device.
+    clock: Clock<'c>,
+    buffers: Vec<Memory<'c>>,
+    functions: Vec<Function>,
+    /// The program's name.
+    name: String,
+    graph: bool,
+    capturing: bool,
+    _module: Module<'c>,
+    cuda: &'c Cuda,
+}
+
+#[derive(Debug)]
+struct Function {
+    handle: sys::CUfunction,
+    /// Bytes of each parameter.
+    parameters: Vec<usize>,
+    dynamic_shared: c_uint,
+    facts: KernelFacts,
+}
+
+impl Program<'_> {
+    /// What the driver made of the kernels, in the plan's order.
+    pub fn kernels(&self) -> Vec<KernelFacts> {
+        self.functions.iter().map(|function| function.facts.clone()).collect()
+    }
+
+    /// Whether the launches of a run are gathered into one graph and sent together. That spares
+    /// the time between short kernels; the measured time is then that of the graph.
+    pub fn use_graph(&mut self, graph: bool) {
+        self.graph = graph;
+    }
+
+    fn buffer(&self, id: BufferId) -> Result<&Memory<'_>, CudaError> {
+        self.buffers.get(id.0).ok_or_else(|| self.mismatch(format!("there is no buffer {}", id.0)))
+    }
+
+    /// A buffer of just this many bytes.
+    fn sized_buffer(&self, id: BufferId, bytes: usize) -> Result<&Memory<'_>, CudaError> {
+        let memory = self.buffer(id)?;
+        if memory.bytes == bytes {
+            return Ok(memory);
+        }
+        Err(self.mismatch(format!("buffer {} has {} bytes, its data {bytes}", id.0, memory.bytes)))
+    }
+
+    fn mismatch(&self, message: String) -> CudaError {
+        CudaError::Mismatch { program: self.name.clone(), message }
+    }
+
+    fn send(&self, launch: &Launch<'_>) -> Result<(), CudaError> {
+        let name = &launch.kernel.name;
+        let function = self.functions.get(launch.index).filter(|function| function.facts.name == *name);
+        let function = function.ok_or_else(|| self.mismatch(format!("there is no kernel `{name}`")))?;
+        let mut words = Vec::with_capacity(launch.arguments.len());
+        let mut sizes = Vec::with_capacity(launch.arguments.len());
+        for argument in &launch.arguments {
+            let (word, size) = match argument {
+                Value::Buffer(id) => (Word::of(self.buffer(*id)?.address.to_ne_bytes()), 8),
+                Value::Number(Number::F32(x)) => (Word::of(x.to_ne_bytes()), 4),
+                Value::Number(Number::I32(x)) => (Word::of(x.to_ne_bytes()), 4),
+                Value::Number(Number::F64(x)) => (Word::of(x.to_ne_bytes()), 8),
+                Value::Number(Number::I64(x)) => (Word::of(x.to_ne_bytes()), 8),
+            };
+            words.push(word);
+            sizes.push(size);
+        }
+        if sizes != function.parameters {
+            return Err(self.mismatch(format!(
+                "kernel `{name}` has parameters of {:?} bytes, the plan passes {sizes:?}",
+                function.parameters
+            )));
+        }
+        let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|word| (&raw mut *word).cast()).collect();
+        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.kernel.block);
+        let result = unsafe {
+            sys::cuLaunchKernel(
+                function.handle,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                function.dynamic_shared,
+                self.cuda.stream,
+                pointers.as_mut_ptr(),
+                null_mut(),
+            )
+        };
+        if result == CUresult::CUDA_SUCCESS {
+            return Ok(());
+        }
+        Err(CudaError::Launch {
+            kernel: name.clone(),
+            device: self.cuda.facts.name.clone(),
+            grid: launch.grid,
+            block: launch.kernel.block,
+            reason: reason(result),
+        })
+    }
+
+    /// Waits for the launches; an error of a kernel is told as such.
+    fn wait(&mut self) -> Result<Duration, CudaError> {
+        self.cuda.enter()?;
+        let elapsed = if std::mem::take(&mut self.capturing) {
+            let graph = Graph::end_capture(self.cuda)?;
+            self.clock.start()?;
+            self.cuda.ok("cuGraphLaunch", unsafe { sys::cuGraphLaunch(graph.executable, self.cuda.stream) })?;
+            self.clock.stop()
+        } else {
+            self.clock.stop()
+        };
+        elapsed.map_err(|error| match error {
+            CudaError::Call { call, device, reason } => {
+                let names: Vec<_> = self.functions.iter().map(|f| format!("`{}`", f.facts.name)).collect();
+                let kernels = match names.as_slice() {
+                    [name] => format!("kernel {name}"),
+                    names => format!("one of the kernels {}", names.join(", ")),
+                };
+                CudaError::Run { kernels, device, call, reason }
+            }
+            other => other,
+        })
+    }
+}
+
+impl Target for Program<'_> {
+    fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
+        self.cuda.enter()?;
+        self.buffers.clear();
+        let wanted = bound.device_bytes();
+        let (free, total) = self.cuda.memory()?;
+        let out_of_memory = || CudaError::OutOfMemory { device: self.cuda.facts.name.clone(), wanted, free, total };
+        if wanted > free {
+            return Err(out_of_memory().into());
+        }
+        let mut buffers = Vec::new();
+        for buffer in &bound.buffers {
+            match Memory::new(self.cuda, buffer.bytes()) {
+                Ok(memory) => buffers.push(memory),
+                Err(CudaError::OutOfMemory { .. }) => return Err(out_of_memory().into()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.buffers = buffers;
+        Ok(())
+    }
+
+    fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
+        self.cuda.enter()?;
+        let memory = self.sized_buffer(buffer, bytes.len())?;
+        self.cuda.ok("cuMemcpyHtoDAsync", unsafe {
+            sys::cuMemcpyHtoDAsync_v2(memory.address, bytes.as_ptr().cast(), bytes.len(), self.cuda.stream)
+        })?;
+        Ok(self.cuda.synchronize()?)
+    }
+
+    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
+        self.cuda.enter()?;
+        let from = self.buffer(from)?;
+        let to = self.sized_buffer(to, from.bytes)?;
+        self.cuda.ok("cuMemcpyDtoDAsync", unsafe {
+            sys::cuMemcpyDtoDAsync_v2(to.address, from.address, from.bytes, self.cuda.stream)
+        })?;
+        Ok(self.cuda.synchronize()?)
+    }
+
+    fn begin(&mut self) -> Result<(), TargetError> {
+        self.cuda.enter()?;
+        if self.graph {
+            let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+            self.cuda.ok("cuStreamBeginCapture", unsafe { sys::cuStreamBeginCapture_v2(self.cuda.stream, mode) })?;
+            self.capturing = true;
+            return Ok(());
+        }
+        Ok(self.clock.start()?)
+    }
+
+    fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
+        Ok(self.send(launch)?)
+    }
+
+    fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
+        Ok(Some(self.wait()?))
+    }
+
+    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
+        self.cuda.enter()?;
+        let memory = self.sized_buffer(buffer, bytes.len())?;
+        self.cuda.ok("cuMemcpyDtoHAsync", unsafe {
+            sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), memory.address, bytes.len(), self.cuda.stream)
+        })?;
+        Ok(self.cuda.synchronize()?)
+    }
+}
+
+/// The memory of one kernel argument: 4 or 8 bytes from its start.
+#[repr(C, align(8))]
+struct Word([u8; 8]);
+
+impl Word {
+    fn of<const N: usize>(bytes: [u8; N]) -> Word {
+        let mut word = Word([0; 8]);
+        word.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+        word
+    }
+}
+
+/// A block of device memory, freed when dropped.
+#[derive(Debug)]
+struct Memory<'c> {
+    cuda: &'c Cuda,
+    address: sys::CUdeviceptr,
+    bytes: usize,
+}
+
+impl<'c> Memory<'c> {
+    /// Memory filled with zeros.
+    fn new(cuda: &'c Cuda, bytes: usize) -> Result<Memory<'c>, CudaError> {
+        let mut address = 0;
+        // The driver refuses to allocate nothing.
+        match unsafe { sys::cuMemAlloc_v2(&mut address, bytes.max(1)) } {
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+                let (free, total) = cuda.memory()?;
+                let device = cuda.facts.name.clone();
+                return Err(CudaError::OutOfMemory { device, wanted: bytes as u64, free, total });
+            }
+            result => cuda.ok("cuMemAlloc", result)?,
+        }
+        let memory = Memory { cuda, address, bytes };
+        cuda.ok("cuMemsetD8Async", unsafe { sys::cuMemsetD8Async(address, 0, bytes.max(1), cuda.stream) })?;
+        cuda.synchronize()?;
+        Ok(memory)
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        let _ = self.cuda.enter();
+        let _ = unsafe { sys::cuMemFree_v2(self.address) };
+    }
+}
+
+/// Measures time on the device.
+#[derive(Debug)]
+struct Clock<'c> {
+    cuda: &'c Cuda,
+    from: sys::CUevent,
+    to: sys::CUevent,
+}
+
+impl<'c> Clock<'c> {
+    fn new(cuda: &'c Cuda) -> Result<Clock<'c>, CudaError> {
+        let mut clock = Clock { cuda, from: null_mut(), to: null_mut() };
+        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as c_uint;
+        cuda.ok("cuEventCreate", unsafe { sys::cuEventCreate(&mut clock.from, flags) })?;
+        cuda.ok("cuEventCreate", unsafe { sys::cuEventCreate(&mut clock.to, flags) })?;
+        Ok(clock)
+    }
+
+    fn start(&self) -> Result<(), CudaError> {
+        self.cuda.ok("cuEventRecord", unsafe { sys::cuEventRecord(self.from, self.cuda.stream) })
+    }
+
+    /// Waits for all work since the start and says how long it took.
+    fn stop(&self) -> Result<Duration, CudaError> {
+        self.cuda.ok("cuEventRecord", unsafe { sys::cuEventRecord(self.to, self.cuda.stream) })?;
+        self.cuda.synchronize()?;
+        let mut milliseconds = 0f32;
+        self.cuda
+            .ok("cuEventElapsedTime", unsafe { sys::cuEventElapsedTime_v2(&mut milliseconds, self.from, self.to) })?;
+        Ok(Duration::try_from_secs_f64(f64::from(milliseconds) * 1e-3).unwrap_or_default())
+    }
+}
+
+impl Drop for Clock<'_> {
+    fn drop(&mut self) {
+        let _ = self.cuda.enter();
+        for event in [self.from, self.to] {
+            if !event.is_null() {
+                let _ = unsafe { sys::cuEventDestroy_v2(event) };
+            }
+        }
+    }
+}
+
+/// Captured launches, ready to be sent together.
+struct Graph {
+    graph: sys::CUgraph,
+    executable: sys::CUgraphExec,
+}
+
+impl Graph {
+    fn end_capture(cuda: &Cuda) -> Result<Graph, CudaError> {
+        let mut made = Graph { graph: null_mut(), executable: null_mut() };
+        cuda.ok("cuStreamEndCapture", unsafe { sys::cuStreamEndCapture(cuda.stream, &mut made.graph) })?;
+        cuda.ok("cuGraphInstantiateWithFlags", unsafe {
+            sys::cuGraphInstantiateWithFlags(&mut made.executable, made.graph, 0)
+        })?;
+        cuda.ok("cuGraphUpload", unsafe { sys::cuGraphUpload(made.executable, cuda.stream) })?;
+        cuda.synchronize()?;
+        Ok(made)
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        unsafe {
+            if !self.executable.is_null() {
+                let _ = sys::cuGraphExecDestroy(self.executable);
+            }
+            if !self.graph.is_null() {
+                let _ = sys::cuGraphDestroy(self.graph);
+            }
+        }
+    }
+}
+
+/// Code loaded on a device.
+#[derive(Debug)]
+struct Module<'c> {
+    cuda: &'c Cuda,
+    handle: sys::CUmodule,
+}
+
+impl<'c> Module<'c> {
+    fn new(cuda: &'c Cuda, plan: &Plan, code: &[u8]) -> Result<Module<'c>, CudaError> {
+        let rejected = |reason: String, log: String| CudaError::Code {
+            device: cuda.facts.name.clone(),
+            program: plan.program.clone(),
+            target: plan.target.clone(),
+            reason,
+            log,
+        };
+        // PTX is text that must end with a NUL; a cubin is an ELF file that tells its own length.
+        let mut image = code.to_vec();
+        if !code.starts_with(b"\x7fELF") {
+            if code.contains(&0) || !code.windows(8).any(|part| part == b".version") {
+                return Err(rejected("it is neither PTX text nor a cubin".to_string(), String::new()));
+            }
+            image.push(0);
+        }
+        let mut log = vec![0u8; 16 * 1024];
+        let mut options =
+            [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        // The driver takes the size in the place of a pointer.
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len())];
+        let mut handle = null_mut();
+        let result = unsafe {
+            sys::cuModuleLoadDataEx(
+                &mut handle,
+                image.as_ptr().cast(),
+                options.len() as c_uint,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        if result == CUresult::CUDA_SUCCESS {
+            return Ok(Module { cuda, handle });
+        }
+        let log = CStr::from_bytes_until_nul(&log).map(|log| log.to_string_lossy().into_owned()).unwrap_or_default();
+        Err(rejected(reason(result), log))
+    }
+}
+
+impl Drop for Module<'_> {
+    fn drop(&mut self) {
+        let _ = self.cuda.enter();
+        let _ = unsafe { sys::cuModuleUnload(self.handle) };
+    }
+}
+
+fn facts(device: sys::CUdevice, version: i32) -> Result<DeviceFacts, CudaError> {
+    let mut text = [0 as c_char; 256];
+    let length = c_int::try_from(text.len() - 1).unwrap_or(0);
+    ok("the CUDA driver", "cuDeviceGetName", unsafe { sys::cuDeviceGetName(text.as_mut_ptr(), length, device) })?;
+    let name: Vec<u8> = text.iter().map(|c| *c as u8).take_while(|c| *c != 0).collect();
+    let name = String::from_utf8_lossy(&name).into_owned();
+    let attribute = |attribute| -> Result<c_int, CudaError> {
+        let mut value = 0;
+        ok(&name, "cuDeviceGetAttribute", unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device) })?;
+        Ok(value)
+    };
+    let mut memory = 0;
+    ok(&name, "cuDeviceTotalMem", unsafe { sys::cuDeviceTotalMem_v2(&mut memory, device) })?;
+    let mut uuid = sys::CUuuid_st { bytes: [0; 16] };
+    ok(&name, "cuDeviceGetUuid", unsafe { sys::cuDeviceGetUuid_v2(&mut uuid, device) })?;
+    let major = attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    let shared = attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+    Ok(DeviceFacts {
+        uuid: uuid_text(&uuid.bytes.map(|c| c as u8)),
+        architecture: format!("sm_{major}{minor}"),
+        multiprocessors: attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        max_clock_mhz: f64::from(attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?) / 1000.0,
+        max_memory_clock_mhz: f64::from(attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?) / 1000.0,
+        memory: memory as u64,
+        l2: attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
+        shared_per_block: u64::try_from(shared).unwrap_or(0),
+        cuda: version_text(version),
+        name,
+    })
+}
+
+/// `GPU-` and the bytes in groups of 4, 2, 2, 2 and 6.
+fn uuid_text(bytes: &[u8; 16]) -> String {
+    let mut text = "GPU".to_string();
+    for (place, byte) in bytes.iter().enumerate() {
+        if matches!(place, 0 | 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+fn version_text(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+fn log_text(log: &str) -> String {
+    if log.trim().is_empty() { String::new() } else { format!("\n{}", log.trim_end()) }
+}
+
+fn ok(device: &str, call: &'static str, result: CUresult) -> Result<(), CudaError> {
+    if result == CUresult::CUDA_SUCCESS {
+        return Ok(());
+    }
+    Err(CudaError::Call { call, device: device.to_string(), reason: reason(result) })
+}
+
+/// The driver's name and text for an error: `CUDA_ERROR_INVALID_VALUE (invalid argument)`.
+fn reason(result: CUresult) -> String {
+    let text = |call: unsafe fn(CUresult, *mut *const c_char) -> CUresult| {
+        let mut text = null();
+        // The driver returns text that lives as long as the library.
+        unsafe {
+            match call(result, &mut text) {
+                CUresult::CUDA_SUCCESS if !text.is_null() => Some(CStr::from_ptr(text).to_string_lossy().into_owned()),
+                _ => None,
+            }
+        }
+    };
+    let name = text(sys::cuGetErrorName).unwrap_or_else(|| format!("error {}", result as u32));
+    match text(sys::cuGetErrorString) {
+        Some(text) => format!("{name} ({text})"),
+        None => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opening_a_device_that_is_not_there_is_an_error() {
+        // Without a driver or with any number of devices: never a panic.
+        match Cuda::open(i32::MAX) {
+            Err(
+                CudaError::NoDriver | CudaError::NoDevice { .. } | CudaError::OldDriver { .. } | CudaError::Call { .. },
+            ) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn versions_and_identities() {
+        assert_eq!(version_text(13_000), "13.0");
+        assert_eq!(version_text(12_080), "12.8");
+        let bytes = std::array::from_fn(|i| i as u8);
+        assert_eq!(uuid_text(&bytes), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+    }
+
+    #[test]
+    fn words_start_with_the_number() {
+        assert_eq!(Word::of(1.5f32.to_ne_bytes()).0[..4], 1.5f32.to_ne_bytes());
+        assert_eq!(Word::of((-2i64).to_ne_bytes()).0, (-2i64).to_ne_bytes());
+    }
+}

@@ -1,0 +1,96 @@
+//! `stencil-bench` from the outside, as far as that goes without a device: everything that the
+//! user can get wrong must be told before one is asked for.
+
+#![cfg(feature = "bench")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use stencil_runtime::array::{Array, Element};
+use stencil_runtime::bind::{Request, bind};
+use stencil_runtime::launch::Launches;
+use stencil_runtime::npy;
+use stencil_runtime::plan::Plan;
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_stencil-bench")).args(arguments).output().unwrap()
+}
+
+/// The one line on standard error of a call that must fail with exit code 1.
+fn error(arguments: &[&str]) -> String {
+    let output = bench(arguments);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn what_the_user_gets_wrong_is_told() {
+    let plan = data("smear.plan.json");
+    let plan = plan.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let wide = file("wide.npy");
+    npy::write(Path::new(&wide), &Array::noise(Element::F64, &[9], 1).unwrap()).unwrap();
+    let right = file("right.npy");
+    npy::write(Path::new(&right), &Array::noise(Element::F32, &[9], 1).unwrap()).unwrap();
+    let cut = file("cut.npy");
+    let whole = std::fs::read(&right).unwrap();
+    std::fs::write(&cut, &whole[..whole.len() - 1]).unwrap();
+    let lone = file("lone.plan.json");
+    std::fs::copy(data("smear.plan.json"), &lone).unwrap();
+    let old = file("old.plan.json");
+    std::fs::write(&old, "{\"format\": 0}").unwrap();
+
+    for (arguments, wanted) in [
+        (vec!["missing.plan.json"], "error: can't read the plan missing.plan.json: ".to_string()),
+        (vec![&old], format!("error: {old} is a plan of format 0, this program reads format 1; compile the program again\n")),
+        (vec![&lone, "-D", "N=9"], format!("error: can't read the PTX {}: ", file("lone.ptx"))),
+        (vec![plan], "error: the run-time size `N` has no value; give one with -D N=... or an array whose shape tells it (--in A=...)\n".to_string()),
+        (vec![plan, "-D", "M=9"], "error: smear has no run-time size `M`; it has N\n".to_string()),
+        (vec![plan, "-D", "N=1"], "error: the grid needs 2 cells (N = 1, steps = 10)\n".to_string()),
+        (vec![plan, "-D", "N=9", "--steps", "-1"], "error: -1 steps can't be run; give 0 or more with --steps\n".to_string()),
+        (vec![plan, "-D", "N=9", "--set", "beta=1"], "error: smear has no scalar `beta`; it has alpha\n".to_string()),
+        (vec![plan, "-D", "N=9", "--in", "B=zeros"], "error: smear has no input `B`; it has A\n".to_string()),
+        (vec![plan, "--in", &format!("A={wide}")], format!("error: {wide} holds f64 cells where f32 is wanted; convert it with numpy's astype\n")),
+        (vec![plan, "--in", &format!("A={cut}")], format!("error: {cut} is truncated: 35 bytes of data where 9 f32 needs 36; copy or write it anew\n")),
+        (vec![plan, "-D", "N=8", "--in", &format!("A={right}")], "error: array `A` is 9, but its dimension 0 must be 8, `N` (N = 8, given)\n".to_string()),
+        (vec![plan, "-D", "N"], "error: invalid value 'N' for '-D <NAME=SIZE>': `N` is not of the form NAME=VALUE\n".to_string()),
+        (vec![plan, plan, "--ptx", "x.ptx"], "error: --ptx names the code of one plan, but several plans are given\n".to_string()),
+        (vec![plan, "--fast"], "error: unexpected argument '--fast' found\n".to_string()),
+        (vec![plan, "--repeat", "0"], "error: invalid value '0' for '--repeat <N>': ".to_string()),
+        (vec![], "error: the following required arguments were not provided:\n".to_string()),
+    ] {
+        let found = error(&arguments);
+        assert!(found.starts_with(&wanted), "{arguments:?}\nfound:  {found}\nwanted: {wanted}");
+    }
+}
+
+#[test]
+fn pages_are_printed() {
+    for (arguments, wanted) in [
+        (["--man"].as_slice(), ".TH stencil-bench 1"),
+        (&["--completions", "bash"], "_stencil__bench()"),
+        (&["--help"], "Usage: stencil-bench [OPTIONS] [PLAN]..."),
+        (&["--version"], "stencil-bench 0."),
+    ] {
+        let output = bench(arguments);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains(wanted), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn the_plans_written_by_hand_are_valid() {
+    for name in ["smear", "smear_shared"] {
+        let plan = Plan::load(&data(&format!("{name}.plan.json"))).unwrap();
+        let request = Request { sizes: [("N".to_string(), 1000)].into(), ..Request::default() };
+        let bound = bind(&plan, &request).unwrap();
+        assert_eq!(Launches::new(&plan, &bound).unwrap().count(), 10);
+        let code = std::fs::read_to_string(data(&format!("{name}.ptx"))).unwrap();
+        assert!(code.contains(&format!(".entry {}(", plan.kernels[0].name)));
+    }
+}
