@@ -181,6 +181,18 @@ pub enum Number {
     I64(i64),
 }
 
+impl Number {
+    /// The value as f64; a 64-bit integer is rounded.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Number::F32(value) => value.into(),
+            Number::F64(value) => value,
+            Number::I32(value) => value.into(),
+            Number::I64(value) => value as f64,
+        }
+    }
+}
+
 /// A device buffer: its place in [`Bound::buffers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BufferId(pub usize);

@@ -195,8 +195,9 @@ impl Cuda {
     /// # Errors
     /// Without a driver, with one that is too old, without such a device.
     pub fn open(ordinal: i32) -> Result<Cuda, CudaError> {
-        // The check comes first: the bindings panic where the library is missing.
-        if !unsafe { sys::is_culib_present() } {
+        // The checks come first: the bindings panic where the library or a function is missing.
+        let is_driver = || unsafe { sys::culib().get::<unsafe extern "C" fn()>(b"cuDriverGetVersion").is_ok() };
+        if !unsafe { sys::is_culib_present() } || !is_driver() {
             return Err(CudaError::NoDriver);
         }
         let general = "the CUDA driver";

@@ -8,7 +8,8 @@
 //! |---|---|
 //! | [`plan`] | the launch plan and its checks |
 //! | [`expr`] | sizes as text: `(N + 63) floordiv 64` |
-//! | [`mod@array`] | dense arrays, seeded noise, comparison |
+//! | [`mod@array`] | dense arrays, seeded noise |
+//! | [`compare`] | two arrays compared, bit by bit and by error |
 //! | [`npy`] | `.npy` files in and out |
 //! | [`input`] | where the data of an input comes from |
 //! | [`bind`] | sizes found and checked, buffers laid out |
@@ -22,6 +23,7 @@
 
 pub mod array;
 pub mod bind;
+pub mod compare;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod device;

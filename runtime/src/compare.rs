@@ -1,0 +1,214 @@
+//! The comparison of two arrays, bit by bit and by the size of the errors.
+
+use crate::array::{Array, ArrayError, Data};
+use serde::Serialize;
+use std::fmt;
+
+/// What [`compare`] found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Cells compared.
+    pub cells: usize,
+    /// Cells whose bits differ. Two NaNs count as the same, whatever their payload; the zeros of
+    /// either sign count as different.
+    pub differing: usize,
+    /// The first of them.
+    pub first: Option<Difference>,
+    /// Largest `|a - b|`; infinite where one is a NaN or an infinity that the other is not.
+    pub max_absolute: f64,
+    /// Largest `|a - b| / max(|a|, |b|)`: 0 to 2, or infinite as above.
+    pub max_relative: f64,
+    /// Most representable numbers between the two, in the array's own type; for integers the
+    /// difference. `u64::MAX` where just one is a NaN.
+    pub max_ulp: u64,
+}
+
+/// A cell that differs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Its place, slowest dimension first.
+    pub index: Vec<usize>,
+    /// The number in the first array, as text that shows every bit.
+    pub left: String,
+    /// The number in the second.
+    pub right: String,
+}
+
+impl Comparison {
+    /// Whether every cell has the same bits.
+    pub fn exact(&self) -> bool {
+        self.differing == 0
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(first) = &self.first else {
+            return write!(f, "all {} cells agree bit for bit", self.cells);
+        };
+        write!(
+            f,
+            "{} of {} cells differ (first at {:?}: {} and {}); max relative error {:.3e}, absolute {:.3e}, {} ulp",
+            self.differing,
+            self.cells,
+            first.index,
+            first.left,
+            first.right,
+            self.max_relative,
+            self.max_absolute,
+            self.max_ulp
+        )
+    }
+}
+
+/// Compares two arrays of one shape and type, cell by cell.
+///
+/// # Errors
+/// When shapes or types differ.
+pub fn compare(left: &Array, right: &Array) -> Result<Comparison, ArrayError> {
+    let unlike = || ArrayError::Unlike { left: left.kind(), right: right.kind() };
+    if left.shape() != right.shape() {
+        return Err(unlike());
+    }
+    match (left.data(), right.data()) {
+        (Data::F32(a), Data::F32(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (Data::F64(a), Data::F64(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (Data::I32(a), Data::I32(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (Data::I64(a), Data::I64(b)) => Ok(compare_cells(left.shape(), a, b)),
+        _ => Err(unlike()),
+    }
+}
+
+/// What a comparison needs to know of a number.
+trait Number: Copy + fmt::Debug {
+    /// Same bits, or both NaN.
+    fn same(self, other: Self) -> bool;
+    /// As f64, for errors.
+    fn value(self) -> f64;
+    /// Position in the order of all numbers of the type, zeros of either sign at 0; `None` for NaN.
+    fn rank(self) -> Option<i64>;
+}
+
+macro_rules! float_number {
+    ($type:ty, $bits:ty, $sign:expr) => {
+        impl Number for $type {
+            fn same(self, other: Self) -> bool {
+                self.to_bits() == other.to_bits() || (self.is_nan() && other.is_nan())
+            }
+            fn value(self) -> f64 {
+                f64::from(self)
+            }
+            fn rank(self) -> Option<i64> {
+                if self.is_nan() {
+                    return None;
+                }
+                let magnitude = (self.to_bits() & !$sign) as i64;
+                Some(if self.to_bits() & $sign == 0 { magnitude } else { -magnitude })
+            }
+        }
+    };
+}
+float_number!(f32, u32, 0x8000_0000u32);
+float_number!(f64, u64, 0x8000_0000_0000_0000u64);
+
+macro_rules! integer_number {
+    ($type:ty) => {
+        impl Number for $type {
+            fn same(self, other: Self) -> bool {
+                self == other
+            }
+            fn value(self) -> f64 {
+                self as f64
+            }
+            fn rank(self) -> Option<i64> {
+                Some(i64::from(self))
+            }
+        }
+    };
+}
+integer_number!(i32);
+integer_number!(i64);
+
+fn compare_cells<T: Number>(shape: &[usize], left: &[T], right: &[T]) -> Comparison {
+    let mut result =
+        Comparison { cells: left.len(), differing: 0, first: None, max_absolute: 0.0, max_relative: 0.0, max_ulp: 0 };
+    for (i, (&a, &b)) in left.iter().zip(right).enumerate() {
+        if a.same(b) {
+            continue;
+        }
+        result.differing += 1;
+        if result.first.is_none() {
+            result.first = Some(Difference { index: place(shape, i), left: format!("{a:?}"), right: format!("{b:?}") });
+        }
+        let (x, y) = (a.value(), b.value());
+        let absolute = (x - y).abs();
+        let (absolute, relative) = if !absolute.is_finite() {
+            (f64::INFINITY, f64::INFINITY)
+        } else if absolute == 0.0 {
+            (0.0, 0.0)
+        } else {
+            (absolute, absolute / x.abs().max(y.abs()))
+        };
+        let ulp = match (a.rank(), b.rank()) {
+            (Some(a), Some(b)) => a.abs_diff(b),
+            _ => u64::MAX,
+        };
+        result.max_absolute = result.max_absolute.max(absolute);
+        result.max_relative = result.max_relative.max(relative);
+        result.max_ulp = result.max_ulp.max(ulp);
+    }
+    result
+}
+
+/// The coordinates of row-major cell number `i`.
+fn place(shape: &[usize], mut i: usize) -> Vec<usize> {
+    let mut index: Vec<usize> = shape
+        .iter()
+        .rev()
+        .map(|&extent| {
+            let x = i % extent.max(1);
+            i /= extent.max(1);
+            x
+        })
+        .collect();
+    index.reverse();
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn f32s(v: &[f32]) -> Array {
+        Array::new(vec![v.len()], Data::F32(v.to_vec())).unwrap()
+    }
+
+    #[test]
+    fn comparison_counts_bits() {
+        let a = Array::new(vec![2, 3], Data::F32(vec![1.0, 2.0, f32::NAN, 0.0, 5.0, 6.0])).unwrap();
+        let b = Array::new(vec![2, 3], Data::F32(vec![1.0, 2.0, -f32::NAN, -0.0, 5.0, 3.0])).unwrap();
+        let found = compare(&a, &b).unwrap();
+        assert_eq!((found.cells, found.differing), (6, 2));
+        assert_eq!(found.first, Some(Difference { index: vec![1, 0], left: "0.0".into(), right: "-0.0".into() }));
+        assert_eq!((found.max_absolute, found.max_relative, found.max_ulp), (3.0, 0.5, 1 << 23));
+        assert!(compare(&a, &a).unwrap().exact());
+    }
+
+    #[test]
+    fn comparison_of_neighbours_zeros_and_nan() {
+        let next = f32::from_bits(1.0f32.to_bits() + 1);
+        assert_eq!(compare(&f32s(&[1.0]), &f32s(&[next])).unwrap().max_ulp, 1);
+        let zeros = compare(&f32s(&[0.0]), &f32s(&[-0.0])).unwrap();
+        assert_eq!((zeros.differing, zeros.max_ulp, zeros.max_relative), (1, 0, 0.0));
+        let nan = compare(&f32s(&[f32::NAN]), &f32s(&[1.0])).unwrap();
+        assert_eq!((nan.max_ulp, nan.max_absolute), (u64::MAX, f64::INFINITY));
+        let opposite = compare(&f32s(&[f32::MAX]), &f32s(&[f32::MIN])).unwrap();
+        assert_eq!(opposite.max_relative, 2.0);
+    }
+
+    #[test]
+    fn unlike_arrays_are_not_compared() {
+        let error = compare(&f32s(&[1.0]), &f32s(&[1.0, 2.0])).unwrap_err();
+        assert_eq!(error.to_string(), "can't compare f32 1 with f32 2: shape and type must be the same");
+    }
+}
