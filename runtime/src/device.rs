@@ -92,6 +92,11 @@ pub fn device_of(target: &str) -> Option<&'static Device> {
     DEVICES.iter().find(|device| device.target == target || device.target == plain)
 }
 
+/// The device of this name, as the driver spells it; `None` for one that is not described.
+pub fn device_named(name: &str) -> Option<&'static Device> {
+    DEVICES.iter().find(|device| device.name == name)
+}
+
 /// A block that wants more shared memory than the device has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SharedError {
@@ -174,5 +179,7 @@ mod tests {
         assert_eq!(device_of("sm_90").map(|d| d.name), Some("NVIDIA H200"));
         assert_eq!(device_of("sm_90a").map(|d| d.name), Some("NVIDIA H200"));
         assert_eq!(device_of("sm_80"), None);
+        assert_eq!(device_named("NVIDIA H200").map(|d| d.target), Some("sm_90"));
+        assert_eq!(device_named("NVIDIA H100 PCIe"), None);
     }
 }

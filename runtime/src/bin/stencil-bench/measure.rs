@@ -9,7 +9,7 @@ use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::compare::{Comparison, compare};
 use stencil_runtime::cuda::{Cuda, KernelFacts};
-use stencil_runtime::device::device_of;
+use stencil_runtime::device::device_named;
 use stencil_runtime::execute::{Control, Target, check_inputs, download, launch_all, run, upload};
 use stencil_runtime::input::{self, Source};
 use stencil_runtime::npy;
@@ -47,7 +47,8 @@ pub struct Measurement {
     pub copy_limit_gcells: f64,
     /// The median over that limit.
     pub of_copy_limit: f64,
-    /// The median over the limit of fused multiply-adds, where their number a point is known.
+    /// The median over the limit of fused multiply-adds, where their number a point is
+    /// given and the device is described.
     pub of_fma_limit: Option<f64>,
     /// What the driver made of the kernels.
     pub kernels: Vec<KernelFacts>,
@@ -188,7 +189,7 @@ pub fn measure(
     let copy_limit_gcells = points as f64 * bandwidth / bytes.max(1) as f64 * 1e-9;
     let (shape, element) = largest_state(plan, &bound);
     let of_fma_limit = options.fma_per_point.and_then(|fma| {
-        let device = device_of(&plan.target)?;
+        let device = device_named(&cuda.facts().name)?;
         let bytes = if element == "f64" { 8 } else { 4 };
         Some(gcells.median * 1e9 * fma / device.fma(bytes))
     });

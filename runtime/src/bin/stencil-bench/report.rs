@@ -91,9 +91,9 @@ pub fn table(results: &[Measurement]) -> String {
             settings.pyramid_height.to_string(),
             format!("{} {}", result.element, shape_text(&result.shape)),
             result.sizes.get("steps").map(i64::to_string).unwrap_or_default(),
-            format!("{:.1}", result.gcells.median),
-            format!("{:.1}", result.gcells.min),
-            format!("{:.1}", result.gcells.max),
+            rate(result.gcells.median),
+            rate(result.gcells.min),
+            rate(result.gcells.max),
             percent(result.of_copy_limit),
             result.of_fma_limit.map_or("-".to_string(), percent),
             check_text(result),
@@ -118,6 +118,17 @@ pub fn table(results: &[Measurement]) -> String {
         }
     }
     text
+}
+
+/// Three significant digits or more.
+fn rate(value: f64) -> String {
+    let decimals = match value {
+        100.0.. => 0,
+        10.0..100.0 => 1,
+        1.0..10.0 => 2,
+        _ => 4,
+    };
+    format!("{value:.decimals$}")
 }
 
 fn check_text(result: &Measurement) -> String {
@@ -194,6 +205,11 @@ mod tests {
             ("580.159.04", "1980", "310.22")
         );
         assert_eq!(State::parse("No devices were found"), None);
+    }
+
+    #[test]
+    fn rates() {
+        assert_eq!([1571.4, 84.26, 3.456, 0.02].map(rate), ["1571", "84.3", "3.46", "0.0200"]);
     }
 
     #[test]
