@@ -12,6 +12,7 @@ pub mod mlir;
 pub mod peer;
 pub mod stencil;
 pub mod tiled;
+pub mod verify;
 
 use error::Error;
 use melior::Context;

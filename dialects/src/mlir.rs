@@ -11,10 +11,10 @@ use melior::diagnostic::DiagnosticSeverity;
 use melior::ir::attribute::AttributeLike;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut, WalkOrder, WalkResult};
-use melior::ir::r#type::TypeLike;
+use melior::ir::r#type::{DimSize, MemRefType, TypeLike};
 use melior::ir::{
-    AffineMap, Attribute, Block, BlockRef, Location, Module, OperationRef, Region, RegionLike, RegionRef, Type,
-    Value, ValueLike,
+    AffineMap, Attribute, Block, BlockRef, Location, Module, OperationRef, Region, RegionLike, RegionRef, ShapedTypeLike,
+    Type, Value, ValueLike,
 };
 use melior::pass::PassManager;
 use melior::utility::{
@@ -70,15 +70,17 @@ pub fn parse_module<'c>(context: &'c Context, text: &str, name: &str) -> Result<
             }
             let module = mlir_sys::mlirModuleFromOperation(operation);
             if module.ptr.is_null() {
-                mlir_sys::mlirOperationDestroy(operation);
-                return None;
+                // A single operation of another kind, as in mlir-opt, is put into a module.
+                let module = mlir_sys::mlirModuleCreateEmpty(mlir_sys::mlirOperationGetLocation(operation));
+                mlir_sys::mlirBlockAppendOwnedOperation(mlir_sys::mlirModuleGetBody(module), operation);
+                return Some(Module::from_raw(module));
             }
             Some(Module::from_raw(module))
         }
     });
     module.ok_or_else(|| {
         Error::from_diagnostics(diagnostics)
-            .unwrap_or_else(|| Error::new(Place::file(name), "the file does not hold a builtin.module"))
+            .unwrap_or_else(|| Error::new(Place::file(name), "the file holds no operation; a builtin.module is wanted"))
     })
 }
 
@@ -438,4 +440,13 @@ pub fn parse_type<'c>(like: Type<'c>, text: &str) -> Option<Type<'c>> {
         );
         Type::from_option_raw(raw)
     }
+}
+
+/// Cells of a memref of static shape; none for others.
+pub fn static_cells(ty: Type) -> Option<i64> {
+    let memref = MemRefType::try_from(ty).ok()?;
+    (0..memref.rank()).try_fold(1_i64, |product, dimension| match memref.dim_size(dimension) {
+        Ok(DimSize::Static(size)) => product.checked_mul(i64::try_from(size).ok()?),
+        _ => None,
+    })
 }

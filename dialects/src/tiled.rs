@@ -7,7 +7,8 @@ use crate::error::Error;
 use crate::mlir::{self, Op, Val};
 use crate::stencil::{self, Piece};
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineMap, Attribute, Module, Type, ValueLike};
+use melior::ir::{AffineMap, Attribute, Module, Type};
+use std::collections::BTreeMap;
 
 /// Names of the operations.
 pub const LOAD: &str = "tiled.load";
@@ -20,8 +21,8 @@ pub const REPEAT: &str = "tiled.repeat";
 
 /// Every operation with its attributes, as the IRDL text declares them.
 pub const OPERATIONS: &[(&str, &[&str])] = &[
-    (LOAD, &["field"]),
-    (APPLY, &["reads", "updates", "pieces", "step"]),
+    (LOAD, &["field", "lower", "upper"]),
+    (APPLY, &["reads", "updates", "pieces", "step", "lower", "upper"]),
     (STORE, &["field"]),
     (REPEAT, &["count", "kernels"]),
 ];
@@ -78,30 +79,18 @@ impl Halo {
     }
 }
 
-/// `!tiled.tile<lower, upper, element>`.
-pub fn tile_type<'c>(builder: &Builder<'c>, halo: &Halo, element: Type<'c>) -> Result<Type<'c>, Error> {
-    let list = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-    let text = format!("!tiled.tile<[{}], [{}], {element}>", list(&halo.lower), list(&halo.upper));
-    Type::parse(builder.context, &text).ok_or_else(|| Error::internal(format!("{text} is no type")))
+/// `!tiled.tile`.
+fn tile_type<'c>(builder: &Builder<'c>) -> Result<Type<'c>, Error> {
+    Type::parse(builder.context, "!tiled.tile").ok_or_else(|| Error::internal("the tiled dialect is not loaded"))
 }
 
-/// The halo and element type of a tile value.
-pub fn tile_of<'c>(value: Val<'c>) -> Result<(Halo, Type<'c>), Error> {
-    let ty = value.r#type();
-    let text = ty.to_string();
-    parse_tile(&text)
-        .and_then(|(halo, element)| Some((halo, mlir::parse_type(ty, element)?)))
-        .ok_or_else(|| Error::user(format!("{text} is no tile of matching bounds: lower and upper need one integer a dimension")))
-}
-
-// IRDL types have no accessors in MLIR's C interface, so a tile type is read from its text.
-fn parse_tile(text: &str) -> Option<(Halo, &str)> {
-    let rest = text.strip_prefix("!tiled.tile<[")?.strip_suffix('>')?;
-    let (lower, rest) = rest.split_once("], [")?;
-    let (upper, element) = rest.split_once("], ")?;
-    let list = |text: &str| text.split(',').map(|number| number.trim().parse().ok()).collect::<Option<Vec<i64>>>();
-    let halo = Halo { lower: list(lower)?, upper: list(upper)? };
-    (halo.lower.len() == halo.upper.len()).then_some((halo, element))
+/// Which cells of which field a tile value holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tile<'c> {
+    /// The field.
+    pub field: &'c str,
+    /// The cells.
+    pub halo: Halo,
 }
 
 /// How a tile kernel is to be lowered.
@@ -128,6 +117,15 @@ pub struct Kernel<'c> {
     pub schedule: Schedule,
     /// Loads, applies and stores in order.
     pub body: Vec<TileOp<'c>>,
+    tiles: BTreeMap<usize, Tile<'c>>,
+}
+
+impl<'c> Kernel<'c> {
+    /// What a tile value of this kernel holds.
+    pub fn tile(&self, value: Val<'c>) -> Result<&Tile<'c>, Error> {
+        let tile = self.tiles.get(&mlir::key(value));
+        tile.ok_or_else(|| Error::new(mlir::place(self.op.location()), "a tile of another kernel is used here"))
+    }
 }
 
 /// One operation of a tile kernel.
@@ -166,6 +164,8 @@ pub struct Apply<'c> {
     pub outputs: Vec<(&'c str, Val<'c>)>,
     /// Sub-grids with their functions.
     pub pieces: Vec<Piece<'c>>,
+    /// The cells that are computed, of every output.
+    pub halo: Halo,
     /// The step within the launch, from 0.
     pub step: i64,
 }
@@ -185,14 +185,16 @@ pub fn kernels<'c>(module: &Module<'c>) -> Result<Vec<Kernel<'c>>, Error> {
 
 fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
     let mut body = Vec::new();
+    let mut tiles = BTreeMap::new();
     for inner in mlir::operations(stencil::function_body(op)?) {
         let malformed = || Error::new(mlir::place(inner.location()), format!("{} has the wrong operands or results", mlir::name(inner)));
         match mlir::name(inner) {
-            LOAD => body.push(TileOp::Load {
-                op: inner,
-                field: read(inner, "field", attribute::as_symbol)?,
-                tile: mlir::results(inner).first().copied().ok_or_else(malformed)?,
-            }),
+            LOAD => {
+                let field = read(inner, "field", attribute::as_symbol)?;
+                let tile = mlir::results(inner).first().copied().ok_or_else(malformed)?;
+                tiles.insert(mlir::key(tile), Tile { field, halo: read_halo(inner)? });
+                body.push(TileOp::Load { op: inner, field, tile });
+            }
             STORE => body.push(TileOp::Store {
                 op: inner,
                 field: read(inner, "field", attribute::as_symbol)?,
@@ -202,10 +204,16 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
                 let pair = |names: Vec<&'c str>, tiles: Vec<Val<'c>>| {
                     if names.len() == tiles.len() { Ok(names.into_iter().zip(tiles).collect()) } else { Err(malformed()) }
                 };
+                let halo = read_halo(inner)?;
+                let outputs: Vec<(&str, Val)> = pair(read(inner, "updates", attribute::as_symbols)?, mlir::results(inner))?;
+                for (field, tile) in &outputs {
+                    tiles.insert(mlir::key(*tile), Tile { field, halo: halo.clone() });
+                }
                 body.push(TileOp::Apply(Apply {
                     op: inner,
                     inputs: pair(read(inner, "reads", attribute::as_symbols)?, mlir::operands(inner))?,
-                    outputs: pair(read(inner, "updates", attribute::as_symbols)?, mlir::results(inner))?,
+                    outputs,
+                    halo,
                     pieces: read(inner, "pieces", stencil::as_pieces)?,
                     step: read(inner, "step", attribute::as_integer)?,
                 }));
@@ -219,7 +227,11 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
             }
         }
     }
-    Ok(Kernel { op, name: read(op, "sym_name", attribute::as_string)?, schedule: read_schedule(op)?, body })
+    Ok(Kernel { op, name: read(op, "sym_name", attribute::as_string)?, schedule: read_schedule(op)?, body, tiles })
+}
+
+fn read_halo(op: Op) -> Result<Halo, Error> {
+    Ok(Halo { lower: read(op, "lower", attribute::as_integers)?, upper: read(op, "upper", attribute::as_integers)? })
 }
 
 fn read_schedule(op: Op) -> Result<Schedule, Error> {
@@ -243,8 +255,14 @@ pub fn schedule_attributes<'c>(builder: &Builder<'c>, schedule: &Schedule) -> Ve
 }
 
 /// Builds `tiled.load`.
-pub fn load<'c>(builder: &Builder<'c>, field: &str, tile: Type<'c>) -> Result<Val<'c>, Error> {
-    builder.value(LOAD, &[], tile, &[("field", attribute::symbol(builder.context, field))])
+pub fn load<'c>(builder: &Builder<'c>, field: &str, halo: &Halo) -> Result<Val<'c>, Error> {
+    let [lower, upper] = halo_attributes(builder, halo);
+    builder.value(LOAD, &[], tile_type(builder)?, &[("field", attribute::symbol(builder.context, field)), lower, upper])
+}
+
+fn halo_attributes<'c>(builder: &Builder<'c>, halo: &Halo) -> [(&'static str, Attribute<'c>); 2] {
+    let bounds = |bounds: &[i64]| attribute::integers(builder.context, bounds);
+    [("lower", bounds(&halo.lower)), ("upper", bounds(&halo.upper))]
 }
 
 /// Builds `tiled.apply`; returns the updated tiles.
@@ -252,19 +270,23 @@ pub fn apply<'c>(
     builder: &Builder<'c>,
     inputs: &[(&str, Val<'c>)],
     updates: &[&str],
-    outputs: &[Type<'c>],
+    halo: &Halo,
     pieces: Attribute<'c>,
     step: i64,
 ) -> Result<Vec<Val<'c>>, Error> {
     let context = builder.context;
+    let [lower, upper] = halo_attributes(builder, halo);
+    let outputs = vec![tile_type(builder)?; updates.len()];
     let (names, tiles): (Vec<_>, Vec<_>) = inputs.iter().copied().unzip();
     let attributes = [
         ("reads", attribute::symbols(context, &names)),
         ("updates", attribute::symbols(context, updates)),
         ("pieces", pieces),
         ("step", attribute::integer(context, step)),
+        lower,
+        upper,
     ];
-    Ok(mlir::results(builder.op(APPLY, &tiles, outputs, &attributes)?))
+    Ok(mlir::results(builder.op(APPLY, &tiles, &outputs, &attributes)?))
 }
 
 /// Builds `tiled.store`.

@@ -1,7 +1,7 @@
 //! Text to tokens.
 //!
-//! Never fails: what is no token is reported once a run of it and left out. The last token is
-//! always [`TokenKind::End`].
+//! Never fails: a run of what is no token is reported once and becomes [`TokenKind::Unknown`].
+//! The last token is always [`TokenKind::End`].
 
 use crate::diagnostics::Diagnostic;
 use crate::source::{Source, Span};
@@ -28,6 +28,8 @@ pub enum TokenKind {
     Float(String),
     /// Punctuation, one or two characters.
     Mark(&'static str),
+    /// Something that is no part of the language; already reported.
+    Unknown,
     /// The end of the text.
     End,
 }
@@ -101,6 +103,7 @@ impl TokenKind {
             Self::Int(value) => format!("`{value}`"),
             Self::Float(text) => format!("`{}`", shorten(text)),
             Self::Mark(mark) => format!("`{mark}`"),
+            Self::Unknown => "something unknown".into(),
             Self::End => "the end of the file".into(),
         }
     }
@@ -248,7 +251,7 @@ impl<'a> Lexer<'a> {
             _ => error.help("names use the letters a-z, A-Z, digits and `_`; a comment starts with `#`"),
         };
         self.errors.push(error);
-        self.at += length;
+        self.push(TokenKind::Unknown, length);
     }
 }
 
@@ -299,6 +302,6 @@ mod tests {
     fn what_is_no_token_is_reported_once() {
         let (tokens, errors) = tokenize(&Source::new("t", "a $$\u{2212} 0.5f 99999999999999999999 1e999"));
         assert_eq!(errors.len(), 4, "{errors:?}");
-        assert_eq!(tokens.len(), 5);
+        assert_eq!(tokens.len(), 6);
     }
 }

@@ -42,3 +42,6 @@ pub fn load(source: &Source, defines: &[(String, i64)]) -> (Option<Program>, Vec
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

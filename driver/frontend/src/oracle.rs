@@ -13,14 +13,14 @@ mod code;
 mod lanes;
 
 use crate::program::{FieldId, Function, Program, Role};
-use crate::sizes::{self, SizeError, Sizes, show_shape};
+use crate::sizes::{self, SizeError, Sizes};
 use crate::source::Span;
 use code::{Code, Environment};
 use cranelift_entity::PrimaryMap;
 use lanes::{LANES, Registers, Strip};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use stencil_runtime::array::{Array, Data, Element};
+use stencil_runtime::array::{Array, ArrayError, Data, DataMut, Element, shape_text};
 
 /// Why a run could not be done or finished.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -51,7 +51,7 @@ pub enum OracleError {
         found: String,
     },
     /// An array of another type than the field.
-    #[error("the array for `{name}` holds {found:?}, but the field holds {expected:?}")]
+    #[error("the array for `{name}` holds {found}, but the field holds {expected}")]
     Element {
         /// The field.
         name: String,
@@ -84,14 +84,9 @@ pub enum OracleError {
         /// The operation.
         span: Span,
     },
-    /// Not enough memory for a field.
-    #[error("no memory for the field `{name}` of shape {shape}")]
-    Memory {
-        /// The field.
-        name: String,
-        /// Its shape.
-        shape: String,
-    },
+    /// Not enough memory.
+    #[error(transparent)]
+    Memory(#[from] ArrayError),
 }
 
 /// Takes `steps` steps. `fields` holds an array for every state and const field, of the field's
@@ -152,11 +147,11 @@ fn compare(
             return Err(OracleError::MissingField { name });
         };
         let shape = shapes.get(id).map_or(&[][..], Vec::as_slice);
-        if array.shape != shape || length(&array.data) != shape.iter().product::<usize>() {
-            let (expected, found) = (show_shape(shape), show_shape(&array.shape));
+        if array.shape() != shape {
+            let (expected, found) = (shape_text(shape), shape_text(array.shape()));
             return Err(OracleError::Shape { name, expected, found });
         }
-        let found = element(&array.data);
+        let found = array.element();
         if found != field.element {
             return Err(OracleError::Element { name, expected: field.element, found });
         }
@@ -204,15 +199,15 @@ impl Job {
     /// Computes the cells of a range of linear indices into `new`, one part of it per field.
     fn compute(
         &self,
-        old: &PrimaryMap<FieldId, Data>,
-        new: &mut [Share],
+        old: &PrimaryMap<FieldId, Array>,
+        new: &mut [DataMut],
         cells: Range<usize>,
         step: u64,
         registers: &mut Registers,
     ) -> Result<(), OracleError> {
         for (id, part) in self.updates.iter().zip(new.iter_mut()) {
             if let Some(old) = old.get(*id) {
-                part.keep(old, cells.start);
+                keep(part, old.data(), cells.start);
             }
         }
         let length = self.shape.last().copied().unwrap_or(0);
@@ -233,8 +228,8 @@ impl Job {
     fn compute_row(
         &self,
         piece: &Part,
-        old: &PrimaryMap<FieldId, Data>,
-        new: &mut [Share],
+        old: &PrimaryMap<FieldId, Array>,
+        new: &mut [DataMut],
         (row, inside, first): (usize, Range<usize>, usize),
         step: u64,
         registers: &mut Registers,
@@ -267,7 +262,7 @@ impl Job {
                 OracleError::DivisionByZero { function, point, step, span: fault.span }
             })?;
             for (part, result) in new.iter_mut().zip(&piece.code.results) {
-                part.store(registers, *result, at - first, count);
+                store(part, registers, *result, at - first, count);
             }
             at += count;
         }
@@ -291,9 +286,9 @@ impl Job {
 
 /// The data of a run.
 struct State {
-    fields: PrimaryMap<FieldId, Data>,
+    fields: PrimaryMap<FieldId, Array>,
     /// Where new values go, before they take the place of the old ones.
-    spare: BTreeMap<FieldId, Data>,
+    spare: BTreeMap<FieldId, Array>,
     registers: Vec<Registers>,
 }
 
@@ -301,36 +296,29 @@ struct State {
 const CELLS_PER_THREAD: usize = 1 << 14;
 
 impl State {
+    /// Moves the arrays here; untouched where memory is lacking.
     fn take(
         program: &Program,
         shapes: &PrimaryMap<FieldId, Vec<usize>>,
         arrays: &mut BTreeMap<String, Array>,
     ) -> Result<Self, OracleError> {
-        let memory = |id: FieldId| OracleError::Memory {
-            name: program.fields.get(id).map_or(String::new(), |field| field.name.clone()),
-            shape: shapes.get(id).map_or(String::new(), |shape| show_shape(shape)),
-        };
-        let new = |id: FieldId| {
-            let cells = shapes.get(id).map_or(0, |shape| shape.iter().product());
+        let zeros = |id: FieldId| {
             let element = program.fields.get(id).map_or(Element::F32, |field| field.element);
-            zeros(element, cells).ok_or_else(|| memory(id))
+            Array::zeros(element, shapes.get(id).map_or(&[], Vec::as_slice))
         };
-        // Allocate first, so that the arrays are untouched where that fails.
         let mut spare = BTreeMap::new();
         for id in program.functions.iter().flat_map(|function| &function.updates) {
-            spare.insert(*id, new(*id)?);
+            spare.insert(*id, zeros(*id)?);
         }
         let mut temps = BTreeMap::new();
-        for (id, field) in &program.fields {
-            if field.role == Role::Temp {
-                temps.insert(id, new(id)?);
-            }
+        for (id, _) in program.fields.iter().filter(|(_, field)| field.role == Role::Temp) {
+            temps.insert(id, zeros(id)?);
         }
         let mut fields = PrimaryMap::new();
         for (id, field) in &program.fields {
-            let array =
-                arrays.get_mut(&field.name).map(|array| std::mem::replace(&mut array.data, Data::F32(Vec::new())));
-            fields.push(array.or_else(|| temps.remove(&id)).unwrap_or(Data::F32(Vec::new())));
+            let array = temps.remove(&id).or_else(|| arrays.remove(&field.name));
+            // The inputs were compared with the program: all are there.
+            fields.push(array.map_or_else(|| zeros(id), Ok)?);
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let registers = (0..cores).map(|_| Registers::default()).collect();
@@ -338,9 +326,9 @@ impl State {
     }
 
     fn put_back(self, program: &Program, arrays: &mut BTreeMap<String, Array>) {
-        for ((_, data), field) in self.fields.into_iter().zip(program.fields.values()) {
-            if let Some(array) = arrays.get_mut(&field.name) {
-                array.data = data;
+        for ((_, array), field) in self.fields.into_iter().zip(program.fields.values()) {
+            if field.role != Role::Temp {
+                arrays.insert(field.name.clone(), array);
             }
         }
     }
@@ -360,17 +348,17 @@ impl State {
         let cells: usize = job.shape.iter().product();
         let threads = self.registers.len().min(cells / CELLS_PER_THREAD).max(1);
         let share = cells.div_ceil(threads).max(1);
-        let mut outputs: Vec<(FieldId, Data)> =
+        let mut outputs: Vec<(FieldId, Array)> =
             job.updates.iter().filter_map(|id| Some((*id, self.spare.remove(id)?))).collect();
         // One list of parts per thread, with one part per updated field.
-        let mut parts: Vec<Vec<Share>> = (0..threads).map(|_| Vec::new()).collect();
-        for (_, data) in &mut outputs {
-            for (list, part) in parts.iter_mut().zip(split(data, share)) {
+        let mut parts: Vec<Vec<DataMut>> = (0..threads).map(|_| Vec::new()).collect();
+        for (_, array) in &mut outputs {
+            for (list, part) in parts.iter_mut().zip(split(array.data_mut(), share)) {
                 list.push(part);
             }
         }
         let old = &self.fields;
-        let work = |index: usize, mut part: Vec<Share>, registers: &mut Registers| {
+        let work = |index: usize, mut part: Vec<DataMut>, registers: &mut Registers| {
             let range = (index * share).min(cells)..((index + 1) * share).min(cells);
             job.compute(old, &mut part, range, step, registers)
         };
@@ -398,86 +386,43 @@ impl State {
     }
 }
 
-/// A thread's share of a field's new values.
-enum Share<'a> {
-    F32(&'a mut [f32]),
-    F64(&'a mut [f64]),
-    I32(&'a mut [i32]),
-    I64(&'a mut [i64]),
-}
-
-fn split(data: &mut Data, share: usize) -> Vec<Share<'_>> {
-    match data {
-        Data::F32(values) => values.chunks_mut(share).map(Share::F32).collect(),
-        Data::F64(values) => values.chunks_mut(share).map(Share::F64).collect(),
-        Data::I32(values) => values.chunks_mut(share).map(Share::I32).collect(),
-        Data::I64(values) => values.chunks_mut(share).map(Share::I64).collect(),
+/// A field's cells in parts of so many.
+fn split(cells: DataMut<'_>, share: usize) -> Vec<DataMut<'_>> {
+    match cells {
+        DataMut::F32(values) => values.chunks_mut(share).map(DataMut::F32).collect(),
+        DataMut::F64(values) => values.chunks_mut(share).map(DataMut::F64).collect(),
+        DataMut::I32(values) => values.chunks_mut(share).map(DataMut::I32).collect(),
+        DataMut::I64(values) => values.chunks_mut(share).map(DataMut::I64).collect(),
     }
 }
 
-impl Share<'_> {
-    /// Takes over the old values from a linear index on.
-    fn keep(&mut self, old: &Data, from: usize) {
-        fn copy<T: Copy>(new: &mut [T], old: &[T], from: usize) {
-            if let Some(old) = old.get(from..from + new.len()) {
-                new.copy_from_slice(old);
-            }
-        }
-        match (self, old) {
-            (Self::F32(new), Data::F32(old)) => copy(new, old, from),
-            (Self::F64(new), Data::F64(old)) => copy(new, old, from),
-            (Self::I32(new), Data::I32(old)) => copy(new, old, from),
-            (Self::I64(new), Data::I64(old)) => copy(new, old, from),
-            _ => {}
+/// Takes over old values from a linear index on.
+fn keep(new: &mut DataMut, old: &Data, from: usize) {
+    fn copy<T: Copy>(new: &mut [T], old: &[T], from: usize) {
+        if let Some(old) = old.get(from..from + new.len()) {
+            new.copy_from_slice(old);
         }
     }
+    match (new, old) {
+        (DataMut::F32(new), Data::F32(old)) => copy(new, old, from),
+        (DataMut::F64(new), Data::F64(old)) => copy(new, old, from),
+        (DataMut::I32(new), Data::I32(old)) => copy(new, old, from),
+        (DataMut::I64(new), Data::I64(old)) => copy(new, old, from),
+        _ => {} // Both are of the field's type.
+    }
+}
 
-    /// Takes over a result.
-    fn store(&mut self, registers: &Registers, register: usize, at: usize, count: usize) {
-        fn copy<T: Copy>(new: &mut [T], result: &[T], at: usize, count: usize) {
-            if let (Some(new), Some(result)) = (new.get_mut(at..at + count), result.get(..count)) {
-                new.copy_from_slice(result);
-            }
+/// Takes over a result.
+fn store(new: &mut DataMut, registers: &Registers, register: usize, at: usize, count: usize) {
+    fn copy<T: Copy>(new: &mut [T], result: &[T], at: usize, count: usize) {
+        if let (Some(new), Some(result)) = (new.get_mut(at..at + count), result.get(..count)) {
+            new.copy_from_slice(result);
         }
-        match self {
-            Self::F32(new) => copy(new, registers.row(register), at, count),
-            Self::F64(new) => copy(new, registers.row(register), at, count),
-            Self::I32(new) => copy(new, registers.row(register), at, count),
-            Self::I64(new) => copy(new, registers.row(register), at, count),
-        }
     }
-}
-
-fn element(data: &Data) -> Element {
-    match data {
-        Data::F32(_) => Element::F32,
-        Data::F64(_) => Element::F64,
-        Data::I32(_) => Element::I32,
-        Data::I64(_) => Element::I64,
+    match new {
+        DataMut::F32(new) => copy(new, registers.row(register), at, count),
+        DataMut::F64(new) => copy(new, registers.row(register), at, count),
+        DataMut::I32(new) => copy(new, registers.row(register), at, count),
+        DataMut::I64(new) => copy(new, registers.row(register), at, count),
     }
-}
-
-fn length(data: &Data) -> usize {
-    match data {
-        Data::F32(values) => values.len(),
-        Data::F64(values) => values.len(),
-        Data::I32(values) => values.len(),
-        Data::I64(values) => values.len(),
-    }
-}
-
-/// Zeros, or `None` without the memory.
-fn zeros(element: Element, cells: usize) -> Option<Data> {
-    fn make<T: Clone + Default>(cells: usize) -> Option<Vec<T>> {
-        let mut values = Vec::new();
-        values.try_reserve_exact(cells).ok()?;
-        values.resize(cells, T::default());
-        Some(values)
-    }
-    Some(match element {
-        Element::F32 => Data::F32(make(cells)?),
-        Element::F64 => Data::F64(make(cells)?),
-        Element::I32 => Data::I32(make(cells)?),
-        Element::I64 => Data::I64(make(cells)?),
-    })
 }

@@ -117,7 +117,7 @@ impl<'a> Parser<'a> {
             self.span(),
             "no item starts like this",
         );
-        self.errors.push(match hint {
+        self.fail(match hint {
             Some(word) => error.help(format!("did you mean `{word}`?")),
             None => error.note("items are param, scalar, struct, grid, field, boundary, fn, steps"),
         });
@@ -465,8 +465,9 @@ impl<'a> Parser<'a> {
     }
 
     fn fail(&mut self, error: Diagnostic) -> Failed {
-        // Recovery may stop at a token that was complained about already.
-        if self.errors.last().and_then(Diagnostic::place) != error.place() {
+        // What is no token was reported by the lexer, and recovery may stop at a token that was
+        // complained about already.
+        if *self.peek() != TokenKind::Unknown && self.errors.last().and_then(Diagnostic::place) != error.place() {
             self.errors.push(error);
         }
         Failed
@@ -474,8 +475,24 @@ impl<'a> Parser<'a> {
 
     // Recovery.
 
+    /// Goes to the next item: a keyword and what must follow it, so that a keyword where a name
+    /// was meant does not count.
     fn skip_to_item(&mut self) {
-        while !self.at_item() && *self.peek() != TokenKind::End {
+        while *self.peek() != TokenKind::End {
+            let next = self.peek_at(1);
+            let item = match self.peek() {
+                TokenKind::Keyword(Keyword::Steps) => {
+                    matches!(next, TokenKind::Int(_) | TokenKind::Name(_))
+                }
+                TokenKind::Keyword(Keyword::Const | Keyword::Temp) => *next == TokenKind::Keyword(Keyword::Field),
+                TokenKind::Keyword(keyword) if keyword.starts_item() => {
+                    matches!(next, TokenKind::Name(_))
+                }
+                _ => false,
+            };
+            if item {
+                return;
+            }
             self.bump();
         }
     }

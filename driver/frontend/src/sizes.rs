@@ -4,6 +4,7 @@ use crate::program::{Affine, FieldId, Param, ParamId, Program, Region};
 use crate::source::Span;
 use cranelift_entity::PrimaryMap;
 use std::collections::BTreeMap;
+use stencil_runtime::array::shape_text;
 
 /// A value for every run-time size.
 pub type Sizes = BTreeMap<ParamId, i64>;
@@ -187,7 +188,7 @@ fn equations_of<'a>(program: &Program, name: &'a str, shape: &'a [usize]) -> Res
     if shape.len() != dimensions {
         let message = format!(
             "the array for `{name}` has shape {}, but `{name}` has {dimensions} dimension{}",
-            show_shape(shape),
+            shape_text(shape),
             if dimensions == 1 { "" } else { "s" }
         );
         return Err(SizeError::Shape { message });
@@ -247,13 +248,8 @@ fn conflict(program: &Program, equation: &Equation, known: &BTreeMap<ParamId, (i
     let message = format!(
         "the array for `{array}` has shape {}: {found} in dimension {dimension}, where the program \
          says {}{because}",
-        show_shape(shape),
+        shape_text(shape),
         extent.show(&program.params),
     );
     SizeError::Shape { message }
-}
-
-/// `344x403`
-pub fn show_shape(shape: &[usize]) -> String {
-    shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
 }

@@ -3,7 +3,7 @@
 /// The candidate with the fewest edits, if it is near enough to be meant.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = wrong.chars().count();
-    let limit = (length / 3).max(1);
+    let limit = length.div_ceil(3);
     candidates
         .into_iter()
         .filter(|name| name.chars().count().abs_diff(length) <= limit && length <= 64)

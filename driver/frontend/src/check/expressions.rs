@@ -192,7 +192,8 @@ impl Checker<'_> {
             && right.kind == ExprKind::Int(0)
             && (integers || literal == Some(Literal::Int))
         {
-            self.report(Diagnostic::error("division by zero", right.span, "always zero").see(op.span, ""));
+            let error = Diagnostic::error("division by zero", right.span, "always zero");
+            self.report(error.see(op.span, "").help("divide by something else"));
             return None;
         }
         let ty = if compares { Type::Bool } else { left.ty };
@@ -346,10 +347,10 @@ impl Checker<'_> {
             let message = format!("`{}` has a meaning here already", name.node);
             let error = Diagnostic::error(message, name.span, "again here");
             self.report(error.see(earlier, "first here").help("choose another name"));
-        } else if self.is_free(name) {
-            let local = LocalName { name: name.node.clone(), span: name.span, binding };
-            self.scope.locals.push(local);
         }
+        let free = earlier.is_none() && self.is_free(name);
+        let binding = if free { binding } else { Binding::Poisoned };
+        self.scope.locals.push(LocalName { name: name.node.clone(), span: name.span, binding });
     }
 }
 

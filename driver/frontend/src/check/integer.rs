@@ -64,6 +64,11 @@ impl Checker<'_> {
             });
             return None;
         }
+        if super::is_reserved(name) {
+            let error = Diagnostic::error(format!("{what} cannot be made of `{name}`"), expr.span, "");
+            self.report(error.help("only integers and params may occur here"));
+            return None;
+        }
         match self.resolve(name, expr.span)? {
             Symbol::Param(id) => match self.program.params.get(id)?.value {
                 Some(value) => Some(Affine::number(value)),
@@ -93,7 +98,8 @@ impl Checker<'_> {
     fn quotient(&mut self, expr: &Expr, op: BinaryOp, a: &Affine, b: &Affine) -> Option<Affine> {
         match (a.as_number(), b.as_number()) {
             (_, Some(0)) => {
-                self.report(Diagnostic::error("division by zero in a size", expr.span, ""));
+                let error = Diagnostic::error("division by zero", expr.span, "");
+                self.report(error.help("the divisor is always 0"));
                 None
             }
             (Some(x), Some(y)) => {
@@ -116,7 +122,7 @@ impl Checker<'_> {
         if value.is_none() {
             let text = crate::lexer::shorten(self.source.slice(expr.span));
             let error = Diagnostic::error(format!("size overflow: `{text}` does not fit 64 bits"), expr.span, "");
-            self.report(error);
+            self.report(error.help("sizes lie between -2^63 and 2^63 - 1"));
         }
         value
     }

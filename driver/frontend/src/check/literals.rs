@@ -122,7 +122,7 @@ impl Checker<'_> {
                 let name = type_name(element);
                 let message = format!("a float literal where {name} is needed");
                 let error = Diagnostic::error(message, span, format!("not an {name}"));
-                self.report(error.help(format!("write `{name}({text})`, or convert the other operand to a float")));
+                self.report(error.help("write an integer, or convert the other operand to a float"));
                 None
             }
         }

@@ -143,7 +143,11 @@ impl Checker<'_> {
         let built_in = MATH.iter().map(|(name, ..)| *name);
         let mut known: Vec<&str> = locals.chain(coordinates).chain(declared).chain(built_in).collect();
         known.sort_unstable();
-        let error = match suggest::nearest(name, known) {
+        let near = match self.errors.len() {
+            0..100 => suggest::nearest(name, known),
+            _ => None, // So many errors have another cause.
+        };
+        let error = match near {
             Some(other) => error.help(format!("did you mean `{other}`?")),
             None if ["i", "j", "k", "x", "y", "z", "x0", "x1", "x2"].contains(&name) => {
                 error.help(format!("a coordinate is named in the box, as in `[{name} in 1..N-2]`"))

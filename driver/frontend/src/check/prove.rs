@@ -10,7 +10,7 @@ use crate::program::{Affine, Region};
 use std::collections::BTreeSet;
 
 /// More inequalities than this are not pursued.
-const LIMIT: usize = 400;
+const LIMIT: usize = 150;
 
 /// A set of inequalities, each `affine >= 0`.
 #[derive(Clone, Debug, Default)]

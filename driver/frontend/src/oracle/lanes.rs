@@ -4,7 +4,7 @@ use super::code::{Code, Op, Register};
 use crate::program::{BinaryOp, FieldId, MathFunction, Type};
 use crate::source::Span;
 use cranelift_entity::PrimaryMap;
-use stencil_runtime::array::{Data, Element};
+use stencil_runtime::array::{Array, Data, Element};
 
 /// Cells of a strip at most. The registers of a piece then fit the nearest cache.
 pub const LANES: usize = 256;
@@ -12,7 +12,7 @@ pub const LANES: usize = 256;
 /// Where a strip lies, and what it reads.
 pub struct Strip<'a> {
     /// Old values of all fields.
-    pub fields: &'a PrimaryMap<FieldId, Data>,
+    pub fields: &'a PrimaryMap<FieldId, Array>,
     /// Linear index of the first cell.
     pub index: usize,
     /// Coordinates of the first cell.
@@ -354,7 +354,7 @@ fn read(registers: &mut Registers, strip: &Strip, to: Register, field: FieldId, 
         }
     }
     let start = strip.index.wrapping_add_signed(distance as isize);
-    match strip.fields.get(field) {
+    match strip.fields.get(field).map(Array::data) {
         Some(Data::F32(values)) => copy(registers, to, values, start, strip.count),
         Some(Data::F64(values)) => copy(registers, to, values, start, strip.count),
         Some(Data::I32(values)) => copy(registers, to, values, start, strip.count),

@@ -1,0 +1,23 @@
+//! What IRDL can't say: verification of whole modules, with a location for every complaint.
+//!
+//! A verifier finds all that is wrong at its level, not only the first.
+
+pub mod peer;
+pub mod stencil;
+pub mod tiled;
+
+use crate::error::Error;
+use melior::ir::Module;
+
+/// Runs every verifier that the module's contents call for.
+pub fn all(module: &Module) -> Result<(), Vec<Error>> {
+    let mut errors = Vec::new();
+    if crate::stencil::is_program(module) {
+        stencil::verify(module, &mut errors);
+        if errors.is_empty() {
+            tiled::verify(module, &mut errors);
+        }
+    }
+    peer::verify(module, &mut errors);
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}

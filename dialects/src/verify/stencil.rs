@@ -1,0 +1,236 @@
+//! Names, types and bounds of a stencil program.
+//!
+//! A bound that can't be decided without the sizes is taken only if a `stencil.check` of the same
+//! value guards it at launch.
+
+use crate::affine::Linear;
+use crate::error::Error;
+use crate::mlir::{self, Op};
+use crate::stencil::{self, Apply, Argument, Grid, Piece, Program, Role};
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineMap, Module, ValueLike};
+
+/// Verifies all declarations, and every `stencil.apply` with its point functions.
+pub fn verify(module: &Module, errors: &mut Vec<Error>) {
+    let program = match Program::read(module) {
+        Ok(program) => program,
+        Err(error) => return errors.push(error),
+    };
+    declarations(&program, errors);
+    if !errors.is_empty() {
+        return;
+    }
+    for apply in &program.applies {
+        verify_apply(module, &program, apply, errors);
+    }
+}
+
+fn at(op: Op, message: impl Into<String>) -> Error {
+    Error::new(mlir::place(op.location()), message)
+}
+
+fn declarations(program: &Program, errors: &mut Vec<Error>) {
+    let mut names: Vec<(&str, Op)> = Vec::new();
+    let declared = (program.grids.iter().map(|grid| (grid.name, grid.op)))
+        .chain(program.fields.iter().map(|field| (field.name, field.op)))
+        .chain(program.scalars.iter().map(|scalar| (scalar.name, scalar.op)));
+    for (name, op) in declared {
+        match names.iter().find(|(known, _)| *known == name) {
+            Some((_, first)) => errors.push(at(op, format!("@{name} is declared twice")).with_note(mlir::place(first.location()), "first here")),
+            None => names.push((name, op)),
+        }
+    }
+    for grid in &program.grids {
+        let rank = grid.rank();
+        if !(1..=3).contains(&rank) {
+            errors.push(at(grid.op, format!("a grid has 1 to 3 dimensions, @{} has {rank}", grid.name)));
+        }
+        if grid.upper.result_count() != rank {
+            errors.push(at(grid.op, format!("lower and upper of @{} have {rank} and {} results", grid.name, grid.upper.result_count())));
+        }
+        for map in [grid.lower, grid.upper] {
+            symbols(program, grid.op, map, errors);
+        }
+    }
+    for field in &program.fields {
+        if !program.grids.iter().any(|grid| grid.name == field.grid) {
+            errors.push(at(field.op, format!("there is no stencil.grid @{}", field.grid)));
+        }
+        element(field.op, &field.element.to_string(), errors);
+    }
+    for scalar in &program.scalars {
+        element(scalar.op, &scalar.element.to_string(), errors);
+    }
+    for check in &program.checks {
+        symbols(program, check.op, check.value, errors);
+        if check.value.result_count() != 1 {
+            errors.push(at(check.op, "the value of a stencil.check has one result"));
+        }
+    }
+    if program.steps.result_count() != 1 || program.steps.symbol_count() != program.params.len() {
+        errors.push(Error::user("stencil.steps needs one result and one symbol a run-time size"));
+    }
+}
+
+fn symbols(program: &Program, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
+    if map.dim_count() != 0 || map.symbol_count() != program.params.len() {
+        let wanted = program.params.len();
+        errors.push(at(op, format!("the bounds need {wanted} symbols, one a run-time size of stencil.params, and no dimensions: {map}")));
+    } else if Linear::of_map(map).is_none() {
+        errors.push(at(op, format!("the bounds must be sums of sizes times constants: {map}")));
+    }
+}
+
+fn element(op: Op, element: &str, errors: &mut Vec<Error>) {
+    if !["f32", "f64"].contains(&element) {
+        errors.push(at(op, format!("cells of type {element} are not supported yet; f32 and f64 are")));
+    }
+}
+
+fn verify_apply<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, errors: &mut Vec<Error>) {
+    if apply.updates.is_empty() || apply.pieces.is_empty() {
+        return errors.push(at(apply.op, "stencil.apply needs at least one updated field and one piece"));
+    }
+    for (index, name) in apply.updates.iter().enumerate() {
+        match program.field(name) {
+            Err(error) => return errors.push(at(apply.op, error.message)),
+            Ok(field) if field.role == Role::Const => errors.push(at(apply.op, format!("@{name} is a const field; it can't be updated"))),
+            Ok(_) if apply.updates.get(..index).is_some_and(|before| before.contains(name)) => {
+                errors.push(at(apply.op, format!("@{name} is updated twice by one stencil.apply")));
+            }
+            Ok(_) => {}
+        }
+    }
+    let Some(grid) = apply.updates.first().and_then(|name| program.grid_of(name).ok()) else { return };
+    for piece in &apply.pieces {
+        for map in [piece.lower, piece.upper] {
+            symbols(program, apply.op, map, errors);
+            if map.result_count() != grid.rank() {
+                return errors.push(at(apply.op, format!("a piece of @{} has {} bounds, and the grid has rank {}", piece.function, map.result_count(), grid.rank())));
+            }
+        }
+        if let Err(error) = signature(module, program, apply, piece) {
+            errors.push(error);
+        } else if let Err(error) = inside(program, apply, piece, grid, &vec![0; grid.rank()], "the piece reaches") {
+            errors.push(error);
+        } else if let Err(error) = reads_inside(module, program, apply, piece) {
+            errors.push(error);
+        }
+    }
+    for (index, piece) in apply.pieces.iter().enumerate() {
+        for other in apply.pieces.iter().skip(index + 1) {
+            if !disjoint(piece, other) {
+                errors.push(at(
+                    apply.op,
+                    format!("the pieces of @{} and @{} may overlap: no dimension separates them for all sizes", piece.function, other.function),
+                ));
+            }
+        }
+    }
+}
+
+/// Checks that a point function takes what its arguments say and returns one value a field.
+fn signature<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, piece: &Piece<'c>) -> Result<(), Error> {
+    let function = stencil::function(module, piece.function).map_err(|error| at(apply.op, error.message))?;
+    let entry = stencil::function_body(function)?;
+    if mlir::blocks(function, 0).len() != 1 {
+        return Err(at(function, format!("the point function @{} has several blocks; use scf.if", piece.function)));
+    }
+    let rank = program.grid_of(apply.updates.first().copied().unwrap_or_default())?.rank();
+    for (argument, value) in stencil::arguments(function)?.iter().zip(mlir::arguments(entry)) {
+        let wanted = match argument {
+            Argument::Read { field, offset } => {
+                let declared = program.field(field).map_err(|error| at(function, error.message))?;
+                if offset.len() != rank || program.grid_of(field)?.rank() != rank {
+                    return Err(at(function, format!("the offset {offset:?} of @{field} has the wrong rank; the grid has {rank} dimensions")));
+                }
+                declared.element.to_string()
+            }
+            Argument::Scalar(name) => {
+                let scalar = program.scalars.iter().find(|scalar| scalar.name == *name);
+                scalar.ok_or_else(|| at(function, format!("there is no stencil.scalar @{name}")))?.element.to_string()
+            }
+            Argument::Param(name) if !program.params.contains(name) => {
+                return Err(at(function, format!("there is no run-time size \"{name}\" in stencil.params")));
+            }
+            Argument::Coordinate(dimension) if *dimension >= rank => {
+                return Err(at(function, format!("there is no coordinate {dimension} in a grid of {rank} dimensions")));
+            }
+            Argument::Param(_) | Argument::Coordinate(_) | Argument::Step => "i64".to_owned(),
+        };
+        let found = value.r#type().to_string();
+        if found != wanted {
+            return Err(at(function, format!("an argument of @{} has type {found}, and what it stands for has type {wanted}", piece.function)));
+        }
+    }
+    let operations = mlir::operations(entry);
+    for op in mlir::walk(function).into_iter().skip(1) {
+        let name = mlir::name(op);
+        if !["arith.", "math.", "scf.if", "scf.yield", "func.return"].iter().any(|allowed| name.starts_with(allowed)) {
+            return Err(at(op, format!("{name} can't stand in a point function; arith, math and scf.if can")));
+        }
+    }
+    let returned = operations.last().map(|op| mlir::operands(*op)).unwrap_or_default();
+    if returned.len() != apply.updates.len() {
+        return Err(at(function, format!("@{} returns {} values, and {} fields are updated", piece.function, returned.len(), apply.updates.len())));
+    }
+    for (name, value) in apply.updates.iter().zip(returned) {
+        let (found, wanted) = (value.r#type().to_string(), program.field(name)?.element.to_string());
+        if found != wanted {
+            return Err(at(function, format!("@{} returns {found} for @{name}, which holds {wanted}", piece.function)));
+        }
+    }
+    Ok(())
+}
+
+fn reads_inside<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, piece: &Piece<'c>) -> Result<(), Error> {
+    for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
+        if let Argument::Read { field, offset } = argument {
+            let what = format!("the read of @{field} at {offset:?} by @{} reaches", piece.function);
+            inside(program, apply, piece, program.grid_of(field)?, &offset, &what)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a piece, moved by an offset, lies in a grid.
+fn inside(program: &Program, apply: &Apply, piece: &Piece, grid: &Grid, offset: &[i64], what: &str) -> Result<(), Error> {
+    let internal = || at(apply.op, "the bounds are too large");
+    let bounds = |map| Linear::of_map(map).ok_or_else(internal);
+    let (lower, upper) = (bounds(piece.lower)?, bounds(piece.upper)?);
+    let (first, last) = (bounds(grid.lower)?, bounds(grid.upper)?);
+    let empty = lower.iter().zip(&upper).any(|(lower, upper)| upper.minus(lower).is_some_and(|length| length.is_always_negative()));
+    if empty {
+        return Ok(());
+    }
+    for dimension in 0..grid.rank() {
+        let pick = |bounds: &[Linear]| bounds.get(dimension).cloned().ok_or_else(internal);
+        let moved = |bound: Linear| {
+            let by = Linear { constant: offset.get(dimension).copied().unwrap_or(0), coefficients: vec![0; bound.coefficients.len()] };
+            bound.plus(&by).ok_or_else(internal)
+        };
+        let below = moved(pick(&lower)?)?.minus(&pick(&first)?).ok_or_else(internal)?;
+        let above = pick(&last)?.minus(&moved(pick(&upper)?)?).ok_or_else(internal)?;
+        for (margin, side) in [(below, "below"), (above, "above")] {
+            let guarded = || {
+                program.checks.iter().any(|check| Linear::of_map(check.value).is_some_and(|values| values.first() == Some(&margin)))
+            };
+            if !margin.is_never_negative() && !guarded() {
+                let remedy = if margin.is_always_negative() { "make the piece smaller" } else { "make the piece smaller, or guard it by a stencil.check" };
+                return Err(at(apply.op, format!("{what} {side} the grid @{} in dimension {dimension}; {remedy}", grid.name)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether some dimension separates two pieces for all sizes, or one is empty for all sizes.
+fn disjoint(piece: &Piece, other: &Piece) -> bool {
+    let bounds = |map| Linear::of_map(map).unwrap_or_default();
+    let (a, b) = ((bounds(piece.lower), bounds(piece.upper)), (bounds(other.lower), bounds(other.upper)));
+    let before = |upper: &[Linear], lower: &[Linear]| {
+        upper.iter().zip(lower).any(|(upper, lower)| upper.minus(lower).is_some_and(|gap| gap.is_always_negative()))
+    };
+    before(&a.1, &b.0) || before(&b.1, &a.0) || before(&a.1, &a.0) || before(&b.1, &b.0)
+}
+

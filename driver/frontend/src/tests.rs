@@ -1,0 +1,48 @@
+//! Tests of the crate as a whole, by theme.
+
+mod checks;
+mod fuzz;
+mod meaning;
+mod programs;
+mod shapes;
+mod syntax;
+
+use crate::diagnostics::{Look, render};
+use crate::program::Program;
+use crate::source::Source;
+
+/// The program, or the rendered diagnostics as a panic.
+fn program(text: &str) -> Program {
+    let source = Source::new("test.stencil", text);
+    match crate::load(&source, &[]) {
+        (Some(program), _) => program,
+        (None, errors) => panic!("{}", render(&errors, &source, Look::Plain)),
+    }
+}
+
+/// The messages of the diagnostics.
+fn messages(text: &str) -> Vec<String> {
+    let (program, errors) = crate::load(&Source::new("test.stencil", text), &[]);
+    assert_eq!(program.is_some(), errors.is_empty());
+    errors.into_iter().map(|error| error.message).collect()
+}
+
+/// A program with one f32 field of one dimension.
+fn line(rest: &str) -> String {
+    format!("param N\ngrid G = [0..N-1]\nfield A : f32 on G\n{rest}\n")
+}
+
+/// The sources of a folder of the test suite, by name.
+fn suite(folder: &str) -> Vec<Source> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite").join(folder);
+    let mut sources = Vec::new();
+    for entry in std::fs::read_dir(&path).unwrap_or_else(|error| panic!("{path:?}: {error}")) {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "stencil") {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            sources.push(Source::new(name, std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+    sources.sort_by(|a, b| a.name.cmp(&b.name));
+    sources
+}

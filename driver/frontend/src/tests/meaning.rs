@@ -1,0 +1,251 @@
+//! The oracle against values computed by hand or by plain loops.
+
+use super::{line, program};
+use crate::oracle::{OracleError, run};
+use crate::sizes::solve;
+use std::collections::BTreeMap;
+use stencil_runtime::array::{Array, Data};
+
+type Fields = BTreeMap<String, Array>;
+
+fn singles(shape: &[usize], values: Vec<f32>) -> Array {
+    Array::new(shape.to_vec(), Data::F32(values)).unwrap()
+}
+
+fn noise(shape: &[usize], seed: u32) -> Vec<f32> {
+    let cells = shape.iter().product();
+    let mut state = seed;
+    let next = |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32
+    };
+    (0..cells).map(next).collect()
+}
+
+fn take(text: &str, steps: u64, arrays: &[(&str, Array)]) -> Result<Fields, OracleError> {
+    let program = program(text);
+    let shapes: Vec<_> = arrays.iter().map(|(name, array)| (*name, array.shape())).collect();
+    let sizes = solve(&program, &shapes)?;
+    let mut fields: Fields = arrays.iter().map(|(name, array)| (name.to_string(), array.clone())).collect();
+    run(&program, &sizes, &BTreeMap::new(), steps, &mut fields, &mut |_, _| {})?;
+    Ok(fields)
+}
+
+fn f32s<'a>(fields: &'a Fields, name: &str) -> &'a [f32] {
+    match fields[name].data() {
+        Data::F32(values) => values,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a line of f32 becomes after a step of `[0..N-1] = value` (with the coordinate `i`).
+fn each(value: &str, cells: &[f32]) -> Vec<f32> {
+    let text = line(&format!("fn f -> A [i in 0..N-1] = {value}\nsteps 1"));
+    let fields = take(&text, 1, &[("A", singles(&[cells.len()], cells.to_vec()))]).unwrap();
+    f32s(&fields, "A").to_vec()
+}
+
+#[test]
+fn heat_equals_plain_loops_bit_for_bit() {
+    let text = include_str!("../../../../test-suite/programs/heat2d.stencil");
+    for (n, m, steps) in [(344, 403, 37), (3, 3, 2), (2, 5, 1), (1, 1, 1), (257, 2, 3), (5, 70_001, 3)] {
+        let (mut a, k) = (noise(&[n, m], 1), noise(&[n, m], 2));
+        let arrays = [("A", singles(&[n, m], a.clone())), ("K", singles(&[n, m], k.clone()))];
+        let fields = take(text, steps, &arrays).unwrap();
+        for _ in 0..steps {
+            let old = a.clone();
+            for i in 1..n.max(1) - 1 {
+                for j in 1..m.max(1) - 1 {
+                    let at = i * m + j;
+                    let sum = old[at - m] + old[at + m] + old[at - 1] + old[at + 1] - 4.0 * old[at];
+                    a[at] = old[at] + 0.1 * k[at] * sum;
+                }
+            }
+        }
+        assert_eq!(f32s(&fields, "A"), a, "{n}x{m}");
+        assert_eq!(f32s(&fields, "K"), k);
+    }
+}
+
+#[test]
+fn functions_see_what_earlier_ones_wrote() {
+    let text = include_str!("../../../../test-suite/programs/fdtd2d.stencil");
+    let (n, m) = (37, 53);
+    let shape = [n, m];
+    let (mut x, mut y, mut z) = (noise(&shape, 1), noise(&shape, 2), noise(&shape, 3));
+    let array = |values: &Vec<f32>| singles(&shape, values.clone());
+    let fields = take(text, 5, &[("Ex", array(&x)), ("Ey", array(&y)), ("Hz", array(&z))]).unwrap();
+    for _ in 0..5 {
+        for i in 1..n {
+            for j in 0..m {
+                y[i * m + j] -= 0.5 * (z[i * m + j] - z[(i - 1) * m + j]);
+            }
+        }
+        for i in 0..n {
+            for j in 1..m {
+                x[i * m + j] -= 0.5 * (z[i * m + j] - z[i * m + j - 1]);
+            }
+        }
+        for i in 0..n - 1 {
+            for j in 0..m - 1 {
+                let at = i * m + j;
+                z[at] -= 0.7 * (x[at + 1] - x[at] + y[at + m] - y[at]);
+            }
+        }
+    }
+    assert_eq!(f32s(&fields, "Ex"), x);
+    assert_eq!(f32s(&fields, "Ey"), y);
+    assert_eq!(f32s(&fields, "Hz"), z);
+}
+
+#[test]
+fn fields_updated_together_see_the_same_old_values() {
+    let text = include_str!("../../../../test-suite/programs/wave3d.stencil");
+    let shape = [9usize, 31, 67];
+    let (plane, row) = (31 * 67, 67);
+    let (mut p, mut u, c) = (noise(&shape, 1), noise(&shape, 2), noise(&shape, 3));
+    let array = |values: &Vec<f32>| singles(&shape, values.clone());
+    let fields = take(text, 4, &[("P", array(&p)), ("U", array(&u)), ("C", array(&c))]).unwrap();
+    for _ in 0..4 {
+        let (old_p, old_u) = (p.clone(), u.clone());
+        for i in 1..shape[0] - 1 {
+            for j in 1..shape[1] - 1 {
+                for k in 1..shape[2] - 1 {
+                    let at = i * plane + j * row + k;
+                    let sum = old_u[at - plane]
+                        + old_u[at + plane]
+                        + old_u[at - row]
+                        + old_u[at + row]
+                        + old_u[at - 1]
+                        + old_u[at + 1]
+                        - 6.0 * old_u[at];
+                    p[at] = old_u[at];
+                    u[at] = 2.0 * old_u[at] - old_p[at] + c[at] * sum;
+                }
+            }
+        }
+    }
+    assert_eq!(f32s(&fields, "P"), p);
+    assert_eq!(f32s(&fields, "U"), u);
+}
+
+#[test]
+fn pieces_coordinates_and_steps() {
+    let text = line(
+        "fn f -> A {\n  [0] = 2*A[0] - A[1]\n  [i in 1..N-2] = { let c = A[0]; let d = A[1] - A[-1]; \
+         if i % 2 == 0 then c + d/2 else f32(10*i + t) }\n}\nsteps 2",
+    );
+    let fields = take(&text, 2, &[("A", singles(&[5], vec![1.0, 2.0, 4.0, 8.0, 16.0]))]).unwrap();
+    // Step 0: 2*1-2, 10, 4+(8-2)/2, 30, 16 kept. Step 1: -10, 11, 7+(30-10)/2, 31, 16.
+    assert_eq!(f32s(&fields, "A"), [-10.0, 11.0, 17.0, 31.0, 16.0]);
+}
+
+#[test]
+fn grids_need_not_start_at_zero() {
+    let text = "param N\ngrid G = [-2..N, 3..4]\nfield A : f32 on G\n\
+                fn f -> A [i in -1..N, j in 4..4] = A[-1,-1] + f32(100*i + j)\nsteps 1";
+    let fields = take(text, 1, &[("A", singles(&[4, 2], (0..8).map(|v| v as f32).collect()))]).unwrap();
+    assert_eq!(f32s(&fields, "A"), [0.0, 1.0, 2.0, -96.0, 4.0, 6.0, 6.0, 108.0]);
+}
+
+#[test]
+fn arithmetic_is_done_in_its_own_type() {
+    // f32 stays f32; f64 is f64 until it is converted.
+    let (a, b) = (16_777_216.0f32, 0.1f32);
+    assert_eq!(each("A[0] + 1 - A[0]", &[a]), [a + 1.0 - a]);
+    assert_eq!(each("f32(f64(A[0]) + 1 - f64(A[0]))", &[a]), [1.0]);
+    assert_eq!(each("A[0] * 3 + 1", &[b]), [b * 3.0 + 1.0]);
+    assert_eq!(each("fma(A[0], 3, 1)", &[b]), [b.mul_add(3.0, 1.0)]);
+    assert_eq!(each("rsqrt(A[0])", &[3.0]), [1.0 / 3.0f32.sqrt()]);
+    assert_eq!(each("sqrt(A[0]) + abs(-A[0]) + floor(A[0]) + ceil(A[0])", &[2.5]), [2.5f32.sqrt() + 2.5 + 2.0 + 3.0]);
+    // Integers: toward zero, the sign of the dividend, wrapping, conversions at the limits.
+    assert_eq!(each("f32((i - 4) / 3) * 10 + f32((i - 4) % 3)", &[0.0; 3]), [-11.0, -10.0, -2.0]);
+    assert_eq!(each("f32(i32(2147483647) + i32(i))", &[0.0; 2]), [2_147_483_647.0, -2_147_483_648.0]);
+    assert_eq!(each("f32(i32(A[0]))", &[-2.9, 3e10, f32::NAN]), [-2.0, 2_147_483_647.0, 0.0]);
+    assert_eq!(
+        each("f32(i64(9223372036854775807) / (i - 1)) - f32(-9223372036854775808 / (0 * i - 1))", &[0.0]),
+        [0.0]
+    );
+}
+
+#[test]
+fn min_and_max_prefer_numbers_and_order_zeros() {
+    let nan = f32::NAN;
+    assert_eq!(each("min(A[0], 1)", &[nan, 0.5, 2.0]), [1.0, 0.5, 1.0]);
+    assert_eq!(each("max(1, A[0])", &[nan, 0.5, 2.0]), [1.0, 1.0, 2.0]);
+    let zeros = each("min(A[0], -A[0])", &[0.0, -0.0]);
+    assert!(zeros.iter().all(|zero| zero.is_sign_negative()));
+    let zeros = each("max(A[0], -A[0])", &[0.0, -0.0]);
+    assert!(zeros.iter().all(|zero| zero.is_sign_positive()));
+}
+
+#[test]
+fn only_what_is_needed_is_evaluated() {
+    let cells = [1.0; 600];
+    let third = |i: usize| if i == 300 { 7.0 } else { 1.0 / (i as f32 - 300.0).abs() };
+    let wanted: Vec<f32> = (0..600).map(|i| if i == 300 { 7.0 } else { (3000 / (i as i64 - 300)) as f32 }).collect();
+    assert_eq!(each("if i == 300 then 7 else f32(3000 / (i - 300))", &cells), wanted);
+    let wanted: Vec<f32> = (0..600).map(|i| if i != 300 && 3000 % (i as i64 - 300) == 0 { 1.0 } else { 0.0 }).collect();
+    assert_eq!(each("if i != 300 && 3000 % (i - 300) == 0 then 1 else 0", &cells), wanted);
+    assert_eq!(each("if !(i == 300 || 3000 % (i - 300) != 0) then 1 else 0", &cells), wanted);
+    // Inside the side that is not taken, nested.
+    assert_eq!(
+        each("if i == 300 then 7 else if i < 900 then A[0] / abs(f32(i - 300)) else f32(1 / (i - i))", &cells),
+        (0..600).map(third).collect::<Vec<_>>()
+    );
+    // A condition can be named.
+    assert_eq!(
+        each(
+            "{ let low = A[0] < 2; if low then 1 else if low == low then 5 else 2 }"
+                .replace("low == low", "!low")
+                .as_str(),
+            &[1.0, 3.0]
+        ),
+        [1.0, 5.0]
+    );
+}
+
+#[test]
+fn division_by_zero_names_its_point() {
+    let text = "param N\ngrid G = [1..N, 5..6]\nfield A : f32 on G\n\
+                fn f -> A [i in 1..N, j in 5..6] = f32(1 / (i - 2 + j - 6 + 0 * t))\nsteps 1";
+    let start = singles(&[3, 2], vec![0.0; 6]);
+    let error = take(text, 1, &[("A", start)]).unwrap_err();
+    let OracleError::DivisionByZero { function, point, step, span } = error else { panic!("{error}") };
+    assert_eq!((function.as_str(), point.as_slice(), step), ("f", &[2, 6][..], 0));
+    assert!(span.end > span.start);
+}
+
+#[test]
+fn temps_start_as_zeros_and_stay_inside() {
+    let text = "param N\ngrid G = [0..N-1]\nfield A : f32 on G\ntemp field B : f64 on G\n\
+                fn f -> B [0..N-1] = B[0] + f64(A[0])\nfn g -> A [0..N-1] = f32(B[0])\nsteps 1";
+    let fields = take(text, 3, &[("A", singles(&[2], vec![1.0, 2.0]))]).unwrap();
+    assert_eq!(f32s(&fields, "A"), [4.0, 8.0]);
+    assert_eq!(fields.len(), 1);
+}
+
+#[test]
+fn wrong_inputs_are_told() {
+    let program = program(&line("scalar s : f32\nfn f -> A [1..N-2] = s * A[-1]\nsteps 1"));
+    let good = singles(&[5], vec![1.0; 5]);
+    let sizes = solve(&program, &[("A", &[5])]).unwrap();
+    let scalars: BTreeMap<String, f64> = [("s".to_string(), 0.1)].into();
+    let attempt = |scalars: &BTreeMap<String, f64>, arrays: Vec<(&str, Array)>| {
+        let mut fields: Fields = arrays.into_iter().map(|(name, array)| (name.to_string(), array)).collect();
+        run(&program, &sizes, scalars, 1, &mut fields, &mut |_, _| {}).map(|()| fields)
+    };
+    let none = BTreeMap::new();
+    assert!(matches!(attempt(&none, vec![("A", good.clone())]), Err(OracleError::MissingScalar { .. })));
+    let other = [("r".to_string(), 1.0)].into();
+    assert!(matches!(attempt(&other, vec![("A", good.clone())]), Err(OracleError::UnknownScalar { .. })));
+    assert!(matches!(attempt(&scalars, vec![]), Err(OracleError::MissingField { .. })));
+    let extra = vec![("A", good.clone()), ("B", good.clone())];
+    assert!(matches!(attempt(&scalars, extra), Err(OracleError::Unexpected { .. })));
+    let long = singles(&[6], vec![1.0; 6]);
+    assert!(matches!(attempt(&scalars, vec![("A", long)]), Err(OracleError::Shape { .. })));
+    let double = Array::new(vec![5], Data::F64(vec![1.0; 5])).unwrap();
+    assert!(matches!(attempt(&scalars, vec![("A", double)]), Err(OracleError::Element { .. })));
+    let fields = attempt(&scalars, vec![("A", good)]).unwrap();
+    assert_eq!(f32s(&fields, "A"), [1.0, 0.1, 0.1, 0.1, 1.0]);
+}

@@ -1,0 +1,41 @@
+//! The programs of the test suite check and run.
+
+use super::suite;
+use crate::oracle;
+use crate::program::Role;
+use crate::sizes::solve;
+use std::collections::BTreeMap;
+use stencil_runtime::array::{Array, Data, Element};
+
+#[test]
+fn all_programs_run() {
+    let sources = suite("programs");
+    assert!(sources.len() >= 25, "{}", sources.len());
+    for source in sources {
+        let (program, errors) = crate::load(&source, &[]);
+        let program = program.unwrap_or_else(|| panic!("{}: {errors:?}", source.name));
+        let all = [11, 13, 17];
+        let rank = program.grids.values().next().unwrap().region.lower.len();
+        let shape = &all[..rank];
+        let shapes: Vec<_> = program.fields.values().map(|field| (field.name.as_str(), shape)).collect();
+        let sizes = solve(&program, &shapes).unwrap();
+        let cells: usize = shape.iter().product();
+        let noise = |i: usize| ((i * 7919) % 101) as f64 / 101.0;
+        let mut fields = BTreeMap::new();
+        for field in program.fields.values().filter(|field| field.role != Role::Temp) {
+            let data = match field.element {
+                Element::F32 => Data::F32((0..cells).map(|i| noise(i) as f32).collect()),
+                _ => Data::F64((0..cells).map(noise).collect()),
+            };
+            fields.insert(field.name.clone(), Array::new(shape.to_vec(), data).unwrap());
+        }
+        let before = fields.clone();
+        let mut calls = 0;
+        oracle::run(&program, &sizes, &BTreeMap::new(), 3, &mut fields, &mut |_, _| calls += 1).unwrap();
+        assert_eq!(calls, 3);
+        for field in program.fields.values() {
+            let changed = before[&field.name] != fields[&field.name];
+            assert_eq!(changed, field.role == Role::State, "{}: {}", source.name, field.name);
+        }
+    }
+}

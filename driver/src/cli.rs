@@ -1,0 +1,248 @@
+//! The command line of `stencilc`.
+
+use crate::compile::{self, Level, Options, Timing};
+use crate::files;
+use crate::import::Arithmetic;
+use crate::message::Failure;
+use crate::run::{self, Job, Target};
+use crate::toolchain;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use stencil_frontend::source::Source;
+use stencil_passes::pipeline::Config;
+use stencil_runtime::input::{Source as Input, assignment};
+
+/// Compile stencil programs to PTX, and run them.
+#[derive(Debug, Parser)]
+#[command(name = "stencilc", version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    compile: CompileArgs,
+    #[command(flatten)]
+    common: Option<CommonArgs>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compile a program, run it on data, and write its result
+    Run(RunArgs),
+}
+
+#[derive(Debug, Args)]
+struct CompileArgs {
+    /// What to print; several are written to files named after -o
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "ptx")]
+    emit: Vec<Level>,
+    /// The file to write; with several --emit, the name that gets an extension each
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// Print each kernel's schedule, registers, spills and shared memory (needs ptxas)
+    #[arg(long)]
+    report: bool,
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// What to run on
+    #[arg(long, value_enum, default_value = "auto")]
+    target: Target,
+    /// Steps to take; the program's own number if left out
+    #[arg(long)]
+    steps: Option<i64>,
+    /// A run-time scalar: alpha=0.2
+    #[arg(long = "set", value_name = "NAME=NUMBER", value_parser = assignment::<f64>)]
+    scalars: Vec<(String, f64)>,
+    /// An input: A=a.npy, A=random:7 (seeded noise from 0 to 1) or A=zeros
+    #[arg(long = "in", value_name = "FIELD=DATA", value_parser = assignment::<Input>)]
+    inputs: Vec<(String, Input)>,
+    /// Where an output goes: A=b.npy
+    #[arg(long = "out", value_name = "FIELD=FILE", value_parser = assignment::<PathBuf>)]
+    outputs: Vec<(String, PathBuf)>,
+    /// Compare the result with the reference; a difference is an error
+    #[arg(long)]
+    check: bool,
+    /// The largest error that passes --check, relative to the field's largest value
+    #[arg(long, requires = "check")]
+    tolerance: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Contraction {
+    /// `a * b + c` may be rounded once
+    On,
+    /// Every operation is rounded by itself
+    Off,
+}
+
+#[derive(Debug, Args)]
+struct CommonArgs {
+    /// The program: .stencil, or stencil IR as .mlir
+    file: PathBuf,
+    /// A value for a param: N=4096
+    #[arg(short = 'D', value_name = "PARAM=SIZE", value_parser = assignment::<i64>)]
+    defines: Vec<(String, i64)>,
+    /// The GPU architecture
+    #[arg(long, default_value = "sm_90")]
+    arch: String,
+    /// How tiles are run: naive or block
+    #[arg(long)]
+    strategy: Option<String>,
+    /// Cells of a tile per dimension, slowest first: 32,64
+    #[arg(long, value_delimiter = ',')]
+    tile: Option<Vec<i64>>,
+    /// Steps a launch
+    #[arg(long)]
+    pyramid_height: Option<i64>,
+    /// Cells a thread: in the slowest dimension, or one number a dimension
+    #[arg(long, value_delimiter = ',')]
+    per_thread: Option<Vec<i64>>,
+    /// Whether `a * b + c` may be rounded once
+    #[arg(long, value_enum, default_value = "on")]
+    fp_contract: Contraction,
+    /// Allow re-association, reciprocals and approximate functions
+    #[arg(long)]
+    fast_math: bool,
+    /// Passes from the stencil level to the gpu level, in place of the compiler's own
+    #[arg(long, value_name = "PIPELINE")]
+    passes: Option<String>,
+    /// NVIDIA's libdevice.10.bc, for exp, log, sin, cos, tan, tanh and pow
+    #[arg(long, value_name = "FILE")]
+    libdevice: Option<PathBuf>,
+    /// Print the IR to standard error after each pass
+    #[arg(long)]
+    print_ir_after_all: bool,
+    /// Print to standard error how long each pass took
+    #[arg(long)]
+    timing: bool,
+}
+
+impl CommonArgs {
+    fn options(&self) -> Options {
+        Options {
+            defines: self.defines.clone(),
+            config: Config {
+                strategy: self.strategy.clone(),
+                tile: self.tile.clone(),
+                pyramid_height: self.pyramid_height,
+                per_thread: self.per_thread.clone(),
+            },
+            arithmetic: Arithmetic { contract: self.fp_contract == Contraction::On, fast_math: self.fast_math },
+            arch: self.arch.clone(),
+            libdevice: self.libdevice.clone(),
+            passes: self.passes.clone(),
+            print_ir_after_all: self.print_ir_after_all,
+        }
+    }
+}
+
+impl Cli {
+    /// Does what the command line asks for.
+    pub fn execute(self) -> Result<(), Failure> {
+        match (self.command, self.common) {
+            (Some(Command::Run(args)), _) => execute_run(&args),
+            (None, Some(common)) => execute_compile(&common, &self.compile),
+            (None, None) => Err(Failure::user("a program is missing; see stencilc --help")),
+        }
+    }
+}
+
+fn execute_compile(common: &CommonArgs, args: &CompileArgs) -> Result<(), Failure> {
+    let source = files::read(&common.file)?;
+    let options = common.options();
+    let mut wanted = args.emit.clone();
+    if args.report {
+        wanted.extend([Level::Plan, Level::Ptx]);
+    }
+    let (texts, timing) = compile::emit(&source, &options, &wanted)?;
+    if common.timing {
+        print_timing(&timing);
+    }
+    if args.report {
+        eprint!("{}", report(&source, &options, &texts)?);
+    }
+    let asked: Vec<_> = texts.iter().filter(|(level, _)| args.emit.contains(level)).collect();
+    match (asked.as_slice(), &args.output) {
+        ([(_, text)], output) => files::write(output.as_deref(), text),
+        (_, None) => Err(Failure::user("several levels need -o NAME; each is written to a file of that name with its extension")),
+        (several, Some(stem)) => {
+            several.iter().try_for_each(|(level, text)| files::write(Some(&files::with_extension(stem, level.extension())), text))
+        }
+    }
+}
+
+fn execute_run(args: &RunArgs) -> Result<(), Failure> {
+    let source = files::read(&args.common.file)?;
+    let job = Job {
+        target: args.target,
+        steps: args.steps,
+        scalars: unique("--set", &args.scalars)?,
+        inputs: unique("--in", &args.inputs)?,
+        outputs: unique("--out", &args.outputs)?,
+        check: args.check,
+        tolerance: args.tolerance,
+    };
+    let report = run::run(&source, &args.common.options(), &job)?;
+    eprint!("{report}");
+    Ok(())
+}
+
+fn unique<T: Clone>(option: &str, given: &[(String, T)]) -> Result<BTreeMap<String, T>, Failure> {
+    let mut map = BTreeMap::new();
+    for (name, value) in given {
+        if map.insert(name.clone(), value.clone()).is_some() {
+            return Err(Failure::user(format!("{option} {name}=... is given twice")));
+        }
+    }
+    Ok(map)
+}
+
+fn print_timing(timing: &Timing) {
+    for (pass, time) in timing {
+        eprintln!("{:>10.3} ms  {pass}", time.as_secs_f64() * 1e3);
+    }
+    let total: f64 = timing.iter().map(|(_, time)| time.as_secs_f64()).sum();
+    eprintln!("{:>10.3} ms  in all", total * 1e3);
+}
+
+/// The schedule that was taken, and what ptxas says of each kernel.
+fn report(source: &Source, options: &Options, texts: &[(Level, String)]) -> Result<String, Failure> {
+    let find = |wanted| texts.iter().find(|(level, _)| *level == wanted).map(|(_, text)| text.as_str()).unwrap_or_default();
+    let plan = stencil_runtime::plan::Plan::from_json(find(Level::Plan), &source.name).map_err(Failure::user)?;
+    let settings = &plan.settings;
+    let list = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join(" x ");
+    let mut text = format!(
+        "{}: strategy {}, tile {} cells, {} cells a thread, pyramid height {}, {}-bit indices\n",
+        plan.program,
+        settings.strategy,
+        list(&settings.tile),
+        list(&settings.per_thread),
+        settings.pyramid_height,
+        plan.index_width
+    );
+    let resources = match toolchain::ptxas() {
+        Some(ptxas) => Some(toolchain::assemble(&ptxas, find(Level::Ptx), &options.arch).map_err(|error| Failure { code: 2, text: format!("error: ptxas refuses the PTX:\n{error}") })?),
+        None => None,
+    };
+    text += &format!("{:<24} {:>8} {:>14} {:>10} {:>14}\n", "kernel", "threads", "shared bytes", "registers", "spilled bytes");
+    for kernel in &plan.kernels {
+        let found = resources.iter().flatten().find(|resources| resources.name == kernel.name);
+        let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
+        text += &format!(
+            "{:<24} {:>8} {:>14} {:>10} {:>14}\n",
+            kernel.name,
+            kernel.block.iter().product::<u32>(),
+            kernel.static_shared + kernel.dynamic_shared,
+            number(found.map(|resources| resources.registers)),
+            number(found.map(|resources| resources.spills))
+        );
+    }
+    if resources.is_none() {
+        text += "registers and spills are unknown: ptxas was not found (set STENCILC_PTXAS, or run cargo xtask setup)\n";
+    }
+    Ok(text)
+}

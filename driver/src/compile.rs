@@ -1,0 +1,226 @@
+//! The compile from a source to any level, as one list of steps.
+
+use crate::import::{self, Arithmetic};
+use crate::message::Failure;
+use clap::ValueEnum;
+use melior::Context;
+use melior::ir::Module;
+use melior::ir::operation::{OperationLike, OperationPrintingFlags};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use stencil_dialects::error::Error;
+use stencil_dialects::{mlir, tiled};
+use stencil_frontend::program::Program;
+use stencil_frontend::source::Source;
+use stencil_passes::emit_ptx::{self, Code, PtxTarget};
+use stencil_passes::pipeline::{self, Config};
+use stencil_passes::runner::Runner;
+use stencil_passes::launch_plan;
+use stencil_runtime::plan::Plan;
+
+/// What a compile can stop at and print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Level {
+    /// The syntax tree.
+    Ast,
+    /// The stencil dialect.
+    Stencil,
+    /// The tiled dialect.
+    Tiled,
+    /// Kernels in upstream's gpu dialect.
+    Gpu,
+    /// Kernels in the LLVM and NVVM dialects.
+    Nvvm,
+    /// Optimised LLVM IR.
+    Llvm,
+    /// PTX.
+    Ptx,
+    /// The launch plan, JSON.
+    Plan,
+}
+
+impl Level {
+    /// The extension of a file that holds it.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Ast => "stencil",
+            Self::Stencil => "stencil.mlir",
+            Self::Tiled => "tiled.mlir",
+            Self::Gpu => "gpu.mlir",
+            Self::Nvvm => "nvvm.mlir",
+            Self::Llvm => "ll",
+            Self::Ptx => "ptx",
+            Self::Plan => "plan.json",
+        }
+    }
+}
+
+/// How a source is to be compiled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Values for params.
+    pub defines: Vec<(String, i64)>,
+    /// Strategy and sizes of tiles.
+    pub config: Config,
+    /// Contraction and fast math.
+    pub arithmetic: Arithmetic,
+    /// Such as `sm_90`.
+    pub arch: String,
+    /// libdevice, where it is not to be looked for.
+    pub libdevice: Option<PathBuf>,
+    /// Passes to run from the stencil level to the gpu level in place of the compiler's own.
+    pub passes: Option<String>,
+    /// Whether the IR is printed to standard error after each pass.
+    pub print_ir_after_all: bool,
+}
+
+/// How long each pass and step took.
+pub type Timing = Vec<(String, Duration)>;
+
+/// A module on its way through the levels.
+pub struct Compilation<'c, 's> {
+    context: &'c Context,
+    source: &'s Source,
+    options: &'s Options,
+    /// The module at the level reached.
+    pub module: Module<'c>,
+    /// What was done so far.
+    pub timing: Timing,
+}
+
+/// Parses and checks a `.stencil` source.
+pub fn check(source: &Source, defines: &[(String, i64)]) -> Result<Program, Failure> {
+    let (program, diagnostics) = stencil_frontend::load(source, defines);
+    program.ok_or_else(|| Failure::diagnostics(&diagnostics, source))
+}
+
+impl<'c, 's> Compilation<'c, 's> {
+    /// The stencil level of a source: a program in the language, or a module in MLIR.
+    pub fn new(context: &'c Context, source: &'s Source, options: &'s Options) -> Result<Self, Failure> {
+        let start = Instant::now();
+        let in_source = |error: Error| Failure::in_source(&error, source);
+        let module = if source.name.ends_with(".mlir") {
+            mlir::parse_module(context, &source.text, &source.name).map_err(in_source)?
+        } else {
+            import::module(context, &check(source, &options.defines)?, source, options.arithmetic).map_err(in_source)?
+        };
+        let timing = vec![("parse and check".to_owned(), start.elapsed())];
+        let mut compilation = Self { context, source, options, module, timing };
+        compilation.run(&pipeline::stencil())?;
+        Ok(compilation)
+    }
+
+    fn run(&mut self, passes: &str) -> Result<(), Failure> {
+        let mut print = |pass: &str, module: &Module| eprintln!("// ----- after {pass} -----\n{}", text(module));
+        let mut runner = Runner { after: self.options.print_ir_after_all.then_some(&mut print as _), timing: Vec::new() };
+        let result = runner.run(self.context, &mut self.module, passes);
+        self.timing.append(&mut runner.timing);
+        result.map_err(|error| Failure::in_source(&error, self.source))
+    }
+
+    /// On to the tiled level.
+    pub fn tile(&mut self) -> Result<(), Failure> {
+        self.run(&pipeline::tiled(&self.options.config))
+    }
+
+    /// On to the gpu level: by the passes that the user gave, else from the tiled level.
+    pub fn lower(&mut self) -> Result<(), Failure> {
+        self.run(&pipeline::gpu())
+    }
+
+    /// From the stencil level straight to the gpu level.
+    pub fn to_gpu(&mut self) -> Result<(), Failure> {
+        match &self.options.passes {
+            Some(passes) => self.run(passes),
+            None => {
+                self.tile()?;
+                self.lower()
+            }
+        }
+    }
+
+    /// The launch plan of the gpu level.
+    pub fn plan(&self) -> Result<Plan, Failure> {
+        let Arithmetic { contract, fast_math } = self.options.arithmetic;
+        launch_plan::of(self.context, &self.module, &self.options.arch, contract, fast_math)
+            .map_err(|error| Failure::in_source(&error, self.source))
+    }
+
+    /// On to NVVM in the LLVM dialect.
+    pub fn to_nvvm(&mut self) -> Result<(), Failure> {
+        self.run(&pipeline::nvvm(tiled::index_width(&self.module)))
+    }
+
+    /// LLVM IR and PTX of a module in the LLVM dialect.
+    pub fn code(&mut self) -> Result<Code, Failure> {
+        let start = Instant::now();
+        let libdevice = self.options.libdevice.clone().or_else(crate::toolchain::libdevice);
+        let target = PtxTarget { arch: self.options.arch.clone(), libdevice };
+        let code = emit_ptx::emit(self.context, &self.module, &target).map_err(|error| Failure::in_source(&error, self.source));
+        self.timing.push(("emit-ptx".to_owned(), start.elapsed()));
+        code
+    }
+}
+
+/// A module as text.
+pub fn text(module: &Module) -> String {
+    module.as_operation().to_string_with_flags(OperationPrintingFlags::new()).map_or_else(|error| error.to_string(), |text| text + "\n")
+}
+
+/// The texts of the wanted levels, in the order of the levels.
+pub fn emit(source: &Source, options: &Options, wanted: &[Level]) -> Result<(Vec<(Level, String)>, Timing), Failure> {
+    let mut texts = Vec::new();
+    let wants = |level| wanted.contains(&level);
+    if wants(Level::Ast) {
+        let (file, diagnostics) = stencil_frontend::parser::parse(source);
+        if !diagnostics.is_empty() {
+            return Err(Failure::diagnostics(&diagnostics, source));
+        }
+        texts.push((Level::Ast, stencil_frontend::print::print(&file)));
+    }
+    let Some(last) = wanted.iter().copied().filter(|level| *level > Level::Ast).max() else { return Ok((texts, Vec::new())) };
+    let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
+    let mut compilation = Compilation::new(&context, source, options)?;
+    if wants(Level::Stencil) {
+        texts.push((Level::Stencil, text(&compilation.module)));
+    }
+    if last > Level::Stencil && options.passes.is_some() {
+        if wants(Level::Tiled) {
+            return Err(Failure::user("--passes replaces the way to the gpu level; the tiled level can't be shown with it (use --print-ir-after-all)"));
+        }
+        compilation.to_gpu()?;
+    } else if last > Level::Stencil {
+        compilation.tile()?;
+        if wants(Level::Tiled) {
+            texts.push((Level::Tiled, text(&compilation.module)));
+        }
+        if last > Level::Tiled {
+            compilation.lower()?;
+        }
+    }
+    if last > Level::Tiled {
+        if wants(Level::Gpu) {
+            texts.push((Level::Gpu, text(&compilation.module)));
+        }
+        if wants(Level::Plan) {
+            let json = compilation.plan()?.to_json().map_err(Failure::user)?;
+            texts.push((Level::Plan, json + "\n"));
+        }
+    }
+    if wants(Level::Nvvm) || wants(Level::Llvm) || wants(Level::Ptx) {
+        compilation.to_nvvm()?;
+        if wants(Level::Nvvm) {
+            texts.push((Level::Nvvm, text(&compilation.module)));
+        }
+        if wants(Level::Llvm) || wants(Level::Ptx) {
+            let code = compilation.code()?;
+            if wants(Level::Llvm) {
+                texts.push((Level::Llvm, code.llvm));
+            }
+            if wants(Level::Ptx) {
+                texts.push((Level::Ptx, code.ptx));
+            }
+        }
+    }
+    Ok((texts, compilation.timing))
+}

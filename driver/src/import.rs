@@ -1,0 +1,396 @@
+//! Writes a checked program as `stencil` IR: declarations, one point function a piece, one
+//! `stencil.apply` a function. Every operation carries the place in the source that asks for it.
+
+use melior::Context;
+use melior::ir::attribute::FloatAttribute;
+use melior::ir::{AffineExpr, AffineMap, Location, Module, Type, ValueLike};
+use std::collections::HashMap;
+use stencil_dialects::affine::symbolic;
+use stencil_dialects::attribute;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil::{self, Argument, Piece, Role};
+use stencil_frontend::program::{
+    Affine, BinaryOp, Expr, ExprKind, Function, LocalId, MathFunction, ParamId, Program, Region, Role as FieldRole, Type as ExprType, UnaryOp,
+};
+use stencil_frontend::source::{Source, Span};
+use stencil_runtime::array::Element;
+
+/// How arithmetic is marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arithmetic {
+    /// `a * b + c` may be rounded once.
+    pub contract: bool,
+    /// Re-association, reciprocals and approximations are allowed.
+    pub fast_math: bool,
+}
+
+/// Builds the module.
+pub fn module<'c>(context: &'c Context, program: &Program, source: &Source, arithmetic: Arithmetic) -> Result<Module<'c>, Error> {
+    let module = Module::new(Location::new(context, &source.name, 1, 1));
+    let runtime: Vec<ParamId> = program.params.iter().filter(|(_, param)| param.value.is_none()).map(|(id, _)| id).collect();
+    let import = Import {
+        builder: Builder::new(context, Location::unknown(context), mlir::body(&module)),
+        program,
+        source,
+        runtime,
+        fast_math: match arithmetic {
+            Arithmetic { fast_math: true, .. } => Some("fast"),
+            Arithmetic { contract: true, .. } => Some("contract"),
+            _ => None,
+        },
+    };
+    import.whole(&module)?;
+    Ok(module)
+}
+
+struct Import<'c, 'p> {
+    builder: Builder<'c>,
+    program: &'p Program,
+    source: &'p Source,
+    runtime: Vec<ParamId>,
+    fast_math: Option<&'static str>,
+}
+
+impl<'c> Import<'c, '_> {
+    fn at(&self, span: Span) -> Builder<'c> {
+        let place = self.source.place(span.start);
+        Builder { location: Location::new(self.builder.context, &self.source.name, place.line, place.column), ..self.builder }
+    }
+
+    fn whole(&self, module: &Module<'c>) -> Result<(), Error> {
+        let context = self.builder.context;
+        let program = self.program;
+        mlir::set_attribute(mlir::module_op(module), "sym_name", attribute::string(context, &program.name));
+        let params: Vec<_> = self.runtime.iter().map(|id| program.params[*id].name.as_str()).collect();
+        let constants: Vec<_> =
+            program.params.values().filter_map(|param| param.value.map(|value| (param.name.as_str(), value))).collect();
+        stencil::set_program(&self.builder, module, &params, &constants, self.map(std::slice::from_ref(&program.steps)));
+        for grid in program.grids.values() {
+            let (lower, upper) = self.bounds(&grid.region);
+            stencil::grid(&self.at(grid.span), &grid.name, lower, upper)?;
+        }
+        for scalar in program.scalars.values() {
+            let builder = self.at(scalar.span);
+            let ty = self.element(scalar.element);
+            let default = scalar.default.map(|value| FloatAttribute::new(context, ty, value).into());
+            stencil::scalar(&builder, &scalar.name, ty, default)?;
+        }
+        for field in program.fields.values() {
+            let role = match field.role {
+                FieldRole::State => Role::State,
+                FieldRole::Const => Role::Const,
+                FieldRole::Temp => Role::Temp,
+            };
+            stencil::field(&self.at(field.span), &field.name, &program.grids[field.grid].name, self.element(field.element), role)?;
+        }
+        for check in &program.checks {
+            let unless_empty = check.unless_empty.as_ref().map(|region| self.bounds(region));
+            stencil::check(&self.at(check.span), self.map(std::slice::from_ref(&check.value)), unless_empty, &check.message)?;
+        }
+        for function in &program.functions {
+            self.function(function)?;
+        }
+        Ok(())
+    }
+
+    /// One `func.func` a piece, then the `stencil.apply`.
+    fn function(&self, function: &Function) -> Result<(), Error> {
+        let names: Vec<String> = match function.pieces.len() {
+            1 => vec![function.name.clone()],
+            count => (0..count).map(|index| format!("{}_{index}", function.name)).collect(),
+        };
+        let mut pieces = Vec::new();
+        for (piece, name) in function.pieces.iter().zip(&names) {
+            let arguments = Footprint::of(self, &piece.values);
+            let builder = self.at(piece.span);
+            let types: Vec<_> = arguments
+                .list
+                .iter()
+                .map(|argument| Ok((self.argument_type(argument)?, stencil::argument_attributes(&builder, argument))))
+                .collect::<Result<_, Error>>()?;
+            let results: Vec<_> = function.updates.iter().map(|field| self.element(self.program.fields[*field].element)).collect();
+            let private = [("sym_visibility", attribute::string(builder.context, "private"))];
+            let (_, entry) = builder.function(name, &types, &results, &private)?;
+            let mut body = Body { import: self, arguments: &arguments, values: mlir::arguments(entry), locals: HashMap::new() };
+            let inner = builder.at(entry);
+            let values = piece.values.iter().map(|value| body.expression(&inner, value)).collect::<Result<Vec<_>, _>>()?;
+            inner.op("func.return", &values, &[], &[])?;
+            let (lower, upper) = self.bounds(&piece.region);
+            pieces.push(Piece { function: name, lower, upper });
+        }
+        let updates: Vec<_> = function.updates.iter().map(|field| self.program.fields[*field].name.as_str()).collect();
+        stencil::apply(&self.at(function.span), &updates, &pieces)?;
+        Ok(())
+    }
+
+    fn bounds(&self, region: &Region) -> (AffineMap<'c>, AffineMap<'c>) {
+        (self.map(&region.lower), self.map(&region.upper))
+    }
+
+    /// An affine map whose symbols are the run-time sizes.
+    fn map(&self, results: &[Affine]) -> AffineMap<'c> {
+        let context = self.builder.context;
+        let results: Vec<_> = results
+            .iter()
+            .map(|affine| {
+                let terms = affine.terms.iter().filter_map(|(param, coefficient)| {
+                    let symbol = self.runtime.iter().position(|id| id == param)?;
+                    Some(AffineExpr::symbol(context, symbol) * AffineExpr::constant(context, *coefficient))
+                });
+                let constant = AffineExpr::constant(context, affine.constant);
+                terms.reduce(|sum, term| sum + term).map_or(constant, |sum| sum + constant)
+            })
+            .collect();
+        symbolic(context, self.runtime.len(), &results)
+    }
+
+    fn element(&self, element: Element) -> Type<'c> {
+        let context = self.builder.context;
+        match element {
+            Element::F32 => Type::float32(context),
+            Element::F64 => Type::float64(context),
+            Element::I32 => self.builder.integer_type(32),
+            Element::I64 => self.builder.integer_type(64),
+        }
+    }
+
+    fn ty(&self, ty: ExprType) -> Type<'c> {
+        match ty {
+            ExprType::Element(element) => self.element(element),
+            ExprType::Bool => self.builder.integer_type(1),
+        }
+    }
+
+    fn argument_type(&self, argument: &Argument) -> Result<Type<'c>, Error> {
+        let missing = || Error::internal("an argument names nothing that is declared");
+        Ok(match argument {
+            Argument::Read { field, .. } => {
+                let field = self.program.fields.values().find(|declared| declared.name == *field).ok_or_else(missing)?;
+                self.element(field.element)
+            }
+            Argument::Scalar(name) => {
+                let scalar = self.program.scalars.values().find(|declared| declared.name == *name).ok_or_else(missing)?;
+                self.element(scalar.element)
+            }
+            Argument::Param(_) | Argument::Coordinate(_) | Argument::Step => self.builder.integer_type(64),
+        })
+    }
+}
+
+/// The arguments of a point function: everything it reads, each once, in the order of appearance.
+#[derive(Default)]
+struct Footprint<'p> {
+    list: Vec<Argument<'p>>,
+}
+
+impl<'p> Footprint<'p> {
+    fn of(import: &Import<'_, 'p>, values: &'p [Expr]) -> Self {
+        let mut footprint = Self::default();
+        for value in values {
+            footprint.collect(import.program, value);
+        }
+        footprint
+    }
+
+    fn collect(&mut self, program: &'p Program, expr: &'p Expr) {
+        if let Some(argument) = argument(program, expr) {
+            if !self.list.contains(&argument) {
+                self.list.push(argument);
+            }
+            return;
+        }
+        match &expr.kind {
+            ExprKind::Unary(_, inner) | ExprKind::Cast(inner) => self.collect(program, inner),
+            ExprKind::Binary(_, left, right) => {
+                self.collect(program, left);
+                self.collect(program, right);
+            }
+            ExprKind::Let(_, value, body) => {
+                self.collect(program, value);
+                self.collect(program, body);
+            }
+            ExprKind::If(condition, then, otherwise) => {
+                for part in [condition, then, otherwise] {
+                    self.collect(program, part);
+                }
+            }
+            ExprKind::Call(_, operands) => operands.iter().for_each(|operand| self.collect(program, operand)),
+            _ => {}
+        }
+    }
+}
+
+/// What an expression stands for outside the function, if it is a leaf of that kind.
+fn argument<'p>(program: &'p Program, expr: &'p Expr) -> Option<Argument<'p>> {
+    match &expr.kind {
+        ExprKind::Read { field, offset } => Some(Argument::Read { field: &program.fields[*field].name, offset: offset.clone() }),
+        ExprKind::Scalar(id) => Some(Argument::Scalar(&program.scalars[*id].name)),
+        ExprKind::Param(id) => Some(Argument::Param(&program.params[*id].name)),
+        ExprKind::Coordinate(dimension) => Some(Argument::Coordinate(*dimension)),
+        ExprKind::Step => Some(Argument::Step),
+        _ => None,
+    }
+}
+
+/// The body of one point function.
+struct Body<'c, 'p, 'i> {
+    import: &'i Import<'c, 'p>,
+    arguments: &'i Footprint<'p>,
+    values: Vec<Val<'c>>,
+    locals: HashMap<LocalId, Val<'c>>,
+}
+
+impl<'c, 'p> Body<'c, 'p, '_> {
+    fn expression(&mut self, block: &Builder<'c>, expr: &'p Expr) -> Result<Val<'c>, Error> {
+        let builder = &Builder { location: self.import.at(expr.span).location, ..*block };
+        if let Some(argument) = argument(self.import.program, expr) {
+            let position = self.arguments.list.iter().position(|known| *known == argument);
+            return position.and_then(|position| self.values.get(position)).copied().ok_or_else(|| Error::internal("a leaf is no argument"));
+        }
+        let ty = self.import.ty(expr.ty);
+        match &expr.kind {
+            ExprKind::Float(value) => builder.float(ty, *value),
+            ExprKind::Int(value) if is_float(expr.ty) => builder.float(ty, *value as f64),
+            ExprKind::Int(value) => builder.constant(ty, *value),
+            ExprKind::Bool(value) => builder.constant(ty, i64::from(*value)),
+            ExprKind::Local(local) => self.local(*local),
+            ExprKind::Let(local, value, body) => {
+                let value = self.expression(builder, value)?;
+                self.locals.insert(*local, value);
+                self.expression(builder, body)
+            }
+            ExprKind::Unary(UnaryOp::Neg, inner) => {
+                let inner = self.expression(builder, inner)?;
+                if is_float(expr.ty) {
+                    self.float(builder, "arith.negf", &[inner])
+                } else {
+                    builder.binary("arith.subi", builder.constant(ty, 0)?, inner)
+                }
+            }
+            ExprKind::Unary(UnaryOp::Not, inner) => {
+                let inner = self.expression(builder, inner)?;
+                builder.binary("arith.xori", inner, builder.constant(ty, 1)?)
+            }
+            ExprKind::Binary(op, left, right) => self.binary(builder, *op, left, right),
+            ExprKind::If(condition, then, otherwise) => {
+                let condition = self.expression(builder, condition)?;
+                // Both branches need `self`, one after the other.
+                let body = std::cell::RefCell::new(self);
+                let branch = |part: &'p Expr| {
+                    let body = &body;
+                    move |inner: &Builder<'c>| Ok(vec![body.borrow_mut().expression(inner, part)?])
+                };
+                let values = builder.choose(condition, &[ty], branch(then), branch(otherwise))?;
+                values.first().copied().ok_or_else(|| Error::internal("scf.if without a result"))
+            }
+            ExprKind::Call(function, operands) => self.call(builder, *function, operands, expr),
+            ExprKind::Cast(inner) => self.cast(builder, inner, expr.ty, ty),
+            ExprKind::Read { .. } | ExprKind::Scalar(_) | ExprKind::Param(_) | ExprKind::Coordinate(_) | ExprKind::Step => {
+                Err(Error::internal("a leaf that is no argument"))
+            }
+        }
+    }
+
+    fn local(&self, local: LocalId) -> Result<Val<'c>, Error> {
+        self.locals.get(&local).copied().ok_or_else(|| Error::internal("a local before its value"))
+    }
+
+    /// A floating-point operation with the program's fast-math flags.
+    fn float(&self, builder: &Builder<'c>, name: &str, operands: &[Val<'c>]) -> Result<Val<'c>, Error> {
+        let ty = operands.first().map(|operand| operand.r#type()).ok_or_else(|| Error::internal("an operation without operands"))?;
+        let flags = self.import.fast_math.and_then(|flags| melior::ir::Attribute::parse(builder.context, &format!("#arith.fastmath<{flags}>")));
+        let attributes: Vec<_> = flags.into_iter().map(|flags| ("fastmath", flags)).collect();
+        builder.value(name, operands, ty, &attributes)
+    }
+
+    fn binary(&mut self, builder: &Builder<'c>, op: BinaryOp, left: &'p Expr, right: &'p Expr) -> Result<Val<'c>, Error> {
+        let float = is_float(left.ty);
+        let (left, right) = (self.expression(builder, left)?, self.expression(builder, right)?);
+        let arithmetic = match op {
+            BinaryOp::Add => Some(("arith.addf", "arith.addi")),
+            BinaryOp::Sub => Some(("arith.subf", "arith.subi")),
+            BinaryOp::Mul => Some(("arith.mulf", "arith.muli")),
+            BinaryOp::Div => Some(("arith.divf", "arith.divsi")),
+            BinaryOp::Rem => Some(("arith.remf", "arith.remsi")),
+            BinaryOp::And => Some(("arith.andi", "arith.andi")),
+            BinaryOp::Or => Some(("arith.ori", "arith.ori")),
+            _ => None,
+        };
+        match arithmetic {
+            Some((name, _)) if float => self.float(builder, name, &[left, right]),
+            Some((_, name)) => builder.binary(name, left, right),
+            // Predicates of arith.cmpf (ordered, but "not equal" is true of a NaN) and arith.cmpi.
+            None => {
+                let (ordered, integer) = match op {
+                    BinaryOp::Eq => (1, 0),
+                    BinaryOp::Ne => (13, 1),
+                    BinaryOp::Lt => (4, 2),
+                    BinaryOp::Le => (5, 3),
+                    BinaryOp::Gt => (2, 4),
+                    _ => (3, 5),
+                };
+                let (name, predicate) = if float { ("arith.cmpf", ordered) } else { ("arith.cmpi", integer) };
+                let predicate = attribute::integer(builder.context, predicate);
+                builder.value(name, &[left, right], builder.integer_type(1), &[("predicate", predicate)])
+            }
+        }
+    }
+
+    fn call(&mut self, builder: &Builder<'c>, function: MathFunction, operands: &'p [Expr], expr: &Expr) -> Result<Val<'c>, Error> {
+        let operands = operands.iter().map(|operand| self.expression(builder, operand)).collect::<Result<Vec<_>, _>>()?;
+        let float = is_float(expr.ty);
+        let name = match function {
+            MathFunction::Min if float => "arith.minnumf",
+            MathFunction::Max if float => "arith.maxnumf",
+            MathFunction::Min => "arith.minsi",
+            MathFunction::Max => "arith.maxsi",
+            MathFunction::Abs if float => "math.absf",
+            MathFunction::Abs => "math.absi",
+            MathFunction::Sqrt => "math.sqrt",
+            MathFunction::Rsqrt => {
+                let root = self.float(builder, "math.sqrt", &operands)?;
+                let one = builder.float(root.r#type(), 1.0)?;
+                return self.float(builder, "arith.divf", &[one, root]);
+            }
+            MathFunction::Exp => "math.exp",
+            MathFunction::Log => "math.log",
+            MathFunction::Sin => "math.sin",
+            MathFunction::Cos => "math.cos",
+            MathFunction::Tan => "math.tan",
+            MathFunction::Tanh => "math.tanh",
+            MathFunction::Pow => "math.powf",
+            MathFunction::Floor => "math.floor",
+            MathFunction::Ceil => "math.ceil",
+            MathFunction::Fma => "math.fma",
+        };
+        if float {
+            return self.float(builder, name, &operands);
+        }
+        let ty = operands.first().map(|operand| operand.r#type()).ok_or_else(|| Error::internal("a call without operands"))?;
+        builder.value(name, &operands, ty, &[])
+    }
+
+    fn cast(&mut self, builder: &Builder<'c>, inner: &'p Expr, to: ExprType, ty: Type<'c>) -> Result<Val<'c>, Error> {
+        let from = inner.ty;
+        let value = self.expression(builder, inner)?;
+        let (from_bits, to_bits) = (mlir::bit_width(value.r#type()).unwrap_or(0), mlir::bit_width(ty).unwrap_or(0));
+        let name = match (is_float(from), is_float(to)) {
+            _ if from == to => return Ok(value),
+            (true, true) if to_bits > from_bits => "arith.extf",
+            (true, true) => "arith.truncf",
+            (true, false) => "arith.fptosi",
+            (false, true) if from == ExprType::Bool => "arith.uitofp",
+            (false, true) => "arith.sitofp",
+            (false, false) if to_bits > from_bits && from == ExprType::Bool => "arith.extui",
+            (false, false) if to_bits > from_bits => "arith.extsi",
+            (false, false) => "arith.trunci",
+        };
+        builder.value(name, &[value], ty, &[])
+    }
+}
+
+fn is_float(ty: ExprType) -> bool {
+    matches!(ty, ExprType::Element(Element::F32 | Element::F64))
+}

@@ -1,0 +1,134 @@
+//! `stencil-opt`: runs a pipeline on MLIR text, like upstream's `mlir-opt`.
+
+use crate::compile::text;
+use crate::files;
+use crate::message::Failure;
+use clap::Parser;
+use std::path::PathBuf;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+use stencil_frontend::source::Source;
+use stencil_passes::registry::PASSES;
+use stencil_passes::runner::Runner;
+
+/// Run passes on MLIR with the stencil, tiled and peer dialects.
+#[derive(Debug, Parser)]
+#[command(name = "stencil-opt", version, after_help = passes_help())]
+pub struct Args {
+    /// The MLIR file; `-` is standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// The passes, ours and upstream's: 'builtin.module(tile-overlapped{pyramid-height=4},lower-block)'
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pass_pipeline: String,
+    /// Treat each part between lines of `// -----` as a file of its own
+    #[arg(long)]
+    split_input_file: bool,
+    /// Check that the diagnostics are those of `expected-error {{...}}` comments
+    #[arg(long)]
+    verify_diagnostics: bool,
+    /// Print the IR to standard error after each pass
+    #[arg(long)]
+    print_ir_after_all: bool,
+    /// Print to standard error how long each pass took
+    #[arg(long)]
+    timing: bool,
+    /// Where to write; standard output if left out
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+}
+
+fn passes_help() -> String {
+    let mut help = "Passes of stencilc (all of upstream's can be named too):\n".to_owned();
+    for pass in PASSES {
+        help += &format!("  {:<18} {}\n", pass.name, pass.summary);
+        for (name, meaning) in pass.options {
+            help += &format!("      {name}=  {meaning}\n");
+        }
+    }
+    help
+}
+
+/// Runs the tool.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let source = files::read(&args.file)?;
+    let parts: Vec<Source> = if args.split_input_file { split(&source) } else { vec![source] };
+    let mut outputs = Vec::new();
+    let mut failures = Vec::new();
+    for part in &parts {
+        match (process(args, part), args.verify_diagnostics) {
+            (Ok(text), false) => outputs.push(text),
+            (Err(error), false) => failures.push(Failure::in_source(&error, part)),
+            (result, true) => failures.extend(unexpected(part, result.err().as_ref())),
+        }
+    }
+    if let Some(first) = failures.first() {
+        let code = failures.iter().map(|failure| failure.code).max().unwrap_or(first.code);
+        return Err(Failure { code, text: failures.into_iter().map(|failure| failure.text).collect() });
+    }
+    if args.verify_diagnostics { Ok(()) } else { files::write(args.output.as_deref(), &outputs.join("// -----\n")) }
+}
+
+fn process(args: &Args, source: &Source) -> Result<String, Error> {
+    let context = stencil_dialects::context()?;
+    let mut module = mlir::parse_module(&context, &source.text, &source.name)?;
+    let mut print = |pass: &str, module: &melior::ir::Module| eprintln!("// ----- after {pass} -----\n{}", text(module));
+    let mut runner = Runner { after: args.print_ir_after_all.then_some(&mut print as _), timing: Vec::new() };
+    runner.run(&context, &mut module, &args.pass_pipeline)?;
+    if args.timing {
+        for (pass, time) in &runner.timing {
+            eprintln!("{:>10.3} ms  {pass}", time.as_secs_f64() * 1e3);
+        }
+    }
+    Ok(text(&module))
+}
+
+/// The parts of a file; each keeps its line numbers by leading empty lines.
+fn split(source: &Source) -> Vec<Source> {
+    let mut parts = vec![String::new()];
+    for (number, line) in source.text.lines().enumerate() {
+        if line.trim() == "// -----" {
+            parts.push("\n".repeat(number + 1));
+        } else if let Some(part) = parts.last_mut() {
+            part.push_str(line);
+            part.push('\n');
+        }
+    }
+    parts.into_iter().map(|text| Source::new(source.name.clone(), text)).collect()
+}
+
+/// Expected diagnostics that did not come, and diagnostics that were not expected.
+///
+/// `// expected-error {{part of the message}}` stands on the line it speaks of, or says how many
+/// lines away that is: `@+1`, `@-2`; `@unknown` is a message without a place. Notes likewise.
+fn unexpected(source: &Source, error: Option<&Error>) -> Vec<Failure> {
+    let mut found: Vec<(&str, usize, &str)> = Vec::new();
+    if let Some(error) = error {
+        found.push(("error", error.place.line, &error.message));
+        found.extend(error.notes.iter().map(|(place, note)| ("note", place.line, note.as_str())));
+    }
+    let mut failures = Vec::new();
+    for (index, line) in source.text.lines().enumerate() {
+        for kind in ["error", "note"] {
+            let Some((_, rest)) = line.split_once(&format!("expected-{kind}")) else { continue };
+            let Some((at, message)) = rest.split_once("{{").and_then(|(at, rest)| Some((at.trim(), rest.split_once("}}")?.0))) else { continue };
+            let wanted = match at.strip_prefix('@') {
+                Some("unknown") => Some(0),
+                Some(distance) => distance.parse::<isize>().ok().and_then(|distance| (index + 1).checked_add_signed(distance)),
+                None => Some(index + 1),
+            };
+            let matching = found.iter().position(|(other, line, text)| *other == kind && Some(*line) == wanted && text.contains(message));
+            match matching {
+                Some(position) => drop(found.remove(position)),
+                None => failures.push(Failure::user(format!("{}:{}: the expected {kind} '{message}' did not come", source.name, index + 1))),
+            }
+        }
+    }
+    // Notes need not all be expected; errors must.
+    for (kind, line, message) in found {
+        if kind == "error" {
+            failures.push(Failure::user(format!("{}:{line}: unexpected error: {message}", source.name)));
+        }
+    }
+    failures
+}

@@ -1,0 +1,34 @@
+//! The bits that an index needs: 32 where every size is known and small enough, else 64.
+
+use melior::ir::AffineMap;
+use stencil_dialects::affine::Linear;
+use stencil_dialects::stencil::Program;
+
+/// Room for a tile that reaches beyond the grid: more than any tile and halo.
+const SLACK: i64 = 1 << 16;
+
+/// 32 if all cells of every grid, with slack around, can be counted in a signed 32-bit integer.
+pub fn of(program: &Program) -> u32 {
+    let small = program.grids.iter().all(|grid| {
+        let cells = constant_extents(grid.lower, grid.upper).and_then(|extents| {
+            let (last, slower) = extents.split_last()?;
+            let rows = slower.iter().try_fold(1_i64, |product, extent| product.checked_mul(*extent))?;
+            rows.checked_add(1)?.checked_mul(last.checked_add(SLACK)?)
+        });
+        cells.is_some_and(|cells| cells < i64::from(i32::MAX))
+    });
+    if small { 32 } else { 64 }
+}
+
+/// Cells per dimension, where all bounds are constants.
+pub fn constant_extents(lower: AffineMap, upper: AffineMap) -> Option<Vec<i64>> {
+    let (lower, upper) = (Linear::of_map(lower)?, Linear::of_map(upper)?);
+    lower
+        .iter()
+        .zip(&upper)
+        .map(|(lower, upper)| {
+            let length = upper.minus(lower)?;
+            length.is_constant().then(|| length.constant.checked_add(1).map(|cells| cells.max(0)))?
+        })
+        .collect()
+}

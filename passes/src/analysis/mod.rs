@@ -1,0 +1,5 @@
+//! Analyses: they read IR, return plain data and change nothing.
+
+pub mod footprint;
+pub mod index_width;
+pub mod shared_slots;

@@ -1,0 +1,115 @@
+//! From NVVM in the LLVM dialect to PTX: translation to LLVM IR, math functions, optimisation and
+//! code generation by LLVM.
+//!
+//! Needs: a module after [`crate::pipeline::nvvm`]. Guarantees: PTX without unresolved symbols.
+//! Declines: a math function that only libdevice has, when there is no libdevice.
+
+use inkwell::OptimizationLevel;
+use inkwell::context::Context as LlvmContext;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::{Linkage, Module as LlvmModule};
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use melior::Context;
+use melior::ir::Module;
+use std::path::PathBuf;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+
+/// What code is made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PtxTarget {
+    /// Such as `sm_90`.
+    pub arch: String,
+    /// `libdevice.10.bc`, where there is one.
+    pub libdevice: Option<PathBuf>,
+}
+
+/// Optimised LLVM IR, and the PTX made from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// LLVM IR as the code generator saw it.
+    pub llvm: String,
+    /// PTX text.
+    pub ptx: String,
+}
+
+/// Compiles the module's `gpu.module`.
+pub fn emit(context: &Context, module: &Module, target: &PtxTarget) -> Result<Code, Error> {
+    let kernels = mlir::operations(mlir::body(module)).into_iter().find(|op| mlir::name(*op) == "gpu.module");
+    let kernels = kernels.ok_or_else(|| Error::user("the module holds no gpu.module; run a lowering first"))?;
+    let text = mlir::to_llvm_ir(context, kernels)?;
+    let llvm = LlvmContext::create();
+    let module = parse(&llvm, &text, "kernels")?;
+    let machine = machine(target)?;
+    module.set_triple(&machine.get_triple());
+    module.set_data_layout(&machine.get_target_data().get_data_layout());
+    resolve_math(&llvm, &module, &machine, target)?;
+    let options = PassBuilderOptions::create();
+    module.run_passes("default<O3>", &machine, options).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
+    let ptx = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
+    Ok(Code { llvm: module.print_to_string().to_string(), ptx: String::from_utf8_lossy(ptx.as_slice()).trim_end_matches('\0').to_owned() })
+}
+
+fn parse<'l>(llvm: &'l LlvmContext, text: &str, name: &str) -> Result<LlvmModule<'l>, Error> {
+    let buffer = MemoryBuffer::create_from_memory_range_copy(format!("{text}\0").as_bytes(), name);
+    llvm.create_module_from_ir(buffer).map_err(|error| Error::internal(format!("LLVM: {error}")))
+}
+
+fn machine(target: &PtxTarget) -> Result<TargetMachine, Error> {
+    Target::initialize_nvptx(&InitializationConfig::default());
+    let triple = TargetTriple::create("nvptx64-nvidia-cuda");
+    let nvptx = Target::from_triple(&triple).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
+    nvptx
+        .create_target_machine(&triple, &target.arch, "+ptx84", OptimizationLevel::Aggressive, RelocMode::Default, CodeModel::Default)
+        .ok_or_else(|| Error::user(format!("LLVM has no target machine for {}", target.arch)))
+}
+
+/// Gives every called math function a body: exact ones from our own text, the others from libdevice.
+fn resolve_math<'l>(llvm: &'l LlvmContext, module: &LlvmModule<'l>, machine: &TargetMachine, target: &PtxTarget) -> Result<(), Error> {
+    if unresolved(module).is_empty() {
+        return Ok(());
+    }
+    link(module, parse(llvm, include_str!("exact_math.ll"), "exact_math")?, machine)?;
+    let missing = unresolved(module);
+    if let Some(first) = missing.first() {
+        let name = first.trim_start_matches("__nv_").trim_end_matches('f');
+        let Some(path) = &target.libdevice else {
+            return Err(Error::user(format!(
+                "the function {name} needs NVIDIA's libdevice, which was not found; install the wheel nvidia-nvvm or CUDA, \
+                 and give its libdevice.10.bc by --libdevice FILE"
+            )));
+        };
+        let unreadable = |error: String| Error::user(format!("{}: libdevice can't be read: {error}", path.display()));
+        let buffer = MemoryBuffer::create_from_file(path).map_err(|error| unreadable(error.to_string()))?;
+        let library = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm).map_err(|error| unreadable(error.to_string()))?;
+        link(module, library, machine)?;
+    }
+    if let Some(missing) = unresolved(module).first() {
+        return Err(Error::user(format!("nothing defines the function {missing}")));
+    }
+    Ok(())
+}
+
+fn link<'l>(module: &LlvmModule<'l>, library: LlvmModule<'l>, machine: &TargetMachine) -> Result<(), Error> {
+    library.set_triple(&machine.get_triple());
+    library.set_data_layout(&machine.get_target_data().get_data_layout());
+    let names: Vec<_> = library.get_functions().filter(|function| function.count_basic_blocks() > 0).map(|function| function.get_name().to_owned()).collect();
+    module.link_in_module(library).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
+    for name in names {
+        if let Some(function) = name.to_str().ok().and_then(|name| module.get_function(name)) {
+            function.set_linkage(Linkage::Internal);
+        }
+    }
+    Ok(())
+}
+
+/// Functions that are called but have neither a body nor a meaning to LLVM.
+fn unresolved(module: &LlvmModule) -> Vec<String> {
+    module
+        .get_functions()
+        .filter(|function| function.count_basic_blocks() == 0)
+        .map(|function| function.get_name().to_string_lossy().into_owned())
+        .filter(|name| !name.starts_with("llvm."))
+        .collect()
+}

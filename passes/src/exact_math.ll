@@ -1,0 +1,52 @@
+; The math functions that the device computes exactly, under the names that the conversion from
+; the math dialect gives them. Libdevice's own versions of them depend on compile flags.
+define float @__nv_sqrtf(float %x) alwaysinline {
+  %r = call float @llvm.sqrt.f32(float %x)
+  ret float %r
+}
+define double @__nv_sqrt(double %x) alwaysinline {
+  %r = call double @llvm.sqrt.f64(double %x)
+  ret double %r
+}
+define float @__nv_fabsf(float %x) alwaysinline {
+  %r = call float @llvm.fabs.f32(float %x)
+  ret float %r
+}
+define double @__nv_fabs(double %x) alwaysinline {
+  %r = call double @llvm.fabs.f64(double %x)
+  ret double %r
+}
+define float @__nv_floorf(float %x) alwaysinline {
+  %r = call float @llvm.floor.f32(float %x)
+  ret float %r
+}
+define double @__nv_floor(double %x) alwaysinline {
+  %r = call double @llvm.floor.f64(double %x)
+  ret double %r
+}
+define float @__nv_ceilf(float %x) alwaysinline {
+  %r = call float @llvm.ceil.f32(float %x)
+  ret float %r
+}
+define double @__nv_ceil(double %x) alwaysinline {
+  %r = call double @llvm.ceil.f64(double %x)
+  ret double %r
+}
+define float @__nv_fmaf(float %x, float %y, float %z) alwaysinline {
+  %r = call float @llvm.fma.f32(float %x, float %y, float %z)
+  ret float %r
+}
+define double @__nv_fma(double %x, double %y, double %z) alwaysinline {
+  %r = call double @llvm.fma.f64(double %x, double %y, double %z)
+  ret double %r
+}
+declare float @llvm.sqrt.f32(float)
+declare double @llvm.sqrt.f64(double)
+declare float @llvm.fabs.f32(float)
+declare double @llvm.fabs.f64(double)
+declare float @llvm.floor.f32(float)
+declare double @llvm.floor.f64(double)
+declare float @llvm.ceil.f32(float)
+declare double @llvm.ceil.f64(double)
+declare float @llvm.fma.f32(float, float, float)
+declare double @llvm.fma.f64(double, double, double)

@@ -1,0 +1,409 @@
+//! `lower-block`: a block computes one tile; every tile value that an apply reads lies in shared
+//! memory, with barriers where one thread reads what another wrote.
+//!
+//! Source: Holewinski, Pouchet, Sadayappan, "High-Performance Code Generation for Stencil
+//! Computations on GPU Architectures", section 4.3, algorithms 3 and 4. Here values whose lives do
+//! not overlap take turns in one buffer, and a barrier stands only where there is a hazard.
+//!
+//! Needs: tile kernels of strategy `block`. Guarantees: a `gpu.func` for each, whose tiles away
+//! from every rim run code without bounds checks.
+//!
+//! ```text
+//! %interior = (tile and halo lie in the grid and in every piece)
+//! scf.if %interior { <body without checks> } else { <body with checks> }
+//!
+//! body: for each cell of the loaded region, a cell a thread at a time { shared0[i] = A[origin + i] }
+//!       gpu.barrier
+//!       for each cell of the first apply's region { shared1[i] = heat(shared0[i + ...], ...) }
+//!       gpu.barrier
+//!       for each cell of the tile { A_next[origin + i] = heat(shared1[i + ...], ...) }
+//! ```
+//! Declines: tiles that need more shared memory or more threads than a block can have.
+
+use super::emit::{self, Frame, FrameSpec};
+use crate::analysis::shared_slots::{self, Life};
+use crate::options::Options;
+use crate::pass::Pass;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::r#type::MemRefType;
+use melior::ir::{AffineMap, Module, Type};
+use std::collections::{BTreeMap, BTreeSet};
+use stencil_dialects::affine::Linear;
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil::{Piece, Program};
+use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "lower-block",
+    summary: "lower tile kernels of strategy block: tiles in shared memory",
+    options: &[
+        ("max-shared", "bytes of shared memory that a block may have (default 232448, sm_90)"),
+        ("max-threads", "threads that a block may have (default 1024)"),
+    ],
+    run,
+};
+
+fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
+    let max_shared = options.integer("max-shared", 0)?.unwrap_or(232_448);
+    let max_threads = options.integer("max-threads", 1)?.unwrap_or(1024);
+    let program = Program::read(module)?;
+    for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "block") {
+        lower(context, module, &program, kernel, max_shared, max_threads)?;
+        emit::erase_kernel(kernel);
+    }
+    emit::erase_point_functions(module)
+}
+
+fn lower<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    program: &Program<'c>,
+    kernel: &Kernel<'c>,
+    max_shared: i64,
+    max_threads: i64,
+) -> Result<(), Error> {
+    let at = |message: String| Error::new(mlir::place(kernel.op.location()), message);
+    let schedule = &kernel.schedule;
+    let threads: Vec<i64> = schedule.tile.iter().zip(&schedule.per_thread).map(|(cells, each)| (cells + each - 1) / each).collect();
+    let count = threads.iter().fold(1_i64, |product, threads| product.saturating_mul(*threads));
+    if count > max_threads {
+        return Err(at(format!(
+            "a tile of {:?} cells with {:?} cells a thread needs {count} threads, and a block has {max_threads} at most; \
+             make the tile smaller or give a thread more cells",
+            schedule.tile, schedule.per_thread
+        )));
+    }
+    let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
+    let buffers = Buffers::plan(&outer, program, kernel)?;
+    let wanted = emit::shared_bytes(&buffers.types);
+    if wanted > max_shared {
+        return Err(at(format!(
+            "a tile of {:?} cells with pyramid height {} needs {wanted} bytes of shared memory, and a block has {max_shared} at most; \
+             make the tile or the pyramid height smaller",
+            schedule.tile, schedule.steps
+        )));
+    }
+    let spec = FrameSpec { kernel, threads: &threads, shared: &buffers.types, in_place: false };
+    let frame = Frame::new(context, module, program, &spec)?;
+    let lowering = Lowering { frame: &frame, module, kernel, buffers: &buffers, threads: &threads };
+    match lowering.interior(&frame.builder)? {
+        Some(interior) => {
+            let body = |checked| {
+                let lowering = &lowering;
+                move |builder: &Builder<'c>| lowering.body(builder, checked).map(|()| Vec::new())
+            };
+            frame.builder.choose(interior, &[], body(false), body(true))?;
+        }
+        None => lowering.body(&frame.builder, true)?,
+    }
+    frame.finish()
+}
+
+/// Which shared buffer holds which tile value.
+struct Buffers<'c> {
+    types: Vec<MemRefType<'c>>,
+    slot_of: BTreeMap<usize, usize>,
+}
+
+impl<'c> Buffers<'c> {
+    fn plan(builder: &Builder<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<Self, Error> {
+        let mut keys = Vec::new();
+        let mut lives: Vec<Life<String>> = Vec::new();
+        let mut elements: BTreeMap<String, Type<'c>> = BTreeMap::new();
+        for (position, op) in kernel.body.iter().enumerate() {
+            let defined: Vec<Val> = match op {
+                TileOp::Load { tile, .. } => vec![*tile],
+                TileOp::Apply(apply) => apply.outputs.iter().map(|(_, tile)| *tile).collect(),
+                TileOp::Store { .. } => Vec::new(),
+            };
+            for tile in defined {
+                let reader = |op: &TileOp<'c>| matches!(op, TileOp::Apply(apply) if apply.inputs.iter().any(|(_, input)| *input == tile));
+                let Some(last) = kernel.body.iter().rposition(reader) else { continue };
+                let held = kernel.tile(tile)?;
+                let element = program.field(held.field)?.element;
+                elements.insert(element.to_string(), element);
+                keys.push(mlir::key(tile));
+                lives.push(Life { kind: element.to_string(), extents: held.halo.extents(&kernel.schedule.tile), first: position, last });
+            }
+        }
+        let (slots, assigned) = shared_slots::assign(&lives);
+        let types = slots
+            .iter()
+            .map(|slot| {
+                let element = elements.get(&slot.kind).copied().ok_or_else(|| Error::internal("a slot of no type"))?;
+                emit::shared_type(builder, &slot.extents, element)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { types, slot_of: keys.into_iter().zip(assigned).collect() })
+    }
+
+    fn slot(&self, tile: Val) -> Option<usize> {
+        self.slot_of.get(&mlir::key(tile)).copied()
+    }
+}
+
+struct Lowering<'c, 'p> {
+    frame: &'p Frame<'c, 'p>,
+    module: &'p Module<'c>,
+    kernel: &'p Kernel<'c>,
+    buffers: &'p Buffers<'c>,
+    threads: &'p [i64],
+}
+
+impl<'c> Lowering<'c, '_> {
+    /// The condition that no cell of the tile and its halo needs a check; none where an apply has
+    /// several pieces.
+    fn interior(&self, builder: &Builder<'c>) -> Result<Option<Val<'c>>, Error> {
+        let mut lowers: Vec<(AffineMap<'c>, Vec<i64>)> = Vec::new();
+        let mut uppers: Vec<(AffineMap<'c>, Vec<i64>)> = Vec::new();
+        let mut within = |lower: AffineMap<'c>, upper: AffineMap<'c>, halo: Halo| {
+            tighten(&mut lowers, lower, halo.lower, i64::min);
+            tighten(&mut uppers, upper, halo.upper, i64::max);
+        };
+        for op in &self.kernel.body {
+            match op {
+                TileOp::Load { field, tile, .. } => {
+                    let grid = self.frame.program.grid_of(field)?;
+                    within(grid.lower, grid.upper, self.kernel.tile(*tile)?.halo.clone());
+                }
+                TileOp::Apply(apply) => {
+                    let [piece] = apply.pieces.as_slice() else { return Ok(None) };
+                    within(piece.lower, piece.upper, apply.halo.clone());
+                }
+                TileOp::Store { .. } => {}
+            }
+        }
+        let mut conditions = Vec::new();
+        for (map, halo) in lowers {
+            for ((origin, reach), bound) in self.frame.origin.iter().zip(halo).zip(self.frame.bounds(builder, map)?) {
+                conditions.push(builder.compare(Compare::Ge, builder.add_constant(*origin, reach)?, bound)?);
+            }
+        }
+        for (map, halo) in uppers {
+            let last = self.kernel.schedule.tile.iter().zip(halo).map(|(tile, reach)| tile - 1 + reach);
+            for ((origin, reach), bound) in self.frame.origin.iter().zip(last).zip(self.frame.bounds(builder, map)?) {
+                conditions.push(builder.compare(Compare::Le, builder.add_constant(*origin, reach)?, bound)?);
+            }
+        }
+        builder.all(&conditions)
+    }
+
+    /// The whole tile; `checked` where cells may lie outside the grid or a piece.
+    fn body(&self, builder: &Builder<'c>, checked: bool) -> Result<(), Error> {
+        let mut hazards = Hazards::default();
+        for op in &self.kernel.body {
+            match op {
+                TileOp::Load { op, field, tile } => {
+                    let builder = &Builder { location: op.location(), ..*builder };
+                    let Some(slot) = self.buffers.slot(*tile) else { continue };
+                    hazards.before(builder, &[], &[slot])?;
+                    self.load(builder, field, *tile, checked)?;
+                }
+                TileOp::Apply(apply) => {
+                    let builder = &Builder { location: apply.op.location(), ..*builder };
+                    let slots = |tiles: &[(&str, Val<'c>)]| tiles.iter().filter_map(|(_, tile)| self.buffers.slot(*tile)).collect::<Vec<_>>();
+                    hazards.before(builder, &slots(&apply.inputs), &slots(&apply.outputs))?;
+                    self.apply(builder, apply, checked)?;
+                }
+                TileOp::Store { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn load(&self, builder: &Builder<'c>, field: &str, tile: Val<'c>, checked: bool) -> Result<(), Error> {
+        let halo = &self.kernel.tile(tile)?.halo;
+        self.each_cell(builder, halo, &mut |builder, local, point| {
+            let copy = |builder: &Builder<'c>| {
+                let value = builder.load(self.frame.source(field)?, &self.frame.cell(builder, field, point)?)?;
+                builder.store(value, self.shared(tile)?, local)
+            };
+            let grid = self.frame.program.grid_of(field)?;
+            if checked { builder.when(self.frame.inside(builder, point, grid.lower, grid.upper)?, copy) } else { copy(builder) }
+        })
+    }
+
+    fn apply(&self, builder: &Builder<'c>, apply: &Apply<'c>, checked: bool) -> Result<(), Error> {
+        self.each_cell(builder, &apply.halo, &mut |builder, local, point| {
+            let one = |builder: &Builder<'c>| self.cell(builder, apply, &apply.pieces, local, point, checked);
+            let Some((field, _)) = apply.outputs.first() else { return Ok(()) };
+            let grid = self.frame.program.grid_of(field)?;
+            if checked { builder.when(self.frame.inside(builder, point, grid.lower, grid.upper)?, one) } else { one(builder) }
+        })
+    }
+
+    /// One cell's new values: of the piece that covers it, else its old ones.
+    #[expect(clippy::too_many_arguments, reason = "one recursion over pieces with all that a cell has")]
+    fn cell(
+        &self,
+        builder: &Builder<'c>,
+        apply: &Apply<'c>,
+        pieces: &[Piece<'c>],
+        local: &[Val<'c>],
+        point: &[Val<'c>],
+        checked: bool,
+    ) -> Result<(), Error> {
+        let read = |builder: &Builder<'c>, field: &str, offset: &[i64]| {
+            let tile = apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
+            let held = &self.kernel.tile(tile)?.halo;
+            let shift = apply.halo.lower.iter().zip(&held.lower).zip(offset).map(|((region, held), offset)| region - held + offset);
+            let at: Vec<_> = local.iter().zip(shift).map(|(index, shift)| builder.add_constant(*index, shift)).collect::<Result<_, _>>()?;
+            builder.load(self.shared(tile)?, &at)
+        };
+        let Some((piece, rest)) = pieces.split_first() else {
+            let kept = apply.outputs.iter().map(|(field, _)| read(builder, field, &vec![0; local.len()])).collect::<Result<Vec<_>, _>>()?;
+            return self.write(builder, apply, &kept, local, point);
+        };
+        let covered = |builder: &Builder<'c>| {
+            let values = self.frame.evaluate(builder, self.module, piece, point, apply.step, read)?;
+            self.write(builder, apply, &values, local, point)
+        };
+        if !checked {
+            return covered(builder);
+        }
+        let in_piece = self.frame.inside(builder, point, piece.lower, piece.upper)?;
+        let then = |builder: &Builder<'c>| covered(builder).map(|()| Vec::new());
+        let otherwise = |builder: &Builder<'c>| self.cell(builder, apply, rest, local, point, checked).map(|()| Vec::new());
+        builder.choose(in_piece, &[], then, otherwise).map(|_| ())
+    }
+
+    /// New values go to shared memory where a later apply reads them, and to global memory where
+    /// they are the launch's result and the cell belongs to the tile itself.
+    fn write(
+        &self,
+        builder: &Builder<'c>,
+        apply: &Apply<'c>,
+        values: &[Val<'c>],
+        local: &[Val<'c>],
+        point: &[Val<'c>],
+    ) -> Result<(), Error> {
+        for ((_, tile), value) in apply.outputs.iter().zip(values) {
+            if self.buffers.slot(*tile).is_some() {
+                builder.store(*value, self.shared(*tile)?, local)?;
+            }
+        }
+        let mut stores = Vec::new();
+        for ((field, tile), value) in apply.outputs.iter().zip(values) {
+            if self.kernel.body.iter().any(|op| matches!(op, TileOp::Store { tile: stored, .. } if stored == tile)) {
+                stores.push((*field, *value));
+            }
+        }
+        if stores.is_empty() {
+            return Ok(());
+        }
+        let store = |builder: &Builder<'c>| {
+            for (field, value) in &stores {
+                builder.store(*value, self.frame.target(field)?, &self.frame.cell(builder, field, point)?)?;
+            }
+            Ok(())
+        };
+        let mut conditions = Vec::new();
+        for (dimension, coordinate) in local.iter().enumerate() {
+            let (lower, upper) = (apply.halo.lower.get(dimension).copied().unwrap_or(0), apply.halo.upper.get(dimension).copied().unwrap_or(0));
+            let cells = self.kernel.schedule.tile.get(dimension).copied().unwrap_or(1);
+            if lower < 0 {
+                conditions.push(builder.compare(Compare::Ge, *coordinate, builder.index(-lower)?)?);
+            }
+            if upper > 0 {
+                conditions.push(builder.compare(Compare::Lt, *coordinate, builder.index(cells - lower)?)?);
+            }
+        }
+        match builder.all(&conditions)? {
+            Some(in_tile) => builder.when(in_tile, store),
+            None => store(builder),
+        }
+    }
+
+    fn shared(&self, tile: Val<'c>) -> Result<Val<'c>, Error> {
+        let slot = self.buffers.slot(tile).ok_or_else(|| Error::internal("a tile value without a buffer is read"))?;
+        self.frame.shared.get(slot).copied().ok_or_else(|| Error::internal("a shared buffer is missing"))
+    }
+
+    /// Runs `body` for each cell of a region: the block's threads take neighbouring cells, and step
+    /// by the block's size. `body` gets the cell's indices in the region and its coordinates.
+    fn each_cell(
+        &self,
+        builder: &Builder<'c>,
+        halo: &Halo,
+        body: &mut dyn FnMut(&Builder<'c>, &[Val<'c>], &[Val<'c>]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let extents = halo.extents(&self.kernel.schedule.tile);
+        self.loops(builder, &extents, &mut Vec::new(), &mut |builder, local| {
+            let mut point = Vec::new();
+            for ((index, origin), lower) in local.iter().zip(&self.frame.origin).zip(&halo.lower) {
+                point.push(builder.add_constant(builder.add(*origin, *index)?, *lower)?);
+            }
+            body(builder, local, &point)
+        })
+    }
+
+    fn loops(
+        &self,
+        builder: &Builder<'c>,
+        extents: &[i64],
+        local: &mut Vec<Val<'c>>,
+        body: &mut dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let dimension = local.len();
+        let Some(extent) = extents.get(dimension) else { return body(builder, local) };
+        let internal = || Error::internal("a dimension without threads");
+        let thread = self.frame.thread.get(dimension).copied().ok_or_else(internal)?;
+        let threads = self.threads.get(dimension).copied().ok_or_else(internal)?;
+        let mut next = |builder: &Builder<'c>, index| {
+            local.push(index);
+            let done = self.loops(builder, extents, local, body);
+            local.pop();
+            done
+        };
+        if *extent == threads {
+            return next(builder, thread);
+        }
+        builder.repeat((thread, builder.index(*extent)?, builder.index(threads)?), next)
+    }
+}
+
+/// Keeps one bound for maps that differ by a constant, the tightest.
+fn tighten<'c>(bounds: &mut Vec<(AffineMap<'c>, Vec<i64>)>, map: AffineMap<'c>, reach: Vec<i64>, pick: fn(i64, i64) -> i64) {
+    for (known, farthest) in bounds.iter_mut() {
+        let gap = difference(map, *known);
+        if let Some(gap) = gap {
+            for ((farthest, reach), gap) in farthest.iter_mut().zip(&reach).zip(gap) {
+                *farthest = pick(*farthest, reach - gap);
+            }
+            return;
+        }
+    }
+    bounds.push((map, reach));
+}
+
+/// `map - other` per dimension, where it is a constant in all of them.
+fn difference(map: AffineMap, other: AffineMap) -> Option<Vec<i64>> {
+    let (map, other) = (Linear::of_map(map)?, Linear::of_map(other)?);
+    map.iter().zip(&other).map(|(map, other)| map.minus(other).filter(Linear::is_constant).map(|gap| gap.constant)).collect()
+}
+
+/// Which buffers were written and read since the last barrier.
+#[derive(Default)]
+struct Hazards {
+    written: BTreeSet<usize>,
+    read: BTreeSet<usize>,
+}
+
+impl Hazards {
+    /// Puts a barrier before an operation that reads what was written, or writes what was touched.
+    fn before(&mut self, builder: &Builder, reads: &[usize], writes: &[usize]) -> Result<(), Error> {
+        let raw = reads.iter().any(|slot| self.written.contains(slot));
+        let war = writes.iter().any(|slot| self.written.contains(slot) || self.read.contains(slot));
+        if raw || war {
+            builder.op("gpu.barrier", &[], &[], &[])?;
+            *self = Self::default();
+        }
+        self.written.extend(writes);
+        self.read.extend(reads);
+        Ok(())
+    }
+}

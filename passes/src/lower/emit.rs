@@ -1,0 +1,421 @@
+//! What the lowerings share: the kernel's frame, a field's buffer as a memref of the grid's shape,
+//! the tile's place in the grid, and the evaluation of a point function.
+
+use crate::analysis::index_width::constant_extents;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::r#type::{FunctionType, MemRefType};
+use melior::ir::{AffineExpr, Attribute, Module, Region, Type};
+use std::collections::BTreeMap;
+use stencil_dialects::attribute;
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Op, Val};
+use stencil_dialects::stencil::{self, Argument, Grid, Piece, Program};
+use stencil_dialects::tiled::{self, Binding, Kernel, Schedule, TileOp};
+
+/// The name of the module that holds the kernels.
+pub const GPU_MODULE: &str = "kernels";
+
+/// A `gpu.func` under construction.
+pub struct Frame<'c, 'p> {
+    /// Builds at the end of the kernel's body.
+    pub builder: Builder<'c>,
+    /// The `gpu.func`.
+    pub op: Op<'c>,
+    /// The declarations.
+    pub program: &'p Program<'c>,
+    /// Run-time sizes, as `index`.
+    pub params: Vec<Val<'c>>,
+    /// The shared buffers, in the order in which they were asked for.
+    pub shared: Vec<Val<'c>>,
+    /// First coordinate of the tile per dimension.
+    pub origin: Vec<Val<'c>>,
+    /// The thread's position in the block per dimension, slowest first.
+    pub thread: Vec<Val<'c>>,
+    sources: BTreeMap<&'c str, Val<'c>>,
+    targets: BTreeMap<&'c str, Val<'c>>,
+    scalars: BTreeMap<&'c str, Val<'c>>,
+    step: Val<'c>,
+}
+
+/// What a frame is made for.
+pub struct FrameSpec<'c, 's> {
+    /// The tile kernel.
+    pub kernel: &'s Kernel<'c>,
+    /// Threads per dimension, slowest first.
+    pub threads: &'s [i64],
+    /// Types of the shared buffers.
+    pub shared: &'s [MemRefType<'c>],
+    /// Whether the kernel updates its fields in place.
+    pub in_place: bool,
+}
+
+impl<'c, 'p> Frame<'c, 'p> {
+    /// Builds the kernel's `gpu.func` in the module's `gpu.module`, up to the tile's origin.
+    pub fn new(context: &'c Context, module: &Module<'c>, program: &'p Program<'c>, spec: &FrameSpec<'c, '_>) -> Result<Self, Error> {
+        let location = spec.kernel.op.location();
+        let outer = Builder::new(context, location, gpu_module(context, module, location)?);
+        let bindings = bindings(program, spec);
+        let grid = grid_of_kernel(program, spec.kernel)?;
+        let rank = grid.rank();
+
+        let memref = |element| -> Type<'c> { MemRefType::new(element, &[], None, None).into() };
+        let mut types = Vec::new();
+        let mut arguments = Vec::new();
+        for binding in &bindings {
+            let mut named = tiled::binding_attributes(&outer, binding);
+            types.push(match binding {
+                Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name) => {
+                    named.push(("llvm.noalias", Attribute::unit(context)));
+                    if matches!(binding, Binding::Read(_)) {
+                        named.push(("llvm.readonly", Attribute::unit(context)));
+                    }
+                    memref(program.field(name)?.element)
+                }
+                Binding::Param(_) => outer.index_type(),
+                Binding::Scalar(name) => scalar_type(program, name)?,
+                Binding::Step => outer.integer_type(64),
+            });
+            arguments.push(attribute::dictionary(context, &named));
+        }
+
+        let dynamic = shared_bytes(spec.shared) > STATIC_SHARED_LIMIT;
+        let attributions: Vec<Type> = if dynamic { Vec::new() } else { spec.shared.iter().map(|ty| (*ty).into()).collect() };
+        let region = Region::new();
+        let all: Vec<_> = types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
+        let entry = mlir::append_block(&region, &all);
+        let tiles = tile_counts(context, grid, &spec.kernel.schedule)?;
+        let blocks = tiles.iter().copied().reduce(|product, count| product * count).ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+        let map = stencil_dialects::affine::symbolic(context, program.params.len(), &[blocks]);
+        let mut block = [1_i32; 3];
+        for (axis, threads) in block.iter_mut().zip(spec.threads.iter().rev()) {
+            *axis = i32::try_from(*threads).unwrap_or(i32::MAX);
+        }
+        let mut attributes = tiled::launch_attributes(&outer, map, block, &spec.kernel.schedule);
+        attributes.push(("sym_name", attribute::string(context, spec.kernel.name)));
+        attributes.push(("function_type", attribute::ty(FunctionType::new(context, &types, &[]).into())));
+        attributes.push(("arg_attrs", attribute::array(context, &arguments)));
+        attributes.push(("gpu.kernel", Attribute::unit(context)));
+        attributes.push(("workgroup_attributions", attribute::integer(context, attributions.len() as i64)));
+        let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;
+
+        let builder = outer.at(entry);
+        let values = mlir::arguments(entry);
+        let (values, attributed) = values.split_at(types.len().min(values.len()));
+        let shared = if dynamic { dynamic_shared(&builder, op, spec.shared)? } else { attributed.to_vec() };
+        let params: Vec<_> = bindings.iter().zip(values).filter(|(binding, _)| matches!(binding, Binding::Param(_))).map(|(_, value)| *value).collect();
+        let (mut sources, mut targets, mut scalars, mut step) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), None);
+        for (binding, value) in bindings.iter().zip(values) {
+            match binding {
+                Binding::Read(name) => drop(sources.insert(*name, whole_grid(&builder, program, name, *value, &params)?)),
+                Binding::Write(name) => drop(targets.insert(*name, whole_grid(&builder, program, name, *value, &params)?)),
+                Binding::ReadWrite(name) => {
+                    let buffer = whole_grid(&builder, program, name, *value, &params)?;
+                    sources.insert(*name, buffer);
+                    targets.insert(*name, buffer);
+                }
+                Binding::Param(_) => {}
+                Binding::Scalar(name) => drop(scalars.insert(*name, *value)),
+                Binding::Step => step = Some(*value),
+            }
+        }
+        let (origin, thread) = place_of_tile(&builder, grid, &tiles, &spec.kernel.schedule.tile, &params, rank)?;
+        let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
+        Ok(Self { builder, op, program, params, shared, origin, thread, sources, targets, scalars, step })
+    }
+
+    /// The current buffer of a field, shaped like its grid.
+    pub fn source(&self, field: &str) -> Result<Val<'c>, Error> {
+        self.sources.get(field).copied().ok_or_else(|| Error::internal(format!("no buffer of @{field} to read")))
+    }
+
+    /// The next buffer of a field, shaped like its grid.
+    pub fn target(&self, field: &str) -> Result<Val<'c>, Error> {
+        self.targets.get(field).copied().ok_or_else(|| Error::internal(format!("no buffer of @{field} to write")))
+    }
+
+    /// Ends the kernel.
+    pub fn finish(&self) -> Result<(), Error> {
+        self.builder.op("gpu.return", &[], &[], &[]).map(|_| ())
+    }
+
+    /// The bounds of a map of run-time sizes as values.
+    pub fn bounds(&self, builder: &Builder<'c>, map: melior::ir::AffineMap<'c>) -> Result<Vec<Val<'c>>, Error> {
+        (0..map.result_count())
+            .map(|index| builder.affine(map.result(index).map_err(|error| Error::internal(error.to_string()))?, &[], &self.params))
+            .collect()
+    }
+
+    /// Conditions that a point lies in a box, both ends inclusive.
+    pub fn inside(
+        &self,
+        builder: &Builder<'c>,
+        point: &[Val<'c>],
+        lower: melior::ir::AffineMap<'c>,
+        upper: melior::ir::AffineMap<'c>,
+    ) -> Result<Val<'c>, Error> {
+        let mut conditions = Vec::new();
+        for ((coordinate, lower), upper) in point.iter().zip(self.bounds(builder, lower)?).zip(self.bounds(builder, upper)?) {
+            conditions.push(builder.compare(Compare::Ge, *coordinate, lower)?);
+            conditions.push(builder.compare(Compare::Le, *coordinate, upper)?);
+        }
+        builder.all(&conditions)?.ok_or_else(|| Error::internal("a box of no dimensions"))
+    }
+
+    /// Indices of a point in a field's buffer: its coordinates less the grid's first point.
+    pub fn cell(&self, builder: &Builder<'c>, field: &str, point: &[Val<'c>]) -> Result<Vec<Val<'c>>, Error> {
+        let lower = self.bounds(builder, self.program.grid_of(field)?.lower)?;
+        point.iter().zip(lower).map(|(coordinate, first)| builder.binary("arith.subi", *coordinate, first)).collect()
+    }
+
+    /// Evaluates a piece's point function at a point; `read` fetches a cell's old value.
+    pub fn evaluate(
+        &self,
+        builder: &Builder<'c>,
+        module: &Module<'c>,
+        piece: &Piece<'c>,
+        point: &[Val<'c>],
+        step: i64,
+        mut read: impl FnMut(&Builder<'c>, &str, &[i64]) -> Result<Val<'c>, Error>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let function = stencil::function(module, piece.function)?;
+        let i64_type = builder.integer_type(64);
+        let mut values = Vec::new();
+        for argument in stencil::arguments(function)? {
+            values.push(match argument {
+                Argument::Read { field, offset } => read(builder, field, &offset)?,
+                Argument::Scalar(name) => {
+                    self.scalars.get(name).copied().ok_or_else(|| Error::internal(format!("no scalar @{name} reaches the kernel")))?
+                }
+                Argument::Param(name) => {
+                    let position = self.program.params.iter().position(|param| *param == name);
+                    let value = position.and_then(|position| self.params.get(position)).copied();
+                    let value = value.ok_or_else(|| Error::internal(format!("no size {name} reaches the kernel")))?;
+                    builder.value("arith.index_cast", &[value], i64_type, &[])?
+                }
+                Argument::Coordinate(dimension) => {
+                    let value = point.get(dimension).copied().ok_or_else(|| Error::internal("a coordinate beyond the rank"))?;
+                    builder.value("arith.index_cast", &[value], i64_type, &[])?
+                }
+                Argument::Step => builder.add(self.step, builder.constant(i64_type, step)?)?,
+            });
+        }
+        Ok(mlir::inline_block(stencil::function_body(function)?, &values, builder.block))
+    }
+}
+
+/// Bytes of static shared memory that every device gives without being asked.
+const STATIC_SHARED_LIMIT: i64 = 48 * 1024;
+
+/// Bytes of all shared buffers, each aligned to 16.
+pub fn shared_bytes(buffers: &[MemRefType]) -> i64 {
+    buffers.iter().map(|ty| buffer_bytes(ty)).sum()
+}
+
+fn buffer_bytes(ty: &MemRefType) -> i64 {
+    use melior::ir::ShapedTypeLike;
+    let element = i64::from(mlir::bit_width(ty.element()).unwrap_or(64).div_ceil(8));
+    let cells = mlir::static_cells((*ty).into()).unwrap_or(i64::MAX);
+    cells.saturating_mul(element).saturating_add(15) / 16 * 16
+}
+
+/// `memref<extents x element, #gpu.address_space<workgroup>>`.
+pub fn shared_type<'c>(builder: &Builder<'c>, extents: &[i64], element: Type<'c>) -> Result<MemRefType<'c>, Error> {
+    let space = Attribute::parse(builder.context, "#gpu.address_space<workgroup>").ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
+    Ok(MemRefType::new(element, extents, None, Some(space)))
+}
+
+/// Cuts the buffers out of one dynamic shared buffer.
+fn dynamic_shared<'c>(builder: &Builder<'c>, kernel: Op<'c>, buffers: &[MemRefType<'c>]) -> Result<Vec<Val<'c>>, Error> {
+    tiled::set_dynamic_shared(builder, kernel, shared_bytes(buffers));
+    let bytes = shared_type(builder, &[i64::MIN], builder.integer_type(8))?;
+    let all = builder.value("gpu.dynamic_shared_memory", &[], bytes.into(), &[])?;
+    let mut offset = 0;
+    let mut views = Vec::new();
+    for ty in buffers {
+        let start = builder.index(offset)?;
+        views.push(builder.value("memref.view", &[all, start], (*ty).into(), &[])?);
+        offset += buffer_bytes(ty);
+    }
+    Ok(views)
+}
+
+/// The body of the module's `gpu.module`, made where there is none.
+fn gpu_module<'c>(context: &'c Context, module: &Module<'c>, location: melior::ir::Location<'c>) -> Result<mlir::Blk<'c>, Error> {
+    let builder = Builder::new(context, location, mlir::body(module));
+    let existing = mlir::operations(builder.block).into_iter().find(|op| mlir::name(*op) == "gpu.module");
+    if let Some(block) = existing.and_then(mlir::entry) {
+        return Ok(block);
+    }
+    mlir::set_attribute(mlir::module_op(module), "gpu.container_module", Attribute::unit(context));
+    let region = Region::new();
+    let block = mlir::append_block(&region, &[]);
+    builder.op_with_regions("gpu.module", &[], &[], &[("sym_name", attribute::string(context, GPU_MODULE))], vec![region])?;
+    Ok(block)
+}
+
+fn scalar_type<'c>(program: &Program<'c>, name: &str) -> Result<Type<'c>, Error> {
+    let scalar = program.scalars.iter().find(|scalar| scalar.name == name);
+    scalar.map(|scalar| scalar.element).ok_or_else(|| Error::internal(format!("no scalar @{name}")))
+}
+
+/// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step.
+fn bindings<'c>(program: &Program<'c>, spec: &FrameSpec<'c, '_>) -> Vec<Binding<'c>> {
+    let loaded = |name: &str| spec.kernel.body.iter().any(|op| matches!(op, TileOp::Load { field, .. } if *field == name));
+    let stored = |name: &str| spec.kernel.body.iter().any(|op| matches!(op, TileOp::Store { field, .. } if *field == name));
+    let names = || program.fields.iter().map(|field| field.name);
+    let mut all = Vec::new();
+    for name in names().filter(|name| loaded(name)) {
+        all.push(if spec.in_place && stored(name) { Binding::ReadWrite(name) } else { Binding::Read(name) });
+    }
+    for name in names().filter(|name| stored(name) && !(spec.in_place && loaded(name))) {
+        all.push(Binding::Write(name));
+    }
+    all.extend(program.params.iter().map(|name| Binding::Param(name)));
+    all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));
+    all.push(Binding::Step);
+    all
+}
+
+/// The grid that the tiles cut: that of the stored fields.
+fn grid_of_kernel<'c, 'p>(program: &'p Program<'c>, kernel: &Kernel<'c>) -> Result<&'p Grid<'c>, Error> {
+    let stored = kernel.body.iter().find_map(|op| match op {
+        TileOp::Store { field, .. } => Some(*field),
+        _ => None,
+    });
+    program.grid_of(stored.ok_or_else(|| Error::new(mlir::place(kernel.op.location()), "the tile kernel stores nothing"))?)
+}
+
+/// Tiles per dimension, as expressions in the run-time sizes.
+fn tile_counts<'c>(context: &'c Context, grid: &Grid<'c>, schedule: &Schedule) -> Result<Vec<AffineExpr<'c>>, Error> {
+    extents(context, grid)?
+        .into_iter()
+        .zip(&schedule.tile)
+        .map(|(extent, tile)| Ok(AffineExpr::ceil_div(extent, AffineExpr::constant(context, *tile))))
+        .collect()
+}
+
+/// Cells per dimension, as expressions in the run-time sizes.
+pub fn extents<'c>(context: &'c Context, grid: &Grid<'c>) -> Result<Vec<AffineExpr<'c>>, Error> {
+    (0..grid.rank())
+        .map(|dimension| {
+            let bound = |map: melior::ir::AffineMap<'c>| map.result(dimension).map_err(|error| Error::internal(error.to_string()));
+            let constant = |value| AffineExpr::constant(context, value);
+            Ok(bound(grid.upper)? + bound(grid.lower)? * constant(-1) + constant(1))
+        })
+        .collect()
+}
+
+/// A field's buffer, shaped like its grid.
+fn whole_grid<'c>(builder: &Builder<'c>, program: &Program<'c>, field: &str, buffer: Val<'c>, params: &[Val<'c>]) -> Result<Val<'c>, Error> {
+    let grid = program.grid_of(field)?;
+    let element = program.field(field)?.element;
+    let rank = grid.rank();
+    let (mut static_sizes, mut static_strides) = (vec![i64::MIN; rank], vec![i64::MIN; rank]);
+    let (mut sizes, mut strides) = (Vec::new(), Vec::new());
+    let constants = constant_extents(grid.lower, grid.upper);
+    if let Some(last) = static_strides.last_mut() {
+        *last = 1;
+    }
+    match &constants {
+        Some(extents) => {
+            let mut stride = 1_i64;
+            for (dimension, extent) in extents.iter().enumerate().rev() {
+                static_sizes[dimension] = *extent;
+                static_strides[dimension] = stride;
+                stride = stride.saturating_mul((*extent).max(1));
+            }
+        }
+        None => {
+            let mut stride: Option<Val> = None;
+            for (dimension, extent) in extents(builder.context, grid)?.into_iter().enumerate().rev() {
+                let extent = builder.affine(extent, &[], params)?;
+                sizes.push(extent);
+                strides.extend(stride);
+                if dimension > 0 {
+                    stride = Some(match stride {
+                        Some(stride) => builder.binary("arith.muli", stride, extent)?,
+                        None => extent,
+                    });
+                }
+            }
+            sizes.reverse();
+            strides.reverse();
+        }
+    }
+    let context = builder.context;
+    let layout = melior::ir::attribute::StridedLayoutAttribute::new(context, 0, &static_strides);
+    let ty = MemRefType::new(element, &static_sizes, Some(layout.into()), None);
+    let segments = [1, 0, sizes.len() as i32, strides.len() as i32];
+    let operands = [&[buffer], sizes.as_slice(), strides.as_slice()].concat();
+    builder.value(
+        "memref.reinterpret_cast",
+        &operands,
+        ty.into(),
+        &[
+            ("static_offsets", attribute::integers(context, &[0])),
+            ("static_sizes", attribute::integers(context, &static_sizes)),
+            ("static_strides", attribute::integers(context, &static_strides)),
+            ("operandSegmentSizes", attribute::integers32(context, &segments)),
+        ],
+    )
+}
+
+type Position<'c> = (Vec<Val<'c>>, Vec<Val<'c>>);
+
+/// The tile's first coordinate and the thread's position, per dimension. Blocks are numbered in
+/// row-major order along x alone, because only x may count more than 65,535 of them.
+fn place_of_tile<'c>(
+    builder: &Builder<'c>,
+    grid: &Grid<'c>,
+    tiles: &[AffineExpr<'c>],
+    tile: &[i64],
+    params: &[Val<'c>],
+    rank: usize,
+) -> Result<Position<'c>, Error> {
+    let dimension = |axis: &str| Attribute::parse(builder.context, &format!("#gpu<dim {axis}>")).ok_or_else(|| Error::internal("the gpu dialect is not loaded"));
+    let index = builder.index_type();
+    let mut rest = builder.value("gpu.block_id", &[], index, &[("dimension", dimension("x")?)])?;
+    let mut numbers = Vec::new();
+    for (position, count) in tiles.iter().enumerate().rev() {
+        if position == 0 {
+            numbers.push(rest);
+        } else {
+            let count = builder.affine(*count, &[], params)?;
+            numbers.push(builder.binary("arith.remui", rest, count)?);
+            rest = builder.binary("arith.divui", rest, count)?;
+        }
+    }
+    numbers.reverse();
+    let mut origin = Vec::new();
+    for (position, (number, tile)) in numbers.into_iter().zip(tile).enumerate() {
+        let lower = grid.lower.result(position).map_err(|error| Error::internal(error.to_string()))?;
+        let first = builder.binary("arith.muli", number, builder.index(*tile)?)?;
+        origin.push(builder.add(first, builder.affine(lower, &[], params)?)?);
+    }
+    let axes = ["x", "y", "z"];
+    let mut thread = Vec::new();
+    for axis in axes.iter().take(rank).rev() {
+        thread.push(builder.value("gpu.thread_id", &[], index, &[("dimension", dimension(axis)?)])?);
+    }
+    Ok((origin, thread))
+}
+
+/// Erases a tile kernel once it is lowered.
+pub fn erase_kernel(kernel: &Kernel) {
+    mlir::erase(kernel.op);
+}
+
+/// Erases the point functions once no tile kernel uses them.
+pub fn erase_point_functions(module: &Module) -> Result<(), Error> {
+    if !tiled::kernels(module)?.is_empty() {
+        return Ok(());
+    }
+    for op in mlir::operations(mlir::body(module)) {
+        if mlir::name(op) == "func.func" && stencil::function_body(op).is_ok() && stencil::arguments(op).is_ok() {
+            mlir::erase(op);
+        }
+    }
+    Ok(())
+}

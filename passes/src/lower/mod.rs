@@ -1,0 +1,5 @@
+//! Lowerings of tile kernels to the gpu level, one a strategy.
+
+pub mod block;
+pub mod emit;
+pub mod naive;

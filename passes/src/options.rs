@@ -1,0 +1,63 @@
+//! Options of a pass, as they stand in a pipeline string: `{tile=64,112 pyramid-height=4}`.
+
+use stencil_dialects::error::Error;
+use std::collections::BTreeMap;
+
+/// Options by name; every value is text until a pass asks for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    entries: BTreeMap<String, String>,
+}
+
+impl Options {
+    /// Parses the text between the braces.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let mut options = Self::default();
+        for entry in text.split_whitespace() {
+            let (name, value) = entry
+                .split_once('=')
+                .ok_or_else(|| Error::user(format!("'{entry}' is no option; write name=value")))?;
+            options.set(name, value);
+        }
+        Ok(options)
+    }
+
+    /// Sets an option.
+    pub fn set(&mut self, name: &str, value: impl ToString) {
+        self.entries.insert(name.to_owned(), value.to_string());
+    }
+
+    /// Refuses options that a pass does not have.
+    pub fn expect(&self, pass: &str, known: &[(&str, &str)]) -> Result<(), Error> {
+        for name in self.entries.keys() {
+            if !known.iter().any(|(known, _)| known == name) {
+                let list = known.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
+                let remedy = if list.is_empty() { "it has none".to_owned() } else { format!("it has {list}") };
+                return Err(Error::user(format!("the pass {pass} has no option '{name}'; {remedy}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of an option.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.entries.get(name).map(String::as_str)
+    }
+
+    /// An integer of at least `least`.
+    pub fn integer(&self, name: &str, least: i64) -> Result<Option<i64>, Error> {
+        self.text(name).map(|text| parse_integer(name, text, least)).transpose()
+    }
+
+    /// Integers of at least `least`, separated by commas.
+    pub fn integers(&self, name: &str, least: i64) -> Result<Option<Vec<i64>>, Error> {
+        self.text(name).map(|text| text.split(',').map(|item| parse_integer(name, item, least)).collect()).transpose()
+    }
+}
+
+fn parse_integer(name: &str, text: &str, least: i64) -> Result<i64, Error> {
+    match text.trim().parse::<i64>() {
+        Ok(value) if value >= least => Ok(value),
+        _ => Err(Error::user(format!("{name}={text}: a whole number of at least {least} is wanted"))),
+    }
+}

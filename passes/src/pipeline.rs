@@ -1,0 +1,63 @@
+//! The compiler, as lists of passes from level to level.
+
+use stencil_runtime::plan::Settings;
+
+/// What the pipelines are made from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// `naive` or `block`; none lets the compiler choose.
+    pub strategy: Option<String>,
+    /// Cells of a tile per dimension.
+    pub tile: Option<Vec<i64>>,
+    /// Steps a launch.
+    pub pyramid_height: Option<i64>,
+    /// Cells a thread per dimension.
+    pub per_thread: Option<Vec<i64>>,
+}
+
+impl From<&Settings> for Config {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            strategy: Some(settings.strategy.clone()),
+            tile: Some(settings.tile.clone()),
+            pyramid_height: Some(settings.pyramid_height),
+            per_thread: Some(settings.per_thread.clone()),
+        }
+    }
+}
+
+/// A stencil program as it was imported, checked and simplified.
+pub fn stencil() -> String {
+    "stencil-verify,func.func(canonicalize,cse)".to_owned()
+}
+
+/// From the stencil level to the tiled level.
+pub fn tiled(config: &Config) -> String {
+    let list = |values: &Vec<i64>| values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    let options = [
+        config.strategy.as_ref().map(|strategy| format!("strategy={strategy}")),
+        config.tile.as_ref().map(|tile| format!("tile={}", list(tile))),
+        config.pyramid_height.map(|height| format!("pyramid-height={height}")),
+        config.per_thread.as_ref().map(|cells| format!("per-thread={}", list(cells))),
+    ];
+    format!("tile-overlapped{{{}}}", options.into_iter().flatten().collect::<Vec<_>>().join(" "))
+}
+
+/// From the tiled level to the gpu level. Each lowering takes the kernels of its strategy.
+pub fn gpu() -> String {
+    "lower-naive,lower-block,gpu.module(canonicalize,cse)".to_owned()
+}
+
+/// From the gpu level to NVVM in the LLVM dialect.
+///
+/// `expand-strided-metadata` leaves affine maps behind, so `lower-affine` follows it;
+/// `convert-gpu-to-nvvm` must come before the vector and memref conversions, whose casts it
+/// would not see through.
+pub fn nvvm(index_width: u32) -> String {
+    format!(
+        "gpu.module(expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,\
+         convert-gpu-to-nvvm{{index-bitwidth={index_width} use-bare-ptr-memref-call-conv=1}}),\
+         convert-vector-to-llvm,finalize-memref-to-llvm{{index-bitwidth={index_width}}},\
+         gpu.module(canonicalize,cse,reconcile-unrealized-casts)"
+    )
+}

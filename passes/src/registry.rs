@@ -1,0 +1,17 @@
+//! Every pass of this project, by level. A pipeline names them; all other names are upstream's.
+
+use crate::pass::Pass;
+use crate::{lower, stencil};
+
+/// All passes, in the order in which a program meets them.
+pub const PASSES: &[Pass] = &[
+    stencil::verify::PASS,
+    stencil::tile_overlapped::PASS,
+    lower::naive::PASS,
+    lower::block::PASS,
+];
+
+/// The pass of a name.
+pub fn find(name: &str) -> Option<&'static Pass> {
+    PASSES.iter().find(|pass| pass.name == name)
+}

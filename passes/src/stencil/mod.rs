@@ -1,0 +1,4 @@
+//! Passes on the stencil level, and from it to the tiled level.
+
+pub mod tile_overlapped;
+pub mod verify;

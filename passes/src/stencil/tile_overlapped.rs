@@ -1,0 +1,256 @@
+//! `tile-overlapped`: cuts the grid into tiles that recompute each other's rim, so that several
+//! steps run without any exchange between blocks.
+//!
+//! Source: Holewinski, Pouchet, Sadayappan, "High-Performance Code Generation for Stencil
+//! Computations on GPU Architectures", section 4.2, algorithm 2: regions are found backwards over
+//! functions and steps, a rectangular hull where a field is reached twice. Unlike the paper's fixed
+//! region, each apply gets the region that is needed at its step.
+//!
+//! Needs: a verified stencil program. Guarantees: tile kernels of heights `T`, and of the powers
+//! of two below it for the steps that are left over; a host schedule of `tiled.repeat`; no
+//! `stencil.apply` any more. The strategy `naive` gets one kernel an apply and one step a launch.
+//!
+//! ```text
+//! "stencil.apply"() {updates = [@A], pieces = [...]}
+//! ```
+//! becomes, for `pyramid-height=2`,
+//! ```text
+//! func.func @heat_2() attributes {tiled.strategy = "block", tiled.tile = array<i64: 32, 64>, ...} {
+//!   %0 = "tiled.load"() {field = @A, lower = array<i64: -2, -2>, upper = array<i64: 2, 2>}
+//!   %1 = "tiled.apply"(%0) {step = 0, lower = array<i64: -1, -1>, upper = array<i64: 1, 1>, ...}
+//!   %2 = "tiled.apply"(%1) {step = 1, lower = array<i64: 0, 0>, upper = array<i64: 0, 0>, ...}
+//!   "tiled.store"(%2) {field = @A}
+//! }
+//! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps floordiv 2)>, kernels = [@heat_2]}
+//! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps mod 2)>, kernels = [@heat_1]}
+//! ```
+//! Declines: programs whose fields lie on grids of different rank.
+
+use crate::analysis::{footprint, index_width};
+use crate::options::Options;
+use crate::pass::Pass;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineExpr, Location, Module};
+use std::collections::BTreeMap;
+use stencil_dialects::affine::symbolic;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+use stencil_dialects::stencil::{self, Apply, Program};
+use stencil_dialects::tiled::{self, Halo, Schedule};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "tile-overlapped",
+    summary: "cut the grid into overlapping tiles that run several steps without exchange",
+    options: &[
+        ("strategy", "how tiles are lowered: naive or block (default block)"),
+        ("tile", "cells of a tile per dimension, slowest first"),
+        ("pyramid-height", "steps a launch (default by rank: 8, 4, 2)"),
+        ("per-thread", "cells a thread per dimension, or in the slowest dimension alone"),
+    ],
+    run,
+};
+
+fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
+    let program = Program::read(module)?;
+    let Some(first) = program.applies.first() else {
+        return Err(Error::user("there is no stencil.apply to tile; the program has no functions, or is tiled already"));
+    };
+    let place = mlir::place(first.op.location());
+    let rank = single_rank(&program)?;
+    let defaults = Defaults::of(options.text("strategy").unwrap_or("block"), rank).map_err(|error| Error { place: place.clone(), ..error })?;
+    let schedule = Schedule {
+        strategy: defaults.strategy.to_owned(),
+        tile: dimensions(options.integers("tile", 1)?, "tile", rank, |_| None)?.unwrap_or(defaults.tile),
+        per_thread: dimensions(options.integers("per-thread", 1)?, "per-thread", rank, |cells| {
+            Some((0..rank).map(|dimension| if dimension == 0 { cells } else { 1 }).collect())
+        })?
+        .unwrap_or(defaults.per_thread),
+        steps: 0,
+    };
+    let height = options.integer("pyramid-height", 1)?.unwrap_or(defaults.height);
+    let builder = Builder::new(context, first.op.location(), mlir::body(module));
+    if schedule.strategy == "naive" {
+        if height != 1 {
+            return Err(Error::user("the strategy naive runs one step a launch; leave pyramid-height out or choose another strategy"));
+        }
+        naive_kernels(&builder, module, &program, &schedule)?;
+    } else {
+        block_kernels(&builder, module, &program, &schedule, height)?;
+    }
+    tiled::set_index_width(&builder, module, index_width::of(&program));
+    for apply in &program.applies {
+        mlir::erase(apply.op);
+    }
+    Ok(())
+}
+
+struct Defaults {
+    strategy: &'static str,
+    tile: Vec<i64>,
+    per_thread: Vec<i64>,
+    height: i64,
+}
+
+impl Defaults {
+    fn of(strategy: &str, rank: usize) -> Result<Self, Error> {
+        let (strategy, tile, per_thread, height): (_, &[i64], &[i64], _) = match (strategy, rank) {
+            ("naive", 1) => ("naive", &[256], &[1], 1),
+            ("naive", 2) => ("naive", &[4, 64], &[1, 1], 1),
+            ("naive", _) => ("naive", &[1, 4, 64], &[1, 1, 1], 1),
+            ("block", 1) => ("block", &[2048], &[4], 8),
+            ("block", 2) => ("block", &[32, 64], &[4, 1], 4),
+            ("block", _) => ("block", &[8, 8, 64], &[4, 2, 1], 2),
+            (other, _) => return Err(Error::user(format!("there is no strategy '{other}'; there are naive and block"))),
+        };
+        Ok(Self { strategy, tile: tile.to_vec(), per_thread: per_thread.to_vec(), height })
+    }
+}
+
+fn single_rank(program: &Program) -> Result<usize, Error> {
+    let rank = program.grids.first().map_or(0, stencil::Grid::rank);
+    match program.grids.iter().find(|grid| grid.rank() != rank) {
+        Some(other) => Err(Error::new(mlir::place(other.op.location()), "grids of different rank are not supported yet")),
+        None => Ok(rank),
+    }
+}
+
+/// Checks that an option has one number a dimension; `single` may widen one number alone.
+fn dimensions(values: Option<Vec<i64>>, name: &str, rank: usize, single: impl Fn(i64) -> Option<Vec<i64>>) -> Result<Option<Vec<i64>>, Error> {
+    match values {
+        Some(values) if values.len() == rank => Ok(Some(values)),
+        Some(values) => match values.as_slice() {
+            [only] => single(*only).map(Some),
+            _ => None,
+        }
+        .ok_or_else(|| Error::user(format!("{name} has {} numbers, and the grid has {rank} dimensions; give one a dimension", values.len()))),
+        None => Ok(None),
+    }
+}
+
+fn naive_kernels<'c>(builder: &Builder<'c>, module: &Module<'c>, program: &Program<'c>, schedule: &Schedule) -> Result<(), Error> {
+    let mut names = Vec::new();
+    for (index, apply) in program.applies.iter().enumerate() {
+        let name = format!("{}_{index}", program.name);
+        let steps = i64::from(index + 1 == program.applies.len());
+        let schedule = Schedule { steps, ..schedule.clone() };
+        kernel(builder, module, program, &name, &[(0, apply)], &schedule)?;
+        names.push(name);
+    }
+    let steps = AffineExpr::symbol(builder.context, program.params.len());
+    tiled::repeat(builder, symbolic(builder.context, program.params.len() + 1, &[steps]), &names)?;
+    Ok(())
+}
+
+fn block_kernels<'c>(
+    builder: &Builder<'c>,
+    module: &Module<'c>,
+    program: &Program<'c>,
+    schedule: &Schedule,
+    height: i64,
+) -> Result<(), Error> {
+    let context = builder.context;
+    let symbols = program.params.len() + 1;
+    let steps = AffineExpr::symbol(context, program.params.len());
+    let constant = |value| AffineExpr::constant(context, value);
+    let left = AffineExpr::modulo(steps, constant(height));
+    let mut launches = vec![(height, AffineExpr::floor_div(steps, constant(height)))];
+    // The steps left over are fewer than `height`: each binary digit of their number is one launch.
+    let mut digit = (height as u64).next_power_of_two() as i64 / 2;
+    while digit >= 1 {
+        if digit < height {
+            launches.push((digit, AffineExpr::modulo(AffineExpr::floor_div(left, constant(digit)), constant(2))));
+        }
+        digit /= 2;
+    }
+    for (steps, count) in launches {
+        let name = format!("{}_{steps}", program.name);
+        let applies: Vec<_> = (0..steps).flat_map(|step| program.applies.iter().map(move |apply| (step, apply))).collect();
+        kernel(builder, module, program, &name, &applies, &Schedule { steps, ..schedule.clone() })?;
+        tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
+    }
+    Ok(())
+}
+
+/// The regions of algorithm 2: what each apply computes, and what is loaded.
+#[derive(Debug, PartialEq)]
+struct Regions<'c> {
+    applies: Vec<Halo>,
+    loads: BTreeMap<&'c str, Halo>,
+}
+
+fn regions<'c>(module: &Module<'c>, applies: &[(i64, &Apply<'c>)], rank: usize) -> Result<Regions<'c>, Error> {
+    let tile = Halo::none(rank);
+    let mut needed: BTreeMap<&str, Halo> = BTreeMap::new();
+    let mut computed = Vec::new();
+    for (_, apply) in applies.iter().rev() {
+        // What later applies read of the updated fields, and the tile itself, which is stored.
+        let mut region = tile.clone();
+        for field in &apply.updates {
+            if let Some(later) = needed.remove(field) {
+                region = region.hull(&later);
+            }
+        }
+        let mut need = |field, halo: Halo| {
+            needed.entry(field).and_modify(|known| *known = known.hull(&halo)).or_insert(halo);
+        };
+        for field in &apply.updates {
+            need(*field, region.clone());
+        }
+        for read in footprint::of_pieces(module, &apply.pieces)? {
+            need(read.field, region.shifted(&read.offset));
+        }
+        computed.push(region);
+    }
+    computed.reverse();
+    Ok(Regions { applies: computed, loads: needed })
+}
+
+fn kernel<'c>(
+    builder: &Builder<'c>,
+    module: &Module<'c>,
+    program: &Program<'c>,
+    name: &str,
+    applies: &[(i64, &Apply<'c>)],
+    schedule: &Schedule,
+) -> Result<(), Error> {
+    let regions = regions(module, applies, schedule.tile.len())?;
+    let (_, entry) = builder.function(name, &[], &[], &tiled::schedule_attributes(builder, schedule))?;
+    let body = builder.at(entry);
+    let mut tiles = BTreeMap::new();
+    // Loads stand in the order of the declarations, so that kernels read alike.
+    for field in &program.fields {
+        if let Some(halo) = regions.loads.get(field.name) {
+            tiles.insert(field.name, tiled::load(&body, field.name, halo)?);
+        }
+    }
+    for ((step, apply), region) in applies.iter().zip(&regions.applies) {
+        let at = Builder { location: apply_location(apply), ..body };
+        let mut names: Vec<&str> = footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| read.field).collect();
+        names.extend(&apply.updates);
+        names.sort_by_key(|name| program.fields.iter().position(|field| field.name == *name));
+        names.dedup();
+        let mut inputs = Vec::new();
+        for name in names {
+            let tile = tiles.get(name).ok_or_else(|| Error::internal(format!("no tile of @{name} reaches an apply")))?;
+            inputs.push((name, *tile));
+        }
+        let pieces = stencil::pieces_attribute(&at, &apply.pieces);
+        let outputs = tiled::apply(&at, &inputs, &apply.updates, region, pieces, *step)?;
+        tiles.extend(apply.updates.iter().copied().zip(outputs));
+    }
+    for field in &program.fields {
+        let updated = applies.iter().any(|(_, apply)| apply.updates.contains(&field.name));
+        if let (true, Some(tile)) = (updated, tiles.get(field.name)) {
+            tiled::store(&body, field.name, *tile)?;
+        }
+    }
+    body.op("func.return", &[], &[], &[])?;
+    Ok(())
+}
+
+fn apply_location<'c>(apply: &Apply<'c>) -> Location<'c> {
+    apply.op.location()
+}
