@@ -46,7 +46,7 @@ mod tests {
         assert_eq!(nearest("feild", ["field", "fn"]), Some("field"));
         assert_eq!(nearest("ALPHA", ["alpha"]), Some("alpha"));
         assert_eq!(nearest("K", ["A", "N"]), None);
-        assert_eq!(nearest("AA", ["A", "Bcd"]), Some("A"));
+        assert_eq!(nearest("alfa", ["alpha", "beta"]), Some("alpha"));
         assert_eq!(nearest("quantity", ["alpha", "beta"]), None);
     }
 }

@@ -65,7 +65,7 @@ fn contradictory(all: &[&Affine]) -> bool {
             term.map_or(0, |(_, coefficient)| i128::from(*coefficient))
         };
         let coefficients = names.iter().map(coefficient).collect();
-        Row { coefficients, constant: i128::from(affine.constant) }
+        tighten(Row { coefficients, constant: i128::from(affine.constant) })
     };
     let mut rows: Vec<Row> = all.iter().map(row).collect();
     for size in 0..names.len() {

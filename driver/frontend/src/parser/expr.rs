@@ -212,7 +212,7 @@ impl Parser<'_> {
         };
         let expr = Expr::new(kind, start.to(self.last_span()));
         let depth = depth(&expr);
-        Ok(Deep(expr, depth))
+        self.deeper(expr.node, expr.span, depth - 1)
     }
 
     fn deeper(&mut self, kind: ExprKind, span: Span, depth: usize) -> Parsed<Deep> {
