@@ -1,5 +1,6 @@
 //! Tile kernels: every apply's inputs hold what its outputs are made of.
 
+use crate::attribute;
 use crate::error::Error;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Argument, Program};
@@ -16,7 +17,7 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
                     errors.push(error);
                 }
             }
-            if let Err(error) = verify_schedule(module, &program, &kernels) {
+            if let Err(error) = verify_schedule(module, &program) {
                 errors.push(error);
             }
         }
@@ -111,15 +112,21 @@ fn verify_apply<'c>(
     Ok(())
 }
 
-fn verify_schedule(module: &Module, program: &Program, kernels: &[Kernel]) -> Result<(), Error> {
-    let launched: Vec<_> = tiled::launches(module)?.iter().map(|launch| launch.name.to_owned()).collect();
+fn verify_schedule(module: &Module, program: &Program) -> Result<(), Error> {
+    // Kernels stand in the module before they are lowered, and in a gpu.module afterwards, where
+    // the upstream conversions change the kind of their functions.
+    let top = mlir::operations(mlir::body(module));
+    let lowered = top.iter().filter(|op| mlir::name(**op) == "gpu.module").filter_map(|op| mlir::entry(*op));
+    let known: Vec<_> = (top.iter().copied().chain(lowered.flat_map(mlir::operations)))
+        .filter_map(|op| mlir::attribute(op, "sym_name").and_then(attribute::as_string))
+        .collect();
     for repeat in tiled::repeats(module)? {
         if repeat.count.result_count() != 1 || repeat.count.dim_count() != 0 || repeat.count.symbol_count() != program.params.len() + 1 {
             return Err(at(repeat.op, "the count of a tiled.repeat has one result, a symbol a run-time size, and the steps as last symbol"));
         }
         for name in repeat.kernels {
-            if !kernels.iter().any(|kernel| kernel.name == name) && !launched.iter().any(|launch| launch == name) {
-                return Err(at(repeat.op, format!("there is no tile kernel and no lowered kernel @{name}")));
+            if !known.contains(&name) {
+                return Err(at(repeat.op, format!("there is no kernel @{name}")));
             }
         }
     }

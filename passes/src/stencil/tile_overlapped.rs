@@ -33,6 +33,7 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Location, Module};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use stencil_dialects::affine::symbolic;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
@@ -133,7 +134,7 @@ fn dimensions(values: Option<Vec<i64>>, name: &str, rank: usize, single: impl Fn
 fn naive_kernels<'c>(builder: &Builder<'c>, module: &Module<'c>, program: &Program<'c>, schedule: &Schedule) -> Result<(), Error> {
     let mut names = Vec::new();
     for (index, apply) in program.applies.iter().enumerate() {
-        let name = format!("{}_{index}", program.name);
+        let name = kernel_name(program, index);
         let steps = i64::from(index + 1 == program.applies.len());
         let schedule = Schedule { steps, ..schedule.clone() };
         kernel(builder, module, program, &name, &[(0, apply)], &schedule)?;
@@ -166,12 +167,19 @@ fn block_kernels<'c>(
         digit /= 2;
     }
     for (steps, count) in launches {
-        let name = format!("{}_{steps}", program.name);
+        let name = kernel_name(program, steps);
         let applies: Vec<_> = (0..steps).flat_map(|step| program.applies.iter().map(move |apply| (step, apply))).collect();
         kernel(builder, module, program, &name, &applies, &Schedule { steps, ..schedule.clone() })?;
         tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
     }
     Ok(())
+}
+
+/// The program's name as PTX allows it, with a number.
+fn kernel_name(program: &Program, number: impl Display) -> String {
+    let letters = program.name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
+    let prefix = if program.name.starts_with(|letter: char| letter.is_ascii_alphabetic()) { "" } else { "k_" };
+    format!("{prefix}{}_{number}", letters.collect::<String>())
 }
 
 /// The regions of algorithm 2: what each apply computes, and what is loaded.
