@@ -1,10 +1,12 @@
-//! Tokens to the syntax tree: items and pieces. Expressions are in `parser/expr.rs`.
+//! Tokens to the syntax tree: items and pieces. Expressions are in `parser/expr.rs`, tokens and
+//! recovery in `parser/cursor.rs`.
 //!
 //! Never fails. A fault is reported once and the reading goes on behind the innermost bracket,
 //! piece or item that it lies in; what was lost there becomes a `Broken` node, so that later
 //! stages keep quiet about it. Nesting and the depth of a tree are bounded ([`MAX_NESTING`],
 //! [`MAX_DEPTH`]), so whoever walks a tree may recurse.
 
+mod cursor;
 mod expr;
 
 use crate::ast::*;
@@ -358,160 +360,5 @@ impl<'a> Parser<'a> {
         let result = inner(self);
         self.nesting -= 1;
         result
-    }
-
-    // Tokens.
-
-    fn peek(&self) -> &'a TokenKind {
-        self.peek_at(0)
-    }
-
-    fn peek_at(&self, ahead: usize) -> &'a TokenKind {
-        self.tokens.get(self.at + ahead).map_or(&TokenKind::End, |token| &token.kind)
-    }
-
-    fn span(&self) -> Span {
-        self.tokens.get(self.at).map_or_else(|| self.last_span(), |token| token.span)
-    }
-
-    /// The span of the token before the present one.
-    fn last_span(&self) -> Span {
-        let last = self.at.checked_sub(1).and_then(|index| self.tokens.get(index));
-        last.map_or(Span::default(), |token| token.span)
-    }
-
-    fn bump(&mut self) {
-        if *self.peek() != TokenKind::End {
-            self.at += 1;
-        }
-    }
-
-    fn is(&self, mark: &'static str) -> bool {
-        *self.peek() == TokenKind::Mark(mark)
-    }
-
-    fn eat(&mut self, mark: &'static str) -> bool {
-        let found = self.is(mark);
-        if found {
-            self.bump();
-        }
-        found
-    }
-
-    fn expect(&mut self, mark: &'static str, why: &str) -> Parsed<()> {
-        match self.eat(mark) {
-            true => Ok(()),
-            false => Err(self.expected(format!("`{mark}` {why}").trim_end())),
-        }
-    }
-
-    fn keyword(&mut self, keyword: Keyword) -> Parsed<()> {
-        if *self.peek() != TokenKind::Keyword(keyword) {
-            return Err(self.expected(&format!("`{}`", keyword.text())));
-        }
-        self.bump();
-        Ok(())
-    }
-
-    fn name(&mut self, what: &str) -> Parsed<Name> {
-        let span = self.span();
-        match self.peek() {
-            TokenKind::Name(name) => {
-                self.bump();
-                Ok(Name::new(name.clone(), span))
-            }
-            TokenKind::Keyword(keyword) => {
-                let message = format!("expected {what}, found the keyword `{}`", keyword.text());
-                let error = Diagnostic::error(message, span, "");
-                let help = format!("`{}` is reserved; another name is needed", keyword.text());
-                Err(self.fail(error.help(help)))
-            }
-            _ => Err(self.expected(what)),
-        }
-    }
-
-    fn at_item(&self) -> bool {
-        matches!(self.peek(), TokenKind::Keyword(keyword) if keyword.starts_item())
-    }
-
-    // Faults.
-
-    fn expected(&mut self, what: &str) -> Failed {
-        let message = format!("expected {what}, found {}", self.peek().describe());
-        let error = Diagnostic::error(message, self.span(), "");
-        let error = match self.peek() {
-            TokenKind::Mark("=") => error.help("equality is written `==`"),
-            TokenKind::Mark("&") => error.help("write `&&`"),
-            TokenKind::Mark("|") => error.help("write `||`"),
-            TokenKind::Mark("?") => error.help("write `if c then a else b`"),
-            TokenKind::Mark(".") if matches!(self.peek_at(1), TokenKind::Int(_)) => {
-                error.help("a number starts with a digit, as in `0.5`")
-            }
-            _ => error,
-        };
-        self.fail(error)
-    }
-
-    fn unclosed(&mut self, what: &str, open: usize) -> Failed {
-        let message = format!("expected {what}, found {}", self.peek().describe());
-        let mut error = Diagnostic::error(message, self.span(), "");
-        if let Some(token) = self.tokens.get(open) {
-            error = error.see(token.span, "opened here");
-        }
-        if self.is("=") {
-            error = error.help("equality is written `==`");
-        }
-        self.fail(error)
-    }
-
-    fn fail(&mut self, error: Diagnostic) -> Failed {
-        // What is no token was reported by the lexer, and recovery may stop at a token that was
-        // complained about already.
-        if *self.peek() != TokenKind::Unknown && self.errors.last().and_then(Diagnostic::place) != error.place() {
-            self.errors.push(error);
-        }
-        Failed
-    }
-
-    // Recovery.
-
-    /// Goes to the next item: a keyword and what must follow it, so that a keyword where a name
-    /// was meant does not count.
-    fn skip_to_item(&mut self) {
-        while *self.peek() != TokenKind::End {
-            let next = self.peek_at(1);
-            let item = match self.peek() {
-                TokenKind::Keyword(Keyword::Steps) => {
-                    matches!(next, TokenKind::Int(_) | TokenKind::Name(_))
-                }
-                TokenKind::Keyword(Keyword::Const | Keyword::Temp) => *next == TokenKind::Keyword(Keyword::Field),
-                TokenKind::Keyword(keyword) if keyword.starts_item() => {
-                    matches!(next, TokenKind::Name(_))
-                }
-                _ => false,
-            };
-            if item {
-                return;
-            }
-            self.bump();
-        }
-    }
-
-    /// Goes to the next piece of the list that was opened there, to its end, or to the next item.
-    fn skip_to_piece(&mut self, open: usize) {
-        let end = self.partner.get(open).copied().flatten();
-        while !self.starts_piece() && Some(self.at) != end && !self.at_item() {
-            if *self.peek() == TokenKind::End {
-                return;
-            }
-            self.bump();
-        }
-    }
-
-    /// Whether `[...] =` follows.
-    fn starts_piece(&self) -> bool {
-        let end = self.partner.get(self.at).copied().flatten();
-        let behind = end.and_then(|end| self.tokens.get(end + 1));
-        self.is("[") && behind.is_some_and(|token| token.kind == TokenKind::Mark("="))
     }
 }

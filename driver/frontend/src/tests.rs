@@ -1,9 +1,11 @@
 //! Tests of the crate as a whole, by theme.
 
+mod bounds;
 mod checks;
 mod fuzz;
 mod meaning;
 mod programs;
+mod random;
 mod shapes;
 mod syntax;
 

@@ -64,7 +64,7 @@ impl Checker<'_> {
             });
             return None;
         }
-        if super::is_reserved(name) {
+        if super::names::is_reserved(name) {
             let error = Diagnostic::error(format!("{what} cannot be made of `{name}`"), expr.span, "");
             self.report(error.help("only integers and params may occur here"));
             return None;

@@ -1,0 +1,201 @@
+//! Declarations: params, scalars, fields, boundaries, steps.
+
+use super::Checker;
+use super::names::{Symbol, TYPES, is_reserved};
+use super::prove;
+use crate::ast::{self, ExprKind, FieldRole, Name, UnaryOp};
+use crate::diagnostics::Diagnostic;
+use crate::program::{Affine, Check, Field, Param, Role, Scalar, Type};
+use crate::source::Span;
+use stencil_runtime::array::Element;
+
+impl Checker<'_> {
+    pub(super) fn param(&mut self, name: &Name, value: Option<&ast::Expr>) {
+        let value = match (self.defines.get(name.as_str()), value) {
+            (Some(given), _) => Some(*given),
+            (None, None) => None,
+            (None, Some(expr)) => match self.constant(expr, "the value of a param") {
+                Some(value) => Some(value),
+                None => {
+                    self.sound = false;
+                    self.declare(name, Symbol::Poisoned);
+                    return;
+                }
+            },
+        };
+        let id = self.program.params.next_key();
+        if self.declare(name, Symbol::Param(id)) {
+            let param = Param { name: name.node.clone(), value, span: name.span };
+            self.program.params.push(param);
+            if value.is_none() {
+                self.program.checks.push(Check {
+                    value: Affine::param(id),
+                    unless_empty: None,
+                    message: format!("the size `{}` must not be negative", name.node),
+                    span: name.span,
+                });
+            }
+        }
+    }
+
+    pub(super) fn scalar(&mut self, name: &Name, ty: &ast::Type, default: Option<&ast::Expr>) {
+        let element = self.element(ty, "scalar");
+        let default = default.map(|expr| self.scalar_default(expr, element));
+        let (Some(element), None | Some(Some(_))) = (element, default) else {
+            self.sound = false;
+            self.declare(name, Symbol::Poisoned);
+            return;
+        };
+        let id = self.program.scalars.next_key();
+        if self.declare(name, Symbol::Scalar(id)) {
+            let scalar = Scalar { name: name.node.clone(), element, default: default.flatten(), span: name.span };
+            self.program.scalars.push(scalar);
+        }
+    }
+
+    /// A number, with or without a sign, rounded to the scalar's type.
+    fn scalar_default(&mut self, expr: &ast::Expr, element: Option<Element>) -> Option<f64> {
+        let literal = match &expr.node {
+            ExprKind::Unary(UnaryOp::Neg, inner) => &inner.node,
+            other => other,
+        };
+        match literal {
+            ExprKind::Broken => return None,
+            ExprKind::Int(_) | ExprKind::Float(_) => {}
+            _ => {
+                let error = Diagnostic::error("a scalar's default is a number", expr.span, "");
+                self.report(error.help("write it out, as in `= 0.25`"));
+                return None;
+            }
+        }
+        let value = self.expression(expr)?;
+        let typed = self.adopt(value, Type::Element(element?))?;
+        match typed.kind {
+            crate::program::ExprKind::Float(value) => Some(value),
+            crate::program::ExprKind::Int(value) => Some(value as f64),
+            _ => None,
+        }
+    }
+
+    pub(super) fn field(&mut self, role: FieldRole, name: &Name, ty: &ast::Type, grid: &Name) {
+        let element = self.element(ty, "field");
+        let grid = match self.resolve(grid, grid.span) {
+            Some(Symbol::Grid(id)) => Some(id),
+            Some(other) => {
+                let message = format!("a field lies on a grid, but `{}` is {}", grid.node, other.describe());
+                self.report(Diagnostic::error(message, grid.span, "not a grid"));
+                None
+            }
+            None => None,
+        };
+        let (Some(element), Some(grid)) = (element, grid) else {
+            self.sound = false;
+            self.declare(name, Symbol::Poisoned);
+            return;
+        };
+        let id = self.program.fields.next_key();
+        if self.declare(name, Symbol::Field(id)) {
+            let role = match role {
+                FieldRole::State => Role::State,
+                FieldRole::Const => Role::Const,
+                FieldRole::Temp => Role::Temp,
+            };
+            let field = Field { name: name.node.clone(), role, element, grid, span: name.span };
+            self.program.fields.push(field);
+        }
+    }
+
+    /// The number type of a field or scalar.
+    fn element(&mut self, ty: &ast::Type, of: &str) -> Option<Element> {
+        let name = match &ty.node {
+            ast::TypeKind::Vec(..) => {
+                self.unsupported("vec types", ty.span, "use one field for each lane");
+                return None;
+            }
+            ast::TypeKind::Named(name) => name,
+        };
+        match TYPES.iter().find(|(known, _)| known == name) {
+            Some((_, Some(element @ (Element::F32 | Element::F64)))) => Some(*element),
+            Some((_, Some(_))) => {
+                let help = "use `f64`: integers up to 2^53 are exact in it";
+                self.unsupported(&format!("integer {of}s"), ty.span, help);
+                None
+            }
+            Some((_, None)) => {
+                self.unsupported(&format!("type {name}"), ty.span, "use `f32` or `f64`");
+                None
+            }
+            None => {
+                self.unknown_type(name, ty.span);
+                None
+            }
+        }
+    }
+
+    pub(super) fn unknown_type(&mut self, name: &str, span: Span) {
+        let meant = match name {
+            "float" | "single" | "real" => Some("f32"),
+            "double" => Some("f64"),
+            "int" => Some("i32"),
+            "long" => Some("i64"),
+            _ => crate::suggest::nearest(name, TYPES.iter().map(|(name, _)| *name)),
+        };
+        if !self.symbols.contains_key(name) {
+            let message = format!("unknown type `{}`", crate::lexer::shorten(name));
+            let error = Diagnostic::error(message, span, "");
+            self.report(match meant {
+                Some(other) => error.help(format!("did you mean `{other}`?")),
+                None => error.help("the number types are f16 f32 f64 i32 i64 u32 u64"),
+            });
+        } else if let Some(symbol) = self.resolve(name, span) {
+            let message = format!("expected a type, but `{name}` is {}", symbol.describe());
+            self.report(Diagnostic::error(message, span, ""));
+        }
+    }
+
+    pub(super) fn boundary(&mut self, field: &Name, rule: &ast::Expr, span: Span) {
+        match self.resolve(field, field.span) {
+            None => self.sound = false,
+            Some(Symbol::Field(_)) => {
+                let feature = match &rule.node {
+                    ExprKind::Name(name) if is_reserved(name) && name != "t" => {
+                        format!("{name} boundary")
+                    }
+                    _ => "expression boundary".into(),
+                };
+                let help = "leave it out and write pieces that stay inside the grid";
+                self.unsupported(&feature, span, help);
+            }
+            Some(other) => {
+                let message = format!("a boundary belongs to a field, but `{}` is {}", field.node, other.describe());
+                self.report(Diagnostic::error(message, field.span, ""));
+            }
+        }
+    }
+
+    pub(super) fn steps(&mut self, count: &ast::Expr, span: Span) {
+        if let Some(earlier) = self.steps_at {
+            let error = Diagnostic::error("`steps` is given twice", span, "again here");
+            self.report(error.see(earlier, "first given here").help("leave one of them out"));
+            return;
+        }
+        self.steps_at = Some(span);
+        let Some(steps) = self.affine(count, "the number of steps") else {
+            return;
+        };
+        let facts = prove::Facts::default();
+        if facts.refute(&steps) {
+            let message = format!("the number of steps is negative: {}", steps.show(&self.program.params));
+            self.report(Diagnostic::error(message, count.span, "").help("0 or more steps can be taken"));
+        } else if !facts.prove(&steps) {
+            let needed = steps.show_condition(&self.program.params);
+            self.program.checks.push(Check {
+                value: steps.clone(),
+                unless_empty: None,
+                message: format!("the number of steps must not be negative: {needed} is needed"),
+                span: count.span,
+            });
+        }
+        self.program.steps = steps;
+    }
+}
