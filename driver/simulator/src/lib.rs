@@ -7,8 +7,15 @@ mod counters;
 pub mod error;
 mod mask;
 mod memory;
+mod launch;
 mod machine;
 mod program;
+mod report;
+mod simulator;
 mod traffic;
 mod translate;
 mod value;
+
+pub use report::{Counts, Flops, KernelReport, Report};
+pub use simulator::{Options, Settings, Simulator, SimulatorError, simulation_error};
+pub use traffic::Traffic;

@@ -1,0 +1,457 @@
+//! One block: all its threads in lock step, instruction by instruction.
+//!
+//! An instruction runs for all threads before the next one does. Whether that order hides an error
+//! does not matter: races are found in the shadow of the memory, not by what happened to come first.
+
+mod access;
+mod meet;
+
+use crate::clock::{Knowledge, Timeline};
+use crate::counters::Counters;
+use crate::error::{Address, Operation, Other, Problem, SimulationError, Thread};
+use crate::mask::Mask;
+use crate::memory::{Conflict, Memory};
+use crate::program::{Input, Instr, Kernel, Operand, Reg, Site, Usage};
+use crate::value::{self, Kind};
+use cranelift_entity::EntityRef;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Bits of a base that hold the byte; the rest is the buffer.
+pub const BYTE_BITS: u32 = 40;
+
+/// A buffer of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Global<'a> {
+    /// The field.
+    pub name: &'a str,
+    /// Its memory.
+    pub memory: &'a Memory,
+    /// What the launch may do with it.
+    pub usage: Usage,
+}
+
+/// What all blocks of a launch see.
+#[derive(Debug)]
+pub struct Environment<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Arguments: bits of numbers, bases of buffers.
+    pub arguments: &'a [u64],
+    /// Buffers, by number.
+    pub globals: &'a [Global<'a>],
+    /// What the flags carry.
+    pub flags: Mutex<BTreeMap<(usize, usize), Knowledge>>,
+    /// Whether several host threads run blocks.
+    pub concurrent: bool,
+    /// Instructions that a block may execute.
+    pub limit: u64,
+    /// Set when the run is to end.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+impl Environment<'_> {
+    /// A block's place in the grid.
+    pub fn place(&self, block: u32) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(|extent| extent.max(1));
+        [block % x, block / x % y, block / x / y]
+    }
+}
+
+/// Why a block stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It is done.
+    Finished,
+    /// A flag is not there yet.
+    Waiting,
+    /// It passed a flag; others may go first.
+    Passed,
+    /// The run was cancelled.
+    Cancelled,
+}
+
+/// A flag that a block waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// The thread.
+    pub lane: usize,
+    /// Buffer and word.
+    pub flag: (usize, usize),
+    /// The least value.
+    pub epoch: i32,
+}
+
+type Fault = Box<SimulationError>;
+
+/// An asynchronous copy of one word.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    lane: usize,
+    buffer: usize,
+    word: usize,
+    value: u32,
+}
+
+/// A block while it runs.
+#[derive(Debug)]
+pub struct Block<'a> {
+    environment: &'a Environment<'a>,
+    threads: usize,
+    pc: usize,
+    executed: u64,
+    mask: Mask,
+    stack: Vec<Mask>,
+    registers: Vec<Vec<u64>>,
+    shared: Vec<Memory>,
+    time: Timeline,
+    /// Asynchronous copies that are no group yet, and groups under way.
+    copies: Vec<Copy>,
+    groups: VecDeque<Vec<Copy>>,
+    in_flight: HashSet<(usize, usize)>,
+    // The addresses of the current access.
+    offsets: Vec<i64>,
+    outside: Vec<bool>,
+    buffers: Vec<u32>,
+    bytes: Vec<u64>,
+    /// Set to look ahead: signals are collected, nothing is stored or judged.
+    ghost: Option<Vec<((usize, usize), i32)>>,
+    /// What was counted so far.
+    pub counters: Counters,
+}
+
+impl<'a> Block<'a> {
+    /// A block not yet placed.
+    pub fn new(environment: &'a Environment<'a>) -> Self {
+        let kernel = environment.kernel;
+        let threads = kernel.threads();
+        let words = |bytes: u64| Memory::new(bytes.div_ceil(4) as usize, true);
+        let mut shared: Vec<_> = kernel.shared.iter().map(|(_, bytes)| words(*bytes)).collect();
+        shared.push(words(kernel.dynamic_shared));
+        let mut block = Self {
+            environment,
+            threads,
+            pc: 0,
+            executed: 0,
+            mask: Mask::first(threads),
+            stack: Vec::new(),
+            registers: vec![vec![0; threads]; kernel.registers],
+            shared,
+            time: Timeline::new(0),
+            copies: Vec::new(),
+            groups: VecDeque::new(),
+            in_flight: HashSet::new(),
+            offsets: vec![0; threads],
+            outside: vec![false; threads],
+            buffers: vec![0; threads],
+            bytes: vec![0; threads],
+            ghost: None,
+            counters: Counters::new(kernel),
+        };
+        for (input, reg) in &kernel.inputs {
+            block.fill(*input, *reg, [0; 3]);
+        }
+        block
+    }
+
+    /// Makes this the block of a number, about to begin.
+    pub fn place(&mut self, number: u32) {
+        let position = self.environment.place(number);
+        let kernel = self.environment.kernel;
+        for (input, reg) in &kernel.inputs {
+            if matches!(input, Input::Block(_)) {
+                self.fill(*input, *reg, position);
+            }
+        }
+        for memory in &mut self.shared {
+            memory.forget();
+        }
+        self.time = Timeline::new(number);
+        (self.pc, self.executed, self.mask) = (0, 0, Mask::first(self.threads));
+        self.stack.clear();
+        self.copies.clear();
+        self.groups.clear();
+        self.in_flight.clear();
+        self.counters.blocks += 1;
+    }
+
+    fn fill(&mut self, input: Input, reg: Reg, position: [u32; 3]) {
+        let kernel = self.environment.kernel;
+        let globals = self.environment.globals.len();
+        let base = |buffer: usize| ((globals + buffer) as u64) << BYTE_BITS;
+        let pick = |triple: [u32; 3], axis: usize| u64::from(triple.get(axis).copied().unwrap_or(0));
+        for lane in 0..self.threads {
+            let value = match input {
+                Input::Constant(bits) => bits,
+                Input::Argument(place) => self.environment.arguments.get(place).copied().unwrap_or(0),
+                Input::Shared(place) => base(place),
+                Input::DynamicShared => base(kernel.shared.len()),
+                Input::Thread(axis) => pick(self.thread(lane).thread, axis),
+                Input::Block(axis) => pick(position, axis),
+                Input::BlockSize(axis) => pick(kernel.block, axis),
+                Input::GridSize(axis) => pick(self.environment.grid, axis),
+                Input::Lane => (lane % crate::traffic::WARP) as u64,
+                Input::Warp => (lane / crate::traffic::WARP) as u64,
+            };
+            self.registers[reg.index()][lane] = value;
+        }
+    }
+
+    fn thread(&self, lane: usize) -> Thread {
+        let [x, y, _] = self.environment.kernel.block;
+        let lane = lane as u32;
+        Thread { block: self.environment.place(self.time.block), thread: [lane % x, lane / x % y, lane / x / y] }
+    }
+
+    /// Runs until the block ends or must let others go first.
+    pub fn run(&mut self) -> Result<Stop, Fault> {
+        let kernel = self.environment.kernel;
+        while let Some(instr) = kernel.code.get(self.pc) {
+            let pc = self.pc;
+            self.executed += 1;
+            if self.executed & 0xfff == 0 {
+                if self.environment.cancel.is_some_and(|cancel| cancel.load(Relaxed)) {
+                    return Ok(Stop::Cancelled);
+                }
+                if self.executed > self.environment.limit {
+                    return Err(self.fault(Problem::Runaway, 0, format!("limit: {} instructions a block", self.environment.limit)));
+                }
+            }
+            self.counters.threads[pc] += self.mask.count() as u64;
+            self.pc += 1;
+            match instr {
+                Instr::Return => return Ok(Stop::Finished),
+                Instr::Wait { access, epoch } => match self.wait(access, *epoch)? {
+                    Stop::Waiting => {
+                        self.counters.threads[pc] -= self.mask.count() as u64;
+                        self.pc = pc;
+                        return Ok(Stop::Waiting);
+                    }
+                    stop if self.ghost.is_none() => return Ok(stop),
+                    _ => {}
+                },
+                _ => self.step(instr)?,
+            }
+        }
+        Ok(Stop::Finished)
+    }
+
+    fn step(&mut self, instr: &Instr) -> Result<(), Fault> {
+        match instr {
+            Instr::Unary { op, kind, to, a } => self.set(*to, |regs, to| value::unary(*op, *kind, to, &regs[a.index()])),
+            Instr::Binary { op, kind, to: target, a, b } => {
+                if op.divides() {
+                    self.no_zero(*b)?;
+                }
+                self.set(*target, |regs, to| {
+                    // A loop's index is its own operand.
+                    if *a == *target {
+                        let before = to.to_vec();
+                        value::binary(*op, *kind, to, &before, &regs[b.index()]);
+                    } else {
+                        value::binary(*op, *kind, to, &regs[a.index()], &regs[b.index()]);
+                    }
+                });
+                if *kind == Kind::Index32 {
+                    self.fits(*target)?;
+                }
+            }
+            Instr::Fma { kind, to, a, b, c, negate_product, negate_addend } => self.set(*to, |regs, to| {
+                value::fma(*kind, to, (&regs[a.index()], &regs[b.index()], &regs[c.index()]), *negate_product, *negate_addend);
+            }),
+            Instr::Compare { predicate, kind, to, a, b } => {
+                self.set(*to, |regs, to| value::compare(*predicate, *kind, to, &regs[a.index()], &regs[b.index()]));
+            }
+            Instr::Select { to, condition, a, b } => self.set(*to, |regs, to| {
+                let sides = regs[a.index()].iter().zip(&regs[b.index()]);
+                for ((to, condition), (a, b)) in to.iter_mut().zip(&regs[condition.index()]).zip(sides) {
+                    *to = if *condition != 0 { *a } else { *b };
+                }
+            }),
+            Instr::Cast { cast, from, into, to, a } => {
+                self.set(*to, |regs, to| value::cast(*cast, *from, *into, to, &regs[a.index()]));
+                if *into == Kind::Index32 {
+                    self.fits(*to)?;
+                }
+            }
+            Instr::Move { to, from } => {
+                let mask = self.mask;
+                let full = mask.count() == self.threads;
+                self.set(*to, |regs, to| {
+                    let from = &regs[from.index()];
+                    if full {
+                        to.copy_from_slice(from);
+                    } else {
+                        mask.lanes().for_each(|lane| to[lane] = from[lane]);
+                    }
+                });
+            }
+            Instr::Advance { to, base, bytes } => self.set(*to, |regs, to| {
+                const BYTES: u64 = (1 << BYTE_BITS) - 1;
+                for ((to, base), bytes) in to.iter_mut().zip(&regs[base.index()]).zip(&regs[bytes.index()]) {
+                    *to = base & !BYTES | base.wrapping_add(*bytes) & BYTES;
+                }
+            }),
+            Instr::Load { to, access } => self.load(to, access)?,
+            Instr::Store { from, access } => self.store(from, access)?,
+            Instr::CopyAsync { from, to, valid } => self.copy_async(from, to, *valid)?,
+            Instr::CopyGroup => {
+                let group = std::mem::take(&mut self.copies);
+                self.groups.push_back(group);
+            }
+            Instr::CopyWait { groups } => self.copy_wait(*groups as usize)?,
+            Instr::Barrier => self.barrier()?,
+            Instr::Shuffle { mode, to, valid, value, offset, width } => self.shuffle(*mode, (*to, *valid), (*value, *offset, *width))?,
+            Instr::Signal { access, epoch } => self.signal(access, *epoch)?,
+            Instr::Push => self.stack.push(self.mask),
+            Instr::Pop => self.mask = self.stack.pop().unwrap_or(self.mask),
+            Instr::If { condition, otherwise } => {
+                let taken = self.where_true(*condition);
+                self.stack.push(self.mask);
+                self.stack.push(self.mask.without(&taken));
+                self.mask = taken;
+                if taken.is_empty() {
+                    self.pc = *otherwise;
+                }
+            }
+            Instr::Else { end } => {
+                self.mask = self.stack.pop().unwrap_or(self.mask);
+                if self.mask.is_empty() {
+                    self.pc = *end;
+                }
+            }
+            Instr::While { index, bound, unsigned, exit } => {
+                let (index, bound) = (&self.registers[index.index()], &self.registers[bound.index()]);
+                self.mask = if *unsigned {
+                    self.mask.keep(|lane| index[lane] < bound[lane])
+                } else {
+                    self.mask.keep(|lane| (index[lane] as i64) < bound[lane] as i64)
+                };
+                if self.mask.is_empty() {
+                    self.pc = *exit;
+                }
+            }
+            Instr::Keep { condition, exit } => {
+                self.mask = self.where_true(*condition);
+                if self.mask.is_empty() {
+                    self.pc = *exit;
+                }
+            }
+            Instr::CheckStep { step } => {
+                let steps = &self.registers[step.index()];
+                if let Some(lane) = self.mask.lanes().find(|lane| steps[*lane] as i64 <= 0) {
+                    let detail = format!("the step is {}", steps[lane] as i64);
+                    return Err(self.fault(Problem::LoopStep, lane, detail));
+                }
+            }
+            Instr::Jump { to } => self.pc = *to,
+            Instr::Assert { condition } => {
+                let holds = self.where_true(*condition);
+                if let Some(lane) = self.mask.without(&holds).lanes().next() {
+                    return Err(self.fault(Problem::Assertion, lane, String::new()));
+                }
+            }
+            Instr::Wait { .. } | Instr::Return => {}
+        }
+        Ok(())
+    }
+
+    /// Computes a register from others.
+    #[inline]
+    fn set(&mut self, to: Reg, compute: impl FnOnce(&[Vec<u64>], &mut [u64])) {
+        let mut lanes = std::mem::take(&mut self.registers[to.index()]);
+        compute(&self.registers, &mut lanes);
+        self.registers[to.index()] = lanes;
+    }
+
+    fn where_true(&self, condition: Reg) -> Mask {
+        let condition = &self.registers[condition.index()];
+        self.mask.keep(|lane| condition[lane] != 0)
+    }
+
+    fn operand(&self, operand: Operand, lane: usize) -> i64 {
+        match operand {
+            Operand::Constant(value) => value,
+            Operand::Register(reg) => self.registers[reg.index()][lane] as i64,
+        }
+    }
+
+    fn no_zero(&self, divisor: Reg) -> Result<(), Fault> {
+        let lanes = &self.registers[divisor.index()];
+        match self.mask.lanes().find(|lane| lanes[*lane] == 0) {
+            Some(lane) if self.ghost.is_none() => Err(self.fault(Problem::DivisionByZero, lane, String::new())),
+            _ => Ok(()),
+        }
+    }
+
+    fn fits(&self, reg: Reg) -> Result<(), Fault> {
+        let lanes = &self.registers[reg.index()];
+        let beyond = |value: u64| value as i64 != i64::from(value as i32);
+        if !lanes.iter().any(|value| beyond(*value)) {
+            return Ok(());
+        }
+        match self.mask.lanes().find(|lane| beyond(lanes[*lane])) {
+            Some(lane) if self.ghost.is_none() => {
+                let detail = format!("the value is {}", lanes[lane] as i64);
+                Err(self.fault(Problem::IndexOverflow, lane, detail))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn site(&self) -> Site {
+        let pc = self.pc.saturating_sub(1);
+        self.environment.kernel.origins.get(pc).map_or(Site::new(0), |origin| origin.site)
+    }
+
+    fn operation(&self, site: Site) -> Operation {
+        let sites = &self.environment.kernel.sites;
+        sites.get(site).map_or_else(|| Operation { place: String::new(), text: String::new() }, |info| Operation::new(&info.place, &info.text))
+    }
+
+    #[cold]
+    fn fault(&self, problem: Problem, lane: usize, detail: String) -> Fault {
+        Box::new(SimulationError {
+            problem,
+            kernel: self.environment.kernel.name.clone(),
+            operation: self.operation(self.site()),
+            thread: self.thread(lane),
+            address: None,
+            other: None,
+            cycle: Vec::new(),
+            detail,
+        })
+    }
+
+    #[cold]
+    fn conflict(&self, conflict: Conflict, lane: usize, address: Address) -> Fault {
+        let mut fault = self.fault(Problem::Unwritten, lane, String::new());
+        fault.address = Some(address);
+        if let Conflict::Race { other, site, write } = conflict {
+            fault.problem = Problem::Race;
+            let [x, y, _] = self.environment.kernel.block;
+            let (lane, block) = (other.thread(), self.environment.place(other.block()));
+            fault.other = Some(Other {
+                thread: Thread { block, thread: [lane % x, lane / x % y, lane / x / y] },
+                operation: self.operation(Site::new(usize::from(site))),
+                write,
+            });
+            fault.detail = if other.block() == self.time.block {
+                "no barrier lies between the two".to_owned()
+            } else if self.environment.kernel.peer {
+                "no signal and wait order the two blocks".to_owned()
+            } else {
+                "blocks of one launch have no order".to_owned()
+            };
+        }
+        fault
+    }
+
+    /// The number of the block.
+    pub fn number(&self) -> u32 {
+        self.time.block
+    }
+}

@@ -1,0 +1,451 @@
+//! Memory with a shadow: for every 4-byte word who wrote it last and who read it since.
+//!
+//! Words are atomics, so that blocks may run on several threads of the host; whether two accesses
+//! race is decided from the stamps, never from the order in which the host happened to run them.
+
+use crate::clock::{Stamp, Timeline};
+use crate::program::Usage;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::Mutex;
+
+/// A buffer: its words and their shadow.
+#[derive(Debug, Default)]
+pub struct Memory {
+    words: Vec<AtomicU32>,
+    /// Last write of each word; empty for a buffer that is only read.
+    written: Vec<AtomicU64>,
+    write_site: Vec<AtomicU16>,
+    /// A read of each word since.
+    read: Vec<AtomicU64>,
+    /// Site of that read in the low half; another thread that reads in the same interval in the high half.
+    read_site: Vec<AtomicU32>,
+    /// Readers in no order with each other, where several blocks read and flags order them.
+    readers: Mutex<BTreeMap<usize, Vec<(Stamp, u16)>>>,
+    /// Words that nobody wrote, neither the host nor an earlier launch.
+    poison: Option<Box<[bool]>>,
+}
+
+/// Why an access is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// Nobody wrote the word.
+    Unwritten,
+    /// Another access in no order with this one.
+    Race {
+        /// Who.
+        other: Stamp,
+        /// At which site.
+        site: u16,
+        /// Whether the other one writes.
+        write: bool,
+    },
+}
+
+/// Who accesses.
+#[derive(Clone, Copy, Debug)]
+pub struct Accessor<'t> {
+    /// The block's time.
+    pub time: &'t Timeline,
+    /// The thread in its block.
+    pub thread: u32,
+    /// The operation.
+    pub site: u16,
+    /// Whether other host threads run blocks of the same launch.
+    pub concurrent: bool,
+    /// Whether flags order blocks.
+    pub peer: bool,
+}
+
+impl Memory {
+    /// Memory of so many words, poisoned or zero.
+    pub fn new(words: usize, poisoned: bool) -> Self {
+        Self {
+            words: (0..words).map(|_| AtomicU32::new(0)).collect(),
+            poison: poisoned.then(|| vec![true; words].into_boxed_slice()),
+            ..Self::default()
+        }
+    }
+
+    /// Number of words.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Bytes that the buffer and its shadow take on the host.
+    pub fn host_bytes(&self) -> usize {
+        self.words.len() * 4 + self.written.len() * 22 + self.poison.as_ref().map_or(0, |poison| poison.len())
+    }
+
+    /// Fills the buffer from the host; all of it counts as written.
+    pub fn fill(&mut self, bytes: &[u8]) {
+        for (word, bytes) in self.words.iter_mut().zip(bytes.chunks_exact(4)) {
+            *word.get_mut() = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        }
+        self.poison = None;
+    }
+
+    /// Copies the buffer to the host; fails with the first word that nobody wrote.
+    pub fn download(&self, bytes: &mut [u8]) -> Result<(), usize> {
+        if let Some(word) = self.poison.as_ref().and_then(|poison| poison.iter().position(|poisoned| *poisoned)) {
+            return Err(word);
+        }
+        for (word, bytes) in self.words.iter().zip(bytes.chunks_exact_mut(4)) {
+            bytes.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
+        }
+        Ok(())
+    }
+
+    /// The words as they are.
+    pub fn snapshot(&self) -> Vec<u32> {
+        self.words.iter().map(|word| word.load(Relaxed)).collect()
+    }
+
+    /// Puts a snapshot back.
+    pub fn restore(&self, snapshot: &[u32]) {
+        for (word, old) in self.words.iter().zip(snapshot) {
+            word.store(*old, Relaxed);
+        }
+    }
+
+    /// The words, and which of them nobody wrote.
+    pub fn content(&self) -> (Vec<u32>, Option<Box<[bool]>>) {
+        (self.snapshot(), self.poison.clone())
+    }
+
+    /// Takes the content of another buffer.
+    pub fn put(&mut self, words: Vec<u32>, poison: Option<Box<[bool]>>) {
+        self.restore(&words);
+        self.poison = poison;
+    }
+
+    /// Words that the launch wrote.
+    pub fn words_written(&self) -> u64 {
+        self.written.iter().filter(|written| written.load(Relaxed) != 0).count() as u64
+    }
+
+    /// Prepares the shadow for a launch.
+    pub fn begin(&mut self, usage: Usage, poison_outputs: bool) {
+        if usage == Usage::Read {
+            return;
+        }
+        let words = self.words.len();
+        fn clear<T: Default>(shadow: &mut Vec<T>, words: usize) {
+            shadow.clear();
+            shadow.resize_with(words, T::default);
+        }
+        clear(&mut self.written, words);
+        clear(&mut self.write_site, words);
+        clear(&mut self.read, words);
+        clear(&mut self.read_site, words);
+        self.readers = Mutex::default();
+        if usage == Usage::Write && poison_outputs {
+            self.poison = Some(vec![true; words].into_boxed_slice());
+        }
+    }
+
+    /// Forgets who accessed what in this launch; the content stays.
+    pub fn forget_accesses(&self) {
+        for (written, read) in self.written.iter().zip(&self.read) {
+            written.store(0, Relaxed);
+            read.store(0, Relaxed);
+        }
+    }
+
+    /// After a launch: what it wrote is no longer poisoned.
+    pub fn end(&mut self) {
+        if let Some(poison) = &mut self.poison {
+            let mut left = false;
+            for (poisoned, written) in poison.iter_mut().zip(&self.written) {
+                *poisoned &= written.load(Relaxed) == 0;
+                left |= *poisoned;
+            }
+            if self.written.is_empty() || left {
+                return;
+            }
+            self.poison = None;
+        }
+    }
+
+    /// Forgets all content: for the shared memory of the next block.
+    pub fn forget(&mut self) {
+        self.begin(Usage::ReadWrite, false);
+    }
+
+    fn is_poisoned(&self, index: usize) -> bool {
+        self.poison.as_ref().and_then(|poison| poison.get(index)).is_some_and(|poisoned| *poisoned)
+    }
+
+    /// The word, without any check; 0 outside.
+    pub fn peek(&self, index: usize) -> u32 {
+        self.words.get(index).map_or(0, |word| word.load(Relaxed))
+    }
+
+    /// Reads a word; `index` must be in range.
+    #[inline]
+    pub fn load(&self, index: usize, by: Accessor) -> Result<u32, Conflict> {
+        let word = &self.words[index];
+        if self.written.is_empty() {
+            return if self.poison.is_some() && self.is_poisoned(index) { Err(Conflict::Unwritten) } else { Ok(word.load(Relaxed)) };
+        }
+        self.note_reader(index, by);
+        let written = Stamp::from_bits(self.written[index].load(if by.concurrent { SeqCst } else { Relaxed }));
+        if written.is_none() {
+            if self.is_poisoned(index) {
+                return Err(Conflict::Unwritten);
+            }
+        } else if !by.time.after(written, by.thread) {
+            return Err(Conflict::Race { other: written, site: self.write_site[index].load(Relaxed), write: true });
+        }
+        Ok(word.load(Relaxed))
+    }
+
+    /// Writes a word; `index` must be in range.
+    #[inline]
+    pub fn store(&self, index: usize, value: u32, by: Accessor) -> Result<(), Conflict> {
+        self.mark(index, by, by.time.stamp(by.thread))?;
+        self.words[index].store(value, Relaxed);
+        Ok(())
+    }
+
+    /// Stores an epoch atomically: ordered writes before it, but no read or plain write beside it.
+    pub fn store_atomic(&self, index: usize, value: u32, by: Accessor) -> Result<(), Conflict> {
+        let written = Stamp::from_bits(self.written[index].load(Relaxed));
+        if !written.is_none() && !written.is_atomic() && !by.time.after(written, by.thread) {
+            return Err(Conflict::Race { other: written, site: self.write_site[index].load(Relaxed), write: true });
+        }
+        self.written[index].store(by.time.stamp(by.thread).atomic().bits(), Relaxed);
+        self.write_site[index].store(by.site, Relaxed);
+        self.words[index].store(value, Relaxed);
+        Ok(())
+    }
+
+    /// Loads a flag atomically.
+    pub fn load_atomic(&self, index: usize, by: Accessor) -> Result<u32, Conflict> {
+        if self.written.is_empty() {
+            return Ok(self.peek(index));
+        }
+        let written = Stamp::from_bits(self.written[index].load(Relaxed));
+        if written.is_none() {
+            if self.is_poisoned(index) {
+                return Err(Conflict::Unwritten);
+            }
+        } else if !written.is_atomic() && !by.time.after(written, by.thread) {
+            return Err(Conflict::Race { other: written, site: self.write_site[index].load(Relaxed), write: true });
+        }
+        Ok(self.words[index].load(Relaxed))
+    }
+
+    /// Notes a write without a value: an asynchronous copy that is under way.
+    pub fn announce(&self, index: usize, by: Accessor) -> Result<(), Conflict> {
+        self.mark(index, by, by.time.stamp(by.thread))?;
+        self.write_site[index].store(by.site, Relaxed);
+        Ok(())
+    }
+
+    #[inline]
+    fn mark(&self, index: usize, by: Accessor, mine: Stamp) -> Result<(), Conflict> {
+        let written = if by.concurrent {
+            self.written[index].swap(mine.bits(), SeqCst)
+        } else {
+            let old = self.written[index].load(Relaxed);
+            self.written[index].store(mine.bits(), Relaxed);
+            old
+        };
+        let written = Stamp::from_bits(written);
+        let other_write = !written.is_none() && !by.time.after(written, by.thread);
+        if other_write {
+            return Err(Conflict::Race { other: written, site: self.write_site[index].load(Relaxed), write: true });
+        }
+        self.write_site[index].store(by.site, Relaxed);
+        let read = Stamp::from_bits(self.read[index].load(if by.concurrent { SeqCst } else { Relaxed }));
+        if !read.is_none() {
+            if let Some((other, site)) = self.unordered_reader(index, read, by) {
+                return Err(Conflict::Race { other, site, write: false });
+            }
+            self.read[index].store(0, Relaxed);
+            if by.peer && read.is_several() {
+                self.forget_readers(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// A reader that this write is not ordered after.
+    fn unordered_reader(&self, index: usize, read: Stamp, by: Accessor) -> Option<(Stamp, u16)> {
+        let sites = self.read_site[index].load(Relaxed);
+        if by.peer && read.is_several() {
+            if let Ok(readers) = self.readers.lock() {
+                return readers.get(&index)?.iter().find(|(stamp, _)| !by.time.after(*stamp, by.thread)).copied();
+            }
+        }
+        if !read.is_several_blocks() && by.time.after(read, by.thread) {
+            return None;
+        }
+        // Of two threads in one interval, name the one that is not the writer.
+        let other_thread = sites >> 16;
+        let other = if read.block() == by.time.block && read.thread() == by.thread && other_thread != 0 {
+            Stamp::new(read.block(), read.clock(), other_thread - 1)
+        } else {
+            read
+        };
+        Some((other, sites as u16))
+    }
+
+    fn forget_readers(&self, index: usize) {
+        if let Ok(mut readers) = self.readers.lock() {
+            readers.remove(&index);
+        }
+    }
+
+    #[inline]
+    fn note_reader(&self, index: usize, by: Accessor) {
+        let mine = by.time.stamp(by.thread);
+        let cell = &self.read[index];
+        let mut old = cell.load(Relaxed);
+        loop {
+            let before = Stamp::from_bits(old);
+            let new = if before.is_several_blocks() {
+                return;
+            } else if before.is_none() || (!by.peer || !before.is_several()) && by.time.after(before, by.thread) {
+                mine
+            } else if by.peer {
+                return self.note_several(index, before, mine, by);
+            } else if before.block() != mine.block() {
+                before.several_blocks()
+            } else if before.is_several() {
+                return;
+            } else {
+                before.several()
+            };
+            if by.concurrent {
+                if let Err(now) = cell.compare_exchange(old, new.bits(), SeqCst, SeqCst) {
+                    old = now;
+                    continue;
+                }
+            } else {
+                cell.store(new.bits(), Relaxed);
+            }
+            let sites = &self.read_site[index];
+            if new.is_several() {
+                let second = if before.block() == mine.block() { (mine.thread() + 1) << 16 } else { 0 };
+                sites.store(sites.load(Relaxed) & 0xffff | second, Relaxed);
+            } else {
+                sites.store(u32::from(by.site), Relaxed);
+            }
+            return;
+        }
+    }
+
+    /// Keeps the whole list of readers: between blocks that flags order, each may be ordered
+    /// before the next write or not.
+    #[cold]
+    fn note_several(&self, index: usize, before: Stamp, mine: Stamp, by: Accessor) {
+        let Ok(mut readers) = self.readers.lock() else { return };
+        let list = readers.entry(index).or_default();
+        if list.is_empty() {
+            list.push((before, self.read_site[index].load(Relaxed) as u16));
+        }
+        list.retain(|(stamp, _)| !by.time.after(*stamp, by.thread));
+        list.push((mine, by.site));
+        self.read[index].store(mine.several().bits(), Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by(time: &Timeline, thread: u32) -> Accessor<'_> {
+        Accessor { time, thread, site: 5, concurrent: false, peer: false }
+    }
+
+    fn shared(words: usize) -> Memory {
+        let mut memory = Memory::new(words, true);
+        memory.forget();
+        memory
+    }
+
+    #[test]
+    fn reads_of_unwritten_words_are_found() {
+        let (memory, time) = (shared(2), Timeline::new(0));
+        assert_eq!(memory.load(0, by(&time, 0)), Err(Conflict::Unwritten));
+        assert_eq!(memory.store(1, 9, by(&time, 0)), Ok(()));
+        assert_eq!(memory.load(1, by(&time, 0)), Ok(9));
+    }
+
+    #[test]
+    fn threads_race_within_an_interval_only() {
+        let (memory, mut time) = (shared(1), Timeline::new(0));
+        memory.store(0, 1, by(&time, 3)).unwrap();
+        assert!(matches!(memory.load(0, by(&time, 4)), Err(Conflict::Race { other, write: true, .. }) if other.thread() == 3));
+        time.barrier();
+        assert_eq!(memory.load(0, by(&time, 4)), Ok(1));
+        assert_eq!(memory.load(0, by(&time, 6)), Ok(1));
+        let race = memory.store(0, 2, by(&time, 4));
+        assert!(matches!(race, Err(Conflict::Race { other, write: false, site: 5 }) if other.thread() == 6), "{race:?}");
+        time.barrier();
+        let (memory, _) = (shared(1), ());
+        memory.store(0, 2, by(&time, 4)).unwrap();
+        assert!(matches!(memory.store(0, 2, by(&time, 5)), Err(Conflict::Race { write: true, .. })));
+    }
+
+    #[test]
+    fn blocks_race_whatever_their_barriers() {
+        let (memory, a, mut b) = (shared(1), Timeline::new(0), Timeline::new(1));
+        memory.store(0, 1, by(&a, 0)).unwrap();
+        b.barrier();
+        assert!(matches!(memory.load(0, by(&b, 0)), Err(Conflict::Race { .. })));
+    }
+
+    #[test]
+    fn a_write_after_reads_of_two_blocks_races_unless_flags_order_both() {
+        let peer = |time, thread| Accessor { peer: true, ..by(time, thread) };
+        let (mut a, mut b, mut c) = (Timeline::new(0), Timeline::new(1), Timeline::new(2));
+        let memory = {
+            let mut memory = Memory::new(1, false);
+            memory.begin(Usage::ReadWrite, false);
+            memory
+        };
+        memory.load(0, peer(&a, 0)).unwrap();
+        memory.load(0, peer(&b, 0)).unwrap();
+        let flag = b.release(0);
+        c.acquire(0, &flag);
+        assert!(matches!(memory.store(0, 1, peer(&c, 0)), Err(Conflict::Race { other, write: false, .. }) if other.block() == 0));
+        let memory = {
+            let mut memory = Memory::new(1, false);
+            memory.begin(Usage::ReadWrite, false);
+            memory
+        };
+        memory.load(0, peer(&a, 0)).unwrap();
+        memory.load(0, peer(&b, 0)).unwrap();
+        let flag = a.release(0);
+        c.acquire(0, &flag);
+        assert_eq!(memory.store(0, 1, peer(&c, 0)), Ok(()));
+    }
+
+    #[test]
+    fn a_plain_store_to_a_flag_races_with_the_wait() {
+        let mut memory = Memory::new(1, false);
+        memory.begin(Usage::ReadWrite, false);
+        let (a, b) = (Timeline::new(0), Timeline::new(1));
+        memory.store_atomic(0, 1, by(&a, 0)).unwrap();
+        assert_eq!(memory.load_atomic(0, by(&b, 0)), Ok(1));
+        memory.store(0, 2, by(&a, 0)).unwrap();
+        assert!(matches!(memory.load_atomic(0, by(&b, 0)), Err(Conflict::Race { write: true, .. })));
+    }
+
+    #[test]
+    fn outputs_stay_poisoned_where_nobody_wrote() {
+        let mut memory = Memory::new(2, false);
+        memory.begin(Usage::Write, true);
+        let time = Timeline::new(0);
+        memory.store(0, 1, by(&time, 0)).unwrap();
+        memory.end();
+        assert_eq!(memory.download(&mut [0; 8]), Err(1));
+        memory.begin(Usage::ReadWrite, true);
+        memory.store(1, 1, by(&time, 0)).unwrap();
+        memory.end();
+        assert_eq!(memory.download(&mut [0; 8]), Ok(()));
+    }
+}

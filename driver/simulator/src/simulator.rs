@@ -1,0 +1,286 @@
+//! The simulator as a target of the runtime: the same plan, the same launches, another device.
+
+use crate::counters::Counters;
+use crate::error::SimulationError;
+use crate::launch::{self, LaunchError, Request};
+use crate::machine::{BYTE_BITS, Global};
+use crate::memory::Memory;
+use crate::program::{Kernel, Parameter, Usage};
+use crate::report::Report;
+use crate::translate;
+use crate::value::Kind;
+use melior::ir::Module;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use stencil_dialects::error::Error;
+use stencil_runtime::bind::{Bound, BufferId, Number};
+use stencil_runtime::execute::{Target, TargetError};
+use stencil_runtime::launch::{Launch, Value};
+use thiserror::Error as ThisError;
+
+pub use crate::launch::Settings;
+
+/// How to translate and run.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Whether products and sums that allow it become one operation. Off, each rounds on its own,
+    /// and results equal those of a CPU bit for bit.
+    pub contract: bool,
+    /// Order of blocks, host threads, limits.
+    pub settings: Settings,
+    /// Set from elsewhere to end a run within a launch.
+    pub cancel: Option<Arc<AtomicBool>>,
+    /// Called now and then with the kernel's name, its blocks done and all its blocks.
+    #[allow(clippy::type_complexity, reason = "a callback with three arguments is no type of its own")]
+    pub progress: Option<Arc<dyn Fn(&str, u64, u64) + Send + Sync>>,
+}
+
+/// Why the simulator refuses a launch.
+#[derive(Debug, ThisError)]
+pub enum SimulatorError {
+    /// The plan names a kernel that the module does not hold.
+    #[error("the module has no kernel `{0}`; plan and module must come from one compile")]
+    UnknownKernel(String),
+    /// The plan passes other arguments than the kernel takes.
+    #[error("kernel `{kernel}`: argument {place} is {found} where {wanted} is wanted; plan and module must come from one compile")]
+    Argument {
+        /// The kernel.
+        kernel: String,
+        /// Which, from 0.
+        place: usize,
+        /// What the plan passes.
+        found: String,
+        /// What the kernel takes.
+        wanted: String,
+    },
+    /// The plan has another block size.
+    #[error("kernel `{kernel}` is launched with blocks of {found:?} threads, but made for {wanted:?}; plan and module must come from one compile")]
+    BlockSize {
+        /// The kernel.
+        kernel: String,
+        /// In the plan.
+        found: [u32; 3],
+        /// In the module.
+        wanted: [u32; 3],
+    },
+    /// A buffer that was never allocated, or of another size.
+    #[error("buffer {0} is not there, or has another size")]
+    Buffer(usize),
+    /// An error of a kernel.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+}
+
+struct Buffer {
+    name: String,
+    memory: Memory,
+    element_bytes: u64,
+    /// The kernel that wrote it last.
+    writer: String,
+}
+
+/// Executes the kernels of a gpu-level module.
+pub struct Simulator {
+    kernels: Vec<Kernel>,
+    counters: Vec<Counters>,
+    options: Options,
+    buffers: Vec<Buffer>,
+}
+
+impl Simulator {
+    /// Translates all kernels of a module.
+    ///
+    /// # Errors
+    /// The first operation that the simulator does not know, with its place.
+    pub fn new(module: &Module, options: Options) -> Result<Self, Error> {
+        let kernels = translate::kernels(module, translate::Settings { contract: options.contract })?;
+        let counters = kernels.iter().map(Counters::new).collect();
+        Ok(Self { kernels, counters, options, buffers: Vec::new() })
+    }
+
+    /// What was counted since the last [`Target::begin`].
+    pub fn report(&self) -> Report {
+        Report::new(self.kernels.iter().zip(&self.counters))
+    }
+
+    /// Names of the kernels, in order.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.kernels.iter().map(|kernel| kernel.name.as_str())
+    }
+
+    /// Bytes of the host that buffers and their shadows take.
+    pub fn host_bytes(&self) -> usize {
+        self.buffers.iter().map(|buffer| buffer.memory.host_bytes()).sum()
+    }
+
+    fn arguments(&self, kernel: &Kernel, values: &[Value]) -> Result<(Vec<u64>, Vec<(usize, Usage)>), SimulatorError> {
+        let mut used: Vec<(usize, Usage)> = Vec::new();
+        let mut bits = Vec::new();
+        for (place, parameter) in kernel.parameters.iter().enumerate() {
+            let value = values.get(place).copied();
+            let wrong = |found: String| {
+                let wanted = match parameter {
+                    Parameter::Buffer { name, .. } => format!("the buffer of {name}"),
+                    Parameter::Number { name, kind } => format!("{name}, of type {kind:?}"),
+                };
+                SimulatorError::Argument { kernel: kernel.name.clone(), place, found, wanted }
+            };
+            bits.push(match (parameter, value) {
+                (Parameter::Buffer { usage, .. }, Some(Value::Buffer(BufferId(id)))) => {
+                    if id >= self.buffers.len() {
+                        return Err(SimulatorError::Buffer(id));
+                    }
+                    let slot = used.iter().position(|(other, _)| *other == id).unwrap_or_else(|| {
+                        used.push((id, *usage));
+                        used.len() - 1
+                    });
+                    // A buffer that is read and written is updated in place.
+                    if let Some((_, before)) = used.get_mut(slot)
+                        && *before != *usage
+                    {
+                        *before = Usage::ReadWrite;
+                    }
+                    (slot as u64) << BYTE_BITS
+                }
+                (Parameter::Number { kind, .. }, Some(Value::Number(number))) => number_bits(*kind, number).ok_or_else(|| wrong(format!("{number:?}")))?,
+                (_, found) => return Err(wrong(found.map_or("missing".to_owned(), |found| format!("{found:?}")))),
+            });
+        }
+        if values.len() != kernel.parameters.len() {
+            return Err(SimulatorError::Argument {
+                kernel: kernel.name.clone(),
+                place: kernel.parameters.len(),
+                found: "one too many".to_owned(),
+                wanted: "none".to_owned(),
+            });
+        }
+        Ok((bits, used))
+    }
+
+    fn run(&mut self, request: &Launch<'_>) -> Result<(), SimulatorError> {
+        let name = request.kernel.name.as_str();
+        let place = self.kernels.iter().position(|kernel| kernel.name == name);
+        let (Some(place), Some(kernel)) = (place, place.and_then(|place| self.kernels.get(place))) else {
+            return Err(SimulatorError::UnknownKernel(name.to_owned()));
+        };
+        if request.kernel.block != kernel.block {
+            return Err(SimulatorError::BlockSize { kernel: name.to_owned(), found: request.kernel.block, wanted: kernel.block });
+        }
+        let (bits, used) = self.arguments(kernel, &request.arguments)?;
+        for (id, usage) in &used {
+            if let Some(buffer) = self.buffers.get_mut(*id) {
+                buffer.memory.begin(*usage, self.options.settings.poison_outputs);
+            }
+        }
+        let globals: Vec<_> = used
+            .iter()
+            .filter_map(|(id, usage)| self.buffers.get(*id).map(|buffer| Global { name: &buffer.name, memory: &buffer.memory, usage: *usage }))
+            .collect();
+        let blocks: u64 = request.grid.iter().map(|extent| u64::from(*extent)).product();
+        let progress = self.options.progress.as_ref().map(|progress| move |done: u64| progress(name, done, blocks));
+        let mut counters = launch::run(
+            &Request {
+                kernel,
+                grid: request.grid,
+                arguments: &bits,
+                buffers: &globals,
+                cancel: self.options.cancel.as_deref(),
+                progress: progress.as_ref().map(|progress| progress as &(dyn Fn(u64) + Sync)),
+            },
+            &self.options.settings,
+        )?;
+        counters.launches = 1;
+        for (id, usage) in used {
+            if let Some(buffer) = self.buffers.get_mut(id)
+                && usage != Usage::Read
+            {
+                buffer.memory.end();
+                buffer.writer = name.to_owned();
+                counters.cells_written += buffer.memory.words_written() * 4 / buffer.element_bytes.max(1);
+            }
+        }
+        if let Some(sum) = self.counters.get_mut(place) {
+            sum.add(&counters);
+        }
+        Ok(())
+    }
+
+    fn buffer(&mut self, id: BufferId, bytes: usize) -> Result<&mut Buffer, SimulatorError> {
+        self.buffers.get_mut(id.0).filter(|buffer| buffer.memory.len() * 4 == bytes).ok_or(SimulatorError::Buffer(id.0))
+    }
+}
+
+/// A number in the form of a register; none if it is of another type.
+fn number_bits(kind: Kind, number: Number) -> Option<u64> {
+    match (kind, number) {
+        (Kind::F32, Number::F32(value)) => Some(u64::from(value.to_bits())),
+        (Kind::F64, Number::F64(value)) => Some(value.to_bits()),
+        (Kind::I32 | Kind::Index32, Number::I32(value)) => Some(value as u64),
+        (Kind::I64 | Kind::Index64, Number::I64(value)) => Some(value as u64),
+        _ => None,
+    }
+}
+
+impl Target for Simulator {
+    fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
+        self.buffers = bound
+            .buffers
+            .iter()
+            .map(|buffer| Buffer {
+                name: buffer.name.clone(),
+                memory: Memory::new(buffer.bytes().div_ceil(4), true),
+                element_bytes: buffer.element.size() as u64,
+                writer: String::new(),
+            })
+            .collect();
+        Ok(())
+    }
+
+    fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
+        self.buffer(buffer, bytes.len())?.memory.fill(bytes);
+        Ok(())
+    }
+
+    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
+        let source = self.buffers.get(from.0).ok_or(SimulatorError::Buffer(from.0))?;
+        let (words, poison) = source.memory.content();
+        self.buffer(to, words.len() * 4)?.memory.put(words, poison);
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), TargetError> {
+        self.counters = self.kernels.iter().map(Counters::new).collect();
+        Ok(())
+    }
+
+    fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
+        Ok(self.run(launch)?)
+    }
+
+    fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
+        Ok(None)
+    }
+
+    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
+        let length = bytes.len();
+        let buffer = self.buffer(buffer, length)?;
+        buffer.memory.download(bytes).map_err(|word| {
+            let error = launch::unwritten_output(&buffer.writer, &buffer.name, word, buffer.element_bytes, length as u64);
+            SimulatorError::Launch(LaunchError::Kernel(error))
+        })?;
+        Ok(())
+    }
+}
+
+/// The kernel's error inside a failure of the runtime, if that is what it is.
+pub fn simulation_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e SimulationError> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(SimulatorError::Launch(LaunchError::Kernel(found))) = error.downcast_ref() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
