@@ -54,6 +54,9 @@ struct RunArgs {
     /// Steps to take; the program's own number if left out
     #[arg(long)]
     steps: Option<i64>,
+    /// A run-time size that no input file tells: N=344 (-D fixes it at compile time)
+    #[arg(long = "size", value_name = "PARAM=SIZE", value_parser = assignment::<i64>)]
+    sizes: Vec<(String, i64)>,
     /// A run-time scalar: alpha=0.2
     #[arg(long = "set", value_name = "NAME=NUMBER", value_parser = assignment::<f64>)]
     scalars: Vec<(String, f64)>,
@@ -180,6 +183,7 @@ fn execute_run(args: &RunArgs) -> Result<(), Failure> {
     let job = Job {
         target: args.target,
         steps: args.steps,
+        sizes: unique("--size", &args.sizes)?,
         scalars: unique("--set", &args.scalars)?,
         inputs: unique("--in", &args.inputs)?,
         outputs: unique("--out", &args.outputs)?,

@@ -38,6 +38,8 @@ pub struct Job {
     pub target: Target,
     /// Steps; the program's own if none.
     pub steps: Option<i64>,
+    /// Run-time sizes that no input tells.
+    pub sizes: BTreeMap<String, i64>,
     /// Run-time scalars.
     pub scalars: BTreeMap<String, f64>,
     /// Where inputs come from.
@@ -69,7 +71,7 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
         }
     }
     let declared = declarations(&program)?;
-    let request = Request { steps: job.steps, scalars: job.scalars.clone(), ..Request::default() };
+    let request = Request { sizes: job.sizes.clone(), steps: job.steps, scalars: job.scalars.clone(), ..Request::default() };
     let (bound, inputs) = input::prepare(&declared, request, &job.inputs, |_| None).map_err(Failure::user)?;
     let target = match job.target {
         Target::Auto if Cuda::open(0).is_ok() => Target::Cuda,

@@ -98,6 +98,9 @@ impl<'c, 'p> Frame<'c, 'p> {
         attributes.push(("arg_attrs", attribute::array(context, &arguments)));
         attributes.push(("gpu.kernel", Attribute::unit(context)));
         attributes.push(("workgroup_attributions", attribute::integer(context, attributions.len() as i64)));
+        if shared_bytes(spec.shared) > ONE_BLOCK_SHARED {
+            attributes.push(("nvvm.minctasm", attribute::integer(context, 1)));
+        }
         let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;
 
         let builder = outer.at(entry);
@@ -207,6 +210,11 @@ impl<'c, 'p> Frame<'c, 'p> {
 
 /// Bytes of static shared memory that every device gives without being asked.
 const STATIC_SHARED_LIMIT: i64 = 48 * 1024;
+
+/// Bytes of shared memory of which only one block fits on a multiprocessor (half of sm_90's 227 KB).
+/// Its threads may then have all the registers; without a word ptxas saves them for blocks that
+/// can't come, and spills.
+const ONE_BLOCK_SHARED: i64 = 116_224;
 
 /// Bytes of all shared buffers, each aligned to 16.
 pub fn shared_bytes(buffers: &[MemRefType]) -> i64 {
