@@ -281,6 +281,18 @@ pub fn set_attribute<'c>(operation: Op<'c>, name: &str, attribute: Attribute<'c>
     unsafe { OperationRefMut::from_raw(operation.to_raw()) }.set_attribute(name, attribute);
 }
 
+/// Sets the location.
+pub fn set_location<'c>(operation: Op<'c>, location: Location<'c>) {
+    // SAFETY: as for `set_attribute`.
+    unsafe { OperationRefMut::from_raw(operation.to_raw()) }.set_location(location);
+}
+
+/// Replaces one operand by another value of its type.
+pub fn set_operand<'c>(operation: Op<'c>, index: usize, operand: Val<'c>) {
+    // SAFETY: as for `set_attribute`.
+    unsafe { OperationRefMut::from_raw(operation.to_raw()) }.set_operand(index, operand);
+}
+
 /// The attribute of a name, or none.
 pub fn attribute<'c>(operation: Op<'c>, name: &str) -> Option<Attribute<'c>> {
     operation.attribute(name).ok()
