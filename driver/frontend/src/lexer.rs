@@ -146,7 +146,7 @@ impl<'a> Lexer<'a> {
             self.push(TokenKind::End, 0);
             return false;
         };
-        if first.is_whitespace() {
+        if first.is_whitespace() || first == '\u{feff}' {
             self.at += first.len_utf8();
         } else if first == '#' {
             self.at += rest.find('\n').unwrap_or(rest.len());
