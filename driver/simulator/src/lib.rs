@@ -5,6 +5,7 @@
 mod clock;
 mod counters;
 pub mod error;
+mod marks;
 mod mask;
 mod memory;
 mod launch;
@@ -16,6 +17,7 @@ mod traffic;
 mod translate;
 mod value;
 
+pub use marks::mark_applies;
 pub use report::{Counts, Flops, KernelReport, Report};
 pub use simulator::{Options, Settings, Simulator, SimulatorError, simulation_error};
 pub use traffic::Traffic;

@@ -6,14 +6,17 @@
 use crate::clock::{Stamp, Timeline};
 use crate::program::Usage;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use std::sync::Mutex;
 
 /// A buffer: its words and their shadow.
 #[derive(Debug, Default)]
 pub struct Memory {
     words: Vec<AtomicU32>,
-    /// Last write of each word; empty for a buffer that is only read.
+    /// Whether this launch may write: else nobody needs to know who reads.
+    tracked: bool,
+    /// Last write of each word.
     written: Vec<AtomicU64>,
     write_site: Vec<AtomicU16>,
     /// A read of each word since.
@@ -126,7 +129,8 @@ impl Memory {
 
     /// Prepares the shadow for a launch.
     pub fn begin(&mut self, usage: Usage, poison_outputs: bool) {
-        if usage == Usage::Read {
+        self.tracked = usage != Usage::Read;
+        if !self.tracked {
             return;
         }
         let words = self.words.len();
@@ -160,7 +164,7 @@ impl Memory {
                 *poisoned &= written.load(Relaxed) == 0;
                 left |= *poisoned;
             }
-            if self.written.is_empty() || left {
+            if !self.tracked || left {
                 return;
             }
             self.poison = None;
@@ -185,7 +189,7 @@ impl Memory {
     #[inline]
     pub fn load(&self, index: usize, by: Accessor) -> Result<u32, Conflict> {
         let word = &self.words[index];
-        if self.written.is_empty() {
+        if !self.tracked {
             return if self.poison.is_some() && self.is_poisoned(index) { Err(Conflict::Unwritten) } else { Ok(word.load(Relaxed)) };
         }
         self.note_reader(index, by);
@@ -222,7 +226,7 @@ impl Memory {
 
     /// Loads a flag atomically.
     pub fn load_atomic(&self, index: usize, by: Accessor) -> Result<u32, Conflict> {
-        if self.written.is_empty() {
+        if !self.tracked {
             return Ok(self.peek(index));
         }
         let written = Stamp::from_bits(self.written[index].load(Relaxed));
@@ -360,6 +364,10 @@ mod tests {
         Accessor { time, thread, site: 5, concurrent: false, peer: false }
     }
 
+    fn peer(time: &Timeline, thread: u32) -> Accessor<'_> {
+        Accessor { peer: true, ..by(time, thread) }
+    }
+
     fn shared(words: usize) -> Memory {
         let mut memory = Memory::new(words, true);
         memory.forget();
@@ -400,7 +408,6 @@ mod tests {
 
     #[test]
     fn a_write_after_reads_of_two_blocks_races_unless_flags_order_both() {
-        let peer = |time, thread| Accessor { peer: true, ..by(time, thread) };
         let (mut a, mut b, mut c) = (Timeline::new(0), Timeline::new(1), Timeline::new(2));
         let memory = {
             let mut memory = Memory::new(1, false);
@@ -419,8 +426,10 @@ mod tests {
         };
         memory.load(0, peer(&a, 0)).unwrap();
         memory.load(0, peer(&b, 0)).unwrap();
-        let flag = a.release(0);
-        c.acquire(0, &flag);
+        for block in [&mut a, &mut b] {
+            let flag = block.release(0);
+            c.acquire(0, &flag);
+        }
         assert_eq!(memory.store(0, 1, peer(&c, 0)), Ok(()));
     }
 

@@ -200,17 +200,15 @@ pub struct SiteInfo {
     pub text: String,
     /// What it is counted with.
     pub group: Group,
-    /// How many cells one execution stands for, in units of `1 / of` (see [`GroupInfo`]); 0 for most.
+    /// Whether one execution stands for one evaluation of the group's function.
     pub root: bool,
 }
 
 /// A group of operations.
 #[derive(Clone, Debug)]
 pub struct GroupInfo {
-    /// Name of the point function, or of the apply; empty for the rest of the kernel.
+    /// Name of the point function; empty for the rest of the kernel.
     pub name: String,
-    /// How many root operations one evaluation of the function executes.
-    pub roots: u64,
 }
 
 /// How a buffer is used by a kernel.

@@ -176,8 +176,8 @@ fn of_kernel(kernel: &Kernel, counters: &Counters) -> KernelReport {
         }
     }
     let mut total = Counts::default();
-    for ((part, roots), group) in parts.iter_mut().zip(roots).zip(kernel.groups.values()) {
-        part.cells = roots.checked_div(group.roots).unwrap_or(0);
+    for (part, roots) in parts.iter_mut().zip(roots) {
+        part.cells = roots;
         total.add(part);
     }
     parts.retain(|part| *part != Counts { name: part.name.clone(), ..Counts::default() });

@@ -7,19 +7,18 @@
 mod affine;
 mod arith;
 mod control;
-mod functions;
 mod gpu;
 mod math;
 mod memref;
 mod types;
 mod vector;
 
+use crate::marks;
 use crate::program::{Flop, GroupInfo, Input, Instr, Kernel, Operand, Origin, Parameter, Reg, Site, SiteInfo, Usage};
 use crate::value::Kind;
 use cranelift_entity::{EntityRef, PrimaryMap};
-use functions::Functions;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
-use melior::ir::{Location, Module, Type, ValueLike};
+use melior::ir::{Module, Type, ValueLike};
 use std::collections::HashMap;
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
@@ -36,9 +35,8 @@ pub struct Settings {
 
 /// The kernels of a gpu-level module, in order.
 pub fn kernels(module: &Module, settings: Settings) -> Result<Vec<Kernel>, Error> {
-    let functions = Functions::of(module);
     let narrow = tiled::index_width(module) == 32;
-    tiled::launches(module)?.iter().map(|launch| kernel(launch, &functions, narrow, settings)).collect()
+    tiled::launches(module)?.iter().map(|launch| kernel(launch, narrow, settings)).collect()
 }
 
 /// What a value of the IR is here.
@@ -71,12 +69,11 @@ struct Product {
     factors: Vec<(Reg, Reg)>,
 }
 
-struct Translator<'c, 'f> {
+struct Translator<'c> {
     /// The `gpu.func`.
     function: Op<'c>,
     /// Products that may become part of a contracted pair, by their result.
     products: HashMap<usize, Product>,
-    functions: &'f Functions,
     settings: Settings,
     index: Kind,
     kernel: Kernel,
@@ -102,7 +99,7 @@ fn first_line(op: Op) -> String {
     text.lines().next().unwrap_or_default().trim_end_matches(" {").to_owned()
 }
 
-fn kernel<'c>(launch: &Launch<'c>, functions: &Functions, narrow: bool, settings: Settings) -> Result<Kernel, Error> {
+fn kernel<'c>(launch: &Launch<'c>, narrow: bool, settings: Settings) -> Result<Kernel, Error> {
     let extent = |index: usize| launch.block.get(index).copied().unwrap_or(1);
     let threads = extent(0).saturating_mul(extent(1)).saturating_mul(extent(2));
     if !(1..=1024).contains(&threads) || (0..3).any(|index| extent(index) < 1) {
@@ -112,7 +109,7 @@ fn kernel<'c>(launch: &Launch<'c>, functions: &Functions, narrow: bool, settings
         ));
     }
     let mut groups = PrimaryMap::new();
-    let rest = groups.push(GroupInfo { name: String::new(), roots: 0 });
+    let rest = groups.push(GroupInfo { name: String::new() });
     let mut sites = PrimaryMap::new();
     let site = sites.push(SiteInfo { place: mlir::place(launch.op.location()), text: format!("gpu.func @{}", launch.name), group: rest, root: false });
     let kernel = Kernel {
@@ -133,7 +130,6 @@ fn kernel<'c>(launch: &Launch<'c>, functions: &Functions, narrow: bool, settings
     let mut translator = Translator {
         function: launch.op,
         products: HashMap::new(),
-        functions,
         settings,
         index: if narrow { Kind::Index32 } else { Kind::Index64 },
         kernel,
@@ -149,7 +145,7 @@ fn kernel<'c>(launch: &Launch<'c>, functions: &Functions, narrow: bool, settings
     Ok(translator.kernel)
 }
 
-impl<'c> Translator<'c, '_> {
+impl<'c> Translator<'c> {
     fn body_of(&mut self, launch: &Launch<'c>) -> Result<(), Error> {
         let blocks = mlir::blocks(self.function, 0);
         let [entry] = blocks.as_slice() else {
@@ -242,13 +238,9 @@ impl<'c> Translator<'c, '_> {
     fn enter(&mut self, op: Op<'c>) {
         let location = op.location();
         let place = mlir::place(location);
-        let functions = self.functions;
-        let (group, root) = match apply_of(location) {
-            Some(apply) => (self.group(&apply, 0), false),
-            None => match functions.find(&place, mlir::name(op)) {
-                Some(found) => (self.group(&found.name, found.roots), found.root),
-                None => (self.group("", 0), false),
-            },
+        let (group, root) = match marks::mark_of(location) {
+            Some((function, root)) => (self.group(&function), root),
+            None => (self.group(""), false),
         };
         self.site = self.kernel.sites.push(SiteInfo { place, text: String::new(), group, root });
         self.flop = Flop::None;
@@ -264,14 +256,14 @@ impl<'c> Translator<'c, '_> {
         }
     }
 
-    fn group(&mut self, name: &str, roots: u64) -> crate::program::Group {
+    fn group(&mut self, name: &str) -> crate::program::Group {
         if name.is_empty() {
             return crate::program::Group::new(0);
         }
         if let Some(group) = self.groups.get(name) {
             return *group;
         }
-        let group = self.kernel.groups.push(GroupInfo { name: name.to_owned(), roots });
+        let group = self.kernel.groups.push(GroupInfo { name: name.to_owned() });
         self.groups.insert(name.to_owned(), group);
         group
     }
@@ -374,20 +366,4 @@ impl<'c> Translator<'c, '_> {
     fn integer_attribute(&self, op: Op<'c>, name: &str) -> Option<i64> {
         mlir::attribute(op, name).and_then(attribute::as_integer)
     }
-}
-
-/// The apply that a location names: `loc("apply:heat"(...))`.
-fn apply_of(location: Location) -> Option<String> {
-    if location.is_name() {
-        let name = location.name_value();
-        let text = name.as_string_ref().as_str().ok()?;
-        return match text.strip_prefix("apply:") {
-            Some(apply) => Some(apply.to_owned()),
-            None => apply_of(location.name_child_location()),
-        };
-    }
-    if location.is_call_site() {
-        return apply_of(location.call_site_callee());
-    }
-    (0..if location.is_fused() { location.fused_num_locations() } else { 0 }).find_map(|index| apply_of(location.fused_location(index)))
 }

@@ -74,15 +74,6 @@ impl Kind {
         }
     }
 
-    /// The value as text.
-    pub fn text(self, value: u64) -> String {
-        match self {
-            Self::F32 => f32::from_bits(value as u32).to_string(),
-            Self::F64 => f64::from_bits(value).to_string(),
-            _ => (value as i64).to_string(),
-        }
-    }
-
     fn unsigned(self, value: u64) -> u64 {
         match self.bits() {
             64 => value,

@@ -8,7 +8,7 @@ use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 
-impl<'c> Translator<'c, '_> {
+impl<'c> Translator<'c> {
     pub(super) fn affine(&mut self, op: Op<'c>, name: &str) -> Result<(), Error> {
         let combine = match name {
             "apply" => None,

@@ -9,7 +9,7 @@ use melior::ir::Attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 
-impl<'c> Translator<'c, '_> {
+impl<'c> Translator<'c> {
     pub(super) fn arith(&mut self, op: Op<'c>, name: &str) -> Result<(), Error> {
         if let Some((binary, flop)) = binary_op(name) {
             return self.binary(op, binary, flop);

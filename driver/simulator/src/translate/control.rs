@@ -7,7 +7,7 @@ use melior::ir::ValueLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Blk, Op, Val};
 
-impl<'c> Translator<'c, '_> {
+impl<'c> Translator<'c> {
     pub(super) fn control(&mut self, op: Op<'c>, name: &str) -> Result<(), Error> {
         match name {
             "for" => self.for_loop(op),

@@ -9,7 +9,7 @@ use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 
-impl<'c> Translator<'c, '_> {
+impl<'c> Translator<'c> {
     pub(super) fn gpu(&mut self, op: Op<'c>, name: &str) -> Result<(), Error> {
         let input = match name {
             "thread_id" => Input::Thread(axis(op)?),

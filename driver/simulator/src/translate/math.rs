@@ -6,7 +6,7 @@ use crate::value::{Binary, Kind, Unary};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Op;
 
-impl<'c> Translator<'c, '_> {
+impl<'c> Translator<'c> {
     pub(super) fn math(&mut self, op: Op<'c>, name: &str) -> Result<(), Error> {
         if let Some((unary, flop)) = unary_op(name) {
             let (kind, a) = self.numbers(op, 0)?;

@@ -14,7 +14,7 @@ const DYNAMIC: i64 = i64::MIN;
 /// Bytes that the widest access of a thread moves.
 const WIDEST: u64 = 16;
 
-impl<'c> Translator<'c, '_> {
+impl<'c> Translator<'c> {
     pub(super) fn memref(&mut self, op: Op<'c>, name: &str) -> Result<(), Error> {
         match name {
             "load" => {

@@ -8,7 +8,7 @@ use melior::ir::{Type, TypeLike};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 
-impl<'c> Translator<'c, '_> {
+impl<'c> Translator<'c> {
     /// The kind of a number type.
     pub(super) fn kind(&self, op: Op<'c>, ty: Type<'c>) -> Result<Kind, Error> {
         self.kind_of_name(&ty.to_string()).ok_or_else(|| unsupported(op, format_args!("the type {ty}")))

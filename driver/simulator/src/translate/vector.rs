@@ -11,7 +11,7 @@ use stencil_dialects::mlir::{self, Op};
 
 const DYNAMIC: i64 = i64::MIN;
 
-impl<'c> Translator<'c, '_> {
+impl<'c> Translator<'c> {
     pub(super) fn vector(&mut self, op: Op<'c>, name: &str) -> Result<(), Error> {
         match name {
             "load" => {

@@ -1,0 +1,53 @@
+//! Marks the operations of point functions, so that their copies in kernels can be told apart.
+//!
+//! A lowering copies the bodies of point functions into kernels, and copies keep their locations.
+//! [`mark_applies`] wraps each location in a name: `apply:heat`, and `root:heat` for the operation
+//! that makes the function's first result, which runs once for each cell computed.
+
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Location, Module};
+use stencil_dialects::attribute;
+use stencil_dialects::mlir;
+
+const APPLY: &str = "apply:";
+const ROOT: &str = "root:";
+
+/// Marks the point functions of a stencil-level or tiled-level module, before it is lowered.
+pub fn mark_applies<'c>(context: &'c Context, module: &Module<'c>) {
+    for function in mlir::operations(mlir::body(module)) {
+        let Some(name) = mlir::attribute(function, "sym_name").and_then(attribute::as_string) else { continue };
+        if mlir::name(function) != "func.func" {
+            continue;
+        }
+        let inner = mlir::walk(function);
+        let first = inner.iter().find(|op| mlir::name(**op) == "func.return").and_then(|end| mlir::operands(*end).first().copied());
+        for op in inner {
+            if matches!(mlir::name(op), "func.func" | "func.return" | "arith.constant") || mlir::name(op).starts_with("tiled.") {
+                continue;
+            }
+            let root = first.is_some_and(|first| mlir::results(op).iter().any(|result| mlir::key(*result) == mlir::key(first)));
+            let mark = format!("{}{name}", if root { ROOT } else { APPLY });
+            mlir::set_location(op, Location::name(context, &mark, op.location()));
+        }
+    }
+}
+
+/// The mark of a location: the function, and whether the operation is its root.
+pub(crate) fn mark_of(location: Location) -> Option<(String, bool)> {
+    if location.is_name() {
+        let name = location.name_value();
+        let text = name.as_string_ref().as_str().ok()?;
+        if let Some(function) = text.strip_prefix(ROOT) {
+            return Some((function.to_owned(), true));
+        }
+        return match text.strip_prefix(APPLY) {
+            Some(function) => Some((function.to_owned(), false)),
+            None => mark_of(location.name_child_location()),
+        };
+    }
+    if location.is_call_site() {
+        return mark_of(location.call_site_callee());
+    }
+    (0..if location.is_fused() { location.fused_num_locations() } else { 0 }).find_map(|index| mark_of(location.fused_location(index)))
+}

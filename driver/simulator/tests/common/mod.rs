@@ -1,0 +1,129 @@
+//! Compiles a program of the test suite, runs it on the simulator and on the oracle.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use melior::Context;
+use melior::ir::Module;
+use std::collections::BTreeMap;
+use std::path::Path;
+use stencil_frontend::oracle;
+use stencil_frontend::source::Source;
+use stencil_runtime::array::Array;
+use stencil_runtime::bind::{Bound, Request};
+use stencil_runtime::execute::{self, Control};
+use stencil_runtime::input::{self, Source as Input};
+use stencil_runtime::plan::Plan;
+use stencil_simulator::{Options, Report, Simulator, mark_applies};
+use stencilc::compile::{Compilation, Options as CompileOptions, check};
+use stencilc::import::Arithmetic;
+
+/// A program with its schedule.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub program: String,
+    pub strategy: String,
+    pub tile: Option<Vec<i64>>,
+    pub pyramid_height: Option<i64>,
+    pub per_thread: Option<Vec<i64>>,
+    pub contract: bool,
+}
+
+impl Case {
+    pub fn naive(program: &str) -> Self {
+        Self { program: program.to_owned(), strategy: "naive".to_owned(), tile: None, pyramid_height: None, per_thread: None, contract: false }
+    }
+
+    pub fn block(program: &str, tile: &[i64], pyramid_height: i64) -> Self {
+        let case = Self::naive(program);
+        Self { strategy: "block".to_owned(), tile: Some(tile.to_vec()), pyramid_height: Some(pyramid_height), ..case }
+    }
+
+    pub fn per_thread(self, cells: &[i64]) -> Self {
+        Self { per_thread: Some(cells.to_vec()), ..self }
+    }
+
+    pub fn source(&self) -> Source {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite/programs").join(format!("{}.stencil", self.program));
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Source { name: format!("{}.stencil", self.program), text }
+    }
+
+    pub fn options(&self) -> CompileOptions {
+        CompileOptions {
+            defines: Vec::new(),
+            config: stencil_passes::pipeline::Config {
+                strategy: Some(self.strategy.clone()),
+                tile: self.tile.clone(),
+                pyramid_height: self.pyramid_height,
+                per_thread: self.per_thread.clone(),
+            },
+            arithmetic: Arithmetic { contract: self.contract, fast_math: false },
+            arch: "sm_90".to_owned(),
+            libdevice: None,
+            passes: None,
+            print_ir_after_all: false,
+        }
+    }
+}
+
+/// The gpu level of a case, with its plan.
+pub fn compile<'c>(context: &'c Context, case: &Case) -> (Module<'c>, Plan) {
+    let (source, options) = (case.source(), case.options());
+    let mut compilation = Compilation::new(context, &source, &options).unwrap_or_else(|failure| panic!("{}", failure.text));
+    mark_applies(context, &compilation.module);
+    compilation.to_gpu().unwrap_or_else(|failure| panic!("{}", failure.text));
+    let plan = compilation.plan().unwrap_or_else(|failure| panic!("{}", failure.text));
+    (compilation.module, plan)
+}
+
+/// Sizes, steps and inputs for a plan: `size` cells in each dimension.
+pub fn bind(plan: &Plan, size: i64, steps: i64) -> (Bound, BTreeMap<String, Array>) {
+    // Sizes that differ find swapped dimensions.
+    let sizes = plan.params.iter().enumerate().map(|(place, name)| (name.clone(), size + 3 * place as i64)).collect();
+    let request = Request { sizes, steps: Some(steps), ..Request::default() };
+    input::prepare(plan, request, &BTreeMap::new(), |place| Some(Input::Random(place as u64 + 7))).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The oracle's result.
+pub fn expected(case: &Case, bound: &Bound, inputs: &BTreeMap<String, Array>) -> BTreeMap<String, Array> {
+    let program = check(&case.source(), &[]).unwrap_or_else(|failure| panic!("{}", failure.text));
+    let sizes = program.params.iter().filter_map(|(id, param)| Some((id, *bound.sizes.get(&param.name)?))).collect();
+    let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), value.as_f64())).collect();
+    let mut fields = inputs.clone();
+    let steps = u64::try_from(bound.steps).unwrap_or(0);
+    oracle::run(&program, &sizes, &scalars, steps, &mut fields, &mut |_, _| ()).unwrap_or_else(|error| panic!("{error}"));
+    fields
+}
+
+/// What a run gave.
+pub struct Outcome {
+    pub outputs: BTreeMap<String, Array>,
+    pub report: Report,
+}
+
+/// Runs a module on the simulator.
+pub fn simulate(module: &Module, plan: &Plan, bound: &Bound, inputs: &BTreeMap<String, Array>, options: Options) -> Result<Outcome, String> {
+    let mut simulator = Simulator::new(module, options).map_err(|error| error.to_string())?;
+    let outcome = execute::run(plan, bound, inputs, &mut simulator, &mut Control::default()).map_err(|error| error.to_string())?;
+    Ok(Outcome { outputs: outcome.outputs, report: simulator.report() })
+}
+
+/// The first output that differs from the oracle's, if any.
+pub fn difference(outputs: &BTreeMap<String, Array>, expected: &BTreeMap<String, Array>) -> Option<String> {
+    outputs.iter().find_map(|(name, array)| {
+        let comparison = stencil_runtime::compare::compare(array, expected.get(name)?).ok()?;
+        (!comparison.exact()).then(|| format!("{name}: {comparison}"))
+    })
+}
+
+/// Compiles, simulates and compares.
+pub fn check_case(case: &Case, size: i64, steps: i64) -> Report {
+    let context = stencil_dialects::context().unwrap_or_else(|error| panic!("{error}"));
+    let (module, plan) = compile(&context, case);
+    let (bound, inputs) = bind(&plan, size, steps);
+    let outcome = simulate(&module, &plan, &bound, &inputs, Options::default()).unwrap_or_else(|error| panic!("{case:?}: {error}"));
+    if let Some(difference) = difference(&outcome.outputs, &expected(case, &bound, &inputs)) {
+        panic!("{case:?}: {difference}");
+    }
+    outcome.report
+}
