@@ -29,17 +29,8 @@ fn at(op: Op, message: impl Into<String>) -> Error {
     Error::new(mlir::place(op.location()), message)
 }
 
+/// That names are unique MLIR's own verifier has checked.
 fn declarations(program: &Program, errors: &mut Vec<Error>) {
-    let mut names: Vec<(&str, Op)> = Vec::new();
-    let declared = (program.grids.iter().map(|grid| (grid.name, grid.op)))
-        .chain(program.fields.iter().map(|field| (field.name, field.op)))
-        .chain(program.scalars.iter().map(|scalar| (scalar.name, scalar.op)));
-    for (name, op) in declared {
-        match names.iter().find(|(known, _)| *known == name) {
-            Some((_, first)) => errors.push(at(op, format!("@{name} is declared twice")).with_note(mlir::place(first.location()), "first here")),
-            None => names.push((name, op)),
-        }
-    }
     for grid in &program.grids {
         let rank = grid.rank();
         if !(1..=3).contains(&rank) {
@@ -195,7 +186,7 @@ fn reads_inside<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c
 
 /// Checks that a piece, moved by an offset, lies in a grid.
 fn inside(program: &Program, apply: &Apply, piece: &Piece, grid: &Grid, offset: &[i64], what: &str) -> Result<(), Error> {
-    let internal = || at(apply.op, "the bounds are too large");
+    let internal = || at(apply.op, "the bounds are too large: sums of them leave 64 bits; use smaller constants");
     let bounds = |map| Linear::of_map(map).ok_or_else(internal);
     let (lower, upper) = (bounds(piece.lower)?, bounds(piece.upper)?);
     let (first, last) = (bounds(grid.lower)?, bounds(grid.upper)?);

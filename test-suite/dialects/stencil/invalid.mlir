@@ -1,0 +1,528 @@
+// RUN: stencil-opt %s --split-input-file --verify-diagnostics
+// What IRDL and the verifier refuse in a stencil program, each complaint once.
+
+// IRDL: an attribute is missing.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{attribute "upper" is expected but not provided}}
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>} : () -> ()
+}
+
+// -----
+
+// IRDL: a bound is no affine map.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{expected base attribute 'builtin.affine_map' but got 'builtin.integer'}}
+  "stencil.grid"() {sym_name = "G", lower = 0 : i64, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+}
+
+// -----
+
+// IRDL: the grid of a field is no symbol.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{expected base attribute 'builtin.symbol_ref' but got 'builtin.string'}}
+  "stencil.field"() {sym_name = "A", grid = "G", type = f32, role = "state"} : () -> ()
+}
+
+// -----
+
+// IRDL: operations of the dialect have no operands.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  %zero = arith.constant 0 : index
+  // expected-error @+1 {{op expects exactly 0 operands, but got 1}}
+  "stencil.scalar"(%zero) {sym_name = "c", type = f32, default = []} : (index) -> ()
+}
+
+// -----
+
+// IRDL: there is no such operation.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{unregistered operation 'stencil.mesh' found in dialect ('stencil')}}
+  "stencil.mesh"() : () -> ()
+}
+
+// -----
+
+// A program says how many steps it takes.
+// expected-error @+1 {{the attribute 'stencil.steps' is missing}}
+module attributes {stencil.params = ["N"]} {
+}
+
+// -----
+
+// expected-error @+1 {{the attribute 'stencil.steps' is of the wrong kind: 4 : i64}}
+module attributes {stencil.params = ["N"], stencil.steps = 4 : i64} {
+}
+
+// -----
+
+// expected-error @+1 {{the attribute 'stencil.params' is of the wrong kind}}
+module attributes {stencil.params = [4], stencil.steps = affine_map<()[n] -> (4)>} {
+}
+
+// -----
+
+// expected-error @unknown {{stencil.steps needs one result and one symbol a run-time size}}
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<() -> (4)>} {
+}
+
+// -----
+
+// A role is state, const or temp.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{stencil.field: the attribute 'role' is of the wrong kind: "stat"}}
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "stat"} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{stencil.field: the attribute 'type' is of the wrong kind: 32 : i64}}
+  "stencil.field"() {sym_name = "A", grid = @G, type = 32 : i64, role = "state"} : () -> ()
+}
+
+// -----
+
+// A piece has a function and two bounds.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{stencil.apply: the attribute 'pieces' is of the wrong kind}}
+  "stencil.apply"() {updates = [@A], pieces = [{fn = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{stencil.apply: the attribute 'updates' is of the wrong kind}}
+  "stencil.apply"() {updates = ["A"], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// Bounds of the piece that makes a check void come in pairs.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{stencil.check: the attribute 'unless_empty' is of the wrong kind}}
+  "stencil.check"() {value = affine_map<()[n] -> (n)>, unless_empty = [affine_map<()[n] -> (n)>], message = "m"} : () -> ()
+}
+
+// -----
+
+// MLIR: names are unique among grids, fields, scalars and functions.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-note @+1 {{see existing symbol definition here}}
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{redefinition of symbol named 'G'}}
+  "stencil.field"() {sym_name = "G", grid = @G, type = f32, role = "state"} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{a grid has 1 to 3 dimensions, @G has 4}}
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0, 0, 0, 0)>, upper = affine_map<()[n] -> (n, n, n, n)>} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{lower and upper of @G have 1 and 2 results}}
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n, n)>} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{the bounds need 1 symbols, one a run-time size of stencil.params, and no dimensions}}
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n, m] -> (n - 1)>} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{the bounds must be sums of sizes times constants}}
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n floordiv 2)>} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{there is no stencil.grid @G}}
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{cells of type f16 are not supported yet; f32 and f64 are}}
+  "stencil.field"() {sym_name = "A", grid = @G, type = f16, role = "state"} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{cells of type i32 are not supported yet; f32 and f64 are}}
+  "stencil.scalar"() {sym_name = "c", type = i32, default = []} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{the value of a stencil.check has one result}}
+  "stencil.check"() {value = affine_map<()[n] -> (n, n)>, unless_empty = [], message = "m"} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{the bounds need 1 symbols}}
+  "stencil.check"() {value = affine_map<() -> (1)>, unless_empty = [], message = "m"} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{stencil.apply needs at least one updated field and one piece}}
+  "stencil.apply"() {updates = [@A], pieces = []} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{there is no stencil.field @B}}
+  "stencil.apply"() {updates = [@B], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "const"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{@A is a const field; it can't be updated}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> (f32, f32) {
+    return %w, %w : f32, f32
+  }
+  // expected-error @+1 {{@A is updated twice by one stencil.apply}}
+  "stencil.apply"() {updates = [@A, @A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{a piece of @f has 2 bounds, and the grid has rank 1}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1, 1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{there is no func.func @f}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{the function has no body; a point function needs one}}
+  func.func private @f(f32) -> f32
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{the point function @f has several blocks; use scf.if}}
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    cf.br ^end
+  ^end:
+    return %w : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{argument 0 of a point function says nothing of its meaning: it needs stencil.read with stencil.offset, stencil.scalar, stencil.param, stencil.coord or stencil.step}}
+  func.func private @f(%w: f32 {stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// An offset has one number a dimension.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{the offset [0, -1] of @A has the wrong rank; the grid has 1 dimensions}}
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 0, -1>}) -> f32 {
+    return %w : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{there is no stencil.field @B}}
+  func.func private @f(%w: f32 {stencil.read = @B, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{there is no stencil.scalar @c}}
+  func.func private @f(%w: f32 {stencil.scalar = @c}) -> f32 {
+    return %w : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{there is no run-time size "M" in stencil.params}}
+  func.func private @f(%m: i64 {stencil.param = "M"}) -> f32 {
+    %r = arith.sitofp %m : i64 to f32
+    return %r : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{there is no coordinate 1 in a grid of 1 dimensions}}
+  func.func private @f(%j: i64 {stencil.coord = 1 : i64}) -> f32 {
+    %r = arith.sitofp %j : i64 to f32
+    return %r : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{an argument of @f has type f64, and what it stands for has type f32}}
+  func.func private @f(%w: f64 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    %r = arith.truncf %w : f64 to f32
+    return %r : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// The step number is an i64.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{an argument of @f has type i32, and what it stands for has type i64}}
+  func.func private @f(%t: i32 {stencil.step}) -> f32 {
+    %r = arith.sitofp %t : i32 to f32
+    return %r : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// A point function computes, and touches no memory.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    // expected-error @+1 {{memref.alloc can't stand in a point function; arith, math and scf.if can}}
+    %m = memref.alloc() : memref<1xf32>
+    return %w : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{@f returns 2 values, and 1 fields are updated}}
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> (f32, f32) {
+    return %w, %w : f32, f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{@f returns i64 for @A, which holds f32}}
+  func.func private @f(%t: i64 {stencil.step}) -> i64 {
+    return %t : i64
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// The piece lies in the grid for every size.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{the piece reaches above the grid @G in dimension 0; make the piece smaller}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{the piece reaches below the grid @G in dimension 0; make the piece smaller}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (-1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// So do the reads.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{the read of @A at [-1] by @f reaches below the grid @G in dimension 0; make the piece smaller}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{the read of @A at [1] by @f reaches above the grid @G in dimension 0; make the piece smaller}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// What sizes decide needs a check at launch; the check must be of the very margin.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.check"() {value = affine_map<()[n] -> (n - 3)>, unless_empty = [], message = "m"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{the piece reaches above the grid @G in dimension 0; make the piece smaller, or guard it by a stencil.check}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (8)>}]} : () -> ()
+}
+
+// -----
+
+// Bounds beyond 64 bits.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 2)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{the bounds are too large: sums of them leave 64 bits; use smaller constants}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (9223372036854775807)>}]} : () -> ()
+}
+
+// -----
+
+// Pieces are disjoint for every size.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.check"() {value = affine_map<()[n] -> (n - 2)>, unless_empty = [], message = "m"} : () -> ()
+  "stencil.check"() {value = affine_map<()[n] -> (n - 3)>, unless_empty = [], message = "m"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{the pieces of @f and @f may overlap: no dimension separates them for all sizes}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 2)>},
+                                                {function = @f, lower = affine_map<()[n] -> (n - 2)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// Every wrong declaration is told of.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{cells of type i8}}
+  "stencil.field"() {sym_name = "A", grid = @G, type = i8, role = "state"} : () -> ()
+  // expected-note @+1 {{cells of type i16}}
+  "stencil.scalar"() {sym_name = "c", type = i16, default = []} : () -> ()
+}

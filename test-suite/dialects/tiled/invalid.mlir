@@ -1,0 +1,517 @@
+// RUN: stencil-opt %s --split-input-file --verify-diagnostics
+// What IRDL and the verifier refuse in tile kernels and host schedules.
+
+// IRDL: a tile value is wanted.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    %x = arith.constant 1.0 : f32
+    // expected-error @+1 {{expected base type 'tiled.tile' but got 'builtin.f32'}}
+    "tiled.store"(%x) {field = @A} : (f32) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// IRDL: an attribute is missing.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{attribute "step" is expected but not provided}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// IRDL: a count is an affine map.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  // expected-error @+1 {{expected base attribute 'builtin.affine_map' but got 'builtin.integer'}}
+  "tiled.repeat"() {count = 3 : i64, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// A tile kernel says all of its schedule.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{func.func: the attribute 'tiled.steps' is missing}}
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{func.func: the attribute 'tiled.tile' is of the wrong kind: 64 : i64}}
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = 64 : i64, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{tiled.tile and tiled.per_thread need 1 numbers, one a dimension}}
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64, 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{tiled.tile and tiled.per_thread must be positive, tiled.steps not negative}}
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 0>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{tiled.tile and tiled.per_thread must be positive, tiled.steps not negative}}
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = -1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// Tile kernels compute by tiled.apply alone.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    // expected-error @+1 {{arith.constant can't stand in a tile kernel: it holds tiled.load, tiled.apply and tiled.store only}}
+    %x = arith.constant 1.0 : f32
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// One operand a field of `reads`.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{tiled.apply has the wrong operands or results}}
+    %u = "tiled.apply"(%a) {reads = [@A, @B], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// One result a field of `updates`.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{tiled.apply has the wrong operands or results}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A, @B], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{tiled.apply updates nothing}}
+    "tiled.apply"(%a) {reads = [@A], updates = [], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> ()
+    "tiled.store"(%a) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{there is no stencil.field @C}}
+    %c = "tiled.load"() {field = @C, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    // expected-error @+1 {{lower and upper need 1 numbers here, one a dimension}}
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1, 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{lower and upper need 1 numbers here, one a dimension}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0, 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// A tile belongs to its field.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %b = "tiled.load"() {field = @B, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{a tile of @A stands for @B}}
+    %u = "tiled.apply"(%a, %a) {reads = [@A, @B], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile, !tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    // expected-error @+1 {{a tile of @A is stored to @B}}
+    "tiled.store"(%u) {field = @B} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// A store takes the whole tile.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 1>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    // expected-error @+1 {{tiled.store of @A needs the whole tile, and its operand reaches from [1] to [0]}}
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// Read: the input region holds the output region moved by the offset.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{the tile of @A reaches from [0] to [0], and the apply needs one that reaches from [-1] to [-1]: the field is read at [-1] by @f}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// Kept: cells outside the pieces come from the input too.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: -1>} : () -> !tiled.tile
+    // expected-error @+1 {{the tile of @A reaches from [-1] to [-1], and the apply needs one that reaches from [0] to [0]: the field is updated, and keeps its value where no piece lies}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{@B is updated, and keeps its value where no piece lies but is not among `reads`}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@B], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @B} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %b = "tiled.load"() {field = @B, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{@A is read at [-1] by @f but is not among `reads`}}
+    %u = "tiled.apply"(%b) {reads = [@B], updates = [@B], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @B} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{there is no func.func @g}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @g, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// The host schedule names kernels that are there.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  // expected-error @+1 {{there is no kernel @l}}
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@l]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  // expected-error @+1 {{the count of a tiled.repeat has one result, a symbol a run-time size, and the steps as last symbol}}
+  "tiled.repeat"() {count = affine_map<()[steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
