@@ -11,3 +11,38 @@ fn heat_by_every_strategy_equals_the_oracle() {
         println!("{report}");
     }
 }
+
+#[test]
+fn every_program_of_the_suite_equals_the_oracle() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite/programs");
+    let mut names: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .filter_map(|entry| Some(entry.ok()?.file_name().into_string().ok()?.strip_suffix(".stencil")?.to_owned()))
+        .collect();
+    names.sort();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names {
+        let rank = match name.as_str() {
+            name if name.contains("1d") && !name.contains("2d") && !name.contains("3d") => 1,
+            name if name.contains("3d") => 3,
+            _ => 2,
+        };
+        let (tile, size): (&[i64], _) = match rank {
+            1 => (&[64], 300),
+            2 => (&[8, 32], 45),
+            _ => (&[4, 4, 16], 21),
+        };
+        check_case(&Case::naive(&name), size, 3);
+        check_case(&Case::block(&name, tile, 2), size, 5);
+    }
+}
+
+// 512 x 512, 16 steps, four steps a launch: within 10 s on two cores, below 1 GB.
+#[test]
+fn large_runs_are_fast_enough() {
+    let start = std::time::Instant::now();
+    let report = check_case(&Case::block("heat2d", &[32, 32], 4), 512, 16);
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{seconds:.2} s\n{report}");
+    assert!(seconds < 10.0, "{seconds} s");
+}
