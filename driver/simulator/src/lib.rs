@@ -10,6 +10,7 @@ mod mask;
 mod memory;
 mod launch;
 mod machine;
+pub mod mutate;
 mod program;
 mod report;
 mod simulator;
