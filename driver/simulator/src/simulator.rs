@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use stencil_dialects::error::Error;
 use stencil_runtime::bind::{Bound, BufferId, Number};
-use stencil_runtime::execute::{Target, TargetError};
+use stencil_runtime::execute::{ExecuteError, Target, TargetError};
 use stencil_runtime::launch::{Launch, Value};
 use thiserror::Error as ThisError;
 
@@ -274,13 +274,10 @@ impl Target for Simulator {
 }
 
 /// The kernel's error inside a failure of the runtime, if that is what it is.
-pub fn simulation_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e SimulationError> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(SimulatorError::Launch(LaunchError::Kernel(found))) = error.downcast_ref() {
-            return Some(found);
-        }
-        next = error.source();
+pub fn simulation_error(error: &ExecuteError) -> Option<&SimulationError> {
+    let ExecuteError::Target(error) = error else { return None };
+    match error.downcast_ref() {
+        Some(SimulatorError::Launch(LaunchError::Kernel(found))) => Some(found),
+        _ => None,
     }
-    None
 }
