@@ -1,6 +1,7 @@
 //! What a tool tells its user when it fails, and the exit code that goes with it.
 
 use std::fmt::{self, Display, Formatter};
+use std::process::ExitCode;
 use stencil_dialects::error::{Error, Fault, Place};
 use stencil_frontend::diagnostics::{self, Diagnostic, Look};
 use stencil_frontend::source::{Source, Span};
@@ -53,6 +54,12 @@ impl Display for Failure {
     fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
         formatter.write_str(&self.text)
     }
+}
+
+/// Prints what is wrong with a command line, or the help that was asked for.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    ExitCode::from(u8::from(error.use_stderr() || printed.is_err()))
 }
 
 /// The word at a place of the source.

@@ -2,6 +2,7 @@
 
 use stencil_dialects::error::Error;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// Options by name; every value is text until a pass asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,20 +45,20 @@ impl Options {
         self.entries.get(name).map(String::as_str)
     }
 
-    /// An integer of at least `least`.
-    pub fn integer(&self, name: &str, least: i64) -> Result<Option<i64>, Error> {
-        self.text(name).map(|text| parse_integer(name, text, least)).transpose()
+    /// An integer in a range.
+    pub fn integer(&self, name: &str, range: RangeInclusive<i64>) -> Result<Option<i64>, Error> {
+        self.text(name).map(|text| parse_integer(name, text, &range)).transpose()
     }
 
-    /// Integers of at least `least`, separated by commas.
-    pub fn integers(&self, name: &str, least: i64) -> Result<Option<Vec<i64>>, Error> {
-        self.text(name).map(|text| text.split(',').map(|item| parse_integer(name, item, least)).collect()).transpose()
+    /// Integers in a range, separated by commas.
+    pub fn integers(&self, name: &str, range: RangeInclusive<i64>) -> Result<Option<Vec<i64>>, Error> {
+        self.text(name).map(|text| text.split(',').map(|item| parse_integer(name, item, &range)).collect()).transpose()
     }
 }
 
-fn parse_integer(name: &str, text: &str, least: i64) -> Result<i64, Error> {
+fn parse_integer(name: &str, text: &str, range: &RangeInclusive<i64>) -> Result<i64, Error> {
     match text.trim().parse::<i64>() {
-        Ok(value) if value >= least => Ok(value),
-        _ => Err(Error::user(format!("{name}={text}: a whole number of at least {least} is wanted"))),
+        Ok(value) if range.contains(&value) => Ok(value),
+        _ => Err(Error::user(format!("{name}={text}: a whole number from {} to {} is wanted", range.start(), range.end()))),
     }
 }

@@ -2,14 +2,20 @@
 
 #![forbid(unsafe_code)]
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
+use stencilc::message::usage;
+use stencilc::opt::{self, Args};
 
 fn main() -> ExitCode {
-    if let Some(code) = stencilc::manual::asked_for(<stencilc::opt::Args as clap::CommandFactory>::command()) {
+    if let Some(code) = stencilc::manual::asked_for(Args::command()) {
         return code;
     }
-    match stencilc::opt::run(&stencilc::opt::Args::parse()) {
+    let arguments = match Args::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    match opt::run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprint!("{failure}");

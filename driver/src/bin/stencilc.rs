@@ -5,12 +5,17 @@
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 use stencilc::cli::Cli;
+use stencilc::message::usage;
 
 fn main() -> ExitCode {
     if let Some(code) = stencilc::manual::asked_for(Cli::command()) {
         return code;
     }
-    match Cli::parse().execute() {
+    let arguments = match Cli::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    match arguments.execute() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprint!("{failure}");

@@ -48,8 +48,8 @@ pub const PASS: Pass = Pass {
 };
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
-    let max_shared = options.integer("max-shared", 0)?.unwrap_or(232_448);
-    let max_threads = options.integer("max-threads", 1)?.unwrap_or(1024);
+    let max_shared = options.integer("max-shared", 0..=i64::from(u32::MAX))?.unwrap_or(232_448);
+    let max_threads = options.integer("max-threads", 1..=i64::from(u32::MAX))?.unwrap_or(1024);
     let program = Program::read(module)?;
     for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "block") {
         lower(context, module, &program, kernel, max_shared, max_threads)?;

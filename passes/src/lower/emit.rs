@@ -218,7 +218,7 @@ const ONE_BLOCK_SHARED: i64 = 116_224;
 
 /// Bytes of all shared buffers, each aligned to 16.
 pub fn shared_bytes(buffers: &[MemRefType]) -> i64 {
-    buffers.iter().map(|ty| buffer_bytes(ty)).sum()
+    buffers.iter().map(buffer_bytes).fold(0, i64::saturating_add)
 }
 
 fn buffer_bytes(ty: &MemRefType) -> i64 {

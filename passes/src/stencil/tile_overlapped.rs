@@ -54,6 +54,12 @@ pub const PASS: Pass = Pass {
     run,
 };
 
+/// Cells of a tile along one dimension: far more than fit in any shared memory, and few enough that
+/// the volume of a tile can't overflow.
+const MOST_CELLS: i64 = 1 << 20;
+/// Steps a launch: a kernel holds every step's code.
+const MOST_STEPS: i64 = 1024;
+
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
     let program = Program::read(module)?;
     let Some(first) = program.applies.first() else {
@@ -64,14 +70,14 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let defaults = Defaults::of(options.text("strategy").unwrap_or("block"), rank).map_err(|error| Error { place: place.clone(), ..error })?;
     let schedule = Schedule {
         strategy: defaults.strategy.to_owned(),
-        tile: dimensions(options.integers("tile", 1)?, "tile", rank, |_| None)?.unwrap_or(defaults.tile),
-        per_thread: dimensions(options.integers("per-thread", 1)?, "per-thread", rank, |cells| {
+        tile: dimensions(options.integers("tile", 1..=MOST_CELLS)?, "tile", rank, |_| None)?.unwrap_or(defaults.tile),
+        per_thread: dimensions(options.integers("per-thread", 1..=MOST_CELLS)?, "per-thread", rank, |cells| {
             Some((0..rank).map(|dimension| if dimension == 0 { cells } else { 1 }).collect())
         })?
         .unwrap_or(defaults.per_thread),
         steps: 0,
     };
-    let height = options.integer("pyramid-height", 1)?.unwrap_or(defaults.height);
+    let height = options.integer("pyramid-height", 1..=MOST_STEPS)?.unwrap_or(defaults.height);
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
     if schedule.strategy == "naive" {
         if height != 1 {

@@ -1,0 +1,26 @@
+// RUN: stencil-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(tile-overlapped)'
+// What tile-overlapped declines.
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{grids of different rank are not supported yet}}
+  "stencil.grid"() {sym_name = "H", lower = affine_map<()[n] -> (0, 0)>, upper = affine_map<()[n] -> (n - 1, n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @H, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// expected-error @unknown {{there is no stencil.apply to tile; the program has no functions, or is tiled already}}
+module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
+}
+
+// -----
+
+// expected-error @+1 {{builtin.module: the attribute 'stencil.params' is missing}}
+module {
+}
