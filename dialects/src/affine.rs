@@ -38,25 +38,25 @@ impl Linear {
         }
     }
 
-    /// The linear forms of a map's results.
+    /// The linear forms of a map's results; none if any of them has none.
     pub fn of_map(map: AffineMap) -> Option<Vec<Self>> {
         (0..map.result_count()).map(|index| Self::of(map.result(index).ok()?, map.symbol_count())).collect()
     }
 
-    /// The sum.
+    /// The sum; none where it leaves 64 bits. Both must have the same symbols.
     pub fn plus(&self, other: &Self) -> Option<Self> {
         let coefficients =
             self.coefficients.iter().zip(&other.coefficients).map(|(a, b)| a.checked_add(*b)).collect::<Option<_>>()?;
         Some(Self { constant: self.constant.checked_add(other.constant)?, coefficients })
     }
 
-    /// The product with a number.
+    /// The product with a number; none where it leaves 64 bits.
     pub fn times(&self, factor: i64) -> Option<Self> {
         let coefficients = self.coefficients.iter().map(|a| a.checked_mul(factor)).collect::<Option<_>>()?;
         Some(Self { constant: self.constant.checked_mul(factor)?, coefficients })
     }
 
-    /// The difference.
+    /// The difference; none where it leaves 64 bits. Both must have the same symbols.
     pub fn minus(&self, other: &Self) -> Option<Self> {
         self.plus(&other.times(-1)?)
     }
@@ -82,7 +82,8 @@ pub fn symbolic<'c>(context: &'c Context, symbols: usize, results: &[AffineExpr<
     AffineMap::new(context, 0, symbols, results)
 }
 
-/// The expression as text, with names for its symbols: `(N + 63) floordiv 64`.
+/// The expression as text, with names for its symbols: `(N + 63) floordiv 64`. The form is that of
+/// the plan's expressions (`stencil_runtime::expr`); a symbol without a name is `s0`, `s1`, ...
 pub fn text(expression: AffineExpr, names: &[&str]) -> String {
     let mut out = String::new();
     write_expression(&mut out, expression, names, 0);

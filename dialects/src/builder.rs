@@ -27,7 +27,8 @@ pub enum Compare {
     Ge = 5,
 }
 
-/// Appends operations to one block at one source location.
+/// Appends operations to one block at one source location. Every method that builds fails with an
+/// internal fault where MLIR refuses the operation, since only a fault of the caller leads there.
 #[derive(Clone, Copy)]
 pub struct Builder<'c> {
     /// The context of everything built.
@@ -140,7 +141,7 @@ impl<'c> Builder<'c> {
         Ok(Some(all))
     }
 
-    /// An affine expression of `index` values.
+    /// The value of an affine expression whose dimensions and symbols are `index` values.
     pub fn affine(&self, expression: AffineExpr<'c>, dims: &[Val<'c>], symbols: &[Val<'c>]) -> Result<Val<'c>, Error> {
         if expression.is_constant() {
             return self.index(expression.constant_value());
@@ -150,14 +151,14 @@ impl<'c> Builder<'c> {
         self.value("affine.apply", &operands, self.index_type(), &[("map", mlir::map_attribute(map))])
     }
 
-    /// `memref.load`.
+    /// `memref.load`; one `index` a dimension of the memref.
     pub fn load(&self, memref: Val<'c>, indices: &[Val<'c>]) -> Result<Val<'c>, Error> {
         let ty = MemRefType::try_from(memref.r#type()).map_err(|error| Error::internal(error.to_string()))?;
         let operands = [&[memref], indices].concat();
         self.value("memref.load", &operands, melior::ir::ShapedTypeLike::element(&ty), &[])
     }
 
-    /// `memref.store`.
+    /// `memref.store`; one `index` a dimension of the memref.
     pub fn store(&self, value: Val<'c>, memref: Val<'c>, indices: &[Val<'c>]) -> Result<(), Error> {
         let operands = [&[value, memref], indices].concat();
         self.op("memref.store", &operands, &[], &[]).map(|_| ())
@@ -186,7 +187,7 @@ impl<'c> Builder<'c> {
         Ok(mlir::results(self.op_with_regions("scf.if", &[condition], results, &[], vec![first, second])?))
     }
 
-    /// `for i = from to to step step { body(i) }`.
+    /// `for i = from to to step step { body(i) }`; `to` is exclusive, all three are `index`.
     pub fn repeat(
         &self,
         (from, to, step): (Val<'c>, Val<'c>, Val<'c>),

@@ -441,7 +441,7 @@ pub fn region_of<'c>(block: Blk<'c>) -> Option<RegionRef<'c, 'c>> {
     block.parent_region().map(|region| unsafe { RegionRef::from_raw(region.to_raw()) })
 }
 
-/// Parses a type in the context of another.
+/// Parses a type in the context of another; none where the text is no type.
 pub fn parse_type<'c>(like: Type<'c>, text: &str) -> Option<Type<'c>> {
     let text = CString::new(text).ok()?;
     // SAFETY: the string lives until the call returns; a null type is answered by none.
@@ -454,7 +454,7 @@ pub fn parse_type<'c>(like: Type<'c>, text: &str) -> Option<Type<'c>> {
     }
 }
 
-/// Cells of a memref of static shape; none for others.
+/// Cells of a memref of static shape; none for others, and where their number leaves 64 bits.
 pub fn static_cells(ty: Type) -> Option<i64> {
     let memref = MemRefType::try_from(ty).ok()?;
     (0..memref.rank()).try_fold(1_i64, |product, dimension| match memref.dim_size(dimension) {

@@ -1,4 +1,7 @@
 //! Typed views of the `peer` dialect: flags by which blocks of one launch wait for each other.
+//!
+//! Flags are a memref of one dimension of i32, an index is an `index`, an epoch an i32 that grows from
+//! sweep to sweep, so that flags are never cleared.
 
 use crate::builder::Builder;
 use crate::error::Error;

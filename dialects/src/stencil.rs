@@ -40,7 +40,7 @@ pub struct Program<'c> {
     pub params: Vec<&'c str>,
     /// Sizes fixed at compile time, for the record.
     pub constants: Vec<(&'c str, i64)>,
-    /// Steps of a run unless told otherwise.
+    /// Steps of a run unless told otherwise; one result.
     pub steps: AffineMap<'c>,
     /// Grids in order.
     pub grids: Vec<Grid<'c>>,
@@ -61,9 +61,9 @@ pub struct Grid<'c> {
     pub op: Op<'c>,
     /// Its name.
     pub name: &'c str,
-    /// First point; one result a dimension.
+    /// First point; one result a dimension, one symbol a run-time size.
     pub lower: AffineMap<'c>,
-    /// Last point.
+    /// Last point, inclusive.
     pub upper: AffineMap<'c>,
 }
 
@@ -109,7 +109,7 @@ pub struct Field<'c> {
     pub name: &'c str,
     /// The grid it lies on.
     pub grid: &'c str,
-    /// Type of a cell.
+    /// Type of a cell: f32 or f64.
     pub element: Type<'c>,
     /// What it is to the outside.
     pub role: Role,
@@ -144,7 +144,7 @@ pub struct Apply<'c> {
 pub struct Piece<'c> {
     /// The point function.
     pub function: &'c str,
-    /// First point it covers.
+    /// First point it covers; one result a dimension, one symbol a run-time size.
     pub lower: AffineMap<'c>,
     /// Last point it covers, inclusive.
     pub upper: AffineMap<'c>,
@@ -155,7 +155,7 @@ pub struct Piece<'c> {
 pub struct Check<'c> {
     /// The operation.
     pub op: Op<'c>,
-    /// Must not be negative.
+    /// Must not be negative; one result.
     pub value: AffineMap<'c>,
     /// Lower and upper bound of the piece whose emptiness makes the condition void.
     pub unless_empty: Option<(AffineMap<'c>, AffineMap<'c>)>,
@@ -170,21 +170,22 @@ pub enum Argument<'c> {
     Read {
         /// The field.
         field: &'c str,
-        /// One offset a dimension.
+        /// Cells from the point, one number a dimension, slowest first.
         offset: Vec<i64>,
     },
     /// A run-time scalar.
     Scalar(&'c str),
     /// A run-time size, as i64.
     Param(&'c str),
-    /// The point's coordinate along a dimension, as i64.
+    /// The point's coordinate along a dimension (0 is the slowest), as i64.
     Coordinate(usize),
-    /// The number of the step, as i64.
+    /// The number of the step, from 0, as i64.
     Step,
 }
 
 impl<'c> Program<'c> {
-    /// Reads every declaration of a module.
+    /// Reads every declaration of a module; an error at the place of the first that is malformed.
+    /// Names and bounds are not looked at: that is the verifier's work.
     pub fn read(module: &Module<'c>) -> Result<Self, Error> {
         let op = mlir::module_op(module);
         let mut program = Self {
@@ -294,7 +295,8 @@ pub fn function_body<'c>(function: Op<'c>) -> Result<Blk<'c>, Error> {
         .ok_or_else(|| Error::new(mlir::place(function.location()), "the function has no body; a point function needs one"))
 }
 
-/// What the arguments of a point function stand for.
+/// What the arguments of a point function stand for, in order; an error at the function's place when
+/// one says nothing of it.
 pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
     let entry = function_body(function)?;
     let count = mlir::arguments(entry).len();

@@ -35,7 +35,7 @@ const GRID: &str = "tiled.grid";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 const INDEX_WIDTH: &str = "tiled.index_width";
 
-/// A box of cells relative to a tile: from `tile origin + lower` to
+/// A box of cells relative to a tile, in cells: from `tile origin + lower` to
 /// `tile origin + tile size - 1 + upper`, both inclusive, slowest dimension first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Halo {
@@ -100,7 +100,7 @@ pub struct Schedule {
     pub strategy: String,
     /// Cells of the tile per dimension, slowest first.
     pub tile: Vec<i64>,
-    /// Cells a thread per dimension.
+    /// Cells a thread per dimension, slowest first.
     pub per_thread: Vec<i64>,
     /// Steps a launch of this kernel (0 for all but the last kernel of a step that takes several).
     pub steps: i64,
@@ -299,7 +299,7 @@ pub fn store<'c>(builder: &Builder<'c>, field: &str, tile: Val<'c>) -> Result<Op
 pub struct Repeat<'c> {
     /// The operation.
     pub op: Op<'c>,
-    /// How often; the last symbol is the number of steps.
+    /// How often; one result, one symbol a run-time size, then the number of steps.
     pub count: AffineMap<'c>,
     /// Kernels in order.
     pub kernels: Vec<&'c str>,
@@ -331,11 +331,11 @@ pub enum Binding<'c> {
     Write(&'c str),
     /// The current buffer of a field, updated in place.
     ReadWrite(&'c str),
-    /// A run-time size.
+    /// A run-time size, of [`index_width`] bits.
     Param(&'c str),
-    /// A run-time scalar.
+    /// A run-time scalar of its own type.
     Scalar(&'c str),
-    /// The number of the launch's first step.
+    /// The number of the launch's first step, from 0, as i64.
     Step,
 }
 

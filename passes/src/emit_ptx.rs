@@ -28,13 +28,14 @@ pub struct PtxTarget {
 /// Optimised LLVM IR, and the PTX made from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// LLVM IR as the code generator saw it.
+    /// LLVM IR text as the code generator saw it, after optimisation.
     pub llvm: String,
     /// PTX text.
     pub ptx: String,
 }
 
-/// Compiles the module's `gpu.module`.
+/// Compiles the module's `gpu.module`. An error of the user's where there is none, where LLVM knows no
+/// such architecture, or where a math function needs libdevice and there is none or it is unreadable.
 pub fn emit(context: &Context, module: &Module, target: &PtxTarget) -> Result<Code, Error> {
     let kernels = mlir::operations(mlir::body(module)).into_iter().find(|op| mlir::name(*op) == "gpu.module");
     let kernels = kernels.ok_or_else(|| Error::user("the module holds no gpu.module; run a lowering first"))?;

@@ -17,7 +17,9 @@ use stencil_runtime::plan::{self, Argument, FieldDecl, Kernel, Plan, Repeat, Sca
 use crate::lower::emit::extents;
 use melior::Context;
 
-/// Reads the plan off a module.
+/// Reads the plan off a module. `arch` (such as `sm_90`), `contract` and `fast_math` are written down as
+/// they are given: they say how the PTX beside the plan is made. An error where a tile kernel is not
+/// lowered yet.
 pub fn of<'c>(context: &'c Context, module: &Module<'c>, arch: &str, contract: bool, fast_math: bool) -> Result<Plan, Error> {
     let program = Program::read(module)?;
     let launches = tiled::launches(module)?;

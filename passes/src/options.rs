@@ -11,7 +11,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Parses the text between the braces.
+    /// Parses the text between the braces, `name=value` separated by spaces.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut options = Self::default();
         for entry in text.split_whitespace() {

@@ -7,11 +7,11 @@ use stencil_runtime::plan::Settings;
 pub struct Config {
     /// `naive` or `block`; none lets the compiler choose.
     pub strategy: Option<String>,
-    /// Cells of a tile per dimension.
+    /// Cells of a tile per dimension, slowest first.
     pub tile: Option<Vec<i64>>,
-    /// Steps a launch.
+    /// Steps a launch of the main kernel.
     pub pyramid_height: Option<i64>,
-    /// Cells a thread per dimension.
+    /// Cells a thread per dimension, slowest first; one number alone is for the slowest.
     pub per_thread: Option<Vec<i64>>,
 }
 
@@ -48,7 +48,7 @@ pub fn gpu() -> String {
     "lower-naive,lower-block,gpu.module(canonicalize,cse)".to_owned()
 }
 
-/// From the gpu level to NVVM in the LLVM dialect.
+/// From the gpu level to NVVM in the LLVM dialect; `index_width` is 32 or 64 bits.
 ///
 /// `expand-strided-metadata` leaves affine maps behind, so `lower-affine` follows it;
 /// `convert-gpu-to-nvvm` must come before the vector and memref conversions, whose casts it

@@ -9,7 +9,7 @@ use stencil_dialects::stencil::{self, Argument, Piece};
 pub struct Read<'c> {
     /// The field.
     pub field: &'c str,
-    /// Offset from the point, slowest dimension first.
+    /// Cells from the point, one number a dimension, slowest first.
     pub offset: Vec<i64>,
 }
 

@@ -1,10 +1,11 @@
 //! The bits that an index needs: 32 where every size is known and small enough, else 64.
+//! The reasons are in `docs/decisions/005-index-width.md`.
 
 use melior::ir::AffineMap;
 use stencil_dialects::affine::Linear;
 use stencil_dialects::stencil::Program;
 
-/// Room for a tile that reaches beyond the grid: more than any tile and halo.
+/// Room for a tile that reaches beyond the grid, in cells of the fastest dimension.
 const SLACK: i64 = 1 << 16;
 
 /// 32 if all cells of every grid, with slack around, can be counted in a signed 32-bit integer.
@@ -20,7 +21,7 @@ pub fn of(program: &Program) -> u32 {
     if small { 32 } else { 64 }
 }
 
-/// Cells per dimension, where all bounds are constants.
+/// Cells per dimension, slowest first, where all bounds are constants; 0 for an empty one.
 pub fn constant_extents(lower: AffineMap, upper: AffineMap) -> Option<Vec<i64>> {
     let (lower, upper) = (Linear::of_map(lower)?, Linear::of_map(upper)?);
     lower

@@ -9,7 +9,7 @@ pub struct Life<K> {
     pub kind: K,
     /// Cells per dimension.
     pub extents: Vec<i64>,
-    /// Position of the operation that writes it.
+    /// Position in the kernel of the operation that writes it, from 0.
     pub first: usize,
     /// Position of the last operation that reads it.
     pub last: usize,
@@ -25,7 +25,8 @@ pub struct Slot<K> {
     free_after: usize,
 }
 
-/// Assigns a slot to each life, first come first served; lives are sorted by `first`. A value
+/// Assigns a slot to each life, first come first served; lives are sorted by `first`. Returns the
+/// slots, and for each life the index of its slot. A value
 /// that is written by the operation that last reads another does not take its slot.
 pub fn assign<K: Clone + PartialEq + Hash>(lives: &[Life<K>]) -> (Vec<Slot<K>>, Vec<usize>) {
     let mut slots: Vec<Slot<K>> = Vec::new();

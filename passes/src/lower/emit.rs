@@ -29,7 +29,7 @@ pub struct Frame<'c, 'p> {
     pub params: Vec<Val<'c>>,
     /// The shared buffers, in the order in which they were asked for.
     pub shared: Vec<Val<'c>>,
-    /// First coordinate of the tile per dimension.
+    /// First coordinate of the tile per dimension, slowest first, as `index`.
     pub origin: Vec<Val<'c>>,
     /// The thread's position in the block per dimension, slowest first.
     pub thread: Vec<Val<'c>>,
@@ -43,7 +43,7 @@ pub struct Frame<'c, 'p> {
 pub struct FrameSpec<'c, 's> {
     /// The tile kernel.
     pub kernel: &'s Kernel<'c>,
-    /// Threads per dimension, slowest first.
+    /// Threads of a block per dimension, slowest first; the fastest becomes x.
     pub threads: &'s [i64],
     /// Types of the shared buffers.
     pub shared: &'s [MemRefType<'c>],
@@ -98,6 +98,9 @@ impl<'c, 'p> Frame<'c, 'p> {
         attributes.push(("arg_attrs", attribute::array(context, &arguments)));
         attributes.push(("gpu.kernel", Attribute::unit(context)));
         attributes.push(("workgroup_attributions", attribute::integer(context, attributions.len() as i64)));
+        // Without a stated alignment LLVM's load vectoriser assumes more than the PTX declares.
+        let aligned = attribute::dictionary(context, &[("llvm.align", attribute::integer(context, BUFFER_ALIGNMENT))]);
+        attributes.push(("workgroup_attrib_attrs", attribute::array(context, &vec![aligned; attributions.len()])));
         if shared_bytes(spec.shared) > ONE_BLOCK_SHARED {
             attributes.push(("nvvm.minctasm", attribute::integer(context, 1)));
         }
@@ -208,7 +211,8 @@ impl<'c, 'p> Frame<'c, 'p> {
     }
 }
 
-/// Bytes of static shared memory that every device gives without being asked.
+/// Bytes of static shared memory that every device gives without being asked (CUDA C++ Programming
+/// Guide, technical specifications per compute capability).
 const STATIC_SHARED_LIMIT: i64 = 48 * 1024;
 
 /// Bytes of shared memory of which only one block fits on a multiprocessor (half of sm_90's 227 KB).
@@ -216,7 +220,10 @@ const STATIC_SHARED_LIMIT: i64 = 48 * 1024;
 /// can't come, and spills.
 const ONE_BLOCK_SHARED: i64 = 116_224;
 
-/// Bytes of all shared buffers, each aligned to 16.
+/// Bytes to which every shared buffer is aligned: those of the widest access.
+const BUFFER_ALIGNMENT: i64 = 16;
+
+/// Bytes of all shared buffers, each aligned.
 pub fn shared_bytes(buffers: &[MemRefType]) -> i64 {
     buffers.iter().map(buffer_bytes).fold(0, i64::saturating_add)
 }
@@ -225,10 +232,11 @@ fn buffer_bytes(ty: &MemRefType) -> i64 {
     use melior::ir::ShapedTypeLike;
     let element = i64::from(mlir::bit_width(ty.element()).unwrap_or(64).div_ceil(8));
     let cells = mlir::static_cells((*ty).into()).unwrap_or(i64::MAX);
-    cells.saturating_mul(element).saturating_add(15) / 16 * 16
+    cells.saturating_mul(element).saturating_add(BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT
 }
 
-/// `memref<extents x element, #gpu.address_space<workgroup>>`.
+/// `memref<extents x element, #gpu.address_space<workgroup>>`; extents in cells, `i64::MIN` for one that
+/// is not static.
 pub fn shared_type<'c>(builder: &Builder<'c>, extents: &[i64], element: Type<'c>) -> Result<MemRefType<'c>, Error> {
     let space = Attribute::parse(builder.context, "#gpu.address_space<workgroup>").ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
     Ok(MemRefType::new(element, extents, None, Some(space)))
@@ -304,7 +312,7 @@ fn tile_counts<'c>(context: &'c Context, grid: &Grid<'c>, schedule: &Schedule) -
         .collect()
 }
 
-/// Cells per dimension, as expressions in the run-time sizes.
+/// Cells per dimension, slowest first, as expressions in the run-time sizes.
 pub fn extents<'c>(context: &'c Context, grid: &Grid<'c>) -> Result<Vec<AffineExpr<'c>>, Error> {
     (0..grid.rank())
         .map(|dimension| {
