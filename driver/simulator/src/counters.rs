@@ -25,7 +25,12 @@ impl Counters {
     /// Zeros for a kernel.
     pub fn new(kernel: &Kernel) -> Self {
         let length = kernel.code.len();
-        Self { threads: vec![0; length], warps: vec![0; length], traffic: vec![<[Traffic; 2]>::default(); length], ..Self::default() }
+        Self {
+            threads: vec![0; length],
+            warps: vec![0; length],
+            traffic: vec![<[Traffic; 2]>::default(); length],
+            ..Self::default()
+        }
     }
 
     /// Adds those of another worker or launch.

@@ -144,7 +144,12 @@ fn one_by_one(request: &Request, environment: &Environment, order: &[u32]) -> Re
     Ok(block.counters)
 }
 
-fn side_by_side(request: &Request, environment: &Environment, order: &[u32], workers: usize) -> Result<Counters, LaunchError> {
+fn side_by_side(
+    request: &Request,
+    environment: &Environment,
+    order: &[u32],
+    workers: usize,
+) -> Result<Counters, LaunchError> {
     let (next, done, failed) = (AtomicU32::new(0), AtomicU64::new(0), AtomicBool::new(false));
     let worker = || -> Result<Counters, LaunchError> {
         let mut block = Block::new(environment);
@@ -239,11 +244,17 @@ fn deadlock(environment: &Environment, mut stuck: Vec<Block>, unplaced: &VecDequ
     let awaited: Vec<_> = stuck.iter_mut().map(Block::waits_for).collect();
     let lane = awaited.first().copied().flatten().map_or(0, |awaited| awaited.lane);
     let mut error = stuck.first().map_or_else(|| Block::new(environment).stuck(lane), |block| block.stuck(lane));
-    let states: Vec<_> = stuck.iter().zip(&awaited).map(|(block, awaited)| awaited.map(|awaited| block.flag_state(awaited.flag))).collect();
+    let states: Vec<_> = stuck
+        .iter()
+        .zip(&awaited)
+        .map(|(block, awaited)| awaited.map(|awaited| block.flag_state(awaited.flag)))
+        .collect();
     let signals: Vec<_> = stuck.iter_mut().map(|block| block.would_signal(LOOK_AHEAD)).collect();
     let next = |place: usize| {
         let awaited = (*awaited.get(place)?)?;
-        signals.iter().position(|signals| signals.iter().any(|(flag, epoch)| *flag == awaited.flag && *epoch >= awaited.epoch))
+        signals
+            .iter()
+            .position(|signals| signals.iter().any(|(flag, epoch)| *flag == awaited.flag && *epoch >= awaited.epoch))
     };
     // From the first block along the waits until one comes again, or nobody is waited for.
     let mut path = vec![0];
@@ -256,7 +267,9 @@ fn deadlock(environment: &Environment, mut stuck: Vec<Block>, unplaced: &VecDequ
         path.push(following);
     }
     for place in path.into_iter().skip(cycle) {
-        if let (Some(block), Some(Some(awaited)), Some(Some((flag, value)))) = (stuck.get(place), awaited.get(place), states.get(place)) {
+        if let (Some(block), Some(Some(awaited)), Some(Some((flag, value)))) =
+            (stuck.get(place), awaited.get(place), states.get(place))
+        {
             error.cycle.push(Stuck {
                 block: environment.place(block.number()),
                 flag: flag.clone(),
@@ -282,7 +295,12 @@ pub fn unwritten_output(kernel: &str, field: &str, word: usize, element_bytes: u
         kernel: kernel.to_owned(),
         operation: Operation { place: field.to_owned(), text: "the result of the launch is read".to_owned() },
         thread: Thread { block: [0; 3], thread: [0; 3] },
-        address: Some(Address { buffer: field.to_owned(), indices: vec![(byte / element_bytes.max(1)) as i64], byte: byte as i64, of }),
+        address: Some(Address {
+            buffer: field.to_owned(),
+            indices: vec![(byte / element_bytes.max(1)) as i64],
+            byte: byte as i64,
+            of,
+        }),
         other: None,
         cycle: Vec::new(),
         detail: "no thread of the kernel that makes this field stored this cell".to_owned(),

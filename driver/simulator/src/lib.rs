@@ -5,14 +5,15 @@
 mod clock;
 mod counters;
 pub mod error;
+mod launch;
+mod machine;
 mod marks;
 mod mask;
 mod memory;
-mod launch;
-mod machine;
 pub mod mutate;
 mod program;
 mod report;
+pub mod series;
 mod simulator;
 mod traffic;
 mod translate;

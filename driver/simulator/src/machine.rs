@@ -217,7 +217,11 @@ impl<'a> Block<'a> {
                     return Ok(Stop::Cancelled);
                 }
                 if self.executed > self.environment.limit {
-                    return Err(self.fault(Problem::Runaway, 0, format!("limit: {} instructions a block", self.environment.limit)));
+                    return Err(self.fault(
+                        Problem::Runaway,
+                        0,
+                        format!("limit: {} instructions a block", self.environment.limit),
+                    ));
                 }
             }
             self.counters.threads[pc] += self.mask.count() as u64;
@@ -241,7 +245,9 @@ impl<'a> Block<'a> {
 
     fn step(&mut self, instr: &Instr) -> Result<(), Fault> {
         match instr {
-            Instr::Unary { op, kind, to, a } => self.set(*to, |regs, to| value::unary(*op, *kind, to, &regs[a.index()])),
+            Instr::Unary { op, kind, to, a } => {
+                self.set(*to, |regs, to| value::unary(*op, *kind, to, &regs[a.index()]))
+            }
             Instr::Binary { op, kind, to: target, a, b } => {
                 if op.divides() {
                     self.no_zero(*b)?;
@@ -260,7 +266,13 @@ impl<'a> Block<'a> {
                 }
             }
             Instr::Fma { kind, to, a, b, c, negate_product, negate_addend } => self.set(*to, |regs, to| {
-                value::fma(*kind, to, (&regs[a.index()], &regs[b.index()], &regs[c.index()]), *negate_product, *negate_addend);
+                value::fma(
+                    *kind,
+                    to,
+                    (&regs[a.index()], &regs[b.index()], &regs[c.index()]),
+                    *negate_product,
+                    *negate_addend,
+                );
             }),
             Instr::Compare { predicate, kind, to, a, b } => {
                 self.set(*to, |regs, to| value::compare(*predicate, *kind, to, &regs[a.index()], &regs[b.index()]));
@@ -304,7 +316,9 @@ impl<'a> Block<'a> {
             }
             Instr::CopyWait { groups } => self.copy_wait(*groups as usize)?,
             Instr::Barrier => self.barrier()?,
-            Instr::Shuffle { mode, to, valid, value, offset, width } => self.shuffle(*mode, (*to, *valid), (*value, *offset, *width))?,
+            Instr::Shuffle { mode, to, valid, value, offset, width } => {
+                self.shuffle(*mode, (*to, *valid), (*value, *offset, *width))?
+            }
             Instr::Signal { access, epoch } => self.signal(access, *epoch)?,
             Instr::Push => self.stack.push(self.mask),
             Instr::Pop => self.mask = self.stack.pop().unwrap_or(self.mask),
@@ -409,7 +423,10 @@ impl<'a> Block<'a> {
 
     fn operation(&self, site: Site) -> Operation {
         let sites = &self.environment.kernel.sites;
-        sites.get(site).map_or_else(|| Operation { place: String::new(), text: String::new() }, |info| Operation::new(&info.place, &info.text))
+        sites.get(site).map_or_else(
+            || Operation { place: String::new(), text: String::new() },
+            |info| Operation::new(&info.place, &info.text),
+        )
     }
 
     #[cold]

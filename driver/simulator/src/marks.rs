@@ -21,12 +21,18 @@ pub fn mark_applies<'c>(context: &'c Context, module: &Module<'c>) {
             continue;
         }
         let inner = mlir::walk(function);
-        let first = inner.iter().find(|op| mlir::name(**op) == "func.return").and_then(|end| mlir::operands(*end).first().copied());
+        let first = inner
+            .iter()
+            .find(|op| mlir::name(**op) == "func.return")
+            .and_then(|end| mlir::operands(*end).first().copied());
         for op in inner {
-            if matches!(mlir::name(op), "func.func" | "func.return" | "arith.constant") || mlir::name(op).starts_with("tiled.") {
+            if matches!(mlir::name(op), "func.func" | "func.return" | "arith.constant")
+                || mlir::name(op).starts_with("tiled.")
+            {
                 continue;
             }
-            let root = first.is_some_and(|first| mlir::results(op).iter().any(|result| mlir::key(*result) == mlir::key(first)));
+            let root = first
+                .is_some_and(|first| mlir::results(op).iter().any(|result| mlir::key(*result) == mlir::key(first)));
             let mark = format!("{}{name}", if root { ROOT } else { APPLY });
             mlir::set_location(op, Location::name(context, &mark, op.location()));
         }
@@ -49,5 +55,6 @@ pub(crate) fn mark_of(location: Location) -> Option<(String, bool)> {
     if location.is_call_site() {
         return mark_of(location.call_site_callee());
     }
-    (0..if location.is_fused() { location.fused_num_locations() } else { 0 }).find_map(|index| mark_of(location.fused_location(index)))
+    (0..if location.is_fused() { location.fused_num_locations() } else { 0 })
+        .find_map(|index| mark_of(location.fused_location(index)))
 }

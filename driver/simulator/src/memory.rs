@@ -6,9 +6,9 @@
 use crate::clock::{Stamp, Timeline};
 use crate::program::Usage;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
-use std::sync::Mutex;
 
 /// A buffer: its words and their shadow.
 #[derive(Debug, Default)]
@@ -190,7 +190,11 @@ impl Memory {
     pub fn load(&self, index: usize, by: Accessor) -> Result<u32, Conflict> {
         let word = &self.words[index];
         if !self.tracked {
-            return if self.poison.is_some() && self.is_poisoned(index) { Err(Conflict::Unwritten) } else { Ok(word.load(Relaxed)) };
+            return if self.poison.is_some() && self.is_poisoned(index) {
+                Err(Conflict::Unwritten)
+            } else {
+                Ok(word.load(Relaxed))
+            };
         }
         self.note_reader(index, by);
         let written = Stamp::from_bits(self.written[index].load(if by.concurrent { SeqCst } else { Relaxed }));
@@ -386,12 +390,17 @@ mod tests {
     fn threads_race_within_an_interval_only() {
         let (memory, mut time) = (shared(1), Timeline::new(0));
         memory.store(0, 1, by(&time, 3)).unwrap();
-        assert!(matches!(memory.load(0, by(&time, 4)), Err(Conflict::Race { other, write: true, .. }) if other.thread() == 3));
+        assert!(
+            matches!(memory.load(0, by(&time, 4)), Err(Conflict::Race { other, write: true, .. }) if other.thread() == 3)
+        );
         time.barrier();
         assert_eq!(memory.load(0, by(&time, 4)), Ok(1));
         assert_eq!(memory.load(0, by(&time, 6)), Ok(1));
         let race = memory.store(0, 2, by(&time, 4));
-        assert!(matches!(race, Err(Conflict::Race { other, write: false, site: 5 }) if other.thread() == 6), "{race:?}");
+        assert!(
+            matches!(race, Err(Conflict::Race { other, write: false, site: 5 }) if other.thread() == 6),
+            "{race:?}"
+        );
         time.barrier();
         let (memory, _) = (shared(1), ());
         memory.store(0, 2, by(&time, 4)).unwrap();
@@ -418,7 +427,9 @@ mod tests {
         memory.load(0, peer(&b, 0)).unwrap();
         let flag = b.release(0);
         c.acquire(0, &flag);
-        assert!(matches!(memory.store(0, 1, peer(&c, 0)), Err(Conflict::Race { other, write: false, .. }) if other.block() == 0));
+        assert!(
+            matches!(memory.store(0, 1, peer(&c, 0)), Err(Conflict::Race { other, write: false, .. }) if other.block() == 0)
+        );
         let memory = {
             let mut memory = Memory::new(1, false);
             memory.begin(Usage::ReadWrite, false);

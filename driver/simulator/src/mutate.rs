@@ -100,12 +100,17 @@ impl<'c> Editor<'c> {
             Mutation::DoubleStep(place) => {
                 let Some(op) = self.nth("scf.for", place) else { return Ok(None) };
                 let Ok(step) = op.operand(2) else { return Ok(None) };
-                let doubled = self.before(op, "arith.addi", &[mlir::value(step), mlir::value(step)], self.index(), &[])?;
+                let doubled =
+                    self.before(op, "arith.addi", &[mlir::value(step), mlir::value(step)], self.index(), &[])?;
                 mlir::set_operand(op, 2, doubled);
                 Ok(Some(()))
             }
-            Mutation::SwapLoadIndices(space, place) => Ok(self.access("memref.load", 0, space, place).and_then(|op| swap(op, 1))),
-            Mutation::SwapStoreIndices(space, place) => Ok(self.access("memref.store", 1, space, place).and_then(|op| swap(op, 2))),
+            Mutation::SwapLoadIndices(space, place) => {
+                Ok(self.access("memref.load", 0, space, place).and_then(|op| swap(op, 1)))
+            }
+            Mutation::SwapStoreIndices(space, place) => {
+                Ok(self.access("memref.store", 1, space, place).and_then(|op| swap(op, 2)))
+            }
             Mutation::ShiftLoad(space, place) => {
                 let op = self.access("memref.load", 0, space, place);
                 self.shift_operand(op, op.map_or(0, |op| op.operand_count().saturating_sub(1)), 1)
@@ -121,8 +126,12 @@ impl<'c> Editor<'c> {
                 let op = self.nth("memref.reinterpret_cast", place);
                 self.shift_operand(op, op.map_or(0, |op| op.operand_count().saturating_sub(1)), -1)
             }
-            Mutation::ReadOutput => Ok(self.buffers("read", "write").map(|(read, write)| mlir::replace_uses(read, write))),
-            Mutation::WriteInput => Ok(self.buffers("write", "read").map(|(write, read)| mlir::replace_uses(write, read))),
+            Mutation::ReadOutput => {
+                Ok(self.buffers("read", "write").map(|(read, write)| mlir::replace_uses(read, write)))
+            }
+            Mutation::WriteInput => {
+                Ok(self.buffers("write", "read").map(|(write, read)| mlir::replace_uses(write, read)))
+            }
             Mutation::AliasShared => self.alias(),
             Mutation::ShortGrid => Ok(self.short_grid()),
             Mutation::WrongOrigin => self.wrong_origin(),
@@ -135,7 +144,8 @@ impl<'c> Editor<'c> {
                 let Some(op) = self.nth("peer.wait", 0) else { return Ok(None) };
                 let Ok(epoch) = op.operand(2) else { return Ok(None) };
                 let ty = epoch.r#type();
-                let one = self.before(op, "arith.constant", &[], ty, &[("value", IntegerAttribute::new(ty, 1).into())])?;
+                let one =
+                    self.before(op, "arith.constant", &[], ty, &[("value", IntegerAttribute::new(ty, 1).into())])?;
                 let late = self.before(op, "arith.addi", &[mlir::value(epoch), one], ty, &[])?;
                 mlir::set_operand(op, 2, late);
                 Ok(Some(()))
@@ -166,8 +176,16 @@ impl<'c> Editor<'c> {
     }
 
     /// Inserts an operation with one result before another.
-    fn before(&self, op: Op<'c>, name: &str, operands: &[Val<'c>], result: Type<'c>, attributes: &[(&str, Attribute<'c>)]) -> Result<Val<'c>, Error> {
-        let attributes: Vec<_> = attributes.iter().map(|(name, attribute)| (Identifier::new(self.context, name), *attribute)).collect();
+    fn before(
+        &self,
+        op: Op<'c>,
+        name: &str,
+        operands: &[Val<'c>],
+        result: Type<'c>,
+        attributes: &[(&str, Attribute<'c>)],
+    ) -> Result<Val<'c>, Error> {
+        let attributes: Vec<_> =
+            attributes.iter().map(|(name, attribute)| (Identifier::new(self.context, name), *attribute)).collect();
         let new = OperationBuilder::new(name, op.location())
             .add_operands(operands)
             .add_results(&[result])
@@ -184,7 +202,9 @@ impl<'c> Editor<'c> {
     }
 
     fn shift_operand(&self, op: Option<Op<'c>>, operand: usize, by: i64) -> Planted {
-        let Some((op, value)) = op.and_then(|op| Some((op, mlir::value(op.operand(operand).ok()?)))) else { return Ok(None) };
+        let Some((op, value)) = op.and_then(|op| Some((op, mlir::value(op.operand(operand).ok()?)))) else {
+            return Ok(None);
+        };
         let by = self.constant(op, self.index(), by)?;
         let shifted = self.before(op, "arith.addi", &[value, by], self.index(), &[])?;
         mlir::set_operand(op, operand, shifted);
@@ -197,25 +217,29 @@ impl<'c> Editor<'c> {
 
     fn guard(&self, place: isize, open: bool) -> Planted {
         let Some(op) = self.nth("scf.if", place) else { return Ok(None) };
-        let condition = self.constant(op, melior::ir::r#type::IntegerType::new(self.context, 1).into(), i64::from(open))?;
+        let condition =
+            self.constant(op, melior::ir::r#type::IntegerType::new(self.context, 1).into(), i64::from(open))?;
         mlir::set_operand(op, 0, condition);
         Ok(Some(()))
     }
 
     fn diverge(&self, place: isize) -> Planted {
         let Some(op) = self.nth("gpu.barrier", place) else { return Ok(None) };
-        let dimension = Attribute::parse(self.context, "#gpu<dim x>").ok_or_else(|| Error::internal("no gpu dialect"))?;
+        let dimension =
+            Attribute::parse(self.context, "#gpu<dim x>").ok_or_else(|| Error::internal("no gpu dialect"))?;
         let thread = self.before(op, "gpu.thread_id", &[], self.index(), &[("dimension", dimension)])?;
         let limit = self.constant(op, self.index(), 7)?;
         let i1 = melior::ir::r#type::IntegerType::new(self.context, 1).into();
-        let few = self.before(op, "arith.cmpi", &[thread, limit], i1, &[("predicate", attribute::integer(self.context, 2))])?;
+        let few =
+            self.before(op, "arith.cmpi", &[thread, limit], i1, &[("predicate", attribute::integer(self.context, 2))])?;
         let build = |name: &str| OperationBuilder::new(name, op.location());
         let internal = |error: melior::Error| Error::internal(error.to_string());
         let region = Region::new();
         let body = region.append_block(melior::ir::Block::new(&[]));
         body.append_operation(build("gpu.barrier").build().map_err(internal)?);
         body.append_operation(build("scf.yield").build().map_err(internal)?);
-        let guarded = build("scf.if").add_operands(&[few]).add_regions([region, Region::new()]).build().map_err(internal)?;
+        let guarded =
+            build("scf.if").add_operands(&[few]).add_regions([region, Region::new()]).build().map_err(internal)?;
         if let Some(block) = op.block() {
             block.insert_operation_before(op, guarded);
         }
@@ -229,7 +253,11 @@ impl<'c> Editor<'c> {
             let bound = attribute::as_array(mlir::attribute(*op, "arg_attrs")?)?;
             let arguments = mlir::arguments(mlir::entry(*op)?);
             let text = |argument: Attribute<'c>, name| attribute::entry(argument, name).and_then(attribute::as_string);
-            let all: Vec<_> = bound.iter().zip(arguments).map(|(bound, value)| (text(*bound, "tiled.binding"), text(*bound, "tiled.name"), value)).collect();
+            let all: Vec<_> = bound
+                .iter()
+                .zip(arguments)
+                .map(|(bound, value)| (text(*bound, "tiled.binding"), text(*bound, "tiled.name"), value))
+                .collect();
             all.iter().find_map(|(binding, field, value)| {
                 let other = all.iter().find(|(other, name, _)| *other == Some(second) && name == field)?;
                 (*binding == Some(first)).then_some((*value, other.2))
@@ -250,11 +278,13 @@ impl<'c> Editor<'c> {
             let Some(first) = mlir::operations(entry).first().copied() else { continue };
             let ty = small.r#type();
             let extents = extents(&ty.to_string());
-            let strides: Vec<_> = (0..extents.len()).map(|place| extents.iter().skip(place + 1).product::<i64>()).collect();
+            let strides: Vec<_> =
+                (0..extents.len()).map(|place| extents.iter().skip(place + 1).product::<i64>()).collect();
             let list = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
             let text = ty.to_string();
             let layout = text.replacen(", #gpu", &format!(", strided<[{}]>, #gpu", list(&strides)), 1);
-            let layout = Type::parse(self.context, &layout).ok_or_else(|| Error::internal(format!("{layout} is no type")))?;
+            let layout =
+                Type::parse(self.context, &layout).ok_or_else(|| Error::internal(format!("{layout} is no type")))?;
             let attributes = [
                 ("static_offsets", attribute::integers(self.context, &[0])),
                 ("static_sizes", attribute::integers(self.context, &extents)),
@@ -294,7 +324,8 @@ impl<'c> Editor<'c> {
         let Some(op) = self.nth("peer.signal", 0) else { return Ok(None) };
         let operands = mlir::operands(op);
         let [flags, index, epoch] = operands.as_slice() else { return Ok(None) };
-        let store = OperationBuilder::new("memref.store", op.location()).add_operands(&[*epoch, *flags, *index]).build();
+        let store =
+            OperationBuilder::new("memref.store", op.location()).add_operands(&[*epoch, *flags, *index]).build();
         if let Some(block) = op.block() {
             block.insert_operation_before(op, store.map_err(|error| Error::internal(error.to_string()))?);
         }

@@ -48,6 +48,8 @@ impl Flops {
 pub struct Counts {
     /// The apply or point function; empty for the rest of the kernel.
     pub name: String,
+    /// Operations of all kinds executed, one for a thread; control flow and register moves are not counted.
+    pub operations: u64,
     /// Floating-point operations.
     pub flops: Flops,
     /// Loads from global memory, in sectors of 32 bytes.
@@ -72,6 +74,7 @@ pub struct Counts {
 
 impl Counts {
     fn add(&mut self, other: &Self) {
+        self.operations += other.operations;
         let (mine, flops) = (&mut self.flops, &other.flops);
         mine.add += flops.add;
         mine.mul += flops.mul;
@@ -126,7 +129,12 @@ pub struct Report {
 
 impl Report {
     pub(crate) fn new<'k>(kernels: impl Iterator<Item = (&'k Kernel, &'k Counters)>) -> Self {
-        Self { kernels: kernels.filter(|(_, counters)| counters.launches > 0).map(|(kernel, counters)| of_kernel(kernel, counters)).collect() }
+        Self {
+            kernels: kernels
+                .filter(|(_, counters)| counters.launches > 0)
+                .map(|(kernel, counters)| of_kernel(kernel, counters))
+                .collect(),
+        }
     }
 
     /// As JSON.
@@ -145,12 +153,16 @@ impl Report {
 }
 
 fn of_kernel(kernel: &Kernel, counters: &Counters) -> KernelReport {
-    let mut parts: Vec<Counts> = kernel.groups.values().map(|group| Counts { name: group.name.clone(), ..Counts::default() }).collect();
+    let mut parts: Vec<Counts> =
+        kernel.groups.values().map(|group| Counts { name: group.name.clone(), ..Counts::default() }).collect();
     let mut roots = vec![0_u64; parts.len()];
     let counted = counters.threads.iter().zip(&counters.warps).zip(&counters.traffic);
-    for ((instr, origin), ((threads, warps), [global, shared])) in kernel.code.iter().zip(&kernel.origins).zip(counted) {
+    for ((instr, origin), ((threads, warps), [global, shared])) in kernel.code.iter().zip(&kernel.origins).zip(counted)
+    {
         let site = &kernel.sites[origin.site];
-        let (Some(part), Some(roots)) = (parts.get_mut(site.group.index()), roots.get_mut(site.group.index())) else { continue };
+        let (Some(part), Some(roots)) = (parts.get_mut(site.group.index()), roots.get_mut(site.group.index())) else {
+            continue;
+        };
         part.flops.note(origin.flop, *threads);
         match instr {
             Instr::Load { .. } => {
@@ -171,9 +183,18 @@ fn of_kernel(kernel: &Kernel, counters: &Counters) -> KernelReport {
             Instr::Signal { .. } => part.signals += warps,
             _ => {}
         }
-        if site.root && !matches!(instr, Instr::Move { .. } | Instr::Push | Instr::Pop | Instr::Jump { .. } | Instr::Else { .. }) {
-            *roots += threads;
-        }
+        let control = matches!(
+            instr,
+            Instr::Move { .. }
+                | Instr::Push
+                | Instr::Pop
+                | Instr::Jump { .. }
+                | Instr::If { .. }
+                | Instr::Else { .. }
+                | Instr::Return
+        );
+        part.operations += if control { 0 } else { *threads };
+        *roots += if site.root && !control { *threads } else { 0 };
     }
     let mut total = Counts::default();
     for (part, roots) in parts.iter_mut().zip(roots) {
@@ -200,7 +221,11 @@ fn of_kernel(kernel: &Kernel, counters: &Counters) -> KernelReport {
 
 /// Moved and ideal, with the ideal's share: `1200 (83 %)`.
 fn share(traffic: &Traffic) -> String {
-    if traffic.moved == 0 { "0".to_owned() } else { format!("{} ({:.0} %)", traffic.moved, 100.0 * traffic.ideal as f64 / traffic.moved as f64) }
+    if traffic.moved == 0 {
+        "0".to_owned()
+    } else {
+        format!("{} ({:.0} %)", traffic.moved, 100.0 * traffic.ideal as f64 / traffic.moved as f64)
+    }
 }
 
 /// Wavefronts and the mean degree of conflict: `1200 (x1.5)`.
@@ -208,34 +233,81 @@ fn degree(traffic: &Traffic) -> String {
     if traffic.moved == 0 {
         "0".to_owned()
     } else {
-        format!("{} (x{:.2}, worst {})", traffic.moved, traffic.moved as f64 / traffic.ideal.max(1) as f64, traffic.worst)
+        format!(
+            "{} (x{:.2}, worst {})",
+            traffic.moved,
+            traffic.moved as f64 / traffic.ideal.max(1) as f64,
+            traffic.worst
+        )
     }
 }
 
 impl Display for Report {
     fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
         for kernel in &self.kernels {
-            writeln!(formatter, "{}: {} launches, {} blocks, {} steps a launch", kernel.name, kernel.launches, kernel.blocks, kernel.steps)?;
+            writeln!(
+                formatter,
+                "{}: {} launches, {} blocks, {} steps a launch",
+                kernel.name, kernel.launches, kernel.blocks, kernel.steps
+            )?;
             let mut rows: Vec<Vec<String>> = vec![
-                ["", "add", "mul", "fma", "div", "sqrt", "special", "sectors read (ideal)", "sectors written (ideal)", "wavefronts read", "wavefronts written", "barriers", "shuffles", "waits", "cells"]
-                    .map(str::to_owned)
-                    .to_vec(),
+                [
+                    "",
+                    "operations",
+                    "add",
+                    "mul",
+                    "fma",
+                    "div",
+                    "sqrt",
+                    "special",
+                    "sectors read (ideal)",
+                    "sectors written (ideal)",
+                    "wavefronts read",
+                    "wavefronts written",
+                    "barriers",
+                    "shuffles",
+                    "waits",
+                    "cells",
+                ]
+                .map(str::to_owned)
+                .to_vec(),
             ];
-            let named = kernel.parts.iter().filter(|_| kernel.parts.len() > 1).map(|part| (if part.name.is_empty() { "rest" } else { part.name.as_str() }, part));
+            let named = kernel
+                .parts
+                .iter()
+                .filter(|_| kernel.parts.len() > 1)
+                .map(|part| (if part.name.is_empty() { "rest" } else { part.name.as_str() }, part));
             for (name, counts) in named.chain([("all", &kernel.total)]) {
                 let flops = &counts.flops;
-                let mut row = vec![name.to_owned()];
-                row.extend([flops.add, flops.mul, flops.fma, flops.div, flops.sqrt, flops.special].map(|count| count.to_string()));
-                row.extend([share(&counts.global_read), share(&counts.global_write), degree(&counts.shared_read), degree(&counts.shared_write)]);
-                row.extend([counts.barriers, counts.shuffles, counts.waits, counts.cells].map(|count| count.to_string()));
+                let mut row = vec![name.to_owned(), counts.operations.to_string()];
+                row.extend(
+                    [flops.add, flops.mul, flops.fma, flops.div, flops.sqrt, flops.special]
+                        .map(|count| count.to_string()),
+                );
+                row.extend([
+                    share(&counts.global_read),
+                    share(&counts.global_write),
+                    degree(&counts.shared_read),
+                    degree(&counts.shared_write),
+                ]);
+                row.extend(
+                    [counts.barriers, counts.shuffles, counts.waits, counts.cells].map(|count| count.to_string()),
+                );
                 rows.push(row);
             }
             write_table(formatter, &rows)?;
             let redundant = match kernel.redundant {
-                Some(redundant) => format!("{redundant} cells computed more than once ({:.1} %)", 100.0 * redundant as f64 / kernel.cell_steps.max(1) as f64),
+                Some(redundant) => format!(
+                    "{redundant} cells computed more than once ({:.1} %)",
+                    100.0 * redundant as f64 / kernel.cell_steps.max(1) as f64
+                ),
                 None => "redundant cells unknown".to_owned(),
             };
-            writeln!(formatter, "  {} cell-steps, {:.2} bytes each, {redundant}", kernel.cell_steps, kernel.bytes_per_cell_step)?;
+            writeln!(
+                formatter,
+                "  {} cell-steps, {:.2} bytes each, {redundant}",
+                kernel.cell_steps, kernel.bytes_per_cell_step
+            )?;
         }
         Ok(())
     }

@@ -43,7 +43,9 @@ pub enum SimulatorError {
     #[error("the module has no kernel `{0}`; plan and module must come from one compile")]
     UnknownKernel(String),
     /// The plan passes other arguments than the kernel takes.
-    #[error("kernel `{kernel}`: argument {place} is {found} where {wanted} is wanted; plan and module must come from one compile")]
+    #[error(
+        "kernel `{kernel}`: argument {place} is {found} where {wanted} is wanted; plan and module must come from one compile"
+    )]
     Argument {
         /// The kernel.
         kernel: String,
@@ -55,7 +57,9 @@ pub enum SimulatorError {
         wanted: String,
     },
     /// The plan has another block size.
-    #[error("kernel `{kernel}` is launched with blocks of {found:?} threads, but made for {wanted:?}; plan and module must come from one compile")]
+    #[error(
+        "kernel `{kernel}` is launched with blocks of {found:?} threads, but made for {wanted:?}; plan and module must come from one compile"
+    )]
     BlockSize {
         /// The kernel.
         kernel: String,
@@ -143,7 +147,9 @@ impl Simulator {
                     }
                     (slot as u64) << BYTE_BITS
                 }
-                (Parameter::Number { kind, .. }, Some(Value::Number(number))) => number_bits(*kind, number).ok_or_else(|| wrong(format!("{number:?}")))?,
+                (Parameter::Number { kind, .. }, Some(Value::Number(number))) => {
+                    number_bits(*kind, number).ok_or_else(|| wrong(format!("{number:?}")))?
+                }
                 (_, found) => return Err(wrong(found.map_or("missing".to_owned(), |found| format!("{found:?}")))),
             });
         }
@@ -165,7 +171,11 @@ impl Simulator {
             return Err(SimulatorError::UnknownKernel(name.to_owned()));
         };
         if request.kernel.block != kernel.block {
-            return Err(SimulatorError::BlockSize { kernel: name.to_owned(), found: request.kernel.block, wanted: kernel.block });
+            return Err(SimulatorError::BlockSize {
+                kernel: name.to_owned(),
+                found: request.kernel.block,
+                wanted: kernel.block,
+            });
         }
         let (bits, used) = self.arguments(kernel, &request.arguments)?;
         for (id, usage) in &used {
@@ -175,7 +185,9 @@ impl Simulator {
         }
         let globals: Vec<_> = used
             .iter()
-            .filter_map(|(id, usage)| self.buffers.get(*id).map(|buffer| Global { name: &buffer.name, memory: &buffer.memory, usage: *usage }))
+            .filter_map(|(id, usage)| {
+                self.buffers.get(*id).map(|buffer| Global { name: &buffer.name, memory: &buffer.memory, usage: *usage })
+            })
             .collect();
         let blocks: u64 = request.grid.iter().map(|extent| u64::from(*extent)).product();
         let progress = self.options.progress.as_ref().map(|progress| move |done: u64| progress(name, done, blocks));
@@ -266,7 +278,8 @@ impl Target for Simulator {
         let length = bytes.len();
         let buffer = self.buffer(buffer, length)?;
         buffer.memory.download(bytes).map_err(|word| {
-            let error = launch::unwritten_output(&buffer.writer, &buffer.name, word, buffer.element_bytes, length as u64);
+            let error =
+                launch::unwritten_output(&buffer.writer, &buffer.name, word, buffer.element_bytes, length as u64);
             SimulatorError::Launch(LaunchError::Kernel(error))
         })?;
         Ok(())

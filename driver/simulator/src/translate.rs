@@ -111,7 +111,12 @@ fn kernel<'c>(launch: &Launch<'c>, narrow: bool, settings: Settings) -> Result<K
     let mut groups = PrimaryMap::new();
     let rest = groups.push(GroupInfo { name: String::new() });
     let mut sites = PrimaryMap::new();
-    let site = sites.push(SiteInfo { place: mlir::place(launch.op.location()), text: format!("gpu.func @{}", launch.name), group: rest, root: false });
+    let site = sites.push(SiteInfo {
+        place: mlir::place(launch.op.location()),
+        text: format!("gpu.func @{}", launch.name),
+        group: rest,
+        root: false,
+    });
     let kernel = Kernel {
         name: launch.name.to_owned(),
         code: Vec::new(),
@@ -149,7 +154,10 @@ impl<'c> Translator<'c> {
     fn body_of(&mut self, launch: &Launch<'c>) -> Result<(), Error> {
         let blocks = mlir::blocks(self.function, 0);
         let [entry] = blocks.as_slice() else {
-            return Err(unsupported(launch.op, "unstructured control flow between blocks (cf.br, cf.cond_br); run it before convert-scf-to-cf"));
+            return Err(unsupported(
+                launch.op,
+                "unstructured control flow between blocks (cf.br, cf.cond_br); run it before convert-scf-to-cf",
+            ));
         };
         for op in mlir::walk(self.function) {
             for operand in mlir::operands(op) {
@@ -244,7 +252,8 @@ impl<'c> Translator<'c> {
         };
         self.site = self.kernel.sites.push(SiteInfo { place, text: String::new(), group, root });
         self.flop = Flop::None;
-        let named = ["memref.load", "memref.store", "vector.load", "vector.store", "scf.for", "gpu.barrier", "gpu.shuffle"];
+        let named =
+            ["memref.load", "memref.store", "vector.load", "vector.store", "scf.for", "gpu.barrier", "gpu.shuffle"];
         let name = mlir::name(op);
         let text = if named.contains(&name) || ["peer.", "nvgpu."].iter().any(|prefix| name.starts_with(prefix)) {
             first_line(op)
@@ -348,7 +357,13 @@ impl<'c> Translator<'c> {
     }
 
     /// Emits one instruction an element and defines the result.
-    fn elementwise(&mut self, op: Op<'c>, kind: Kind, count: usize, mut instr: impl FnMut(Reg, usize) -> Instr) -> Result<(), Error> {
+    fn elementwise(
+        &mut self,
+        op: Op<'c>,
+        kind: Kind,
+        count: usize,
+        mut instr: impl FnMut(Reg, usize) -> Instr,
+    ) -> Result<(), Error> {
         let regs: Vec<_> = (0..count)
             .map(|index| {
                 let to = self.fresh();

@@ -168,7 +168,17 @@ pub enum Binary {
 impl Binary {
     /// Whether a divisor of 0 is an error.
     pub fn divides(self) -> bool {
-        matches!(self, Self::DivS | Self::DivU | Self::RemS | Self::RemU | Self::FloorDiv | Self::CeilDiv | Self::CeilDivU | Self::Mod)
+        matches!(
+            self,
+            Self::DivS
+                | Self::DivU
+                | Self::RemS
+                | Self::RemU
+                | Self::FloorDiv
+                | Self::CeilDiv
+                | Self::CeilDivU
+                | Self::Mod
+        )
     }
 }
 
@@ -346,8 +356,20 @@ pub fn binary(op: Binary, kind: Kind, to: &mut [u64], a: &[u64], b: &[u64]) {
         Binary::RemF => float!(|x, y| x % y),
         Binary::Maximum => float!(|x, y| maximum(x, y, |x| x.is_nan(), |x| x.is_sign_negative())),
         Binary::Minimum => float!(|x, y| minimum(x, y, |x| x.is_nan(), |x| x.is_sign_negative())),
-        Binary::Maxnum => float!(|x, y| if x.is_nan() { y } else if y.is_nan() { x } else { maximum(x, y, |_| false, |x| x.is_sign_negative()) }),
-        Binary::Minnum => float!(|x, y| if x.is_nan() { y } else if y.is_nan() { x } else { minimum(x, y, |_| false, |x| x.is_sign_negative()) }),
+        Binary::Maxnum => float!(|x, y| if x.is_nan() {
+            y
+        } else if y.is_nan() {
+            x
+        } else {
+            maximum(x, y, |_| false, |x| x.is_sign_negative())
+        }),
+        Binary::Minnum => float!(|x, y| if x.is_nan() {
+            y
+        } else if y.is_nan() {
+            x
+        } else {
+            minimum(x, y, |_| false, |x| x.is_sign_negative())
+        }),
         Binary::Pow => float!(|x, y| x.powf(y)),
         Binary::Atan2 => float!(|x, y| x.atan2(y)),
         Binary::CopySign => float!(|x, y| x.copysign(y)),

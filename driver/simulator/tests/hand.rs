@@ -68,7 +68,9 @@ gpu.return
         let text = self.text();
         let module = mlir::parse_module(&context, &text, "hand.mlir").unwrap_or_else(|error| panic!("{error}\n{text}"));
         let field = |name: &str, element: &str, role: &str, buffers: u32| {
-            format!(r#"{{"name": "{name}", "element": "{element}", "role": "{role}", "extents": ["N"], "buffers": {buffers}}}"#)
+            format!(
+                r#"{{"name": "{name}", "element": "{element}", "role": "{role}", "extents": ["N"], "buffers": {buffers}}}"#
+            )
         };
         let plan = format!(
             r#"{{"format": 1, "program": "hand", "target": "sim", "params": ["N"], "constants": {{}}, "scalars": [], "fields": [{}, {}, {}],
@@ -85,7 +87,8 @@ gpu.return
         );
         let plan = Plan::from_json(&plan, "hand.plan.json").unwrap();
         let (bound, inputs) = bind(&plan, self.cells, 1);
-        let mut simulator = Simulator::new(&module, Options { settings, ..Options::default() }).unwrap_or_else(|error| panic!("{error}"));
+        let mut simulator = Simulator::new(&module, Options { settings, ..Options::default() })
+            .unwrap_or_else(|error| panic!("{error}"));
         match execute::run(&plan, &bound, &inputs, &mut simulator, &mut Control::default()) {
             Ok(outcome) => Ok(Outcome { outputs: outcome.outputs, report: simulator.report() }),
             Err(error) => Err(Box::new(simulation_error(&error).unwrap_or_else(|| panic!("{error}")).clone())),
@@ -131,20 +134,27 @@ fn a_race_names_both_threads_and_operations() {
     assert!(error.operation.text.contains("memref.load") && other.operation.text.contains("memref.store"), "{error}");
     assert!(error.operation.place.starts_with("hand.mlir:"), "{error}");
     let address = error.address.unwrap();
-    assert_eq!((address.buffer.as_str(), address.indices.as_slice(), address.byte, address.of), ("shared buffer 0", [1].as_slice(), 4, 256));
+    assert_eq!(
+        (address.buffer.as_str(), address.indices.as_slice(), address.byte, address.of),
+        ("shared buffer 0", [1].as_slice(), 4, 256)
+    );
 }
 
 #[test]
 fn two_threads_that_store_to_one_cell_race_even_with_one_value() {
-    let error = Kernel::new(32, "%v = arith.constant 1.0 : f32\nmemref.store %v, %B[%c0] : memref<?xf32, strided<[1]>>").error();
+    let error =
+        Kernel::new(32, "%v = arith.constant 1.0 : f32\nmemref.store %v, %B[%c0] : memref<?xf32, strided<[1]>>")
+            .error();
     assert_eq!((error.problem, error.thread.thread), (Problem::Race, [1, 0, 0]));
 }
 
 #[test]
 fn blocks_of_one_launch_have_no_order() {
-    let body = with_store("%n = arith.addi %i, %size : index\n%in = arith.cmpi slt, %n, %N : index\nscf.if %in {\n\
+    let body = with_store(
+        "%n = arith.addi %i, %size : index\n%in = arith.cmpi slt, %n, %N : index\nscf.if %in {\n\
         %z = arith.constant 3.0 : f32\n%q = arith.constant 0 : i32\nmemref.store %q, %F[%n] : memref<?xi32, strided<[1]>>\n}\n\
-        memref.store %one, %F[%i] : memref<?xi32, strided<[1]>>");
+        memref.store %one, %F[%i] : memref<?xi32, strided<[1]>>",
+    );
     let kernel = Kernel { blocks: 4, cells: 128, ..Kernel::new(32, &body) };
     let error = kernel.error();
     assert_eq!((error.problem, error.detail.as_str()), (Problem::Race, "blocks of one launch have no order"));
@@ -159,11 +169,17 @@ fn blocks_of_one_launch_have_no_order() {
 fn reads_of_unwritten_cells() {
     let body = with_store("%y = memref.load %s[%t] : memref<64xf32, #gpu.address_space<workgroup>>");
     assert_eq!(Kernel { shared: SHARED, ..Kernel::new(32, &body) }.error().problem, Problem::Unwritten);
-    assert_eq!(Kernel::new(32, "%y = memref.load %B[%t] : memref<?xf32, strided<[1]>>").error().problem, Problem::Unwritten);
+    assert_eq!(
+        Kernel::new(32, "%y = memref.load %B[%t] : memref<?xf32, strided<[1]>>").error().problem,
+        Problem::Unwritten
+    );
     // An output with a hole: found when it is read back.
     let hole = "%v = arith.constant 1.0 : f32\n%in = arith.cmpi ne, %t, %c1 : index\nscf.if %in {\nmemref.store %v, %B[%i] : memref<?xf32, strided<[1]>>\n}";
     let error = Kernel::new(32, hole).error();
-    assert_eq!((error.problem, error.kernel.as_str(), error.address.unwrap().indices), (Problem::Unwritten, "k", vec![1]));
+    assert_eq!(
+        (error.problem, error.kernel.as_str(), error.address.unwrap().indices),
+        (Problem::Unwritten, "k", vec![1])
+    );
 }
 
 #[test]
@@ -189,7 +205,9 @@ fn bounds_are_those_of_the_memref_and_of_the_memory() {
 #[test]
 fn vector_accesses_must_be_aligned() {
     let load = |index: &str| {
-        with_store(&format!("%y = vector.load %A[{index}] {{alignment = 16 : i64}} : memref<?xf32, strided<[1]>>, vector<4xf32>"))
+        with_store(&format!(
+            "%y = vector.load %A[{index}] {{alignment = 16 : i64}} : memref<?xf32, strided<[1]>>, vector<4xf32>"
+        ))
     };
     assert_eq!(Kernel::new(32, &load("%c1")).error().problem, Problem::Misaligned);
     assert!(Kernel::new(32, &load("%c0")).run().is_ok());
@@ -204,7 +222,8 @@ fn barriers_and_shuffles_need_all_threads() {
     let error = Kernel::new(64, &body).error();
     assert_eq!((error.problem, error.thread.thread), (Problem::DivergentBarrier, [0, 0, 0]));
     assert!(error.detail.contains("thread (1, 0, 0) does not"), "{error}");
-    let body = with_store("%x = arith.constant 2.0 : f32\nscf.if %first {\n%y, %ok = gpu.shuffle down %x, %one, %w : f32\n}");
+    let body =
+        with_store("%x = arith.constant 2.0 : f32\nscf.if %first {\n%y, %ok = gpu.shuffle down %x, %one, %w : f32\n}");
     assert_eq!(Kernel::new(32, &body).error().problem, Problem::DivergentShuffle);
 }
 
@@ -256,7 +275,11 @@ fn a_deadlock_names_the_cycle() {
     );
     let error = Kernel { blocks: 2, cells: 64, ..Kernel::new(32, &body) }.error();
     assert_eq!(error.problem, Problem::Deadlock);
-    let cycle: Vec<_> = error.cycle.iter().map(|stuck| (stuck.block[0], stuck.flag.as_str(), stuck.waits_for.map(|block| block[0]))).collect();
+    let cycle: Vec<_> = error
+        .cycle
+        .iter()
+        .map(|stuck| (stuck.block[0], stuck.flag.as_str(), stuck.waits_for.map(|block| block[0])))
+        .collect();
     assert_eq!(cycle, [(0, "F[1]", Some(1)), (1, "F[0]", Some(0))], "{error}");
     // Fewer blocks on the device than a launch needs: the second block has no room.
     let body = with_store(
@@ -267,7 +290,10 @@ fn a_deadlock_names_the_cycle() {
     let kernel = Kernel { blocks: 2, cells: 64, ..Kernel::new(32, &body) };
     assert!(kernel.run().is_ok());
     let error = kernel.run_with(Settings { resident: Some(1), ..Settings::default() }).err().unwrap();
-    assert_eq!((error.problem, error.detail.as_str()), (Problem::Deadlock, "1 blocks wait, 1 more have no room on the device"));
+    assert_eq!(
+        (error.problem, error.detail.as_str()),
+        (Problem::Deadlock, "1 blocks wait, 1 more have no room on the device")
+    );
 }
 
 #[test]
@@ -299,7 +325,11 @@ fn shuffles_move_values_within_a_warp() {
     let check = |mode: &str, source: fn(u32) -> u32| {
         let body = body(mode);
         let kernel = Kernel::new(64, &body);
-        assert_eq!(kernel.result(), (0..64).map(|t| (t / 32 * 32 + source(t % 32)) as f32).collect::<Vec<_>>(), "{mode}");
+        assert_eq!(
+            kernel.result(),
+            (0..64).map(|t| (t / 32 * 32 + source(t % 32)) as f32).collect::<Vec<_>>(),
+            "{mode}"
+        );
         assert_eq!(kernel.counts().shuffles, 2);
     };
     check("up", |lane| lane.saturating_sub(1));
@@ -328,7 +358,10 @@ fn vectors_are_their_elements() {
     }
     let counts = outcome.report.total();
     // 32 threads x 16 bytes: 512 bytes, 16 sectors; 4 products a thread.
-    assert_eq!((counts.global_read.requests, counts.global_read.moved, counts.global_write.moved, counts.flops.mul), (1, 16, 16, 128));
+    assert_eq!(
+        (counts.global_read.requests, counts.global_read.moved, counts.global_write.moved, counts.flops.mul),
+        (1, 16, 16, 128)
+    );
 }
 
 #[test]
@@ -361,7 +394,9 @@ fn every_block_order_gives_the_same() {
     let kernel = Kernel { blocks: 9, cells: 288, ..Kernel::new(32, &body) };
     let by_number = kernel.run().unwrap_or_else(|error| panic!("{error}"));
     for seed in 0..3 {
-        let other = kernel.run_with(Settings { seed: Some(seed), workers: 1, ..Settings::default() }).unwrap_or_else(|error| panic!("{error}"));
+        let other = kernel
+            .run_with(Settings { seed: Some(seed), workers: 1, ..Settings::default() })
+            .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((other.report, other.outputs), (by_number.report.clone(), by_number.outputs.clone()));
     }
 }

@@ -40,7 +40,10 @@ fn of_case(name: &str, case: &Case, mutations: &[Mutation], table: &mut String) 
         let expected = expected(case, &bound, &inputs);
         let mut plan = plan;
         if let Some(mutation) = mutation {
-            assert!(mutation.plant(&context, &module).unwrap_or_else(|error| panic!("{mutation:?}: {error}")), "{name}: {mutation:?} has no place");
+            assert!(
+                mutation.plant(&context, &module).unwrap_or_else(|error| panic!("{mutation:?}: {error}")),
+                "{name}: {mutation:?} has no place"
+            );
             mlir::verify(&context, &module).unwrap_or_else(|error| panic!("{mutation:?}: {error}"));
             plan = launch_plan::of(&context, &module, "sm_90", false, false).unwrap_or_else(|error| panic!("{error}"));
         }
@@ -60,7 +63,8 @@ fn add(table: &mut String, kernel: &str, mutation: Option<Mutation>, verdict: &s
 
 fn of_wave(mutations: &[Mutation], table: &mut String) {
     let text = include_str!("data/wave.mlir");
-    let plan = Plan::from_json(include_str!("data/wave.plan.json"), "wave.plan.json").unwrap_or_else(|error| panic!("{error}"));
+    let plan = Plan::from_json(include_str!("data/wave.plan.json"), "wave.plan.json")
+        .unwrap_or_else(|error| panic!("{error}"));
     let (bound, inputs) = bind(&plan, 9, 1);
     let mut expected = inputs.clone();
     let columns = bound.shapes[0][1];
@@ -81,7 +85,10 @@ fn of_wave(mutations: &[Mutation], table: &mut String) {
     for mutation in mutations {
         let context = stencil_dialects::context().unwrap_or_else(|error| panic!("{error}"));
         let module = mlir::parse_module(&context, text, "wave.mlir").unwrap_or_else(|error| panic!("{error}"));
-        assert!(mutation.plant(&context, &module).unwrap_or_else(|error| panic!("{mutation:?}: {error}")), "wave: {mutation:?} has no place");
+        assert!(
+            mutation.plant(&context, &module).unwrap_or_else(|error| panic!("{mutation:?}: {error}")),
+            "wave: {mutation:?} has no place"
+        );
         let verdict = verdict(simulate(&module, &plan, &bound, &inputs, options()), &expected);
         add(table, "wave", Some(*mutation), &verdict);
     }
@@ -91,20 +98,64 @@ fn of_wave(mutations: &[Mutation], table: &mut String) {
 fn every_planted_error_is_found() {
     let mut table = String::new();
     let naive = [
-        SwapLoadIndices(Global, 0), ShiftLoad(Global, 1), ShiftStore(Global, 0), DropStore(Global, 0), DropStore(Global, 1),
-        OpenGuard(0), OpenGuard(1), CloseGuard(0), WrongPitch(0), WrongPitch(2), ReadOutput, WriteInput, ShortGrid, SwapThreads,
+        SwapLoadIndices(Global, 0),
+        ShiftLoad(Global, 1),
+        ShiftStore(Global, 0),
+        DropStore(Global, 0),
+        DropStore(Global, 1),
+        OpenGuard(0),
+        OpenGuard(1),
+        CloseGuard(0),
+        WrongPitch(0),
+        WrongPitch(2),
+        ReadOutput,
+        WriteInput,
+        ShortGrid,
+        SwapThreads,
     ];
     of_case("naive", &Case::naive("heat2d"), &naive, &mut table);
     let block = [
-        DropBarrier(0), DropBarrier(1), DropBarrier(-1), DivergentBarrier(0), ShrinkLoop(0), ShrinkLoop(1), GrowLoop(0), DoubleStep(0),
-        SwapLoadIndices(Shared, 0), SwapStoreIndices(Shared, 0), ShiftLoad(Shared, 1), ShiftStore(Shared, 0), ShiftStore(Global, 0),
-        DropStore(Shared, 0), DropStore(Shared, -1), DropStore(Global, 0), OpenGuard(0), OpenGuard(-1), CloseGuard(1), WrongPitch(0),
-        AliasShared, ShortGrid, WrongOrigin, SwapThreads,
+        DropBarrier(0),
+        DropBarrier(1),
+        DropBarrier(-1),
+        DivergentBarrier(0),
+        ShrinkLoop(0),
+        ShrinkLoop(1),
+        GrowLoop(0),
+        DoubleStep(0),
+        SwapLoadIndices(Shared, 0),
+        SwapStoreIndices(Shared, 0),
+        ShiftLoad(Shared, 1),
+        ShiftStore(Shared, 0),
+        ShiftStore(Global, 0),
+        DropStore(Shared, 0),
+        DropStore(Shared, -1),
+        DropStore(Global, 0),
+        OpenGuard(0),
+        OpenGuard(-1),
+        CloseGuard(1),
+        WrongPitch(0),
+        AliasShared,
+        ShortGrid,
+        WrongOrigin,
+        SwapThreads,
     ];
     of_case("block 2", &Case::block("heat2d", &[16, 32], 2), &block, &mut table);
-    let block = [DropBarrier(0), DropBarrier(1), DropBarrier(2), ShrinkLoop(2), ShiftLoad(Shared, 3), AliasShared, WrongOrigin];
+    let block =
+        [DropBarrier(0), DropBarrier(1), DropBarrier(2), ShrinkLoop(2), ShiftLoad(Shared, 3), AliasShared, WrongOrigin];
     of_case("block 3", &Case::block("heat2d", &[16, 32], 3), &block, &mut table);
-    let wave = [DropBarrier(0), DropBarrier(1), DivergentBarrier(0), DropSignal, DropWait, WeakenRelease, WrongFlag, LateEpoch, OpenGuard(1), ShortGrid];
+    let wave = [
+        DropBarrier(0),
+        DropBarrier(1),
+        DivergentBarrier(0),
+        DropSignal,
+        DropWait,
+        WeakenRelease,
+        WrongFlag,
+        LateEpoch,
+        OpenGuard(1),
+        ShortGrid,
+    ];
     of_wave(&wave[..9], &mut table);
     insta::assert_snapshot!(table);
 }

@@ -125,7 +125,11 @@ impl Block<'_> {
         let buffer = self.buffers[lane] as usize;
         Address {
             buffer: self.buffer_name(buffer),
-            indices: access.dimensions.iter().map(|dimension| self.registers[dimension.index.index()][lane] as i64).collect(),
+            indices: access
+                .dimensions
+                .iter()
+                .map(|dimension| self.registers[dimension.index.index()][lane] as i64)
+                .collect(),
             byte: self.bytes[lane] as i64,
             of: self.memory(buffer).map_or(0, |memory| memory.len() as u64 * 4),
         }
@@ -158,10 +162,15 @@ impl Block<'_> {
             let Some(memory) = last.1 else { continue };
             let word = ((self.bytes[lane] + offset) / 4) as usize;
             let by = self.accessor(lane, buffer);
-            let low = memory.load(word, by).and_then(|low| self.arrived(buffer, word, low)).map_err(|conflict| self.conflict(conflict, lane, self.address(access, lane)))?;
+            let low = memory
+                .load(word, by)
+                .and_then(|low| self.arrived(buffer, word, low))
+                .map_err(|conflict| self.conflict(conflict, lane, self.address(access, lane)))?;
             to[lane] = if wide {
                 let high = memory.load(word + 1, by).and_then(|high| self.arrived(buffer, word + 1, high));
-                u64::from(low) | u64::from(high.map_err(|conflict| self.conflict(conflict, lane, self.address(access, lane)))?) << 32
+                u64::from(low)
+                    | u64::from(high.map_err(|conflict| self.conflict(conflict, lane, self.address(access, lane)))?)
+                        << 32
             } else if access.element == Kind::F32 {
                 u64::from(low)
             } else {
@@ -174,7 +183,11 @@ impl Block<'_> {
     /// A word to which an asynchronous copy is under way is not there yet.
     #[inline]
     fn arrived(&self, buffer: usize, word: usize, value: u32) -> Result<u32, Conflict> {
-        if !self.in_flight.is_empty() && self.in_flight.contains(&(buffer, word)) { Err(Conflict::Unwritten) } else { Ok(value) }
+        if !self.in_flight.is_empty() && self.in_flight.contains(&(buffer, word)) {
+            Err(Conflict::Unwritten)
+        } else {
+            Ok(value)
+        }
     }
 
     pub(super) fn store(&mut self, from: &[Reg], access: &Access) -> Result<(), Fault> {
@@ -205,7 +218,8 @@ impl Block<'_> {
 
     pub(super) fn writable(&self, access: &Access) -> Result<(), Fault> {
         let globals = self.environment.globals;
-        let forbidden = |lane: &usize| globals.get(self.buffers[*lane] as usize).is_some_and(|global| global.usage == Usage::Read);
+        let forbidden =
+            |lane: &usize| globals.get(self.buffers[*lane] as usize).is_some_and(|global| global.usage == Usage::Read);
         match self.mask.lanes().find(forbidden) {
             None => Ok(()),
             Some(lane) => {
@@ -247,7 +261,9 @@ impl Block<'_> {
             for word in 0..words {
                 let word = (self.bytes[lane] / 4) as usize + word;
                 if let Some(memory) = self.memory(buffer) {
-                    memory.announce(word, self.accessor(lane, buffer)).map_err(|conflict| self.conflict(conflict, lane, self.address(to, lane)))?;
+                    memory
+                        .announce(word, self.accessor(lane, buffer))
+                        .map_err(|conflict| self.conflict(conflict, lane, self.address(to, lane)))?;
                 }
                 let value = values.next().unwrap_or(0);
                 self.copies.push(Copy { lane, buffer, word, value });
@@ -266,7 +282,11 @@ impl Block<'_> {
                 let stored = memory.store(copy.word, copy.value, self.accessor(copy.lane, copy.buffer));
                 stored.map_err(|conflict| {
                     let (byte, of) = (copy.word as i64 * 4, memory.len() as u64 * 4);
-                    self.conflict(conflict, copy.lane, Address { buffer: self.buffer_name(copy.buffer), indices: Vec::new(), byte, of })
+                    self.conflict(
+                        conflict,
+                        copy.lane,
+                        Address { buffer: self.buffer_name(copy.buffer), indices: Vec::new(), byte, of },
+                    )
                 })?;
             }
         }
@@ -318,7 +338,11 @@ impl Block<'_> {
             let mut lanes = std::mem::take(&mut self.registers[reg.index()]);
             for lane in mask.lanes() {
                 let word = ((self.bytes[lane] + element as u64 * access.element.bytes()) / 4) as usize;
-                let bits = if found { self.memory(self.buffers[lane] as usize).map_or(0, |memory| memory.peek(word)) } else { 0 };
+                let bits = if found {
+                    self.memory(self.buffers[lane] as usize).map_or(0, |memory| memory.peek(word))
+                } else {
+                    0
+                };
                 lanes[lane] = if access.element == Kind::F32 { u64::from(bits) } else { bits as i32 as u64 };
             }
             self.registers[reg.index()] = lanes;

@@ -13,8 +13,10 @@ impl Block<'_> {
         }
         if self.mask.count() != self.threads {
             let present = self.mask.lanes().next().unwrap_or(0);
-            let absent = (0..self.threads).find(|lane| self.mask.warp(lane / WARP) >> (lane % WARP) & 1 == 0).unwrap_or(0);
-            let detail = format!("{} of {} threads reach it; {} does not", self.mask.count(), self.threads, self.thread(absent));
+            let absent =
+                (0..self.threads).find(|lane| self.mask.warp(lane / WARP) >> (lane % WARP) & 1 == 0).unwrap_or(0);
+            let detail =
+                format!("{} of {} threads reach it; {} does not", self.mask.count(), self.threads, self.thread(absent));
             return Err(self.fault(Problem::DivergentBarrier, present, detail));
         }
         self.counters.warps[self.pc - 1] += 1;
@@ -22,8 +24,14 @@ impl Block<'_> {
         Ok(())
     }
 
-    pub(super) fn shuffle(&mut self, mode: Shuffle, (to, valid): (Reg, Reg), (value, offset, width): (Reg, Reg, Reg)) -> Result<(), Fault> {
-        let (mut lanes, mut valids) = (std::mem::take(&mut self.registers[to.index()]), std::mem::take(&mut self.registers[valid.index()]));
+    pub(super) fn shuffle(
+        &mut self,
+        mode: Shuffle,
+        (to, valid): (Reg, Reg),
+        (value, offset, width): (Reg, Reg, Reg),
+    ) -> Result<(), Fault> {
+        let (mut lanes, mut valids) =
+            (std::mem::take(&mut self.registers[to.index()]), std::mem::take(&mut self.registers[valid.index()]));
         let result = self.exchange(mode, (&mut lanes, &mut valids), (value, offset, width));
         (self.registers[to.index()], self.registers[valid.index()]) = (lanes, valids);
         self.counters.warps[self.pc - 1] += result?;
@@ -31,8 +39,14 @@ impl Block<'_> {
     }
 
     /// Exchanges values within each warp; returns how many warps took part.
-    fn exchange(&self, mode: Shuffle, (to, valid): (&mut [u64], &mut [u64]), (value, offset, width): (Reg, Reg, Reg)) -> Result<u64, Fault> {
-        let (value, offset, width) = (&self.registers[value.index()], &self.registers[offset.index()], &self.registers[width.index()]);
+    fn exchange(
+        &self,
+        mode: Shuffle,
+        (to, valid): (&mut [u64], &mut [u64]),
+        (value, offset, width): (Reg, Reg, Reg),
+    ) -> Result<u64, Fault> {
+        let (value, offset, width) =
+            (&self.registers[value.index()], &self.registers[offset.index()], &self.registers[width.index()]);
         let mut warps = 0;
         for warp in 0..self.threads.div_ceil(WARP) {
             let first = warp * WARP;
@@ -44,8 +58,13 @@ impl Block<'_> {
             if active.count_ones() as usize != present && self.ghost.is_none() {
                 let lane = first + active.trailing_zeros() as usize;
                 let absent = first + active.trailing_ones() as usize;
-                let absent = if absent < first + present { absent } else { first + (!active).trailing_zeros() as usize };
-                let detail = format!("{} of {present} threads of the warp reach it; {} does not", active.count_ones(), self.thread(absent));
+                let absent =
+                    if absent < first + present { absent } else { first + (!active).trailing_zeros() as usize };
+                let detail = format!(
+                    "{} of {present} threads of the warp reach it; {} does not",
+                    active.count_ones(),
+                    self.thread(absent)
+                );
                 return Err(self.fault(Problem::DivergentShuffle, lane, detail));
             }
             warps += 1;
@@ -83,7 +102,11 @@ impl Block<'_> {
         let found = self.resolve(access);
         if self.ghost.is_some() {
             if found.is_ok() {
-                let signals: Vec<_> = self.mask.lanes().map(|lane| (self.flag(lane), self.registers[epoch.index()][lane] as i32)).collect();
+                let signals: Vec<_> = self
+                    .mask
+                    .lanes()
+                    .map(|lane| (self.flag(lane), self.registers[epoch.index()][lane] as i32))
+                    .collect();
                 self.ghost.get_or_insert_default().extend(signals);
             }
             return Ok(());
@@ -95,7 +118,9 @@ impl Block<'_> {
             let flag = self.flag(lane);
             let value = self.registers[epoch.index()][lane] as u32;
             let Some(memory) = self.memory(flag.0) else { continue };
-            memory.store_atomic(flag.1, value, self.accessor(lane, flag.0)).map_err(|conflict| self.address_fault(conflict, lane, access))?;
+            memory
+                .store_atomic(flag.1, value, self.accessor(lane, flag.0))
+                .map_err(|conflict| self.address_fault(conflict, lane, access))?;
             let released = self.time.release(lane as u32);
             if let Ok(mut flags) = self.environment.flags.lock() {
                 flags.insert(flag, released);
@@ -130,7 +155,9 @@ impl Block<'_> {
             let flag = self.flag(lane);
             let wanted = self.registers[epoch.index()][lane] as i32;
             let Some(memory) = self.memory(flag.0) else { continue };
-            let value = memory.load_atomic(flag.1, self.accessor(lane, flag.0)).map_err(|conflict| self.address_fault(conflict, lane, access))?;
+            let value = memory
+                .load_atomic(flag.1, self.accessor(lane, flag.0))
+                .map_err(|conflict| self.address_fault(conflict, lane, access))?;
             if (value as i32) < wanted {
                 return Ok(Some(Awaited { lane, flag, epoch: wanted }));
             }
@@ -140,7 +167,9 @@ impl Block<'_> {
 
     /// What a block that stopped at a wait waits for.
     pub fn waits_for(&mut self) -> Option<Awaited> {
-        let crate::program::Instr::Wait { access, epoch } = self.environment.kernel.code.get(self.pc)? else { return None };
+        let crate::program::Instr::Wait { access, epoch } = self.environment.kernel.code.get(self.pc)? else {
+            return None;
+        };
         self.awaited(access, *epoch).ok().flatten()
     }
 

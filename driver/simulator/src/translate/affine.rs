@@ -17,7 +17,8 @@ impl<'c> Translator<'c> {
             _ => return Err(unsupported(op, format_args!("affine.{name}"))),
         };
         let map = mlir::attribute(op, "map").and_then(attribute::as_map).ok_or_else(|| malformed(op))?;
-        let operands = (0..mlir::operands(op).len()).map(|index| self.number(op, index)).collect::<Result<Vec<_>, _>>()?;
+        let operands =
+            (0..mlir::operands(op).len()).map(|index| self.number(op, index)).collect::<Result<Vec<_>, _>>()?;
         let mut result = None;
         for index in 0..map.result_count() {
             let expression = map.result(index).map_err(|_| malformed(op))?;
@@ -31,7 +32,13 @@ impl<'c> Translator<'c> {
         self.define(op, 0, Value::Numbers(self.index, vec![result]))
     }
 
-    fn expression(&mut self, op: Op<'c>, expression: AffineExpr<'c>, operands: &[Reg], dims: usize) -> Result<Reg, Error> {
+    fn expression(
+        &mut self,
+        op: Op<'c>,
+        expression: AffineExpr<'c>,
+        operands: &[Reg],
+        dims: usize,
+    ) -> Result<Reg, Error> {
         if expression.is_constant() {
             return Ok(self.constant(expression.constant_value()));
         }

@@ -3,9 +3,9 @@
 use super::{Product, Translator, Value, malformed, unsupported};
 use crate::program::{Flop, Input, Instr, Reg};
 use crate::value::{Binary, Cast, Kind, Predicate, Unary};
+use melior::ir::Attribute;
 use melior::ir::attribute::{DenseElementsAttribute, FloatAttribute, IntegerAttribute};
 use melior::ir::operation::OperationLike;
-use melior::ir::Attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 
@@ -24,10 +24,20 @@ impl<'c> Translator<'c> {
                 self.elementwise(op, kind, a.len(), |to, index| Instr::Unary { op: Unary::NegF, kind, to, a: a[index] })
             }
             "cmpi" | "cmpf" => {
-                let number = self.integer_attribute(op, "predicate").and_then(|number| u8::try_from(number).ok()).ok_or_else(|| malformed(op))?;
-                let predicate = if name == "cmpi" { Predicate::Integer(number) } else { Predicate::Float(outcomes(number)) };
+                let number = self
+                    .integer_attribute(op, "predicate")
+                    .and_then(|number| u8::try_from(number).ok())
+                    .ok_or_else(|| malformed(op))?;
+                let predicate =
+                    if name == "cmpi" { Predicate::Integer(number) } else { Predicate::Float(outcomes(number)) };
                 let ((kind, a), (_, b)) = (self.numbers(op, 0)?, self.numbers(op, 1)?);
-                self.elementwise(op, Kind::I1, a.len(), |to, index| Instr::Compare { predicate, kind, to, a: a[index], b: b[index] })
+                self.elementwise(op, Kind::I1, a.len(), |to, index| Instr::Compare {
+                    predicate,
+                    kind,
+                    to,
+                    a: a[index],
+                    b: b[index],
+                })
             }
             "select" => {
                 let (_, conditions) = self.numbers(op, 0)?;
@@ -37,7 +47,9 @@ impl<'c> Translator<'c> {
                     Instr::Select { to, condition, a: a[index], b: b[index] }
                 })
             }
-            "addui_extended" | "mulsi_extended" | "mului_extended" => Err(unsupported(op, format_args!("arith.{name}"))),
+            "addui_extended" | "mulsi_extended" | "mului_extended" => {
+                Err(unsupported(op, format_args!("arith.{name}")))
+            }
             _ => Err(unsupported(op, format_args!("arith.{name}"))),
         }
     }
@@ -49,7 +61,13 @@ impl<'c> Translator<'c> {
         }
         self.flop = flop;
         let first = self.here();
-        self.elementwise(op, kind, a.len(), |to, index| Instr::Binary { op: binary, kind, to, a: a[index], b: b[index] })?;
+        self.elementwise(op, kind, a.len(), |to, index| Instr::Binary {
+            op: binary,
+            kind,
+            to,
+            a: a[index],
+            b: b[index],
+        })?;
         if binary == Binary::MulF && allows_contraction(op) {
             let result = mlir::results(op).first().copied().ok_or_else(|| malformed(op))?;
             if self.uses.get(&mlir::key(result)) == Some(&1) {
@@ -82,13 +100,27 @@ impl<'c> Translator<'c> {
         self.flop = Flop::Fma;
         let subtract = binary == Binary::SubF;
         if !self.settings.contract {
-            self.elementwise(op, kind, a.len(), |to, index| Instr::Binary { op: binary, kind, to, a: a[index], b: b[index] })?;
+            self.elementwise(op, kind, a.len(), |to, index| Instr::Binary {
+                op: binary,
+                kind,
+                to,
+                a: a[index],
+                b: b[index],
+            })?;
             return Ok(true);
         }
         let factors = product.factors;
         self.elementwise(op, kind, a.len(), |to, index| {
             let (x, y) = factors[index];
-            Instr::Fma { kind, to, a: x, b: y, c: addend[index], negate_product: subtract && product_is_second, negate_addend: subtract && !product_is_second }
+            Instr::Fma {
+                kind,
+                to,
+                a: x,
+                b: y,
+                c: addend[index],
+                negate_product: subtract && product_is_second,
+                negate_addend: subtract && !product_is_second,
+            }
         })?;
         Ok(true)
     }

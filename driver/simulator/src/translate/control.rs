@@ -24,7 +24,8 @@ impl<'c> Translator<'c> {
             Value::Numbers(kind, regs) => Value::Numbers(*kind, regs.iter().map(|_| self.fresh()).collect()),
             Value::Memref(memref) => {
                 let mut own = |_: &Operand| Operand::Register(self.fresh());
-                let (sizes, strides) = (memref.sizes.iter().map(&mut own).collect(), memref.strides.iter().map(&mut own).collect());
+                let (sizes, strides) =
+                    (memref.sizes.iter().map(&mut own).collect(), memref.strides.iter().map(&mut own).collect());
                 let offset = own(&memref.offset);
                 Value::Memref(Memref { base: self.fresh(), offset, sizes, strides, element: memref.element })
             }
@@ -73,7 +74,8 @@ impl<'c> Translator<'c> {
             moves.extend(to.into_iter().zip(from).filter(|(to, from)| to != from));
         }
         // A source that an earlier move overwrites is saved first.
-        let targets: std::collections::HashMap<_, _> = moves.iter().enumerate().map(|(place, (to, _))| (*to, place)).collect();
+        let targets: std::collections::HashMap<_, _> =
+            moves.iter().enumerate().map(|(place, (to, _))| (*to, place)).collect();
         let mut saved = std::collections::HashMap::new();
         for (place, (_, from)) in moves.iter().enumerate() {
             if targets.get(from).is_some_and(|overwritten| *overwritten < place) && !saved.contains_key(from) {
@@ -132,7 +134,10 @@ impl<'c> Translator<'c> {
         self.assign(op, &carried, &initial)?;
         self.emit(Instr::Push);
         let head = self.emit(Instr::While { index, bound, unsigned, exit: 0 });
-        self.values.insert(mlir::key(*mlir::arguments(body).first().ok_or_else(|| malformed(op))?), Value::Numbers(kind, vec![index]));
+        self.values.insert(
+            mlir::key(*mlir::arguments(body).first().ok_or_else(|| malformed(op))?),
+            Value::Numbers(kind, vec![index]),
+        );
         self.bind(body, 1, &carried);
         let next = self.body(op, body)?;
         self.site = site;
@@ -172,7 +177,9 @@ impl<'c> Translator<'c> {
     }
 
     fn while_loop(&mut self, op: Op<'c>) -> Result<(), Error> {
-        let (Some(before), Some(after)) = (mlir::entry(op), mlir::blocks(op, 1).first().copied()) else { return Err(malformed(op)) };
+        let (Some(before), Some(after)) = (mlir::entry(op), mlir::blocks(op, 1).first().copied()) else {
+            return Err(malformed(op));
+        };
         let site = self.site;
         let initial = self.values_of(op, &mlir::operands(op))?;
         let carried = initial.iter().map(|value| self.variable(op, value)).collect::<Result<Vec<_>, _>>()?;

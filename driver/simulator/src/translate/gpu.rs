@@ -31,7 +31,13 @@ impl<'c> Translator<'c> {
             "dynamic_shared_memory" => {
                 let base = self.input(Input::DynamicShared);
                 let sizes = vec![Operand::Constant(i64::try_from(self.kernel.dynamic_shared).unwrap_or(i64::MAX))];
-                let memref = Memref { base, offset: Operand::Constant(0), sizes, strides: vec![Operand::Constant(1)], element: Kind::I8 };
+                let memref = Memref {
+                    base,
+                    offset: Operand::Constant(0),
+                    sizes,
+                    strides: vec![Operand::Constant(1)],
+                    element: Kind::I8,
+                };
                 return self.define(op, 0, Value::Memref(memref));
             }
             "return" => return Ok(()),
@@ -57,7 +63,12 @@ impl<'c> Translator<'c> {
         let (kind, value) = self.numbers(op, 0)?;
         let (offset, width) = (self.number(op, 1)?, self.number(op, 2)?);
         let text = mlir::attribute(op, "mode").map(|mode| mode.to_string()).unwrap_or_default();
-        let mode = match text.trim_start_matches("#gpu<shuffle_mode ").trim_start_matches("#gpu.shuffle_mode<").trim_end_matches('>').trim() {
+        let mode = match text
+            .trim_start_matches("#gpu<shuffle_mode ")
+            .trim_start_matches("#gpu.shuffle_mode<")
+            .trim_end_matches('>')
+            .trim()
+        {
             "xor" => Shuffle::Xor,
             "up" => Shuffle::Up,
             "down" => Shuffle::Down,
@@ -82,7 +93,8 @@ impl<'c> Translator<'c> {
                 self.emit(Instr::CopyGroup);
             }
             "device_async_wait" => {
-                let groups = self.integer_attribute(op, "numGroups").and_then(|groups| u32::try_from(groups).ok()).unwrap_or(0);
+                let groups =
+                    self.integer_attribute(op, "numGroups").and_then(|groups| u32::try_from(groups).ok()).unwrap_or(0);
                 self.emit(Instr::CopyWait { groups });
             }
             _ => return Err(unsupported(op, format_args!("nvgpu.{name}"))),
@@ -97,7 +109,10 @@ impl<'c> Translator<'c> {
         let segments = list(op, "operandSegmentSizes")?;
         let segment = |place: usize| segments.get(place).and_then(|size| usize::try_from(*size).ok()).unwrap_or(0);
         let source = segment(0) + segment(1);
-        let count = self.integer_attribute(op, "dstElements").and_then(|count| usize::try_from(count).ok()).ok_or_else(|| malformed(op))?;
+        let count = self
+            .integer_attribute(op, "dstElements")
+            .and_then(|count| usize::try_from(count).ok())
+            .ok_or_else(|| malformed(op))?;
         let aligned = |access: Access| {
             let bytes = access.element.bytes() * u64::from(access.count);
             Box::new(Access { alignment: bytes, width: bytes.min(16), ..access })

@@ -12,7 +12,12 @@ impl<'c> Translator<'c> {
             let (kind, a) = self.numbers(op, 0)?;
             self.flop = flop;
             let result = if matches!(unary, Unary::IsNan | Unary::IsInf | Unary::IsFinite) { Kind::I1 } else { kind };
-            return self.elementwise(op, result, a.len(), |to, index| Instr::Unary { op: unary, kind, to, a: a[index] });
+            return self.elementwise(op, result, a.len(), |to, index| Instr::Unary {
+                op: unary,
+                kind,
+                to,
+                a: a[index],
+            });
         }
         match name {
             "fma" => {
@@ -44,7 +49,13 @@ impl<'c> Translator<'c> {
                         to
                     })
                     .collect();
-                self.elementwise(op, kind, a.len(), |to, index| Instr::Binary { op: Binary::Minimum, kind, to, a: raised[index], b: high[index] })
+                self.elementwise(op, kind, a.len(), |to, index| Instr::Binary {
+                    op: Binary::Minimum,
+                    kind,
+                    to,
+                    a: raised[index],
+                    b: high[index],
+                })
             }
             "fpowi" => {
                 let (kind, a) = self.numbers(op, 0)?;
@@ -54,7 +65,13 @@ impl<'c> Translator<'c> {
                     .iter()
                     .map(|reg| {
                         let to = self.fresh();
-                        self.emit(Instr::Cast { cast: crate::value::Cast::SignedToFloat, from, into: kind, to, a: *reg });
+                        self.emit(Instr::Cast {
+                            cast: crate::value::Cast::SignedToFloat,
+                            from,
+                            into: kind,
+                            to,
+                            a: *reg,
+                        });
                         to
                     })
                     .collect();

@@ -4,8 +4,8 @@ use super::types::{list, memref_type};
 use super::{Memref, Translator, Value, malformed, unsupported};
 use crate::program::{Access, Dimension, Instr, Operand, Reg};
 use crate::value::{Binary, Kind};
-use melior::ir::r#type::ShapedTypeLike;
 use melior::ir::ValueLike;
+use melior::ir::r#type::ShapedTypeLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 
@@ -40,7 +40,10 @@ impl<'c> Translator<'c> {
             "dim" => {
                 let source = self.memref_of(op, 0)?;
                 let Operand::Constant(index) = self.operand(self.number(op, 1)?) else { return Err(malformed(op)) };
-                let size = usize::try_from(index).ok().and_then(|index| source.sizes.get(index).copied()).ok_or_else(|| malformed(op))?;
+                let size = usize::try_from(index)
+                    .ok()
+                    .and_then(|index| source.sizes.get(index).copied())
+                    .ok_or_else(|| malformed(op))?;
                 let reg = self.register(size);
                 self.define(op, 0, Value::Numbers(self.index, vec![reg]))
             }
@@ -110,13 +113,16 @@ impl<'c> Translator<'c> {
     /// The access of an operation whose operand `memref` is followed by its indices.
     pub(super) fn access(&self, op: Op<'c>, memref: usize, count: usize) -> Result<Access, Error> {
         let source = self.memref_of(op, memref)?;
-        let alignment = self.integer_attribute(op, "alignment").and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
+        let alignment =
+            self.integer_attribute(op, "alignment").and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
         let dimensions = source
             .sizes
             .iter()
             .zip(&source.strides)
             .enumerate()
-            .map(|(place, (size, stride))| Ok(Dimension { index: self.number(op, memref + 1 + place)?, size: *size, stride: *stride }))
+            .map(|(place, (size, stride))| {
+                Ok(Dimension { index: self.number(op, memref + 1 + place)?, size: *size, stride: *stride })
+            })
             .collect::<Result<Vec<_>, Error>>()?;
         if source.element.bytes() % 4 != 0 {
             return Err(unsupported(op, "elements of less than 32 bits in memory"));

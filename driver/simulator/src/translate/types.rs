@@ -43,10 +43,16 @@ impl<'c> Translator<'c> {
         let text = ty.to_string();
         let inner = text.strip_prefix("vector<").and_then(|rest| rest.strip_suffix('>'));
         let parsed = inner.and_then(|inner| {
-            let (extents, element) = inner.rsplit_once('x').map_or(("", inner), |(extents, element)| (extents, element));
+            let (extents, element) =
+                inner.rsplit_once('x').map_or(("", inner), |(extents, element)| (extents, element));
             // `index` ends in an x: the element is then what follows the last digit and its x.
-            let (extents, element) = if inner.ends_with("xindex") { (inner.strip_suffix("xindex")?, "index") } else { (extents, element) };
-            let extents = extents.split('x').filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect::<Option<Vec<usize>>>()?;
+            let (extents, element) =
+                if inner.ends_with("xindex") { (inner.strip_suffix("xindex")?, "index") } else { (extents, element) };
+            let extents = extents
+                .split('x')
+                .filter(|part| !part.is_empty())
+                .map(|part| part.parse().ok())
+                .collect::<Option<Vec<usize>>>()?;
             Some((self.kind_of_name(element)?, extents))
         });
         parsed.ok_or_else(|| unsupported(op, format_args!("the type {ty}")))
@@ -69,7 +75,10 @@ impl<'c> Translator<'c> {
         let strides = strides.into_iter().map(fixed).collect::<Option<Vec<_>>>();
         match (sizes, strides, fixed(offset)) {
             (Some(sizes), Some(strides), Some(offset)) => Ok(Memref { base, offset, sizes, strides, element }),
-            _ => Err(unsupported(op, "buffers of unknown sizes in more than one dimension; pass memref<element> and memref.reinterpret_cast it")),
+            _ => Err(unsupported(
+                op,
+                "buffers of unknown sizes in more than one dimension; pass memref<element> and memref.reinterpret_cast it",
+            )),
         }
     }
 

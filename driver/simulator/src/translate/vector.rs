@@ -4,8 +4,8 @@ use super::types::list;
 use super::{Translator, Value, malformed, unsupported};
 use crate::program::{Flop, Instr, Reg};
 use crate::value::{Binary, Kind, Predicate};
-use melior::ir::operation::OperationLike;
 use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 
@@ -24,7 +24,8 @@ impl<'c> Translator<'c> {
             }
             "from_elements" => {
                 let (kind, _) = self.shape(op, self.result_type(op)?)?;
-                let regs = (0..mlir::operands(op).len()).map(|index| self.number(op, index)).collect::<Result<_, _>>()?;
+                let regs =
+                    (0..mlir::operands(op).len()).map(|index| self.number(op, index)).collect::<Result<_, _>>()?;
                 self.define(op, 0, Value::Numbers(kind, regs))
             }
             "to_elements" => {
@@ -84,7 +85,12 @@ impl<'c> Translator<'c> {
     }
 
     /// Where a position lies: the number of elements there, and their start, if it is known.
-    fn position(&self, op: Op<'c>, extents: &[usize], first_dynamic: usize) -> Result<(usize, Vec<(Option<usize>, Option<Reg>, usize)>), Error> {
+    fn position(
+        &self,
+        op: Op<'c>,
+        extents: &[usize],
+        first_dynamic: usize,
+    ) -> Result<(usize, Vec<(Option<usize>, Option<Reg>, usize)>), Error> {
         let position = list(op, "static_position")?;
         let mut dynamic = first_dynamic;
         let mut parts = Vec::new();
@@ -105,7 +111,9 @@ impl<'c> Translator<'c> {
         let (_, extents) = self.extents(op, self.operand_of(op, 0)?.r#type())?;
         let (count, parts) = self.position(op, &extents, 1)?;
         let Some(start) = constant_start(&parts) else {
-            let [(None, Some(index), 1)] = parts.as_slice() else { return Err(unsupported(op, "a run-time position in more than one dimension")) };
+            let [(None, Some(index), 1)] = parts.as_slice() else {
+                return Err(unsupported(op, "a run-time position in more than one dimension"));
+            };
             let picked = self.pick(kind, &from, *index);
             return self.define(op, 0, Value::Numbers(kind, vec![picked]));
         };
@@ -161,7 +169,8 @@ impl<'c> Translator<'c> {
             return Err(unsupported(op, "a stride other than 1"));
         }
         let (kind, first) = self.numbers(op, 0)?;
-        let (whole, part_type) = if extract { (0, self.result_type(op)?) } else { (1, self.operand_of(op, 0)?.r#type()) };
+        let (whole, part_type) =
+            if extract { (0, self.result_type(op)?) } else { (1, self.operand_of(op, 0)?.r#type()) };
         let (_, extents) = self.extents(op, self.operand_of(op, whole)?.r#type())?;
         let (_, part) = self.extents(op, part_type)?;
         let skip = extents.len() - part.len().min(extents.len());

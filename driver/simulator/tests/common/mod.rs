@@ -30,7 +30,14 @@ pub struct Case {
 
 impl Case {
     pub fn naive(program: &str) -> Self {
-        Self { program: program.to_owned(), strategy: "naive".to_owned(), tile: None, pyramid_height: None, per_thread: None, contract: false }
+        Self {
+            program: program.to_owned(),
+            strategy: "naive".to_owned(),
+            tile: None,
+            pyramid_height: None,
+            per_thread: None,
+            contract: false,
+        }
     }
 
     pub fn block(program: &str, tile: &[i64], pyramid_height: i64) -> Self {
@@ -43,7 +50,9 @@ impl Case {
     }
 
     pub fn source(&self) -> Source {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite/programs").join(format!("{}.stencil", self.program));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../test-suite/programs")
+            .join(format!("{}.stencil", self.program));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Source { name: format!("{}.stencil", self.program), text }
     }
@@ -69,7 +78,8 @@ impl Case {
 /// The gpu level of a case, with its plan.
 pub fn compile<'c>(context: &'c Context, case: &Case) -> (Module<'c>, Plan) {
     let (source, options) = (case.source(), case.options());
-    let mut compilation = Compilation::new(context, &source, &options).unwrap_or_else(|failure| panic!("{}", failure.text));
+    let mut compilation =
+        Compilation::new(context, &source, &options).unwrap_or_else(|failure| panic!("{}", failure.text));
     mark_applies(context, &compilation.module);
     compilation.to_gpu().unwrap_or_else(|failure| panic!("{}", failure.text));
     let plan = compilation.plan().unwrap_or_else(|failure| panic!("{}", failure.text));
@@ -81,7 +91,8 @@ pub fn bind(plan: &Plan, size: i64, steps: i64) -> (Bound, BTreeMap<String, Arra
     // Sizes that differ find swapped dimensions.
     let sizes = plan.params.iter().enumerate().map(|(place, name)| (name.clone(), size + 3 * place as i64)).collect();
     let request = Request { sizes, steps: Some(steps), ..Request::default() };
-    input::prepare(plan, request, &BTreeMap::new(), |place| Some(Input::Random(place as u64 + 7))).unwrap_or_else(|error| panic!("{error}"))
+    input::prepare(plan, request, &BTreeMap::new(), |place| Some(Input::Random(place as u64 + 7)))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The oracle's result.
@@ -91,7 +102,8 @@ pub fn expected(case: &Case, bound: &Bound, inputs: &BTreeMap<String, Array>) ->
     let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), value.as_f64())).collect();
     let mut fields = inputs.clone();
     let steps = u64::try_from(bound.steps).unwrap_or(0);
-    oracle::run(&program, &sizes, &scalars, steps, &mut fields, &mut |_, _| ()).unwrap_or_else(|error| panic!("{error}"));
+    oracle::run(&program, &sizes, &scalars, steps, &mut fields, &mut |_, _| ())
+        .unwrap_or_else(|error| panic!("{error}"));
     fields
 }
 
@@ -102,9 +114,16 @@ pub struct Outcome {
 }
 
 /// Runs a module on the simulator.
-pub fn simulate(module: &Module, plan: &Plan, bound: &Bound, inputs: &BTreeMap<String, Array>, options: Options) -> Result<Outcome, String> {
+pub fn simulate(
+    module: &Module,
+    plan: &Plan,
+    bound: &Bound,
+    inputs: &BTreeMap<String, Array>,
+    options: Options,
+) -> Result<Outcome, String> {
     let mut simulator = Simulator::new(module, options).map_err(|error| error.to_string())?;
-    let outcome = execute::run(plan, bound, inputs, &mut simulator, &mut Control::default()).map_err(|error| error.to_string())?;
+    let outcome = execute::run(plan, bound, inputs, &mut simulator, &mut Control::default())
+        .map_err(|error| error.to_string())?;
     Ok(Outcome { outputs: outcome.outputs, report: simulator.report() })
 }
 
@@ -121,7 +140,8 @@ pub fn check_case(case: &Case, size: i64, steps: i64) -> Report {
     let context = stencil_dialects::context().unwrap_or_else(|error| panic!("{error}"));
     let (module, plan) = compile(&context, case);
     let (bound, inputs) = bind(&plan, size, steps);
-    let outcome = simulate(&module, &plan, &bound, &inputs, Options::default()).unwrap_or_else(|error| panic!("{case:?}: {error}"));
+    let outcome = simulate(&module, &plan, &bound, &inputs, Options::default())
+        .unwrap_or_else(|error| panic!("{case:?}: {error}"));
     if let Some(difference) = difference(&outcome.outputs, &expected(case, &bound, &inputs)) {
         panic!("{case:?}: {difference}");
     }
