@@ -279,6 +279,13 @@ impl Cuda {
     pub fn load<'c>(&'c self, plan: &Plan, code: &[u8]) -> Result<Program<'c>, CudaError> {
         self.enter()?;
         let module = Module::new(self, plan, code)?;
+        for kernel in &plan.kernels {
+            let (found, wanted) = (ptx_parameters(code, &kernel.name), kernel.arguments.len());
+            if let Some(found) = found.filter(|found| *found != wanted) {
+                let message = format!("kernel `{}` has {found} parameters, the plan gives {wanted}", kernel.name);
+                return Err(CudaError::Mismatch { program: plan.program.clone(), message });
+            }
+        }
         let mut functions = Vec::new();
         for kernel in &plan.kernels {
             functions.push(self.function(plan, kernel, &module)?);
@@ -340,7 +347,7 @@ impl Cuda {
         })?;
         Ok(Function {
             handle,
-            parameters: self.parameters(handle)?,
+            parameters: self.parameters(handle, kernel.arguments.len())?,
             dynamic_shared: dynamic as c_uint,
             facts: KernelFacts {
                 name: kernel.name.clone(),
@@ -353,17 +360,20 @@ impl Cuda {
         })
     }
 
-    /// The sizes in bytes of a kernel's parameters.
-    fn parameters(&self, function: sys::CUfunction) -> Result<Vec<usize>, CudaError> {
+    /// The sizes in bytes of a kernel's first `count` parameters; fewer where it has fewer. The
+    /// driver has no question for the number itself, and asking for one too many is an error that
+    /// sanitizers report.
+    fn parameters(&self, function: sys::CUfunction, count: usize) -> Result<Vec<usize>, CudaError> {
         let mut sizes = Vec::new();
-        loop {
+        while sizes.len() < count {
             let (mut offset, mut size) = (0, 0);
             match unsafe { sys::cuFuncGetParamInfo(function, sizes.len(), &mut offset, &mut size) } {
-                CUresult::CUDA_ERROR_INVALID_VALUE => return Ok(sizes),
+                CUresult::CUDA_ERROR_INVALID_VALUE => break,
                 result => self.ok("cuFuncGetParamInfo", result)?,
             }
             sizes.push(size);
         }
+        Ok(sizes)
     }
 
     /// Makes this device's context the current one of the thread.
@@ -391,6 +401,13 @@ impl Drop for Cuda {
             let _ = sys::cuDevicePrimaryCtxRelease_v2(self.device);
         }
     }
+}
+
+/// The number of a kernel's parameters in PTX text; none in a cubin.
+fn ptx_parameters(code: &[u8], kernel: &str) -> Option<usize> {
+    let text = std::str::from_utf8(code).ok()?;
+    let (_, rest) = text.split_once(&format!(".entry {kernel}("))?;
+    Some(rest.split_once(')')?.0.matches(".param").count())
 }
 
 /// A loaded program with its device buffers. It runs plans through [`crate::execute`].

@@ -26,7 +26,7 @@ module @three attributes {stencil.params = ["N"], stencil.steps = affine_map<()[
 }
 
 // CHECK: gpu.func @three_1(
-// CHECK-SAME: workgroup(%[[a:[a-z0-9]+]] : memref<65xf32, {{[^>]*>>}}, %[[b:[a-z0-9]+]] : memref<65xf64, {{[^>]*>>}}, %[[c:[a-z0-9]+]] : memref<66xf32, {{[^>]*>>}}, %[[a1:[a-z0-9]+]] : memref<65xf32, {{[^>]*>>}}, %[[b1:[a-z0-9]+]] : memref<65xf64, {{[^>]*>>}}) kernel
+// CHECK-SAME: workgroup(%[[a:[a-z0-9]+]] : memref<65xf32, {{[^>]*>>}} {llvm.align = 16 : i64}, %[[b:[a-z0-9]+]] : memref<65xf64, {{[^>]*>>}} {llvm.align = 16 : i64}, %[[c:[a-z0-9]+]] : memref<66xf32, {{[^>]*>>}} {llvm.align = 16 : i64}, %[[a1:[a-z0-9]+]] : memref<65xf32, {{[^>]*>>}} {llvm.align = 16 : i64}, %[[b1:[a-z0-9]+]] : memref<65xf64, {{[^>]*>>}} {llvm.align = 16 : i64}) kernel
 // CHECK: scf.if
 // CHECK-NOT: gpu.barrier
 // CHECK: memref.store %{{.*}}, %[[a]]

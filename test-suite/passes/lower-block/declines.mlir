@@ -1,4 +1,5 @@
 // RUN: stencilc %programs/heat2d.stencil --emit=stencil -o %t
+// RUN: rm -f %t.out
 // RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{tile=128,64},lower-block)' -o %t.out 2>&1 | FileCheck %s --check-prefix=THREADS
 // RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{tile=128,256 per-thread=32 pyramid-height=8},lower-block)' -o %t.out 2>&1 | FileCheck %s --check-prefix=SHARED
 // RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped,lower-block{max-shared=1000})' -o %t.out 2>&1 | FileCheck %s --check-prefix=DEVICE

@@ -6,7 +6,7 @@
 // CHECK: #[[blocks:.+]] = affine_map<() -> (559)>
 // CHECK: gpu.func @heat2d_2(
 // Two rings for A, one for K and for A after the first step; the last step goes to global memory.
-// CHECK-SAME: workgroup(%[[a0:.+]] : memref<12x36xf32, #gpu.address_space<workgroup>>, %[[k:.+]] : memref<10x34xf32, #gpu.address_space<workgroup>>, %[[a1:.+]] : memref<10x34xf32, #gpu.address_space<workgroup>>)
+// CHECK-SAME: workgroup(%[[a0:.+]] : memref<12x36xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}, %[[k:.+]] : memref<10x34xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}, %[[a1:.+]] : memref<10x34xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // Four rows a thread.
 // CHECK-SAME: known_block_size = array<i32: 32, 2, 1>, tiled.grid = #[[blocks]],
 // CHECK: %[[A:.+]] = memref.reinterpret_cast %arg0

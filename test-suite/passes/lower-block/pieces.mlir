@@ -16,7 +16,7 @@ module @pieces attributes {stencil.params = ["N"], stencil.steps = affine_map<()
 }
 
 // CHECK: gpu.func @pieces_1(
-// CHECK-SAME: workgroup(%[[a:[a-z0-9]+]] : memref<65xf64, #gpu.address_space<workgroup>>)
+// CHECK-SAME: workgroup(%[[a:[a-z0-9]+]] : memref<65xf64, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK-COUNT-1: gpu.barrier
 // CHECK: scf.for
 // CHECK: scf.if

@@ -5,7 +5,7 @@
 // read the old Ey.
 
 // CHECK: gpu.func @fdtd2d_1(
-// CHECK-SAME: workgroup(%[[ex:[a-z0-9]+]] : memref<8x33xf32, {{[^>]*>>}}, %[[shared:[a-z0-9]+]] : memref<9x33xf32, {{[^>]*>>}}, %[[hz:[a-z0-9]+]] : memref<10x34xf32, {{[^>]*>>}}, %[[ey1:[a-z0-9]+]] : memref<9x32xf32, {{[^>]*>>}}) kernel
+// CHECK-SAME: workgroup(%[[ex:[a-z0-9]+]] : memref<8x33xf32, {{[^>]*>>}} {llvm.align = 16 : i64}, %[[shared:[a-z0-9]+]] : memref<9x33xf32, {{[^>]*>>}} {llvm.align = 16 : i64}, %[[hz:[a-z0-9]+]] : memref<10x34xf32, {{[^>]*>>}} {llvm.align = 16 : i64}, %[[ey1:[a-z0-9]+]] : memref<9x32xf32, {{[^>]*>>}} {llvm.align = 16 : i64}) kernel
 // CHECK: scf.if
 // CHECK-NOT: gpu.barrier
 // CHECK: memref.store %{{.*}}, %[[hz]]

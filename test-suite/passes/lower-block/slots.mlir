@@ -5,7 +5,7 @@
 // is needed before the first load and after the last step.
 
 // CHECK: gpu.func @j2d5pt_4(
-// CHECK-SAME: workgroup(%[[even:[a-z0-9]+]] : memref<16x40xf32, #gpu.address_space<workgroup>>, %[[odd:[a-z0-9]+]] : memref<14x38xf32, #gpu.address_space<workgroup>>) kernel
+// CHECK-SAME: workgroup(%[[even:[a-z0-9]+]] : memref<16x40xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}, %[[odd:[a-z0-9]+]] : memref<14x38xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}) kernel
 // CHECK: scf.if
 // CHECK-NOT: gpu.barrier
 // CHECK: memref.store %{{.*}}, %[[even]]

@@ -1,3 +1,4 @@
+// RUN: rm -f %t
 // RUN: not stencil-opt %s --pass-pipeline='builtin.module(stencil-verify)' -o %t 2>&1 | FileCheck %s
 // RUN: not ls %t
 // RUN: not stencilc %s --emit=ptx -o %t 2>&1 | FileCheck %s
