@@ -46,3 +46,17 @@ fn large_runs_are_fast_enough() {
     println!("{seconds:.2} s\n{report}");
     assert!(seconds < 10.0, "{seconds} s");
 }
+
+// N = 130, tiles of 64, two steps a launch; the function covers 1 to 128. First step: 1..64, 63..128
+// and 127..128, that is 64 + 66 + 2 cells; second step: 1..63, 64..127 and 128, that is 63 + 64 + 1.
+// Loads: 0..65, 62..129 and 126..129, that is 66 + 68 + 4 cells. A barrier before each step.
+#[test]
+fn cells_and_traffic_of_a_tile_worked_by_hand() {
+    let report = check_case(&Case::block("jacobi1d3", &[64], 2), 130, 2);
+    let total = report.total();
+    assert_eq!(total.cells, 132 + 128, "{report}");
+    assert_eq!(total.global_read.bytes, 4 * (66 + 68 + 4), "{report}");
+    assert_eq!(total.global_write.bytes, 4 * 130, "{report}");
+    assert_eq!(total.barriers, 2 * 3, "{report}");
+    assert_eq!(report.kernels[0].cell_steps, 2 * 130);
+}
