@@ -63,6 +63,15 @@ struct RunArgs {
     /// An input: A=a.npy, A=random:7 (seeded noise from 0 to 1) or A=zeros
     #[arg(long = "in", value_name = "FIELD=DATA", value_parser = assignment::<Input>)]
     inputs: Vec<(String, Input)>,
+    /// Print the simulator's counters by kernel and function (--target sim)
+    #[arg(long)]
+    report: bool,
+    /// Write the simulator's counters as JSON (--target sim)
+    #[arg(long, value_name = "FILE")]
+    report_json: Option<PathBuf>,
+    /// Permute the order in which the simulator runs blocks
+    #[arg(long)]
+    seed: Option<u64>,
     /// Where an output goes: A=b.npy
     #[arg(long = "out", value_name = "FIELD=FILE", value_parser = assignment::<PathBuf>)]
     outputs: Vec<(String, PathBuf)>,
@@ -188,6 +197,9 @@ fn execute_run(args: &RunArgs) -> Result<(), Failure> {
         inputs: unique("--in", &args.inputs)?,
         outputs: unique("--out", &args.outputs)?,
         check: args.check,
+        report: args.report,
+        report_json: args.report_json.clone(),
+        seed: args.seed,
         tolerance: args.tolerance,
     };
     let report = run::run(&source, &args.common.options(), &job)?;
