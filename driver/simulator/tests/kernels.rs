@@ -12,6 +12,17 @@ fn heat_by_every_strategy_equals_the_oracle() {
     }
 }
 
+// heat is `a + alpha * k * (n + s + w + e - 4 * a)`: two of its three products go into a sum, and
+// they still round on their own unless the simulator is told to contract.
+#[test]
+fn contracted_pairs_are_counted_as_one() {
+    let plain = check_case(&Case::naive("heat2d"), 40, 1).total();
+    let contracted = check_case(&Case { contract: true, ..Case::naive("heat2d") }, 40, 1).total();
+    let per_cell = |count: u64| count / plain.cells;
+    assert_eq!([plain.flops.add, plain.flops.mul, plain.flops.fma].map(per_cell), [5, 3, 0]);
+    assert_eq!([contracted.flops.add, contracted.flops.mul, contracted.flops.fma].map(per_cell), [3, 1, 2]);
+}
+
 #[test]
 fn every_program_of_the_suite_equals_the_oracle() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite/programs");
