@@ -6,10 +6,12 @@ use crate::import::Arithmetic;
 use crate::message::Failure;
 use crate::run::{self, Job, Target};
 use crate::toolchain;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use stencil_frontend::source::Source;
+use stencil_passes::emit_ptx::ARCHITECTURES;
 use stencil_passes::pipeline::Config;
 use stencil_runtime::input::{Source as Input, assignment};
 
@@ -99,7 +101,7 @@ struct CommonArgs {
     #[arg(short = 'D', value_name = "PARAM=SIZE", value_parser = assignment::<i64>)]
     defines: Vec<(String, i64)>,
     /// The GPU architecture
-    #[arg(long, default_value = "sm_90")]
+    #[arg(long, default_value = "sm_90", value_parser = PossibleValuesParser::new(ARCHITECTURES))]
     arch: String,
     /// How tiles are run: naive or block
     #[arg(long)]
@@ -134,8 +136,9 @@ struct CommonArgs {
 }
 
 impl CommonArgs {
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> Result<Options, Failure> {
+        unique("-D", &self.defines)?;
+        Ok(Options {
             defines: self.defines.clone(),
             config: Config {
                 strategy: self.strategy.clone(),
@@ -148,7 +151,7 @@ impl CommonArgs {
             libdevice: self.libdevice.clone(),
             passes: self.passes.clone(),
             print_ir_after_all: self.print_ir_after_all,
-        }
+        })
     }
 }
 
@@ -165,7 +168,7 @@ impl Cli {
 
 fn execute_compile(common: &CommonArgs, args: &CompileArgs) -> Result<(), Failure> {
     let source = files::read(&common.file)?;
-    let options = common.options();
+    let options = common.options()?;
     let mut wanted = args.emit.clone();
     if args.report {
         wanted.extend([Level::Plan, Level::Ptx]);
@@ -202,7 +205,7 @@ fn execute_run(args: &RunArgs) -> Result<(), Failure> {
         seed: args.seed,
         tolerance: args.tolerance,
     };
-    let report = run::run(&source, &args.common.options(), &job)?;
+    let report = run::run(&source, &args.common.options()?, &job)?;
     eprint!("{report}");
     Ok(())
 }

@@ -144,8 +144,8 @@ fn declarations(program: &Program) -> Result<Plan, Failure> {
     let expression = |affine: &Affine| affine.show(&program.params).parse::<Expr>().map_err(|error| internal(&error));
     let extents = |region: &stencil_frontend::program::Region| -> Result<Vec<Expr>, Failure> {
         region.lower.iter().zip(&region.upper).map(|(lower, upper)| {
-            let text = format!("{} - ({}) + 1", upper.show(&program.params), lower.show(&program.params));
-            text.parse::<Expr>().map_err(|error| internal(&error))
+            let cells = upper.minus(lower).and_then(|cells| cells.shifted(1));
+            expression(&cells.ok_or_else(|| internal(&"a checked grid whose extents overflow"))?)
         }).collect()
     };
     let mut plan = Plan {

@@ -214,6 +214,10 @@ pub fn write_whole(path: &Path, body: impl FnOnce(&mut BufWriter<&File>) -> io::
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
+    if !folder.is_dir() {
+        let words = format!("there is no folder {}; make it first", folder.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, words));
+    }
     let temporary = tempfile::Builder::new().prefix(".stencil-").tempfile_in(folder)?;
     let mut file = BufWriter::new(temporary.as_file());
     body(&mut file)?;
