@@ -28,7 +28,8 @@ fn main() -> Result<(), Error> {
     let ours = "stencil-verify,tile-overlapped{tile=16,64 pyramid-height=2},lower-block";
     let upstream = "gpu.module(canonicalize,cse,loop-invariant-code-motion)";
     runner.run(&context, &mut module, &format!("func.func(sroa,canonicalize),{ours},{upstream}"))?;
-    runner.run(&context, &mut module, &pipeline::nvvm(tiled::index_width(&module)))?;
+    let index_width = tiled::index_width(&module);
+    runner.run(&context, &mut module, &pipeline::nvvm(index_width))?;
 
     let target = PtxTarget { arch: "sm_90".to_owned(), libdevice: None };
     print!("{}", emit_ptx::emit(&context, &module, &target)?.ptx);
