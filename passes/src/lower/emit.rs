@@ -12,10 +12,13 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Argument, Grid, Piece, Program};
-use stencil_dialects::tiled::{self, Binding, Kernel, Schedule, TileOp};
+use stencil_dialects::tiled::{self, Apply, Binding, Kernel, Schedule, TileOp};
 
 /// The name of the module that holds the kernels.
 pub const GPU_MODULE: &str = "kernels";
+
+/// Fetches a cell's old value: the field, and the offset from the point.
+pub type Read<'c, 'r> = dyn Fn(&Builder<'c>, &str, &[i64]) -> Result<Val<'c>, Error> + 'r;
 
 /// A `gpu.func` under construction.
 pub struct Frame<'c, 'p> {
@@ -175,6 +178,30 @@ impl<'c, 'p> Frame<'c, 'p> {
         point.iter().zip(lower).map(|(coordinate, first)| builder.binary("arith.subi", *coordinate, first)).collect()
     }
 
+    /// The new values of an apply's fields at a point: those of the piece that covers it, else the
+    /// old ones. `read` fetches a cell's old value at an offset from the point.
+    pub fn new_values(
+        &self,
+        builder: &Builder<'c>,
+        module: &Module<'c>,
+        apply: &Apply<'c>,
+        pieces: &[Piece<'c>],
+        point: &[Val<'c>],
+        read: &Read<'c, '_>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let Some((piece, rest)) = pieces.split_first() else {
+            return apply.outputs.iter().map(|(field, _)| read(builder, field, &vec![0; point.len()])).collect();
+        };
+        let covered = self.inside(builder, point, piece.lower, piece.upper)?;
+        let types = apply.outputs.iter().map(|(field, _)| Ok(self.program.field(field)?.element)).collect::<Result<Vec<_>, Error>>()?;
+        builder.choose(
+            covered,
+            &types,
+            |builder| self.evaluate(builder, module, piece, point, apply.step, read),
+            |builder| self.new_values(builder, module, apply, rest, point, read),
+        )
+    }
+
     /// Evaluates a piece's point function at a point; `read` fetches a cell's old value.
     pub fn evaluate(
         &self,
@@ -183,7 +210,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         piece: &Piece<'c>,
         point: &[Val<'c>],
         step: i64,
-        mut read: impl FnMut(&Builder<'c>, &str, &[i64]) -> Result<Val<'c>, Error>,
+        read: &Read<'c, '_>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let function = stencil::function(module, piece.function)?;
         let i64_type = builder.integer_type(64);
