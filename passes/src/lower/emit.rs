@@ -104,8 +104,8 @@ impl<'c, 'p> Frame<'c, 'p> {
         // Without a stated alignment LLVM's load vectoriser assumes more than the PTX declares.
         let aligned = attribute::dictionary(context, &[("llvm.align", attribute::integer(context, BUFFER_ALIGNMENT))]);
         attributes.push(("workgroup_attrib_attrs", attribute::array(context, &vec![aligned; attributions.len()])));
-        if shared_bytes(spec.shared) > ONE_BLOCK_SHARED {
-            attributes.push(("nvvm.minctasm", attribute::integer(context, 1)));
+        if !spec.shared.is_empty() {
+            attributes.push(("nvvm.minctasm", attribute::integer(context, resident_blocks(spec))));
         }
         let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;
 
@@ -242,10 +242,14 @@ impl<'c, 'p> Frame<'c, 'p> {
 /// Guide, technical specifications per compute capability).
 const STATIC_SHARED_LIMIT: i64 = 48 * 1024;
 
-/// Bytes of shared memory of which only one block fits on a multiprocessor (half of sm_90's 227 KB).
-/// Its threads may then have all the registers; without a word ptxas saves them for blocks that
-/// can't come, and spills.
-const ONE_BLOCK_SHARED: i64 = 116_224;
+/// Blocks that should fit on a multiprocessor at once: as many as its shared memory (227 KB) has
+/// room for, and at most 1,024 threads together, so that each may have 64 of the 65,536 registers.
+/// Without a word ptxas saves registers for blocks that can't come, and spills.
+fn resident_blocks(spec: &FrameSpec) -> i64 {
+    let threads = spec.threads.iter().product::<i64>().max(1);
+    let room = 232_448 / shared_bytes(spec.shared).max(1);
+    (1024 / threads).min(room).max(1)
+}
 
 /// Bytes to which every shared buffer is aligned: those of the widest access.
 const BUFFER_ALIGNMENT: i64 = 16;
