@@ -146,6 +146,11 @@ impl<'c> Buffers<'c> {
     }
 }
 
+/// Builds the code of a cell, given its indices in a region and its coordinates.
+type PerCell<'b, 'c> = dyn FnMut(&Builder<'c>, &[Val<'c>], &[Val<'c>]) -> Result<(), Error> + 'b;
+/// Builds the code of a cell, given its indices in a region.
+type PerIndex<'b, 'c> = dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Result<(), Error> + 'b;
+
 struct Lowering<'c, 'p> {
     frame: &'p Frame<'c, 'p>,
     module: &'p Module<'c>,
@@ -318,7 +323,7 @@ impl<'c> Lowering<'c, '_> {
         &self,
         builder: &Builder<'c>,
         halo: &Halo,
-        body: &mut dyn FnMut(&Builder<'c>, &[Val<'c>], &[Val<'c>]) -> Result<(), Error>,
+        body: &mut PerCell<'_, 'c>,
     ) -> Result<(), Error> {
         let extents = halo.extents(&self.kernel.schedule.tile);
         self.loops(builder, &extents, &mut Vec::new(), &mut |builder, local| {
@@ -335,7 +340,7 @@ impl<'c> Lowering<'c, '_> {
         builder: &Builder<'c>,
         extents: &[i64],
         local: &mut Vec<Val<'c>>,
-        body: &mut dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Result<(), Error>,
+        body: &mut PerIndex<'_, 'c>,
     ) -> Result<(), Error> {
         let dimension = local.len();
         let Some(extent) = extents.get(dimension) else { return body(builder, local) };
