@@ -31,7 +31,10 @@ fn all_programs_run() {
         }
         let before = fields.clone();
         let mut calls = 0;
-        oracle::run(&program, &sizes, &BTreeMap::new(), 3, &mut fields, &mut |_, _| calls += 1).unwrap();
+        oracle::run(&program, &sizes, &BTreeMap::new(), 3, &mut fields, &mut |_, _| {
+            calls += 1;
+            std::ops::ControlFlow::Continue(())
+        }).unwrap();
         assert_eq!(calls, 3);
         for field in program.fields.values() {
             let changed = before[&field.name] != fields[&field.name];
