@@ -12,6 +12,7 @@
 //!   store %new, A_next[%i, %j]
 //! }
 //! ```
+//! Declines: tiles that need more threads than a block can have.
 
 use super::emit::{self, Frame, FrameSpec};
 use crate::options::Options;
@@ -28,19 +29,30 @@ use stencil_dialects::tiled::{self, Kernel, TileOp};
 use crate::analysis::footprint;
 
 /// The pass.
-pub const PASS: Pass =
-    Pass { name: "lower-naive", summary: "lower tile kernels of strategy naive: one thread a point", options: &[], run };
+pub const PASS: Pass = Pass {
+    name: "lower-naive",
+    summary: "lower tile kernels of strategy naive: one thread a point",
+    options: &[("max-threads", "threads that a block may have (default 1024)")],
+    run,
+};
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
+fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
+    let max_threads = options.integer("max-threads", 1..=i64::from(u32::MAX))?.unwrap_or(1024);
     let program = Program::read(module)?;
     for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "naive") {
-        lower(context, module, &program, kernel)?;
+        lower(context, module, &program, kernel, max_threads)?;
         emit::erase_kernel(kernel);
     }
     emit::erase_point_functions(module)
 }
 
-fn lower<'c>(context: &'c Context, module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+fn lower<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    program: &Program<'c>,
+    kernel: &Kernel<'c>,
+    max_threads: i64,
+) -> Result<(), Error> {
     let applies: Vec<_> = kernel.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None }).collect();
     let [apply] = applies.as_slice() else {
         let place = mlir::place(kernel.op.location());
@@ -50,6 +62,13 @@ fn lower<'c>(context: &'c Context, module: &Module<'c>, program: &Program<'c>, k
     let updated = |field: &str| apply.outputs.iter().any(|(name, _)| *name == field);
     let in_place = reads.iter().all(|read| !updated(read.field) || read.offset.iter().all(|offset| *offset == 0));
     let threads = &kernel.schedule.tile;
+    let count = threads.iter().fold(1_i64, |product, threads| product.saturating_mul(*threads));
+    if count > max_threads {
+        return Err(Error::new(
+            mlir::place(kernel.op.location()),
+            format!("a tile of {threads:?} cells needs {count} threads, and a block has {max_threads} at most; make the tile smaller"),
+        ));
+    }
     let spec = FrameSpec { kernel, threads, shared: &[], in_place };
     let frame = Frame::new(context, module, program, &spec)?;
     let builder = Builder { location: apply.op.location(), ..frame.builder };
