@@ -17,6 +17,19 @@ pub mod verify;
 use error::Error;
 use melior::Context;
 
+/// An operation as a table of its dialect's typed views lists it; a test compares the tables with IRDL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// Its whole name, such as `stencil.grid`.
+    pub name: &'static str,
+    /// Names of its operands; one of them may stand for any number of values.
+    pub operands: &'static [&'static str],
+    /// Names of its results; one of them may stand for any number of values.
+    pub results: &'static [&'static str],
+    /// Names of its attributes.
+    pub attributes: &'static [&'static str],
+}
+
 /// A context with all upstream dialects and ours.
 pub fn context() -> Result<Context, Error> {
     let context = mlir::new_context();

@@ -176,8 +176,10 @@ pub fn run_upstream(context: &Context, module: &mut Module, pipeline: &str) -> R
     })
 }
 
+/// The sentence of a message of the pipeline parser, without its echo of the text.
 fn tidy(message: &str) -> String {
-    message.replace('\n', " ").trim().to_owned()
+    let sentence = message.split_once("error: ").map_or(message, |(_, rest)| rest);
+    sentence.lines().next().unwrap_or_default().trim().to_owned()
 }
 
 /// Runs MLIR's own verifier.

@@ -3,6 +3,7 @@
 //! Flags are a memref of one dimension of i32, an index is an `index`, an epoch an i32 that grows from
 //! sweep to sweep, so that flags are never cleared.
 
+use crate::Signature;
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{Op, Val};
@@ -12,8 +13,11 @@ pub const SIGNAL: &str = "peer.signal";
 /// See [`SIGNAL`].
 pub const WAIT: &str = "peer.wait";
 
-/// Every operation with its attributes, as the IRDL text declares them.
-pub const OPERATIONS: &[(&str, &[&str])] = &[(SIGNAL, &[]), (WAIT, &[])];
+/// Every operation, as the IRDL text declares it.
+pub const OPERATIONS: &[Signature] = &[
+    Signature { name: SIGNAL, operands: &["flags", "index", "epoch"], results: &[], attributes: &[] },
+    Signature { name: WAIT, operands: &["flags", "index", "epoch"], results: &[], attributes: &[] },
+];
 
 /// Builds `peer.signal`: the flag becomes the epoch, released at device scope.
 pub fn signal<'c>(builder: &Builder<'c>, flags: Val<'c>, index: Val<'c>, epoch: Val<'c>) -> Result<Op<'c>, Error> {

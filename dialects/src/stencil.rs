@@ -1,5 +1,6 @@
 //! Typed views of the `stencil` dialect: a module's declarations as plain data, and their builders.
 
+use crate::Signature;
 use crate::attribute::{self, read};
 use crate::builder::Builder;
 use crate::error::Error;
@@ -18,13 +19,13 @@ pub const APPLY: &str = "stencil.apply";
 /// See [`GRID`].
 pub const CHECK: &str = "stencil.check";
 
-/// Every operation with its attributes, as the IRDL text declares them.
-pub const OPERATIONS: &[(&str, &[&str])] = &[
-    (GRID, &["sym_name", "lower", "upper"]),
-    (FIELD, &["sym_name", "grid", "type", "role"]),
-    (SCALAR, &["sym_name", "type", "default"]),
-    (APPLY, &["updates", "pieces"]),
-    (CHECK, &["value", "unless_empty", "message"]),
+/// Every operation, as the IRDL text declares it.
+pub const OPERATIONS: &[Signature] = &[
+    Signature { name: GRID, operands: &[], results: &[], attributes: &["sym_name", "lower", "upper"] },
+    Signature { name: FIELD, operands: &[], results: &[], attributes: &["sym_name", "grid", "type", "role"] },
+    Signature { name: SCALAR, operands: &[], results: &[], attributes: &["sym_name", "type", "default"] },
+    Signature { name: APPLY, operands: &[], results: &[], attributes: &["updates", "pieces"] },
+    Signature { name: CHECK, operands: &[], results: &[], attributes: &["value", "unless_empty", "message"] },
 ];
 
 const PARAMS: &str = "stencil.params";
@@ -190,7 +191,7 @@ impl<'c> Program<'c> {
         let op = mlir::module_op(module);
         let mut program = Self {
             name: mlir::attribute(op, "sym_name").and_then(attribute::as_string).unwrap_or("program").to_owned(),
-            params: read(op, PARAMS, attribute::as_strings)?,
+            params: params(op)?,
             constants: Vec::new(),
             steps: read(op, STEPS, attribute::as_map)?,
             grids: Vec::new(),
@@ -221,7 +222,7 @@ impl<'c> Program<'c> {
                     name: read(op, "sym_name", attribute::as_string)?,
                     grid: read(op, "grid", attribute::as_symbol)?,
                     element: read(op, "type", attribute::as_type)?,
-                    role: read(op, "role", |role| Role::parse(attribute::as_string(role)?))?,
+                    role: role(op)?,
                 }),
                 SCALAR => program.scalars.push(Scalar {
                     op,
@@ -260,6 +261,20 @@ impl<'c> Program<'c> {
         let name = self.field(field)?.grid;
         self.grids.iter().find(|grid| grid.name == name).ok_or_else(|| Error::user(format!("there is no stencil.grid @{name}")))
     }
+}
+
+fn params<'c>(op: Op<'c>) -> Result<Vec<&'c str>, Error> {
+    if mlir::attribute(op, PARAMS).is_none() {
+        let place = mlir::place(op.location());
+        return Err(Error::new(place, format!("the module is no stencil program: it lacks {PARAMS}, the names of its run-time sizes")));
+    }
+    read(op, PARAMS, attribute::as_strings)
+}
+
+fn role(op: Op) -> Result<Role, Error> {
+    let name = read(op, "role", attribute::as_string)?;
+    let wrong = || Error::new(mlir::place(op.location()), format!("there is no role \"{name}\"; there are state, const and temp"));
+    Role::parse(name).ok_or_else(wrong)
 }
 
 /// Whether a module holds a stencil program at all.

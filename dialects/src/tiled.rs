@@ -1,6 +1,7 @@
 //! Typed views of the `tiled` dialect: tile kernels, the host schedule, and what the lowered
 //! kernels say of their launch.
 
+use crate::Signature;
 use crate::attribute::{self, read};
 use crate::builder::Builder;
 use crate::error::Error;
@@ -19,12 +20,12 @@ pub const STORE: &str = "tiled.store";
 /// See [`LOAD`].
 pub const REPEAT: &str = "tiled.repeat";
 
-/// Every operation with its attributes, as the IRDL text declares them.
-pub const OPERATIONS: &[(&str, &[&str])] = &[
-    (LOAD, &["field", "lower", "upper"]),
-    (APPLY, &["reads", "updates", "pieces", "step", "lower", "upper"]),
-    (STORE, &["field"]),
-    (REPEAT, &["count", "kernels"]),
+/// Every operation, as the IRDL text declares it.
+pub const OPERATIONS: &[Signature] = &[
+    Signature { name: LOAD, operands: &[], results: &["tile"], attributes: &["field", "lower", "upper"] },
+    Signature { name: APPLY, operands: &["inputs"], results: &["outputs"], attributes: &["reads", "updates", "pieces", "step", "lower", "upper"] },
+    Signature { name: STORE, operands: &["tile"], results: &[], attributes: &["field"] },
+    Signature { name: REPEAT, operands: &[], results: &[], attributes: &["count", "kernels"] },
 ];
 
 const STRATEGY: &str = "tiled.strategy";

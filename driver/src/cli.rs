@@ -6,10 +6,12 @@ use crate::import::Arithmetic;
 use crate::message::Failure;
 use crate::run::{self, Job, Target};
 use crate::toolchain;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use stencil_frontend::source::Source;
+use stencil_passes::emit_ptx::ARCHITECTURES;
 use stencil_passes::pipeline::Config;
 use stencil_runtime::input::{Source as Input, assignment};
 
@@ -63,6 +65,15 @@ struct RunArgs {
     /// An input: A=a.npy, A=random:7 (seeded noise from 0 to 1) or A=zeros
     #[arg(long = "in", value_name = "FIELD=DATA", value_parser = assignment::<Input>)]
     inputs: Vec<(String, Input)>,
+    /// Print the simulator's counters by kernel and function (--target sim)
+    #[arg(long)]
+    report: bool,
+    /// Write the simulator's counters as JSON (--target sim)
+    #[arg(long, value_name = "FILE")]
+    report_json: Option<PathBuf>,
+    /// Permute the order in which the simulator runs blocks
+    #[arg(long)]
+    seed: Option<u64>,
     /// Where an output goes: A=b.npy
     #[arg(long = "out", value_name = "FIELD=FILE", value_parser = assignment::<PathBuf>)]
     outputs: Vec<(String, PathBuf)>,
@@ -90,7 +101,7 @@ struct CommonArgs {
     #[arg(short = 'D', value_name = "PARAM=SIZE", value_parser = assignment::<i64>)]
     defines: Vec<(String, i64)>,
     /// The GPU architecture
-    #[arg(long, default_value = "sm_90")]
+    #[arg(long, default_value = "sm_90", value_parser = PossibleValuesParser::new(ARCHITECTURES))]
     arch: String,
     /// How tiles are run: naive, block or stream
     #[arg(long)]
@@ -125,8 +136,9 @@ struct CommonArgs {
 }
 
 impl CommonArgs {
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> Result<Options, Failure> {
+        unique("-D", &self.defines)?;
+        Ok(Options {
             defines: self.defines.clone(),
             config: Config {
                 strategy: self.strategy.clone(),
@@ -139,7 +151,7 @@ impl CommonArgs {
             libdevice: self.libdevice.clone(),
             passes: self.passes.clone(),
             print_ir_after_all: self.print_ir_after_all,
-        }
+        })
     }
 }
 
@@ -156,7 +168,7 @@ impl Cli {
 
 fn execute_compile(common: &CommonArgs, args: &CompileArgs) -> Result<(), Failure> {
     let source = files::read(&common.file)?;
-    let options = common.options();
+    let options = common.options()?;
     let mut wanted = args.emit.clone();
     if args.report {
         wanted.extend([Level::Plan, Level::Ptx]);
@@ -188,9 +200,12 @@ fn execute_run(args: &RunArgs) -> Result<(), Failure> {
         inputs: unique("--in", &args.inputs)?,
         outputs: unique("--out", &args.outputs)?,
         check: args.check,
+        report: args.report,
+        report_json: args.report_json.clone(),
+        seed: args.seed,
         tolerance: args.tolerance,
     };
-    let report = run::run(&source, &args.common.options(), &job)?;
+    let report = run::run(&source, &args.common.options()?, &job)?;
     eprint!("{report}");
     Ok(())
 }

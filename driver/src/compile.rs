@@ -172,6 +172,9 @@ pub fn emit(source: &Source, options: &Options, wanted: &[Level]) -> Result<(Vec
     let mut texts = Vec::new();
     let wants = |level| wanted.contains(&level);
     if wants(Level::Ast) {
+        if source.name.ends_with(".mlir") {
+            return Err(Failure::user(format!("{}: MLIR has no syntax tree; --emit=ast takes a .stencil program", source.name)));
+        }
         let (file, diagnostics) = stencil_frontend::parser::parse(source);
         if !diagnostics.is_empty() {
             return Err(Failure::diagnostics(&diagnostics, source));

@@ -306,6 +306,18 @@ impl<'c, 'p> Body<'c, 'p, '_> {
     }
 
     fn binary(&mut self, builder: &Builder<'c>, op: BinaryOp, left: &'p Expr, right: &'p Expr) -> Result<Val<'c>, Error> {
+        // The right side of a conjunction that could trap is evaluated only where the left lets it.
+        if matches!(op, BinaryOp::And | BinaryOp::Or) && divides_integers(right) {
+            let ty = builder.integer_type(1);
+            let condition = self.expression(builder, left)?;
+            let decided = |inner: &Builder<'c>| Ok(vec![inner.constant(ty, i64::from(op == BinaryOp::Or))?]);
+            let rest = |inner: &Builder<'c>| Ok(vec![self.expression(inner, right)?]);
+            let values = match op {
+                BinaryOp::And => builder.choose(condition, &[ty], rest, decided),
+                _ => builder.choose(condition, &[ty], decided, rest),
+            }?;
+            return values.first().copied().ok_or_else(|| Error::internal("scf.if without a result"));
+        }
         let float = is_float(left.ty);
         let (left, right) = (self.expression(builder, left)?, self.expression(builder, right)?);
         let arithmetic = match op {
@@ -388,6 +400,18 @@ impl<'c, 'p> Body<'c, 'p, '_> {
             (false, false) => "arith.trunci",
         };
         builder.value(name, &[value], ty, &[])
+    }
+}
+
+/// Whether an expression holds an integer division, which fails where the divisor is 0.
+fn divides_integers(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, ..) if !is_float(expr.ty) => true,
+        ExprKind::Binary(_, left, right) | ExprKind::Let(_, left, right) => divides_integers(left) || divides_integers(right),
+        ExprKind::Unary(_, inner) | ExprKind::Cast(inner) => divides_integers(inner),
+        ExprKind::If(condition, then, otherwise) => [condition, then, otherwise].into_iter().any(|part| divides_integers(part)),
+        ExprKind::Call(_, operands) => operands.iter().any(divides_integers),
+        _ => false,
     }
 }
 

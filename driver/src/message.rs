@@ -34,7 +34,7 @@ impl Failure {
         };
         let mut diagnostic = match span(&error.place, source) {
             Some(span) => Diagnostic::error(message, span, ""),
-            None if error.place == Place::unknown() || error.place.line == 0 => Diagnostic::error_without_place(message),
+            None if error.place == Place::unknown() => Diagnostic::error_without_place(message),
             None => Diagnostic::error_without_place(format!("{}: {message}", error.place)),
         };
         for (place, note) in &error.notes {

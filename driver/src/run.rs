@@ -6,7 +6,9 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use stencil_frontend::oracle;
 use stencil_frontend::program::{Affine, Program, Role};
@@ -27,6 +29,8 @@ pub enum Target {
     Auto,
     /// The oracle: a plain interpreter of the program
     Reference,
+    /// A simulated GPU: every thread executed and judged
+    Sim,
     /// A CUDA device
     Cuda,
 }
@@ -44,6 +48,12 @@ pub struct Job {
     pub scalars: BTreeMap<String, f64>,
     /// Where inputs come from.
     pub inputs: BTreeMap<String, Input>,
+    /// Whether the simulator's counters are told.
+    pub report: bool,
+    /// Where the simulator's counters go as JSON.
+    pub report_json: Option<PathBuf>,
+    /// The seed that permutes the order in which the simulator runs blocks.
+    pub seed: Option<u64>,
     /// Where outputs go.
     pub outputs: BTreeMap<String, PathBuf>,
     /// Whether the result is compared with the oracle's.
@@ -54,15 +64,21 @@ pub struct Job {
 }
 
 /// Set by the signal that asks to end.
-static CANCEL: AtomicBool = AtomicBool::new(false);
+static CANCEL: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Asks a running program to end before its next launch or step.
+/// Asks a running program to end before its next launch or step; asked again, ends the process.
+/// Either way no output is written.
 pub fn cancel() {
-    CANCEL.store(true, Ordering::Relaxed);
+    if CANCEL.swap(true, Ordering::Relaxed) {
+        std::process::exit(130);
+    }
 }
 
 /// Runs a job; returns what to tell the user.
 pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Failure> {
+    if source.name.ends_with(".mlir") {
+        return Err(Failure::user("run takes a .stencil program; compile MLIR by --emit=ptx,plan and run it by stencil-bench"));
+    }
     let program = compile::check(source, &options.defines)?;
     for name in job.outputs.keys() {
         if !program.fields.values().any(|field| field.name == *name && field.role == Role::State) {
@@ -84,6 +100,17 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
             let (outcome, device) = on_cuda(source, options, &bound, &inputs)?;
             if let Some(elapsed) = outcome.launched.elapsed {
                 report += &format!("{device}: {} launches, {}\n", outcome.launched.count, rate(&bound, elapsed));
+            }
+            outcome.outputs
+        }
+        Target::Sim => {
+            let (outcome, counters) = on_simulator(source, options, job, &bound, &inputs)?;
+            report += &format!("simulator: {} launches of {} steps, no fault found\n", outcome.launched.count, bound.steps);
+            if job.report {
+                report += &counters.to_string();
+            }
+            if let Some(path) = &job.report_json {
+                crate::files::write(Some(path), &(counters.json() + "\n"))?;
             }
             outcome.outputs
         }
@@ -117,8 +144,8 @@ fn declarations(program: &Program) -> Result<Plan, Failure> {
     let expression = |affine: &Affine| affine.show(&program.params).parse::<Expr>().map_err(|error| internal(&error));
     let extents = |region: &stencil_frontend::program::Region| -> Result<Vec<Expr>, Failure> {
         region.lower.iter().zip(&region.upper).map(|(lower, upper)| {
-            let text = format!("{} - ({}) + 1", upper.show(&program.params), lower.show(&program.params));
-            text.parse::<Expr>().map_err(|error| internal(&error))
+            let cells = upper.minus(lower).and_then(|cells| cells.shifted(1));
+            expression(&cells.ok_or_else(|| internal(&"a checked grid whose extents overflow"))?)
         }).collect()
     };
     let mut plan = Plan {
@@ -171,11 +198,46 @@ fn on_oracle(program: &Program, bound: &Bound, inputs: &BTreeMap<String, Array>)
     let steps = u64::try_from(bound.steps).map_err(|_| Failure::user("the number of steps is negative"))?;
     let mut fields = inputs.clone();
     let bar = bar("reference", steps);
-    let done = oracle::run(program, &sizes, &scalars, steps, &mut fields, &mut |done, _| bar.set_position(done));
+    let done = oracle::run(program, &sizes, &scalars, steps, &mut fields, &mut |done, _| {
+        bar.set_position(done);
+        if CANCEL.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
     bar.finish_and_clear();
     done.map_err(Failure::user)?;
     fields.retain(|name, _| program.fields.values().any(|field| field.name == *name && field.role == Role::State));
     Ok(fields)
+}
+
+fn on_simulator(
+    source: &Source,
+    options: &Options,
+    job: &Job,
+    bound: &Bound,
+    inputs: &BTreeMap<String, Array>,
+) -> Result<(Outcome, stencil_simulator::Report), Failure> {
+    let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
+    let mut compilation = Compilation::new(&context, source, options)?;
+    stencil_simulator::mark_applies(&context, &compilation.module);
+    compilation.to_gpu()?;
+    let plan = compilation.plan()?;
+    let bound = rebind(&plan, bound)?;
+    let bar = bar("simulator", u64::try_from(bound.steps).unwrap_or(0));
+    let simulator_options = stencil_simulator::Options {
+        settings: stencil_simulator::Settings { seed: job.seed, ..stencil_simulator::Settings::default() },
+        cancel: Some(Arc::clone(&CANCEL)),
+        ..stencil_simulator::Options::default()
+    };
+    let mut simulator = stencil_simulator::Simulator::new(&compilation.module, simulator_options)
+        .map_err(|error| Failure::in_source(&error, source))?;
+    let mut progress = |progress: execute::Progress| bar.set_position(u64::try_from(progress.steps).unwrap_or(0));
+    let mut control = Control { progress: Some(&mut progress), cancel: Some(&CANCEL) };
+    let outcome = execute::run(&plan, &bound, inputs, &mut simulator, &mut control);
+    bar.finish_and_clear();
+    let outcome = outcome.map_err(|error| match stencil_simulator::simulation_error(&error) {
+        Some(fault) => Failure { code: 2, text: format!("error: the simulator found a fault in compiled code\n{fault}\n") },
+        None => Failure::user(error),
+    })?;
+    Ok((outcome, simulator.report()))
 }
 
 fn on_cuda(source: &Source, options: &Options, bound: &Bound, inputs: &BTreeMap<String, Array>) -> Result<(Outcome, String), Failure> {

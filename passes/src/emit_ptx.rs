@@ -16,6 +16,9 @@ use std::path::PathBuf;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 
+/// What code can be made for: the architectures of CUDA 13 whose instructions PTX 8.4 has.
+pub const ARCHITECTURES: [&str; 7] = ["sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a"];
+
 /// What code is made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PtxTarget {
@@ -58,6 +61,10 @@ fn parse<'l>(llvm: &'l LlvmContext, text: &str, name: &str) -> Result<LlvmModule
 }
 
 fn machine(target: &PtxTarget) -> Result<TargetMachine, Error> {
+    // LLVM takes an unknown name with a warning and chooses for itself.
+    if !ARCHITECTURES.contains(&target.arch.as_str()) {
+        return Err(Error::user(format!("there is no architecture {}; there are {}", target.arch, ARCHITECTURES.join(", "))));
+    }
     Target::initialize_nvptx(&InitializationConfig::default());
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
     let nvptx = Target::from_triple(&triple).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
@@ -111,6 +118,7 @@ fn unresolved(module: &LlvmModule) -> Vec<String> {
         .get_functions()
         .filter(|function| function.count_basic_blocks() == 0)
         .map(|function| function.get_name().to_string_lossy().into_owned())
-        .filter(|name| !name.starts_with("llvm."))
+        // LLVM's own passes answer the questions that libdevice asks of the compiler.
+        .filter(|name| !name.starts_with("llvm.") && name != "__nvvm_reflect")
         .collect()
 }

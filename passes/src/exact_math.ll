@@ -40,6 +40,22 @@ define double @__nv_fma(double %x, double %y, double %z) alwaysinline {
   %r = call double @llvm.fma.f64(double %x, double %y, double %z)
   ret double %r
 }
+define float @__nv_fminf(float %x, float %y) alwaysinline {
+  %r = call float @llvm.minnum.f32(float %x, float %y)
+  ret float %r
+}
+define double @__nv_fmin(double %x, double %y) alwaysinline {
+  %r = call double @llvm.minnum.f64(double %x, double %y)
+  ret double %r
+}
+define float @__nv_fmaxf(float %x, float %y) alwaysinline {
+  %r = call float @llvm.maxnum.f32(float %x, float %y)
+  ret float %r
+}
+define double @__nv_fmax(double %x, double %y) alwaysinline {
+  %r = call double @llvm.maxnum.f64(double %x, double %y)
+  ret double %r
+}
 declare float @llvm.sqrt.f32(float)
 declare double @llvm.sqrt.f64(double)
 declare float @llvm.fabs.f32(float)
@@ -50,3 +66,7 @@ declare float @llvm.ceil.f32(float)
 declare double @llvm.ceil.f64(double)
 declare float @llvm.fma.f32(float, float, float)
 declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.minnum.f32(float, float)
+declare double @llvm.minnum.f64(double, double)
+declare float @llvm.maxnum.f32(float, float)
+declare double @llvm.maxnum.f64(double, double)

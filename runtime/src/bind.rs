@@ -141,7 +141,7 @@ pub enum BindError {
     #[error("the scalar `{0}` has no value; give one with --set {0}=...")]
     MissingScalar(String),
     /// A number does not fit the scalar's type.
-    #[error("{value} is no {element}, the type of the scalar `{name}`")]
+    #[error("{value:?} is no {element}, the type of the scalar `{name}`")]
     Scalar {
         /// The scalar.
         name: String,
@@ -476,10 +476,11 @@ fn scalars(plan: &Plan, request: &Request) -> Result<BTreeMap<String, Number>, B
     Ok(values)
 }
 
-/// The number in the given type: rounded to nearest for floats, whole and in range for integers.
+/// The number in the given type: in range, rounded to nearest for floats, whole for integers.
 fn number(element: Element, value: f64) -> Option<Number> {
     let whole = value.fract() == 0.0;
     match element {
+        Element::F32 if value.is_finite() && (value as f32).is_infinite() => None,
         Element::F32 => Some(Number::F32(value as f32)),
         Element::F64 => Some(Number::F64(value)),
         Element::I32 if whole && value >= f64::from(i32::MIN) && value <= f64::from(i32::MAX) => {

@@ -869,6 +869,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn parameters_are_counted_in_ptx() {
+        let ptx = b".version 8.4\n.visible .entry k_2(\n .param .u64 a,\n .param .u32 b\n)\n{ ld.param.u64 }";
+        assert_eq!(ptx_parameters(ptx, "k_2"), Some(2));
+        assert_eq!(ptx_parameters(ptx, "k"), None);
+        assert_eq!(ptx_parameters(b"\x7fELF\xff", "k_2"), None);
+    }
+
+
+    #[test]
     fn opening_a_device_that_is_not_there_is_an_error() {
         // Without a driver or with any number of devices: never a panic.
         match Cuda::open(i32::MAX) {

@@ -203,10 +203,21 @@ pub fn write(path: &Path, array: &Array) -> Result<(), NpyError> {
 /// # Errors
 /// What the system or `body` says; then nothing is left behind.
 pub fn write_whole(path: &Path, body: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
+    // A device or a pipe is written to; it must not be replaced by a file.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        let device = File::options().write(true).open(path)?;
+        let mut out = BufWriter::new(&device);
+        body(&mut out)?;
+        return out.flush();
+    }
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
+    if !folder.is_dir() {
+        let words = format!("there is no folder {}; make it first", folder.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, words));
+    }
     let temporary = tempfile::Builder::new().prefix(".stencil-").tempfile_in(folder)?;
     let mut file = BufWriter::new(temporary.as_file());
     body(&mut file)?;

@@ -104,7 +104,9 @@ impl Heights {
             .and_then(|(_, rest)| rest.split_once(')'))
             .context("no shape in the header")?
             .0;
-        let extents: Result<Vec<usize>, _> = shape.split(',').map(str::parse).collect();
+        // Writers differ in whether a comma follows the last number.
+        let numbers = shape.split(',').map(str::trim).filter(|number| !number.is_empty());
+        let extents: Result<Vec<usize>, _> = numbers.map(str::parse).collect();
         let Ok([rows, columns]) = extents.as_deref() else {
             bail!("not two-dimensional: its shape is ({shape})");
         };

@@ -110,7 +110,7 @@ fn verify_apply<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c
     }
     for (index, piece) in apply.pieces.iter().enumerate() {
         for other in apply.pieces.iter().skip(index + 1) {
-            if !disjoint(piece, other) {
+            if !disjoint(program, piece, other) {
                 errors.push(at(
                     apply.op,
                     format!("the pieces of @{} and @{} may overlap: no dimension separates them for all sizes", piece.function, other.function),
@@ -203,9 +203,11 @@ fn inside(program: &Program, apply: &Apply, piece: &Piece, grid: &Grid, offset: 
         let below = moved(pick(&lower)?)?.minus(&pick(&first)?).ok_or_else(internal)?;
         let above = pick(&last)?.minus(&moved(pick(&upper)?)?).ok_or_else(internal)?;
         for (margin, side) in [(below, "below"), (above, "above")] {
-            let guarded = || {
-                program.checks.iter().any(|check| Linear::of_map(check.value).is_some_and(|values| values.first() == Some(&margin)))
-            };
+            // What is known not to be negative: the guarded values, and the piece's own lengths,
+            // because an empty piece reaches nowhere.
+            let implied = |known: &Linear| margin.minus(known).is_some_and(|rest| rest.is_never_negative());
+            let lengths = lower.iter().zip(&upper).filter_map(|(lower, upper)| upper.minus(lower));
+            let guarded = || checked_values(program).chain(lengths).any(|known| implied(&known));
             if !margin.is_never_negative() && !guarded() {
                 let remedy = if margin.is_always_negative() { "make the piece smaller" } else { "make the piece smaller, or guard it by a stencil.check" };
                 return Err(at(apply.op, format!("{what} {side} the grid @{} in dimension {dimension}; {remedy}", grid.name)));
@@ -215,12 +217,24 @@ fn inside(program: &Program, apply: &Apply, piece: &Piece, grid: &Grid, offset: 
     Ok(())
 }
 
-/// Whether some dimension separates two pieces for all sizes, or one is empty for all sizes.
-fn disjoint(piece: &Piece, other: &Piece) -> bool {
+/// The values that a `stencil.check` of the program guards.
+fn checked_values(program: &Program) -> impl Iterator<Item = Linear> {
+    program.checks.iter().filter_map(|check| Linear::of_map(check.value)?.into_iter().next())
+}
+
+/// Whether some dimension separates two pieces, for all sizes or for those that a `stencil.check`
+/// lets pass, or one of them is empty for all sizes.
+fn disjoint(program: &Program, piece: &Piece, other: &Piece) -> bool {
     let bounds = |map| Linear::of_map(map).unwrap_or_default();
     let (a, b) = ((bounds(piece.lower), bounds(piece.upper)), (bounds(other.lower), bounds(other.upper)));
     let before = |upper: &[Linear], lower: &[Linear]| {
-        upper.iter().zip(lower).any(|(upper, lower)| upper.minus(lower).is_some_and(|gap| gap.is_always_negative()))
+        upper.iter().zip(lower).any(|(upper, lower)| {
+            let Some(gap) = upper.minus(lower) else { return false };
+            // The cells between them, which must not be negative.
+            let between = gap.times(-1).and_then(|gap| gap.plus(&Linear { constant: -1, coefficients: vec![0; gap.coefficients.len()] }));
+            let implied = |known: Linear| between.as_ref().and_then(|between| between.minus(&known)).is_some_and(|rest| rest.is_never_negative());
+            gap.is_always_negative() || checked_values(program).any(implied)
+        })
     };
     before(&a.1, &b.0) || before(&b.1, &a.0) || before(&a.1, &a.0) || before(&b.1, &b.0)
 }

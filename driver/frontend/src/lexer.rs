@@ -117,6 +117,11 @@ pub fn shorten(text: &str) -> String {
     }
 }
 
+/// Text as it can be shown in a message: control characters are escaped.
+fn shown(text: &str) -> String {
+    text.chars().flat_map(|letter| if letter == '"' || letter == '\'' { vec![letter] } else { letter.escape_debug().collect() }).collect()
+}
+
 /// All tokens of a source, with what was found wrong on the way.
 pub fn tokenize(source: &Source) -> (Vec<Token>, Vec<Diagnostic>) {
     let mut lexer = Lexer { text: &source.text, at: 0, tokens: Vec::new(), errors: Vec::new() };
@@ -239,7 +244,7 @@ impl<'a> Lexer<'a> {
         });
         let length = run.len().max(self.rest().chars().next().map_or(1, char::len_utf8));
         let error = Diagnostic::error(
-            format!("`{}` is not part of the language", shorten(run).escape_debug()),
+            format!("`{}` is not part of the language", shown(&shorten(run))),
             self.span(length),
             "",
         );

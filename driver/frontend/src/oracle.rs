@@ -19,6 +19,7 @@ use code::{Code, Environment};
 use cranelift_entity::PrimaryMap;
 use lanes::{LANES, Registers, Strip};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::ops::Range;
 use stencil_runtime::array::{Array, ArrayError, Data, DataMut, Element, shape_text};
 
@@ -84,6 +85,9 @@ pub enum OracleError {
         /// The operation.
         span: Span,
     },
+    /// The run was cancelled.
+    #[error("cancelled after step {0}")]
+    Cancelled(u64),
     /// Not enough memory.
     #[error(transparent)]
     Memory(#[from] ArrayError),
@@ -91,7 +95,8 @@ pub enum OracleError {
 
 /// Takes `steps` steps. `fields` holds an array for every state and const field, of the field's
 /// shape and type; afterwards the state fields hold their new values. Scalars without a value
-/// take their default. `progress` is called after each step with the steps done and all steps.
+/// take their default. `progress` is called after each step with the steps done and all steps, and
+/// ends the run by [`ControlFlow::Break`].
 ///
 /// # Errors
 /// See [`OracleError`]. After a division by zero the state fields hold the values before the
@@ -102,7 +107,7 @@ pub fn run(
     scalars: &BTreeMap<String, f64>,
     steps: u64,
     fields: &mut BTreeMap<String, Array>,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<(), OracleError> {
     sizes::check(program, sizes)?;
     let shapes = sizes::extents(program, sizes)?;
@@ -333,12 +338,19 @@ impl State {
         }
     }
 
-    fn steps(&mut self, functions: &[Job], steps: u64, progress: &mut dyn FnMut(u64, u64)) -> Result<(), OracleError> {
+    fn steps(
+        &mut self,
+        functions: &[Job],
+        steps: u64,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<(), OracleError> {
         for step in 0..steps {
             for function in functions {
                 self.apply(function, step)?;
             }
-            progress(step + 1, steps);
+            if progress(step + 1, steps).is_break() {
+                return Err(OracleError::Cancelled(step + 1));
+            }
         }
         Ok(())
     }

@@ -2,20 +2,35 @@
 //!
 //! A lowering copies the bodies of point functions into kernels, and copies keep their locations.
 //! [`mark_applies`] wraps each location in a name: `apply:heat`, and `root:heat` for the operation
-//! that makes the function's first result, which runs once for each cell computed.
+//! that makes the function's first result, which runs once for each cell computed. The applies
+//! themselves are marked by their first function, so that what a lowering builds around the copies
+//! (loads, stores, loops, barriers) is counted with them.
 
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Location, Module};
 use stencil_dialects::attribute;
-use stencil_dialects::mlir;
+use stencil_dialects::mlir::{self, Op};
+use stencil_dialects::stencil;
 
 const APPLY: &str = "apply:";
 const ROOT: &str = "root:";
 
-/// Marks the point functions of a stencil-level or tiled-level module, before it is lowered.
+/// Marks the point functions and applies of a stencil-level module, before it is tiled and lowered.
 pub fn mark_applies<'c>(context: &'c Context, module: &Module<'c>) {
+    let wrap = |op: Op<'c>, mark: &str, name: &str| {
+        mlir::set_location(op, Location::name(context, &format!("{mark}{name}"), op.location()))
+    };
     for function in mlir::operations(mlir::body(module)) {
+        if mlir::name(function) == stencil::APPLY {
+            let pieces = mlir::attribute(function, "pieces").and_then(attribute::as_array).unwrap_or_default();
+            let first =
+                pieces.first().and_then(|piece| attribute::entry(*piece, "function")).and_then(attribute::as_symbol);
+            if let Some(name) = first {
+                wrap(function, APPLY, name);
+            }
+            continue;
+        }
         let Some(name) = mlir::attribute(function, "sym_name").and_then(attribute::as_string) else { continue };
         if mlir::name(function) != "func.func" {
             continue;
@@ -33,8 +48,7 @@ pub fn mark_applies<'c>(context: &'c Context, module: &Module<'c>) {
             }
             let root = first
                 .is_some_and(|first| mlir::results(op).iter().any(|result| mlir::key(*result) == mlir::key(first)));
-            let mark = format!("{}{name}", if root { ROOT } else { APPLY });
-            mlir::set_location(op, Location::name(context, &mark, op.location()));
+            wrap(op, if root { ROOT } else { APPLY }, name);
         }
     }
 }

@@ -282,10 +282,11 @@ impl Memory {
     /// A reader that this write is not ordered after.
     fn unordered_reader(&self, index: usize, read: Stamp, by: Accessor) -> Option<(Stamp, u16)> {
         let sites = self.read_site[index].load(Relaxed);
-        if by.peer && read.is_several() {
-            if let Ok(readers) = self.readers.lock() {
-                return readers.get(&index)?.iter().find(|(stamp, _)| !by.time.after(*stamp, by.thread)).copied();
-            }
+        if by.peer
+            && read.is_several()
+            && let Ok(readers) = self.readers.lock()
+        {
+            return readers.get(&index)?.iter().find(|(stamp, _)| !by.time.after(*stamp, by.thread)).copied();
         }
         if !read.is_several_blocks() && by.time.after(read, by.thread) {
             return None;

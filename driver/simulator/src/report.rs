@@ -113,8 +113,8 @@ pub struct KernelReport {
     pub cells_written: u64,
     /// Cells written, times the steps of a launch: what the launches were for.
     pub cell_steps: u64,
-    /// Evaluations of point functions beyond one for each cell and step and function; none where
-    /// the kernel does not tell which operations belong to an apply.
+    /// Evaluations of point functions beyond one for each cell and step; none where nobody marked
+    /// the point functions. Cells that no function computes (a frozen rim) hide as many.
     pub redundant: Option<u64>,
     /// Bytes of global sectors moved for each cell and step.
     pub bytes_per_cell_step: f64,
@@ -185,13 +185,7 @@ fn of_kernel(kernel: &Kernel, counters: &Counters) -> KernelReport {
         }
         let control = matches!(
             instr,
-            Instr::Move { .. }
-                | Instr::Push
-                | Instr::Pop
-                | Instr::Jump { .. }
-                | Instr::If { .. }
-                | Instr::Else { .. }
-                | Instr::Return
+            Instr::Move { .. } | Instr::Push | Instr::Pop | Instr::Jump { .. } | Instr::Else { .. } | Instr::Return
         );
         part.operations += if control { 0 } else { *threads };
         *roots += if site.root && !control { *threads } else { 0 };

@@ -26,8 +26,10 @@ pub struct Sample {
     pub redundant: f64,
 }
 
+type Counter = fn(&Sample) -> f64;
+
 /// The counters of a [`Sample`], in the order of the table and the plot.
-const COUNTERS: [(&str, fn(&Sample) -> f64); 5] = [
+const COUNTERS: [(&str, Counter); 5] = [
     ("global loads [byte]", |sample| sample.global_loads),
     ("global stores [byte]", |sample| sample.global_stores),
     ("shared wavefronts [per 32]", |sample| sample.shared_accesses),

@@ -21,6 +21,9 @@ use thiserror::Error as ThisError;
 
 pub use crate::launch::Settings;
 
+/// Called with a kernel's name, its blocks done and all its blocks.
+pub type Progress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
+
 /// How to translate and run.
 #[derive(Clone, Default)]
 pub struct Options {
@@ -31,9 +34,8 @@ pub struct Options {
     pub settings: Settings,
     /// Set from elsewhere to end a run within a launch.
     pub cancel: Option<Arc<AtomicBool>>,
-    /// Called now and then with the kernel's name, its blocks done and all its blocks.
-    #[allow(clippy::type_complexity, reason = "a callback with three arguments is no type of its own")]
-    pub progress: Option<Arc<dyn Fn(&str, u64, u64) + Send + Sync>>,
+    /// Called after each block.
+    pub progress: Option<Progress>,
 }
 
 /// Why the simulator refuses a launch.
@@ -84,6 +86,9 @@ struct Buffer {
     writer: String,
 }
 
+/// Bits of the arguments of a launch, and the buffers behind them by number.
+type Arguments = (Vec<u64>, Vec<(usize, Usage)>);
+
 /// Executes the kernels of a gpu-level module.
 pub struct Simulator {
     kernels: Vec<Kernel>,
@@ -118,7 +123,7 @@ impl Simulator {
         self.buffers.iter().map(|buffer| buffer.memory.host_bytes()).sum()
     }
 
-    fn arguments(&self, kernel: &Kernel, values: &[Value]) -> Result<(Vec<u64>, Vec<(usize, Usage)>), SimulatorError> {
+    fn arguments(&self, kernel: &Kernel, values: &[Value]) -> Result<Arguments, SimulatorError> {
         let mut used: Vec<(usize, Usage)> = Vec::new();
         let mut bits = Vec::new();
         for (place, parameter) in kernel.parameters.iter().enumerate() {

@@ -33,6 +33,9 @@ pub struct Settings {
     pub contract: bool,
 }
 
+/// Bytes of shared memory beyond those of any device.
+const MOST_SHARED: u64 = 1 << 20;
+
 /// The kernels of a gpu-level module, in order.
 pub fn kernels(module: &Module, settings: Settings) -> Result<Vec<Kernel>, Error> {
     let narrow = tiled::index_width(module) == 32;
@@ -170,6 +173,14 @@ impl<'c> Translator<'c> {
         }
         for argument in arguments.iter().skip(launch.bindings.len()) {
             self.shared_buffer(launch.op, *argument)?;
+        }
+        let shared =
+            self.kernel.shared.iter().map(|(_, bytes)| *bytes).fold(self.kernel.dynamic_shared, u64::saturating_add);
+        if shared > MOST_SHARED {
+            return Err(unsupported(
+                self.function,
+                format_args!("a block with {shared} bytes of shared memory, more than any device has"),
+            ));
         }
         self.block(*entry)?;
         self.emit(Instr::Return);

@@ -64,6 +64,10 @@ gpu.return
     }
 
     fn run_with(&self, settings: Settings) -> Result<Outcome, Box<SimulationError>> {
+        self.run_as(Options { settings, ..Options::default() })
+    }
+
+    fn run_as(&self, options: Options) -> Result<Outcome, Box<SimulationError>> {
         let context = stencil_dialects::context().unwrap();
         let text = self.text();
         let module = mlir::parse_module(&context, &text, "hand.mlir").unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -87,8 +91,7 @@ gpu.return
         );
         let plan = Plan::from_json(&plan, "hand.plan.json").unwrap();
         let (bound, inputs) = bind(&plan, self.cells, 1);
-        let mut simulator = Simulator::new(&module, Options { settings, ..Options::default() })
-            .unwrap_or_else(|error| panic!("{error}"));
+        let mut simulator = Simulator::new(&module, options).unwrap_or_else(|error| panic!("{error}"));
         match execute::run(&plan, &bound, &inputs, &mut simulator, &mut Control::default()) {
             Ok(outcome) => Ok(Outcome { outputs: outcome.outputs, report: simulator.report() }),
             Err(error) => Err(Box::new(simulation_error(&error).unwrap_or_else(|| panic!("{error}")).clone())),
@@ -362,6 +365,27 @@ fn vectors_are_their_elements() {
         (counts.global_read.requests, counts.global_read.moved, counts.global_write.moved, counts.flops.mul),
         (1, 16, 16, 128)
     );
+}
+
+#[test]
+fn contraction_rounds_once_where_it_is_asked_for_and_allowed() {
+    // (1 + e)(1 - e) - 1 is 0 when the product rounds, and -e^2 when it does not.
+    let body = |flags: &str| {
+        format!(
+            "%x = arith.constant 0x3F800001 : f32\n%y = arith.constant 0x3F7FFFFE : f32\n%o = arith.constant 1.0 : f32\n\
+             %m = arith.mulf %x, %y {flags} : f32\n%s = arith.subf %m, %o {flags} : f32\nmemref.store %s, %B[%i] : memref<?xf32, strided<[1]>>"
+        )
+    };
+    let run = |flags: &str, contract: bool| {
+        let body = body(flags);
+        let outcome = Kernel::new(32, &body)
+            .run_as(Options { contract, ..Options::default() })
+            .unwrap_or_else(|error| panic!("{error}"));
+        outcome.outputs["B"].get(0).unwrap()
+    };
+    assert_eq!(run("fastmath<contract>", false), 0.0);
+    assert_eq!(run("", true), 0.0);
+    assert_eq!(run("fastmath<contract>", true), -(f64::from(f32::EPSILON).powi(2)));
 }
 
 #[test]

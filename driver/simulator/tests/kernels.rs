@@ -12,6 +12,17 @@ fn heat_by_every_strategy_equals_the_oracle() {
     }
 }
 
+// heat is `a + alpha * k * (n + s + w + e - 4 * a)`: two of its three products go into a sum, and
+// they still round on their own unless the simulator is told to contract.
+#[test]
+fn contracted_pairs_are_counted_as_one() {
+    let plain = check_case(&Case::naive("heat2d"), 40, 1).total();
+    let contracted = check_case(&Case { contract: true, ..Case::naive("heat2d") }, 40, 1).total();
+    let per_cell = |count: u64| count / plain.cells;
+    assert_eq!([plain.flops.add, plain.flops.mul, plain.flops.fma].map(per_cell), [5, 3, 0]);
+    assert_eq!([contracted.flops.add, contracted.flops.mul, contracted.flops.fma].map(per_cell), [3, 1, 2]);
+}
+
 #[test]
 fn every_program_of_the_suite_equals_the_oracle() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite/programs");
@@ -45,4 +56,18 @@ fn large_runs_are_fast_enough() {
     let seconds = start.elapsed().as_secs_f64();
     println!("{seconds:.2} s\n{report}");
     assert!(seconds < 10.0, "{seconds} s");
+}
+
+// N = 130, tiles of 64, two steps a launch; the function covers 1 to 128. First step: 1..64, 63..128
+// and 127..128, that is 64 + 66 + 2 cells; second step: 1..63, 64..127 and 128, that is 63 + 64 + 1.
+// Loads: 0..65, 62..129 and 126..129, that is 66 + 68 + 4 cells. A barrier before each step.
+#[test]
+fn cells_and_traffic_of_a_tile_worked_by_hand() {
+    let report = check_case(&Case::block("jacobi1d3", &[64], 2), 130, 2);
+    let total = report.total();
+    assert_eq!(total.cells, 132 + 128, "{report}");
+    assert_eq!(total.global_read.bytes, 4 * (66 + 68 + 4), "{report}");
+    assert_eq!(total.global_write.bytes, 4 * 130, "{report}");
+    assert_eq!(total.barriers, 2 * 3, "{report}");
+    assert_eq!(report.kernels[0].cell_steps, 2 * 130);
 }

@@ -15,6 +15,8 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error),
     };
+    // The first Ctrl-C ends a run in order; a run that does not listen ends at the second.
+    let _ = ctrlc::set_handler(stencilc::run::cancel);
     match arguments.execute() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -71,7 +71,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<() -> (4)>
 // A role is state, const or temp.
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
-  // expected-error @+1 {{stencil.field: the attribute 'role' is of the wrong kind: "stat"}}
+  // expected-error @+1 {{there is no role "stat"; there are state, const and temp}}
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "stat"} : () -> ()
 }
 

@@ -21,6 +21,6 @@ module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
 
 // -----
 
-// expected-error @+1 {{builtin.module: the attribute 'stencil.params' is missing}}
+// expected-error @+1 {{the module is no stencil program: it lacks stencil.params, the names of its run-time sizes}}
 module {
 }

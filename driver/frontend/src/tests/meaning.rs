@@ -27,7 +27,7 @@ fn take(text: &str, steps: u64, arrays: &[(&str, Array)]) -> Result<Fields, Orac
     let shapes: Vec<_> = arrays.iter().map(|(name, array)| (*name, array.shape())).collect();
     let sizes = solve(&program, &shapes)?;
     let mut fields: Fields = arrays.iter().map(|(name, array)| (name.to_string(), array.clone())).collect();
-    run(&program, &sizes, &BTreeMap::new(), steps, &mut fields, &mut |_, _| {})?;
+    run(&program, &sizes, &BTreeMap::new(), steps, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(()))?;
     Ok(fields)
 }
 
@@ -233,7 +233,7 @@ fn wrong_inputs_are_told() {
     let scalars: BTreeMap<String, f64> = [("s".to_string(), 0.1)].into();
     let attempt = |scalars: &BTreeMap<String, f64>, arrays: Vec<(&str, Array)>| {
         let mut fields: Fields = arrays.into_iter().map(|(name, array)| (name.to_string(), array)).collect();
-        run(&program, &sizes, scalars, 1, &mut fields, &mut |_, _| {}).map(|()| fields)
+        run(&program, &sizes, scalars, 1, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(())).map(|()| fields)
     };
     let none = BTreeMap::new();
     assert!(matches!(attempt(&none, vec![("A", good.clone())]), Err(OracleError::MissingScalar { .. })));

@@ -51,15 +51,15 @@ impl Block<'_> {
         for (place, dimension) in access.dimensions.iter().enumerate() {
             let index = &self.registers[dimension.index.index()];
             let slack = if place + 1 == access.dimensions.len() { i64::from(access.count) - 1 } else { 0 };
-            let lanes = offsets.iter_mut().zip(outside.iter_mut()).zip(index).enumerate();
+            let lanes = offsets.iter_mut().zip(outside.iter_mut()).zip(index);
             if let (Operand::Constant(size), Operand::Constant(stride)) = (dimension.size, dimension.stride) {
                 let limit = size.saturating_sub(slack).max(0) as u64;
-                for (_, ((offset, outside), index)) in lanes {
+                for ((offset, outside), index) in lanes {
                     *outside |= *index >= limit;
                     *offset = offset.wrapping_add((*index as i64).wrapping_mul(stride));
                 }
             } else {
-                for (lane, ((offset, outside), index)) in lanes {
+                for (lane, ((offset, outside), index)) in lanes.enumerate() {
                     let limit = self.operand(dimension.size, lane).saturating_sub(slack).max(0) as u64;
                     *outside |= *index >= limit;
                     *offset = offset.wrapping_add((*index as i64).wrapping_mul(self.operand(dimension.stride, lane)));
@@ -85,7 +85,7 @@ impl Block<'_> {
                 Some((Problem::IndexOverflow, lane))
             } else if outside[lane] || !inside {
                 Some((Problem::OutOfBounds, lane))
-            } else if start as u64 % access.alignment.max(1) != 0 {
+            } else if !(start as u64).is_multiple_of(access.alignment.max(1)) {
                 Some((Problem::Misaligned, lane))
             } else {
                 continue;
@@ -307,7 +307,7 @@ impl Block<'_> {
                 let (mut addresses, mut count) = ([0; WARP], 0);
                 let (mut lanes, mut shared) = ([None; WARP], false);
                 let first = warp * WARP;
-                for lane in 0..WARP.min(self.threads - first) {
+                for (lane, slot) in lanes.iter_mut().enumerate().take(self.threads - first) {
                     if active >> lane & 1 == 0 {
                         continue;
                     }
@@ -317,7 +317,7 @@ impl Block<'_> {
                         addresses[count] = byte | u64::from(self.buffers[first + lane]) << BYTE_BITS;
                         count += 1;
                     } else {
-                        lanes[lane] = Some(byte);
+                        *slot = Some(byte);
                         shared = true;
                     }
                 }

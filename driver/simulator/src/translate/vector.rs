@@ -9,6 +9,9 @@ use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 
+/// One entry of a position: its number, or the register that holds it, and the elements inside.
+type Part = (Option<usize>, Option<Reg>, usize);
+
 const DYNAMIC: i64 = i64::MIN;
 
 impl<'c> Translator<'c> {
@@ -85,12 +88,7 @@ impl<'c> Translator<'c> {
     }
 
     /// Where a position lies: the number of elements there, and their start, if it is known.
-    fn position(
-        &self,
-        op: Op<'c>,
-        extents: &[usize],
-        first_dynamic: usize,
-    ) -> Result<(usize, Vec<(Option<usize>, Option<Reg>, usize)>), Error> {
+    fn position(&self, op: Op<'c>, extents: &[usize], first_dynamic: usize) -> Result<(usize, Vec<Part>), Error> {
         let position = list(op, "static_position")?;
         let mut dynamic = first_dynamic;
         let mut parts = Vec::new();
@@ -232,6 +230,6 @@ impl<'c> Translator<'c> {
     }
 }
 
-fn constant_start(parts: &[(Option<usize>, Option<Reg>, usize)]) -> Option<usize> {
+fn constant_start(parts: &[Part]) -> Option<usize> {
     parts.iter().map(|(index, _, inner)| index.map(|index| index * inner)).sum()
 }

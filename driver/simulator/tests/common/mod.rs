@@ -5,6 +5,7 @@
 use melior::Context;
 use melior::ir::Module;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use stencil_frontend::oracle;
 use stencil_frontend::source::Source;
@@ -102,7 +103,7 @@ pub fn expected(case: &Case, bound: &Bound, inputs: &BTreeMap<String, Array>) ->
     let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), value.as_f64())).collect();
     let mut fields = inputs.clone();
     let steps = u64::try_from(bound.steps).unwrap_or(0);
-    oracle::run(&program, &sizes, &scalars, steps, &mut fields, &mut |_, _| ())
+    oracle::run(&program, &sizes, &scalars, steps, &mut fields, &mut |_, _| ControlFlow::Continue(()))
         .unwrap_or_else(|error| panic!("{error}"));
     fields
 }

@@ -1,0 +1,68 @@
+//! Every program of the test suite compiles, for both strategies, to PTX that ptxas takes whole; and
+//! in how much time.
+
+use std::process::Command;
+use stencil_test_suite::{Scratch, files, root, tool};
+
+/// ptxas: that of the environment, or of the project's own tools.
+fn ptxas() -> Command {
+    let own = root().join("../.toolchain/cuda/nvidia/cu13/bin/ptxas");
+    let named = std::env::var_os("STENCILC_PTXAS");
+    Command::new(named.unwrap_or_else(|| own.into_os_string()))
+}
+
+#[test]
+fn all_programs_for_all_strategies() {
+    let scratch = Scratch::new();
+    let programs = files("programs", "stencil");
+    assert!(programs.len() >= 20, "{}", programs.len());
+    for path in programs {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        scratch.copy(&format!("programs/{name}.stencil"));
+        for strategy in ["naive", "block"] {
+            let file = format!("{name}.stencil");
+            let outcome = scratch.run("stencilc", &[&file, "--strategy", strategy, "-o", "out.ptx"]);
+            assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{name}, {strategy}");
+            assert!(!scratch.read("out.ptx").contains(".extern .func"), "{name}, {strategy}: an unresolved symbol");
+            let mut assemble = ptxas();
+            assemble.args(["-arch=sm_90", "-v", "-o", "out.cubin", "out.ptx"]).current_dir(scratch.path());
+            let output = assemble.output().expect("ptxas, which `cargo xtask setup` installs");
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{name}, {strategy}: {text}");
+            let kernels = text.matches("Compiling entry function").count();
+            assert!(kernels > 0, "{name}, {strategy}: {text}");
+            // No word of spilling but that of none.
+            let none = text.matches("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads").count();
+            assert_eq!((none, text.matches("spill stores").count()), (kernels, kernels), "{name}, {strategy}: {text}");
+        }
+    }
+}
+
+/// Seconds of processor time that a tool takes; waiting for other processes does not count.
+fn processor_time(scratch: &Scratch, name: &str, arguments: &[&str]) -> f64 {
+    // `times` prints the shell's own times in its first line, those of what it ran in its second.
+    let script = "\"$0\" \"$@\" && times";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).arg(tool(name)).args(arguments).current_dir(scratch.path());
+    let output = shell.output().expect("a shell");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let children = text.lines().nth(1).unwrap_or_else(|| panic!("{name} {arguments:?} failed"));
+    let seconds = |word: &str| {
+        let (minutes, rest) = word.split_once('m')?;
+        Some(minutes.parse::<f64>().ok()? * 60.0 + rest.trim_end_matches('s').parse::<f64>().ok()?)
+    };
+    children.split_whitespace().map(|word| seconds(word).unwrap_or_else(|| panic!("{children}"))).sum()
+}
+
+#[test]
+fn a_compile_takes_less_than_half_a_second() {
+    let scratch = Scratch::new();
+    for name in ["heat2d", "fdtd2d", "jacobi1d3", "jacobi2d", "jacobi2d_f64", "jacobi3d", "jacobi3d_f64"] {
+        let file = format!("{name}.stencil");
+        scratch.copy(&format!("programs/{file}"));
+        // Other processes share the caches: the shortest of some runs is what the compiler needs.
+        let runs = (0..5).map(|_| processor_time(&scratch, "stencilc", &[&file, "-o", "out.ptx"]));
+        let shortest = runs.fold(f64::INFINITY, f64::min);
+        assert!(shortest > 0.0 && shortest < 0.5, "{name}: {shortest} s");
+    }
+}

@@ -1,0 +1,15 @@
+//! Snapshot tests over the built tools and whole programs. The tools must be built before:
+//! `cargo build --release && cargo nextest run --release -p stencil-test-suite`.
+
+mod command_line;
+mod compiles;
+mod diagnostics;
+mod operations;
+mod plans;
+
+/// Compares a text with its stored snapshot, which stands in a file of the given name.
+fn snapshot(name: &str, text: &str) {
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true, snapshot_path => "../snapshots" }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
