@@ -115,7 +115,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         // Without a stated alignment LLVM's load vectoriser assumes more than the PTX declares.
         let aligned = attribute::dictionary(context, &[("llvm.align", attribute::integer(context, BUFFER_ALIGNMENT))]);
         attributes.push(("workgroup_attrib_attrs", attribute::array(context, &vec![aligned; attributions.len()])));
-        if shared_bytes(spec.shared) > ONE_BLOCK_SHARED {
+        if shared_bytes(spec.shared) > ONE_BLOCK_SHARED || spec.warps.is_some() {
             attributes.push(("nvvm.minctasm", attribute::integer(context, 1)));
         }
         let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;

@@ -1,6 +1,5 @@
-//! Checks of tiles at a rim. What is the same for all rows is computed before the loop: which of a
-//! lane's columns lie in a box becomes a first column and a count, so that a check in the loop is
-//! one comparison of small integers.
+//! Checks of tiles at a rim. Which of a lane's columns lie in a box is the same for all rows and is
+//! found before the loop; which rows do is the same for all lanes, and a branch in the loop.
 
 use super::super::emit::Frame;
 use melior::ir::AffineMap;
@@ -10,52 +9,36 @@ use stencil_dialects::mlir::Val;
 
 /// A box of cells, cut to what a lane holds of it.
 pub struct Cut<'c> {
-    /// The box's first row.
+    /// For each cell of the lane whether its column lies in the box.
+    pub columns: Vec<Val<'c>>,
     first_row: Val<'c>,
-    /// Its rows.
     rows: Val<'c>,
-    /// For each cell of the lane its number among those in the box, as an unsigned `i32`.
-    numbers: Vec<Val<'c>>,
-    /// Cells of the lane in the box, `i32`.
-    count: Val<'c>,
 }
 
 impl<'c> Cut<'c> {
-    /// Cuts the box between two maps, both ends inclusive, to a lane of `width` cells from `column`.
+    /// Cuts the box between two maps, both ends inclusive, to a lane's columns.
     pub fn new(
         frame: &Frame<'c, '_>,
         builder: &Builder<'c>,
         (lower, upper): (AffineMap<'c>, AffineMap<'c>),
-        column: Val<'c>,
-        width: i64,
+        columns: &[Val<'c>],
     ) -> Result<Self, Error> {
-        let corners = [frame.bounds(builder, lower)?, frame.bounds(builder, upper)?];
-        let [[first_row, first], [last_row, last]] = [corner(&corners[0])?, corner(&corners[1])?];
-        let (none, all) = (builder.index(0)?, builder.index(width)?);
-        let clamp = |value: Val<'c>| builder.binary("arith.minsi", builder.binary("arith.maxsi", value, none)?, all);
-        let first = clamp(builder.binary("arith.subi", first, column)?)?;
-        let end = clamp(builder.add_constant(builder.binary("arith.subi", last, column)?, 1)?)?;
-        let count = builder.binary("arith.maxsi", builder.binary("arith.subi", end, first)?, none)?;
+        let [[first_row, first], [last_row, last]] = [corner(&frame.bounds(builder, lower)?)?, corner(&frame.bounds(builder, upper)?)?];
+        let within = |column: &Val<'c>| {
+            let after = builder.compare(Compare::Ge, *column, first)?;
+            builder.binary("arith.andi", after, builder.compare(Compare::Le, *column, last)?)
+        };
         let rows = builder.add_constant(builder.binary("arith.subi", last_row, first_row)?, 1)?;
-        let word = builder.integer_type(32);
-        let first = builder.value("arith.index_cast", &[first], word, &[])?;
-        let number = |cell| builder.binary("arith.subi", builder.constant(word, cell)?, first);
         Ok(Self {
+            columns: columns.iter().map(within).collect::<Result<_, _>>()?,
             first_row,
-            rows: builder.binary("arith.maxsi", rows, none)?,
-            numbers: (0..width).map(number).collect::<Result<_, _>>()?,
-            count: builder.value("arith.index_cast", &[count], word, &[])?,
+            rows: builder.binary("arith.maxsi", rows, builder.index(0)?)?,
         })
     }
 
-    /// For each cell of the lane whether it lies in the box in the given row, and `further` holds.
-    pub fn row(&self, builder: &Builder<'c>, row: Val<'c>, further: Option<Val<'c>>) -> Result<Vec<Val<'c>>, Error> {
-        let mut within = builder.compare(Compare::Below, builder.binary("arith.subi", row, self.first_row)?, self.rows)?;
-        if let Some(further) = further {
-            within = builder.binary("arith.andi", within, further)?;
-        }
-        let count = builder.select(within, self.count, builder.constant(builder.integer_type(32), 0)?)?;
-        self.numbers.iter().map(|number| builder.compare(Compare::Below, *number, count)).collect()
+    /// Whether a row lies in the box.
+    pub fn row(&self, builder: &Builder<'c>, row: Val<'c>) -> Result<Val<'c>, Error> {
+        builder.compare(Compare::Below, builder.binary("arith.subi", row, self.first_row)?, self.rows)
     }
 }
 
@@ -75,8 +58,7 @@ impl<'c> Clamp<'c> {
         (lower, upper): (AffineMap<'c>, AffineMap<'c>),
         columns: &[Val<'c>],
     ) -> Result<Self, Error> {
-        let corners = [frame.bounds(builder, lower)?, frame.bounds(builder, upper)?];
-        let [[first_row, first], [last_row, last]] = [corner(&corners[0])?, corner(&corners[1])?];
+        let [[first_row, first], [last_row, last]] = [corner(&frame.bounds(builder, lower)?)?, corner(&frame.bounds(builder, upper)?)?];
         let columns = columns.iter().map(|column| nearest(builder, *column, first, last)).collect::<Result<_, _>>()?;
         Ok(Self { first_row, last_row, columns })
     }

@@ -226,7 +226,9 @@ impl<'c, 'p> Walk<'c, 'p> {
     pub fn rows(&self, builder: &Builder<'c>, checked: bool) -> Result<(), Error> {
         let checks = if checked { Some(self.checks(builder)?) } else { None };
         let strip = self.strip;
-        let unroll = strip.pipeline.unroll;
+        // Tiles at a rim are few: a short body takes fewer registers, and the kernel as many as the
+        // larger of both versions.
+        let unroll = if checked { 1 } else { strip.pipeline.unroll };
         let rows = builder.index(self.kernel.schedule.tile.first().copied().unwrap_or(1))?;
         let (rows, iterations) = if checked {
             let rows = builder.binary("arith.minsi", rows, self.rows_left(builder)?)?;
@@ -267,7 +269,7 @@ impl<'c, 'p> Walk<'c, 'p> {
 
     fn checks(&self, builder: &Builder<'c>) -> Result<Checks<'c>, Error> {
         let (mut grids, mut pieces) = (BTreeMap::new(), BTreeMap::new());
-        let cut = |bounds| Cut::new(self.frame, builder, bounds, self.first_column()?, self.strip.width);
+        let cut = |bounds| Cut::new(self.frame, builder, bounds, &self.columns);
         for (operation, op) in self.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
@@ -400,18 +402,20 @@ impl<'c, 'p> Walk<'c, 'p> {
     ) -> Result<(), Error> {
         let buffer = self.frame.target(field)?;
         let in_rows = builder.compare(Compare::Below, builder.binary("arith.subi", row, self.first_row()?)?, rows)?;
-        let in_tile = builder.binary("arith.andi", in_rows, self.in_tile)?;
         let Some(checks) = checks else {
-            return builder.when(in_tile, |builder| {
+            return builder.when(builder.binary("arith.andi", in_rows, self.in_tile)?, |builder| {
                 let at = self.frame.cell(builder, field, &[row, self.first_column()?])?;
                 lanes::store(builder, cells, buffer, &at, self.vector(field)?)
             });
         };
         let (grid, _) = checks.grids.get(&operation).ok_or_else(|| Error::internal("a store without checks"))?;
-        for ((inside, cell), column) in grid.row(builder, row, Some(in_tile))?.into_iter().zip(cells).zip(&self.columns) {
-            builder.when(inside, |builder| builder.store(*cell, buffer, &self.frame.cell(builder, field, &[row, *column])?))?;
-        }
-        Ok(())
+        builder.when(in_rows, |builder| {
+            for ((inside, cell), column) in grid.columns.iter().zip(cells).zip(&self.columns) {
+                let inside = builder.binary("arith.andi", *inside, self.in_tile)?;
+                builder.when(inside, |builder| builder.store(*cell, buffer, &self.frame.cell(builder, field, &[row, *column])?))?;
+            }
+            Ok(())
+        })
     }
 
     /// New values of a row: for each cell of the lane one of every updated field.
@@ -424,37 +428,56 @@ impl<'c, 'p> Walk<'c, 'p> {
         row: Val<'c>,
         checks: Option<&Checks<'c>>,
     ) -> Result<Vec<Vec<Val<'c>>>, Error> {
-        let mut covered = Vec::new();
-        if let Some(checks) = checks {
-            for place in 0..apply.pieces.len() {
-                let cut = checks.pieces.get(&(operation, place)).ok_or_else(|| Error::internal("a piece without checks"))?;
-                covered.push(cut.row(builder, row, None)?);
-            }
+        let cell = |(cell, column): (i64, &Val<'c>)| Cell { state, apply, cell, point: [row, *column] };
+        let cells: Vec<_> = (0..).zip(&self.columns).map(cell).collect();
+        let Some(checks) = checks else {
+            let [piece] = apply.pieces.as_slice() else { return Err(Error::internal("several pieces without checks")) };
+            return cells.iter().map(|at| self.evaluate(builder, at, piece)).collect();
+        };
+        let mut cuts = Vec::new();
+        for (place, piece) in apply.pieces.iter().enumerate() {
+            cuts.push((piece, checks.pieces.get(&(operation, place)).ok_or_else(|| Error::internal("a piece without checks"))?));
         }
-        let cells = (0..).zip(&self.columns).map(|(cell, column)| {
-            let covered: Vec<_> = covered.iter().filter_map(|cells| cells.get(usize::try_from(cell).ok()?)).copied().collect();
-            let pieces: Vec<_> = apply.pieces.iter().zip(covered).collect();
-            let at = Cell { state, apply, cell, point: [row, *column] };
-            match (checks, apply.pieces.as_slice()) {
-                (None, [piece]) => self.evaluate(builder, &at, piece),
-                (None, _) => Err(Error::internal("several pieces without checks")),
-                (Some(_), _) => self.piecewise(builder, &at, &pieces),
-            }
-        });
-        cells.collect()
+        let all = |builder: &Builder<'c>, rows: &[Option<Val<'c>>]| {
+            let cell = |(number, at): (usize, &Cell<'c, '_>)| {
+                let mut pieces = Vec::new();
+                for ((piece, cut), row) in cuts.iter().zip(rows) {
+                    let column = cut.columns.get(number).copied().ok_or_else(|| Error::internal("a cell without a column"))?;
+                    let conditions: Vec<_> = row.iter().copied().chain([column]).collect();
+                    pieces.push((*piece, builder.all(&conditions)?.unwrap_or(column)));
+                }
+                self.piecewise(builder, at, &pieces)
+            };
+            cells.iter().enumerate().map(cell).collect::<Result<Vec<_>, _>>()
+        };
+        // The usual single piece is a branch for the whole row; several are conditions of each cell.
+        if let [(_, cut)] = cuts.as_slice() {
+            let old = cells.iter().map(|at| self.old(at)).collect::<Result<Vec<_>, _>>()?.concat();
+            let types: Vec<_> = old.iter().map(|value| value.r#type()).collect();
+            let new = |builder: &Builder<'c>| all(builder, &[None]).map(|cells| cells.concat());
+            let flat = builder.choose(cut.row(builder, row)?, &types, new, |_| Ok(old))?;
+            return Ok(flat.chunks(apply.outputs.len().max(1)).map(<[_]>::to_vec).collect());
+        }
+        let rows = cuts.iter().map(|(_, cut)| cut.row(builder, row).map(Some)).collect::<Result<Vec<_>, _>>()?;
+        all(builder, &rows)
+    }
+
+    /// The values of the updated fields before the apply.
+    fn old(&self, at: &Cell<'c, '_>) -> Result<Vec<Val<'c>>, Error> {
+        at.apply.outputs.iter().map(|(field, _)| self.read(at, field, &[0, 0])).collect()
     }
 
     /// The values of the piece that covers the cell, else its old ones.
     fn piecewise(&self, builder: &Builder<'c>, at: &Cell<'c, '_>, pieces: &[(&Piece<'c>, Val<'c>)]) -> Result<Vec<Val<'c>>, Error> {
         let Some(((piece, covered), rest)) = pieces.split_first() else {
-            return at.apply.outputs.iter().map(|(field, _)| self.read(at, field, &[0, 0])).collect();
+            return self.old(at);
         };
         if self.strip.total.get(piece.function) == Some(&true) {
             let values = self.evaluate(builder, at, piece)?;
             let others = self.piecewise(builder, at, rest)?;
             return values.into_iter().zip(others).map(|(value, other)| builder.select(*covered, value, other)).collect();
         }
-        let types: Vec<_> = at.apply.outputs.iter().map(|(field, _)| self.read(at, field, &[0, 0]).map(|value| value.r#type())).collect::<Result<_, _>>()?;
+        let types: Vec<_> = self.old(at)?.iter().map(|value| value.r#type()).collect();
         builder.choose(*covered, &types, |builder| self.evaluate(builder, at, piece), |builder| self.piecewise(builder, at, rest))
     }
 
