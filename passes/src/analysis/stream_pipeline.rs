@@ -84,16 +84,32 @@ pub struct Pipeline {
     /// Iterations in the loop's body, so that a row's cells change their names and not their
     /// registers.
     pub unroll: i64,
+    /// Rows that are loaded before their turn.
+    pub ahead: i64,
     /// An estimate of the registers a lane needs, prefetched rows included.
     pub registers: i64,
 }
 
-/// Bodies longer than this many rows don't repay the moves that they save.
-const LONGEST_UNROLL: i64 = 6;
+/// Bodies longer than this many rows are not tried.
+const LONGEST_UNROLL: i64 = 9;
 
-/// Registers for addresses, the loop and what a point function computes, measured on kernels of
-/// radius 1 and 2.
+/// Registers for addresses, the loop and what a point function computes; measured, with ptxas of
+/// CUDA 13.0, on stars and boxes of radius 1 and 2.
 const OVERHEAD: i64 = 28;
+/// More of them where cells take two registers.
+const WIDE_OVERHEAD: i64 = 16;
+/// More of them for each field that is loaded beside the first, in cells.
+const FIELD_OVERHEAD: i64 = 12;
+
+/// Registers a thread at which one more warp fits on a multiprocessor with 65,536 of them, in steps
+/// that matter: 16, 12, 10 and 8 warps.
+const REGISTER_STEPS: [i64; 4] = [128, 168, 200, 255];
+
+/// The limit to give to a kernel of which this many registers are estimated: the next step that
+/// leaves it the room that it needs.
+pub fn register_limit(estimate: i64) -> i64 {
+    REGISTER_STEPS.into_iter().find(|step| estimate <= *step).unwrap_or(255)
+}
 
 /// Finds lags, windows and the unroll factor.
 pub fn of(graph: &Graph) -> Pipeline {
@@ -113,9 +129,10 @@ pub fn of(graph: &Graph) -> Pipeline {
     for (window, edges) in windows.iter_mut().zip(edges) {
         window.edges = edges.into_iter().map(|(column, (first, last))| Edge { column, first, last }).collect();
     }
-    let unroll = unroll(&windows);
-    let registers = OVERHEAD + registers(graph, &windows, unroll);
-    Pipeline { windows, unroll, registers }
+    let unroll = unroll(graph, &windows);
+    let ahead = ahead(unroll);
+    let registers = registers(graph, &windows, ahead);
+    Pipeline { windows, unroll, ahead, registers }
 }
 
 fn row_offset(read: &Read) -> i64 {
@@ -152,19 +169,22 @@ fn lags(graph: &Graph) -> Vec<i64> {
     lags
 }
 
-/// The common multiple of the windows' lengths if it is short, else the longest that is.
-fn unroll(windows: &[Window]) -> i64 {
-    let lengths = || windows.iter().map(|window| window.last + 1).filter(|length| *length <= LONGEST_UNROLL);
-    let multiple = lengths().fold(1, least_common_multiple);
-    if multiple <= LONGEST_UNROLL { multiple } else { lengths().max().unwrap_or(1) }
+/// The body that costs least. A window whose length divides the body's changes names alone; another
+/// is moved once a body. A row more in the body weighs as much as a move a row.
+fn unroll(graph: &Graph, windows: &[Window]) -> i64 {
+    let cost = |unroll: &i64| {
+        let moved = graph.values.iter().zip(windows).filter(|(_, window)| unroll % (window.last + 1) != 0);
+        let moves: i64 = moved.map(|(value, window)| value.words * window.carried(graph.width)).sum();
+        moves + unroll * unroll
+    };
+    // Costs a row are compared: costs a body over the rows of the body.
+    (1..=LONGEST_UNROLL).min_by(|a, b| (cost(a) * b).cmp(&(cost(b) * a))).unwrap_or(1)
 }
 
-fn least_common_multiple(a: i64, b: i64) -> i64 {
-    let (mut x, mut y) = (a, b);
-    while y != 0 {
-        (x, y) = (y, x % y);
-    }
-    a / x * b
+/// Rows to load ahead: three or fewer hide the memory's latency beside the other warps' work, and a
+/// divisor of the body needs no moves.
+fn ahead(unroll: i64) -> i64 {
+    (2..=3).rev().find(|rows| unroll % rows == 0).unwrap_or(3)
 }
 
 fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
@@ -174,7 +194,10 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
         value.words * (window.carried(graph.width) + waiting)
     });
     let widest = graph.values.iter().map(|value| value.words).max().unwrap_or(1);
-    cells.sum::<i64>() + widest * graph.width
+    let loads = graph.values.iter().filter(|value| !graph.reads.iter().any(|read| read.operation == value.operation)).count();
+    let fields = i64::try_from(loads).unwrap_or(1).max(1);
+    let wide = if widest > 1 { WIDE_OVERHEAD } else { 0 };
+    OVERHEAD + wide + (fields - 1) * FIELD_OVERHEAD * widest + cells.sum::<i64>() + widest * graph.width
 }
 
 #[cfg(test)]
@@ -251,7 +274,8 @@ mod tests {
         let pipeline = of(&Graph { values, reads: [step(3, 0, 1), step(4, 3, 4)].concat(), width: 4, slack: 0 });
         let found: Vec<_> = pipeline.windows.iter().map(|window| (window.lag, window.last)).collect();
         assert_eq!(found, [(1, 0), (0, 2), (1, 1), (1, 1), (1, 2), (2, 0), (2, 0)]);
-        assert_eq!(pipeline.unroll, 6);
+        // Two windows of two rows and two of three: six rows change names alone, but three cost less.
+        assert_eq!(pipeline.unroll, 3);
     }
 
     #[test]

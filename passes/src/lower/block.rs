@@ -87,7 +87,7 @@ fn lower<'c>(
             schedule.tile, schedule.steps
         )));
     }
-    let spec = FrameSpec { kernel, threads: &threads, shared: &buffers.types, in_place: false, warps: None };
+    let spec = FrameSpec { kernel, threads: &threads, shared: &buffers.types, in_place: false, warps: None, registers: None };
     let frame = Frame::new(context, module, program, &spec)?;
     let lowering = Lowering { frame: &frame, module, kernel, buffers: &buffers, threads: &threads };
     match interior::condition(&frame, &frame.builder, kernel, |_, halo| halo.clone())? {

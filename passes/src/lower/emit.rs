@@ -54,6 +54,8 @@ pub struct FrameSpec<'c, 's> {
     pub in_place: bool,
     /// Warps of a block, where each warp has a tile of its own and `threads` is for one of them.
     pub warps: Option<i64>,
+    /// The most registers that a thread may take, where the lowering knows.
+    pub registers: Option<i64>,
 }
 
 /// Threads of a warp.
@@ -115,7 +117,9 @@ impl<'c, 'p> Frame<'c, 'p> {
         // Without a stated alignment LLVM's load vectoriser assumes more than the PTX declares.
         let aligned = attribute::dictionary(context, &[("llvm.align", attribute::integer(context, BUFFER_ALIGNMENT))]);
         attributes.push(("workgroup_attrib_attrs", attribute::array(context, &vec![aligned; attributions.len()])));
-        if shared_bytes(spec.shared) > ONE_BLOCK_SHARED || spec.warps.is_some() {
+        if let Some(registers) = spec.registers {
+            attributes.push(("nvvm.maxnreg", attribute::integer(context, registers)));
+        } else if shared_bytes(spec.shared) > ONE_BLOCK_SHARED {
             attributes.push(("nvvm.minctasm", attribute::integer(context, 1)));
         }
         let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;
@@ -429,17 +433,23 @@ fn place_of_tile<'c>(
             thread.push(identity("gpu.thread_id", axis)?);
         }
     }
-    let mut numbers = Vec::new();
-    for (position, count) in tiles.iter().enumerate().rev() {
-        if position == 0 {
-            numbers.push(rest);
-        } else {
-            let count = builder.affine(*count, &[], params)?;
-            numbers.push(builder.binary("arith.remui", rest, count)?);
-            rest = builder.binary("arith.divui", rest, count)?;
+    let counts: Vec<_> = tiles.iter().map(|count| builder.affine(*count, &[], params)).collect::<Result<_, _>>()?;
+    let numbers = match (spec.warps, counts.as_slice()) {
+        (Some(_), [rows, columns]) => rim_first(builder, rest, *rows, *columns)?.to_vec(),
+        _ => {
+            let mut numbers = Vec::new();
+            for (position, count) in counts.iter().enumerate().rev() {
+                if position == 0 {
+                    numbers.push(rest);
+                } else {
+                    numbers.push(builder.binary("arith.remui", rest, *count)?);
+                    rest = builder.binary("arith.divui", rest, *count)?;
+                }
+            }
+            numbers.reverse();
+            numbers
         }
-    }
-    numbers.reverse();
+    };
     let mut origin = Vec::new();
     for (position, (number, tile)) in numbers.into_iter().zip(&spec.kernel.schedule.tile).enumerate() {
         let lower = grid.lower.result(position).map_err(|error| Error::internal(error.to_string()))?;
@@ -447,6 +457,33 @@ fn place_of_tile<'c>(
         origin.push(builder.add(first, builder.affine(lower, &[], params)?)?);
     }
     Ok(Place { origin, thread, exists })
+}
+
+/// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast
+/// ones. Rows and columns of tiles are turned by two, so that the last two and the first lead; then
+/// the leading rows are numbered through, then the leading columns of the other rows, then the rest.
+fn rim_first<'c>(builder: &Builder<'c>, number: Val<'c>, rows: Val<'c>, columns: Val<'c>) -> Result<[Val<'c>; 2], Error> {
+    let (zero, one) = (builder.index(0)?, builder.index(1)?);
+    let lead = |count| builder.binary("arith.minui", count, builder.index(3)?);
+    let (lead_rows, lead_columns) = (lead(rows)?, lead(columns)?);
+    let minus = |a, b| builder.binary("arith.subi", a, b);
+    let times = |a, b| builder.binary("arith.muli", a, b);
+    // Three rectangles in turn, each with its first number, corner and width.
+    let second = times(lead_rows, columns)?;
+    let third = builder.add(second, times(minus(rows, lead_rows)?, lead_columns)?)?;
+    let in_first = builder.compare(Compare::Below, number, second)?;
+    let in_third = builder.compare(Compare::Ge, number, third)?;
+    let pick = |first, second, third| builder.select(in_first, first, builder.select(in_third, third, second)?);
+    let within = minus(number, pick(zero, second, third)?)?;
+    let width = pick(columns, lead_columns, minus(columns, lead_columns)?)?;
+    let width = builder.binary("arith.maxui", width, one)?;
+    let row = builder.add(builder.binary("arith.divui", within, width)?, pick(zero, lead_rows, lead_rows)?)?;
+    let column = builder.add(builder.binary("arith.remui", within, width)?, pick(zero, zero, lead_columns)?)?;
+    let turned = |value, count| {
+        let back = minus(count, builder.binary("arith.minui", count, builder.index(2)?)?)?;
+        builder.binary("arith.remui", builder.add(value, back)?, count)
+    };
+    Ok([turned(row, rows)?, turned(column, columns)?])
 }
 
 /// Erases a tile kernel once it is lowered.

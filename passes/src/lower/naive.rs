@@ -50,7 +50,7 @@ fn lower<'c>(context: &'c Context, module: &Module<'c>, program: &Program<'c>, k
     let updated = |field: &str| apply.outputs.iter().any(|(name, _)| *name == field);
     let in_place = reads.iter().all(|read| !updated(read.field) || read.offset.iter().all(|offset| *offset == 0));
     let threads = &kernel.schedule.tile;
-    let spec = FrameSpec { kernel, threads, shared: &[], in_place, warps: None };
+    let spec = FrameSpec { kernel, threads, shared: &[], in_place, warps: None, registers: None };
     let frame = Frame::new(context, module, program, &spec)?;
     let builder = Builder { location: apply.op.location(), ..frame.builder };
     let point: Vec<_> =

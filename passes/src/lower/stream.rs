@@ -37,6 +37,7 @@ mod strip;
 
 use super::emit::{self, Frame, FrameSpec};
 use super::interior;
+use crate::analysis::stream_pipeline;
 use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
@@ -58,8 +59,9 @@ pub const PASS: Pass = Pass {
     options: &[
         ("warps", "tiles a block, a warp each (default 1)"),
         ("slack", "iterations that a computed row waits for its readers (default 0)"),
-        ("ahead", "rows loaded ahead of their turn (default: rows of the loop's body)"),
+        ("ahead", "rows loaded ahead of their turn (default: 2 or 3)"),
         ("unroll", "rows of the loop's body (default: by the rows in flight)"),
+        ("registers", "registers that a thread may take (default: by the rows in flight)"),
     ],
     run,
 };
@@ -71,12 +73,14 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let warps = options.integer("warps", 1..=MOST_WARPS)?.unwrap_or(1);
     let slack = options.integer("slack", 0..=8)?.unwrap_or(0);
     let (ahead, unroll) = (options.integer("ahead", 1..=64)?, options.integer("unroll", 1..=64)?);
+    let registers = options.integer("registers", 16..=255)?;
     let program = Program::read(module)?;
     for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "stream") {
         let mut strip = Strip::plan(module, &program, kernel, slack)?;
         strip.pipeline.unroll = unroll.unwrap_or(strip.pipeline.unroll);
-        strip.ahead = ahead.unwrap_or(strip.pipeline.unroll);
-        let spec = FrameSpec { kernel, threads: &[], shared: &[], in_place: false, warps: Some(warps) };
+        strip.pipeline.ahead = ahead.unwrap_or(strip.pipeline.ahead);
+        let registers = registers.unwrap_or_else(|| stream_pipeline::register_limit(strip.pipeline.registers));
+        let spec = FrameSpec { kernel, threads: &[], shared: &[], in_place: false, warps: Some(warps), registers: Some(registers) };
         let frame = Frame::new(context, module, &program, &spec)?;
         let tile = |builder: &Builder<'c>| tile(&frame, builder, module, kernel, &strip);
         match frame.exists {

@@ -19,27 +19,27 @@ pub const ROWS: i64 = 256;
 /// Cells a lane: 16 bytes of `f32`.
 pub const WIDTH: i64 = 4;
 
-/// Steps a launch are never more.
-const HIGHEST: i64 = 10;
+/// Steps a launch are never more, for cells of one register and of more.
+const HIGHEST: [i64; 2] = [10, 8];
 
 /// Registers that a lane may take by the estimate, for cells of one register and of more. Kernels
 /// of 32-bit cells want twice as many warps to keep the arithmetic units busy.
-const BUDGET: [i64; 2] = [150, 236];
+const BUDGET: [i64; 2] = [150, 224];
 
 /// At least this part of a strip's columns must belong to the tile, as a fraction.
 const USEFUL: (i64, i64) = (3, 4);
 
 /// The most steps a launch within the budget of registers and halo; at least 1.
 pub fn height(module: &Module, program: &Program, width: i64) -> Result<i64, Error> {
+    let wide = usize::from(program.fields.iter().any(|field| lanes::words(field.element) > 1));
     let mut best = 1;
-    for steps in 2..=HIGHEST {
+    for steps in 2..=HIGHEST[wide] {
         let graph = graph(module, program, width, steps)?;
-        let wide = graph.values.iter().any(|value| value.words > 1);
         let reach = graph.reads.iter().filter_map(|read| read.offset.last()).fold((0, 0), |(low, high), offset| (low.min(*offset), high.max(*offset)));
         let lost = reaching(-reach.0 * steps, width) + reaching(reach.1 * steps, width);
         let strip = WARP * width;
         let useful = (strip - lost) * USEFUL.1 >= strip * USEFUL.0;
-        if useful && stream_pipeline::of(&graph).registers <= BUDGET[usize::from(wide)] {
+        if useful && stream_pipeline::of(&graph).registers <= BUDGET[wide] {
             best = steps;
         }
     }

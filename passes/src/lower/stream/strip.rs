@@ -18,13 +18,14 @@ use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Piece, Program};
 use stencil_dialects::tiled::{Apply, Halo, Kernel, TileOp};
 
+/// Rows that a tile at a rim loads before their turn.
+const RIM_AHEAD: i64 = 2;
+
 /// What a warp does, as far as it is known at compile time. Rows and columns are relative to the
 /// tile's first cell.
 pub struct Strip<'c> {
     /// Lags and windows, one a tile value.
     pub pipeline: Pipeline,
-    /// Rows loaded ahead of their turn.
-    pub ahead: i64,
     /// Cells a lane.
     width: i64,
     /// Cells of the strip before the tile's first column, a multiple of `width`.
@@ -101,7 +102,7 @@ impl<'c> Strip<'c> {
         }
         let (graph, values) = graph(module, program, kernel, slack)?;
         let pipeline = stream_pipeline::of(&graph);
-        let mut strip = Self { pipeline, ahead: 1, width: *width, left: 0, first: 0, fill: 0, values, total: BTreeMap::new() };
+        let mut strip = Self { pipeline, width: *width, left: 0, first: 0, fill: 0, values, total: BTreeMap::new() };
         let (mut right, mut first, mut last) = (0, Vec::new(), Vec::new());
         for op in &kernel.body {
             let halo = match op {
@@ -159,7 +160,7 @@ impl<'c> Strip<'c> {
     pub fn reach(&self, kernel: &Kernel<'c>, op: &TileOp<'c>, halo: &Halo) -> Halo {
         let TileOp::Load { tile, .. } = op else { return halo.clone() };
         let (Ok(lag), [rows, columns]) = (self.lag(*tile), kernel.schedule.tile.as_slice()) else { return halo.clone() };
-        let last = self.first + self.iterations(kernel) - 1 + self.ahead - lag;
+        let last = self.first + self.iterations(kernel) - 1 + self.pipeline.ahead - lag;
         Halo {
             lower: vec![self.first - lag, -self.left],
             upper: vec![last - (rows - 1), WARP * self.width - self.left - columns],
@@ -251,6 +252,12 @@ impl<'c, 'p> Walk<'c, 'p> {
         Ok(())
     }
 
+    /// Rows loaded before their turn; fewer at a rim, to save registers.
+    fn ahead(&self, checks: Option<&Checks<'c>>) -> i64 {
+        let ahead = self.strip.pipeline.ahead;
+        if checks.is_some() { ahead.min(RIM_AHEAD) } else { ahead }
+    }
+
     /// Rows of the grid from the tile's first on.
     fn rows_left(&self, builder: &Builder<'c>) -> Result<Val<'c>, Error> {
         let stored = self.kernel.body.iter().find_map(|op| if let TileOp::Store { field, .. } = op { Some(*field) } else { None });
@@ -301,7 +308,7 @@ impl<'c, 'p> Walk<'c, 'p> {
                 zeros.push(if element.is_float() { builder.float(element, 0.0)? } else { builder.constant(element, 0)? });
                 let mut queue = VecDeque::new();
                 if let TileOp::Load { tile, .. } = op {
-                    for number in 0..self.strip.ahead {
+                    for number in 0..self.ahead(checks) {
                         let row = builder.add_constant(self.start, number - self.strip.lag(*tile)?)?;
                         queue.push_back(self.load(builder, operation, field, row, checks)?);
                     }
@@ -325,7 +332,7 @@ impl<'c, 'p> Walk<'c, 'p> {
             match op {
                 TileOp::Load { op, field, tile } => {
                     let builder = &Builder { location: op.location(), ..*builder };
-                    let ahead = builder.add_constant(row, self.strip.ahead - self.strip.lag(*tile)?)?;
+                    let ahead = builder.add_constant(row, self.ahead(checks) - self.strip.lag(*tile)?)?;
                     let place = self.strip.place(*tile)?;
                     let loaded = self.load(builder, operation, field, ahead, checks)?;
                     let cells = state.exchange(place, loaded)?;
