@@ -2,6 +2,7 @@
 
 use melior::ir::Module;
 use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
 use stencil_dialects::stencil::{self, Argument, Piece};
 
 /// One cell that a point function reads.
@@ -26,4 +27,16 @@ pub fn of_pieces<'c>(module: &Module<'c>, pieces: &[Piece<'c>]) -> Result<Vec<Re
     reads.sort();
     reads.dedup();
     Ok(reads)
+}
+
+/// Whether a piece divides or calls a mathematical function: long sequences of instructions, many of
+/// which are under way at once.
+pub fn has_long_operations<'c>(module: &Module<'c>, pieces: &[Piece<'c>]) -> Result<bool, Error> {
+    for piece in pieces {
+        let body = mlir::walk(stencil::function(module, piece.function)?);
+        if body.into_iter().map(mlir::name).any(|name| name.starts_with("math.") || name == "arith.divf" || name == "arith.remf") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -45,6 +45,8 @@ pub struct Graph {
     /// Iterations that a computed value waits before another operation may read it: 0 lets a chain
     /// of operations run within one iteration, 1 makes the operations of an iteration independent.
     pub slack: i64,
+    /// Cells a lane that point functions hold on the way to their results; 0 for sums of products.
+    pub scratch: i64,
 }
 
 /// A cell of another lane, relative to this lane's first cell: negative, or at least `width`.
@@ -104,6 +106,12 @@ const FIELD_OVERHEAD: i64 = 12;
 /// Registers a thread at which one more warp fits on a multiprocessor with 65,536 of them, in steps
 /// that matter: 16, 12, 10 and 8 warps.
 const REGISTER_STEPS: [i64; 4] = [128, 168, 200, 255];
+
+/// Warps that a multiprocessor holds of a kernel with this limit to its registers.
+pub fn resident_warps(limit: i64) -> i64 {
+    // Registers are given out to a warp in units of 256, 8 a lane.
+    65_536 / (32 * ((limit + 7) / 8 * 8)).max(1024)
+}
 
 /// The limit to give to a kernel of which this many registers are estimated: the next step that
 /// leaves it the room that it needs.
@@ -197,7 +205,7 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
     let loads = graph.values.iter().filter(|value| !graph.reads.iter().any(|read| read.operation == value.operation)).count();
     let fields = i64::try_from(loads).unwrap_or(1).max(1);
     let wide = if widest > 1 { WIDE_OVERHEAD } else { 0 };
-    OVERHEAD + wide + (fields - 1) * FIELD_OVERHEAD * widest + cells.sum::<i64>() + widest * graph.width
+    OVERHEAD + wide + (fields - 1) * FIELD_OVERHEAD * widest + cells.sum::<i64>() + widest * (graph.width + graph.scratch)
 }
 
 #[cfg(test)]
@@ -218,7 +226,7 @@ mod tests {
     fn two_steps_of_a_star() {
         let values = (0..3).map(value).collect();
         let reads = [reads(1, 0, &STAR), reads(2, 1, &STAR)].concat();
-        let pipeline = of(&Graph { values, reads, width: 4, slack: 0 });
+        let pipeline = of(&Graph { values, reads, width: 4, slack: 0, scratch: 0 });
         // The edges of the middle row alone are read, when it is one iteration old.
         let edges = vec![Edge { column: -1, first: 1, last: 1 }, Edge { column: 4, first: 1, last: 1 }];
         assert_eq!(pipeline.windows[0], Window { lag: 0, last: 2, edges: edges.clone() });
@@ -232,7 +240,7 @@ mod tests {
     #[test]
     fn edges_of_a_box_live_as_long_as_its_rows() {
         let offsets: Vec<[i64; 2]> = (-1..=1).flat_map(|y| (-1..=1).map(move |x| [y, x])).collect();
-        let pipeline = of(&Graph { values: vec![value(0), value(1)], reads: reads(1, 0, &offsets), width: 2, slack: 0 });
+        let pipeline = of(&Graph { values: vec![value(0), value(1)], reads: reads(1, 0, &offsets), width: 2, slack: 0, scratch: 0 });
         let edges = vec![Edge { column: -1, first: 0, last: 2 }, Edge { column: 2, first: 0, last: 2 }];
         assert_eq!(pipeline.windows[0], Window { lag: 0, last: 2, edges });
         assert_eq!(pipeline.windows[0].carried(2), 8);
@@ -241,7 +249,7 @@ mod tests {
     #[test]
     fn slack_makes_room_between_computed_values_alone() {
         let reads = [reads(1, 0, &STAR), reads(2, 1, &STAR)].concat();
-        let pipeline = of(&Graph { values: (0..3).map(value).collect(), reads, width: 4, slack: 1 });
+        let pipeline = of(&Graph { values: (0..3).map(value).collect(), reads, width: 4, slack: 1, scratch: 0 });
         assert_eq!(pipeline.windows.iter().map(|window| (window.lag, window.last)).collect::<Vec<_>>(), [(0, 2), (1, 3), (3, 0)]);
     }
 
@@ -259,7 +267,7 @@ mod tests {
             reads(5, 3, &[[1, 0], [0, 0]]),
         ]
         .concat();
-        let pipeline = of(&Graph { values, reads, width: 4, slack: 0 });
+        let pipeline = of(&Graph { values, reads, width: 4, slack: 0, scratch: 0 });
         assert_eq!(pipeline.windows.iter().map(|window| window.lag).collect::<Vec<_>>(), [0, 0, 0, 0, 0, 1]);
         assert_eq!(pipeline.windows.iter().map(|window| window.last).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 0]);
         assert_eq!(pipeline.windows[4].edges, [Edge { column: 4, first: 1, last: 1 }]);
@@ -271,7 +279,7 @@ mod tests {
         // Loads P, U, C; two steps of (P, U) = (U, f(P, U, C)). C is read first by the first step.
         let values = vec![value(0), value(1), value(2), value(3), value(3), value(4), value(4)];
         let step = |operation, p, u| [reads(operation, p, &[[0, 0]]), reads(operation, u, &STAR), reads(operation, 2, &[[0, 0]])].concat();
-        let pipeline = of(&Graph { values, reads: [step(3, 0, 1), step(4, 3, 4)].concat(), width: 4, slack: 0 });
+        let pipeline = of(&Graph { values, reads: [step(3, 0, 1), step(4, 3, 4)].concat(), width: 4, slack: 0, scratch: 0 });
         let found: Vec<_> = pipeline.windows.iter().map(|window| (window.lag, window.last)).collect();
         assert_eq!(found, [(1, 0), (0, 2), (1, 1), (1, 1), (1, 2), (2, 0), (2, 0)]);
         // Two windows of two rows and two of three: six rows change names alone, but three cost less.
@@ -281,10 +289,10 @@ mod tests {
     #[test]
     fn footprints_that_lean_to_one_side() {
         // Rows above alone: nothing waits. Rows below alone: the step runs two rows behind.
-        let above = of(&Graph { values: vec![value(0), value(1)], reads: reads(1, 0, &[[-2, 0], [0, 3]]), width: 2, slack: 0 });
+        let above = of(&Graph { values: vec![value(0), value(1)], reads: reads(1, 0, &[[-2, 0], [0, 3]]), width: 2, slack: 0, scratch: 0 });
         assert_eq!((above.windows[1].lag, above.windows[0].last), (0, 2));
         assert_eq!(above.windows[0].edges.iter().map(|edge| edge.column).collect::<Vec<_>>(), [3, 4]);
-        let below = of(&Graph { values: vec![value(0), value(1)], reads: reads(1, 0, &[[0, 0], [2, -1]]), width: 2, slack: 0 });
+        let below = of(&Graph { values: vec![value(0), value(1)], reads: reads(1, 0, &[[0, 0], [2, -1]]), width: 2, slack: 0, scratch: 0 });
         assert_eq!((below.windows[1].lag, below.windows[0].last), (2, 2));
         assert_eq!(below.windows[0].edges, [Edge { column: -1, first: 0, last: 0 }]);
     }

@@ -49,7 +49,8 @@ pub const PASS: Pass = Pass {
     options: &[
         ("strategy", "how tiles are lowered: naive, block or stream (default block)"),
         ("tile", "cells of a tile per dimension, slowest first"),
-        ("pyramid-height", "steps a launch (default by rank: 8, 4, 2)"),
+        ("pyramid-height", "steps a launch (default by rank: 8, 4, 2; of stream by registers)"),
+        ("multiprocessors", "of the device that the strategy stream fits its tiles to (default 132)"),
         ("per-thread", "cells a thread per dimension, or in the slowest dimension alone"),
     ],
     run,
@@ -87,6 +88,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         None if strategy == "stream" => stream_schedule::height(module, &program, schedule.per_thread.last().copied().unwrap_or(1))?,
         None => defaults.height,
     };
+    let multiprocessors = options.integer("multiprocessors", 1..=MOST_CELLS)?.unwrap_or(stream_schedule::MULTIPROCESSORS);
+    let fitted = (strategy == "stream" && tile.is_none()).then_some(multiprocessors);
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
     if schedule.strategy == "naive" {
         if height != 1 {
@@ -94,7 +97,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         }
         naive_kernels(&builder, module, &program, &schedule)?;
     } else {
-        overlapped_kernels(&builder, module, &program, &schedule, height, tile.is_some())?;
+        overlapped_kernels(&builder, module, &program, &schedule, height, fitted)?;
     }
     tiled::set_index_width(&builder, module, index_width::of(&program));
     for apply in &program.applies {
@@ -168,7 +171,7 @@ fn overlapped_kernels<'c>(
     program: &Program<'c>,
     schedule: &Schedule,
     height: i64,
-    tile_given: bool,
+    fitted: Option<i64>,
 ) -> Result<(), Error> {
     let context = builder.context;
     let symbols = program.params.len() + 1;
@@ -188,9 +191,9 @@ fn overlapped_kernels<'c>(
         let name = kernel_name(program, steps);
         let applies: Vec<_> = (0..steps).flat_map(|step| program.applies.iter().map(move |apply| (step, apply))).collect();
         let mut schedule = Schedule { steps, ..schedule.clone() };
-        if schedule.strategy == "stream" && !tile_given {
+        if let Some(multiprocessors) = fitted {
             let loads = regions(module, &applies, schedule.tile.len())?.loads;
-            schedule.tile = stream_schedule::tile(&schedule, loads.values());
+            schedule.tile = stream_schedule::tile(module, program, &schedule, &loads.values().collect::<Vec<_>>(), multiprocessors)?;
         }
         kernel(builder, module, program, &name, &applies, &schedule)?;
         tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
