@@ -51,8 +51,6 @@ use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Kernel};
 use strip::Strip;
 
-pub use strip::SCRATCH;
-
 /// The pass.
 pub const PASS: Pass = Pass {
     name: "lower-stream",

@@ -13,9 +13,6 @@ use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Piece, Program};
 use stencil_dialects::tiled::{Halo, Kernel, TileOp};
 
-/// Rows of cells that a function with long operations holds on the way.
-pub const SCRATCH: i64 = 2;
-
 /// What a warp does, as far as it is known at compile time. Rows and columns are relative to the
 /// tile's first cell.
 pub struct Strip<'c> {
@@ -57,9 +54,7 @@ fn graph<'c>(
                 for (field, tile) in &apply.outputs {
                     produce(&mut graph, field, *tile)?;
                 }
-                if footprint::has_long_operations(module, &apply.pieces)? {
-                    graph.scratch = SCRATCH * width;
-                }
+                graph.scratch = graph.scratch.max(width * footprint::long_operations(module, &apply.pieces)?);
                 let here = kernel.schedule.tile.iter().map(|_| 0).collect::<Vec<_>>();
                 let kept = apply.outputs.iter().map(|(field, _)| (*field, here.clone()));
                 let read = footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| (read.field, read.offset));
