@@ -25,6 +25,8 @@ pub enum Compare {
     Gt = 4,
     /// `a >= b`, signed
     Ge = 5,
+    /// `a < b`, unsigned
+    Below = 6,
 }
 
 /// Appends operations to one block at one source location. Every method that builds fails with an
@@ -139,6 +141,11 @@ impl<'c> Builder<'c> {
             all = self.binary("arith.andi", all, *condition)?;
         }
         Ok(Some(all))
+    }
+
+    /// `condition ? yes : no`.
+    pub fn select(&self, condition: Val<'c>, yes: Val<'c>, no: Val<'c>) -> Result<Val<'c>, Error> {
+        self.value("arith.select", &[condition, yes, no], yes.r#type(), &[])
     }
 
     /// The value of an affine expression whose dimensions and symbols are `index` values.

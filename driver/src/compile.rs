@@ -155,7 +155,7 @@ impl<'c, 's> Compilation<'c, 's> {
     pub fn code(&mut self) -> Result<Code, Failure> {
         let start = Instant::now();
         let libdevice = self.options.libdevice.clone().or_else(crate::toolchain::libdevice);
-        let target = PtxTarget { arch: self.options.arch.clone(), libdevice };
+        let target = PtxTarget { arch: self.options.arch.clone(), fast_math: self.options.arithmetic.fast_math, libdevice };
         let code = emit_ptx::emit(self.context, &self.module, &target).map_err(|error| Failure::in_source(&error, self.source));
         self.timing.push(("emit-ptx".to_owned(), start.elapsed()));
         code

@@ -24,6 +24,8 @@ pub const ARCHITECTURES: [&str; 7] = ["sm_75", "sm_80", "sm_86", "sm_87", "sm_89
 pub struct PtxTarget {
     /// Such as `sm_90`.
     pub arch: String,
+    /// Whether approximate functions will do.
+    pub fast_math: bool,
     /// `libdevice.10.bc`, where there is one.
     pub libdevice: Option<PathBuf>,
 }
@@ -90,7 +92,12 @@ fn resolve_math<'l>(llvm: &'l LlvmContext, module: &LlvmModule<'l>, machine: &Ta
     if unresolved(module).is_empty() {
         return Ok(());
     }
-    link(module, parse(llvm, include_str!("exact_math.ll"), "exact_math")?, machine)?;
+    let mut exact = include_str!("exact_math.ll").to_owned();
+    if target.fast_math {
+        // There is no approximate root of f64 that is good enough.
+        exact = exact.replace("call float @llvm.sqrt", "call fast float @llvm.sqrt");
+    }
+    link(module, parse(llvm, &exact, "exact_math")?, machine)?;
     let missing = unresolved(module);
     if let Some(first) = missing.first() {
         let name = first.trim_start_matches("__nv_").trim_end_matches('f');

@@ -9,6 +9,7 @@ pub const PASSES: &[Pass] = &[
     stencil::tile_overlapped::PASS,
     lower::naive::PASS,
     lower::block::PASS,
+    lower::stream::PASS,
 ];
 
 /// The pass of a name.

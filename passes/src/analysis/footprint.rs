@@ -2,6 +2,7 @@
 
 use melior::ir::Module;
 use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
 use stencil_dialects::stencil::{self, Argument, Piece};
 
 /// One cell that a point function reads.
@@ -27,3 +28,26 @@ pub fn of_pieces<'c>(module: &Module<'c>, pieces: &[Piece<'c>]) -> Result<Vec<Re
     reads.dedup();
     Ok(reads)
 }
+
+/// Rows of cells that a lane holds on the way to a row of results, beside those that a sum of products
+/// needs: divisions and mathematical functions are long sequences of instructions, many of which are
+/// under way at once. A division that may be a product with a reciprocal is none.
+pub fn long_operations<'c>(module: &Module<'c>, pieces: &[Piece<'c>]) -> Result<i64, Error> {
+    let mut rows = 0;
+    for piece in pieces {
+        for op in mlir::walk(stencil::function(module, piece.function)?) {
+            let name = mlir::name(op);
+            let fast = mlir::attribute(op, "fastmath").is_some_and(|flags| flags.to_string().contains("fast>"));
+            rows = rows.max(match (name.starts_with("math.") || name == "arith.remf", name == "arith.divf", fast) {
+                (true, _, true) => FAST_ROWS,
+                (true, _, false) | (_, true, false) => EXACT_ROWS,
+                _ => 0,
+            });
+        }
+    }
+    Ok(rows)
+}
+
+/// Measured with ptxas: approximate square roots, and exact divisions and roots.
+const FAST_ROWS: i64 = 2;
+const EXACT_ROWS: i64 = 6;

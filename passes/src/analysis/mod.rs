@@ -3,3 +3,4 @@
 pub mod footprint;
 pub mod index_width;
 pub mod shared_slots;
+pub mod stream_pipeline;

@@ -21,15 +21,15 @@
 //! Declines: tiles that need more shared memory or more threads than a block can have.
 
 use super::emit::{self, Frame, FrameSpec};
+use super::interior;
 use crate::analysis::shared_slots::{self, Life};
 use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
-use melior::ir::{AffineMap, Module, Type};
+use melior::ir::{Module, Type};
 use std::collections::{BTreeMap, BTreeSet};
-use stencil_dialects::affine::Linear;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
@@ -87,10 +87,10 @@ fn lower<'c>(
             schedule.tile, schedule.steps
         )));
     }
-    let spec = FrameSpec { kernel, threads: &threads, shared: &buffers.types, in_place: false };
+    let spec = FrameSpec { kernel, threads: &threads, shared: &buffers.types, in_place: false, warps: None, registers: None };
     let frame = Frame::new(context, module, program, &spec)?;
     let lowering = Lowering { frame: &frame, module, kernel, buffers: &buffers, threads: &threads };
-    match lowering.interior(&frame.builder)? {
+    match interior::condition(&frame, &frame.builder, kernel, |_, halo| halo.clone())? {
         Some(interior) => {
             let body = |checked| {
                 let lowering = &lowering;
@@ -160,43 +160,6 @@ struct Lowering<'c, 'p> {
 }
 
 impl<'c> Lowering<'c, '_> {
-    /// The condition that no cell of the tile and its halo needs a check; none where an apply has
-    /// several pieces.
-    fn interior(&self, builder: &Builder<'c>) -> Result<Option<Val<'c>>, Error> {
-        let mut lowers: Vec<(AffineMap<'c>, Vec<i64>)> = Vec::new();
-        let mut uppers: Vec<(AffineMap<'c>, Vec<i64>)> = Vec::new();
-        let mut within = |lower: AffineMap<'c>, upper: AffineMap<'c>, halo: Halo| {
-            tighten(&mut lowers, lower, halo.lower, i64::min);
-            tighten(&mut uppers, upper, halo.upper, i64::max);
-        };
-        for op in &self.kernel.body {
-            match op {
-                TileOp::Load { field, tile, .. } => {
-                    let grid = self.frame.program.grid_of(field)?;
-                    within(grid.lower, grid.upper, self.kernel.tile(*tile)?.halo.clone());
-                }
-                TileOp::Apply(apply) => {
-                    let [piece] = apply.pieces.as_slice() else { return Ok(None) };
-                    within(piece.lower, piece.upper, apply.halo.clone());
-                }
-                TileOp::Store { .. } => {}
-            }
-        }
-        let mut conditions = Vec::new();
-        for (map, halo) in lowers {
-            for ((origin, reach), bound) in self.frame.origin.iter().zip(halo).zip(self.frame.bounds(builder, map)?) {
-                conditions.push(builder.compare(Compare::Ge, builder.add_constant(*origin, reach)?, bound)?);
-            }
-        }
-        for (map, halo) in uppers {
-            let last = self.kernel.schedule.tile.iter().zip(halo).map(|(tile, reach)| tile - 1 + reach);
-            for ((origin, reach), bound) in self.frame.origin.iter().zip(last).zip(self.frame.bounds(builder, map)?) {
-                conditions.push(builder.compare(Compare::Le, builder.add_constant(*origin, reach)?, bound)?);
-            }
-        }
-        builder.all(&conditions)
-    }
-
     /// The whole tile; `checked` where cells may lie outside the grid or a piece.
     fn body(&self, builder: &Builder<'c>, checked: bool) -> Result<(), Error> {
         let mut hazards = Hazards::default();
@@ -358,26 +321,6 @@ impl<'c> Lowering<'c, '_> {
         }
         builder.repeat((thread, builder.index(*extent)?, builder.index(threads)?), next)
     }
-}
-
-/// Keeps one bound for maps that differ by a constant, the tightest.
-fn tighten<'c>(bounds: &mut Vec<(AffineMap<'c>, Vec<i64>)>, map: AffineMap<'c>, reach: Vec<i64>, pick: fn(i64, i64) -> i64) {
-    for (known, farthest) in bounds.iter_mut() {
-        let gap = difference(map, *known);
-        if let Some(gap) = gap {
-            for ((farthest, reach), gap) in farthest.iter_mut().zip(&reach).zip(gap) {
-                *farthest = pick(*farthest, reach - gap);
-            }
-            return;
-        }
-    }
-    bounds.push((map, reach));
-}
-
-/// `map - other` per dimension, where it is a constant in all of them.
-fn difference(map: AffineMap, other: AffineMap) -> Option<Vec<i64>> {
-    let (map, other) = (Linear::of_map(map)?, Linear::of_map(other)?);
-    map.iter().zip(&other).map(|(map, other)| map.minus(other).filter(Linear::is_constant).map(|gap| gap.constant)).collect()
 }
 
 /// Which buffers were written and read since the last barrier.

@@ -34,8 +34,11 @@ pub struct Frame<'c, 'p> {
     pub shared: Vec<Val<'c>>,
     /// First coordinate of the tile per dimension, slowest first, as `index`.
     pub origin: Vec<Val<'c>>,
-    /// The thread's position in the block per dimension, slowest first.
+    /// The thread's position in the block per dimension, slowest first; where each warp has a tile
+    /// of its own, the lane's position in the warp alone.
     pub thread: Vec<Val<'c>>,
+    /// Whether the tile exists; none if it always does. The last block may have warps to spare.
+    pub exists: Option<Val<'c>>,
     sources: BTreeMap<&'c str, Val<'c>>,
     targets: BTreeMap<&'c str, Val<'c>>,
     scalars: BTreeMap<&'c str, Val<'c>>,
@@ -52,7 +55,14 @@ pub struct FrameSpec<'c, 's> {
     pub shared: &'s [MemRefType<'c>],
     /// Whether the kernel updates its fields in place.
     pub in_place: bool,
+    /// Warps of a block, where each warp has a tile of its own and `threads` is for one of them.
+    pub warps: Option<i64>,
+    /// The most registers that a thread may take, where the lowering knows.
+    pub registers: Option<i64>,
 }
+
+/// Threads of a warp.
+pub const WARP: i64 = 32;
 
 impl<'c, 'p> Frame<'c, 'p> {
     /// Builds the kernel's `gpu.func` in the module's `gpu.module`, up to the tile's origin.
@@ -61,7 +71,6 @@ impl<'c, 'p> Frame<'c, 'p> {
         let outer = Builder::new(context, location, gpu_module(context, module, location)?);
         let bindings = bindings(program, spec);
         let grid = grid_of_kernel(program, spec.kernel)?;
-        let rank = grid.rank();
 
         let memref = |element| -> Type<'c> { MemRefType::new(element, &[], None, None).into() };
         let mut types = Vec::new();
@@ -89,11 +98,18 @@ impl<'c, 'p> Frame<'c, 'p> {
         let all: Vec<_> = types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
         let entry = mlir::append_block(&region, &all);
         let tiles = tile_counts(context, grid, &spec.kernel.schedule)?;
-        let blocks = tiles.iter().copied().reduce(|product, count| product * count).ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+        let all_tiles = tiles.iter().copied().reduce(|product, count| product * count).ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+        let blocks = match spec.warps {
+            Some(warps) => AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, warps)),
+            None => all_tiles,
+        };
         let map = stencil_dialects::affine::symbolic(context, program.params.len(), &[blocks]);
         let mut block = [1_i32; 3];
         for (axis, threads) in block.iter_mut().zip(spec.threads.iter().rev()) {
             *axis = i32::try_from(*threads).unwrap_or(i32::MAX);
+        }
+        if let Some(warps) = spec.warps {
+            block = [i32::try_from(warps.saturating_mul(WARP)).unwrap_or(i32::MAX), 1, 1];
         }
         let mut attributes = tiled::launch_attributes(&outer, map, block, &spec.kernel.schedule);
         attributes.push(("sym_name", attribute::string(context, spec.kernel.name)));
@@ -104,7 +120,9 @@ impl<'c, 'p> Frame<'c, 'p> {
         // Without a stated alignment LLVM's load vectoriser assumes more than the PTX declares.
         let aligned = attribute::dictionary(context, &[("llvm.align", attribute::integer(context, BUFFER_ALIGNMENT))]);
         attributes.push(("workgroup_attrib_attrs", attribute::array(context, &vec![aligned; attributions.len()])));
-        if !spec.shared.is_empty() {
+        if let Some(registers) = spec.registers {
+            attributes.push(("nvvm.maxnreg", attribute::integer(context, registers)));
+        } else if !spec.shared.is_empty() {
             attributes.push(("nvvm.minctasm", attribute::integer(context, resident_blocks(spec))));
         }
         let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;
@@ -129,9 +147,9 @@ impl<'c, 'p> Frame<'c, 'p> {
                 Binding::Step => step = Some(*value),
             }
         }
-        let (origin, thread) = place_of_tile(&builder, grid, &tiles, &spec.kernel.schedule.tile, &params, rank)?;
+        let Place { origin, thread, exists } = place_of_tile(&builder, grid, &tiles, all_tiles, &params, spec)?;
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
-        Ok(Self { builder, op, program, params, shared, origin, thread, sources, targets, scalars, step })
+        Ok(Self { builder, op, program, params, shared, origin, thread, exists, sources, targets, scalars, step })
     }
 
     /// The current buffer of a field, shaped like its grid.
@@ -409,44 +427,94 @@ fn whole_grid<'c>(builder: &Builder<'c>, program: &Program<'c>, field: &str, buf
     )
 }
 
-type Position<'c> = (Vec<Val<'c>>, Vec<Val<'c>>);
+/// Where a thread works.
+struct Place<'c> {
+    origin: Vec<Val<'c>>,
+    thread: Vec<Val<'c>>,
+    exists: Option<Val<'c>>,
+}
 
-/// The tile's first coordinate and the thread's position, per dimension. Blocks are numbered in
-/// row-major order along x alone, because only x may count more than 65,535 of them.
+/// The tile's first coordinate and the thread's position, per dimension. Tiles are numbered in
+/// row-major order, and blocks along x alone, because only x may count more than 65,535 of them.
 fn place_of_tile<'c>(
     builder: &Builder<'c>,
     grid: &Grid<'c>,
     tiles: &[AffineExpr<'c>],
-    tile: &[i64],
+    all_tiles: AffineExpr<'c>,
     params: &[Val<'c>],
-    rank: usize,
-) -> Result<Position<'c>, Error> {
-    let dimension = |axis: &str| Attribute::parse(builder.context, &format!("#gpu<dim {axis}>")).ok_or_else(|| Error::internal("the gpu dialect is not loaded"));
-    let index = builder.index_type();
-    let mut rest = builder.value("gpu.block_id", &[], index, &[("dimension", dimension("x")?)])?;
-    let mut numbers = Vec::new();
-    for (position, count) in tiles.iter().enumerate().rev() {
-        if position == 0 {
-            numbers.push(rest);
-        } else {
-            let count = builder.affine(*count, &[], params)?;
-            numbers.push(builder.binary("arith.remui", rest, count)?);
-            rest = builder.binary("arith.divui", rest, count)?;
+    spec: &FrameSpec<'c, '_>,
+) -> Result<Place<'c>, Error> {
+    let identity = |kind: &str, axis: &str| {
+        let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {axis}>")).ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
+        builder.value(kind, &[], builder.index_type(), &[("dimension", dimension)])
+    };
+    let mut rest = identity("gpu.block_id", "x")?;
+    let (mut thread, mut exists) = (Vec::new(), None);
+    if let Some(warps) = spec.warps {
+        let mut lane = identity("gpu.thread_id", "x")?;
+        if warps > 1 {
+            let warp = builder.binary("arith.divui", lane, builder.index(WARP)?)?;
+            lane = builder.binary("arith.remui", lane, builder.index(WARP)?)?;
+            rest = builder.add(builder.binary("arith.muli", rest, builder.index(warps)?)?, warp)?;
+            exists = Some(builder.compare(Compare::Lt, rest, builder.affine(all_tiles, &[], params)?)?);
+        }
+        thread.push(lane);
+    } else {
+        for axis in ["x", "y", "z"].iter().take(grid.rank()).rev() {
+            thread.push(identity("gpu.thread_id", axis)?);
         }
     }
-    numbers.reverse();
+    let counts: Vec<_> = tiles.iter().map(|count| builder.affine(*count, &[], params)).collect::<Result<_, _>>()?;
+    let numbers = match (spec.warps, counts.as_slice()) {
+        (Some(_), [rows, columns]) => rim_first(builder, rest, *rows, *columns)?.to_vec(),
+        _ => {
+            let mut numbers = Vec::new();
+            for (position, count) in counts.iter().enumerate().rev() {
+                if position == 0 {
+                    numbers.push(rest);
+                } else {
+                    numbers.push(builder.binary("arith.remui", rest, *count)?);
+                    rest = builder.binary("arith.divui", rest, *count)?;
+                }
+            }
+            numbers.reverse();
+            numbers
+        }
+    };
     let mut origin = Vec::new();
-    for (position, (number, tile)) in numbers.into_iter().zip(tile).enumerate() {
+    for (position, (number, tile)) in numbers.into_iter().zip(&spec.kernel.schedule.tile).enumerate() {
         let lower = grid.lower.result(position).map_err(|error| Error::internal(error.to_string()))?;
         let first = builder.binary("arith.muli", number, builder.index(*tile)?)?;
         origin.push(builder.add(first, builder.affine(lower, &[], params)?)?);
     }
-    let axes = ["x", "y", "z"];
-    let mut thread = Vec::new();
-    for axis in axes.iter().take(rank).rev() {
-        thread.push(builder.value("gpu.thread_id", &[], index, &[("dimension", dimension(axis)?)])?);
-    }
-    Ok((origin, thread))
+    Ok(Place { origin, thread, exists })
+}
+
+/// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast
+/// ones. Rows and columns of tiles are turned by two, so that the last two and the first lead; then
+/// the leading rows are numbered through, then the leading columns of the other rows, then the rest.
+fn rim_first<'c>(builder: &Builder<'c>, number: Val<'c>, rows: Val<'c>, columns: Val<'c>) -> Result<[Val<'c>; 2], Error> {
+    let (zero, one) = (builder.index(0)?, builder.index(1)?);
+    let lead = |count| builder.binary("arith.minui", count, builder.index(3)?);
+    let (lead_rows, lead_columns) = (lead(rows)?, lead(columns)?);
+    let minus = |a, b| builder.binary("arith.subi", a, b);
+    let times = |a, b| builder.binary("arith.muli", a, b);
+    // Three rectangles in turn, each with its first number, corner and width.
+    let second = times(lead_rows, columns)?;
+    let third = builder.add(second, times(minus(rows, lead_rows)?, lead_columns)?)?;
+    let in_first = builder.compare(Compare::Below, number, second)?;
+    let in_third = builder.compare(Compare::Ge, number, third)?;
+    let pick = |first, second, third| builder.select(in_first, first, builder.select(in_third, third, second)?);
+    let within = minus(number, pick(zero, second, third)?)?;
+    let width = pick(columns, lead_columns, minus(columns, lead_columns)?)?;
+    let width = builder.binary("arith.maxui", width, one)?;
+    let row = builder.add(builder.binary("arith.divui", within, width)?, pick(zero, lead_rows, lead_rows)?)?;
+    let column = builder.add(builder.binary("arith.remui", within, width)?, pick(zero, zero, lead_columns)?)?;
+    let turned = |value, count| {
+        let back = minus(count, builder.binary("arith.minui", count, builder.index(2)?)?)?;
+        builder.binary("arith.remui", builder.add(value, back)?, count)
+    };
+    Ok([turned(row, rows)?, turned(column, columns)?])
 }
 
 /// Erases a tile kernel once it is lowered.

@@ -2,4 +2,7 @@
 
 pub mod block;
 pub mod emit;
+pub mod interior;
+pub mod lanes;
 pub mod naive;
+pub mod stream;

@@ -69,7 +69,7 @@ fn lower<'c>(
             format!("a tile of {threads:?} cells needs {count} threads, and a block has {max_threads} at most; make the tile smaller"),
         ));
     }
-    let spec = FrameSpec { kernel, threads, shared: &[], in_place };
+    let spec = FrameSpec { kernel, threads, shared: &[], in_place, warps: None, registers: None };
     let frame = Frame::new(context, module, program, &spec)?;
     let builder = Builder { location: apply.op.location(), ..frame.builder };
     let point: Vec<_> =

@@ -1,4 +1,5 @@
 //! Passes on the stencil level, and from it to the tiled level.
 
+pub mod stream_schedule;
 pub mod tile_overlapped;
 pub mod verify;

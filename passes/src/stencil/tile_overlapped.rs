@@ -29,6 +29,7 @@
 use crate::analysis::{footprint, index_width};
 use crate::options::Options;
 use crate::pass::Pass;
+use crate::stencil::stream_schedule;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Location, Module};
@@ -46,9 +47,10 @@ pub const PASS: Pass = Pass {
     name: "tile-overlapped",
     summary: "cut the grid into overlapping tiles that run several steps without exchange",
     options: &[
-        ("strategy", "how tiles are lowered: naive or block (default block)"),
+        ("strategy", "how tiles are lowered: naive, block or stream (default block)"),
         ("tile", "cells of a tile per dimension, slowest first"),
-        ("pyramid-height", "steps a launch (default by rank: 8, 4, 2)"),
+        ("pyramid-height", "steps a launch (default by rank: 8, 4, 2; of stream by registers)"),
+        ("multiprocessors", "of the device that the strategy stream fits its tiles to (default 132)"),
         ("per-thread", "cells a thread per dimension, or in the slowest dimension alone"),
     ],
     run,
@@ -67,17 +69,27 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     };
     let place = mlir::place(first.op.location());
     let rank = single_rank(&program)?;
-    let defaults = Defaults::of(options.text("strategy").unwrap_or("block"), rank).map_err(|error| Error { place: place.clone(), ..error })?;
+    let strategy = options.text("strategy").unwrap_or("block");
+    let defaults = Defaults::of(strategy, rank).map_err(|error| Error { place: place.clone(), ..error })?;
+    let tile = dimensions(options.integers("tile", 1..=MOST_CELLS)?, "tile", rank, |_| None)?;
     let schedule = Schedule {
         strategy: defaults.strategy.to_owned(),
-        tile: dimensions(options.integers("tile", 1..=MOST_CELLS)?, "tile", rank, |_| None)?.unwrap_or(defaults.tile),
+        tile: tile.clone().unwrap_or(defaults.tile),
         per_thread: dimensions(options.integers("per-thread", 1..=MOST_CELLS)?, "per-thread", rank, |cells| {
-            Some((0..rank).map(|dimension| if dimension == 0 { cells } else { 1 }).collect())
+            let fastest = strategy == "stream";
+            let widened = if fastest { rank.saturating_sub(1) } else { 0 };
+            Some((0..rank).map(|dimension| if dimension == widened { cells } else { 1 }).collect())
         })?
         .unwrap_or(defaults.per_thread),
         steps: 0,
     };
-    let height = options.integer("pyramid-height", 1..=MOST_STEPS)?.unwrap_or(defaults.height);
+    let height = match options.integer("pyramid-height", 1..=MOST_STEPS)? {
+        Some(height) => height,
+        None if strategy == "stream" => stream_schedule::height(module, &program, schedule.per_thread.last().copied().unwrap_or(1))?,
+        None => defaults.height,
+    };
+    let multiprocessors = options.integer("multiprocessors", 1..=MOST_CELLS)?.unwrap_or(stream_schedule::MULTIPROCESSORS);
+    let fitted = (strategy == "stream" && tile.is_none()).then_some(multiprocessors);
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
     if schedule.strategy == "naive" {
         if height != 1 {
@@ -85,7 +97,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         }
         naive_kernels(&builder, module, &program, &schedule)?;
     } else {
-        block_kernels(&builder, module, &program, &schedule, height)?;
+        overlapped_kernels(&builder, module, &program, &schedule, height, fitted)?;
     }
     tiled::set_index_width(&builder, module, index_width::of(&program));
     for apply in &program.applies {
@@ -110,7 +122,9 @@ impl Defaults {
             ("block", 1) => ("block", &[2048], &[4], 8),
             ("block", 2) => ("block", &[32, 64], &[4, 1], 4),
             ("block", _) => ("block", &[8, 8, 64], &[4, 2, 1], 2),
-            (other, _) => return Err(Error::user(format!("there is no strategy '{other}'; there are naive and block"))),
+            ("stream", 2) => ("stream", &[stream_schedule::ROWS, 1], &[1, stream_schedule::WIDTH], 1),
+            ("stream", _) => return Err(Error::user(format!("the strategy stream is for grids of two dimensions, and this one has {rank}; choose naive or block"))),
+            (other, _) => return Err(Error::user(format!("there is no strategy '{other}'; there are naive, block and stream"))),
         };
         Ok(Self { strategy, tile: tile.to_vec(), per_thread: per_thread.to_vec(), height })
     }
@@ -151,12 +165,13 @@ fn naive_kernels<'c>(builder: &Builder<'c>, module: &Module<'c>, program: &Progr
     Ok(())
 }
 
-fn block_kernels<'c>(
+fn overlapped_kernels<'c>(
     builder: &Builder<'c>,
     module: &Module<'c>,
     program: &Program<'c>,
     schedule: &Schedule,
     height: i64,
+    fitted: Option<i64>,
 ) -> Result<(), Error> {
     let context = builder.context;
     let symbols = program.params.len() + 1;
@@ -175,7 +190,12 @@ fn block_kernels<'c>(
     for (steps, count) in launches {
         let name = kernel_name(program, steps);
         let applies: Vec<_> = (0..steps).flat_map(|step| program.applies.iter().map(move |apply| (step, apply))).collect();
-        kernel(builder, module, program, &name, &applies, &Schedule { steps, ..schedule.clone() })?;
+        let mut schedule = Schedule { steps, ..schedule.clone() };
+        if let Some(multiprocessors) = fitted {
+            let loads = regions(module, &applies, schedule.tile.len())?.loads;
+            schedule.tile = stream_schedule::tile(module, program, &schedule, &loads.values().collect::<Vec<_>>(), multiprocessors)?;
+        }
+        kernel(builder, module, program, &name, &applies, &schedule)?;
         tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-// RUN: not stencil-opt %s --pass-pipeline='builtin.module(tile-overlapped{strategy=stream})' 2>&1 | FileCheck %s --check-prefix=STRATEGY
+// RUN: not stencil-opt %s --pass-pipeline='builtin.module(tile-overlapped{strategy=spiral})' 2>&1 | FileCheck %s --check-prefix=STRATEGY
 // RUN: not stencil-opt %s --pass-pipeline='builtin.module(tile-overlapped{tile=8,8})' 2>&1 | FileCheck %s --check-prefix=RANK
 // RUN: not stencil-opt %s --pass-pipeline='builtin.module(tile-overlapped{per-thread=2,2})' 2>&1 | FileCheck %s --check-prefix=THREAD
 // RUN: not stencil-opt %s --pass-pipeline='builtin.module(tile-overlapped{tile=0})' 2>&1 | FileCheck %s --check-prefix=ZERO
@@ -10,7 +10,7 @@
 // RUN: not stencil-opt %s --pass-pipeline='builtin.module(tile-overlapped,tile-overlapped)' 2>&1 | FileCheck %s --check-prefix=TWICE
 // Options that can't be taken are refused with what could be.
 
-// STRATEGY: error: there is no strategy 'stream'; there are naive and block
+// STRATEGY: error: there is no strategy 'spiral'; there are naive, block and stream
 // STRATEGY: options.mlir:[[@LINE+18]]:3
 // RANK: error: tile has 2 numbers, and the grid has 1 dimensions; give one a dimension
 // THREAD: error: per-thread has 2 numbers, and the grid has 1 dimensions; give one a dimension

@@ -1,0 +1,114 @@
+//! What a warp does along the fastest dimension: vectors of neighbouring cells from and to global
+//! memory, and cells of other lanes by shuffles.
+
+use super::emit::WARP;
+use melior::ir::{Attribute, ShapedTypeLike, Type, ValueLike};
+use melior::ir::r#type::MemRefType;
+use stencil_dialects::attribute;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Val};
+
+/// Bytes of the widest access to global memory.
+const WIDEST: i64 = 16;
+
+/// Registers of 32 bits that a value of a type takes.
+pub fn words(ty: Type) -> i64 {
+    i64::from(mlir::bit_width(ty).unwrap_or(64).div_ceil(32))
+}
+
+/// Cells of a type in the widest access that divides `width` cells; 1 if only single cells fit.
+pub fn vector_length(ty: Type, width: i64) -> i64 {
+    let cells = WIDEST * 8 / i64::from(mlir::bit_width(ty).unwrap_or(64)).max(8);
+    (1..=cells).rev().find(|cells| width % cells == 0).unwrap_or(1)
+}
+
+/// The cell that the lane `distance` further on holds; some cell for lanes that have none there.
+pub fn shuffle<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Result<Val<'c>, Error> {
+    let ty = value.r#type();
+    let bits = mlir::bit_width(ty).unwrap_or(0);
+    match bits {
+        32 => shuffle_word(builder, value, distance),
+        64 => {
+            let (word, long) = (builder.integer_type(32), builder.integer_type(64));
+            let is_integer = ty == long;
+            let all = if is_integer { value } else { builder.value("arith.bitcast", &[value], long, &[])? };
+            let half = builder.constant(long, 32)?;
+            let high = builder.binary("arith.shrui", all, half)?;
+            let mut parts = Vec::new();
+            for part in [all, high] {
+                let part = builder.value("arith.trunci", &[part], word, &[])?;
+                parts.push(builder.value("arith.extui", &[shuffle_word(builder, part, distance)?], long, &[])?);
+            }
+            let [low, high] = parts.as_slice() else { return Err(Error::internal("a long value has two halves")) };
+            let joined = builder.binary("arith.ori", *low, builder.binary("arith.shli", *high, half)?)?;
+            if is_integer { Ok(joined) } else { builder.value("arith.bitcast", &[joined], ty, &[]) }
+        }
+        _ => Err(Error::internal(format!("cells of {bits} bits can't be exchanged between lanes"))),
+    }
+}
+
+fn shuffle_word<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Result<Val<'c>, Error> {
+    let (mode, distance) = if distance < 0 { ("up", -distance) } else { ("down", distance) };
+    let mode = Attribute::parse(builder.context, &format!("#gpu<shuffle_mode {mode}>")).ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
+    let word = builder.integer_type(32);
+    let operands = [value, builder.constant(word, distance)?, builder.constant(word, WARP)?];
+    let op = builder.op("gpu.shuffle", &operands, &[value.r#type(), builder.integer_type(1)], &[("mode", mode)])?;
+    mlir::results(op).first().copied().ok_or_else(|| Error::internal("gpu.shuffle: has no result"))
+}
+
+fn vector_type<'c>(element: Type<'c>, cells: i64) -> Result<Type<'c>, Error> {
+    let cells = u64::try_from(cells).map_err(|_| Error::internal("a vector of a negative length"))?;
+    Ok(Type::vector(&[cells], element))
+}
+
+fn alignment<'c>(builder: &Builder<'c>, element: Type, cells: i64) -> Attribute<'c> {
+    attribute::integer(builder.context, i64::from(mlir::bit_width(element).unwrap_or(8)) / 8 * cells)
+}
+
+/// Loads `width` cells from a place on, `vector` at a time.
+pub fn load<'c>(builder: &Builder<'c>, buffer: Val<'c>, at: &[Val<'c>], width: i64, vector: i64) -> Result<Vec<Val<'c>>, Error> {
+    let element = MemRefType::try_from(buffer.r#type()).map_err(|error| Error::internal(error.to_string()))?.element();
+    let mut cells = Vec::new();
+    for first in (0..width).step_by(usize::try_from(vector).unwrap_or(1)) {
+        let at = moved(builder, at, first)?;
+        if vector == 1 {
+            cells.push(builder.load(buffer, &at)?);
+            continue;
+        }
+        let operands = [&[buffer], at.as_slice()].concat();
+        let loaded = builder.value("vector.load", &operands, vector_type(element, vector)?, &[("alignment", alignment(builder, element, vector))])?;
+        for position in 0..vector {
+            let position = [("static_position", attribute::integers(builder.context, &[position]))];
+            cells.push(builder.value("vector.extract", &[loaded], element, &position)?);
+        }
+    }
+    Ok(cells)
+}
+
+/// Stores cells from a place on, `vector` at a time.
+pub fn store<'c>(builder: &Builder<'c>, cells: &[Val<'c>], buffer: Val<'c>, at: &[Val<'c>], vector: i64) -> Result<(), Error> {
+    let length = usize::try_from(vector).unwrap_or(1).max(1);
+    for (number, part) in (0_i64..).zip(cells.chunks(length)) {
+        let at = moved(builder, at, number * vector)?;
+        match part {
+            [single] => builder.store(*single, buffer, &at)?,
+            several => {
+                let Some(first) = several.first() else { continue };
+                let value = builder.value("vector.from_elements", several, vector_type(first.r#type(), vector)?, &[])?;
+                let operands = [&[value, buffer], at.as_slice()].concat();
+                builder.op("vector.store", &operands, &[], &[("alignment", alignment(builder, first.r#type(), vector))])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A place some cells further along the fastest dimension.
+fn moved<'c>(builder: &Builder<'c>, at: &[Val<'c>], cells: i64) -> Result<Vec<Val<'c>>, Error> {
+    let mut at = at.to_vec();
+    if let Some(last) = at.last_mut() {
+        *last = builder.add_constant(*last, cells)?;
+    }
+    Ok(at)
+}

@@ -1,0 +1,41 @@
+// RUN: stencilc %programs/star2d1r.stencil --emit=stencil -D N=1024 -D M=2048 --fp-contract=off -o %t
+// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream pyramid-height=2 tile=64,120},lower-stream,gpu.module(canonicalize,cse))' | FileCheck %s
+// Two steps in flight in the registers of a warp: 120 columns and a halo of 4 on each side, 16 rows of
+// tiles by 18.
+
+// CHECK: #[[blocks:.+]] = affine_map<() -> (288)>
+// CHECK: gpu.func @star2d1r_2(
+// CHECK-SAME: known_block_size = array<i32: 32, 1, 1>, nvvm.maxnreg = 128 : i64, tiled.grid = #[[blocks]]
+// CHECK: %[[A:.+]] = memref.reinterpret_cast %arg0
+// CHECK: %[[Next:.+]] = memref.reinterpret_cast %arg1
+// CHECK: scf.if
+// Away from rims: three rows are loaded ahead, by 16 bytes.
+// CHECK-COUNT-3: vector.load %[[A]]{{.*}} {alignment = 16 : i64}
+// Two rows of four cells of two values, and three rows of four that wait.
+// CHECK: scf.for {{.*}} iter_args({{.*}}) -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
+// A row's edges come from the lanes beside it, once a row and step; no check but the store's.
+// CHECK: vector.load %[[A]]
+// CHECK: gpu.shuffle up
+// CHECK: gpu.shuffle down
+// CHECK: arith.mulf
+// CHECK: gpu.shuffle up
+// CHECK: gpu.shuffle down
+// CHECK-NOT: arith.select
+// CHECK: scf.if
+// CHECK: vector.store {{.*}}, %[[Next]]{{.*}} {alignment = 16 : i64}
+// CHECK: vector.load %[[A]]
+// CHECK: vector.store
+// CHECK: vector.load %[[A]]
+// CHECK: vector.store
+// CHECK: scf.yield
+// CHECK: } else {
+// At a rim: single cells of rows and columns inside the grid, kept values, and stores that are checked.
+// CHECK: arith.maxsi
+// CHECK: memref.load %[[A]]
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: arith.mulf
+// CHECK: arith.select
+// CHECK: memref.store {{.*}}, %[[Next]]
+// CHECK-NOT: vector.store
+// CHECK: gpu.return
