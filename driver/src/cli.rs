@@ -54,7 +54,7 @@ struct RunArgs {
     #[arg(long, value_enum, default_value = "auto")]
     target: Target,
     /// Steps to take; the program's own number if left out
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     steps: Option<i64>,
     /// A run-time size that no input file tells: N=344 (-D fixes it at compile time)
     #[arg(long = "size", value_name = "PARAM=SIZE", value_parser = assignment::<i64>)]
@@ -81,7 +81,7 @@ struct RunArgs {
     #[arg(long)]
     check: bool,
     /// The largest error that passes --check, relative to the field's largest value
-    #[arg(long, requires = "check")]
+    #[arg(long, requires = "check", allow_negative_numbers = true, value_parser = tolerance)]
     tolerance: Option<f64>,
 }
 
@@ -104,16 +104,16 @@ struct CommonArgs {
     #[arg(long, default_value = "sm_90", value_parser = PossibleValuesParser::new(ARCHITECTURES))]
     arch: String,
     /// How tiles are run: naive, block or stream
-    #[arg(long)]
+    #[arg(long, value_parser = word)]
     strategy: Option<String>,
     /// Cells of a tile per dimension, slowest first: 32,64
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
     tile: Option<Vec<i64>>,
     /// Steps a launch
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pyramid_height: Option<i64>,
     /// Cells a thread: in the slowest dimension, or one number a dimension
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
     per_thread: Option<Vec<i64>>,
     /// Whether `a * b + c` may be rounded once
     #[arg(long, value_enum, default_value = "on")]
@@ -122,7 +122,7 @@ struct CommonArgs {
     #[arg(long)]
     fast_math: bool,
     /// Passes from the stencil level to the gpu level, in place of the compiler's own
-    #[arg(long, value_name = "PIPELINE")]
+    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["strategy", "tile", "pyramid_height", "per_thread"])]
     passes: Option<String>,
     /// NVIDIA's libdevice.10.bc, for exp, log, sin, cos, tan, tanh and pow
     #[arg(long, value_name = "FILE")]
@@ -191,6 +191,9 @@ fn execute_compile(common: &CommonArgs, args: &CompileArgs) -> Result<(), Failur
 }
 
 fn execute_run(args: &RunArgs) -> Result<(), Failure> {
+    if args.target != Target::Sim && (args.report || args.report_json.is_some() || args.seed.is_some()) {
+        return Err(Failure::user("--report, --report-json and --seed speak of the simulator; add --target sim or leave them out"));
+    }
     let source = files::read(&args.common.file)?;
     let job = Job {
         target: args.target,
@@ -208,6 +211,19 @@ fn execute_run(args: &RunArgs) -> Result<(), Failure> {
     let report = run::run(&source, &args.common.options()?, &job)?;
     eprint!("{report}");
     Ok(())
+}
+
+/// A strategy's name stands in a pipeline, where other letters have a meaning.
+fn word(text: &str) -> Result<String, String> {
+    let is_word = !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+    if is_word { Ok(text.to_owned()) } else { Err("a name of letters, digits and - is wanted".to_owned()) }
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value >= 0.0 => Ok(value),
+        _ => Err("a number from 0 is wanted".to_owned()),
+    }
 }
 
 fn unique<T: Clone>(option: &str, given: &[(String, T)]) -> Result<BTreeMap<String, T>, Failure> {
@@ -244,7 +260,7 @@ fn report(source: &Source, options: &Options, texts: &[(Level, String)]) -> Resu
         plan.index_width
     );
     let resources = match toolchain::ptxas() {
-        Some(ptxas) => Some(toolchain::assemble(&ptxas, find(Level::Ptx), &options.arch).map_err(|error| Failure { code: 2, text: format!("error: ptxas refuses the PTX:\n{error}") })?),
+        Some(ptxas) => Some(toolchain::assemble(&ptxas, find(Level::Ptx), &options.arch)?),
         None => None,
     };
     text += &format!("{:<24} {:>8} {:>14} {:>10} {:>14}\n", "kernel", "threads", "shared bytes", "registers", "spilled bytes");
@@ -254,8 +270,8 @@ fn report(source: &Source, options: &Options, texts: &[(Level, String)]) -> Resu
         text += &format!(
             "{:<24} {:>8} {:>14} {:>10} {:>14}\n",
             kernel.name,
-            kernel.block.iter().product::<u32>(),
-            kernel.static_shared + kernel.dynamic_shared,
+            kernel.block.iter().copied().fold(1, u32::saturating_mul),
+            kernel.static_shared.saturating_add(kernel.dynamic_shared),
             number(found.map(|resources| resources.registers)),
             number(found.map(|resources| resources.spills))
         );

@@ -100,6 +100,9 @@ impl<'c, 's> Compilation<'c, 's> {
         let start = Instant::now();
         let in_source = |error: Error| Failure::in_source(&error, source);
         let module = if source.name.ends_with(".mlir") {
+            if let Some((name, _)) = options.defines.first() {
+                return Err(Failure::user(format!("-D {name}=... fixes a param of a .stencil program; the sizes of MLIR stand in the IR")));
+            }
             mlir::parse_module(context, &source.text, &source.name).map_err(in_source)?
         } else {
             import::module(context, &check(source, &options.defines)?, source, options.arithmetic).map_err(in_source)?

@@ -80,6 +80,10 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
         return Err(Failure::user("run takes a .stencil program; compile MLIR by --emit=ptx,plan and run it by stencil-bench"));
     }
     let program = compile::check(source, &options.defines)?;
+    // What can't be written should be said before a long run, and before another output is there.
+    for path in job.outputs.values().chain(&job.report_json) {
+        npy::check_place(path).map_err(Failure::user)?;
+    }
     for name in job.outputs.keys() {
         if !program.fields.values().any(|field| field.name == *name && field.role == Role::State) {
             let known: Vec<_> = program.fields.values().filter(|field| field.role == Role::State).map(|field| field.name.as_str()).collect();

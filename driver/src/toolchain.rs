@@ -1,5 +1,6 @@
 //! NVIDIA's parts that a compile may use when they are there: libdevice, and ptxas.
 
+use crate::message::Failure;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -45,8 +46,9 @@ pub struct KernelResources {
     pub shared: u32,
 }
 
-/// Assembles PTX and returns what ptxas says of each kernel; the message of ptxas on failure.
-pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Vec<KernelResources>, String> {
+/// Assembles PTX and returns what ptxas says of each kernel; a fault of the compiler where ptxas
+/// refuses the PTX, of the user where ptxas can't be run.
+pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Vec<KernelResources>, Failure> {
     let folder = std::env::temp_dir().join(format!("stencilc-{}", std::process::id()));
     let run = || -> std::io::Result<std::process::Output> {
         std::fs::create_dir_all(&folder)?;
@@ -56,9 +58,15 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Vec<KernelResourc
     };
     let output = run();
     let _ = std::fs::remove_dir_all(&folder);
-    let output = output.map_err(|error| format!("{}: {error}", ptxas.display()))?;
+    let output = output.map_err(|error| {
+        Failure::user(format!("{}: ptxas can't be run: {error}; name another by STENCILC_PTXAS", ptxas.display()))
+    })?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(parse(&text)) } else { Err(text) }
+    if output.status.success() {
+        Ok(parse(&text))
+    } else {
+        Err(Failure { code: 2, text: format!("error: internal fault: {} refuses the PTX ({}):\n{text}", ptxas.display(), output.status) })
+    }
 }
 
 fn parse(text: &str) -> Vec<KernelResources> {

@@ -210,14 +210,7 @@ pub fn write_whole(path: &Path, body: impl FnOnce(&mut BufWriter<&File>) -> io::
         body(&mut out)?;
         return out.flush();
     }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    if !folder.is_dir() {
-        let words = format!("there is no folder {}; make it first", folder.display());
-        return Err(io::Error::new(io::ErrorKind::NotFound, words));
-    }
+    let folder = folder_of(path)?;
     let temporary = tempfile::Builder::new().prefix(".stencil-").tempfile_in(folder)?;
     let mut file = BufWriter::new(temporary.as_file());
     body(&mut file)?;
@@ -226,6 +219,27 @@ pub fn write_whole(path: &Path, body: impl FnOnce(&mut BufWriter<&File>) -> io::
     allow_reading(&temporary)?;
     temporary.persist(path).map_err(|e| e.error)?;
     Ok(())
+}
+
+/// Whether a file can lie there, as far as can be told before it is written: for a word before a long run.
+///
+/// # Errors
+/// When the file is a folder, or when its folder is missing.
+pub fn check_place(path: &Path) -> Result<(), NpyError> {
+    let fail = |source| NpyError::Write { path: path.to_path_buf(), source };
+    if path.is_dir() {
+        return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "a folder of that name is there; choose another name")));
+    }
+    folder_of(path).map(|_| ()).map_err(fail)
+}
+
+fn folder_of(path: &Path) -> io::Result<&Path> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let words = format!("there is no folder {}; make it first", folder.display());
+    Err(io::Error::new(io::ErrorKind::NotFound, words))
 }
 
 /// Temporary files are private; the result gets the usual permissions of a new file.

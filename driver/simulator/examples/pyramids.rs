@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Case, check_case};
+use std::io::Write;
 use std::process::ExitCode;
 use stencil_simulator::series::{sample, svg, table};
 
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
         "steps a launch (pyramid height)",
         &samples,
     );
-    match std::fs::write(&path, plot) {
+    match stencil_runtime::npy::write_whole(path.as_ref(), |file| file.write_all(plot.as_bytes())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {path}: {error}");

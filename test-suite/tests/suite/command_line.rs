@@ -84,6 +84,7 @@ refused! {
     output_in_no_folder: "stencilc heat2d.stencil -o missing/heat.ptx";
     output_a_folder: "stencilc heat2d.stencil -o folder";
     result_in_no_folder: "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy --in K=zeros --out A=missing/a.npy";
+    second_result_in_no_folder: "stencilc run fdtd2d.stencil --target reference --size N=9 --size M=9 --steps 1 --in Ex=zeros --in Ey=zeros --in Hz=zeros --out Ex=out.npy --out Ey=missing/b.npy";
     result_a_folder: "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy --in K=zeros --out A=folder";
     plan_missing: "stencil-bench heat2d.plan.json";
     plan_broken: "stencil-bench broken.plan.json";
@@ -125,6 +126,11 @@ refused! {
     steps_negative: "stencilc run heat2d.stencil --steps=-1 --in A=a.npy --in K=zeros --out A=out.npy";
 
     // Schedules.
+    report_of_reference: "stencilc run heat2d.stencil --target reference --report-json out.ptx --in A=a.npy --in K=zeros";
+    passes_with_tile: "stencilc heat2d.stencil --passes tile-overlapped,lower-block --tile 16,16 -o out.ptx";
+    tolerance_no_number: "stencilc run heat2d.stencil --check --tolerance nan --in A=a.npy --in K=zeros --out A=out.npy";
+    strategy_with_options: "stencilc heat2d.stencil --strategy naive,pyramid-height=1 -o out.ptx";
+    height_negative: "stencilc heat2d.stencil --pyramid-height -1 -o out.ptx";
     strategy_unknown: "stencilc heat2d.stencil --strategy blocks -o out.ptx";
     tile_rank: "stencilc heat2d.stencil --tile 64 -o out.ptx";
     tile_zero: "stencilc heat2d.stencil --tile 0,64 -o out.ptx";
