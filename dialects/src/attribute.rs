@@ -4,8 +4,8 @@ use crate::error::Error;
 use crate::mlir::{self, Op};
 use melior::Context;
 use melior::ir::attribute::{
-    ArrayAttribute, AttributeLike, DenseI32ArrayAttribute, DenseI64ArrayAttribute, DictionaryAttribute, FlatSymbolRefAttribute,
-    FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
+    ArrayAttribute, AttributeLike, DenseI32ArrayAttribute, DenseI64ArrayAttribute, DictionaryAttribute,
+    FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
 };
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
@@ -60,7 +60,8 @@ pub fn ty<'c>(ty: Type<'c>) -> Attribute<'c> {
 
 /// `{name = attribute, ...}`.
 pub fn dictionary<'c>(context: &'c Context, entries: &[(&str, Attribute<'c>)]) -> Attribute<'c> {
-    let entries: Vec<_> = entries.iter().map(|(name, attribute)| (Identifier::new(context, name), *attribute)).collect();
+    let entries: Vec<_> =
+        entries.iter().map(|(name, attribute)| (Identifier::new(context, name), *attribute)).collect();
     DictionaryAttribute::new(context, &entries).into()
 }
 
@@ -131,7 +132,10 @@ pub fn entry<'c>(attribute: Attribute<'c>, name: &str) -> Option<Attribute<'c>> 
 /// it is missing or of another kind.
 pub fn read<'c, R>(op: Op<'c>, name: &str, reader: impl FnOnce(Attribute<'c>) -> Option<R>) -> Result<R, Error> {
     let Some(attribute) = mlir::attribute(op, name) else {
-        return Err(Error::new(mlir::place(op.location()), format!("{}: the attribute '{name}' is missing", mlir::name(op))));
+        return Err(Error::new(
+            mlir::place(op.location()),
+            format!("{}: the attribute '{name}' is missing", mlir::name(op)),
+        ));
     };
     reader(attribute).ok_or_else(|| {
         Error::new(

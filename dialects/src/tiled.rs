@@ -23,7 +23,12 @@ pub const REPEAT: &str = "tiled.repeat";
 /// Every operation, as the IRDL text declares it.
 pub const OPERATIONS: &[Signature] = &[
     Signature { name: LOAD, operands: &[], results: &["tile"], attributes: &["field", "lower", "upper"] },
-    Signature { name: APPLY, operands: &["inputs"], results: &["outputs"], attributes: &["reads", "updates", "pieces", "step", "lower", "upper"] },
+    Signature {
+        name: APPLY,
+        operands: &["inputs"],
+        results: &["outputs"],
+        attributes: &["reads", "updates", "pieces", "step", "lower", "upper"],
+    },
     Signature { name: STORE, operands: &["tile"], results: &[], attributes: &["field"] },
     Signature { name: REPEAT, operands: &[], results: &[], attributes: &["count", "kernels"] },
 ];
@@ -60,7 +65,8 @@ impl Halo {
 
     /// The box moved by an offset.
     pub fn shifted(&self, offset: &[i64]) -> Self {
-        let add = |bounds: &[i64]| bounds.iter().zip(offset).map(|(bound, offset)| bound.saturating_add(*offset)).collect();
+        let add =
+            |bounds: &[i64]| bounds.iter().zip(offset).map(|(bound, offset)| bound.saturating_add(*offset)).collect();
         Self { lower: add(&self.lower), upper: add(&self.upper) }
     }
 
@@ -186,7 +192,8 @@ impl<'c> Apply<'c> {
 
 /// The tile kernels of a module.
 pub fn kernels<'c>(module: &Module<'c>) -> Result<Vec<Kernel<'c>>, Error> {
-    let functions = mlir::operations(mlir::body(module)).into_iter().filter(|op| mlir::attribute(*op, STRATEGY).is_some());
+    let functions =
+        mlir::operations(mlir::body(module)).into_iter().filter(|op| mlir::attribute(*op, STRATEGY).is_some());
     functions.map(read_kernel).collect()
 }
 
@@ -194,7 +201,12 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
     let mut body = Vec::new();
     let mut tiles = BTreeMap::new();
     for inner in mlir::operations(stencil::function_body(op)?) {
-        let malformed = || Error::new(mlir::place(inner.location()), format!("{} has the wrong operands or results", mlir::name(inner)));
+        let malformed = || {
+            Error::new(
+                mlir::place(inner.location()),
+                format!("{} has the wrong operands or results", mlir::name(inner)),
+            )
+        };
         match mlir::name(inner) {
             LOAD => {
                 let field = read(inner, "field", attribute::as_symbol)?;
@@ -209,10 +221,15 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
             }),
             APPLY => {
                 let pair = |names: Vec<&'c str>, tiles: Vec<Val<'c>>| {
-                    if names.len() == tiles.len() { Ok(names.into_iter().zip(tiles).collect()) } else { Err(malformed()) }
+                    if names.len() == tiles.len() {
+                        Ok(names.into_iter().zip(tiles).collect())
+                    } else {
+                        Err(malformed())
+                    }
                 };
                 let halo = read_halo(inner)?;
-                let outputs: Vec<(&str, Val)> = pair(read(inner, "updates", attribute::as_symbols)?, mlir::results(inner))?;
+                let outputs: Vec<(&str, Val)> =
+                    pair(read(inner, "updates", attribute::as_symbols)?, mlir::results(inner))?;
                 for (field, tile) in &outputs {
                     tiles.insert(mlir::key(*tile), Tile { field, halo: halo.clone() });
                 }
@@ -229,7 +246,9 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
             other => {
                 return Err(Error::new(
                     mlir::place(inner.location()),
-                    format!("{other} can't stand in a tile kernel: it holds tiled.load, tiled.apply and tiled.store only"),
+                    format!(
+                        "{other} can't stand in a tile kernel: it holds tiled.load, tiled.apply and tiled.store only"
+                    ),
                 ));
             }
         }
@@ -318,7 +337,11 @@ pub fn repeats<'c>(module: &Module<'c>) -> Result<Vec<Repeat<'c>>, Error> {
         .into_iter()
         .filter(|op| mlir::name(*op) == REPEAT)
         .map(|op| {
-            Ok(Repeat { op, count: read(op, "count", attribute::as_map)?, kernels: read(op, "kernels", attribute::as_symbols)? })
+            Ok(Repeat {
+                op,
+                count: read(op, "count", attribute::as_map)?,
+                kernels: read(op, "kernels", attribute::as_symbols)?,
+            })
         })
         .collect()
 }
@@ -401,7 +424,12 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
             })
         })
         .collect::<Option<_>>()
-        .ok_or_else(|| Error::new(mlir::place(op.location()), "an argument of the kernel says not what it is bound to: tiled.binding is missing or wrong"))?;
+        .ok_or_else(|| {
+            Error::new(
+                mlir::place(op.location()),
+                "an argument of the kernel says not what it is bound to: tiled.binding is missing or wrong",
+            )
+        })?;
     Ok(Launch {
         op,
         name: read(op, "sym_name", attribute::as_string)?,
@@ -430,7 +458,12 @@ pub fn binding_attributes<'c>(builder: &Builder<'c>, binding: &Binding) -> Vec<(
 }
 
 /// The attributes of a lowered kernel that [`launches`] reads, beside its name and arguments.
-pub fn launch_attributes<'c>(builder: &Builder<'c>, grid: AffineMap<'c>, block: [i32; 3], schedule: &Schedule) -> Vec<(&'static str, Attribute<'c>)> {
+pub fn launch_attributes<'c>(
+    builder: &Builder<'c>,
+    grid: AffineMap<'c>,
+    block: [i32; 3],
+    schedule: &Schedule,
+) -> Vec<(&'static str, Attribute<'c>)> {
     let mut attributes = schedule_attributes(builder, schedule);
     attributes.push((GRID, mlir::map_attribute(grid)));
     attributes.push(("known_block_size", attribute::integers32(builder.context, &block)));

@@ -183,16 +183,20 @@ fn execute_compile(common: &CommonArgs, args: &CompileArgs) -> Result<(), Failur
     let asked: Vec<_> = texts.iter().filter(|(level, _)| args.emit.contains(level)).collect();
     match (asked.as_slice(), &args.output) {
         ([(_, text)], output) => files::write(output.as_deref(), text),
-        (_, None) => Err(Failure::user("several levels need -o NAME; each is written to a file of that name with its extension")),
-        (several, Some(stem)) => {
-            several.iter().try_for_each(|(level, text)| files::write(Some(&files::with_extension(stem, level.extension())), text))
+        (_, None) => {
+            Err(Failure::user("several levels need -o NAME; each is written to a file of that name with its extension"))
         }
+        (several, Some(stem)) => several
+            .iter()
+            .try_for_each(|(level, text)| files::write(Some(&files::with_extension(stem, level.extension())), text)),
     }
 }
 
 fn execute_run(args: &RunArgs) -> Result<(), Failure> {
     if args.target != Target::Sim && (args.report || args.report_json.is_some() || args.seed.is_some()) {
-        return Err(Failure::user("--report, --report-json and --seed speak of the simulator; add --target sim or leave them out"));
+        return Err(Failure::user(
+            "--report, --report-json and --seed speak of the simulator; add --target sim or leave them out",
+        ));
     }
     let source = files::read(&args.common.file)?;
     let job = Job {
@@ -246,7 +250,8 @@ fn print_timing(timing: &Timing) {
 
 /// The schedule that was taken, and what ptxas says of each kernel.
 fn report(source: &Source, options: &Options, texts: &[(Level, String)]) -> Result<String, Failure> {
-    let find = |wanted| texts.iter().find(|(level, _)| *level == wanted).map(|(_, text)| text.as_str()).unwrap_or_default();
+    let find =
+        |wanted| texts.iter().find(|(level, _)| *level == wanted).map(|(_, text)| text.as_str()).unwrap_or_default();
     let plan = stencil_runtime::plan::Plan::from_json(find(Level::Plan), &source.name).map_err(Failure::user)?;
     let settings = &plan.settings;
     let list = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join(" x ");
@@ -263,7 +268,10 @@ fn report(source: &Source, options: &Options, texts: &[(Level, String)]) -> Resu
         Some(ptxas) => Some(toolchain::assemble(&ptxas, find(Level::Ptx), &options.arch)?),
         None => None,
     };
-    text += &format!("{:<24} {:>8} {:>14} {:>10} {:>14}\n", "kernel", "threads", "shared bytes", "registers", "spilled bytes");
+    text += &format!(
+        "{:<24} {:>8} {:>14} {:>10} {:>14}\n",
+        "kernel", "threads", "shared bytes", "registers", "spilled bytes"
+    );
     for kernel in &plan.kernels {
         let found = resources.iter().flatten().find(|resources| resources.name == kernel.name);
         let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
@@ -277,7 +285,8 @@ fn report(source: &Source, options: &Options, texts: &[(Level, String)]) -> Resu
         );
     }
     if resources.is_none() {
-        text += "registers and spills are unknown: ptxas was not found (set STENCILC_PTXAS, or run cargo xtask setup)\n";
+        text +=
+            "registers and spills are unknown: ptxas was not found (set STENCILC_PTXAS, or run cargo xtask setup)\n";
     }
     Ok(text)
 }

@@ -13,9 +13,9 @@ use stencil_dialects::{mlir, tiled};
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
 use stencil_passes::emit_ptx::{self, Code, PtxTarget};
+use stencil_passes::launch_plan;
 use stencil_passes::pipeline::{self, Config};
 use stencil_passes::runner::Runner;
-use stencil_passes::launch_plan;
 use stencil_runtime::plan::Plan;
 
 /// What a compile can stop at and print.
@@ -101,7 +101,9 @@ impl<'c, 's> Compilation<'c, 's> {
         let in_source = |error: Error| Failure::in_source(&error, source);
         let module = if source.name.ends_with(".mlir") {
             if let Some((name, _)) = options.defines.first() {
-                return Err(Failure::user(format!("-D {name}=... fixes a param of a .stencil program; the sizes of MLIR stand in the IR")));
+                return Err(Failure::user(format!(
+                    "-D {name}=... fixes a param of a .stencil program; the sizes of MLIR stand in the IR"
+                )));
             }
             mlir::parse_module(context, &source.text, &source.name).map_err(in_source)?
         } else {
@@ -115,7 +117,8 @@ impl<'c, 's> Compilation<'c, 's> {
 
     fn run(&mut self, passes: &str) -> Result<(), Failure> {
         let mut print = |pass: &str, module: &Module| eprintln!("// ----- after {pass} -----\n{}", text(module));
-        let mut runner = Runner { after: self.options.print_ir_after_all.then_some(&mut print as _), timing: Vec::new() };
+        let mut runner =
+            Runner { after: self.options.print_ir_after_all.then_some(&mut print as _), timing: Vec::new() };
         let result = runner.run(self.context, &mut self.module, passes);
         self.timing.append(&mut runner.timing);
         result.map_err(|error| Failure::in_source(&error, self.source))
@@ -158,8 +161,10 @@ impl<'c, 's> Compilation<'c, 's> {
     pub fn code(&mut self) -> Result<Code, Failure> {
         let start = Instant::now();
         let libdevice = self.options.libdevice.clone().or_else(crate::toolchain::libdevice);
-        let target = PtxTarget { arch: self.options.arch.clone(), fast_math: self.options.arithmetic.fast_math, libdevice };
-        let code = emit_ptx::emit(self.context, &self.module, &target).map_err(|error| Failure::in_source(&error, self.source));
+        let target =
+            PtxTarget { arch: self.options.arch.clone(), fast_math: self.options.arithmetic.fast_math, libdevice };
+        let code = emit_ptx::emit(self.context, &self.module, &target)
+            .map_err(|error| Failure::in_source(&error, self.source));
         self.timing.push(("emit-ptx".to_owned(), start.elapsed()));
         code
     }
@@ -167,7 +172,10 @@ impl<'c, 's> Compilation<'c, 's> {
 
 /// A module as text.
 pub fn text(module: &Module) -> String {
-    module.as_operation().to_string_with_flags(OperationPrintingFlags::new()).map_or_else(|error| error.to_string(), |text| text + "\n")
+    module
+        .as_operation()
+        .to_string_with_flags(OperationPrintingFlags::new())
+        .map_or_else(|error| error.to_string(), |text| text + "\n")
 }
 
 /// The texts of the wanted levels, in the order of the levels.
@@ -176,7 +184,10 @@ pub fn emit(source: &Source, options: &Options, wanted: &[Level]) -> Result<(Vec
     let wants = |level| wanted.contains(&level);
     if wants(Level::Ast) {
         if source.name.ends_with(".mlir") {
-            return Err(Failure::user(format!("{}: MLIR has no syntax tree; --emit=ast takes a .stencil program", source.name)));
+            return Err(Failure::user(format!(
+                "{}: MLIR has no syntax tree; --emit=ast takes a .stencil program",
+                source.name
+            )));
         }
         let (file, diagnostics) = stencil_frontend::parser::parse(source);
         if !diagnostics.is_empty() {
@@ -184,7 +195,9 @@ pub fn emit(source: &Source, options: &Options, wanted: &[Level]) -> Result<(Vec
         }
         texts.push((Level::Ast, stencil_frontend::print::print(&file)));
     }
-    let Some(last) = wanted.iter().copied().filter(|level| *level > Level::Ast).max() else { return Ok((texts, Vec::new())) };
+    let Some(last) = wanted.iter().copied().filter(|level| *level > Level::Ast).max() else {
+        return Ok((texts, Vec::new()));
+    };
     let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
     let mut compilation = Compilation::new(&context, source, options)?;
     if wants(Level::Stencil) {
@@ -192,7 +205,9 @@ pub fn emit(source: &Source, options: &Options, wanted: &[Level]) -> Result<(Vec
     }
     if last > Level::Stencil && options.passes.is_some() {
         if wants(Level::Tiled) {
-            return Err(Failure::user("--passes replaces the way to the gpu level; the tiled level can't be shown with it (use --print-ir-after-all)"));
+            return Err(Failure::user(
+                "--passes replaces the way to the gpu level; the tiled level can't be shown with it (use --print-ir-after-all)",
+            ));
         }
         compilation.to_gpu()?;
     } else if last > Level::Stencil {

@@ -5,8 +5,8 @@ use crate::message::Failure;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -77,7 +77,9 @@ pub fn cancel() {
 /// Runs a job; returns what to tell the user.
 pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Failure> {
     if source.name.ends_with(".mlir") {
-        return Err(Failure::user("run takes a .stencil program; compile MLIR by --emit=ptx,plan and run it by stencil-bench"));
+        return Err(Failure::user(
+            "run takes a .stencil program; compile MLIR by --emit=ptx,plan and run it by stencil-bench",
+        ));
     }
     let program = compile::check(source, &options.defines)?;
     // What can't be written should be said before a long run, and before another output is there.
@@ -86,12 +88,18 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
     }
     for name in job.outputs.keys() {
         if !program.fields.values().any(|field| field.name == *name && field.role == Role::State) {
-            let known: Vec<_> = program.fields.values().filter(|field| field.role == Role::State).map(|field| field.name.as_str()).collect();
+            let known: Vec<_> = program
+                .fields
+                .values()
+                .filter(|field| field.role == Role::State)
+                .map(|field| field.name.as_str())
+                .collect();
             return Err(Failure::user(format!("{} has no output '{name}'; it has {}", program.name, known.join(", "))));
         }
     }
     let declared = declarations(&program)?;
-    let request = Request { sizes: job.sizes.clone(), steps: job.steps, scalars: job.scalars.clone(), ..Request::default() };
+    let request =
+        Request { sizes: job.sizes.clone(), steps: job.steps, scalars: job.scalars.clone(), ..Request::default() };
     let (bound, inputs) = input::prepare(&declared, request, &job.inputs, |_| None).map_err(Failure::user)?;
     let target = match job.target {
         Target::Auto if Cuda::open(0).is_ok() => Target::Cuda,
@@ -109,7 +117,8 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
         }
         Target::Sim => {
             let (outcome, counters) = on_simulator(source, options, job, &bound, &inputs)?;
-            report += &format!("simulator: {} launches of {} steps, no fault found\n", outcome.launched.count, bound.steps);
+            report +=
+                &format!("simulator: {} launches of {} steps, no fault found\n", outcome.launched.count, bound.steps);
             if job.report {
                 report += &counters.to_string();
             }
@@ -139,18 +148,29 @@ fn rate(bound: &Bound, elapsed: Duration) -> String {
     let cells: f64 = bound.shapes.iter().map(|shape| shape.iter().product::<usize>()).max().unwrap_or(0) as f64;
     let seconds = elapsed.as_secs_f64();
     let steps = bound.steps as f64;
-    format!("{} steps in {:.3} ms, {:.3} GCells/s", bound.steps, seconds * 1e3, cells * steps / seconds.max(1e-12) / 1e9)
+    format!(
+        "{} steps in {:.3} ms, {:.3} GCells/s",
+        bound.steps,
+        seconds * 1e3,
+        cells * steps / seconds.max(1e-12) / 1e9
+    )
 }
 
 /// A plan of declarations alone: enough to bind sizes and to read inputs for any target.
 fn declarations(program: &Program) -> Result<Plan, Failure> {
-    let internal = |error: &dyn std::fmt::Display| Failure { code: 2, text: format!("error: internal fault: {error}\n") };
+    let internal =
+        |error: &dyn std::fmt::Display| Failure { code: 2, text: format!("error: internal fault: {error}\n") };
     let expression = |affine: &Affine| affine.show(&program.params).parse::<Expr>().map_err(|error| internal(&error));
     let extents = |region: &stencil_frontend::program::Region| -> Result<Vec<Expr>, Failure> {
-        region.lower.iter().zip(&region.upper).map(|(lower, upper)| {
-            let cells = upper.minus(lower).and_then(|cells| cells.shifted(1));
-            expression(&cells.ok_or_else(|| internal(&"a checked grid whose extents overflow"))?)
-        }).collect()
+        region
+            .lower
+            .iter()
+            .zip(&region.upper)
+            .map(|(lower, upper)| {
+                let cells = upper.minus(lower).and_then(|cells| cells.shifted(1));
+                expression(&cells.ok_or_else(|| internal(&"a checked grid whose extents overflow"))?)
+            })
+            .collect()
     };
     let mut plan = Plan {
         format: plan::FORMAT,
@@ -161,7 +181,11 @@ fn declarations(program: &Program) -> Result<Plan, Failure> {
         scalars: program
             .scalars
             .values()
-            .map(|scalar| plan::ScalarDecl { name: scalar.name.clone(), element: scalar.element, default: scalar.default })
+            .map(|scalar| plan::ScalarDecl {
+                name: scalar.name.clone(),
+                element: scalar.element,
+                default: scalar.default,
+            })
             .collect(),
         fields: Vec::new(),
         steps: expression(&program.steps)?,
@@ -196,7 +220,11 @@ fn bar(what: &'static str, total: u64) -> ProgressBar {
     bar
 }
 
-fn on_oracle(program: &Program, bound: &Bound, inputs: &BTreeMap<String, Array>) -> Result<BTreeMap<String, Array>, Failure> {
+fn on_oracle(
+    program: &Program,
+    bound: &Bound,
+    inputs: &BTreeMap<String, Array>,
+) -> Result<BTreeMap<String, Array>, Failure> {
     let sizes = program.params.iter().filter_map(|(id, param)| Some((id, *bound.sizes.get(&param.name)?))).collect();
     let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), value.as_f64())).collect();
     let steps = u64::try_from(bound.steps).map_err(|_| Failure::user("the number of steps is negative"))?;
@@ -238,13 +266,20 @@ fn on_simulator(
     let outcome = execute::run(&plan, &bound, inputs, &mut simulator, &mut control);
     bar.finish_and_clear();
     let outcome = outcome.map_err(|error| match stencil_simulator::simulation_error(&error) {
-        Some(fault) => Failure { code: 2, text: format!("error: the simulator found a fault in compiled code\n{fault}\n") },
+        Some(fault) => {
+            Failure { code: 2, text: format!("error: the simulator found a fault in compiled code\n{fault}\n") }
+        }
         None => Failure::user(error),
     })?;
     Ok((outcome, simulator.report()))
 }
 
-fn on_cuda(source: &Source, options: &Options, bound: &Bound, inputs: &BTreeMap<String, Array>) -> Result<(Outcome, String), Failure> {
+fn on_cuda(
+    source: &Source,
+    options: &Options,
+    bound: &Bound,
+    inputs: &BTreeMap<String, Array>,
+) -> Result<(Outcome, String), Failure> {
     let cuda = Cuda::open(0).map_err(Failure::user)?;
     let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
     let mut compilation = Compilation::new(&context, source, options)?;
@@ -264,7 +299,12 @@ fn on_cuda(source: &Source, options: &Options, bound: &Bound, inputs: &BTreeMap<
 
 /// The same sizes for the compiled plan, whose buffers and checks are known.
 fn rebind(plan: &Plan, bound: &Bound) -> Result<Bound, Failure> {
-    let sizes = bound.sizes.iter().filter(|(name, _)| plan.params.contains(name)).map(|(name, size)| (name.clone(), *size)).collect();
+    let sizes = bound
+        .sizes
+        .iter()
+        .filter(|(name, _)| plan.params.contains(name))
+        .map(|(name, size)| (name.clone(), *size))
+        .collect();
     let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), value.as_f64())).collect();
     let request = Request { sizes, steps: Some(bound.steps), scalars, shapes: BTreeMap::new() };
     stencil_runtime::bind::bind(plan, &request).map_err(Failure::user)
@@ -291,7 +331,9 @@ fn compare(
         if error <= limit {
             report += &line;
         } else {
-            return Err(Failure::user(format!("{name} differs from the reference by more than {limit:e}: {comparison}")));
+            return Err(Failure::user(format!(
+                "{name} differs from the reference by more than {limit:e}: {comparison}"
+            )));
         }
     }
     Ok(report)

@@ -54,7 +54,12 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Vec<KernelResourc
         std::fs::create_dir_all(&folder)?;
         let input = folder.join("kernels.ptx");
         std::fs::write(&input, ptx)?;
-        Command::new(ptxas).arg(format!("-arch={arch}")).args(["-v", "-o"]).arg(folder.join("kernels.cubin")).arg(&input).output()
+        Command::new(ptxas)
+            .arg(format!("-arch={arch}"))
+            .args(["-v", "-o"])
+            .arg(folder.join("kernels.cubin"))
+            .arg(&input)
+            .output()
     };
     let output = run();
     let _ = std::fs::remove_dir_all(&folder);
@@ -65,7 +70,10 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Vec<KernelResourc
     if output.status.success() {
         Ok(parse(&text))
     } else {
-        Err(Failure { code: 2, text: format!("error: internal fault: {} refuses the PTX ({}):\n{text}", ptxas.display(), output.status) })
+        Err(Failure {
+            code: 2,
+            text: format!("error: internal fault: {} refuses the PTX ({}):\n{text}", ptxas.display(), output.status),
+        })
     }
 }
 
@@ -73,7 +81,10 @@ fn parse(text: &str) -> Vec<KernelResources> {
     let mut kernels: Vec<KernelResources> = Vec::new();
     for line in text.lines() {
         if let Some(rest) = line.split("Compiling entry function '").nth(1) {
-            kernels.push(KernelResources { name: rest.split('\'').next().unwrap_or_default().to_owned(), ..KernelResources::default() });
+            kernels.push(KernelResources {
+                name: rest.split('\'').next().unwrap_or_default().to_owned(),
+                ..KernelResources::default()
+            });
         }
         let Some(kernel) = kernels.last_mut() else { continue };
         for part in line.split(',') {

@@ -54,8 +54,13 @@ pub fn emit(context: &Context, module: &Module, target: &PtxTarget) -> Result<Co
     resolve_math(&llvm, &module, &machine, target)?;
     let options = PassBuilderOptions::create();
     module.run_passes("default<O3>", &machine, options).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
-    let ptx = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
-    Ok(Code { llvm: module.print_to_string().to_string(), ptx: String::from_utf8_lossy(ptx.as_slice()).trim_end_matches('\0').to_owned() })
+    let ptx = machine
+        .write_to_memory_buffer(&module, FileType::Assembly)
+        .map_err(|error| Error::internal(format!("LLVM: {error}")))?;
+    Ok(Code {
+        llvm: module.print_to_string().to_string(),
+        ptx: String::from_utf8_lossy(ptx.as_slice()).trim_end_matches('\0').to_owned(),
+    })
 }
 
 fn parse<'l>(llvm: &'l LlvmContext, text: &str, name: &str) -> Result<LlvmModule<'l>, Error> {
@@ -65,11 +70,14 @@ fn parse<'l>(llvm: &'l LlvmContext, text: &str, name: &str) -> Result<LlvmModule
 
 /// PTX has letters, digits, `_` and `$` in a name; LLVM ends the process at another.
 fn printable_names(module: &LlvmModule) -> Result<(), Error> {
-    let printable = |name: &str| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '$');
+    let printable =
+        |name: &str| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '$');
     let names = module.get_functions().filter(|function| function.count_basic_blocks() > 0);
     let mut names = names.map(|function| function.get_name().to_string_lossy().into_owned());
     match names.find(|name| !printable(name)) {
-        Some(name) => Err(Error::user(format!("PTX has no function '{name}': its names are made of letters, digits, _ and $; rename it"))),
+        Some(name) => Err(Error::user(format!(
+            "PTX has no function '{name}': its names are made of letters, digits, _ and $; rename it"
+        ))),
         None => Ok(()),
     }
 }
@@ -77,18 +85,34 @@ fn printable_names(module: &LlvmModule) -> Result<(), Error> {
 fn machine(target: &PtxTarget) -> Result<TargetMachine, Error> {
     // LLVM takes an unknown name with a warning and chooses for itself.
     if !ARCHITECTURES.contains(&target.arch.as_str()) {
-        return Err(Error::user(format!("there is no architecture {}; there are {}", target.arch, ARCHITECTURES.join(", "))));
+        return Err(Error::user(format!(
+            "there is no architecture {}; there are {}",
+            target.arch,
+            ARCHITECTURES.join(", ")
+        )));
     }
     Target::initialize_nvptx(&InitializationConfig::default());
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
     let nvptx = Target::from_triple(&triple).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
     nvptx
-        .create_target_machine(&triple, &target.arch, "+ptx84", OptimizationLevel::Aggressive, RelocMode::Default, CodeModel::Default)
+        .create_target_machine(
+            &triple,
+            &target.arch,
+            "+ptx84",
+            OptimizationLevel::Aggressive,
+            RelocMode::Default,
+            CodeModel::Default,
+        )
         .ok_or_else(|| Error::user(format!("LLVM has no target machine for {}", target.arch)))
 }
 
 /// Gives every called math function a body: exact ones from our own text, the others from libdevice.
-fn resolve_math<'l>(llvm: &'l LlvmContext, module: &LlvmModule<'l>, machine: &TargetMachine, target: &PtxTarget) -> Result<(), Error> {
+fn resolve_math<'l>(
+    llvm: &'l LlvmContext,
+    module: &LlvmModule<'l>,
+    machine: &TargetMachine,
+    target: &PtxTarget,
+) -> Result<(), Error> {
     if unresolved(module).is_empty() {
         return Ok(());
     }
@@ -109,7 +133,8 @@ fn resolve_math<'l>(llvm: &'l LlvmContext, module: &LlvmModule<'l>, machine: &Ta
         };
         let unreadable = |error: String| Error::user(format!("{}: libdevice can't be read: {error}", path.display()));
         let buffer = MemoryBuffer::create_from_file(path).map_err(|error| unreadable(error.to_string()))?;
-        let library = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm).map_err(|error| unreadable(error.to_string()))?;
+        let library =
+            LlvmModule::parse_bitcode_from_buffer(&buffer, llvm).map_err(|error| unreadable(error.to_string()))?;
         link(module, library, machine)?;
     }
     if let Some(missing) = unresolved(module).first() {
@@ -121,7 +146,11 @@ fn resolve_math<'l>(llvm: &'l LlvmContext, module: &LlvmModule<'l>, machine: &Ta
 fn link<'l>(module: &LlvmModule<'l>, library: LlvmModule<'l>, machine: &TargetMachine) -> Result<(), Error> {
     library.set_triple(&machine.get_triple());
     library.set_data_layout(&machine.get_target_data().get_data_layout());
-    let names: Vec<_> = library.get_functions().filter(|function| function.count_basic_blocks() > 0).map(|function| function.get_name().to_owned()).collect();
+    let names: Vec<_> = library
+        .get_functions()
+        .filter(|function| function.count_basic_blocks() > 0)
+        .map(|function| function.get_name().to_owned())
+        .collect();
     module.link_in_module(library).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
     for name in names {
         if let Some(function) = name.to_str().ok().and_then(|name| module.get_function(name)) {

@@ -20,11 +20,19 @@ use melior::Context;
 /// Reads the plan off a module. `arch` (such as `sm_90`), `contract` and `fast_math` are written down as
 /// they are given: they say how the PTX beside the plan is made. An error where a tile kernel is not
 /// lowered yet, where the module has no host schedule, and where kernels and schedule contradict each other.
-pub fn of<'c>(context: &'c Context, module: &Module<'c>, arch: &str, contract: bool, fast_math: bool) -> Result<Plan, Error> {
+pub fn of<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    arch: &str,
+    contract: bool,
+    fast_math: bool,
+) -> Result<Plan, Error> {
     let program = Program::read(module)?;
     let launches = tiled::launches(module)?;
     if launches.is_empty() || !tiled::kernels(module)?.is_empty() {
-        return Err(Error::user("the module is not on the gpu level: every tile kernel must be lowered before a plan can be made"));
+        return Err(Error::user(
+            "the module is not on the gpu level: every tile kernel must be lowered before a plan can be made",
+        ));
     }
     let repeats = tiled::repeats(module)?;
     if repeats.is_empty() {
@@ -43,7 +51,10 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>, arch: &str, contract: b
                 Role::Const => plan::Role::Const,
                 Role::Temp => plan::Role::Temp,
             },
-            extents: cells.into_iter().map(|extent| expression(&affine::text(extent, &names))).collect::<Result<_, _>>()?,
+            extents: cells
+                .into_iter()
+                .map(|extent| expression(&affine::text(extent, &names)))
+                .collect::<Result<_, _>>()?,
             buffers: if written { 2 } else { 1 },
         });
     }
@@ -60,7 +71,10 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>, arch: &str, contract: b
             .scalars
             .iter()
             .map(|scalar| {
-                let default = scalar.default.and_then(|default| FloatAttribute::try_from(default).ok()).map(|default| default.value());
+                let default = scalar
+                    .default
+                    .and_then(|default| FloatAttribute::try_from(default).ok())
+                    .map(|default| default.value());
                 Ok(ScalarDecl { name: scalar.name.to_owned(), element: element(scalar.element)?, default })
             })
             .collect::<Result<_, Error>>()?,
@@ -76,7 +90,11 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>, arch: &str, contract: b
                         unless_negative.push(expression(&format!("{upper} - ({lower})"))?);
                     }
                 }
-                Ok(plan::Check { value: single(check.value, &names)?, unless_negative, message: check.message.to_owned() })
+                Ok(plan::Check {
+                    value: single(check.value, &names)?,
+                    unless_negative,
+                    message: check.message.to_owned(),
+                })
             })
             .collect::<Result<_, Error>>()?,
         index_width: tiled::index_width(module),
@@ -111,7 +129,8 @@ fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
         cells.saturating_mul(u64::from(mlir::bit_width(memref.element()).unwrap_or(0))) / 8
     };
     let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
-    let static_shared = arguments.iter().skip(launch.bindings.len()).map(|buffer| shared(buffer.r#type())).fold(0, u64::saturating_add);
+    let static_shared =
+        arguments.iter().skip(launch.bindings.len()).map(|buffer| shared(buffer.r#type())).fold(0, u64::saturating_add);
     let one = || expression("1");
     Ok(Kernel {
         name: launch.name.to_owned(),
@@ -137,7 +156,9 @@ fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
 
 fn all(map: AffineMap, names: &[&str]) -> Result<Vec<Expr>, Error> {
     (0..map.result_count())
-        .map(|index| expression(&affine::text(map.result(index).map_err(|error| Error::internal(error.to_string()))?, names)))
+        .map(|index| {
+            expression(&affine::text(map.result(index).map_err(|error| Error::internal(error.to_string()))?, names))
+        })
         .collect()
 }
 

@@ -1,8 +1,8 @@
 //! Options of a pass, as they stand in a pipeline string: `{tile=64,112 pyramid-height=4}`.
 
-use stencil_dialects::error::Error;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use stencil_dialects::error::Error;
 
 /// Options by name; every value is text until a pass asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,6 +62,10 @@ impl Options {
 fn parse_integer(name: &str, text: &str, range: &RangeInclusive<i64>) -> Result<i64, Error> {
     match text.trim().parse::<i64>() {
         Ok(value) if range.contains(&value) => Ok(value),
-        _ => Err(Error::user(format!("{name}={text}: a whole number from {} to {} is wanted", range.start(), range.end()))),
+        _ => Err(Error::user(format!(
+            "{name}={text}: a whole number from {} to {} is wanted",
+            range.start(),
+            range.end()
+        ))),
     }
 }

@@ -228,7 +228,10 @@ pub fn write_whole(path: &Path, body: impl FnOnce(&mut BufWriter<&File>) -> io::
 pub fn check_place(path: &Path) -> Result<(), NpyError> {
     let fail = |source| NpyError::Write { path: path.to_path_buf(), source };
     if path.is_dir() {
-        return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "a folder of that name is there; choose another name")));
+        return Err(fail(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            "a folder of that name is there; choose another name",
+        )));
     }
     folder_of(path).map(|_| ()).map_err(fail)
 }

@@ -38,7 +38,10 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
         let letters = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
             && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
         if !letters || *name == "steps" {
-            errors.push(at(whole, format!("\"{name}\" can't name a run-time size: take letters, digits and _, and not steps")));
+            errors.push(at(
+                whole,
+                format!("\"{name}\" can't name a run-time size: take letters, digits and _, and not steps"),
+            ));
         } else if program.params.get(..index).is_some_and(|before| before.contains(name)) {
             errors.push(at(whole, format!("the run-time size \"{name}\" stands twice in stencil.params")));
         }
@@ -49,14 +52,20 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
             errors.push(at(grid.op, format!("a grid has 1 to 3 dimensions, @{} has {rank}", grid.name)));
         }
         if grid.upper.result_count() != rank {
-            errors.push(at(grid.op, format!("lower and upper of @{} have {rank} and {} results", grid.name, grid.upper.result_count())));
+            errors.push(at(
+                grid.op,
+                format!("lower and upper of @{} have {rank} and {} results", grid.name, grid.upper.result_count()),
+            ));
         }
         for map in [grid.lower, grid.upper] {
             symbols(program, grid.op, map, errors);
         }
         if let Some(first) = program.grids.first().filter(|first| !same_points(first, grid)) {
             let what = if first.rank() == rank { "bounds" } else { "rank" };
-            errors.push(at(grid.op, format!("grids of different {what} are not supported yet; put all fields on one grid")));
+            errors.push(at(
+                grid.op,
+                format!("grids of different {what} are not supported yet; put all fields on one grid"),
+            ));
         }
     }
     for field in &program.fields {
@@ -67,8 +76,16 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
     }
     for scalar in &program.scalars {
         element(scalar.op, &scalar.element.to_string(), errors);
-        if let Some(default) = scalar.default.filter(|default| attribute::as_float(*default).is_none_or(|(ty, _)| ty != scalar.element)) {
-            errors.push(at(scalar.op, format!("the default of @{} must be a number of type {}, and is {default}", scalar.name, scalar.element)));
+        if let Some(default) =
+            scalar.default.filter(|default| attribute::as_float(*default).is_none_or(|(ty, _)| ty != scalar.element))
+        {
+            errors.push(at(
+                scalar.op,
+                format!(
+                    "the default of @{} must be a number of type {}, and is {default}",
+                    scalar.name, scalar.element
+                ),
+            ));
         }
     }
     for check in &program.checks {
@@ -93,13 +110,19 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
 
 /// Whether two grids have the same points for all sizes.
 fn same_points(grid: &Grid, other: &Grid) -> bool {
-    Linear::of_map(grid.lower) == Linear::of_map(other.lower) && Linear::of_map(grid.upper) == Linear::of_map(other.upper)
+    Linear::of_map(grid.lower) == Linear::of_map(other.lower)
+        && Linear::of_map(grid.upper) == Linear::of_map(other.upper)
 }
 
 fn symbols(program: &Program, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
     if map.dim_count() != 0 || map.symbol_count() != program.params.len() {
         let wanted = program.params.len();
-        errors.push(at(op, format!("the bounds need {wanted} symbols, one a run-time size of stencil.params, and no dimensions: {map}")));
+        errors.push(at(
+            op,
+            format!(
+                "the bounds need {wanted} symbols, one a run-time size of stencil.params, and no dimensions: {map}"
+            ),
+        ));
     } else if Linear::of_map(map).is_none() {
         errors.push(at(op, format!("the bounds must be sums of sizes times constants: {map}")));
     }
@@ -120,7 +143,9 @@ pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &App
     for (index, name) in apply.updates.iter().enumerate() {
         match program.field(name) {
             Err(error) => return errors.push(at(apply.op, error.message)),
-            Ok(field) if field.role == Role::Const => errors.push(at(apply.op, format!("@{name} is a const field; it can't be updated"))),
+            Ok(field) if field.role == Role::Const => {
+                errors.push(at(apply.op, format!("@{name} is a const field; it can't be updated")))
+            }
             Ok(_) if apply.updates.get(..index).is_some_and(|before| before.contains(name)) => {
                 errors.push(at(apply.op, format!("@{name} is updated twice by one apply")));
             }
@@ -132,7 +157,15 @@ pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &App
         for map in [piece.lower, piece.upper] {
             symbols(program, apply.op, map, errors);
             if map.result_count() != grid.rank() {
-                return errors.push(at(apply.op, format!("a piece of @{} has {} bounds, and the grid has rank {}", piece.function, map.result_count(), grid.rank())));
+                return errors.push(at(
+                    apply.op,
+                    format!(
+                        "a piece of @{} has {} bounds, and the grid has rank {}",
+                        piece.function,
+                        map.result_count(),
+                        grid.rank()
+                    ),
+                ));
             }
         }
         if let Err(error) = signature(module, program, apply, piece) {
@@ -148,7 +181,10 @@ pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &App
             if !disjoint(program, piece, other) {
                 errors.push(at(
                     apply.op,
-                    format!("the pieces of @{} and @{} may overlap: no dimension separates them for all sizes", piece.function, other.function),
+                    format!(
+                        "the pieces of @{} and @{} may overlap: no dimension separates them for all sizes",
+                        piece.function, other.function
+                    ),
                 ));
             }
         }
@@ -156,7 +192,12 @@ pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &App
 }
 
 /// Checks that a point function takes what its arguments say and returns one value a field.
-fn signature<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, piece: &Piece<'c>) -> Result<(), Error> {
+fn signature<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    apply: &Apply<'c>,
+    piece: &Piece<'c>,
+) -> Result<(), Error> {
     let function = stencil::function(module, piece.function).map_err(|error| at(apply.op, error.message))?;
     let entry = stencil::function_body(function)?;
     if mlir::blocks(function, 0).len() != 1 {
@@ -168,7 +209,10 @@ fn signature<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, 
             Argument::Read { field, offset } => {
                 let declared = program.field(field).map_err(|error| at(function, error.message))?;
                 if offset.len() != rank || program.grid_of(field)?.rank() != rank {
-                    return Err(at(function, format!("the offset {offset:?} of @{field} has the wrong rank; the grid has {rank} dimensions")));
+                    return Err(at(
+                        function,
+                        format!("the offset {offset:?} of @{field} has the wrong rank; the grid has {rank} dimensions"),
+                    ));
                 }
                 declared.element.to_string()
             }
@@ -186,7 +230,13 @@ fn signature<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, 
         };
         let found = value.r#type().to_string();
         if found != wanted {
-            return Err(at(function, format!("an argument of @{} has type {found}, and what it stands for has type {wanted}", piece.function)));
+            return Err(at(
+                function,
+                format!(
+                    "an argument of @{} has type {found}, and what it stands for has type {wanted}",
+                    piece.function
+                ),
+            ));
         }
     }
     let operations = mlir::operations(entry);
@@ -198,7 +248,15 @@ fn signature<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, 
     }
     let returned = operations.last().map(|op| mlir::operands(*op)).unwrap_or_default();
     if returned.len() != apply.updates.len() {
-        return Err(at(function, format!("@{} returns {} values, and {} fields are updated", piece.function, returned.len(), apply.updates.len())));
+        return Err(at(
+            function,
+            format!(
+                "@{} returns {} values, and {} fields are updated",
+                piece.function,
+                returned.len(),
+                apply.updates.len()
+            ),
+        ));
     }
     for (name, value) in apply.updates.iter().zip(returned) {
         let (found, wanted) = (value.r#type().to_string(), program.field(name)?.element.to_string());
@@ -209,7 +267,12 @@ fn signature<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, 
     Ok(())
 }
 
-fn reads_inside<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, piece: &Piece<'c>) -> Result<(), Error> {
+fn reads_inside<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    apply: &Apply<'c>,
+    piece: &Piece<'c>,
+) -> Result<(), Error> {
     for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
         if let Argument::Read { field, offset } = argument {
             let what = format!("the read of @{field} at {offset:?} by @{} reaches", piece.function);
@@ -220,19 +283,32 @@ fn reads_inside<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c
 }
 
 /// Checks that a piece, moved by an offset, lies in a grid.
-fn inside(program: &Program, apply: &Apply, piece: &Piece, grid: &Grid, offset: &[i64], what: &str) -> Result<(), Error> {
+fn inside(
+    program: &Program,
+    apply: &Apply,
+    piece: &Piece,
+    grid: &Grid,
+    offset: &[i64],
+    what: &str,
+) -> Result<(), Error> {
     let internal = || at(apply.op, "the bounds are too large: sums of them leave 64 bits; use smaller constants");
     let bounds = |map| Linear::of_map(map).ok_or_else(internal);
     let (lower, upper) = (bounds(piece.lower)?, bounds(piece.upper)?);
     let (first, last) = (bounds(grid.lower)?, bounds(grid.upper)?);
-    let empty = lower.iter().zip(&upper).any(|(lower, upper)| upper.minus(lower).is_some_and(|length| length.is_always_negative()));
+    let empty = lower
+        .iter()
+        .zip(&upper)
+        .any(|(lower, upper)| upper.minus(lower).is_some_and(|length| length.is_always_negative()));
     if empty {
         return Ok(());
     }
     for dimension in 0..grid.rank() {
         let pick = |bounds: &[Linear]| bounds.get(dimension).cloned().ok_or_else(internal);
         let moved = |bound: Linear| {
-            let by = Linear { constant: offset.get(dimension).copied().unwrap_or(0), coefficients: vec![0; bound.coefficients.len()] };
+            let by = Linear {
+                constant: offset.get(dimension).copied().unwrap_or(0),
+                coefficients: vec![0; bound.coefficients.len()],
+            };
             bound.plus(&by).ok_or_else(internal)
         };
         let below = moved(pick(&lower)?)?.minus(&pick(&first)?).ok_or_else(internal)?;
@@ -244,8 +320,15 @@ fn inside(program: &Program, apply: &Apply, piece: &Piece, grid: &Grid, offset: 
             let lengths = lower.iter().zip(&upper).filter_map(|(lower, upper)| upper.minus(lower));
             let guarded = || checked_values(program, &[piece]).chain(lengths).any(|known| implied(&known));
             if !margin.is_never_negative() && !guarded() {
-                let remedy = if margin.is_always_negative() { "make the piece smaller" } else { "make the piece smaller, or guard it by a stencil.check" };
-                return Err(at(apply.op, format!("{what} {side} the grid @{} in dimension {dimension}; {remedy}", grid.name)));
+                let remedy = if margin.is_always_negative() {
+                    "make the piece smaller"
+                } else {
+                    "make the piece smaller, or guard it by a stencil.check"
+                };
+                return Err(at(
+                    apply.op,
+                    format!("{what} {side} the grid @{} in dimension {dimension}; {remedy}", grid.name),
+                ));
             }
         }
     }
@@ -254,7 +337,9 @@ fn inside(program: &Program, apply: &Apply, piece: &Piece, grid: &Grid, offset: 
 
 /// The values that a `stencil.check` guards wherever all of the pieces hold a point.
 fn checked_values<'p>(program: &'p Program, pieces: &'p [&Piece]) -> impl Iterator<Item = Linear> + 'p {
-    let holds = |(lower, upper): (AffineMap, AffineMap)| pieces.iter().any(|piece| piece.lower == lower && piece.upper == upper);
+    let holds = |(lower, upper): (AffineMap, AffineMap)| {
+        pieces.iter().any(|piece| piece.lower == lower && piece.upper == upper)
+    };
     let checks = program.checks.iter().filter(move |check| check.unless_empty.is_none_or(holds));
     checks.filter_map(|check| Linear::of_map(check.value)?.into_iter().next())
 }
@@ -268,11 +353,14 @@ fn disjoint(program: &Program, piece: &Piece, other: &Piece) -> bool {
         upper.iter().zip(lower).any(|(upper, lower)| {
             let Some(gap) = upper.minus(lower) else { return false };
             // The cells between them, which must not be negative.
-            let between = gap.times(-1).and_then(|gap| gap.plus(&Linear { constant: -1, coefficients: vec![0; gap.coefficients.len()] }));
-            let implied = |known: Linear| between.as_ref().and_then(|between| between.minus(&known)).is_some_and(|rest| rest.is_never_negative());
+            let between = gap
+                .times(-1)
+                .and_then(|gap| gap.plus(&Linear { constant: -1, coefficients: vec![0; gap.coefficients.len()] }));
+            let implied = |known: Linear| {
+                between.as_ref().and_then(|between| between.minus(&known)).is_some_and(|rest| rest.is_never_negative())
+            };
             gap.is_always_negative() || checked_values(program, &[piece, other]).any(implied)
         })
     };
     before(&a.1, &b.0) || before(&b.1, &a.0) || before(&a.1, &a.0) || before(&b.1, &b.0)
 }
-

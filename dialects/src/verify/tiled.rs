@@ -5,8 +5,8 @@ use crate::attribute;
 use crate::error::Error;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Argument, Program};
-use crate::verify::stencil::pieces as stencil_pieces;
 use crate::tiled::{self, Binding, Halo, Kernel, Launch, MOST_CELLS, MOST_STEPS, Schedule, TileOp};
+use crate::verify::stencil::pieces as stencil_pieces;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{Module, ShapedTypeLike, Type, ValueLike};
@@ -38,7 +38,10 @@ fn verify_kernel<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel
         return errors.push(error);
     }
     if mlir::entry(kernel.op).is_some_and(|body| !mlir::arguments(body).is_empty()) {
-        return errors.push(at(kernel.op, format!("the tile kernel @{} takes no arguments; tiled.load fetches its tiles", kernel.name)));
+        return errors.push(at(
+            kernel.op,
+            format!("the tile kernel @{} takes no arguments; tiled.load fetches its tiles", kernel.name),
+        ));
     }
     for inner in &kernel.body {
         if let Err(error) = verify_tile_op(program, kernel, inner, rank) {
@@ -46,7 +49,12 @@ fn verify_kernel<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel
         } else if let TileOp::Apply(apply) = inner {
             let before = errors.len();
             let updates = apply.outputs.iter().map(|(field, _)| *field).collect();
-            stencil_pieces(module, program, &stencil::Apply { op: apply.op, updates, pieces: apply.pieces.clone() }, errors);
+            stencil_pieces(
+                module,
+                program,
+                &stencil::Apply { op: apply.op, updates, pieces: apply.pieces.clone() },
+                errors,
+            );
             if errors.len() == before {
                 errors.extend(verify_apply(module, program, kernel, apply).err());
             }
@@ -59,17 +67,31 @@ fn verify_schedule_of(op: Op, name: &str, schedule: &Schedule, rank: usize) -> R
     if schedule.tile.len() != rank || schedule.per_thread.len() != rank {
         return Err(at(op, format!("tiled.tile and tiled.per_thread need {rank} numbers, one a dimension")));
     }
-    if schedule.tile.iter().chain(&schedule.per_thread).any(|cells| !(1..=MOST_CELLS).contains(cells)) || !(0..=MOST_STEPS).contains(&schedule.steps) {
-        return Err(at(op, format!("tiled.tile and tiled.per_thread must be from 1 to {MOST_CELLS}, tiled.steps from 0 to {MOST_STEPS}")));
+    if schedule.tile.iter().chain(&schedule.per_thread).any(|cells| !(1..=MOST_CELLS).contains(cells))
+        || !(0..=MOST_STEPS).contains(&schedule.steps)
+    {
+        return Err(at(
+            op,
+            format!(
+                "tiled.tile and tiled.per_thread must be from 1 to {MOST_CELLS}, tiled.steps from 0 to {MOST_STEPS}"
+            ),
+        ));
     }
     // PTX knows no other names, and LLVM ends the process at one.
-    if !name.starts_with(|first: char| first.is_ascii_alphabetic()) || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+    if !name.starts_with(|first: char| first.is_ascii_alphabetic())
+        || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    {
         return Err(at(op, format!("@\"{name}\" can't name a kernel: take a letter, then letters, digits and _")));
     }
     Ok(())
 }
 
-fn verify_tile_op<'c>(program: &Program<'c>, kernel: &Kernel<'c>, inner: &TileOp<'c>, rank: usize) -> Result<(), Error> {
+fn verify_tile_op<'c>(
+    program: &Program<'c>,
+    kernel: &Kernel<'c>,
+    inner: &TileOp<'c>,
+    rank: usize,
+) -> Result<(), Error> {
     match inner {
         TileOp::Load { op, field, tile } => {
             program.field(field).map_err(|error| at(*op, error.message))?;
@@ -81,10 +103,22 @@ fn verify_tile_op<'c>(program: &Program<'c>, kernel: &Kernel<'c>, inner: &TileOp
                 return Err(at(*op, format!("a tile of @{} is stored to @{field}", held.field)));
             }
             if !held.halo.contains(&Halo::none(rank)) {
-                return Err(at(*op, format!("tiled.store of @{field} needs the whole tile, and its operand {}", reach(&held.halo))));
+                return Err(at(
+                    *op,
+                    format!("tiled.store of @{field} needs the whole tile, and its operand {}", reach(&held.halo)),
+                ));
             }
-            if !kernel.body.iter().any(|op| matches!(op, TileOp::Apply(apply) if apply.outputs.iter().any(|(_, output)| output == tile))) {
-                return Err(at(*op, format!("tiled.store of @{field} needs the result of a tiled.apply; what is loaded is there already")));
+            if !kernel
+                .body
+                .iter()
+                .any(|op| matches!(op, TileOp::Apply(apply) if apply.outputs.iter().any(|(_, output)| output == tile)))
+            {
+                return Err(at(
+                    *op,
+                    format!(
+                        "tiled.store of @{field} needs the result of a tiled.apply; what is loaded is there already"
+                    ),
+                ));
             }
             Ok(())
         }
@@ -94,7 +128,10 @@ fn verify_tile_op<'c>(program: &Program<'c>, kernel: &Kernel<'c>, inner: &TileOp
             if (0..steps).contains(&apply.step) {
                 return Ok(());
             }
-            Err(at(apply.op, format!("the step {} lies outside of the kernel's {steps}, which count from 0", apply.step)))
+            Err(at(
+                apply.op,
+                format!("the step {} lies outside of the kernel's {steps}, which count from 0", apply.step),
+            ))
         }
     }
 }
@@ -125,12 +162,20 @@ fn verify_apply<'c>(
     }
     let require = |field: &str, needed: &Halo, why: &str| {
         program.field(field).map_err(|error| at(apply.op, error.message))?;
-        let input = apply.input(field).ok_or_else(|| at(apply.op, format!("@{field} is {why} but is not among `reads`")))?;
+        let input =
+            apply.input(field).ok_or_else(|| at(apply.op, format!("@{field} is {why} but is not among `reads`")))?;
         let held = &kernel.tile(input)?.halo;
         if held.contains(needed) {
             return Ok(());
         }
-        Err(at(apply.op, format!("the tile of @{field} {}, and the apply needs one that {}: the field is {why}", reach(held), reach(needed))))
+        Err(at(
+            apply.op,
+            format!(
+                "the tile of @{field} {}, and the apply needs one that {}: the field is {why}",
+                reach(held),
+                reach(needed)
+            ),
+        ))
     };
     for (field, _) in &apply.outputs {
         require(field, &apply.halo, "updated, and keeps its value where no piece lies")?;
@@ -151,11 +196,20 @@ fn verify_apply<'c>(
 fn verify_launch(program: &Program, launch: &Launch) -> Result<(), Error> {
     let rank = program.grids.first().map_or(0, stencil::Grid::rank);
     verify_schedule_of(launch.op, launch.name, &launch.schedule, rank)?;
-    if launch.grid.result_count() != 1 || launch.grid.dim_count() != 0 || launch.grid.symbol_count() != program.params.len() {
+    if launch.grid.result_count() != 1
+        || launch.grid.dim_count() != 0
+        || launch.grid.symbol_count() != program.params.len()
+    {
         return Err(at(launch.op, "tiled.grid has one result, the number of blocks, and one symbol a run-time size"));
     }
     if launch.block.iter().any(|threads| !(1..=i64::from(u16::MAX)).contains(threads)) {
-        return Err(at(launch.op, format!("a block has a positive number of threads in each direction, and known_block_size is {:?}", launch.block)));
+        return Err(at(
+            launch.op,
+            format!(
+                "a block has a positive number of threads in each direction, and known_block_size is {:?}",
+                launch.block
+            ),
+        ));
     }
     let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
     if arguments.len() < launch.bindings.len() {
@@ -164,7 +218,10 @@ fn verify_launch(program: &Program, launch: &Launch) -> Result<(), Error> {
     for (binding, argument) in launch.bindings.iter().zip(arguments) {
         let fits = binds(program, binding, argument.r#type()).map_err(|error| at(launch.op, error.message))?;
         if !fits {
-            return Err(at(launch.op, format!("an argument of type {} can't be bound to {binding:?}", argument.r#type())));
+            return Err(at(
+                launch.op,
+                format!("an argument of type {} can't be bound to {binding:?}", argument.r#type()),
+            ));
         }
     }
     Ok(())
@@ -192,8 +249,14 @@ fn verify_schedule(module: &Module, program: &Program, kernels: &[Kernel]) -> Re
     let lowered = lowered.filter_map(|op| mlir::attribute(op, "sym_name").and_then(attribute::as_string));
     let known: Vec<_> = kernels.iter().map(|kernel| kernel.name).chain(lowered).collect();
     for repeat in tiled::repeats(module)? {
-        if repeat.count.result_count() != 1 || repeat.count.dim_count() != 0 || repeat.count.symbol_count() != program.params.len() + 1 {
-            return Err(at(repeat.op, "the count of a tiled.repeat has one result, a symbol a run-time size, and the steps as last symbol"));
+        if repeat.count.result_count() != 1
+            || repeat.count.dim_count() != 0
+            || repeat.count.symbol_count() != program.params.len() + 1
+        {
+            return Err(at(
+                repeat.op,
+                "the count of a tiled.repeat has one result, a symbol a run-time size, and the steps as last symbol",
+            ));
         }
         for name in repeat.kernels {
             if !known.contains(&name) {

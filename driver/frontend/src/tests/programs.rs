@@ -32,7 +32,8 @@ fn all_programs_run() {
         oracle::run(&program, &sizes, &BTreeMap::new(), 3, &mut fields, &mut |_, _| {
             calls += 1;
             std::ops::ControlFlow::Continue(())
-        }).unwrap();
+        })
+        .unwrap();
         assert_eq!(calls, 3);
         for field in program.fields.values() {
             let changed = before[&field.name] != fields[&field.name];

@@ -151,6 +151,9 @@ fn depth_is_bounded() {
         let array = stencil_runtime::array::Array::zeros(stencil_runtime::array::Element::F32, &[3]).unwrap();
         let sizes = super::sizes_for(&program, &[3]);
         let mut fields = [("A".to_string(), array)].into();
-        crate::oracle::run(&program, &sizes, &[].into(), 1, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(())).unwrap();
+        crate::oracle::run(&program, &sizes, &[].into(), 1, &mut fields, &mut |_, _| {
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
     }
 }
