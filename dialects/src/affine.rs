@@ -90,7 +90,8 @@ pub fn text(expression: AffineExpr, names: &[&str]) -> String {
     out
 }
 
-fn write_expression(out: &mut String, expression: AffineExpr, names: &[&str], outer: u8) {
+/// `least` is the level below which an expression needs parentheses: 1 for sums, 2 for products.
+fn write_expression(out: &mut String, expression: AffineExpr, names: &[&str], least: u8) {
     if expression.is_constant() {
         let _ = write!(out, "{}", expression.constant_value());
     } else if expression.is_symbol() {
@@ -113,20 +114,44 @@ fn write_expression(out: &mut String, expression: AffineExpr, names: &[&str], ou
         } else {
             (" ceildiv ", 2)
         };
-        let parentheses = level <= outer && !(level == 1 && outer == 1);
+        let parentheses = level < least;
         if parentheses {
             out.push('(');
         }
         let right = expression.rhs();
-        write_expression(out, expression.lhs(), names, level - 1);
+        write_expression(out, expression.lhs(), names, level);
         if level == 1 && right.is_constant() && right.constant_value() < 0 {
             let _ = write!(out, " - {}", right.constant_value().unsigned_abs());
         } else {
             out.push_str(operator);
-            write_expression(out, right, names, level);
+            // A sum within a sum needs none, because nothing is taken from a sum.
+            write_expression(out, right, names, if level == 1 { 1 } else { level + 1 });
         }
         if parentheses {
             out.push(')');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use melior::Context;
+
+    #[test]
+    fn text_keeps_the_grouping() {
+        let context = Context::new();
+        let (n, m) = (AffineExpr::symbol(&context, 0), AffineExpr::symbol(&context, 1));
+        let constant = |value| AffineExpr::constant(&context, value);
+        for (expression, wanted) in [
+            ((n + constant(1)) * m, "(N + 1) * M"),
+            (AffineExpr::ceil_div(n + constant(1), constant(4)), "(N + 1) ceildiv 4"),
+            (AffineExpr::ceil_div(n + constant(-1), constant(4)) * m, "(N - 1) ceildiv 4 * M"),
+            (AffineExpr::modulo(AffineExpr::floor_div(n, constant(2)), constant(3)), "N floordiv 2 mod 3"),
+            (m * AffineExpr::ceil_div(n, constant(4)), "M * (N ceildiv 4)"),
+            (n + (m + constant(-2)), "N + M - 2"),
+        ] {
+            assert_eq!(text(expression, &["N", "M"]), wanted);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::mlir::{self, Op};
 use melior::Context;
 use melior::ir::attribute::{
     ArrayAttribute, AttributeLike, DenseI32ArrayAttribute, DenseI64ArrayAttribute, DictionaryAttribute, FlatSymbolRefAttribute,
-    IntegerAttribute, StringAttribute, TypeAttribute,
+    FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
 };
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
@@ -90,9 +90,15 @@ pub fn as_strings<'c>(attribute: Attribute<'c>) -> Option<Vec<&'c str>> {
     as_array(attribute)?.into_iter().map(as_string).collect()
 }
 
-/// The value of an integer attribute.
+/// The value of an integer attribute of at most 64 bits, or of type `index`.
 pub fn as_integer(attribute: Attribute) -> Option<i64> {
-    IntegerAttribute::try_from(attribute).ok().map(|attribute| attribute.value())
+    let integer = IntegerAttribute::try_from(attribute).ok()?;
+    mlir::bit_width(integer.r#type()).is_none_or(|bits| bits <= 64).then(|| integer.value())
+}
+
+/// The type and the value of a floating-point attribute.
+pub fn as_float<'c>(attribute: Attribute<'c>) -> Option<(Type<'c>, f64)> {
+    FloatAttribute::try_from(attribute).ok().map(|attribute| (attribute.r#type(), attribute.value()))
 }
 
 /// The values of `array<i64: ...>`, `array<i32: ...>` or `[1, 2]`.

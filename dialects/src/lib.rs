@@ -33,10 +33,13 @@ pub struct Signature {
 /// A context with all upstream dialects and ours.
 pub fn context() -> Result<Context, Error> {
     let context = mlir::new_context();
-    for (name, text) in IRDL {
-        mlir::load_irdl(&context, name, text)?;
-    }
+    load(&context)?;
     Ok(context)
+}
+
+/// Loads our dialects into a context that somebody else made; it must have upstream's `irdl` dialect.
+pub fn load(context: &Context) -> Result<(), Error> {
+    IRDL.into_iter().try_for_each(|(name, text)| mlir::load_irdl(context, name, text))
 }
 
 /// File names and texts of the IRDL declarations.

@@ -28,6 +28,12 @@ pub const OPERATIONS: &[Signature] = &[
     Signature { name: REPEAT, operands: &[], results: &[], attributes: &["count", "kernels"] },
 ];
 
+/// Cells of a tile along one dimension, and cells of a thread: far more than fit in any shared memory,
+/// and few enough that the volume of a tile can't overflow.
+pub const MOST_CELLS: i64 = 1 << 20;
+/// Steps a launch: a kernel holds every step's code.
+pub const MOST_STEPS: i64 = 1024;
+
 const STRATEGY: &str = "tiled.strategy";
 const TILE: &str = "tiled.tile";
 const PER_THREAD: &str = "tiled.per_thread";
@@ -436,10 +442,15 @@ pub fn set_dynamic_shared(builder: &Builder, kernel: Op, bytes: i64) {
     mlir::set_attribute(kernel, DYNAMIC_SHARED, attribute::integer(builder.context, bytes));
 }
 
-/// The bits of an index in the kernels; 64 unless something proved that 32 are enough.
+/// The bits of an index in the kernels; 64 unless something proved that 32 are enough. The verifier
+/// refuses any other number.
 pub fn index_width(module: &Module) -> u32 {
-    let width = mlir::attribute(mlir::module_op(module), INDEX_WIDTH).and_then(attribute::as_integer);
-    if width == Some(32) { 32 } else { 64 }
+    if stated_index_width(module) == Some(Some(32)) { 32 } else { 64 }
+}
+
+/// What the module says of the bits of an index, if anything; none inside where it is no number.
+pub(crate) fn stated_index_width(module: &Module) -> Option<Option<i64>> {
+    mlir::attribute(mlir::module_op(module), INDEX_WIDTH).map(attribute::as_integer)
 }
 
 /// Sets what [`index_width`] reads.

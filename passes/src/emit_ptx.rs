@@ -47,6 +47,7 @@ pub fn emit(context: &Context, module: &Module, target: &PtxTarget) -> Result<Co
     let text = mlir::to_llvm_ir(context, kernels)?;
     let llvm = LlvmContext::create();
     let module = parse(&llvm, &text, "kernels")?;
+    printable_names(&module)?;
     let machine = machine(target)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -60,6 +61,17 @@ pub fn emit(context: &Context, module: &Module, target: &PtxTarget) -> Result<Co
 fn parse<'l>(llvm: &'l LlvmContext, text: &str, name: &str) -> Result<LlvmModule<'l>, Error> {
     let buffer = MemoryBuffer::create_from_memory_range_copy(format!("{text}\0").as_bytes(), name);
     llvm.create_module_from_ir(buffer).map_err(|error| Error::internal(format!("LLVM: {error}")))
+}
+
+/// PTX has letters, digits, `_` and `$` in a name; LLVM ends the process at another.
+fn printable_names(module: &LlvmModule) -> Result<(), Error> {
+    let printable = |name: &str| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '$');
+    let names = module.get_functions().filter(|function| function.count_basic_blocks() > 0);
+    let mut names = names.map(|function| function.get_name().to_string_lossy().into_owned());
+    match names.find(|name| !printable(name)) {
+        Some(name) => Err(Error::user(format!("PTX has no function '{name}': its names are made of letters, digits, _ and $; rename it"))),
+        None => Ok(()),
+    }
 }
 
 fn machine(target: &PtxTarget) -> Result<TargetMachine, Error> {

@@ -19,12 +19,16 @@ use melior::Context;
 
 /// Reads the plan off a module. `arch` (such as `sm_90`), `contract` and `fast_math` are written down as
 /// they are given: they say how the PTX beside the plan is made. An error where a tile kernel is not
-/// lowered yet.
+/// lowered yet, where the module has no host schedule, and where kernels and schedule contradict each other.
 pub fn of<'c>(context: &'c Context, module: &Module<'c>, arch: &str, contract: bool, fast_math: bool) -> Result<Plan, Error> {
     let program = Program::read(module)?;
     let launches = tiled::launches(module)?;
     if launches.is_empty() || !tiled::kernels(module)?.is_empty() {
         return Err(Error::user("the module is not on the gpu level: every tile kernel must be lowered before a plan can be made"));
+    }
+    let repeats = tiled::repeats(module)?;
+    if repeats.is_empty() {
+        return Err(Error::user("the module says not when its kernels are launched: it needs a tiled.repeat"));
     }
     let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
     let mut fields = Vec::new();
@@ -46,7 +50,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>, arch: &str, contract: b
     let height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
     let main = launches.iter().find(|launch| launch.schedule.steps == height).map(|launch| launch.schedule.clone());
     let main = main.ok_or_else(|| Error::internal("no main kernel"))?;
-    Ok(Plan {
+    let plan = Plan {
         format: plan::FORMAT,
         program: program.name.clone(),
         target: arch.to_owned(),
@@ -77,7 +81,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>, arch: &str, contract: b
             .collect::<Result<_, Error>>()?,
         index_width: tiled::index_width(module),
         kernels: launches.iter().map(|launch| kernel(launch, &names)).collect::<Result<_, _>>()?,
-        schedule: tiled::repeats(module)?
+        schedule: repeats
             .into_iter()
             .map(|repeat| {
                 let kernels = repeat.kernels.into_iter().map(str::to_owned).collect();
@@ -92,7 +96,10 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>, arch: &str, contract: b
             contract,
             fast_math,
         },
-    })
+    };
+    // What IR by hand may get wrong, such as too many threads for a block.
+    plan.validate().map_err(|error| Error::user(error.to_string()))?;
+    Ok(plan)
 }
 
 fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
@@ -101,10 +108,10 @@ fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
     let shared = |ty: Type| -> u64 {
         let Ok(memref) = MemRefType::try_from(ty) else { return 0 };
         let cells = mlir::static_cells(ty).and_then(|cells| u64::try_from(cells).ok()).unwrap_or(0);
-        cells * u64::from(mlir::bit_width(memref.element()).unwrap_or(0)) / 8
+        cells.saturating_mul(u64::from(mlir::bit_width(memref.element()).unwrap_or(0))) / 8
     };
     let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
-    let static_shared = arguments.iter().skip(launch.bindings.len()).map(|buffer| shared(buffer.r#type())).sum();
+    let static_shared = arguments.iter().skip(launch.bindings.len()).map(|buffer| shared(buffer.r#type())).fold(0, u64::saturating_add);
     let one = || expression("1");
     Ok(Kernel {
         name: launch.name.to_owned(),

@@ -18,6 +18,9 @@ impl Options {
             let (name, value) = entry
                 .split_once('=')
                 .ok_or_else(|| Error::user(format!("'{entry}' is no option; write name=value")))?;
+            if options.text(name).is_some() {
+                return Err(Error::user(format!("the option '{name}' is given twice; leave one out")));
+            }
             options.set(name, value);
         }
         Ok(options)

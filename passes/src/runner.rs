@@ -10,11 +10,14 @@ use std::time::{Duration, Instant};
 use stencil_dialects::error::{Error, Fault};
 use stencil_dialects::mlir;
 
+/// Called with the name of a pass and the module after it.
+pub type Hook<'h> = &'h mut dyn FnMut(&str, &Module);
+
 /// What the runner does around each pass.
 #[derive(Default)]
 pub struct Runner<'h> {
     /// Called after each pass with its name and the module.
-    pub after: Option<&'h mut dyn FnMut(&str, &Module)>,
+    pub after: Option<Hook<'h>>,
     /// How long each pass took, in order.
     pub timing: Vec<(String, Duration)>,
 }

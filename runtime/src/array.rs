@@ -331,12 +331,10 @@ pub fn noise_bits(seed: u64, i: u64) -> u64 {
 /// The number of cells of a shape; no more than the machine can address in bytes.
 fn cells(shape: &[usize], element: Element) -> Result<usize, ArrayError> {
     let too_large = || ArrayError::TooLarge { shape: shape.to_vec(), element };
-    if shape.contains(&0) {
-        return Ok(0);
-    }
-    let cells = shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent)).ok_or_else(too_large)?;
-    match cells.checked_mul(element.size()) {
-        Some(bytes) if isize::try_from(bytes).is_ok() => Ok(cells),
+    // An extent of 0 counts as 1 here, so that no product of some extents overflows anywhere.
+    let most = shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent.max(1))).ok_or_else(too_large)?;
+    match most.checked_mul(element.size()) {
+        Some(bytes) if isize::try_from(bytes).is_ok() => Ok(if shape.contains(&0) { 0 } else { most }),
         _ => Err(too_large()),
     }
 }
@@ -386,7 +384,8 @@ mod tests {
     fn shapes_that_overflow_are_refused() {
         let error = Array::zeros(Element::F64, &[1 << 40, 1 << 40]).unwrap_err();
         assert!(error.to_string().starts_with("size overflow: an array of 1099511627776x1099511627776 f64"), "{error}");
-        assert_eq!(Array::zeros(Element::F32, &[0, usize::MAX, usize::MAX]).unwrap().len(), 0);
+        assert_eq!(Array::zeros(Element::F32, &[0, 1 << 40]).unwrap().len(), 0);
+        assert!(Array::zeros(Element::F32, &[0, usize::MAX, usize::MAX]).is_err());
         let error = Array::new(vec![2, 2], Data::I32(vec![1, 2, 3])).unwrap_err();
         assert_eq!(error.to_string(), "3 cells of data do not fill a shape of 2x2 (4 cells)");
     }

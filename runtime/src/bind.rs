@@ -427,7 +427,8 @@ fn shape_of(plan: &Plan, field: &FieldDecl, sizes: &Sizes) -> Result<Vec<usize>,
             sizes: sizes_text(sizes),
         })?);
     }
-    let cells: u128 = shape.iter().fold(1u128, |n, &extent| n.saturating_mul(extent as u128));
+    // An extent of 0 counts as 1, so that no product of some extents overflows anywhere.
+    let cells: u128 = shape.iter().fold(1u128, |n, &extent| n.saturating_mul(extent.max(1) as u128));
     // The memory of the largest array that any machine can hold bounds 64-bit indices.
     let most = if plan.index_width == 32 { i32::MAX as u128 } else { (isize::MAX as u128) / 64 };
     if cells > most {
@@ -594,6 +595,15 @@ mod tests {
         ] {
             assert_eq!(text, wanted);
         }
+    }
+
+    #[test]
+    fn an_empty_field_does_not_hide_an_overflow() {
+        let mut plan = heat();
+        plan.fields[0].extents = ["N", "N", "0"].map(|extent| extent.parse().unwrap()).to_vec();
+        plan.index_width = 64;
+        let text = bind(&plan, &request(&[("N", 1 << 40), ("M", 3)], &[])).unwrap_err().to_string();
+        assert!(text.contains("size overflow: field `A`"), "{text}");
     }
 
     #[test]

@@ -394,6 +394,12 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_shape_does_not_hide_an_overflow() {
+        let text = error_of(file("<f4", "True", "(9223372036854775807, 9223372036854775807, 0)", &[]));
+        assert!(text.starts_with("can't hold a.npy: size overflow"), "{text}");
+    }
+
+    #[test]
     fn three_dimensions_in_fortran_order() {
         let cells: Vec<u8> = (0..24i32).flat_map(i32::to_le_bytes).collect();
         let array = read(&file("<i4", "True", "(2, 3, 4)", &cells).1).unwrap();

@@ -4,6 +4,7 @@
 //! value guards it at launch.
 
 use crate::affine::Linear;
+use crate::attribute;
 use crate::error::Error;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Apply, Argument, Grid, Piece, Program, Role};
@@ -16,12 +17,12 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
         Ok(program) => program,
         Err(error) => return errors.push(error),
     };
-    declarations(&program, errors);
+    declarations(module, &program, errors);
     if !errors.is_empty() {
         return;
     }
     for apply in &program.applies {
-        verify_apply(module, &program, apply, errors);
+        pieces(module, &program, apply, errors);
     }
 }
 
@@ -30,7 +31,18 @@ fn at(op: Op, message: impl Into<String>) -> Error {
 }
 
 /// That names are unique MLIR's own verifier has checked.
-fn declarations(program: &Program, errors: &mut Vec<Error>) {
+fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
+    let whole = mlir::module_op(module);
+    for (index, name) in program.params.iter().enumerate() {
+        // The plan's expressions name the sizes, and `steps` beside them.
+        let letters = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        if !letters || *name == "steps" {
+            errors.push(at(whole, format!("\"{name}\" can't name a run-time size: take letters, digits and _, and not steps")));
+        } else if program.params.get(..index).is_some_and(|before| before.contains(name)) {
+            errors.push(at(whole, format!("the run-time size \"{name}\" stands twice in stencil.params")));
+        }
+    }
     for grid in &program.grids {
         let rank = grid.rank();
         if !(1..=3).contains(&rank) {
@@ -42,6 +54,10 @@ fn declarations(program: &Program, errors: &mut Vec<Error>) {
         for map in [grid.lower, grid.upper] {
             symbols(program, grid.op, map, errors);
         }
+        if let Some(first) = program.grids.first().filter(|first| !same_points(first, grid)) {
+            let what = if first.rank() == rank { "bounds" } else { "rank" };
+            errors.push(at(grid.op, format!("grids of different {what} are not supported yet; put all fields on one grid")));
+        }
     }
     for field in &program.fields {
         if !program.grids.iter().any(|grid| grid.name == field.grid) {
@@ -51,16 +67,33 @@ fn declarations(program: &Program, errors: &mut Vec<Error>) {
     }
     for scalar in &program.scalars {
         element(scalar.op, &scalar.element.to_string(), errors);
+        if let Some(default) = scalar.default.filter(|default| attribute::as_float(*default).is_none_or(|(ty, _)| ty != scalar.element)) {
+            errors.push(at(scalar.op, format!("the default of @{} must be a number of type {}, and is {default}", scalar.name, scalar.element)));
+        }
     }
     for check in &program.checks {
         symbols(program, check.op, check.value, errors);
         if check.value.result_count() != 1 {
             errors.push(at(check.op, "the value of a stencil.check has one result"));
         }
+        if let Some((lower, upper)) = check.unless_empty {
+            symbols(program, check.op, lower, errors);
+            symbols(program, check.op, upper, errors);
+            if lower.result_count() != upper.result_count() {
+                errors.push(at(check.op, "the two bounds of unless_empty need as many results as each other"));
+            }
+        }
     }
     if program.steps.result_count() != 1 || program.steps.symbol_count() != program.params.len() {
-        errors.push(Error::user("stencil.steps needs one result and one symbol a run-time size"));
+        errors.push(at(whole, "stencil.steps needs one result and one symbol a run-time size"));
+    } else {
+        symbols(program, whole, program.steps, errors);
     }
+}
+
+/// Whether two grids have the same points for all sizes.
+fn same_points(grid: &Grid, other: &Grid) -> bool {
+    Linear::of_map(grid.lower) == Linear::of_map(other.lower) && Linear::of_map(grid.upper) == Linear::of_map(other.upper)
 }
 
 fn symbols(program: &Program, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
@@ -78,16 +111,18 @@ fn element(op: Op, element: &str, errors: &mut Vec<Error>) {
     }
 }
 
-fn verify_apply<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, errors: &mut Vec<Error>) {
+/// Verifies the updated fields, point functions and boxes of an apply; those of a `tiled.apply` are the
+/// same as those of the `stencil.apply` that it comes from.
+pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, errors: &mut Vec<Error>) {
     if apply.updates.is_empty() || apply.pieces.is_empty() {
-        return errors.push(at(apply.op, "stencil.apply needs at least one updated field and one piece"));
+        return errors.push(at(apply.op, "an apply needs at least one updated field and one piece"));
     }
     for (index, name) in apply.updates.iter().enumerate() {
         match program.field(name) {
             Err(error) => return errors.push(at(apply.op, error.message)),
             Ok(field) if field.role == Role::Const => errors.push(at(apply.op, format!("@{name} is a const field; it can't be updated"))),
             Ok(_) if apply.updates.get(..index).is_some_and(|before| before.contains(name)) => {
-                errors.push(at(apply.op, format!("@{name} is updated twice by one stencil.apply")));
+                errors.push(at(apply.op, format!("@{name} is updated twice by one apply")));
             }
             Ok(_) => {}
         }
@@ -207,7 +242,7 @@ fn inside(program: &Program, apply: &Apply, piece: &Piece, grid: &Grid, offset: 
             // because an empty piece reaches nowhere.
             let implied = |known: &Linear| margin.minus(known).is_some_and(|rest| rest.is_never_negative());
             let lengths = lower.iter().zip(&upper).filter_map(|(lower, upper)| upper.minus(lower));
-            let guarded = || checked_values(program).chain(lengths).any(|known| implied(&known));
+            let guarded = || checked_values(program, &[piece]).chain(lengths).any(|known| implied(&known));
             if !margin.is_never_negative() && !guarded() {
                 let remedy = if margin.is_always_negative() { "make the piece smaller" } else { "make the piece smaller, or guard it by a stencil.check" };
                 return Err(at(apply.op, format!("{what} {side} the grid @{} in dimension {dimension}; {remedy}", grid.name)));
@@ -217,9 +252,11 @@ fn inside(program: &Program, apply: &Apply, piece: &Piece, grid: &Grid, offset: 
     Ok(())
 }
 
-/// The values that a `stencil.check` of the program guards.
-fn checked_values(program: &Program) -> impl Iterator<Item = Linear> {
-    program.checks.iter().filter_map(|check| Linear::of_map(check.value)?.into_iter().next())
+/// The values that a `stencil.check` guards wherever all of the pieces hold a point.
+fn checked_values<'p>(program: &'p Program, pieces: &'p [&Piece]) -> impl Iterator<Item = Linear> + 'p {
+    let holds = |(lower, upper): (AffineMap, AffineMap)| pieces.iter().any(|piece| piece.lower == lower && piece.upper == upper);
+    let checks = program.checks.iter().filter(move |check| check.unless_empty.is_none_or(holds));
+    checks.filter_map(|check| Linear::of_map(check.value)?.into_iter().next())
 }
 
 /// Whether some dimension separates two pieces, for all sizes or for those that a `stencil.check`
@@ -233,7 +270,7 @@ fn disjoint(program: &Program, piece: &Piece, other: &Piece) -> bool {
             // The cells between them, which must not be negative.
             let between = gap.times(-1).and_then(|gap| gap.plus(&Linear { constant: -1, coefficients: vec![0; gap.coefficients.len()] }));
             let implied = |known: Linear| between.as_ref().and_then(|between| between.minus(&known)).is_some_and(|rest| rest.is_never_negative());
-            gap.is_always_negative() || checked_values(program).any(implied)
+            gap.is_always_negative() || checked_values(program, &[piece, other]).any(implied)
         })
     };
     before(&a.1, &b.0) || before(&b.1, &a.0) || before(&a.1, &a.0) || before(&b.1, &b.0)

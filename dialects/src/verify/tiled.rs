@@ -1,27 +1,30 @@
-//! Tile kernels: every apply's inputs hold what its outputs are made of.
+//! Tile kernels: every apply's inputs hold what its outputs are made of; and what lowered kernels say
+//! of their launch is possible.
 
 use crate::attribute;
 use crate::error::Error;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Argument, Program};
-use crate::tiled::{self, Halo, Kernel, TileOp};
-use melior::ir::Module;
+use crate::verify::stencil::pieces as stencil_pieces;
+use crate::tiled::{self, Binding, Halo, Kernel, Launch, MOST_CELLS, MOST_STEPS, Schedule, TileOp};
 use melior::ir::operation::OperationLike;
+use melior::ir::r#type::MemRefType;
+use melior::ir::{Module, ShapedTypeLike, Type, ValueLike};
 
-/// Verifies every tile kernel and the host schedule.
+/// Verifies every tile kernel, every lowered kernel and the host schedule.
 pub fn verify(module: &Module, errors: &mut Vec<Error>) {
-    match (Program::read(module), tiled::kernels(module)) {
-        (Ok(program), Ok(kernels)) => {
+    match (Program::read(module), tiled::kernels(module), tiled::launches(module)) {
+        (Ok(program), Ok(kernels), Ok(launches)) => {
             for kernel in &kernels {
-                if let Err(error) = verify_kernel(module, &program, kernel) {
-                    errors.push(error);
-                }
+                verify_kernel(module, &program, kernel, errors);
             }
-            if let Err(error) = verify_schedule(module, &program) {
-                errors.push(error);
-            }
+            errors.extend(launches.iter().filter_map(|launch| verify_launch(&program, launch).err()));
+            errors.extend(verify_schedule(module, &program, &kernels).err());
         }
-        (Err(error), _) | (_, Err(error)) => errors.push(error),
+        (Err(error), _, _) | (_, Err(error), _) | (_, _, Err(error)) => errors.push(error),
+    }
+    if tiled::stated_index_width(module).is_some_and(|width| !matches!(width, Some(32 | 64))) {
+        errors.push(at(mlir::module_op(module), "tiled.index_width must be 32 or 64"));
     }
 }
 
@@ -29,34 +32,71 @@ fn at(op: Op, message: impl Into<String>) -> Error {
     Error::new(mlir::place(op.location()), message)
 }
 
-fn verify_kernel<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+fn verify_kernel<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>, errors: &mut Vec<Error>) {
     let rank = program.grids.first().map_or(0, stencil::Grid::rank);
-    let Kernel { schedule, op, .. } = kernel;
-    if schedule.tile.len() != rank || schedule.per_thread.len() != rank {
-        return Err(at(*op, format!("tiled.tile and tiled.per_thread need {rank} numbers, one a dimension")));
+    if let Err(error) = verify_schedule_of(kernel.op, kernel.name, &kernel.schedule, rank) {
+        return errors.push(error);
     }
-    if schedule.tile.iter().chain(&schedule.per_thread).any(|cells| *cells < 1) || schedule.steps < 0 {
-        return Err(at(*op, "tiled.tile and tiled.per_thread must be positive, tiled.steps not negative"));
+    if mlir::entry(kernel.op).is_some_and(|body| !mlir::arguments(body).is_empty()) {
+        return errors.push(at(kernel.op, format!("the tile kernel @{} takes no arguments; tiled.load fetches its tiles", kernel.name)));
     }
     for inner in &kernel.body {
-        match inner {
-            TileOp::Load { op, field, tile } => {
-                program.field(field).map_err(|error| at(*op, error.message))?;
-                ranked(*op, &kernel.tile(*tile)?.halo, rank)?;
+        if let Err(error) = verify_tile_op(program, kernel, inner, rank) {
+            errors.push(error);
+        } else if let TileOp::Apply(apply) = inner {
+            let before = errors.len();
+            let updates = apply.outputs.iter().map(|(field, _)| *field).collect();
+            stencil_pieces(module, program, &stencil::Apply { op: apply.op, updates, pieces: apply.pieces.clone() }, errors);
+            if errors.len() == before {
+                errors.extend(verify_apply(module, program, kernel, apply).err());
             }
-            TileOp::Store { op, field, tile } => {
-                let tile = kernel.tile(*tile)?;
-                if tile.field != *field {
-                    return Err(at(*op, format!("a tile of @{} is stored to @{field}", tile.field)));
-                }
-                if !tile.halo.contains(&Halo::none(rank)) {
-                    return Err(at(*op, format!("tiled.store of @{field} needs the whole tile, and its operand {}", reach(&tile.halo))));
-                }
-            }
-            TileOp::Apply(apply) => verify_apply(module, program, kernel, apply, rank)?,
         }
     }
+}
+
+/// Names, tiles and steps that a schedule can have.
+fn verify_schedule_of(op: Op, name: &str, schedule: &Schedule, rank: usize) -> Result<(), Error> {
+    if schedule.tile.len() != rank || schedule.per_thread.len() != rank {
+        return Err(at(op, format!("tiled.tile and tiled.per_thread need {rank} numbers, one a dimension")));
+    }
+    if schedule.tile.iter().chain(&schedule.per_thread).any(|cells| !(1..=MOST_CELLS).contains(cells)) || !(0..=MOST_STEPS).contains(&schedule.steps) {
+        return Err(at(op, format!("tiled.tile and tiled.per_thread must be from 1 to {MOST_CELLS}, tiled.steps from 0 to {MOST_STEPS}")));
+    }
+    // PTX knows no other names, and LLVM ends the process at one.
+    if !name.starts_with(|first: char| first.is_ascii_alphabetic()) || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+        return Err(at(op, format!("@\"{name}\" can't name a kernel: take a letter, then letters, digits and _")));
+    }
     Ok(())
+}
+
+fn verify_tile_op<'c>(program: &Program<'c>, kernel: &Kernel<'c>, inner: &TileOp<'c>, rank: usize) -> Result<(), Error> {
+    match inner {
+        TileOp::Load { op, field, tile } => {
+            program.field(field).map_err(|error| at(*op, error.message))?;
+            ranked(*op, &kernel.tile(*tile)?.halo, rank)
+        }
+        TileOp::Store { op, field, tile } => {
+            let held = kernel.tile(*tile)?;
+            if held.field != *field {
+                return Err(at(*op, format!("a tile of @{} is stored to @{field}", held.field)));
+            }
+            if !held.halo.contains(&Halo::none(rank)) {
+                return Err(at(*op, format!("tiled.store of @{field} needs the whole tile, and its operand {}", reach(&held.halo))));
+            }
+            if !kernel.body.iter().any(|op| matches!(op, TileOp::Apply(apply) if apply.outputs.iter().any(|(_, output)| output == tile))) {
+                return Err(at(*op, format!("tiled.store of @{field} needs the result of a tiled.apply; what is loaded is there already")));
+            }
+            Ok(())
+        }
+        TileOp::Apply(apply) => {
+            ranked(apply.op, &apply.halo, rank)?;
+            let steps = kernel.schedule.steps.max(1);
+            if (0..steps).contains(&apply.step) {
+                return Ok(());
+            }
+            Err(at(apply.op, format!("the step {} lies outside of the kernel's {steps}, which count from 0", apply.step)))
+        }
+    }
 }
 
 fn ranked(op: Op, halo: &Halo, rank: usize) -> Result<(), Error> {
@@ -76,9 +116,7 @@ fn verify_apply<'c>(
     program: &Program<'c>,
     kernel: &Kernel<'c>,
     apply: &tiled::Apply<'c>,
-    rank: usize,
 ) -> Result<(), Error> {
-    ranked(apply.op, &apply.halo, rank)?;
     for (field, tile) in &apply.inputs {
         let tile = kernel.tile(*tile)?;
         if tile.field != *field {
@@ -94,9 +132,6 @@ fn verify_apply<'c>(
         }
         Err(at(apply.op, format!("the tile of @{field} {}, and the apply needs one that {}: the field is {why}", reach(held), reach(needed))))
     };
-    if apply.outputs.is_empty() {
-        return Err(at(apply.op, "tiled.apply updates nothing"));
-    }
     for (field, _) in &apply.outputs {
         require(field, &apply.halo, "updated, and keeps its value where no piece lies")?;
     }
@@ -112,14 +147,50 @@ fn verify_apply<'c>(
     Ok(())
 }
 
-fn verify_schedule(module: &Module, program: &Program) -> Result<(), Error> {
+/// That the arguments of a lowered kernel are what they are bound to, and its grid and block possible.
+fn verify_launch(program: &Program, launch: &Launch) -> Result<(), Error> {
+    let rank = program.grids.first().map_or(0, stencil::Grid::rank);
+    verify_schedule_of(launch.op, launch.name, &launch.schedule, rank)?;
+    if launch.grid.result_count() != 1 || launch.grid.dim_count() != 0 || launch.grid.symbol_count() != program.params.len() {
+        return Err(at(launch.op, "tiled.grid has one result, the number of blocks, and one symbol a run-time size"));
+    }
+    if launch.block.iter().any(|threads| !(1..=i64::from(u16::MAX)).contains(threads)) {
+        return Err(at(launch.op, format!("a block has a positive number of threads in each direction, and known_block_size is {:?}", launch.block)));
+    }
+    let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
+    if arguments.len() < launch.bindings.len() {
+        return Err(at(launch.op, "the kernel has fewer arguments than bindings"));
+    }
+    for (binding, argument) in launch.bindings.iter().zip(arguments) {
+        let fits = binds(program, binding, argument.r#type()).map_err(|error| at(launch.op, error.message))?;
+        if !fits {
+            return Err(at(launch.op, format!("an argument of type {} can't be bound to {binding:?}", argument.r#type())));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an argument of a type can be bound so; an error where nothing of that name is declared.
+fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> {
+    let integer = |bits: &str| ty.to_string() == bits;
+    Ok(match binding {
+        Binding::Read(field) | Binding::Write(field) | Binding::ReadWrite(field) => {
+            let element = program.field(field)?.element;
+            MemRefType::try_from(ty).is_ok_and(|memref| memref.element() == element)
+        }
+        Binding::Param(name) => program.params.contains(name) && integer("index"),
+        Binding::Scalar(name) => program.scalars.iter().any(|scalar| scalar.name == *name && scalar.element == ty),
+        Binding::Step => integer("i64"),
+    })
+}
+
+fn verify_schedule(module: &Module, program: &Program, kernels: &[Kernel]) -> Result<(), Error> {
     // Kernels stand in the module before they are lowered, and in a gpu.module afterwards, where
     // the upstream conversions change the kind of their functions.
-    let top = mlir::operations(mlir::body(module));
-    let lowered = top.iter().filter(|op| mlir::name(**op) == "gpu.module").filter_map(|op| mlir::entry(*op));
-    let known: Vec<_> = (top.iter().copied().chain(lowered.flat_map(mlir::operations)))
-        .filter_map(|op| mlir::attribute(op, "sym_name").and_then(attribute::as_string))
-        .collect();
+    let top = mlir::operations(mlir::body(module)).into_iter();
+    let lowered = top.filter(|op| mlir::name(*op) == "gpu.module").filter_map(mlir::entry).flat_map(mlir::operations);
+    let lowered = lowered.filter_map(|op| mlir::attribute(op, "sym_name").and_then(attribute::as_string));
+    let known: Vec<_> = kernels.iter().map(|kernel| kernel.name).chain(lowered).collect();
     for repeat in tiled::repeats(module)? {
         if repeat.count.result_count() != 1 || repeat.count.dim_count() != 0 || repeat.count.symbol_count() != program.params.len() + 1 {
             return Err(at(repeat.op, "the count of a tiled.repeat has one result, a symbol a run-time size, and the steps as last symbol"));

@@ -1,10 +1,9 @@
-//! Values of the run-time sizes: from the shapes of arrays, and what follows from them.
+//! What follows from values of the run-time sizes: bounds, shapes, and whether the checks hold.
 
 use crate::program::{Affine, FieldId, Param, ParamId, Program, Region};
 use crate::source::Span;
 use cranelift_entity::PrimaryMap;
 use std::collections::BTreeMap;
-use stencil_runtime::array::shape_text;
 
 /// A value for every run-time size.
 pub type Sizes = BTreeMap<ParamId, i64>;
@@ -24,16 +23,10 @@ pub enum SizeError {
         /// What was computed.
         what: String,
     },
-    /// An array for a field that the program does not have.
-    #[error("the program has no field `{name}`")]
-    NoSuchField {
-        /// The name.
-        name: String,
-    },
-    /// An array has a shape that no size, or not the sizes found so far, can give.
+    /// A field would have a shape that can't be.
     #[error("{message}")]
     Shape {
-        /// A whole sentence naming the arrays.
+        /// A whole sentence naming the field.
         message: String,
     },
     /// A condition of the program fails.
@@ -100,16 +93,6 @@ pub fn extents(program: &Program, sizes: &Sizes) -> Result<PrimaryMap<FieldId, V
     Ok(result)
 }
 
-/// The number of steps that the program asks for.
-///
-/// # Errors
-/// As [`evaluate`]; a negative number.
-pub fn steps(program: &Program, sizes: &Sizes) -> Result<u64, SizeError> {
-    let steps = evaluate(&program.steps, &program.params, sizes)?;
-    let message = || format!("the number of steps is negative: {steps}");
-    u64::try_from(steps).map_err(|_| SizeError::Shape { message: message() })
-}
-
 /// Whether the sizes satisfy all of `Program::checks`.
 ///
 /// # Errors
@@ -133,123 +116,4 @@ fn show(program: &Program, sizes: &Sizes) -> String {
     let name = |id: &ParamId| program.params.get(*id).map_or("?", |param| &param.name);
     let pairs: Vec<_> = sizes.iter().map(|(id, value)| format!("{} = {value}", name(id))).collect();
     pairs.join(", ")
-}
-
-/// One dimension of one array: `extent` must be `found`.
-struct Equation<'a> {
-    array: &'a str,
-    shape: &'a [usize],
-    dimension: usize,
-    extent: Affine,
-    found: i128,
-}
-
-/// Finds the run-time sizes from the shapes of arrays, given by field. Each equation that has one
-/// unknown size left gives it, until none does.
-///
-/// # Errors
-/// Arrays whose rank or extents cannot be, or contradict each other (both are named); a size that
-/// no array tells.
-pub fn solve(program: &Program, arrays: &[(&str, &[usize])]) -> Result<Sizes, SizeError> {
-    let mut equations = Vec::new();
-    for (name, shape) in arrays {
-        equations.extend(equations_of(program, name, shape)?);
-    }
-    // The value of a size, and the array that told it.
-    let mut known: BTreeMap<ParamId, (i128, &str)> = BTreeMap::new();
-    loop {
-        let before = known.len();
-        for equation in &equations {
-            settle(program, equation, &mut known)?;
-        }
-        if known.len() == before {
-            break;
-        }
-    }
-    let mut sizes = Sizes::new();
-    for (id, param) in &program.params {
-        if param.value.is_some() {
-            continue;
-        }
-        let Some((value, _)) = known.get(&id) else {
-            return Err(SizeError::Unknown { name: param.name.clone() });
-        };
-        let overflow = |_| SizeError::Overflow { what: format!("the size `{}`", param.name) };
-        sizes.insert(id, i64::try_from(*value).map_err(overflow)?);
-    }
-    Ok(sizes)
-}
-
-fn equations_of<'a>(program: &Program, name: &'a str, shape: &'a [usize]) -> Result<Vec<Equation<'a>>, SizeError> {
-    let field = program.fields.values().find(|field| field.name == name);
-    let field = field.ok_or_else(|| SizeError::NoSuchField { name: name.into() })?;
-    let Some(grid) = program.grids.get(field.grid) else { return Ok(Vec::new()) };
-    let dimensions = grid.region.lower.len();
-    if shape.len() != dimensions {
-        let message = format!(
-            "the array for `{name}` has shape {}, but `{name}` has {dimensions} dimension{}",
-            shape_text(shape),
-            if dimensions == 1 { "" } else { "s" }
-        );
-        return Err(SizeError::Shape { message });
-    }
-    let ends = grid.region.lower.iter().zip(&grid.region.upper).zip(shape).enumerate();
-    ends.map(|(dimension, ((lower, upper), found))| {
-        let extent = upper.minus(lower).and_then(|difference| difference.shifted(1));
-        let overflow = || SizeError::Overflow { what: format!("an extent of `{name}`") };
-        let extent = extent.ok_or_else(overflow)?;
-        Ok(Equation { array: name, shape, dimension, extent, found: *found as i128 })
-    })
-    .collect()
-}
-
-/// Uses one equation: finds its only unknown size, or compares where there is none.
-fn settle<'a>(
-    program: &Program,
-    equation: &Equation<'a>,
-    known: &mut BTreeMap<ParamId, (i128, &'a str)>,
-) -> Result<(), SizeError> {
-    let mut rest = equation.found - i128::from(equation.extent.constant);
-    let mut unknown = Vec::new();
-    for (id, coefficient) in &equation.extent.terms {
-        match known.get(id) {
-            // An i64 and a value that came from an array's extent: the product fits.
-            Some((value, _)) => rest = rest.saturating_sub(i128::from(*coefficient).saturating_mul(*value)),
-            None => unknown.push((*id, i128::from(*coefficient))),
-        }
-    }
-    match unknown.as_slice() {
-        [] if rest == 0 => Ok(()),
-        [] => Err(conflict(program, equation, known)),
-        [(id, coefficient)] => {
-            let value = rest / coefficient;
-            if rest % coefficient != 0 || value < 0 {
-                return Err(conflict(program, equation, known));
-            }
-            known.insert(*id, (value, equation.array));
-            Ok(())
-        }
-        _ => Ok(()),
-    }
-}
-
-fn conflict(program: &Program, equation: &Equation, known: &BTreeMap<ParamId, (i128, &str)>) -> SizeError {
-    let Equation { array, shape, dimension, extent, found } = equation;
-    let told: Vec<String> = extent
-        .terms
-        .iter()
-        .filter_map(|(id, _)| {
-            let (value, by) = known.get(id)?;
-            let name = &program.params.get(*id)?.name;
-            Some(format!("the array for `{by}` makes {name} = {value}"))
-        })
-        .collect();
-    let because = if told.is_empty() { String::new() } else { format!(", and {}", told.join(", ")) };
-    let message = format!(
-        "the array for `{array}` has shape {}: {found} in dimension {dimension}, where the program \
-         says {}{because}",
-        shape_text(shape),
-        extent.show(&program.params),
-    );
-    SizeError::Shape { message }
 }

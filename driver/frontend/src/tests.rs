@@ -11,6 +11,7 @@ mod syntax;
 
 use crate::diagnostics::{Look, render};
 use crate::program::Program;
+use crate::sizes::Sizes;
 use crate::source::Source;
 
 /// The program, or the rendered diagnostics as a panic.
@@ -32,6 +33,20 @@ fn messages(text: &str) -> Vec<String> {
 /// A program with one f32 field of one dimension.
 fn line(rest: &str) -> String {
     format!("param N\ngrid G = [0..N-1]\nfield A : f32 on G\n{rest}\n")
+}
+
+/// The size of every param that ends a dimension of a grid alone, as in `0..N-1`, for arrays of a shape.
+fn sizes_for(program: &Program, shape: &[usize]) -> Sizes {
+    let mut sizes = Sizes::new();
+    for grid in program.grids.values() {
+        for ((lower, upper), found) in grid.region.lower.iter().zip(&grid.region.upper).zip(shape) {
+            assert!(lower.terms.is_empty());
+            if let [(id, 1)] = upper.terms.as_slice() {
+                sizes.insert(*id, *found as i64 - 1 + lower.constant - upper.constant);
+            }
+        }
+    }
+    sizes
 }
 
 /// The sources of a folder of the test suite, by name.

@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::{Piece, Program};
+use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
 
 /// The pass.
@@ -146,6 +146,11 @@ impl<'c> Buffers<'c> {
     }
 }
 
+/// Builds the code of a cell, given its indices in a region and its coordinates.
+type PerCell<'b, 'c> = dyn FnMut(&Builder<'c>, &[Val<'c>], &[Val<'c>]) -> Result<(), Error> + 'b;
+/// Builds the code of a cell, given its indices in a region.
+type PerIndex<'b, 'c> = dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Result<(), Error> + 'b;
+
 struct Lowering<'c, 'p> {
     frame: &'p Frame<'c, 'p>,
     module: &'p Module<'c>,
@@ -192,20 +197,18 @@ impl<'c> Lowering<'c, '_> {
 
     fn apply(&self, builder: &Builder<'c>, apply: &Apply<'c>, checked: bool) -> Result<(), Error> {
         self.each_cell(builder, &apply.halo, &mut |builder, local, point| {
-            let one = |builder: &Builder<'c>| self.cell(builder, apply, &apply.pieces, local, point, checked);
+            let one = |builder: &Builder<'c>| self.cell(builder, apply, local, point, checked);
             let Some((field, _)) = apply.outputs.first() else { return Ok(()) };
             let grid = self.frame.program.grid_of(field)?;
             if checked { builder.when(self.frame.inside(builder, point, grid.lower, grid.upper)?, one) } else { one(builder) }
         })
     }
 
-    /// One cell's new values: of the piece that covers it, else its old ones.
-    #[expect(clippy::too_many_arguments, reason = "one recursion over pieces with all that a cell has")]
+    /// One cell's new values, computed and written.
     fn cell(
         &self,
         builder: &Builder<'c>,
         apply: &Apply<'c>,
-        pieces: &[Piece<'c>],
         local: &[Val<'c>],
         point: &[Val<'c>],
         checked: bool,
@@ -217,21 +220,12 @@ impl<'c> Lowering<'c, '_> {
             let at: Vec<_> = local.iter().zip(shift).map(|(index, shift)| builder.add_constant(*index, shift)).collect::<Result<_, _>>()?;
             builder.load(self.shared(tile)?, &at)
         };
-        let Some((piece, rest)) = pieces.split_first() else {
-            let kept = apply.outputs.iter().map(|(field, _)| read(builder, field, &vec![0; local.len()])).collect::<Result<Vec<_>, _>>()?;
-            return self.write(builder, apply, &kept, local, point);
+        // Without checks there is one piece, and it covers the cell.
+        let values = match (checked, apply.pieces.first()) {
+            (false, Some(piece)) => self.frame.evaluate(builder, self.module, piece, point, apply.step, &read)?,
+            _ => self.frame.new_values(builder, self.module, apply, &apply.pieces, point, &read)?,
         };
-        let covered = |builder: &Builder<'c>| {
-            let values = self.frame.evaluate(builder, self.module, piece, point, apply.step, read)?;
-            self.write(builder, apply, &values, local, point)
-        };
-        if !checked {
-            return covered(builder);
-        }
-        let in_piece = self.frame.inside(builder, point, piece.lower, piece.upper)?;
-        let then = |builder: &Builder<'c>| covered(builder).map(|()| Vec::new());
-        let otherwise = |builder: &Builder<'c>| self.cell(builder, apply, rest, local, point, checked).map(|()| Vec::new());
-        builder.choose(in_piece, &[], then, otherwise).map(|_| ())
+        self.write(builder, apply, &values, local, point)
     }
 
     /// New values go to shared memory where a later apply reads them, and to global memory where
@@ -292,7 +286,7 @@ impl<'c> Lowering<'c, '_> {
         &self,
         builder: &Builder<'c>,
         halo: &Halo,
-        body: &mut dyn FnMut(&Builder<'c>, &[Val<'c>], &[Val<'c>]) -> Result<(), Error>,
+        body: &mut PerCell<'_, 'c>,
     ) -> Result<(), Error> {
         let extents = halo.extents(&self.kernel.schedule.tile);
         self.loops(builder, &extents, &mut Vec::new(), &mut |builder, local| {
@@ -309,7 +303,7 @@ impl<'c> Lowering<'c, '_> {
         builder: &Builder<'c>,
         extents: &[i64],
         local: &mut Vec<Val<'c>>,
-        body: &mut dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Result<(), Error>,
+        body: &mut PerIndex<'_, 'c>,
     ) -> Result<(), Error> {
         let dimension = local.len();
         let Some(extent) = extents.get(dimension) else { return body(builder, local) };

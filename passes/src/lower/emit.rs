@@ -12,10 +12,13 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Argument, Grid, Piece, Program};
-use stencil_dialects::tiled::{self, Binding, Kernel, Schedule, TileOp};
+use stencil_dialects::tiled::{self, Apply, Binding, Kernel, Schedule, TileOp};
 
 /// The name of the module that holds the kernels.
 pub const GPU_MODULE: &str = "kernels";
+
+/// Fetches a cell's old value: the field, and the offset from the point.
+pub type Read<'c, 'r> = dyn Fn(&Builder<'c>, &str, &[i64]) -> Result<Val<'c>, Error> + 'r;
 
 /// A `gpu.func` under construction.
 pub struct Frame<'c, 'p> {
@@ -119,8 +122,8 @@ impl<'c, 'p> Frame<'c, 'p> {
         attributes.push(("workgroup_attrib_attrs", attribute::array(context, &vec![aligned; attributions.len()])));
         if let Some(registers) = spec.registers {
             attributes.push(("nvvm.maxnreg", attribute::integer(context, registers)));
-        } else if shared_bytes(spec.shared) > ONE_BLOCK_SHARED {
-            attributes.push(("nvvm.minctasm", attribute::integer(context, 1)));
+        } else if !spec.shared.is_empty() {
+            attributes.push(("nvvm.minctasm", attribute::integer(context, resident_blocks(spec))));
         }
         let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;
 
@@ -193,6 +196,30 @@ impl<'c, 'p> Frame<'c, 'p> {
         point.iter().zip(lower).map(|(coordinate, first)| builder.binary("arith.subi", *coordinate, first)).collect()
     }
 
+    /// The new values of an apply's fields at a point: those of the piece that covers it, else the
+    /// old ones. `read` fetches a cell's old value at an offset from the point.
+    pub fn new_values(
+        &self,
+        builder: &Builder<'c>,
+        module: &Module<'c>,
+        apply: &Apply<'c>,
+        pieces: &[Piece<'c>],
+        point: &[Val<'c>],
+        read: &Read<'c, '_>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let Some((piece, rest)) = pieces.split_first() else {
+            return apply.outputs.iter().map(|(field, _)| read(builder, field, &vec![0; point.len()])).collect();
+        };
+        let covered = self.inside(builder, point, piece.lower, piece.upper)?;
+        let types = apply.outputs.iter().map(|(field, _)| Ok(self.program.field(field)?.element)).collect::<Result<Vec<_>, Error>>()?;
+        builder.choose(
+            covered,
+            &types,
+            |builder| self.evaluate(builder, module, piece, point, apply.step, read),
+            |builder| self.new_values(builder, module, apply, rest, point, read),
+        )
+    }
+
     /// Evaluates a piece's point function at a point; `read` fetches a cell's old value.
     pub fn evaluate(
         &self,
@@ -201,7 +228,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         piece: &Piece<'c>,
         point: &[Val<'c>],
         step: i64,
-        mut read: impl FnMut(&Builder<'c>, &str, &[i64]) -> Result<Val<'c>, Error>,
+        read: &Read<'c, '_>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let function = stencil::function(module, piece.function)?;
         let i64_type = builder.integer_type(64);
@@ -233,10 +260,14 @@ impl<'c, 'p> Frame<'c, 'p> {
 /// Guide, technical specifications per compute capability).
 const STATIC_SHARED_LIMIT: i64 = 48 * 1024;
 
-/// Bytes of shared memory of which only one block fits on a multiprocessor (half of sm_90's 227 KB).
-/// Its threads may then have all the registers; without a word ptxas saves them for blocks that
-/// can't come, and spills.
-const ONE_BLOCK_SHARED: i64 = 116_224;
+/// Blocks that should fit on a multiprocessor at once: as many as its shared memory (227 KB) has
+/// room for, and at most 1,024 threads together, so that each may have 64 of the 65,536 registers.
+/// Without a word ptxas saves registers for blocks that can't come, and spills.
+fn resident_blocks(spec: &FrameSpec) -> i64 {
+    let threads = spec.threads.iter().product::<i64>().max(1);
+    let room = 232_448 / shared_bytes(spec.shared).max(1);
+    (1024 / threads).min(room).max(1)
+}
 
 /// Bytes to which every shared buffer is aligned: those of the widest access.
 const BUFFER_ALIGNMENT: i64 = 16;

@@ -8,10 +8,11 @@
 //! ```text
 //! %i, %j = origin + thread
 //! scf.if (%i, %j in grid) {
-//!   scf.if (%i, %j in piece) { store heat(load A[%i - 1, %j], ...), A_next[%i, %j] }
-//!   else                     { store (load A[%i, %j]), A_next[%i, %j] }
+//!   %new = scf.if (%i, %j in piece) { heat(load A[%i - 1, %j], ...) } else { load A[%i, %j] }
+//!   store %new, A_next[%i, %j]
 //! }
 //! ```
+//! Declines: tiles that need more threads than a block can have.
 
 use super::emit::{self, Frame, FrameSpec};
 use crate::options::Options;
@@ -22,25 +23,36 @@ use melior::ir::Module;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::{Piece, Program};
-use stencil_dialects::tiled::{self, Apply, Kernel, TileOp};
+use stencil_dialects::stencil::Program;
+use stencil_dialects::tiled::{self, Kernel, TileOp};
 
 use crate::analysis::footprint;
 
 /// The pass.
-pub const PASS: Pass =
-    Pass { name: "lower-naive", summary: "lower tile kernels of strategy naive: one thread a point", options: &[], run };
+pub const PASS: Pass = Pass {
+    name: "lower-naive",
+    summary: "lower tile kernels of strategy naive: one thread a point",
+    options: &[("max-threads", "threads that a block may have (default 1024)")],
+    run,
+};
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
+fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
+    let max_threads = options.integer("max-threads", 1..=i64::from(u32::MAX))?.unwrap_or(1024);
     let program = Program::read(module)?;
     for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "naive") {
-        lower(context, module, &program, kernel)?;
+        lower(context, module, &program, kernel, max_threads)?;
         emit::erase_kernel(kernel);
     }
     emit::erase_point_functions(module)
 }
 
-fn lower<'c>(context: &'c Context, module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+fn lower<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    program: &Program<'c>,
+    kernel: &Kernel<'c>,
+    max_threads: i64,
+) -> Result<(), Error> {
     let applies: Vec<_> = kernel.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None }).collect();
     let [apply] = applies.as_slice() else {
         let place = mlir::place(kernel.op.location());
@@ -50,6 +62,13 @@ fn lower<'c>(context: &'c Context, module: &Module<'c>, program: &Program<'c>, k
     let updated = |field: &str| apply.outputs.iter().any(|(name, _)| *name == field);
     let in_place = reads.iter().all(|read| !updated(read.field) || read.offset.iter().all(|offset| *offset == 0));
     let threads = &kernel.schedule.tile;
+    let count = threads.iter().fold(1_i64, |product, threads| product.saturating_mul(*threads));
+    if count > max_threads {
+        return Err(Error::new(
+            mlir::place(kernel.op.location()),
+            format!("a tile of {threads:?} cells needs {count} threads, and a block has {max_threads} at most; make the tile smaller"),
+        ));
+    }
     let spec = FrameSpec { kernel, threads, shared: &[], in_place, warps: None, registers: None };
     let frame = Frame::new(context, module, program, &spec)?;
     let builder = Builder { location: apply.op.location(), ..frame.builder };
@@ -60,44 +79,25 @@ fn lower<'c>(context: &'c Context, module: &Module<'c>, program: &Program<'c>, k
     let in_grid = frame.inside(&builder, &point, grid.lower, grid.upper)?;
     builder.when(in_grid, |builder| {
         let cell = frame.cell(builder, field, &point)?;
-        write_piece(&frame, builder, module, apply, &apply.pieces, &point, &cell, in_place)
-    })?;
-    frame.finish()
-}
-
-#[expect(clippy::too_many_arguments, reason = "one recursion over pieces with all that a point has")]
-fn write_piece<'c>(
-    frame: &Frame<'c, '_>,
-    builder: &Builder<'c>,
-    module: &Module<'c>,
-    apply: &Apply<'c>,
-    pieces: &[Piece<'c>],
-    point: &[Val<'c>],
-    cell: &[Val<'c>],
-    in_place: bool,
-) -> Result<(), Error> {
-    let Some((piece, rest)) = pieces.split_first() else {
-        if !in_place {
-            for (field, _) in &apply.outputs {
-                builder.store(builder.load(frame.source(field)?, cell)?, frame.target(field)?, cell)?;
-            }
-        }
-        return Ok(());
-    };
-    let in_piece = frame.inside(builder, point, piece.lower, piece.upper)?;
-    let write = |builder: &Builder<'c>| {
-        let values = frame.evaluate(builder, module, piece, point, apply.step, |builder, field, offset| {
+        let read = |builder: &Builder<'c>, field: &str, offset: &[i64]| {
             let at: Vec<_> =
                 cell.iter().zip(offset).map(|(index, offset)| builder.add_constant(*index, *offset)).collect::<Result<_, _>>()?;
             builder.load(frame.source(field)?, &at)
-        })?;
-        for ((field, _), value) in apply.outputs.iter().zip(values) {
-            builder.store(value, frame.target(field)?, cell)?;
+        };
+        let store = |builder: &Builder<'c>, values: Vec<Val<'c>>| {
+            for ((field, _), value) in apply.outputs.iter().zip(values) {
+                builder.store(value, frame.target(field)?, &cell)?;
+            }
+            Ok(())
+        };
+        if !in_place {
+            return store(builder, frame.new_values(builder, module, apply, &apply.pieces, &point, &read)?);
         }
-        Ok(Vec::new())
-    };
-    let otherwise = |builder: &Builder<'c>| {
-        write_piece(frame, builder, module, apply, rest, point, cell, in_place).map(|()| Vec::new())
-    };
-    builder.choose(in_piece, &[], write, otherwise).map(|_| ())
+        for piece in &apply.pieces {
+            let covered = frame.inside(builder, &point, piece.lower, piece.upper)?;
+            builder.when(covered, |builder| store(builder, frame.evaluate(builder, module, piece, &point, apply.step, &read)?))?;
+        }
+        Ok(())
+    })?;
+    frame.finish()
 }

@@ -62,7 +62,7 @@ module attributes {stencil.params = [4], stencil.steps = affine_map<()[n] -> (4)
 
 // -----
 
-// expected-error @unknown {{stencil.steps needs one result and one symbol a run-time size}}
+// expected-error @+1 {{stencil.steps needs one result and one symbol a run-time size}}
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<() -> (4)>} {
 }
 
@@ -198,7 +198,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
     return %w : f32
   }
-  // expected-error @+1 {{stencil.apply needs at least one updated field and one piece}}
+  // expected-error @+1 {{an apply needs at least one updated field and one piece}}
   "stencil.apply"() {updates = [@A], pieces = []} : () -> ()
 }
 
@@ -234,7 +234,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> (f32, f32) {
     return %w, %w : f32, f32
   }
-  // expected-error @+1 {{@A is updated twice by one stencil.apply}}
+  // expected-error @+1 {{@A is updated twice by one apply}}
   "stencil.apply"() {updates = [@A, @A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
 }
 
@@ -525,4 +525,73 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   "stencil.field"() {sym_name = "A", grid = @G, type = i8, role = "state"} : () -> ()
   // expected-note @+1 {{cells of type i16}}
   "stencil.scalar"() {sym_name = "c", type = i16, default = []} : () -> ()
+}
+
+// -----
+
+// Sizes have names that the plan can use, each one.
+// expected-error @+1 {{"a b" can't name a run-time size: take letters, digits and _, and not steps}}
+module attributes {stencil.params = ["a b"], stencil.steps = affine_map<()[n] -> (4)>} {
+}
+
+// -----
+
+// expected-error @+1 {{"steps" can't name a run-time size}}
+module attributes {stencil.params = ["steps"], stencil.steps = affine_map<()[n] -> (4)>} {
+}
+
+// -----
+
+// expected-error @+1 {{the run-time size "N" stands twice in stencil.params}}
+module attributes {stencil.params = ["N", "N"], stencil.steps = affine_map<()[n, m] -> (4)>} {
+}
+
+// -----
+
+// expected-error @+1 {{the bounds must be sums of sizes times constants}}
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (n floordiv 0)>} {
+}
+
+// -----
+
+// One grid is all that the lowerings serve.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{grids of different bounds are not supported yet; put all fields on one grid}}
+  "stencil.grid"() {sym_name = "H", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n)>} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{the default of @a must be a number of type f32, and is 1.000000e+00 : f64}}
+  "stencil.scalar"() {sym_name = "a", type = f32, default = [1.0 : f64]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{the bounds need 1 symbols}}
+  "stencil.check"() {value = affine_map<()[n] -> (n)>, unless_empty = [affine_map<()[n, m] -> (m)>, affine_map<()[n] -> (n)>], message = "m"} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{the two bounds of unless_empty need as many results as each other}}
+  "stencil.check"() {value = affine_map<()[n] -> (n)>, unless_empty = [affine_map<()[n] -> (1, 1)>, affine_map<()[n] -> (n)>], message = "m"} : () -> ()
+}
+
+// -----
+
+// A check that is void where another piece is empty guards nothing here.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.check"() {value = affine_map<()[n] -> (n - 11)>, unless_empty = [affine_map<()[n] -> (0)>, affine_map<()[n] -> (n - 9)>], message = "few"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{the piece reaches above the grid @G in dimension 0; make the piece smaller, or guard it by a stencil.check}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (2)>, upper = affine_map<()[n] -> (9)>}]} : () -> ()
 }

@@ -133,7 +133,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
     return %w : f32
   }
-  // expected-error @+1 {{tiled.tile and tiled.per_thread must be positive, tiled.steps not negative}}
+  // expected-error @+1 {{tiled.tile and tiled.per_thread must be from 1 to 1048576, tiled.steps from 0 to 1024}}
   func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 0>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
     %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
     %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
@@ -153,7 +153,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
     return %w : f32
   }
-  // expected-error @+1 {{tiled.tile and tiled.per_thread must be positive, tiled.steps not negative}}
+  // expected-error @+1 {{tiled.tile and tiled.per_thread must be from 1 to 1048576, tiled.steps from 0 to 1024}}
   func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = -1 : i64} {
     %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
     %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
@@ -239,7 +239,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   }
   func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
     %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
-    // expected-error @+1 {{tiled.apply updates nothing}}
+    // expected-error @+1 {{an apply needs at least one}}
     "tiled.apply"(%a) {reads = [@A], updates = [], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
                           step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> ()
     "tiled.store"(%a) {field = @A} : (!tiled.tile) -> ()
@@ -514,4 +514,325 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   }
   // expected-error @+1 {{the count of a tiled.repeat has one result, a symbol a run-time size, and the steps as last symbol}}
   "tiled.repeat"() {count = affine_map<()[steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// A tile larger than any that is possible, and one whose volume leaves 64 bits.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{tiled.tile and tiled.per_thread must be from 1 to 1048576}}
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 9223372036854775807>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{tiled.steps from 0 to 1024}}
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1025 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// PTX must be able to name a kernel.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{ can't name a kernel: take a letter, then letters, digits and _}}
+  func.func @"a b"() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@"a b"]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{the tile kernel @k takes no arguments; tiled.load fetches its tiles}}
+  func.func @k(%x: i32) attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{the step 1 lies outside of the kernel's 1, which count from 0}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 1 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{attribute 'step' is of the wrong kind}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i129, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// What is loaded can't be stored.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{tiled.store of @A needs the result of a tiled.apply; what is loaded is there already}}
+    "tiled.store"(%a) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// Pieces are those of a stencil.apply, and hold to the same rules.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{the read of @A at [-1] by @f reaches below the grid @G in dimension 0; make the piece smaller}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{the bounds need 1 symbols, one a run-time size of stencil.params, and no dimensions}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n, m] -> (m)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{@f returns f64 for @A, which holds f32}}
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f64 {
+    %d = arith.extf %w : f32 to f64
+    return %d : f64
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+// A schedule launches kernels alone.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  // expected-error @+1 {{there is no kernel @f}}
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@f]} : () -> ()
+}
+
+// -----
+
+// expected-error @+1 {{tiled.index_width must be 32 or 64}}
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>, tiled.index_width = 16 : i64} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+}
+
+// -----
+
+// Lowered kernels: what their arguments are bound to is declared, and of its type.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    // expected-error @+1 {{there is no stencil.field @B}}
+    gpu.func @k(%a: memref<f32> {tiled.binding = "read", tiled.name = "B"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    // expected-error @+1 {{an argument of type memref<f64> can't be bound to Read("A")}}
+    gpu.func @k(%a: memref<f64> {tiled.binding = "read", tiled.name = "A"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    // expected-error @+1 {{an argument of type i32 can't be bound to Param("N")}}
+    gpu.func @k(%n: i32 {tiled.binding = "param", tiled.name = "N"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    // expected-error @+1 {{tiled.binding is missing or wrong}}
+    gpu.func @k(%n: i32 {tiled.binding = "wrote", tiled.name = "N"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+// Lowered kernels: grid and block are possible.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    // expected-error @+1 {{a block has a positive number of threads in each direction, and known_block_size is [0, 1, 1]}}
+    gpu.func @k(%a: memref<f32> {tiled.binding = "read", tiled.name = "A"}) kernel attributes {known_block_size = array<i32: 0, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    // expected-error @+1 {{tiled.grid has one result, the number of blocks, and one symbol a run-time size}}
+    gpu.func @k(%a: memref<f32> {tiled.binding = "read", tiled.name = "A"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n, 1)>,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    // expected-error @+1 {{tiled.grid has one result, the number of blocks, and one symbol a run-time size}}
+    gpu.func @k(%a: memref<f32> {tiled.binding = "read", tiled.name = "A"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<(d)[n] -> (d)>,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+      gpu.return
+    }
+  }
 }

@@ -8,7 +8,7 @@
 // Two rings for A, one for K and for A after the first step; the last step goes to global memory.
 // CHECK-SAME: workgroup(%[[a0:.+]] : memref<12x36xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}, %[[k:.+]] : memref<10x34xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}, %[[a1:.+]] : memref<10x34xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // Four rows a thread.
-// CHECK-SAME: known_block_size = array<i32: 32, 2, 1>, tiled.grid = #[[blocks]],
+// CHECK-SAME: known_block_size = array<i32: 32, 2, 1>,{{.*}} tiled.grid = #[[blocks]],
 // CHECK: %[[A:.+]] = memref.reinterpret_cast %arg0
 // CHECK: %[[K:.+]] = memref.reinterpret_cast %arg1
 // CHECK: %[[Next:.+]] = memref.reinterpret_cast %arg2
@@ -39,14 +39,13 @@
 // CHECK: memref.load %[[A]]
 // CHECK: gpu.barrier
 // CHECK: scf.if
-// CHECK: scf.if
+// CHECK: %[[new:.+]] = scf.if {{.*}} -> (f32) {
 // CHECK: arith.mulf
-// CHECK: memref.store %{{.*}}, %[[a1]]
 // CHECK: } else {
 // CHECK: %[[kept:.+]] = memref.load %[[a0]]
-// CHECK: memref.store %[[kept]], %[[a1]]
+// CHECK: scf.yield %[[kept]]
+// CHECK: memref.store %[[new]], %[[a1]]
 // CHECK: gpu.barrier
-// CHECK: memref.store %{{.*}}, %[[Next]]
-// CHECK: } else {
-// CHECK: memref.store %{{.*}}, %[[Next]]
+// CHECK: %[[last:.+]] = scf.if {{.*}} -> (f32) {
+// CHECK: memref.store %[[last]], %[[Next]]
 // CHECK: gpu.return

@@ -17,18 +17,20 @@ module @pieces attributes {stencil.params = ["N"], stencil.steps = affine_map<()
 
 // CHECK: gpu.func @pieces_1(
 // CHECK-SAME: workgroup(%[[a:[a-z0-9]+]] : memref<65xf64, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
-// CHECK-COUNT-1: gpu.barrier
+// CHECK: gpu.barrier
+// CHECK-NOT: gpu.barrier
 // CHECK: scf.for
 // CHECK: scf.if
-// CHECK: scf.if
+// CHECK: %[[value:.+]] = scf.if {{.*}} -> (f64) {
 // CHECK: %[[sum:.+]] = arith.addf
-// CHECK: memref.store %[[sum]]
+// CHECK: scf.yield %[[sum]]
 // CHECK: } else {
-// CHECK: scf.if
+// CHECK: %[[other:.+]] = scf.if {{.*}} -> (f64) {
 // CHECK: %[[w:.+]] = memref.load %[[a]]
-// CHECK: memref.store %[[w]]
+// CHECK: scf.yield %[[w]]
 // CHECK: } else {
 // CHECK: %[[kept:.+]] = memref.load %[[a]]
-// CHECK: memref.store %[[kept]]
+// CHECK: scf.yield %[[kept]]
+// CHECK: memref.store %[[value]], %{{.*}} : memref<?xf64, strided<[1]>>
 // CHECK-NOT: gpu.barrier
 // CHECK: gpu.return

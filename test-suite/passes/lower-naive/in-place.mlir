@@ -9,7 +9,7 @@
 // CHECK: "tiled.repeat"() {count = {{.*}}, kernels = [@fdtd2d_0, @fdtd2d_1, @fdtd2d_2]}
 // CHECK: gpu.module @kernels
 // CHECK: gpu.func @fdtd2d_0(%[[ey:.+]]: memref<f32> {llvm.noalias, tiled.binding = "read_write", tiled.name = "Ey"}, %[[hz:.+]]: memref<f32> {llvm.noalias, llvm.readonly, tiled.binding = "read", tiled.name = "Hz"}, %{{.*}}: i64 {tiled.binding = "step"}) kernel
-// CHECK-SAME: known_block_size = array<i32: 64, 4, 1>, tiled.grid = #[[blocks:[a-z0-9]+]]
+// CHECK-SAME: known_block_size = array<i32: 64, 4, 1>,{{.*}} tiled.grid = #[[blocks:[a-z0-9]+]]
 // CHECK: %[[Ey:.+]] = memref.reinterpret_cast %[[ey]] to offset: [0], sizes: [8, 64], strides: [64, 1]
 // CHECK: %[[Hz:.+]] = memref.reinterpret_cast %[[hz]]
 // CHECK: scf.if

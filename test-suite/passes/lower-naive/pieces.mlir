@@ -30,14 +30,14 @@ module @pieces attributes {stencil.params = ["N"], stencil.steps = affine_map<()
 // CHECK: %[[point:.+]] = arith.addi %[[origin]], %thread_id_x : index
 // CHECK: scf.if
 // CHECK: %[[cell:.+]] = arith.subi %[[point]], %[[first]] : index
-// CHECK: scf.if
+// CHECK: %[[value:.+]] = scf.if {{.*}} -> (f32) {
 // CHECK: %[[i:.+]] = arith.index_cast %[[point]] : index to i64
 // CHECK: %[[size:.+]] = arith.index_cast %[[n]] : index to i64
 // CHECK: %[[s:.+]] = arith.addi %[[i]], %[[size]] : i64
 // CHECK: arith.muli %[[s]], %[[step]] : i64
-// CHECK: memref.store %{{.*}}, %[[Next]][%[[cell]]]
+// CHECK: scf.yield
 // CHECK: } else {
-// CHECK: scf.if
+// CHECK: %[[other:.+]] = scf.if {{.*}} -> (f32) {
 // CHECK: %[[w:.+]] = arith.addi %[[point]], %[[west]] : index
 // CHECK: memref.load %[[A]][%[[w]]]
 // CHECK: %[[e:.+]] = arith.addi %[[point]], %[[east]] : index
@@ -45,4 +45,6 @@ module @pieces attributes {stencil.params = ["N"], stencil.steps = affine_map<()
 // CHECK: arith.addf
 // CHECK: } else {
 // CHECK: %[[kept:.+]] = memref.load %[[A]][%[[cell]]]
-// CHECK: memref.store %[[kept]], %[[Next]][%[[cell]]]
+// CHECK: scf.yield %[[kept]]
+// CHECK: scf.yield %[[other]]
+// CHECK: memref.store %[[value]], %[[Next]][%[[cell]]]

@@ -6,18 +6,19 @@
 // CHECK: #[[blocks:.+]] = affine_map<()[s0, s1] -> ((s0 ceildiv 4) * (s1 ceildiv 32))>
 // CHECK: gpu.func @heat2d_0(%[[a:.+]]: memref<f32> {llvm.noalias, llvm.readonly, tiled.binding = "read", tiled.name = "A"}, %[[k:.+]]: memref<f32> {llvm.noalias, llvm.readonly, tiled.binding = "read", tiled.name = "K"}, %[[next:.+]]: memref<f32> {llvm.noalias, tiled.binding = "write", tiled.name = "A"},
 // CHECK-SAME: %[[n:.+]]: index {tiled.binding = "param", tiled.name = "N"}, %[[m:.+]]: index {tiled.binding = "param", tiled.name = "M"}, %[[alpha:.+]]: f32 {tiled.binding = "scalar", tiled.name = "alpha"}, %{{.*}}: i64 {tiled.binding = "step"})
-// CHECK-SAME: known_block_size = array<i32: 32, 4, 1>, tiled.grid = #[[blocks]]
+// CHECK-SAME: known_block_size = array<i32: 32, 4, 1>,{{.*}} tiled.grid = #[[blocks]]
 // CHECK: %[[A:.+]] = memref.reinterpret_cast %[[a]] to offset: [0], sizes: [%[[n]], %[[m]]], strides: [%[[m]], 1]
 // CHECK: %[[K:.+]] = memref.reinterpret_cast %[[k]]
 // CHECK: %[[Next:.+]] = memref.reinterpret_cast %[[next]]
 // CHECK: scf.if %[[in_grid:.+]] {
-// CHECK:   scf.if %[[in_piece:.+]] {
+// CHECK:   %[[value:.+]] = scf.if %[[in_piece:.+]] -> (f32) {
 // CHECK-COUNT-6: memref.load %{{.+}}[
 // CHECK-NOT: memref.load
-// CHECK:     memref.store %{{.*}}, %[[Next]]
+// CHECK:     scf.yield
 // CHECK:   } else {
 // CHECK:     %[[kept:.+]] = memref.load %[[A]]
-// CHECK:     memref.store %[[kept]], %[[Next]]
+// CHECK:     scf.yield %[[kept]]
 // CHECK:   }
-// CHECK: }
+// CHECK:   memref.store %[[value]], %[[Next]]
+// CHECK-NOT: memref.store
 // CHECK: gpu.return

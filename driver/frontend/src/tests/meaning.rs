@@ -1,8 +1,7 @@
 //! The oracle against values computed by hand or by plain loops.
 
-use super::{line, program};
+use super::{line, program, sizes_for};
 use crate::oracle::{OracleError, run};
-use crate::sizes::solve;
 use std::collections::BTreeMap;
 use stencil_runtime::array::{Array, Data};
 
@@ -24,8 +23,7 @@ fn noise(shape: &[usize], seed: u32) -> Vec<f32> {
 
 fn take(text: &str, steps: u64, arrays: &[(&str, Array)]) -> Result<Fields, OracleError> {
     let program = program(text);
-    let shapes: Vec<_> = arrays.iter().map(|(name, array)| (*name, array.shape())).collect();
-    let sizes = solve(&program, &shapes)?;
+    let sizes = sizes_for(&program, arrays[0].1.shape());
     let mut fields: Fields = arrays.iter().map(|(name, array)| (name.to_string(), array.clone())).collect();
     run(&program, &sizes, &BTreeMap::new(), steps, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(()))?;
     Ok(fields)
@@ -229,7 +227,7 @@ fn temps_start_as_zeros_and_stay_inside() {
 fn wrong_inputs_are_told() {
     let program = program(&line("scalar s : f32\nfn f -> A [1..N-2] = s * A[-1]\nsteps 1"));
     let good = singles(&[5], vec![1.0; 5]);
-    let sizes = solve(&program, &[("A", &[5])]).unwrap();
+    let sizes = sizes_for(&program, &[5]);
     let scalars: BTreeMap<String, f64> = [("s".to_string(), 0.1)].into();
     let attempt = |scalars: &BTreeMap<String, f64>, arrays: Vec<(&str, Array)>| {
         let mut fields: Fields = arrays.into_iter().map(|(name, array)| (name.to_string(), array)).collect();

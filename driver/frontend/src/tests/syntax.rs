@@ -149,7 +149,7 @@ fn depth_is_bounded() {
         let program = super::program(&value(text));
         assert_eq!(program, program.clone());
         let array = stencil_runtime::array::Array::zeros(stencil_runtime::array::Element::F32, &[3]).unwrap();
-        let sizes = crate::sizes::solve(&program, &[("A", &[3])]).unwrap();
+        let sizes = super::sizes_for(&program, &[3]);
         let mut fields = [("A".to_string(), array)].into();
         crate::oracle::run(&program, &sizes, &[].into(), 1, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(())).unwrap();
     }

@@ -38,11 +38,11 @@ pub struct Options {
     pub inputs: Vec<(String, Source)>,
 
     /// Measured runs.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
 
     /// Runs before them.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub warmup: u32,
 
     /// Plan of the same program to compare the results with, run on the same device and data.

@@ -1,0 +1,282 @@
+//! What must hold of a case.
+//!
+//! The compiler takes the program or declines it with one of the known errors. The simulator finds
+//! no fault, and its result is the oracle's, bit for bit. Each printed level, read again and taken
+//! on from there, gives the same kernels and the same bits. Sizes that the oracle refuses the plan
+//! refuses too. The transposed and the shifted program give the transposed and the same result.
+
+use crate::model::Case;
+use crate::run::{self, Arrays, Compiled};
+use crate::summary::reason;
+use crate::transform;
+use melior::Context;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use stencil_runtime::compare::compare;
+use stencil_runtime::plan::Plan;
+use stencilc::compile::text;
+
+/// What kind of thing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// A panic.
+    Panic,
+    /// The compiler's process died, or did not end in time.
+    Crash,
+    /// An internal fault of the compiler.
+    Internal,
+    /// The compiler declines a program for a reason that is not known.
+    UnknownDecline,
+    /// The simulator finds a fault in the kernels.
+    Simulator,
+    /// The bits are not the oracle's.
+    Difference,
+    /// A printed level does not lead to the same kernels.
+    RoundTrip,
+    /// Oracle and plan disagree about sizes.
+    Refusal,
+    /// The transposed program gives another result.
+    Transposed,
+    /// The shifted program gives another result.
+    Shifted,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Panic,
+        Self::Crash,
+        Self::Internal,
+        Self::UnknownDecline,
+        Self::Simulator,
+        Self::Difference,
+        Self::RoundTrip,
+        Self::Refusal,
+        Self::Transposed,
+        Self::Shifted,
+    ];
+}
+
+/// Why a case ends before its result is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The compiler says why it won't compile this program.
+    Declined(String),
+    /// The sizes do not fit the program.
+    Refused(String),
+    /// A failure.
+    Failed(Fault, String),
+}
+
+/// What became of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All agrees. Whether any output cell holds a finite number that is not an input's.
+    Agreed {
+        /// Whether some cell of the result is finite and not what it was before the run.
+        telling: bool,
+    },
+    /// Oracle and plan refuse the sizes.
+    Refused(String),
+    /// The compiler declines, for a known reason.
+    Declined(String),
+    /// A failure.
+    Failed(Fault, String),
+}
+
+impl Verdict {
+    /// Whether this is a failure like another one: of the same kind, for the same reason where it is
+    /// a decline.
+    pub fn fails_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Failed(fault, message), Self::Failed(wanted, for_this)) => {
+                fault == wanted && (*fault != Fault::UnknownDecline || reason(message) == reason(for_this))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Reasons to decline a valid program that the documents tell of: a part of each message.
+const KNOWN: &[&str] = &[
+    // Limits of a block.
+    "bytes of shared memory, and a block has",
+    "threads, and a block has",
+    // Order of pieces or reads that hangs on the sizes.
+    "may overlap",
+    "it depends on the sizes whether the pieces",
+    "` overlap",
+    "reaches above the grid",
+    "reaches below the grid",
+    // Pieces and reads outside of the grid, for sizes that are fixed.
+    "reads outside the grid",
+    "starts before the grid",
+    "ends behind the grid",
+    "holds no point",
+];
+
+/// Reasons to decline on the way from the gpu level to PTX.
+const KNOWN_PTX: &[&str] = &["nothing defines the function", "needs NVIDIA's libdevice"];
+
+/// Checks a case. Panics are caught and are failures.
+pub fn check(case: &Case, context: &Context) -> Verdict {
+    let result = catch_unwind(AssertUnwindSafe(|| attempt(case, context)));
+    match result {
+        Ok(Ok(telling)) => Verdict::Agreed { telling },
+        Ok(Err(Stop::Refused(message))) => Verdict::Refused(message),
+        Ok(Err(Stop::Declined(message))) => Verdict::Declined(message),
+        Ok(Err(Stop::Failed(fault, message))) => Verdict::Failed(fault, message),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            Verdict::Failed(Fault::Panic, text.unwrap_or("a panic without a message").to_owned())
+        }
+    }
+}
+
+fn attempt(case: &Case, context: &Context) -> Result<bool, Stop> {
+    let Some(inputs) = run::inputs(case) else { return Err(Stop::Refused("a negative extent".to_owned())) };
+    let expected = whole(case, context, &inputs, None)?;
+    let mut declined = None;
+    if case.transpose {
+        let turn = |arrays: &Arrays| arrays.iter().map(|(name, array)| Some((name.clone(), transform::transpose(array).ok()?))).collect();
+        let arrays = |arrays| -> Result<Arrays, Stop> { Option::ok_or_else(turn(arrays), || Stop::Failed(Fault::Transposed, "no array".to_owned())) };
+        let found = whole(&transform::transposed(case), context, &arrays(&inputs)?, Some((Fault::Transposed, &arrays(&expected)?)));
+        declined = declined.or(found.err());
+    }
+    if let Some(by) = &case.shift {
+        let found = whole(&transform::shifted(case, by), context, &inputs, Some((Fault::Shifted, &expected)));
+        declined = declined.or(found.err());
+    }
+    // Another order of dimensions may need other proofs: that it is declined is no failure.
+    match declined {
+        Some(failed @ Stop::Failed(..)) => Err(failed),
+        _ => Ok(telling(&inputs, &expected)),
+    }
+}
+
+/// Whether the result says anything: a finite cell that the run changed.
+fn telling(inputs: &Arrays, outputs: &Arrays) -> bool {
+    outputs.iter().any(|(name, output)| {
+        let input = inputs.get(name);
+        (0..output.len()).any(|cell| {
+            let after = output.get(cell);
+            after.is_some_and(f64::is_finite) && after != input.and_then(|input| input.get(cell))
+        })
+    })
+}
+
+/// One program with all its schedules; gives the oracle's result. Where a result is known already,
+/// that of an equivalent program, it must be the oracle's too.
+fn whole(case: &Case, context: &Context, inputs: &Arrays, known: Option<(Fault, &Arrays)>) -> Result<Arrays, Stop> {
+    let source = run::source(case);
+    let mut defines = Vec::new();
+    for schedule in case.schedules.iter().take(1) {
+        defines = run::options(case, schedule).defines;
+    }
+    let program = stencilc::compile::check(&source, &defines).map_err(|failure| only_known(run::stop(&failure), KNOWN))?;
+    let expected = run::reference(case, &program, inputs);
+    if let (Some((fault, known)), Ok(expected)) = (known, &expected) {
+        same(expected, known).map_err(|difference| Stop::Failed(fault, format!("the oracle's own results: {difference}")))?;
+    }
+    let mut declined = None;
+    for schedule in &case.schedules {
+        match one(case, context, schedule, inputs, &expected) {
+            Ok(()) => {}
+            Err(failed @ Stop::Failed(..)) => return Err(failed),
+            Err(other) => declined = Some(other),
+        }
+    }
+    match (declined, expected) {
+        (Some(declined), _) => Err(declined),
+        (None, Ok(expected)) => Ok(expected),
+        (None, Err(message)) => Err(Stop::Refused(message)),
+    }
+}
+
+fn one(case: &Case, context: &Context, schedule: &crate::model::Schedule, inputs: &Arrays, expected: &Result<Arrays, String>) -> Result<(), Stop> {
+    let compiled = run::compile(context, case, schedule).map_err(|stop| only_known(stop, KNOWN))?;
+    let found = run::simulate(case, &compiled.module, &compiled.plan, inputs);
+    judge(found, expected, Fault::Difference, "")?;
+    if case.round_trip {
+        round_trip(case, context, &compiled, inputs, expected)?;
+    }
+    if case.ptx {
+        run::ptx(context, case, schedule).map_err(|stop| match only_known(stop, KNOWN_PTX) {
+            // The kernels were right; only what becomes of them later is declined.
+            Stop::Declined(message) => Stop::Declined(format!("to PTX: {message}")),
+            stop => stop,
+        })?;
+    }
+    Ok(())
+}
+
+fn round_trip<'c>(case: &Case, context: &'c Context, compiled: &Compiled<'c>, inputs: &Arrays, expected: &Result<Arrays, String>) -> Result<(), Stop> {
+    let round = |message: String| Stop::Failed(Fault::RoundTrip, message);
+    let (module, plan) = again(context, compiled).map_err(round)?;
+    if expected.is_ok() {
+        let found = run::simulate(case, &module, &plan, inputs);
+        judge(found, expected, Fault::RoundTrip, "from the printed gpu level: ")?;
+    }
+    Ok(())
+}
+
+/// Compares with the oracle's result, or its refusal.
+fn judge(found: Result<Arrays, Stop>, expected: &Result<Arrays, String>, fault: Fault, what: &str) -> Result<(), Stop> {
+    match (found, expected) {
+        (Ok(found), Ok(expected)) => same(&found, expected).map_err(|difference| Stop::Failed(fault, format!("{what}{difference}"))),
+        (Err(Stop::Refused(message)), Err(_)) => Err(Stop::Refused(message)),
+        (Err(Stop::Refused(message)), Ok(_)) => Err(Stop::Failed(Fault::Refusal, format!("the oracle runs, but the plan refuses: {message}"))),
+        (Ok(_), Err(message)) => Err(Stop::Failed(Fault::Refusal, format!("the kernels run, but the oracle refuses: {message}"))),
+        (Err(stop), _) => Err(stop),
+    }
+}
+
+fn same(found: &Arrays, expected: &Arrays) -> Result<(), String> {
+    if found.keys().ne(expected.keys()) {
+        return Err(format!("the outputs are {:?} and not {:?}", found.keys(), expected.keys()));
+    }
+    for (name, array) in found {
+        let comparison = compare(array, &expected[name]).map_err(|error| format!("{name}: {error}"))?;
+        if !comparison.exact() {
+            return Err(format!("{name}: {comparison}"));
+        }
+    }
+    Ok(())
+}
+
+/// The printed levels, read again: each must lead to the same text of the gpu level, which is
+/// then read once more, to be run; the plan likewise.
+fn again<'c>(context: &'c Context, compiled: &Compiled<'c>) -> Result<(melior::ir::Module<'c>, Plan), String> {
+    let [stencil, tiled] = &compiled.texts;
+    let gpu = &text(&compiled.module);
+    let read = run::again(context, stencil, "")?;
+    unchanged("stencil", stencil, &text(&read))?;
+    let lowered = run::again(context, tiled, &run::lowering())?;
+    unchanged("gpu level from the printed tiled", gpu, &text(&lowered))?;
+    let module = run::again(context, gpu, "")?;
+    let plan = run::plan(context, &module)?;
+    if plan != compiled.plan {
+        return Err("the printed gpu level has another plan".to_owned());
+    }
+    let json = plan.to_json().map_err(|error| error.to_string())?;
+    let plan = Plan::from_json(&json, "again.plan.json").map_err(|error| error.to_string())?;
+    if plan != compiled.plan {
+        return Err("the plan is another one after it was written and read".to_owned());
+    }
+    Ok((module, plan))
+}
+
+fn unchanged(level: &str, before: &str, after: &str) -> Result<(), String> {
+    if before == after {
+        return Ok(());
+    }
+    let (line, (was, is)) = before.lines().zip(after.lines()).enumerate().find(|(_, (a, b))| a != b).unwrap_or_default();
+    Err(format!("the {level} level, read again, differs in line {}:\n{was}\n{is}", line + 1))
+}
+
+/// A decline for a reason that nobody has written down is a failure.
+fn only_known(stop: Stop, known: &[&str]) -> Stop {
+    match stop {
+        Stop::Declined(message) if !known.iter().any(|part| message.contains(part)) => Stop::Failed(Fault::UnknownDecline, message),
+        other => other,
+    }
+}

@@ -1,0 +1,431 @@
+//! Cases from a seed.
+//!
+//! Sizes are chosen first, so that pieces and offsets can be valid for them; the bounds are then
+//! written in terms of params. Most pieces stay where the compiler can prove their reads for all
+//! sizes. Some don't, to meet its checks and refusals.
+
+use crate::model::*;
+use crate::random::Random;
+use stencil_passes::registry;
+use stencil_runtime::array::Element;
+
+/// The case of a seed and a number.
+pub fn case(seed: u64, index: u64) -> Case {
+    let mut random = Random::of_case(seed, index);
+    let rank = random.pick(&[1, 1, 1, 2, 2, 2, 2, 3, 3]);
+    let (params, grid) = sizes(&mut random, rank);
+    let (fields, temps_first) = fields(&mut random);
+    let scalars = (0..random.pick(&[0, 0, 1, 2])).map(|_| scalar(&mut random)).collect();
+    let mut program = Program { params, scalars, grid, fields, functions: Vec::new(), steps: steps(&mut random) };
+    functions(&mut random, &mut program, temps_first);
+    let mut schedules = vec![schedule(&mut random, &program)];
+    if random.percent(25) {
+        schedules.push(schedule(&mut random, &program));
+    }
+    Case {
+        schedules,
+        data: Data { seed: random.below(1000) as u64, rough: random.percent(15) },
+        order: random.percent(50).then(|| random.below(1000) as u64),
+        steps_given: random.percent(30),
+        round_trip: random.percent(40),
+        transpose: rank > 1 && random.percent(20),
+        shift: random.percent(15).then(|| (0..rank).map(|_| random.range(-9, 9)).collect()),
+        ptx: random.percent(3),
+        program,
+    }
+}
+
+fn steps(random: &mut Random) -> i64 {
+    random.pick(&[0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9])
+}
+
+/// Params and a grid whose extents lie from 0 to 70, fewer in three dimensions.
+fn sizes(random: &mut Random, rank: usize) -> (Vec<Param>, Region) {
+    let known = random.pick(&[None, Some(Known::Run), Some(Known::Run), Some(Known::Define), Some(Known::File)]);
+    let most = [70, 70, 24][rank - 1];
+    let mut params: Vec<Param> = Vec::new();
+    let mut extents: Vec<i64> = Vec::new();
+    let mut grid = Region { lower: Vec::new(), upper: Vec::new() };
+    for _ in 0..rank {
+        let mut extent = random.range(0, most);
+        for _ in 1..rank {
+            extent = extent.min(random.range(0, most));
+        }
+        if random.percent(75) {
+            extent = extent.max(random.range(3, 12));
+        }
+        let lower = if random.percent(60) { 0 } else { random.range(-5, 5) };
+        let more = random.range(0, 3).min(extent);
+        let known = known.unwrap_or_else(|| random.pick(&[Known::Run, Known::Define, Known::File]));
+        // The extent as an expression.
+        let length = match random.below(10) {
+            0 if extent > 9 => Affine::number(extent),
+            1 if !params.is_empty() => {
+                let place = random.below(params.len());
+                extent = params[place].value + more;
+                Affine { constant: more, term: Some((place, 1)) }
+            }
+            2 => {
+                params.push(Param { value: extent / 2, known });
+                Affine { constant: extent % 2, term: Some((params.len() - 1, 2)) }
+            }
+            3 => {
+                params.push(Param { value: extent - more, known });
+                Affine { constant: more, term: Some((params.len() - 1, 1)) }
+            }
+            _ => {
+                params.push(Param { value: extent, known });
+                Affine { constant: 0, term: Some((params.len() - 1, 1)) }
+            }
+        };
+        extents.push(extent);
+        grid.lower.push(Affine::number(lower));
+        grid.upper.push(length.plus(lower - 1));
+    }
+    (params, grid)
+}
+
+fn element(random: &mut Random, mixture: usize) -> Element {
+    match mixture {
+        0 => Element::F32,
+        1 => Element::F64,
+        _ => random.pick(&[Element::F32, Element::F64]),
+    }
+}
+
+/// The fields, and whether functions update temp fields before others.
+fn fields(random: &mut Random) -> (Vec<Field>, bool) {
+    let mixture = random.pick(&[0, 0, 1, 2]);
+    let mut fields = Vec::new();
+    for (role, count) in [
+        (Role::State, random.pick(&[1, 1, 1, 2, 2, 3])),
+        (Role::Const, random.pick(&[0, 0, 0, 1, 1, 2])),
+        (Role::Temp, random.pick(&[0, 0, 0, 1, 1, 2])),
+    ] {
+        for _ in 0..count {
+            fields.push(Field { role, element: element(random, mixture) });
+        }
+    }
+    (fields, random.percent(80))
+}
+
+fn scalar(random: &mut Random) -> Scalar {
+    let element = random.pick(&[Element::F32, Element::F64]);
+    Scalar { element, value: random.pick(&[0.0, 0.1, 0.25, 0.5, 1.0, 1.5]), given: random.percent(50) }
+}
+
+fn functions(random: &mut Random, program: &mut Program, temps_first: bool) {
+    let mut updatable: Vec<usize> = (0..program.fields.len()).filter(|place| program.fields[*place].role != Role::Const).collect();
+    let count = random.pick(&[1, 1, 1, 2, 2, 3]);
+    let mut order: Vec<usize> = (0..count).map(|_| random.pick(&updatable)).collect();
+    if !order.iter().any(|place| program.fields[*place].role == Role::State) {
+        order[count - 1] = 0;
+    }
+    if temps_first {
+        order.sort_by_key(|place| program.fields[*place].role != Role::Temp);
+    }
+    for first in order {
+        let mut updates = vec![first];
+        updatable.retain(|place| *place != first);
+        while !updatable.is_empty() && updates.len() < 3 && random.percent(25) {
+            updates.push(random.pick(&updatable));
+            updatable.retain(|place| !updates.contains(place));
+        }
+        updatable = (0..program.fields.len()).filter(|place| program.fields[*place].role != Role::Const).collect();
+        let pieces = boxes(random, program.rank()).into_iter().map(|corners| piece(random, program, &updates, &corners)).collect();
+        program.functions.push(Function { updates, pieces });
+    }
+}
+
+/// An end of a box: so far above the grid's lower end, or so far below its upper one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Low(i64),
+    High(i64),
+}
+
+type Corners = Vec<(End, End)>;
+
+/// Disjoint boxes.
+fn boxes(random: &mut Random, rank: usize) -> Vec<Corners> {
+    let margin = |random: &mut Random| if random.percent(60) { 1 } else { random.range(0, 5) };
+    let whole: Corners = (0..rank).map(|_| (End::Low(margin(random)), End::High(margin(random)))).collect();
+    let mut boxes = vec![whole];
+    if !random.percent(40) {
+        return boxes;
+    }
+    // Boxes cut off both ends of a dimension may meet at small sizes; that is decided only where
+    // sizes are known.
+    let both_ends = random.percent(15);
+    let sides: Vec<bool> = (0..rank).map(|_| random.percent(50)).collect();
+    for _ in 0..random.range(1, 4) {
+        let (place, dimension) = (random.below(boxes.len()), random.below(rank));
+        let width = random.pick(&[1, 1, 2, 3, 8]);
+        let (lower, upper) = boxes[place][dimension];
+        let low = if both_ends { random.percent(50) } else { sides[dimension] };
+        let cut = match (lower, upper, low) {
+            (End::Low(first), End::High(_), true) => (End::Low(first + width - 1), End::Low(first + width)),
+            (End::Low(_), End::High(last), false) => (End::High(last + width), End::High(last + width - 1)),
+            (End::Low(first), End::Low(last), _) if first < last => (End::Low(first), End::Low(first + 1)),
+            (End::High(first), End::High(last), _) if first > last => (End::High(last + 1), End::High(last)),
+            _ => continue,
+        };
+        let mut second = boxes[place].clone();
+        boxes[place][dimension].1 = cut.0;
+        second[dimension].0 = cut.1;
+        boxes.push(second);
+    }
+    let keep = random.below(boxes.len());
+    let mut place = 0;
+    boxes.retain(|_| {
+        place += 1;
+        place == keep + 1 || !random.percent(25)
+    });
+    // The order of pieces in a file has no meaning.
+    let turn = random.below(boxes.len());
+    boxes.rotate_left(turn);
+    boxes
+}
+
+/// What an expression may use.
+struct Scope<'p> {
+    program: &'p Program,
+    /// Smallest and largest offset of each dimension.
+    offsets: Vec<(i64, i64)>,
+    locals: Vec<(usize, Type)>,
+    next_local: usize,
+}
+
+fn piece(random: &mut Random, program: &Program, updates: &[usize], corners: &Corners) -> Piece {
+    let mut region = Region { lower: Vec::new(), upper: Vec::new() };
+    let mut offsets = Vec::new();
+    for (dimension, (lower, upper)) in corners.iter().enumerate() {
+        let (first, last) = (program.grid.lower[dimension], program.grid.upper[dimension]);
+        let place = |end: &End| match end {
+            End::Low(distance) => first.plus(*distance),
+            End::High(distance) => last.plus(-distance),
+        };
+        let (low, high) = (place(lower), place(upper));
+        region.lower.push(low);
+        region.upper.push(high);
+        // Offsets that are right for all sizes; sometimes those that are right for these.
+        let fixed = last.term.is_none_or(|(param, _)| program.params[param].known != Known::Run);
+        let daring = random.percent(if fixed { 70 } else { 15 });
+        let room = |points: i64| if daring { points.clamp(0, 4) } else { 0 };
+        let before = match lower {
+            End::Low(distance) => (*distance).min(4),
+            End::High(_) => room(low.value(&program.params) - first.value(&program.params)),
+        };
+        let after = match upper {
+            End::High(distance) => (*distance).min(4),
+            End::Low(_) => room(last.value(&program.params) - high.value(&program.params)),
+        };
+        offsets.push((-before, after));
+    }
+    let mut scope = Scope { program, offsets, locals: Vec::new(), next_local: 0 };
+    let values = updates.iter().map(|field| value(random, &mut scope, Type::of(program.fields[*field].element))).collect();
+    Piece { region, values }
+}
+
+/// The new value of a field: a mean of neighbours, or anything, mostly kept from growing.
+fn value(random: &mut Random, scope: &mut Scope, ty: Type) -> Expr {
+    if random.percent(40) {
+        let count = random.range(2, 6);
+        let mut sum = read(random, scope, ty);
+        for _ in 1..count {
+            let term = read(random, scope, ty);
+            sum = binary(random.pick(&["+", "+", "+", "-"]), ty, sum, term);
+        }
+        let weight = random.pick(&[0.25, 0.2, 0.1, 0.3333]);
+        return binary("*", ty, number(ty, weight), sum);
+    }
+    let depth = random.range(1, 4);
+    let any = expression(random, scope, ty, depth);
+    if !random.percent(70) {
+        return any;
+    }
+    call("min", ty, vec![call("max", ty, vec![any, number(ty, -4.0)]), number(ty, 4.0)])
+}
+
+fn number(ty: Type, value: f64) -> Expr {
+    Expr { ty, kind: Kind::Number(value, false) }
+}
+
+fn binary(operator: &'static str, ty: Type, a: Expr, b: Expr) -> Expr {
+    Expr { ty, kind: Kind::Binary(operator, Box::new(a), Box::new(b)) }
+}
+
+fn call(function: &'static str, ty: Type, arguments: Vec<Expr>) -> Expr {
+    Expr { ty, kind: Kind::Call(function, arguments) }
+}
+
+fn cast(ty: Type, of: Expr) -> Expr {
+    Expr { ty, kind: Kind::Cast(Box::new(of)) }
+}
+
+/// A cell as a number of a float type.
+fn read(random: &mut Random, scope: &Scope, ty: Type) -> Expr {
+    let place = random.below(scope.program.fields.len());
+    let near = random.percent(60);
+    let offset = scope
+        .offsets
+        .iter()
+        .map(|(first, last)| if near { random.range((*first).max(-1), (*last).min(1)) } else { random.range(*first, *last) })
+        .collect();
+    let of = Type::of(scope.program.fields[place].element);
+    let read = Expr { ty: of, kind: Kind::Read(place, offset) };
+    if of == ty { read } else { cast(ty, read) }
+}
+
+fn leaf(random: &mut Random, scope: &Scope, ty: Type) -> Expr {
+    let locals: Vec<_> = scope.locals.iter().filter(|(_, of)| *of == ty).map(|(number, _)| *number).collect();
+    if !locals.is_empty() && random.percent(60) {
+        return Expr { ty, kind: Kind::Local(random.pick(&locals)) };
+    }
+    match ty {
+        Type::F32 | Type::F64 => {
+            let scalars: Vec<_> = (0..scope.program.scalars.len()).filter(|place| Type::of(scope.program.scalars[*place].element) == ty).collect();
+            if !scalars.is_empty() && random.percent(25) {
+                return Expr { ty, kind: Kind::Scalar(random.pick(&scalars)) };
+            }
+            if random.percent(20) {
+                let value = random.pick(&[0.0, 0.5, 1.0, 2.0, 0.1, 3.0, 1.7, 1e-3]);
+                return Expr { ty, kind: Kind::Number(value, true) };
+            }
+            read(random, scope, ty)
+        }
+        Type::I64 => match random.below(5) {
+            0 | 1 => Expr { ty, kind: Kind::Coordinate(random.below(scope.program.rank())) },
+            2 => Expr { ty, kind: Kind::Step },
+            3 if !scope.program.params.is_empty() => Expr { ty, kind: Kind::Param(random.below(scope.program.params.len())) },
+            _ => Expr { ty, kind: Kind::Number(random.range(-3, 9) as f64, true) },
+        },
+        Type::I32 if random.percent(50) => cast(ty, leaf(random, scope, Type::I64)),
+        Type::I32 => Expr { ty, kind: Kind::Number(random.range(-3, 9) as f64, true) },
+        Type::Bool => {
+            let of = random.pick(&[Type::F32, Type::F64, Type::I64]);
+            let (a, b) = (leaf(random, scope, of), leaf(random, scope, of));
+            binary(random.pick(&["<", "<=", ">", ">=", "==", "!="]), ty, a, b)
+        }
+    }
+}
+
+fn expression(random: &mut Random, scope: &mut Scope, ty: Type, depth: i64) -> Expr {
+    if depth <= 0 || random.percent(8) {
+        return leaf(random, scope, ty);
+    }
+    let deeper = depth - 1;
+    match random.below(20) {
+        0 | 1 => {
+            let condition = expression(random, scope, Type::Bool, deeper);
+            let (yes, no) = (expression(random, scope, ty, deeper), expression(random, scope, ty, deeper));
+            Expr { ty, kind: Kind::If(Box::new([condition, yes, no])) }
+        }
+        2 | 3 => {
+            let of = random.pick(&[ty, Type::F32, Type::F64, Type::I64, Type::Bool]);
+            let bound = expression(random, scope, of, deeper);
+            let number = scope.next_local;
+            scope.next_local += 1;
+            scope.locals.push((number, of));
+            let body = expression(random, scope, ty, deeper);
+            scope.locals.pop();
+            Expr { ty, kind: Kind::Let(number, Box::new(bound), Box::new(body)) }
+        }
+        _ => match ty {
+            Type::Bool => condition(random, scope, deeper),
+            Type::I32 | Type::I64 => integer(random, scope, ty, deeper),
+            Type::F32 | Type::F64 => float(random, scope, ty, deeper),
+        },
+    }
+}
+
+fn condition(random: &mut Random, scope: &mut Scope, deeper: i64) -> Expr {
+    let ty = Type::Bool;
+    match random.below(4) {
+        0 => Expr { ty, kind: Kind::Unary("!", Box::new(expression(random, scope, ty, deeper))) },
+        1 => {
+            let (a, b) = (expression(random, scope, ty, deeper), expression(random, scope, ty, deeper));
+            binary(random.pick(&["&&", "||"]), ty, a, b)
+        }
+        _ => {
+            let of = random.pick(&[Type::F32, Type::F64, Type::I64, Type::I32]);
+            let (a, b) = (expression(random, scope, of, deeper), expression(random, scope, of, deeper));
+            binary(random.pick(&["<", "<=", ">", ">=", "==", "!="]), ty, a, b)
+        }
+    }
+}
+
+fn integer(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr {
+    let a = expression(random, scope, ty, deeper);
+    match random.below(8) {
+        // Odd divisors are not zero, whatever wraps.
+        0 | 1 => {
+            let b = expression(random, scope, ty, deeper.min(1));
+            let odd = binary("+", ty, binary("*", ty, b, number(ty, 2.0)), number(ty, 1.0));
+            binary(random.pick(&["/", "%"]), ty, a, odd)
+        }
+        2 => call(random.pick(&["min", "max"]), ty, vec![a, expression(random, scope, ty, deeper)]),
+        3 => Expr { ty, kind: Kind::Unary("-", Box::new(a)) },
+        4 => {
+            let from = if ty == Type::I32 { Type::I64 } else { Type::I32 };
+            cast(ty, expression(random, scope, from, deeper))
+        }
+        // A float becomes an integer only where it fits one.
+        5 => {
+            let of = random.pick(&[Type::F32, Type::F64]);
+            let value = expression(random, scope, of, deeper);
+            cast(ty, call("min", of, vec![call("max", of, vec![value, number(of, -100.0)]), number(of, 100.0)]))
+        }
+        _ => binary(random.pick(&["+", "-", "*"]), ty, a, expression(random, scope, ty, deeper)),
+    }
+}
+
+fn float(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr {
+    let a = expression(random, scope, ty, deeper);
+    match random.below(16) {
+        0 | 1 => call(random.pick(&["min", "max"]), ty, vec![a, expression(random, scope, ty, deeper)]),
+        2 => call(random.pick(&["sqrt", "abs", "abs", "floor", "ceil", "rsqrt"]), ty, vec![a]),
+        3 => call("sqrt", ty, vec![call("abs", ty, vec![a])]),
+        4 => {
+            let (b, c) = (expression(random, scope, ty, deeper), expression(random, scope, ty, deeper));
+            call("fma", ty, vec![a, b, c])
+        }
+        5 => Expr { ty, kind: Kind::Unary("-", Box::new(a)) },
+        6 => {
+            let from = random.pick(&[Type::F32, Type::F64, Type::I64, Type::I32]);
+            cast(ty, expression(random, scope, from, deeper))
+        }
+        7 => binary(random.pick(&["/", "/", "%"]), ty, a, expression(random, scope, ty, deeper)),
+        8 => binary(random.pick(&["+", "*", "-", "/"]), ty, a, number(ty, random.pick(&[0.5, 2.0, 0.1, 3.0]))),
+        _ => binary(random.pick(&["+", "+", "-", "-", "*"]), ty, a, expression(random, scope, ty, deeper)),
+    }
+}
+
+/// A schedule that mostly fits a block. What does not is refused.
+fn schedule(random: &mut Random, program: &Program) -> Schedule {
+    let rank = program.rank();
+    let stream = rank > 1 && registry::find("lower-stream").is_some();
+    let strategy = if random.percent(25) {
+        "naive"
+    } else if stream && random.percent(45) {
+        "stream"
+    } else {
+        "block"
+    };
+    if random.percent(6) {
+        return Schedule { strategy, tile: None, height: None, per_thread: None };
+    }
+    let largest: &[i64] = match rank {
+        1 => &[200],
+        2 => &[24, 40],
+        _ => &[6, 8, 24],
+    };
+    let mut tile: Vec<i64> = largest.iter().map(|most| random.range(1, *most)).collect();
+    if random.percent(30) {
+        // As long as a warp along the fastest dimension.
+        tile[rank - 1] = 32;
+    }
+    let per_thread: Vec<i64> = (0..rank).map(|_| random.pick(&[1, 1, 1, 2, 3, 4])).collect();
+    let height = if strategy == "naive" { 1 } else { random.pick(&[1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6]) };
+    Schedule { strategy, tile: Some(tile), height: Some(height), per_thread: random.percent(70).then_some(per_thread) }
+}

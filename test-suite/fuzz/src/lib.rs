@@ -1,0 +1,22 @@
+//! Random testing of the whole compiler: programs and schedules from a seed, each compiled, run on
+//! the simulator, and compared bit for bit with the oracle.
+//!
+//! ```text
+//! seed --generate--> Case --check--> Verdict --shrink--> a small Case --record--> .stencil, command line
+//! ```
+//!
+//! A feature of the language enters in [`model`] (what it is and how it is written), in
+//! [`generate`] (how often), and, where it can be made smaller, in [`shrink`].
+//! Nothing here knows how a pass works: a case is judged by its result alone.
+
+#![forbid(unsafe_code)]
+
+pub mod check;
+pub mod generate;
+pub mod model;
+pub mod random;
+pub mod record;
+pub mod run;
+pub mod shrink;
+pub mod summary;
+pub mod transform;

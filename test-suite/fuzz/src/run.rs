@@ -1,0 +1,193 @@
+//! One case on the oracle and on the simulator.
+
+use crate::check::{Fault, Stop};
+use crate::model::{Case, Data, Role, Schedule, field_name};
+use crate::random::Random;
+use melior::Context;
+use melior::ir::Module;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use stencil_dialects::mlir;
+use stencil_frontend::oracle;
+use stencil_frontend::program::Program;
+use stencil_frontend::source::Source;
+use stencil_passes::pipeline::{self, Config};
+use stencil_passes::runner::Runner;
+use stencil_passes::launch_plan;
+use stencil_runtime::array::{Array, DataMut};
+use stencil_runtime::bind::{Request, bind};
+use stencil_runtime::execute::{self, Control};
+use stencil_runtime::plan::Plan;
+use stencil_simulator::{Settings, Simulator};
+use stencilc::compile::{self, Compilation, Options};
+use stencilc::import::Arithmetic;
+use stencilc::message::Failure;
+
+/// Arrays by the name of their field.
+pub type Arrays = BTreeMap<String, Array>;
+
+/// The text of a case as the compiler gets it.
+pub fn source(case: &Case) -> Source {
+    Source::new("case.stencil", case.program.text())
+}
+
+/// The options of a compile.
+pub fn options(case: &Case, schedule: &Schedule) -> Options {
+    use crate::model::Known;
+    let params = case.program.params.iter().enumerate();
+    Options {
+        defines: params.filter(|(_, param)| param.known == Known::Define).map(|(place, param)| (format!("P{place}"), param.value)).collect(),
+        config: Config {
+            strategy: Some(schedule.strategy.to_owned()),
+            tile: schedule.tile.clone(),
+            pyramid_height: schedule.height,
+            per_thread: schedule.per_thread.clone(),
+        },
+        arithmetic: Arithmetic { contract: false, fast_math: false },
+        arch: "sm_90".to_owned(),
+        libdevice: None,
+        passes: None,
+        print_ir_after_all: false,
+    }
+}
+
+/// What a compile or a run says when it ends early.
+pub fn stop(failure: &Failure) -> Stop {
+    if failure.code == 1 { Stop::Declined(failure.text.clone()) } else { Stop::Failed(Fault::Internal, failure.text.clone()) }
+}
+
+/// The inputs; none where an extent would be negative.
+pub fn inputs(case: &Case) -> Option<Arrays> {
+    let bounds = case.program.grid.bounds(&case.program.params);
+    let shape: Vec<usize> = bounds.iter().map(|(first, last)| usize::try_from(last - first + 1).ok()).collect::<Option<_>>()?;
+    let fields = case.program.fields.iter().enumerate().filter(|(_, field)| field.role != Role::Temp);
+    fields.map(|(place, field)| Some((field_name(place), cells(field.element, &shape, case.data, place)?))).collect()
+}
+
+/// Noise from 0 to 1, or rough data.
+fn cells(element: stencil_runtime::array::Element, shape: &[usize], data: Data, place: usize) -> Option<Array> {
+    let seed = data.seed + place as u64;
+    let mut array = Array::noise(element, shape, seed).ok()?;
+    if !data.rough {
+        return Some(array);
+    }
+    let mut random = Random::of_case(seed, 0);
+    let mut number = |old: f64| match random.below(12) {
+        0 => random.pick(&[0.0, -0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-310, -1e-42, 3e38, 1e300]),
+        1 | 2 => 8.0 * old,
+        _ => 2.0 * old - 1.0,
+    };
+    match array.data_mut() {
+        DataMut::F32(cells) => cells.iter_mut().for_each(|cell| *cell = number(f64::from(*cell)) as f32),
+        DataMut::F64(cells) => cells.iter_mut().for_each(|cell| *cell = number(*cell)),
+        DataMut::I32(_) | DataMut::I64(_) => return None,
+    }
+    Some(array)
+}
+
+/// The oracle's result: the state fields, or why it refuses the sizes.
+pub fn reference(case: &Case, program: &Program, inputs: &Arrays) -> Result<Arrays, String> {
+    let value = |name: &str| name.strip_prefix('P').and_then(|place| case.program.params.get(place.parse::<usize>().ok()?));
+    let sizes = program.params.iter().filter(|(_, param)| param.value.is_none());
+    let sizes = sizes.filter_map(|(id, param)| Some((id, value(&param.name)?.value))).collect();
+    let mut fields = inputs.clone();
+    let steps = u64::try_from(case.program.steps).map_err(|error| error.to_string())?;
+    oracle::run(program, &sizes, &scalars(case), steps, &mut fields, &mut |_, _| ControlFlow::Continue(()))
+        .map_err(|error| error.to_string())?;
+    let states = case.program.fields.iter().enumerate().filter(|(_, field)| field.role == Role::State);
+    let states: Vec<_> = states.map(|(place, _)| field_name(place)).collect();
+    fields.retain(|name, _| states.contains(name));
+    Ok(fields)
+}
+
+fn scalars(case: &Case) -> BTreeMap<String, f64> {
+    let scalars = case.program.scalars.iter().enumerate();
+    scalars.map(|(place, scalar)| (format!("s{place}"), scalar.value)).collect()
+}
+
+/// A compile's levels: the gpu level with its plan, and the texts of the levels before.
+pub struct Compiled<'c> {
+    /// The gpu level.
+    pub module: Module<'c>,
+    /// Its plan.
+    pub plan: Plan,
+    /// The stencil level and the tiled level as text.
+    pub texts: [String; 2],
+}
+
+/// Compiles a case to the gpu level.
+///
+/// # Errors
+/// When the compiler declines or fails.
+pub fn compile<'c>(context: &'c Context, case: &Case, schedule: &Schedule) -> Result<Compiled<'c>, Stop> {
+    let (source, options) = (source(case), options(case, schedule));
+    let mut compilation = Compilation::new(context, &source, &options).map_err(|failure| stop(&failure))?;
+    let stencil = compile::text(&compilation.module);
+    compilation.tile().map_err(|failure| stop(&failure))?;
+    let tiled = compile::text(&compilation.module);
+    compilation.lower().map_err(|failure| stop(&failure))?;
+    let plan = compilation.plan().map_err(|failure| stop(&failure))?;
+    Ok(Compiled { module: compilation.module, plan, texts: [stencil, tiled] })
+}
+
+/// Compiles on to PTX; the text is not run.
+///
+/// # Errors
+/// When the compiler declines or fails.
+pub fn ptx(context: &Context, case: &Case, schedule: &Schedule) -> Result<(), Stop> {
+    let (source, options) = (source(case), options(case, schedule));
+    let mut compilation = Compilation::new(context, &source, &options).map_err(|failure| stop(&failure))?;
+    compilation.to_gpu().and_then(|()| compilation.to_nvvm()).and_then(|()| compilation.code()).map(drop).map_err(|failure| stop(&failure))
+}
+
+/// Parses a printed level and runs a pipeline on it.
+///
+/// # Errors
+/// Any failure: what was printed must be read again and compile as before.
+pub fn again<'c>(context: &'c Context, text: &str, passes: &str) -> Result<Module<'c>, String> {
+    let mut module = mlir::parse_module(context, text, "again.mlir").map_err(|error| error.to_string())?;
+    Runner::default().run(context, &mut module, passes).map_err(|error| error.to_string())?;
+    Ok(module)
+}
+
+/// The passes from the tiled level to the gpu level.
+pub fn lowering() -> String {
+    pipeline::gpu()
+}
+
+/// The plan of a module on the gpu level.
+///
+/// # Errors
+/// As the compiler's.
+pub fn plan(context: &Context, module: &Module) -> Result<Plan, String> {
+    launch_plan::of(context, module, "sm_90", false, false).map_err(|error| error.to_string())
+}
+
+/// Runs the gpu level on the simulator.
+///
+/// # Errors
+/// [`Stop::Refused`] where the plan refuses the sizes, and a fault where the simulator finds one.
+pub fn simulate(case: &Case, module: &Module, plan: &Plan, inputs: &Arrays) -> Result<Arrays, Stop> {
+    use crate::model::Known;
+    let params = case.program.params.iter().enumerate().filter(|(_, param)| param.known == Known::Run);
+    let scalars = scalars(case).into_iter();
+    let request = Request {
+        sizes: params.map(|(place, param)| (format!("P{place}"), param.value)).collect(),
+        steps: case.steps_given.then_some(case.program.steps),
+        scalars: scalars.filter(|(name, _)| given(case, name)).collect(),
+        shapes: inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec())).collect(),
+    };
+    let bound = bind(plan, &request).map_err(|error| Stop::Refused(error.to_string()))?;
+    let options = stencil_simulator::Options {
+        settings: Settings { seed: case.order, workers: 1, ..Settings::default() },
+        ..stencil_simulator::Options::default()
+    };
+    let fault = |error: String| Stop::Failed(Fault::Simulator, error);
+    let mut simulator = Simulator::new(module, options).map_err(|error| fault(error.to_string()))?;
+    let outcome = execute::run(plan, &bound, inputs, &mut simulator, &mut Control::default());
+    outcome.map(|outcome| outcome.outputs).map_err(|error| fault(error.to_string()))
+}
+
+fn given(case: &Case, name: &str) -> bool {
+    name.strip_prefix('s').and_then(|place| case.program.scalars.get(place.parse::<usize>().ok()?)).is_some_and(|scalar| scalar.given)
+}

@@ -1,0 +1,109 @@
+//! Programs that must give the same result in another place: transposed and shifted.
+
+use crate::model::*;
+use stencil_runtime::array::{Array, ArrayError, Data as Cells};
+
+/// The case with its dimensions in the reverse order.
+pub fn transposed(case: &Case) -> Case {
+    let mut case = case.clone();
+    let last = case.program.rank() - 1;
+    let turn = |region: &mut Region| {
+        region.lower.reverse();
+        region.upper.reverse();
+    };
+    turn(&mut case.program.grid);
+    for piece in case.program.functions.iter_mut().flat_map(|function| &mut function.pieces) {
+        turn(&mut piece.region);
+        for value in &mut piece.values {
+            value.change(&mut |part| match &mut part.kind {
+                Kind::Read(_, offset) => offset.reverse(),
+                Kind::Coordinate(dimension) => *dimension = last - *dimension,
+                _ => {}
+            });
+        }
+    }
+    for schedule in &mut case.schedules {
+        for list in [&mut schedule.tile, &mut schedule.per_thread].into_iter().flatten() {
+            list.reverse();
+        }
+    }
+    case
+}
+
+/// The case with its grid and all its pieces shifted; coordinates are written so that their values
+/// stay.
+pub fn shifted(case: &Case, by: &[i64]) -> Case {
+    let mut case = case.clone();
+    let shift = |region: &mut Region| {
+        for (dimension, distance) in by.iter().enumerate() {
+            region.lower[dimension] = region.lower[dimension].plus(*distance);
+            region.upper[dimension] = region.upper[dimension].plus(*distance);
+        }
+    };
+    shift(&mut case.program.grid);
+    for piece in case.program.functions.iter_mut().flat_map(|function| &mut function.pieces) {
+        shift(&mut piece.region);
+        for value in &mut piece.values {
+            value.change(&mut |part| {
+                if let Kind::Coordinate(dimension) = part.kind {
+                    let distance = Expr { ty: Type::I64, kind: Kind::Number(by[dimension] as f64, false) };
+                    *part = Expr { ty: Type::I64, kind: Kind::Binary("-", Box::new(part.clone()), Box::new(distance)) };
+                }
+            });
+        }
+    }
+    case
+}
+
+/// An array with its dimensions in the reverse order.
+///
+/// # Errors
+/// As [`Array::new`].
+pub fn transpose(array: &Array) -> Result<Array, ArrayError> {
+    let shape = array.shape();
+    let places: Vec<usize> = reversed(shape);
+    let turned = shape.iter().rev().copied().collect();
+    let data = match array.data() {
+        Cells::F32(cells) => Cells::F32(places.iter().map(|place| cells[*place]).collect()),
+        Cells::F64(cells) => Cells::F64(places.iter().map(|place| cells[*place]).collect()),
+        Cells::I32(cells) => Cells::I32(places.iter().map(|place| cells[*place]).collect()),
+        Cells::I64(cells) => Cells::I64(places.iter().map(|place| cells[*place]).collect()),
+    };
+    Array::new(turned, data)
+}
+
+/// For each cell of the transposed array, in its order, the place of the cell in the original.
+fn reversed(shape: &[usize]) -> Vec<usize> {
+    let mut places = vec![0];
+    let mut stride = shape.iter().product::<usize>();
+    let mut strides = Vec::new();
+    for extent in shape {
+        stride = stride.checked_div(*extent).unwrap_or(0);
+        strides.push(stride);
+    }
+    for (extent, stride) in shape.iter().zip(strides).rev() {
+        places = places.iter().flat_map(|place| (0..*extent).map(move |index| place + index * stride)).collect();
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_is_transposed() {
+        let cells = |count: i64| Cells::I64((0..count).collect());
+        let array = Array::new(vec![2, 3], cells(6)).unwrap();
+        let turned = transpose(&array).unwrap();
+        assert_eq!(turned.shape(), [3, 2]);
+        assert_eq!(*turned.data(), Cells::I64(vec![0, 3, 1, 4, 2, 5]));
+        let cube = Array::new(vec![2, 3, 4], cells(24)).unwrap();
+        let turned = transpose(&cube).unwrap();
+        // [k][j][i] of the transposed is [i][j][k]: 1*12 + 2*4 + 3.
+        assert_eq!(turned.get(3 * 6 + 2 * 2 + 1), Some(23.0));
+        assert_eq!(turned.get(6), Some(1.0));
+        assert_eq!(transpose(&turned).unwrap(), cube);
+        assert!(transpose(&Array::new(vec![0, 3], cells(0)).unwrap()).unwrap().is_empty());
+    }
+}

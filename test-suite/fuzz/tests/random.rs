@@ -1,0 +1,43 @@
+//! Random programs in every test run: the kernels on the simulator against the oracle.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use stencil_fuzz::check::check;
+use stencil_fuzz::record;
+use stencil_fuzz::summary::Summary;
+use stencil_fuzz::{generate, shrink};
+
+const CASES: u64 = 500;
+const SEED: u64 = 0;
+
+#[test]
+fn random_programs_agree_with_the_oracle() {
+    let next = AtomicU64::new(0);
+    let summary = Mutex::new(Summary::default());
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let context = stencil_dialects::context().unwrap();
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= CASES {
+                        break;
+                    }
+                    let case = generate::case(SEED, index);
+                    let verdict = check(&case, &context);
+                    summary.lock().unwrap().add(&case, &verdict);
+                    if let Some((small, fault, message)) = shrink::failure(&case, &verdict, 300, &context) {
+                        failures.lock().unwrap().push(format!("case {index}\n{}", record::text(&small, fault, &message, "case.stencil")));
+                    }
+                }
+            });
+        }
+    });
+    let (summary, failures) = (summary.into_inner().unwrap(), failures.into_inner().unwrap());
+    println!("{summary}");
+    assert!(failures.is_empty() && summary.failures() == 0, "{}", failures.join("\n"));
+    // Most cases must reach a comparison that could have failed.
+    let telling = summary.verdicts.get("agreed").copied().unwrap_or(0);
+    assert!(summary.cases() == CASES && telling * 10 > CASES * 6, "{summary}");
+}

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Runs programs by `stencilc run` on every target that this machine has, and compares the results bit
+for bit with NumPy (programs.py).
+
+    python3 test-suite/numeric/run.py [WORD...]      only cases with one of the words in their line
+
+The tool is taken from STENCILC_BIN_DIR, else from Cargo's release folder, else from PATH.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.dont_write_bytecode = True
+from programs import PROGRAMS, dtype, rank
+
+SUITE = Path(__file__).resolve().parent.parent
+SIZE_NAMES = "NML"
+# Sizes: smaller than any stencil, one cell, primes, and others that no tile divides.
+SHAPES = {
+    1: [(0,), (1,), (2,), (5,), (7,), (4099,)],
+    2: [(0, 5), (1, 1), (2, 31), (4, 3), (5, 5), (37, 101), (67, 131)],
+    3: [(1, 1, 1), (2, 7, 3), (5, 4, 6), (17, 19, 71)],
+}
+STEPS = [0, 1, 2, 7]
+# The simulator executes every thread; beyond this many cells times steps a run takes too long.
+SIMULATED = 400_000
+SCHEDULES = {
+    "reference": [[]],
+    "sim": [["--strategy=naive"], ["--strategy=block"]],
+    "cuda": [["--strategy=naive"], ["--strategy=block"]],
+}
+
+
+def noise(seed, shape, kind):
+    """The cells of `random:SEED`: splitmix64, as `Array::noise` of the runtime documents it."""
+    with np.errstate(over="ignore"):
+        z = np.uint64(seed) + np.arange(1, int(np.prod(shape)) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+    return ((z >> np.uint64(11)) * 2.0**-53).astype(kind).reshape(shape)
+
+
+class Case:
+    """A program with its inputs, number of steps and scalars."""
+
+    def __init__(self, program, inputs, shape, steps, scalars=None):
+        self.program, self.inputs, self.shape, self.steps = program, inputs, shape, steps
+        self.scalars = scalars or {}
+
+    def title(self):
+        """What the case is, in a line."""
+        size = "x".join(map(str, self.shape))
+        files = [source for source in self.inputs.values() if ":" not in source]
+        words = [Path(source).name for source in files] + [f"{k}={v}" for k, v in self.scalars.items()]
+        return " ".join([self.program, size, f"{self.steps} steps", *words])
+
+    def expected(self):
+        """The outputs by NumPy."""
+        step, state, const = PROGRAMS[self.program]
+        kind = dtype(self.program)
+        fields = {}
+        for name in state + const:
+            source = self.inputs[name]
+            if source.startswith("random:"):
+                fields[name] = noise(int(source.removeprefix("random:")), self.shape, kind)
+            else:
+                fields[name] = np.load(source).astype(kind, casting="no")
+        with np.errstate(all="ignore"):
+            for _ in range(self.steps):
+                step(fields, self.scalars)
+        return {name: fields[name] for name in state}
+
+    def command(self, tool, target, schedule, folder):
+        """The command line that runs it, with outputs in a folder."""
+        words = [tool, "run", SUITE / "programs" / f"{self.program}.stencil"]
+        words += ["--target", target, "--fp-contract=off", "--steps", self.steps, *schedule]
+        if all(source.startswith("random:") for source in self.inputs.values()):
+            for name, cells in zip(SIZE_NAMES, self.shape):
+                words += ["--size", f"{name}={cells}"]
+        for name, source in self.inputs.items():
+            words += ["--in", f"{name}={source}"]
+        for name, value in self.scalars.items():
+            words += ["--set", f"{name}={value}"]
+        for name in PROGRAMS[self.program][1]:
+            words += ["--out", f"{name}={folder}/{name}.npy"]
+        return [str(word) for word in words]
+
+
+def difference(name, found, wanted):
+    """What is wrong with an output, in words; nothing where it agrees bit for bit."""
+    if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        return f"{name} is {found.dtype} {found.shape}, wanted {wanted.dtype} {wanted.shape}"
+    bits = f"u{wanted.dtype.itemsize}"
+    unlike = np.ascontiguousarray(found).view(bits) != np.ascontiguousarray(wanted).view(bits)
+    if not unlike.any():
+        return ""
+    first = tuple(int(index) for index in np.argwhere(unlike)[0])
+    return f"{name}: {unlike.sum()} of {unlike.size} cells differ, the first at {first}: {found[first]!r}, wanted {wanted[first]!r}"
+
+
+def run(case, wanted, tool, target, schedule):
+    """Runs a case; what went wrong, or nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(case.command(tool, target, schedule, folder), capture_output=True, text=True)
+        if done.returncode != 0:
+            return f"exit code {done.returncode}: {done.stderr.strip()}"
+        complaints = [difference(name, np.load(f"{folder}/{name}.npy"), value) for name, value in wanted.items()]
+    return "; ".join(filter(None, complaints))
+
+
+def cases():
+    """All cases: real data, then every program on noise, for sizes and numbers of steps."""
+    dem, camera, mri = (str(SUITE / "data" / f"{name}.npy") for name in ("dem", "camera", "mri"))
+    yield Case("heat2d", {"A": dem, "K": "random:1"}, (344, 403), 37)
+    yield Case("heat2d", {"A": camera, "K": camera}, (512, 512), 5, {"alpha": 0.25})
+    yield Case("fdtd2d", {"Ex": "random:1", "Ey": "random:2", "Hz": mri}, (256, 256), 9)
+    yield Case("hotspot2d", {"T": dem, "P": "random:3"}, (344, 403), 11, {"Rx": 3.5, "Ry": 7, "Rz": 1e30})
+    yield Case("gradient2d", {"A": mri}, (256, 256), 13)
+    yield Case("j2d9pt-gol", {"A": camera}, (512, 512), 3)
+    for program, (_, state, const) in PROGRAMS.items():
+        inputs = {name: f"random:{seed}" for seed, name in enumerate(state + const, 1)}
+        shapes = SHAPES[rank(program)]
+        for number, shape in enumerate(shapes):
+            # Each size with a few steps more than the one before; the largest with all numbers.
+            for steps in STEPS if shape == shapes[-1] else [STEPS[number % 3 + 1]]:
+                yield Case(program, inputs, shape, steps)
+
+
+def tool_path():
+    """The built `stencilc`."""
+    release = SUITE.parent / os.environ.get("CARGO_TARGET_DIR", "target") / "release"
+    folders = [os.environ.get("STENCILC_BIN_DIR"), str(release), os.environ.get("PATH")]
+    found = shutil.which("stencilc", path=os.pathsep.join(filter(None, folders)))
+    if not found:
+        sys.exit("stencilc was not found: run `cargo build --release` first")
+    return found
+
+
+def targets(tool):
+    """The targets of the tool that work on this machine."""
+    words = subprocess.run([tool, "run", "--help"], capture_output=True, text=True, check=True).stdout
+    known = [target for target in SCHEDULES if f"- {target}:" in words]
+    if "cuda" in known:
+        trial = Case("jacobi1d3", {"A": "random:1"}, (8,), 1)
+        if run(trial, trial.expected(), tool, "cuda", []).startswith("exit code 1: error: no CUDA"):
+            known.remove("cuda")
+    return known
+
+
+def main():
+    """Runs what the arguments select; the last line says how many passed."""
+    tool, wanted_words = tool_path(), sys.argv[1:]
+    found = targets(tool)
+    missing = {path.stem for path in (SUITE / "programs").glob("*.stencil")} - set(PROGRAMS)
+    failed, passed = [f"{name}: has no reference in programs.py" for name in sorted(missing)], 0
+    for case in cases():
+        expected = None
+        for target in found:
+            if target == "sim" and int(np.prod(case.shape)) * case.steps > SIMULATED:
+                continue
+            for schedule in SCHEDULES[target]:
+                title = " ".join([case.title(), target, *(word.removeprefix("--strategy=") for word in schedule)])
+                if wanted_words and not any(word in title for word in wanted_words):
+                    continue
+                began = time.monotonic()
+                expected = expected or case.expected()
+                wrong = run(case, expected, tool, target, schedule)
+                print(f"{'FAIL' if wrong else 'ok':4} {title}: {wrong or f'{time.monotonic() - began:.2f} s'}", flush=True)
+                passed += not wrong
+                failed += [title] if wrong else []
+    for title in failed:
+        print(f"failed: {title}")
+    print(f"numeric: {passed} passed, {len(failed)} failed, bit for bit, on {', '.join(found)}")
+    sys.exit(1 if failed or not passed else 0)
+
+
+if __name__ == "__main__":
+    main()
