@@ -334,7 +334,7 @@ impl<'c, 'p> Walk<'c, 'p> {
     }
 
     fn evaluate(&self, builder: &Builder<'c>, at: &Cell<'c, '_>, piece: &Piece<'c>) -> Result<Vec<Val<'c>>, Error> {
-        self.frame.evaluate(builder, self.module, piece, &at.point, at.apply.step, |_, field, offset| self.read(at, field, offset))
+        self.frame.evaluate(builder, self.module, piece, &at.point, at.apply.step, &|_, field, offset| self.read(at, field, offset))
     }
 
     fn read(&self, at: &Cell<'c, '_>, field: &str, offset: &[i64]) -> Result<Val<'c>, Error> {
