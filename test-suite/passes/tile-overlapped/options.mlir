@@ -18,7 +18,7 @@
 // WORD: error: pyramid-height=two: a whole number from 1 to 1024 is wanted
 // LARGE: error: pyramid-height=99999999999999999999: a whole number from 1 to 1024 is wanted
 // NAIVE: error: the strategy naive runs one step a launch; leave pyramid-height out or choose another strategy
-// UNKNOWN: error: the pass tile-overlapped has no option 'height'; it has strategy, tile, pyramid-height, per-thread
+// UNKNOWN: error: the pass tile-overlapped has no option 'height'; it has strategy, tile, pyramid-height, multiprocessors, per-thread
 // VALUE: error: 'tile' is no option; write name=value
 // TWICE: error: there is no stencil.apply to tile; the program has no functions, or is tiled already
 module @shift attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
