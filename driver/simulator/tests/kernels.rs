@@ -71,3 +71,20 @@ fn cells_and_traffic_of_a_tile_worked_by_hand() {
     assert_eq!(total.barriers, 2 * 3, "{report}");
     assert_eq!(report.kernels[0].cell_steps, 2 * 130);
 }
+
+// Strips narrower and wider than the grid, heights that leave steps over, several functions with
+// lags of their own, several fields at once, and rows beside a const field.
+#[test]
+fn streams_equal_the_oracle() {
+    for program in ["heat2d", "fdtd2d", "box2d2r", "j2d9pt", "jacobi2d_f64"] {
+        for (tile, height) in [(Some([16, 32]), 2), (Some([9, 64]), 3), (None, 4)] {
+            let case = Case {
+                strategy: "stream".to_owned(),
+                tile: tile.map(|tile| tile.to_vec()),
+                pyramid_height: Some(height),
+                ..Case::naive(program)
+            };
+            check_case(&case, 53, 7);
+        }
+    }
+}

@@ -113,8 +113,9 @@ fn graph(module: &Module, program: &Program, width: i64, steps: i64) -> Result<G
         current.insert(field.name, operation);
         graph.values.push(Value { operation, words: lanes::words(field.element) });
     }
-    let mut operation = graph.values.len();
-    for apply in (0..steps).flat_map(|_| &program.applies) {
+    let loads = graph.values.len();
+    for (number, apply) in (0..steps).flat_map(|_| &program.applies).enumerate() {
+        let operation = loads + number;
         graph.scratch = graph.scratch.max(width * footprint::long_operations(module, &apply.pieces)?);
         let here = vec![0; program.grid_of(apply.updates.first().copied().unwrap_or_default())?.rank()];
         let kept = apply.updates.iter().map(|field| (*field, here.clone()));
@@ -127,7 +128,6 @@ fn graph(module: &Module, program: &Program, width: i64, steps: i64) -> Result<G
             current.insert(*field, graph.values.len());
             graph.values.push(Value { operation, words: lanes::words(program.field(field)?.element) });
         }
-        operation += 1;
     }
     Ok(graph)
 }
