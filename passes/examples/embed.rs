@@ -31,7 +31,7 @@ fn main() -> Result<(), Error> {
     let index_width = tiled::index_width(&module);
     runner.run(&context, &mut module, &pipeline::nvvm(index_width))?;
 
-    let target = PtxTarget { arch: "sm_90".to_owned(), libdevice: None };
+    let target = PtxTarget { arch: "sm_90".to_owned(), libdevice: None, fast_math: false };
     print!("{}", emit_ptx::emit(&context, &module, &target)?.ptx);
     Ok(())
 }
