@@ -102,7 +102,6 @@ fn every_planted_error_is_found() {
         ShiftLoad(Global, 1),
         ShiftStore(Global, 0),
         DropStore(Global, 0),
-        DropStore(Global, 1),
         OpenGuard(0),
         OpenGuard(1),
         CloseGuard(0),
