@@ -32,7 +32,13 @@ impl Linear {
         if expression.is_add() {
             left.plus(&right)
         } else if expression.is_mul() {
-            if right.is_constant() { left.times(right.constant) } else if left.is_constant() { right.times(left.constant) } else { None }
+            if right.is_constant() {
+                left.times(right.constant)
+            } else if left.is_constant() {
+                right.times(left.constant)
+            } else {
+                None
+            }
         } else {
             None
         }

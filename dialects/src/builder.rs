@@ -56,7 +56,13 @@ impl<'c> Builder<'c> {
     }
 
     /// Any operation without regions.
-    pub fn op(&self, name: &str, operands: &[Val<'c>], results: &[Type<'c>], attributes: &[Named<'c, '_>]) -> Result<Op<'c>, Error> {
+    pub fn op(
+        &self,
+        name: &str,
+        operands: &[Val<'c>],
+        results: &[Type<'c>],
+        attributes: &[Named<'c, '_>],
+    ) -> Result<Op<'c>, Error> {
         self.op_with_regions(name, operands, results, attributes, Vec::new())
     }
 
@@ -82,7 +88,13 @@ impl<'c> Builder<'c> {
     }
 
     /// An operation with one result.
-    pub fn value(&self, name: &str, operands: &[Val<'c>], result: Type<'c>, attributes: &[Named<'c, '_>]) -> Result<Val<'c>, Error> {
+    pub fn value(
+        &self,
+        name: &str,
+        operands: &[Val<'c>],
+        result: Type<'c>,
+        attributes: &[Named<'c, '_>],
+    ) -> Result<Val<'c>, Error> {
         let op = self.op(name, operands, &[result], attributes)?;
         mlir::results(op).first().copied().ok_or_else(|| Error::internal(format!("{name}: has no result")))
     }
@@ -212,10 +224,13 @@ impl<'c> Builder<'c> {
     ) -> Result<Vec<Val<'c>>, Error> {
         let region = Region::new();
         let carried: Vec<Type> = initial.iter().map(|value| value.r#type()).collect();
-        let arguments: Vec<_> = std::iter::once(self.index_type()).chain(carried.iter().copied()).map(|ty| (ty, self.location)).collect();
+        let arguments: Vec<_> =
+            std::iter::once(self.index_type()).chain(carried.iter().copied()).map(|ty| (ty, self.location)).collect();
         let inner = self.at(mlir::append_block(&region, &arguments));
         let arguments = mlir::arguments(inner.block);
-        let Some((index, values)) = arguments.split_first() else { return Err(Error::internal("scf.for without an index")) };
+        let Some((index, values)) = arguments.split_first() else {
+            return Err(Error::internal("scf.for without an index"));
+        };
         let next = body(&inner, *index, values)?;
         inner.op("scf.yield", &next, &[], &[])?;
         let operands = [&[from, to, step], initial].concat();

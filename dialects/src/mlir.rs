@@ -6,20 +6,19 @@
 
 use crate::error::{Error, Place};
 use melior::Context;
-use melior::dialect::DialectRegistry;
 use melior::diagnostic::DiagnosticSeverity;
+use melior::dialect::DialectRegistry;
 use melior::ir::attribute::AttributeLike;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut, WalkOrder, WalkResult};
 use melior::ir::r#type::{DimSize, MemRefType, TypeLike};
 use melior::ir::{
-    AffineMap, Attribute, Block, BlockRef, Location, Module, OperationRef, Region, RegionLike, RegionRef, ShapedTypeLike,
-    Type, Value, ValueLike,
+    AffineMap, Attribute, Block, BlockRef, Location, Module, OperationRef, Region, RegionLike, RegionRef,
+    ShapedTypeLike, Type, Value, ValueLike,
 };
 use melior::pass::PassManager;
 use melior::utility::{
-    load_irdl_dialects, parse_pass_pipeline, register_all_dialects, register_all_llvm_translations,
-    register_all_passes,
+    load_irdl_dialects, parse_pass_pipeline, register_all_dialects, register_all_llvm_translations, register_all_passes,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -49,7 +48,11 @@ pub fn new_context() -> Context {
 /// an internal fault.
 pub fn load_irdl(context: &Context, name: &str, text: &str) -> Result<(), Error> {
     let module = parse_module(context, text, name)?;
-    if load_irdl_dialects(&module) { Ok(()) } else { Err(Error::internal(format!("{name}: the dialect can't be loaded"))) }
+    if load_irdl_dialects(&module) {
+        Ok(())
+    } else {
+        Err(Error::internal(format!("{name}: the dialect can't be loaded")))
+    }
 }
 
 /// Parses a module; locations carry `name` as their file. MLIR's own messages go to the context's
@@ -168,11 +171,13 @@ pub fn place(location: Location) -> Place {
 pub fn run_upstream(context: &Context, module: &mut Module, pipeline: &str) -> Result<(), Error> {
     let manager = PassManager::new(context);
     manager.enable_verifier(false);
-    parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
-        .map_err(|error| Error::user(format!("unknown pass or option in '{pipeline}': {}", tidy(&error.to_string()))))?;
+    parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline).map_err(|error| {
+        Error::user(format!("unknown pass or option in '{pipeline}': {}", tidy(&error.to_string())))
+    })?;
     let (result, diagnostics) = capture(context, || manager.run(module));
     result.map_err(|_| {
-        Error::from_diagnostics(diagnostics).unwrap_or_else(|| Error::internal(format!("{pipeline}: failed without a message")))
+        Error::from_diagnostics(diagnostics)
+            .unwrap_or_else(|| Error::internal(format!("{pipeline}: failed without a message")))
     })
 }
 
@@ -188,7 +193,8 @@ pub fn verify(context: &Context, module: &Module) -> Result<(), Error> {
     if valid {
         return Ok(());
     }
-    Err(Error::from_diagnostics(diagnostics).unwrap_or_else(|| Error::internal("the verifier failed without a message")))
+    Err(Error::from_diagnostics(diagnostics)
+        .unwrap_or_else(|| Error::internal("the verifier failed without a message")))
 }
 
 /// A value with the context's lifetime.
@@ -433,7 +439,8 @@ pub fn to_llvm_ir(context: &Context, operation: Op) -> Result<String, Error> {
         }
     });
     text.ok_or_else(|| {
-        Error::from_diagnostics(diagnostics).unwrap_or_else(|| Error::internal("the translation to LLVM IR failed without a message"))
+        Error::from_diagnostics(diagnostics)
+            .unwrap_or_else(|| Error::internal("the translation to LLVM IR failed without a message"))
     })
 }
 

@@ -253,27 +253,38 @@ impl<'c> Program<'c> {
 
     /// The field of a name.
     pub fn field(&self, name: &str) -> Result<&Field<'c>, Error> {
-        self.fields.iter().find(|field| field.name == name).ok_or_else(|| Error::user(format!("there is no stencil.field @{name}")))
+        self.fields
+            .iter()
+            .find(|field| field.name == name)
+            .ok_or_else(|| Error::user(format!("there is no stencil.field @{name}")))
     }
 
     /// The grid of a field.
     pub fn grid_of(&self, field: &str) -> Result<&Grid<'c>, Error> {
         let name = self.field(field)?.grid;
-        self.grids.iter().find(|grid| grid.name == name).ok_or_else(|| Error::user(format!("there is no stencil.grid @{name}")))
+        self.grids
+            .iter()
+            .find(|grid| grid.name == name)
+            .ok_or_else(|| Error::user(format!("there is no stencil.grid @{name}")))
     }
 }
 
 fn params<'c>(op: Op<'c>) -> Result<Vec<&'c str>, Error> {
     if mlir::attribute(op, PARAMS).is_none() {
         let place = mlir::place(op.location());
-        return Err(Error::new(place, format!("the module is no stencil program: it lacks {PARAMS}, the names of its run-time sizes")));
+        return Err(Error::new(
+            place,
+            format!("the module is no stencil program: it lacks {PARAMS}, the names of its run-time sizes"),
+        ));
     }
     read(op, PARAMS, attribute::as_strings)
 }
 
 fn role(op: Op) -> Result<Role, Error> {
     let name = read(op, "role", attribute::as_string)?;
-    let wrong = || Error::new(mlir::place(op.location()), format!("there is no role \"{name}\"; there are state, const and temp"));
+    let wrong = || {
+        Error::new(mlir::place(op.location()), format!("there is no role \"{name}\"; there are state, const and temp"))
+    };
     Role::parse(name).ok_or_else(wrong)
 }
 
@@ -300,14 +311,18 @@ pub fn as_pieces<'c>(pieces: Attribute<'c>) -> Option<Vec<Piece<'c>>> {
 pub fn function<'c>(module: &Module<'c>, name: &str) -> Result<Op<'c>, Error> {
     mlir::operations(mlir::body(module))
         .into_iter()
-        .find(|op| mlir::name(*op) == "func.func" && mlir::attribute(*op, "sym_name").and_then(attribute::as_string) == Some(name))
+        .find(|op| {
+            mlir::name(*op) == "func.func"
+                && mlir::attribute(*op, "sym_name").and_then(attribute::as_string) == Some(name)
+        })
         .ok_or_else(|| Error::user(format!("there is no func.func @{name}")))
 }
 
 /// The entry block of a function that has a body.
 pub fn function_body<'c>(function: Op<'c>) -> Result<Blk<'c>, Error> {
-    mlir::entry(function)
-        .ok_or_else(|| Error::new(mlir::place(function.location()), "the function has no body; a point function needs one"))
+    mlir::entry(function).ok_or_else(|| {
+        Error::new(mlir::place(function.location()), "the function has no body; a point function needs one")
+    })
 }
 
 /// What the arguments of a point function stand for, in order; an error at the function's place when
@@ -334,7 +349,10 @@ pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
 fn as_argument<'c>(attributes: Attribute<'c>) -> Option<Argument<'c>> {
     let entry = |name| attribute::entry(attributes, name);
     if let Some(field) = entry("stencil.read") {
-        Some(Argument::Read { field: attribute::as_symbol(field)?, offset: attribute::as_integers(entry("stencil.offset")?)? })
+        Some(Argument::Read {
+            field: attribute::as_symbol(field)?,
+            offset: attribute::as_integers(entry("stencil.offset")?)?,
+        })
     } else if let Some(name) = entry("stencil.scalar") {
         Some(Argument::Scalar(attribute::as_symbol(name)?))
     } else if let Some(name) = entry("stencil.param") {
@@ -351,7 +369,10 @@ pub fn argument_attributes<'c>(builder: &Builder<'c>, argument: &Argument) -> Ve
     let context = builder.context;
     match argument {
         Argument::Read { field, offset } => {
-            vec![("stencil.read", attribute::symbol(context, field)), ("stencil.offset", attribute::integers(context, offset))]
+            vec![
+                ("stencil.read", attribute::symbol(context, field)),
+                ("stencil.offset", attribute::integers(context, offset)),
+            ]
         }
         Argument::Scalar(name) => vec![("stencil.scalar", attribute::symbol(context, name))],
         Argument::Param(name) => vec![("stencil.param", attribute::string(context, name))],
@@ -361,7 +382,13 @@ pub fn argument_attributes<'c>(builder: &Builder<'c>, argument: &Argument) -> Ve
 }
 
 /// Makes a module a stencil program.
-pub fn set_program<'c>(builder: &Builder<'c>, module: &Module<'c>, params: &[&str], constants: &[(&str, i64)], steps: AffineMap<'c>) {
+pub fn set_program<'c>(
+    builder: &Builder<'c>,
+    module: &Module<'c>,
+    params: &[&str],
+    constants: &[(&str, i64)],
+    steps: AffineMap<'c>,
+) {
     let (op, context) = (mlir::module_op(module), builder.context);
     mlir::set_attribute(op, PARAMS, attribute::strings(context, params));
     mlir::set_attribute(op, STEPS, mlir::map_attribute(steps));
@@ -369,7 +396,10 @@ pub fn set_program<'c>(builder: &Builder<'c>, module: &Module<'c>, params: &[&st
         let entries: Vec<_> = constants
             .iter()
             .map(|(name, value)| {
-                attribute::dictionary(context, &[("name", attribute::string(context, name)), ("value", attribute::integer(context, *value))])
+                attribute::dictionary(
+                    context,
+                    &[("name", attribute::string(context, name)), ("value", attribute::integer(context, *value))],
+                )
             })
             .collect();
         mlir::set_attribute(op, CONSTANTS, attribute::array(context, &entries));
@@ -377,13 +407,29 @@ pub fn set_program<'c>(builder: &Builder<'c>, module: &Module<'c>, params: &[&st
 }
 
 /// Builds `stencil.grid`.
-pub fn grid<'c>(builder: &Builder<'c>, name: &str, lower: AffineMap<'c>, upper: AffineMap<'c>) -> Result<Op<'c>, Error> {
+pub fn grid<'c>(
+    builder: &Builder<'c>,
+    name: &str,
+    lower: AffineMap<'c>,
+    upper: AffineMap<'c>,
+) -> Result<Op<'c>, Error> {
     let name = attribute::string(builder.context, name);
-    builder.op(GRID, &[], &[], &[("sym_name", name), ("lower", mlir::map_attribute(lower)), ("upper", mlir::map_attribute(upper))])
+    builder.op(
+        GRID,
+        &[],
+        &[],
+        &[("sym_name", name), ("lower", mlir::map_attribute(lower)), ("upper", mlir::map_attribute(upper))],
+    )
 }
 
 /// Builds `stencil.field`.
-pub fn field<'c>(builder: &Builder<'c>, name: &str, grid: &str, element: Type<'c>, role: Role) -> Result<Op<'c>, Error> {
+pub fn field<'c>(
+    builder: &Builder<'c>,
+    name: &str,
+    grid: &str,
+    element: Type<'c>,
+    role: Role,
+) -> Result<Op<'c>, Error> {
     let context = builder.context;
     builder.op(
         FIELD,
@@ -399,14 +445,23 @@ pub fn field<'c>(builder: &Builder<'c>, name: &str, grid: &str, element: Type<'c
 }
 
 /// Builds `stencil.scalar`.
-pub fn scalar<'c>(builder: &Builder<'c>, name: &str, element: Type<'c>, default: Option<Attribute<'c>>) -> Result<Op<'c>, Error> {
+pub fn scalar<'c>(
+    builder: &Builder<'c>,
+    name: &str,
+    element: Type<'c>,
+    default: Option<Attribute<'c>>,
+) -> Result<Op<'c>, Error> {
     let context = builder.context;
     let default: Vec<_> = default.into_iter().collect();
     builder.op(
         SCALAR,
         &[],
         &[],
-        &[("sym_name", attribute::string(context, name)), ("type", attribute::ty(element)), ("default", attribute::array(context, &default))],
+        &[
+            ("sym_name", attribute::string(context, name)),
+            ("type", attribute::ty(element)),
+            ("default", attribute::array(context, &default)),
+        ],
     )
 }
 
@@ -442,8 +497,10 @@ pub fn check<'c>(
     unless_empty: Option<(AffineMap<'c>, AffineMap<'c>)>,
     message: &str,
 ) -> Result<Op<'c>, Error> {
-    let bounds: Vec<_> =
-        unless_empty.into_iter().flat_map(|(lower, upper)| [mlir::map_attribute(lower), mlir::map_attribute(upper)]).collect();
+    let bounds: Vec<_> = unless_empty
+        .into_iter()
+        .flat_map(|(lower, upper)| [mlir::map_attribute(lower), mlir::map_attribute(upper)])
+        .collect();
     builder.op(
         CHECK,
         &[],

@@ -24,7 +24,9 @@ pub fn write(path: Option<&Path>, text: &str) -> Result<(), Failure> {
     let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
         // A reader that closes its end early, like `head`, is no failure.
         return match std::io::stdout().write_all(text.as_bytes()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::user(format!("standard output: {error}"))),
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Failure::user(format!("standard output: {error}")))
+            }
             _ => Ok(()),
         };
     };

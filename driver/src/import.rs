@@ -12,7 +12,8 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Piece, Role};
 use stencil_frontend::program::{
-    Affine, BinaryOp, Expr, ExprKind, Function, LocalId, MathFunction, ParamId, Program, Region, Role as FieldRole, Type as ExprType, UnaryOp,
+    Affine, BinaryOp, Expr, ExprKind, Function, LocalId, MathFunction, ParamId, Program, Region, Role as FieldRole,
+    Type as ExprType, UnaryOp,
 };
 use stencil_frontend::source::{Source, Span};
 use stencil_runtime::array::Element;
@@ -27,9 +28,15 @@ pub struct Arithmetic {
 }
 
 /// Builds the module.
-pub fn module<'c>(context: &'c Context, program: &Program, source: &Source, arithmetic: Arithmetic) -> Result<Module<'c>, Error> {
+pub fn module<'c>(
+    context: &'c Context,
+    program: &Program,
+    source: &Source,
+    arithmetic: Arithmetic,
+) -> Result<Module<'c>, Error> {
     let module = Module::new(Location::new(context, &source.name, 1, 1));
-    let runtime: Vec<ParamId> = program.params.iter().filter(|(_, param)| param.value.is_none()).map(|(id, _)| id).collect();
+    let runtime: Vec<ParamId> =
+        program.params.iter().filter(|(_, param)| param.value.is_none()).map(|(id, _)| id).collect();
     let import = Import {
         builder: Builder::new(context, Location::unknown(context), mlir::body(&module)),
         program,
@@ -56,7 +63,10 @@ struct Import<'c, 'p> {
 impl<'c> Import<'c, '_> {
     fn at(&self, span: Span) -> Builder<'c> {
         let place = self.source.place(span.start);
-        Builder { location: Location::new(self.builder.context, &self.source.name, place.line, place.column), ..self.builder }
+        Builder {
+            location: Location::new(self.builder.context, &self.source.name, place.line, place.column),
+            ..self.builder
+        }
     }
 
     fn whole(&self, module: &Module<'c>) -> Result<(), Error> {
@@ -66,7 +76,13 @@ impl<'c> Import<'c, '_> {
         let params: Vec<_> = self.runtime.iter().map(|id| program.params[*id].name.as_str()).collect();
         let constants: Vec<_> =
             program.params.values().filter_map(|param| param.value.map(|value| (param.name.as_str(), value))).collect();
-        stencil::set_program(&self.builder, module, &params, &constants, self.map(std::slice::from_ref(&program.steps)));
+        stencil::set_program(
+            &self.builder,
+            module,
+            &params,
+            &constants,
+            self.map(std::slice::from_ref(&program.steps)),
+        );
         for grid in program.grids.values() {
             let (lower, upper) = self.bounds(&grid.region);
             stencil::grid(&self.at(grid.span), &grid.name, lower, upper)?;
@@ -83,11 +99,22 @@ impl<'c> Import<'c, '_> {
                 FieldRole::Const => Role::Const,
                 FieldRole::Temp => Role::Temp,
             };
-            stencil::field(&self.at(field.span), &field.name, &program.grids[field.grid].name, self.element(field.element), role)?;
+            stencil::field(
+                &self.at(field.span),
+                &field.name,
+                &program.grids[field.grid].name,
+                self.element(field.element),
+                role,
+            )?;
         }
         for check in &program.checks {
             let unless_empty = check.unless_empty.as_ref().map(|region| self.bounds(region));
-            stencil::check(&self.at(check.span), self.map(std::slice::from_ref(&check.value)), unless_empty, &check.message)?;
+            stencil::check(
+                &self.at(check.span),
+                self.map(std::slice::from_ref(&check.value)),
+                unless_empty,
+                &check.message,
+            )?;
         }
         for function in &program.functions {
             self.function(function)?;
@@ -110,12 +137,15 @@ impl<'c> Import<'c, '_> {
                 .iter()
                 .map(|argument| Ok((self.argument_type(argument)?, stencil::argument_attributes(&builder, argument))))
                 .collect::<Result<_, Error>>()?;
-            let results: Vec<_> = function.updates.iter().map(|field| self.element(self.program.fields[*field].element)).collect();
+            let results: Vec<_> =
+                function.updates.iter().map(|field| self.element(self.program.fields[*field].element)).collect();
             let private = [("sym_visibility", attribute::string(builder.context, "private"))];
             let (_, entry) = builder.function(name, &types, &results, &private)?;
-            let mut body = Body { import: self, arguments: &arguments, values: mlir::arguments(entry), locals: HashMap::new() };
+            let mut body =
+                Body { import: self, arguments: &arguments, values: mlir::arguments(entry), locals: HashMap::new() };
             let inner = builder.at(entry);
-            let values = piece.values.iter().map(|value| body.expression(&inner, value)).collect::<Result<Vec<_>, _>>()?;
+            let values =
+                piece.values.iter().map(|value| body.expression(&inner, value)).collect::<Result<Vec<_>, _>>()?;
             inner.op("func.return", &values, &[], &[])?;
             let (lower, upper) = self.bounds(&piece.region);
             pieces.push(Piece { function: name, lower, upper });
@@ -167,11 +197,13 @@ impl<'c> Import<'c, '_> {
         let missing = || Error::internal("an argument names nothing that is declared");
         Ok(match argument {
             Argument::Read { field, .. } => {
-                let field = self.program.fields.values().find(|declared| declared.name == *field).ok_or_else(missing)?;
+                let field =
+                    self.program.fields.values().find(|declared| declared.name == *field).ok_or_else(missing)?;
                 self.element(field.element)
             }
             Argument::Scalar(name) => {
-                let scalar = self.program.scalars.values().find(|declared| declared.name == *name).ok_or_else(missing)?;
+                let scalar =
+                    self.program.scalars.values().find(|declared| declared.name == *name).ok_or_else(missing)?;
                 self.element(scalar.element)
             }
             Argument::Param(_) | Argument::Coordinate(_) | Argument::Step => self.builder.integer_type(64),
@@ -225,7 +257,9 @@ impl<'p> Footprint<'p> {
 /// What an expression stands for outside the function, if it is a leaf of that kind.
 fn argument<'p>(program: &'p Program, expr: &'p Expr) -> Option<Argument<'p>> {
     match &expr.kind {
-        ExprKind::Read { field, offset } => Some(Argument::Read { field: &program.fields[*field].name, offset: offset.clone() }),
+        ExprKind::Read { field, offset } => {
+            Some(Argument::Read { field: &program.fields[*field].name, offset: offset.clone() })
+        }
         ExprKind::Scalar(id) => Some(Argument::Scalar(&program.scalars[*id].name)),
         ExprKind::Param(id) => Some(Argument::Param(&program.params[*id].name)),
         ExprKind::Coordinate(dimension) => Some(Argument::Coordinate(*dimension)),
@@ -247,7 +281,10 @@ impl<'c, 'p> Body<'c, 'p, '_> {
         let builder = &Builder { location: self.import.at(expr.span).location, ..*block };
         if let Some(argument) = argument(self.import.program, expr) {
             let position = self.arguments.list.iter().position(|known| *known == argument);
-            return position.and_then(|position| self.values.get(position)).copied().ok_or_else(|| Error::internal("a leaf is no argument"));
+            return position
+                .and_then(|position| self.values.get(position))
+                .copied()
+                .ok_or_else(|| Error::internal("a leaf is no argument"));
         }
         let ty = self.import.ty(expr.ty);
         match &expr.kind {
@@ -287,9 +324,11 @@ impl<'c, 'p> Body<'c, 'p, '_> {
             }
             ExprKind::Call(function, operands) => self.call(builder, *function, operands, expr),
             ExprKind::Cast(inner) => self.cast(builder, inner, expr.ty, ty),
-            ExprKind::Read { .. } | ExprKind::Scalar(_) | ExprKind::Param(_) | ExprKind::Coordinate(_) | ExprKind::Step => {
-                Err(Error::internal("a leaf that is no argument"))
-            }
+            ExprKind::Read { .. }
+            | ExprKind::Scalar(_)
+            | ExprKind::Param(_)
+            | ExprKind::Coordinate(_)
+            | ExprKind::Step => Err(Error::internal("a leaf that is no argument")),
         }
     }
 
@@ -299,13 +338,25 @@ impl<'c, 'p> Body<'c, 'p, '_> {
 
     /// A floating-point operation with the program's fast-math flags.
     fn float(&self, builder: &Builder<'c>, name: &str, operands: &[Val<'c>]) -> Result<Val<'c>, Error> {
-        let ty = operands.first().map(|operand| operand.r#type()).ok_or_else(|| Error::internal("an operation without operands"))?;
-        let flags = self.import.fast_math.and_then(|flags| melior::ir::Attribute::parse(builder.context, &format!("#arith.fastmath<{flags}>")));
+        let ty = operands
+            .first()
+            .map(|operand| operand.r#type())
+            .ok_or_else(|| Error::internal("an operation without operands"))?;
+        let flags = self
+            .import
+            .fast_math
+            .and_then(|flags| melior::ir::Attribute::parse(builder.context, &format!("#arith.fastmath<{flags}>")));
         let attributes: Vec<_> = flags.into_iter().map(|flags| ("fastmath", flags)).collect();
         builder.value(name, operands, ty, &attributes)
     }
 
-    fn binary(&mut self, builder: &Builder<'c>, op: BinaryOp, left: &'p Expr, right: &'p Expr) -> Result<Val<'c>, Error> {
+    fn binary(
+        &mut self,
+        builder: &Builder<'c>,
+        op: BinaryOp,
+        left: &'p Expr,
+        right: &'p Expr,
+    ) -> Result<Val<'c>, Error> {
         // The right side of a conjunction that could trap is evaluated only where the left lets it.
         if matches!(op, BinaryOp::And | BinaryOp::Or) && divides_integers(right) {
             let ty = builder.integer_type(1);
@@ -350,8 +401,15 @@ impl<'c, 'p> Body<'c, 'p, '_> {
         }
     }
 
-    fn call(&mut self, builder: &Builder<'c>, function: MathFunction, operands: &'p [Expr], expr: &Expr) -> Result<Val<'c>, Error> {
-        let operands = operands.iter().map(|operand| self.expression(builder, operand)).collect::<Result<Vec<_>, _>>()?;
+    fn call(
+        &mut self,
+        builder: &Builder<'c>,
+        function: MathFunction,
+        operands: &'p [Expr],
+        expr: &Expr,
+    ) -> Result<Val<'c>, Error> {
+        let operands =
+            operands.iter().map(|operand| self.expression(builder, operand)).collect::<Result<Vec<_>, _>>()?;
         let float = is_float(expr.ty);
         let name = match function {
             MathFunction::Min if float => "arith.minnumf",
@@ -380,7 +438,10 @@ impl<'c, 'p> Body<'c, 'p, '_> {
         if float {
             return self.float(builder, name, &operands);
         }
-        let ty = operands.first().map(|operand| operand.r#type()).ok_or_else(|| Error::internal("a call without operands"))?;
+        let ty = operands
+            .first()
+            .map(|operand| operand.r#type())
+            .ok_or_else(|| Error::internal("a call without operands"))?;
         builder.value(name, &operands, ty, &[])
     }
 
@@ -407,9 +468,13 @@ impl<'c, 'p> Body<'c, 'p, '_> {
 fn divides_integers(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, ..) if !is_float(expr.ty) => true,
-        ExprKind::Binary(_, left, right) | ExprKind::Let(_, left, right) => divides_integers(left) || divides_integers(right),
+        ExprKind::Binary(_, left, right) | ExprKind::Let(_, left, right) => {
+            divides_integers(left) || divides_integers(right)
+        }
         ExprKind::Unary(_, inner) | ExprKind::Cast(inner) => divides_integers(inner),
-        ExprKind::If(condition, then, otherwise) => [condition, then, otherwise].into_iter().any(|part| divides_integers(part)),
+        ExprKind::If(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().any(|part| divides_integers(part))
+        }
         ExprKind::Call(_, operands) => operands.iter().any(divides_integers),
         _ => false,
     }

@@ -21,7 +21,9 @@ pub fn asked_for(mut command: Command) -> Option<ExitCode> {
                 Some(print(&text))
             }
             Err(_) => {
-                eprintln!("error: there are no completions for '{shell}'; there are bash, elvish, fish, powershell and zsh");
+                eprintln!(
+                    "error: there are no completions for '{shell}'; there are bash, elvish, fish, powershell and zsh"
+                );
                 Some(ExitCode::from(1))
             }
         },

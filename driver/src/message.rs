@@ -44,7 +44,8 @@ impl Failure {
             };
         }
         if code == 2 {
-            diagnostic = diagnostic.note("this is a fault of the compiler, not of the program; please report it with the input");
+            diagnostic =
+                diagnostic.note("this is a fault of the compiler, not of the program; please report it with the input");
         }
         Self { code, text: diagnostics::render(&[diagnostic], source, look()) }
     }
@@ -74,7 +75,8 @@ fn span(place: &Place, source: &Source) -> Option<Span> {
     let line = source.text.get(start..)?.lines().next().unwrap_or_default();
     let column = line.char_indices().nth(place.column.saturating_sub(1)).map_or(line.len(), |(offset, _)| offset);
     let rest = line.get(column..).unwrap_or_default();
-    let word = rest.find(|letter: char| !(letter.is_alphanumeric() || "_.\"@%".contains(letter))).unwrap_or(rest.len()).max(1);
+    let word =
+        rest.find(|letter: char| !(letter.is_alphanumeric() || "_.\"@%".contains(letter))).unwrap_or(rest.len()).max(1);
     let offset = |at: usize| u32::try_from(start + at).ok();
     Some(Span::new(offset(column)?, offset((column + word).min(line.len().max(column)))?))
 }

@@ -72,7 +72,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn process(args: &Args, source: &Source) -> Result<String, Error> {
     let context = stencil_dialects::context()?;
     let mut module = mlir::parse_module(&context, &source.text, &source.name)?;
-    let mut print = |pass: &str, module: &melior::ir::Module| eprintln!("// ----- after {pass} -----\n{}", text(module));
+    let mut print =
+        |pass: &str, module: &melior::ir::Module| eprintln!("// ----- after {pass} -----\n{}", text(module));
     let mut runner = Runner { after: args.print_ir_after_all.then_some(&mut print as _), timing: Vec::new() };
     runner.run(&context, &mut module, &args.pass_pipeline)?;
     if args.timing {
@@ -111,16 +112,28 @@ fn unexpected(source: &Source, error: Option<&Error>) -> Vec<Failure> {
     for (index, line) in source.text.lines().enumerate() {
         for kind in ["error", "note"] {
             let Some((_, rest)) = line.split_once(&format!("expected-{kind}")) else { continue };
-            let Some((at, message)) = rest.split_once("{{").and_then(|(at, rest)| Some((at.trim(), rest.split_once("}}")?.0))) else { continue };
+            let Some((at, message)) =
+                rest.split_once("{{").and_then(|(at, rest)| Some((at.trim(), rest.split_once("}}")?.0)))
+            else {
+                continue;
+            };
             let wanted = match at.strip_prefix('@') {
                 Some("unknown") => Some(0),
-                Some(distance) => distance.parse::<isize>().ok().and_then(|distance| (index + 1).checked_add_signed(distance)),
+                Some(distance) => {
+                    distance.parse::<isize>().ok().and_then(|distance| (index + 1).checked_add_signed(distance))
+                }
                 None => Some(index + 1),
             };
-            let matching = found.iter().position(|(other, line, text)| *other == kind && Some(*line) == wanted && text.contains(message));
+            let matching = found
+                .iter()
+                .position(|(other, line, text)| *other == kind && Some(*line) == wanted && text.contains(message));
             match matching {
                 Some(position) => drop(found.remove(position)),
-                None => failures.push(Failure::user(format!("{}:{}: the expected {kind} '{message}' did not come", source.name, index + 1))),
+                None => failures.push(Failure::user(format!(
+                    "{}:{}: the expected {kind} '{message}' did not come",
+                    source.name,
+                    index + 1
+                ))),
             }
         }
     }

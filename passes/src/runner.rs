@@ -97,7 +97,10 @@ fn check_names(steps: &[Step]) -> Result<(), Error> {
         for inner in step.nested.iter().map(|nested| split(nested)).collect::<Result<Vec<_>, _>>()?.iter().flatten() {
             let inner = parse_step(inner)?;
             if registry::find(&inner.name).is_some() {
-                return Err(Error::user(format!("the pass {} runs on the module; take it out of {}(...)", inner.name, step.name)));
+                return Err(Error::user(format!(
+                    "the pass {} runs on the module; take it out of {}(...)",
+                    inner.name, step.name
+                )));
             }
         }
     }
@@ -108,7 +111,9 @@ fn check_names(steps: &[Step]) -> Result<(), Error> {
 pub fn parse(pipeline: &str) -> Result<Vec<Step>, Error> {
     let text = pipeline.trim();
     let list = match text.strip_prefix("builtin.module(") {
-        Some(rest) => rest.strip_suffix(')').ok_or_else(|| Error::user(format!("the pipeline '{text}' lacks its closing parenthesis")))?,
+        Some(rest) => rest
+            .strip_suffix(')')
+            .ok_or_else(|| Error::user(format!("the pipeline '{text}' lacks its closing parenthesis")))?,
         None => text,
     };
     split(list)?.iter().map(|item| parse_step(item)).collect()
@@ -117,7 +122,8 @@ pub fn parse(pipeline: &str) -> Result<Vec<Step>, Error> {
 fn parse_step(item: &str) -> Result<Step, Error> {
     let end = item.find(['{', '(']).unwrap_or(item.len());
     let (name, mut rest) = item.split_at(end);
-    let malformed = || Error::user(format!("'{item}' is no pass; write name, name{{option=value}} or operation(pass,...)"));
+    let malformed =
+        || Error::user(format!("'{item}' is no pass; write name, name{{option=value}} or operation(pass,...)"));
     if name.trim().is_empty() {
         return Err(malformed());
     }
@@ -161,7 +167,9 @@ fn split(list: &str) -> Result<Vec<String>, Error> {
         match letter {
             '(' | '{' | '[' => depth += 1,
             ')' | '}' | ']' => {
-                depth = depth.checked_sub(1).ok_or_else(|| Error::user(format!("unbalanced brackets in the pipeline '{list}'")))?;
+                depth = depth
+                    .checked_sub(1)
+                    .ok_or_else(|| Error::user(format!("unbalanced brackets in the pipeline '{list}'")))?;
             }
             ',' if depth == 0 => {
                 items.push(list.get(start..position).unwrap_or_default().to_owned());
@@ -184,12 +192,13 @@ mod tests {
 
     #[test]
     fn a_pipeline_mixes_ours_and_upstream() {
-        let steps = parse("builtin.module(tile-overlapped{tile=8,8 pyramid-height=2},gpu.module(canonicalize,cse),cse)").unwrap();
-        assert_eq!(steps.iter().map(Step::text).collect::<Vec<_>>(), [
-            "tile-overlapped{tile=8,8 pyramid-height=2}",
-            "gpu.module(canonicalize,cse)",
-            "cse"
-        ]);
+        let steps =
+            parse("builtin.module(tile-overlapped{tile=8,8 pyramid-height=2},gpu.module(canonicalize,cse),cse)")
+                .unwrap();
+        assert_eq!(
+            steps.iter().map(Step::text).collect::<Vec<_>>(),
+            ["tile-overlapped{tile=8,8 pyramid-height=2}", "gpu.module(canonicalize,cse)", "cse"]
+        );
     }
 
     #[test]

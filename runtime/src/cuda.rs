@@ -876,7 +876,6 @@ mod tests {
         assert_eq!(ptx_parameters(b"\x7fELF\xff", "k_2"), None);
     }
 
-
     #[test]
     fn opening_a_device_that_is_not_there_is_an_error() {
         // Without a driver or with any number of devices: never a panic.

@@ -31,47 +31,17 @@ pub fn run(project: &Project) -> Result<()> {
     std::fs::create_dir_all(&out).with_context(|| format!("creating {OUT}"))?;
     compile(project)?;
 
-    project.say(format!(
-        "demo: {STEPS} steps on the terrain of {TERRAIN}, which conducts better towards the east"
-    ));
+    project.say(format!("demo: {STEPS} steps on the terrain of {TERRAIN}, which conducts better towards the east"));
     python(project, &["conductivity", TERRAIN, "out/demo/k.npy"])?;
-    let target = if has_device(project) {
-        "cuda"
-    } else {
-        "reference"
-    };
-    let arguments = [
-        "--in",
-        "A=test-suite/data/dem.npy",
-        "--in",
-        "K=out/demo/k.npy",
-        "--out",
-        "A=out/demo/after.npy",
-    ];
-    let mut run = stencilc(
-        project,
-        &["run", PROGRAM, "--target", target, "--steps", STEPS],
-    );
+    let target = if has_device(project) { "cuda" } else { "reference" };
+    let arguments = ["--in", "A=test-suite/data/dem.npy", "--in", "K=out/demo/k.npy", "--out", "A=out/demo/after.npy"];
+    let mut run = stencilc(project, &["run", PROGRAM, "--target", target, "--steps", STEPS]);
     let alpha = format!("alpha={ALPHA}");
     let said = capture(run.args(["--set", &alpha]).args(arguments))?;
-    said.lines()
-        .for_each(|line| println!("             {line}"));
-    let verdict = python(
-        project,
-        &[
-            "check",
-            TERRAIN,
-            "out/demo/k.npy",
-            "out/demo/after.npy",
-            STEPS,
-            ALPHA,
-        ],
-    )
-    .context("the result is wrong")?;
-    project.say(format!(
-        "demo: run on {target}; the result {}",
-        verdict.trim()
-    ));
+    said.lines().for_each(|line| println!("             {line}"));
+    let verdict = python(project, &["check", TERRAIN, "out/demo/k.npy", "out/demo/after.npy", STEPS, ALPHA])
+        .context("the result is wrong")?;
+    project.say(format!("demo: run on {target}; the result {}", verdict.trim()));
 
     let before = Heights::read(&project.root().join(TERRAIN))?;
     let after = Heights::read(&out.join("after.npy"))?;
@@ -89,27 +59,16 @@ fn compile(project: &Project) -> Result<()> {
     let began = project.elapsed();
     for (level, file) in [("ptx", "heat2d.ptx"), ("plan", "heat2d.plan.json")] {
         let path = format!("{OUT}/{file}");
-        capture(&mut stencilc(
-            project,
-            &[PROGRAM, &format!("--emit={level}"), "-o", &path],
-        ))?;
+        capture(&mut stencilc(project, &[PROGRAM, &format!("--emit={level}"), "-o", &path]))?;
     }
     let seconds = (project.elapsed() - began).as_secs_f64();
-    project.say(format!(
-        "demo: {PROGRAM} compiled to PTX and to its plan in {seconds:.2} s"
-    ));
+    project.say(format!("demo: {PROGRAM} compiled to PTX and to its plan in {seconds:.2} s"));
 
     let ptx = std::fs::read_to_string(project.root().join(OUT).join("heat2d.ptx"))
         .with_context(|| format!("reading {OUT}/heat2d.ptx"))?;
     let architecture = architecture(&ptx).context("the PTX names no target")?;
     let mut ptxas = project.command(project.cuda().join("bin/ptxas"));
-    ptxas.args([
-        "-v",
-        &format!("-arch={architecture}"),
-        "out/demo/heat2d.ptx",
-        "-o",
-        "out/demo/heat2d.cubin",
-    ]);
+    ptxas.args(["-v", &format!("-arch={architecture}"), "out/demo/heat2d.ptx", "-o", "out/demo/heat2d.cubin"]);
     let kernels = kernels(&capture(&mut ptxas)?);
     ensure!(!kernels.is_empty(), "ptxas found no kernel in the PTX");
     for kernel in kernels {
@@ -163,10 +122,7 @@ mod tests {
 
     #[test]
     fn the_architecture_is_read_from_the_ptx() {
-        assert_eq!(
-            architecture("//\n.version 8.4\n.target sm_90a, debug\n"),
-            Some("sm_90a")
-        );
+        assert_eq!(architecture("//\n.version 8.4\n.target sm_90a, debug\n"), Some("sm_90a"));
         assert_eq!(architecture(".version 8.4\n"), None);
     }
 

@@ -29,11 +29,7 @@ pub fn check(root: &Path) -> Result<usize> {
     if broken.is_empty() {
         return Ok(count);
     }
-    bail!(
-        "{} links lead nowhere:\n  {}",
-        broken.len(),
-        broken.join("\n  ")
-    );
+    bail!("{} links lead nowhere:\n  {}", broken.len(), broken.join("\n  "));
 }
 
 /// Lines outside fenced code, numbered from 1.
@@ -56,10 +52,7 @@ fn links(text: &str) -> Vec<(usize, &str)> {
         }
         // What stands between two backquotes is code.
         for part in line.split('`').step_by(2) {
-            let targets = part
-                .split("](")
-                .skip(1)
-                .filter_map(|rest| rest.split_once(')'));
+            let targets = part.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
             found.extend(targets.map(|(target, _)| (number, target)));
         }
     }
@@ -80,25 +73,18 @@ fn leads_somewhere(from: &Path, text: &str, link: &str) -> bool {
     let path = from.with_file_name("").join(file);
     match heading {
         None => path.exists(),
-        Some(heading) => {
-            std::fs::read_to_string(path).is_ok_and(|text| has_heading(&text, heading))
-        }
+        Some(heading) => std::fs::read_to_string(path).is_ok_and(|text| has_heading(&text, heading)),
     }
 }
 
 /// Whether a document has the heading whose anchor this is, as code forges make anchors: lower case,
 /// spaces as hyphens, other punctuation dropped.
 fn has_heading(text: &str, anchor: &str) -> bool {
-    prose(text)
-        .filter(|(_, line)| line.starts_with('#'))
-        .any(|(_, line)| {
-            let title = line.trim_start_matches('#').trim().to_lowercase();
-            let kept = title
-                .chars()
-                .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-            kept.map(|c| if c == ' ' { '-' } else { c })
-                .eq(anchor.chars())
-        })
+    prose(text).filter(|(_, line)| line.starts_with('#')).any(|(_, line)| {
+        let title = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).eq(anchor.chars())
+    })
 }
 
 #[cfg(test)]

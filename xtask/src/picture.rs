@@ -33,21 +33,14 @@ const VIRIDIS: [[f32; 3]; 9] = [
 ];
 
 /// Blue, white, red: below, at and above zero.
-const DIVERGING: [[f32; 3]; 3] = [
-    [33.0, 102.0, 172.0],
-    [247.0, 247.0, 247.0],
-    [178.0, 24.0, 43.0],
-];
+const DIVERGING: [[f32; 3]; 3] = [[33.0, 102.0, 172.0], [247.0, 247.0, 247.0], [178.0, 24.0, 43.0]];
 
 /// Draws both grids with one scale of heights and one of slopes, and in a third picture what changed.
 ///
 /// # Errors
 /// When the grids differ in shape, or a file can't be written.
 pub fn compare(before: &Heights, after: &Heights, folder: &Path) -> Result<()> {
-    ensure!(
-        (before.rows, before.columns) == (after.rows, after.columns),
-        "the grids before and after differ in shape"
-    );
+    ensure!((before.rows, before.columns) == (after.rows, after.columns), "the grids before and after differ in shape");
     let (low, high) = before.range();
     let steepness = before.steepness();
     for (heights, name) in [(before, "before.png"), (after, "after.png")] {
@@ -59,9 +52,7 @@ pub fn compare(before: &Heights, after: &Heights, folder: &Path) -> Result<()> {
     }
     let change = |row, column| after.at(row, column) - before.at(row, column);
     let cells = (0..before.rows).flat_map(|row| (0..before.columns).map(move |c| (row, c)));
-    let largest = cells.fold(0.0, |m: f32, (row, column)| {
-        m.max(change(row, column).abs())
-    });
+    let largest = cells.fold(0.0, |m: f32, (row, column)| m.max(change(row, column).abs()));
     before.draw(&folder.join("difference.png"), |row, column| {
         let place = 0.5 + 0.5 * change(row, column) / largest.max(f32::MIN_POSITIVE);
         colour(&DIVERGING, place)
@@ -80,19 +71,13 @@ impl Heights {
 
     /// The format is that of NumPy's `numpy.lib.format`: magic, version, length, header, data.
     fn parse(bytes: &[u8]) -> Result<Self> {
-        let rest = bytes
-            .strip_prefix(b"\x93NUMPY")
-            .context("not an .npy file")?;
+        let rest = bytes.strip_prefix(b"\x93NUMPY").context("not an .npy file")?;
         let (length, rest) = match rest {
             [1, _, a, b, rest @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), rest),
-            [2 | 3, _, a, b, c, d, rest @ ..] => {
-                (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest)
-            }
+            [2 | 3, _, a, b, c, d, rest @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest),
             _ => bail!("unknown version of .npy"),
         };
-        let (header, data) = rest
-            .split_at_checked(length)
-            .context("cut off in its header")?;
+        let (header, data) = rest.split_at_checked(length).context("cut off in its header")?;
         let header = String::from_utf8_lossy(header).replace(' ', "");
         ensure!(
             header.contains("'descr':'<f4'") && header.contains("'fortran_order':False"),
@@ -113,18 +98,10 @@ impl Heights {
         let (rows, columns) = (*rows, *columns);
         let cells = rows.checked_mul(columns).context("too large")?;
         let (quads, _) = data.as_chunks::<4>();
-        ensure!(
-            quads.len() == cells,
-            "{} values for {cells} cells",
-            quads.len()
-        );
+        ensure!(quads.len() == cells, "{} values for {cells} cells", quads.len());
         ensure!(rows > 1 && columns > 1, "too small for a picture");
         let values = quads.iter().map(|quad| f32::from_le_bytes(*quad)).collect();
-        Ok(Self {
-            rows,
-            columns,
-            values,
-        })
+        Ok(Self { rows, columns, values })
     }
 
     fn at(&self, row: usize, column: usize) -> f32 {
@@ -133,11 +110,7 @@ impl Heights {
 
     fn range(&self) -> (f32, f32) {
         let low = self.values.iter().copied().fold(f32::INFINITY, f32::min);
-        let high = self
-            .values
-            .iter()
-            .copied()
-            .fold(f32::NEG_INFINITY, f32::max);
+        let high = self.values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         (low, high.max(low + f32::MIN_POSITIVE))
     }
 
@@ -177,8 +150,7 @@ impl Heights {
         let (width, height) = (self.columns * ZOOM, self.rows * ZOOM);
         let mut pixels = Vec::with_capacity(3 * width * height);
         for row in 0..self.rows {
-            let colours =
-                (0..self.columns).map(|column| cell(row, column).map(|c| c.round() as u8));
+            let colours = (0..self.columns).map(|column| cell(row, column).map(|c| c.round() as u8));
             let line: Vec<u8> = colours.flat_map(|rgb| [rgb; ZOOM]).flatten().collect();
             for _ in 0..ZOOM {
                 pixels.extend_from_slice(&line);
@@ -186,8 +158,7 @@ impl Heights {
         }
         let write = || -> Result<()> {
             let file = BufWriter::new(std::fs::File::create(path)?);
-            let mut encoder =
-                png::Encoder::new(file, u32::try_from(width)?, u32::try_from(height)?);
+            let mut encoder = png::Encoder::new(file, u32::try_from(width)?, u32::try_from(height)?);
             encoder.set_color(png::ColorType::Rgb);
             encoder.set_depth(png::BitDepth::Eight);
             let mut writer = encoder.write_header()?;
@@ -235,10 +206,7 @@ mod tests {
         assert_eq!(message(b"PNG"), "not an .npy file");
         assert_eq!(message(&npy(HEADER, &[0.0; 5])), "5 values for 6 cells");
         let flat = HEADER.replace("(2, 3)", "(6,)");
-        assert_eq!(
-            message(&npy(&flat, &[0.0; 6])),
-            "not two-dimensional: its shape is (6,)"
-        );
+        assert_eq!(message(&npy(&flat, &[0.0; 6])), "not two-dimensional: its shape is (6,)");
         let wide = HEADER.replace("<f4", "<f8");
         assert!(message(&npy(&wide, &[0.0; 12])).starts_with("not an f32 array"));
     }

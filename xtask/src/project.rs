@@ -26,8 +26,7 @@ impl Project {
     /// # Errors
     /// When the folder found holds no workspace.
     pub fn find() -> Result<Self> {
-        let crate_folder = std::env::var_os("CARGO_MANIFEST_DIR")
-            .unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let crate_folder = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&crate_folder)
             .parent()
             .filter(|root| root.join("lit.cfg").is_file())
@@ -37,12 +36,7 @@ impl Project {
             Some(folder) => std::path::absolute(folder)?,
             None => root.join("target"),
         };
-        Ok(Self {
-            root,
-            target,
-            began: Instant::now(),
-            python: OnceLock::new(),
-        })
+        Ok(Self { root, target, began: Instant::now(), python: OnceLock::new() })
     }
 
     /// The checkout's folder.
@@ -125,11 +119,7 @@ impl Project {
     }
 
     fn search_path(&self) -> std::ffi::OsString {
-        let ours = [
-            self.binaries(),
-            self.cuda().join("bin"),
-            Path::new(LLVM).join("bin"),
-        ];
+        let ours = [self.binaries(), self.cuda().join("bin"), Path::new(LLVM).join("bin")];
         let inherited = std::env::var_os("PATH").unwrap_or_default();
         let all = ours.into_iter().chain(std::env::split_paths(&inherited));
         // A folder whose name holds a colon can't be on a search path; then only the inherited one.
@@ -187,12 +177,7 @@ fn run(command: &mut Command, show: bool) -> Result<String> {
 /// A command as one would type it, without the folder of the program.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
-    let mut words = vec![
-        program
-            .file_name()
-            .unwrap_or(program.as_os_str())
-            .to_string_lossy(),
-    ];
+    let mut words = vec![program.file_name().unwrap_or(program.as_os_str()).to_string_lossy()];
     words.extend(command.get_args().map(OsStr::to_string_lossy));
     words.join(" ")
 }
@@ -206,8 +191,7 @@ pub fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        let entries =
-            std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+        let entries = std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
         for entry in entries {
             let entry = entry?;
             let kind = entry.file_type()?;

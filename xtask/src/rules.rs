@@ -60,26 +60,13 @@ pub fn check(project: &Project) -> Result<String> {
 
 /// Names of all packages that `package` is built from, with all of its features.
 fn dependencies(project: &Project, package: &str) -> Result<String> {
-    let arguments = [
-        "tree",
-        "--all-features",
-        "--edges=normal,build",
-        "--prefix=none",
-    ];
-    capture(
-        project
-            .cargo(&arguments)
-            .args(["--format={p}", "--package", package]),
-    )
+    let arguments = ["tree", "--all-features", "--edges=normal,build", "--prefix=none"];
+    capture(project.cargo(&arguments).args(["--format={p}", "--package", package]))
 }
 
 /// The entry packages of LLVM among the lines `name version ...` of a dependency list.
 fn reaches(dependencies: &str) -> Vec<&'static str> {
-    let has = |name: &&str| {
-        dependencies
-            .lines()
-            .any(|line| line.split(' ').next() == Some(name))
-    };
+    let has = |name: &&str| dependencies.lines().any(|line| line.split(' ').next() == Some(name));
     LLVM.into_iter().filter(has).collect()
 }
 
@@ -87,23 +74,16 @@ fn broken_by_code(name: &Path, text: &str) -> Vec<String> {
     let mut broken = Vec::new();
     let shown = name.display();
     if !text.starts_with("//!") {
-        broken.push(format!(
-            "{shown}:1: begins without a `//!` comment that says what it is for"
-        ));
+        broken.push(format!("{shown}:1: begins without a `//!` comment that says what it is for"));
     }
-    if MAY_BE_UNSAFE
-        .iter()
-        .any(|allowed| name == Path::new(allowed))
-    {
+    if MAY_BE_UNSAFE.iter().any(|allowed| name == Path::new(allowed)) {
         return broken;
     }
     let is_unsafe = |line: &str| code_words(line).any(|word| word == "unsafe");
     let mut places = (1..).zip(text.lines()).filter(|(_, line)| is_unsafe(line));
     if let Some((number, _)) = places.next() {
         let (allowed, more) = (MAY_BE_UNSAFE.join(" and "), places.count());
-        broken.push(format!(
-            "{shown}:{number}: unsafe code (and {more} places more); it belongs in {allowed}"
-        ));
+        broken.push(format!("{shown}:{number}: unsafe code (and {more} places more); it belongs in {allowed}"));
     }
     broken
 }
@@ -117,9 +97,7 @@ fn code_words(line: &str) -> impl Iterator<Item = &str> {
 
 /// Where people keep their own files, and where this checkout lies.
 fn machine_paths(root: &Path) -> Vec<String> {
-    let mut paths: Vec<String> = ["home", "root", "Users"]
-        .map(|top| format!("/{top}/"))
-        .into();
+    let mut paths: Vec<String> = ["home", "root", "Users"].map(|top| format!("/{top}/")).into();
     paths.push(format!("{}/", root.display()));
     paths
 }
@@ -130,25 +108,11 @@ fn broken_by_words(name: &Path, text: &str, paths: &[String]) -> Vec<String> {
         !before.is_some_and(|c| c.is_alphanumeric() || "._-}/".contains(c))
     };
     let holds = |line: &str| {
-        paths
-            .iter()
-            .find(|path| {
-                line.match_indices(path.as_str())
-                    .any(|(at, _)| begins_a_path(line, at))
-            })
-            .cloned()
+        paths.iter().find(|path| line.match_indices(path.as_str()).any(|(at, _)| begins_a_path(line, at))).cloned()
     };
-    let found = text
-        .lines()
-        .zip(1..)
-        .filter_map(|(line, number)| Some((number, holds(line)?)));
+    let found = text.lines().zip(1..).filter_map(|(line, number)| Some((number, holds(line)?)));
     found
-        .map(|(number, path)| {
-            format!(
-                "{}:{number}: a path of one machine: {path}",
-                PathBuf::from(name).display()
-            )
-        })
+        .map(|(number, path)| format!("{}:{number}: a path of one machine: {path}", PathBuf::from(name).display()))
         .collect()
 }
 
@@ -171,11 +135,7 @@ mod tests {
         let bad = "//! Head.\nlet a = unsafe { b() };\n";
         let broken = broken_by_code(name, bad);
         assert_eq!(broken.len(), 1);
-        assert!(
-            broken[0].starts_with("passes/src/lib.rs:2: unsafe code"),
-            "{}",
-            broken[0]
-        );
+        assert!(broken[0].starts_with("passes/src/lib.rs:2: unsafe code"), "{}", broken[0]);
         assert!(broken_by_code(Path::new(MAY_BE_UNSAFE[0]), bad).is_empty());
     }
 

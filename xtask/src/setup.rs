@@ -45,12 +45,7 @@ const WHEELS: [Wheels; 2] = [
         pins: &["nvidia-cuda-nvcc==13.0.88", "nvidia-nvvm==13.0.88"],
         for_one_python: false,
     },
-    Wheels {
-        what: "NumPy",
-        folder: "python",
-        pins: &["numpy==2.4.6"],
-        for_one_python: true,
-    },
+    Wheels { what: "NumPy", folder: "python", pins: &["numpy==2.4.6"], for_one_python: true },
 ];
 
 /// Installs what is missing, and says in one line what there is.
@@ -62,10 +57,7 @@ pub fn run(project: &Project) -> Result<()> {
     for wheels in &WHEELS {
         install_wheels(project, wheels)?;
     }
-    for tool in [
-        Path::new(LLVM).join("bin/mlir-opt"),
-        project.cuda().join("bin/ptxas"),
-    ] {
+    for tool in [Path::new(LLVM).join("bin/mlir-opt"), project.cuda().join("bin/ptxas")] {
         capture(project.command(&tool).arg("--version"))
             .with_context(|| format!("{} is installed but does not run", tool.display()))?;
     }
@@ -75,10 +67,8 @@ pub fn run(project: &Project) -> Result<()> {
 
 fn debian_packages(project: &Project) -> Result<()> {
     // dpkg-query exits with 1 when it does not know a package; its output is right all the same.
-    let Ok(query) = Command::new("dpkg-query")
-        .args(["-W", "-f=${Package} ${db:Status-Status}\n"])
-        .args(PACKAGES)
-        .output()
+    let Ok(query) =
+        Command::new("dpkg-query").args(["-W", "-f=${Package} ${db:Status-Status}\n"]).args(PACKAGES).output()
     else {
         ensure!(
             Path::new(LLVM).join("lib/libMLIRIR.a").is_file(),
@@ -137,12 +127,7 @@ fn apt_get(project: &Project, rights: &[&str], arguments: &[&str]) -> Command {
     let mut command = project.command(rights[0]);
     command
         .args(&rights[1..])
-        .args([
-            "DEBIAN_FRONTEND=noninteractive",
-            "apt-get",
-            "--quiet",
-            "--yes",
-        ])
+        .args(["DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet", "--yes"])
         .args(["-o", "DPkg::Lock::Timeout=120"])
         .args(arguments);
     command
@@ -154,11 +139,7 @@ fn policy(project: &Project, packages: &[&str]) -> Result<String> {
 
 /// Those of `wanted` that `dpkg-query` does not report as installed.
 fn missing<'a>(query: &str, wanted: &[&'a str]) -> Vec<&'a str> {
-    let installed = |package: &&str| {
-        query
-            .lines()
-            .any(|line| line.split_once(' ') == Some((*package, "installed")))
-    };
+    let installed = |package: &&str| query.lines().any(|line| line.split_once(' ') == Some((*package, "installed")));
     wanted.iter().copied().filter(|p| !installed(p)).collect()
 }
 
@@ -170,11 +151,7 @@ fn unknown<'a>(policy: &str, wanted: &[&'a str]) -> Vec<&'a str> {
             .skip_while(|line| line.strip_suffix(':') != Some(package))
             .skip(1)
             .take_while(|line| line.starts_with(' '))
-            .any(|line| {
-                line.trim()
-                    .strip_prefix("Candidate: ")
-                    .is_some_and(|version| version != "(none)")
-            })
+            .any(|line| line.trim().strip_prefix("Candidate: ").is_some_and(|version| version != "(none)"))
     };
     wanted.iter().copied().filter(|p| !candidate(p)).collect()
 }
@@ -193,29 +170,16 @@ fn install_wheels(project: &Project, wheels: &Wheels) -> Result<()> {
     project.say(format!(
         "setup: {} into {} ({stamp})",
         wheels.what,
-        folder
-            .strip_prefix(project.root())
-            .unwrap_or(&folder)
-            .display()
+        folder.strip_prefix(project.root()).unwrap_or(&folder).display()
     ));
     let partial = folder.with_extension("partial");
     remove(&partial)?;
     let mut pip = project.command(project.python());
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ])
-    .args([
-        "--root-user-action=ignore",
-        "--no-deps",
-        "--only-binary=:all:",
-    ])
-    .arg("--target")
-    .arg(&partial)
-    .args(wheels.pins);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+        .args(["--root-user-action=ignore", "--no-deps", "--only-binary=:all:"])
+        .arg("--target")
+        .arg(&partial)
+        .args(wheels.pins);
     if let Err(error) = capture(&mut pip) {
         remove(&partial)?;
         bail!(
@@ -226,17 +190,13 @@ fn install_wheels(project: &Project, wheels: &Wheels) -> Result<()> {
     }
     std::fs::write(partial.join("installed"), stamp)?;
     remove(&folder)?;
-    std::fs::rename(&partial, &folder)
-        .with_context(|| format!("moving {} in place", partial.display()))
+    std::fs::rename(&partial, &folder).with_context(|| format!("moving {} in place", partial.display()))
 }
 
 /// The last line of a command's output that its prefix marks as an error, else all of the message.
 fn reason(error: &anyhow::Error, prefix: &str) -> String {
     let text = format!("{error:#}");
-    let line = text
-        .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix(prefix));
+    let line = text.lines().rev().find_map(|line| line.strip_prefix(prefix));
     line.unwrap_or(&text).to_owned()
 }
 
@@ -278,10 +238,7 @@ g++:
   Candidate: 4:12.2.0-3
 ";
         let wanted = ["llvm-22-dev", "mlir-22-tools", "g++", "libmlir-22-dev"];
-        assert_eq!(
-            unknown(policy, &wanted),
-            ["mlir-22-tools", "libmlir-22-dev"]
-        );
+        assert_eq!(unknown(policy, &wanted), ["mlir-22-tools", "libmlir-22-dev"]);
         assert_eq!(unknown("", &wanted), wanted);
     }
 

@@ -54,27 +54,21 @@ impl Selection {
     /// # Errors
     /// When an argument is neither; says what there is.
     pub fn parse(arguments: &[String]) -> Result<Self> {
-        let (options, named): (Vec<_>, Vec<_>) =
-            arguments.iter().cloned().partition(|a| a.starts_with('-'));
+        let (options, named): (Vec<_>, Vec<_>) = arguments.iter().cloned().partition(|a| a.starts_with('-'));
         if let Some(option) = options.iter().find(|option| *option != "--keep-going") {
             bail!("'test' has no option '{option}', only --keep-going");
         }
         if let Some(name) = named.iter().find(|name| !names().contains(&name.as_str())) {
             bail!("no stage '{name}': there are {}", names().join(", "));
         }
-        Ok(Self {
-            named,
-            keep_going: !options.is_empty(),
-        })
+        Ok(Self { named, keep_going: !options.is_empty() })
     }
 
     /// The stages named, or all; with them what they build on.
     fn stages(&self) -> Vec<&'static Stage> {
         let named = |name: &str| self.named.is_empty() || self.named.iter().any(|n| n == name);
         let wanted = |stage: &&Stage| {
-            named(stage.name)
-                || stage.name == "setup"
-                || (stage.name == "build" && NEED_BUILD.into_iter().any(named))
+            named(stage.name) || stage.name == "setup" || (stage.name == "build" && NEED_BUILD.into_iter().any(named))
         };
         STAGES.iter().filter(wanted).collect()
     }
@@ -132,15 +126,7 @@ fn format(project: &Project) -> Result<String> {
 }
 
 fn clippy(project: &Project) -> Result<String> {
-    let arguments = [
-        "clippy",
-        "--release",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ];
+    let arguments = ["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
     stream(&mut project.cargo(&arguments))?;
     Ok("no warnings".into())
 }
@@ -162,32 +148,15 @@ fn unit(project: &Project) -> Result<String> {
     std::fs::write(&references, "")?;
     let nextest = capture(&mut project.cargo(&["nextest", "--version"])).is_ok();
     let arguments: &[&str] = if nextest {
-        &[
-            "nextest",
-            "run",
-            "--release",
-            "--workspace",
-            "--no-fail-fast",
-            "--status-level=slow",
-        ]
+        &["nextest", "run", "--release", "--workspace", "--no-fail-fast", "--status-level=slow"]
     } else {
-        &[
-            "test",
-            "--release",
-            "--workspace",
-            "--all-targets",
-            "--no-fail-fast",
-        ]
+        &["test", "--release", "--workspace", "--all-targets", "--no-fail-fast"]
     };
     let mut tests = project.cargo(arguments);
-    tests
-        .env("INSTA_UPDATE", "no")
-        .env("INSTA_SNAPSHOT_REFERENCES_FILE", &references);
+    tests.env("INSTA_UPDATE", "no").env("INSTA_SNAPSHOT_REFERENCES_FILE", &references);
     let closing = closing_lines(&stream(&mut tests)?);
     let snapshots = snapshots::all_referenced(project.root(), &references)?;
-    Ok(format!(
-        "{closing}\n{snapshots} snapshots, each referred to by a test"
-    ))
+    Ok(format!("{closing}\n{snapshots} snapshots, each referred to by a test"))
 }
 
 /// nextest's summary as it stands, or the sum of what the test binaries say at their ends.
@@ -195,47 +164,26 @@ fn closing_lines(output: &str) -> String {
     if let Some(at) = output.find("Summary [") {
         return output[at..].trim_end().to_owned();
     }
-    let results = || {
-        output
-            .lines()
-            .filter_map(|line| line.strip_prefix("test result: "))
-    };
+    let results = || output.lines().filter_map(|line| line.strip_prefix("test result: "));
     let sum = |what: &str| -> usize {
         let parts = results().flat_map(|line| line.split(['.', ';']));
-        parts
-            .filter_map(|part| part.trim().strip_suffix(what)?.trim().parse::<usize>().ok())
-            .sum()
+        parts.filter_map(|part| part.trim().strip_suffix(what)?.trim().parse::<usize>().ok()).sum()
     };
     let (passed, failed, ignored) = (sum("passed"), sum("failed"), sum("ignored"));
-    format!(
-        "test result: {passed} passed; {failed} failed; {ignored} ignored, in {} binaries",
-        results().count()
-    )
+    format!("test result: {passed} passed; {failed} failed; {ignored} ignored, in {} binaries", results().count())
 }
 
 fn lit(project: &Project) -> Result<String> {
     let mut lit = project.command(project.python());
-    lit.arg(Path::new(LLVM).join("bin/lit"))
-        .args(["-v", "test-suite"]);
+    lit.arg(Path::new(LLVM).join("bin/lit")).args(["-v", "test-suite"]);
     let output = stream(&mut lit)?;
-    let counts = output
-        .split_once("Total Discovered Tests: ")
-        .context("lit's summary is missing")?
-        .1;
-    let counts: Vec<&str> = counts
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
+    let counts = output.split_once("Total Discovered Tests: ").context("lit's summary is missing")?.1;
+    let counts: Vec<&str> = counts.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     Ok(format!("tests: {}", counts.join("; ")))
 }
 
 fn numeric(project: &Project) -> Result<String> {
-    let output = stream(
-        project
-            .command(project.python())
-            .arg("test-suite/numeric/run.py"),
-    )?;
+    let output = stream(project.command(project.python()).arg("test-suite/numeric/run.py"))?;
     Ok(output.lines().last().unwrap_or_default().trim().to_owned())
 }
 
@@ -253,21 +201,14 @@ mod tests {
 
     fn selected(arguments: &[&str]) -> Result<Vec<&'static str>> {
         let arguments: Vec<String> = arguments.iter().map(|a| a.to_string()).collect();
-        Ok(Selection::parse(&arguments)?
-            .stages()
-            .iter()
-            .map(|stage| stage.name)
-            .collect())
+        Ok(Selection::parse(&arguments)?.stages().iter().map(|stage| stage.name).collect())
     }
 
     #[test]
     fn stages_come_with_what_they_need_and_in_order() {
         assert_eq!(selected(&[]).unwrap(), names());
         assert_eq!(selected(&["--keep-going"]).unwrap(), names());
-        assert_eq!(
-            selected(&["lit", "fmt"]).unwrap(),
-            ["setup", "fmt", "build", "lit"]
-        );
+        assert_eq!(selected(&["lit", "fmt"]).unwrap(), ["setup", "fmt", "build", "lit"]);
         assert_eq!(selected(&["docs"]).unwrap(), ["setup", "docs"]);
     }
 
@@ -275,24 +216,15 @@ mod tests {
     fn unknown_words_are_refused() {
         let message = |arguments| format!("{:#}", selected(arguments).unwrap_err());
         assert!(message(&["lint"]).starts_with("no stage 'lint': there are setup, fmt"));
-        assert_eq!(
-            message(&["--fast"]),
-            "'test' has no option '--fast', only --keep-going"
-        );
+        assert_eq!(message(&["--fast"]), "'test' has no option '--fast', only --keep-going");
     }
 
     #[test]
     fn closing_lines_of_both_runners() {
         let nextest = "PASS a\n------\n     Summary [   0.1s] 2 tests run: 2 passed, 0 skipped\n";
-        assert_eq!(
-            closing_lines(nextest),
-            "Summary [   0.1s] 2 tests run: 2 passed, 0 skipped"
-        );
+        assert_eq!(closing_lines(nextest), "Summary [   0.1s] 2 tests run: 2 passed, 0 skipped");
         let cargo = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured\nx\n\
                      test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured\n";
-        assert_eq!(
-            closing_lines(cargo),
-            "test result: 15 passed; 0 failed; 1 ignored, in 2 binaries"
-        );
+        assert_eq!(closing_lines(cargo), "test result: 15 passed; 0 failed; 1 ignored, in 2 binaries");
     }
 }

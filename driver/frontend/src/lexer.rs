@@ -119,7 +119,9 @@ pub fn shorten(text: &str) -> String {
 
 /// Text as it can be shown in a message: control characters are escaped.
 fn shown(text: &str) -> String {
-    text.chars().flat_map(|letter| if letter == '"' || letter == '\'' { vec![letter] } else { letter.escape_debug().collect() }).collect()
+    text.chars()
+        .flat_map(|letter| if letter == '"' || letter == '\'' { vec![letter] } else { letter.escape_debug().collect() })
+        .collect()
 }
 
 /// All tokens of a source, with what was found wrong on the way.
@@ -243,11 +245,8 @@ impl<'a> Lexer<'a> {
             !c.is_whitespace() && !c.is_ascii_alphanumeric() && !"_#()[]{},;:.=+-*/%<>!'&|?".contains(c)
         });
         let length = run.len().max(self.rest().chars().next().map_or(1, char::len_utf8));
-        let error = Diagnostic::error(
-            format!("`{}` is not part of the language", shown(&shorten(run))),
-            self.span(length),
-            "",
-        );
+        let error =
+            Diagnostic::error(format!("`{}` is not part of the language", shown(&shorten(run))), self.span(length), "");
         let error = match run.chars().next() {
             Some('\u{2212}' | '\u{2013}' | '\u{2014}') => error.help("write the minus sign as `-`"),
             Some('\u{d7}' | '\u{b7}') => error.help("write the product as `*`"),

@@ -202,10 +202,15 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
         value.words * (window.carried(graph.width) + waiting)
     });
     let widest = graph.values.iter().map(|value| value.words).max().unwrap_or(1);
-    let loads = graph.values.iter().filter(|value| !graph.reads.iter().any(|read| read.operation == value.operation)).count();
+    let loads =
+        graph.values.iter().filter(|value| !graph.reads.iter().any(|read| read.operation == value.operation)).count();
     let fields = i64::try_from(loads).unwrap_or(1).max(1);
     let wide = if widest > 1 { WIDE_OVERHEAD } else { 0 };
-    OVERHEAD + wide + (fields - 1) * FIELD_OVERHEAD * widest + cells.sum::<i64>() + widest * (graph.width + graph.scratch)
+    OVERHEAD
+        + wide
+        + (fields - 1) * FIELD_OVERHEAD * widest
+        + cells.sum::<i64>()
+        + widest * (graph.width + graph.scratch)
 }
 
 #[cfg(test)]
@@ -240,7 +245,13 @@ mod tests {
     #[test]
     fn edges_of_a_box_live_as_long_as_its_rows() {
         let offsets: Vec<[i64; 2]> = (-1..=1).flat_map(|y| (-1..=1).map(move |x| [y, x])).collect();
-        let pipeline = of(&Graph { values: vec![value(0), value(1)], reads: reads(1, 0, &offsets), width: 2, slack: 0, scratch: 0 });
+        let pipeline = of(&Graph {
+            values: vec![value(0), value(1)],
+            reads: reads(1, 0, &offsets),
+            width: 2,
+            slack: 0,
+            scratch: 0,
+        });
         let edges = vec![Edge { column: -1, first: 0, last: 2 }, Edge { column: 2, first: 0, last: 2 }];
         assert_eq!(pipeline.windows[0], Window { lag: 0, last: 2, edges });
         assert_eq!(pipeline.windows[0].carried(2), 8);
@@ -250,7 +261,10 @@ mod tests {
     fn slack_makes_room_between_computed_values_alone() {
         let reads = [reads(1, 0, &STAR), reads(2, 1, &STAR)].concat();
         let pipeline = of(&Graph { values: (0..3).map(value).collect(), reads, width: 4, slack: 1, scratch: 0 });
-        assert_eq!(pipeline.windows.iter().map(|window| (window.lag, window.last)).collect::<Vec<_>>(), [(0, 2), (1, 3), (3, 0)]);
+        assert_eq!(
+            pipeline.windows.iter().map(|window| (window.lag, window.last)).collect::<Vec<_>>(),
+            [(0, 2), (1, 3), (3, 0)]
+        );
     }
 
     #[test]
@@ -278,8 +292,11 @@ mod tests {
     fn a_wave_carries_a_const_field_to_its_last_step() {
         // Loads P, U, C; two steps of (P, U) = (U, f(P, U, C)). C is read first by the first step.
         let values = vec![value(0), value(1), value(2), value(3), value(3), value(4), value(4)];
-        let step = |operation, p, u| [reads(operation, p, &[[0, 0]]), reads(operation, u, &STAR), reads(operation, 2, &[[0, 0]])].concat();
-        let pipeline = of(&Graph { values, reads: [step(3, 0, 1), step(4, 3, 4)].concat(), width: 4, slack: 0, scratch: 0 });
+        let step = |operation, p, u| {
+            [reads(operation, p, &[[0, 0]]), reads(operation, u, &STAR), reads(operation, 2, &[[0, 0]])].concat()
+        };
+        let pipeline =
+            of(&Graph { values, reads: [step(3, 0, 1), step(4, 3, 4)].concat(), width: 4, slack: 0, scratch: 0 });
         let found: Vec<_> = pipeline.windows.iter().map(|window| (window.lag, window.last)).collect();
         assert_eq!(found, [(1, 0), (0, 2), (1, 1), (1, 1), (1, 2), (2, 0), (2, 0)]);
         // Two windows of two rows and two of three: six rows change names alone, but three cost less.
@@ -289,10 +306,22 @@ mod tests {
     #[test]
     fn footprints_that_lean_to_one_side() {
         // Rows above alone: nothing waits. Rows below alone: the step runs two rows behind.
-        let above = of(&Graph { values: vec![value(0), value(1)], reads: reads(1, 0, &[[-2, 0], [0, 3]]), width: 2, slack: 0, scratch: 0 });
+        let above = of(&Graph {
+            values: vec![value(0), value(1)],
+            reads: reads(1, 0, &[[-2, 0], [0, 3]]),
+            width: 2,
+            slack: 0,
+            scratch: 0,
+        });
         assert_eq!((above.windows[1].lag, above.windows[0].last), (0, 2));
         assert_eq!(above.windows[0].edges.iter().map(|edge| edge.column).collect::<Vec<_>>(), [3, 4]);
-        let below = of(&Graph { values: vec![value(0), value(1)], reads: reads(1, 0, &[[0, 0], [2, -1]]), width: 2, slack: 0, scratch: 0 });
+        let below = of(&Graph {
+            values: vec![value(0), value(1)],
+            reads: reads(1, 0, &[[0, 0], [2, -1]]),
+            width: 2,
+            slack: 0,
+            scratch: 0,
+        });
         assert_eq!((below.windows[1].lag, below.windows[0].last), (2, 2));
         assert_eq!(below.windows[0].edges, [Edge { column: -1, first: 0, last: 0 }]);
     }

@@ -68,7 +68,8 @@ fn lower<'c>(
 ) -> Result<(), Error> {
     let at = |message: String| Error::new(mlir::place(kernel.op.location()), message);
     let schedule = &kernel.schedule;
-    let threads: Vec<i64> = schedule.tile.iter().zip(&schedule.per_thread).map(|(cells, each)| (cells + each - 1) / each).collect();
+    let threads: Vec<i64> =
+        schedule.tile.iter().zip(&schedule.per_thread).map(|(cells, each)| (cells + each - 1) / each).collect();
     let count = threads.iter().fold(1_i64, |product, threads| product.saturating_mul(*threads));
     if count > max_threads {
         return Err(at(format!(
@@ -87,7 +88,8 @@ fn lower<'c>(
             schedule.tile, schedule.steps
         )));
     }
-    let spec = FrameSpec { kernel, threads: &threads, shared: &buffers.types, in_place: false, warps: None, registers: None };
+    let spec =
+        FrameSpec { kernel, threads: &threads, shared: &buffers.types, in_place: false, warps: None, registers: None };
     let frame = Frame::new(context, module, program, &spec)?;
     let lowering = Lowering { frame: &frame, module, kernel, buffers: &buffers, threads: &threads };
     match interior::condition(&frame, &frame.builder, kernel, |_, halo| halo.clone())? {
@@ -127,7 +129,12 @@ impl<'c> Buffers<'c> {
                 let element = program.field(held.field)?.element;
                 elements.insert(element.to_string(), element);
                 keys.push(mlir::key(tile));
-                lives.push(Life { kind: element.to_string(), extents: held.halo.extents(&kernel.schedule.tile), first: position, last });
+                lives.push(Life {
+                    kind: element.to_string(),
+                    extents: held.halo.extents(&kernel.schedule.tile),
+                    first: position,
+                    last,
+                });
             }
         }
         let (slots, assigned) = shared_slots::assign(&lives);
@@ -173,7 +180,9 @@ impl<'c> Lowering<'c, '_> {
                 }
                 TileOp::Apply(apply) => {
                     let builder = &Builder { location: apply.op.location(), ..*builder };
-                    let slots = |tiles: &[(&str, Val<'c>)]| tiles.iter().filter_map(|(_, tile)| self.buffers.slot(*tile)).collect::<Vec<_>>();
+                    let slots = |tiles: &[(&str, Val<'c>)]| {
+                        tiles.iter().filter_map(|(_, tile)| self.buffers.slot(*tile)).collect::<Vec<_>>()
+                    };
                     hazards.before(builder, &slots(&apply.inputs), &slots(&apply.outputs))?;
                     self.apply(builder, apply, checked)?;
                 }
@@ -191,7 +200,11 @@ impl<'c> Lowering<'c, '_> {
                 builder.store(value, self.shared(tile)?, local)
             };
             let grid = self.frame.program.grid_of(field)?;
-            if checked { builder.when(self.frame.inside(builder, point, grid.lower, grid.upper)?, copy) } else { copy(builder) }
+            if checked {
+                builder.when(self.frame.inside(builder, point, grid.lower, grid.upper)?, copy)
+            } else {
+                copy(builder)
+            }
         })
     }
 
@@ -200,7 +213,11 @@ impl<'c> Lowering<'c, '_> {
             let one = |builder: &Builder<'c>| self.cell(builder, apply, local, point, checked);
             let Some((field, _)) = apply.outputs.first() else { return Ok(()) };
             let grid = self.frame.program.grid_of(field)?;
-            if checked { builder.when(self.frame.inside(builder, point, grid.lower, grid.upper)?, one) } else { one(builder) }
+            if checked {
+                builder.when(self.frame.inside(builder, point, grid.lower, grid.upper)?, one)
+            } else {
+                one(builder)
+            }
         })
     }
 
@@ -216,8 +233,18 @@ impl<'c> Lowering<'c, '_> {
         let read = |builder: &Builder<'c>, field: &str, offset: &[i64]| {
             let tile = apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
             let held = &self.kernel.tile(tile)?.halo;
-            let shift = apply.halo.lower.iter().zip(&held.lower).zip(offset).map(|((region, held), offset)| region - held + offset);
-            let at: Vec<_> = local.iter().zip(shift).map(|(index, shift)| builder.add_constant(*index, shift)).collect::<Result<_, _>>()?;
+            let shift = apply
+                .halo
+                .lower
+                .iter()
+                .zip(&held.lower)
+                .zip(offset)
+                .map(|((region, held), offset)| region - held + offset);
+            let at: Vec<_> = local
+                .iter()
+                .zip(shift)
+                .map(|(index, shift)| builder.add_constant(*index, shift))
+                .collect::<Result<_, _>>()?;
             builder.load(self.shared(tile)?, &at)
         };
         // Without checks there is one piece, and it covers the cell.
@@ -260,7 +287,10 @@ impl<'c> Lowering<'c, '_> {
         };
         let mut conditions = Vec::new();
         for (dimension, coordinate) in local.iter().enumerate() {
-            let (lower, upper) = (apply.halo.lower.get(dimension).copied().unwrap_or(0), apply.halo.upper.get(dimension).copied().unwrap_or(0));
+            let (lower, upper) = (
+                apply.halo.lower.get(dimension).copied().unwrap_or(0),
+                apply.halo.upper.get(dimension).copied().unwrap_or(0),
+            );
             let cells = self.kernel.schedule.tile.get(dimension).copied().unwrap_or(1);
             if lower < 0 {
                 conditions.push(builder.compare(Compare::Ge, *coordinate, builder.index(-lower)?)?);
@@ -282,12 +312,7 @@ impl<'c> Lowering<'c, '_> {
 
     /// Runs `body` for each cell of a region: the block's threads take neighbouring cells, and step
     /// by the block's size. `body` gets the cell's indices in the region and its coordinates.
-    fn each_cell(
-        &self,
-        builder: &Builder<'c>,
-        halo: &Halo,
-        body: &mut PerCell<'_, 'c>,
-    ) -> Result<(), Error> {
+    fn each_cell(&self, builder: &Builder<'c>, halo: &Halo, body: &mut PerCell<'_, 'c>) -> Result<(), Error> {
         let extents = halo.extents(&self.kernel.schedule.tile);
         self.loops(builder, &extents, &mut Vec::new(), &mut |builder, local| {
             let mut point = Vec::new();

@@ -66,7 +66,12 @@ pub const WARP: i64 = 32;
 
 impl<'c, 'p> Frame<'c, 'p> {
     /// Builds the kernel's `gpu.func` in the module's `gpu.module`, up to the tile's origin.
-    pub fn new(context: &'c Context, module: &Module<'c>, program: &'p Program<'c>, spec: &FrameSpec<'c, '_>) -> Result<Self, Error> {
+    pub fn new(
+        context: &'c Context,
+        module: &Module<'c>,
+        program: &'p Program<'c>,
+        spec: &FrameSpec<'c, '_>,
+    ) -> Result<Self, Error> {
         let location = spec.kernel.op.location();
         let outer = Builder::new(context, location, gpu_module(context, module, location)?);
         let bindings = bindings(program, spec);
@@ -93,12 +98,17 @@ impl<'c, 'p> Frame<'c, 'p> {
         }
 
         let dynamic = shared_bytes(spec.shared) > STATIC_SHARED_LIMIT;
-        let attributions: Vec<Type> = if dynamic { Vec::new() } else { spec.shared.iter().map(|ty| (*ty).into()).collect() };
+        let attributions: Vec<Type> =
+            if dynamic { Vec::new() } else { spec.shared.iter().map(|ty| (*ty).into()).collect() };
         let region = Region::new();
         let all: Vec<_> = types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
         let entry = mlir::append_block(&region, &all);
         let tiles = tile_counts(context, grid, &spec.kernel.schedule)?;
-        let all_tiles = tiles.iter().copied().reduce(|product, count| product * count).ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+        let all_tiles = tiles
+            .iter()
+            .copied()
+            .reduce(|product, count| product * count)
+            .ok_or_else(|| Error::internal("a grid of no dimensions"))?;
         let blocks = match spec.warps {
             Some(warps) => AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, warps)),
             None => all_tiles,
@@ -131,12 +141,22 @@ impl<'c, 'p> Frame<'c, 'p> {
         let values = mlir::arguments(entry);
         let (values, attributed) = values.split_at(types.len().min(values.len()));
         let shared = if dynamic { dynamic_shared(&builder, op, spec.shared)? } else { attributed.to_vec() };
-        let params: Vec<_> = bindings.iter().zip(values).filter(|(binding, _)| matches!(binding, Binding::Param(_))).map(|(_, value)| *value).collect();
-        let (mut sources, mut targets, mut scalars, mut step) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), None);
+        let params: Vec<_> = bindings
+            .iter()
+            .zip(values)
+            .filter(|(binding, _)| matches!(binding, Binding::Param(_)))
+            .map(|(_, value)| *value)
+            .collect();
+        let (mut sources, mut targets, mut scalars, mut step) =
+            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), None);
         for (binding, value) in bindings.iter().zip(values) {
             match binding {
-                Binding::Read(name) => drop(sources.insert(*name, whole_grid(&builder, program, name, *value, &params)?)),
-                Binding::Write(name) => drop(targets.insert(*name, whole_grid(&builder, program, name, *value, &params)?)),
+                Binding::Read(name) => {
+                    drop(sources.insert(*name, whole_grid(&builder, program, name, *value, &params)?))
+                }
+                Binding::Write(name) => {
+                    drop(targets.insert(*name, whole_grid(&builder, program, name, *value, &params)?))
+                }
                 Binding::ReadWrite(name) => {
                     let buffer = whole_grid(&builder, program, name, *value, &params)?;
                     sources.insert(*name, buffer);
@@ -170,7 +190,13 @@ impl<'c, 'p> Frame<'c, 'p> {
     /// The bounds of a map of run-time sizes as values.
     pub fn bounds(&self, builder: &Builder<'c>, map: melior::ir::AffineMap<'c>) -> Result<Vec<Val<'c>>, Error> {
         (0..map.result_count())
-            .map(|index| builder.affine(map.result(index).map_err(|error| Error::internal(error.to_string()))?, &[], &self.params))
+            .map(|index| {
+                builder.affine(
+                    map.result(index).map_err(|error| Error::internal(error.to_string()))?,
+                    &[],
+                    &self.params,
+                )
+            })
             .collect()
     }
 
@@ -183,7 +209,9 @@ impl<'c, 'p> Frame<'c, 'p> {
         upper: melior::ir::AffineMap<'c>,
     ) -> Result<Val<'c>, Error> {
         let mut conditions = Vec::new();
-        for ((coordinate, lower), upper) in point.iter().zip(self.bounds(builder, lower)?).zip(self.bounds(builder, upper)?) {
+        for ((coordinate, lower), upper) in
+            point.iter().zip(self.bounds(builder, lower)?).zip(self.bounds(builder, upper)?)
+        {
             conditions.push(builder.compare(Compare::Ge, *coordinate, lower)?);
             conditions.push(builder.compare(Compare::Le, *coordinate, upper)?);
         }
@@ -211,7 +239,11 @@ impl<'c, 'p> Frame<'c, 'p> {
             return apply.outputs.iter().map(|(field, _)| read(builder, field, &vec![0; point.len()])).collect();
         };
         let covered = self.inside(builder, point, piece.lower, piece.upper)?;
-        let types = apply.outputs.iter().map(|(field, _)| Ok(self.program.field(field)?.element)).collect::<Result<Vec<_>, Error>>()?;
+        let types = apply
+            .outputs
+            .iter()
+            .map(|(field, _)| Ok(self.program.field(field)?.element))
+            .collect::<Result<Vec<_>, Error>>()?;
         builder.choose(
             covered,
             &types,
@@ -236,9 +268,11 @@ impl<'c, 'p> Frame<'c, 'p> {
         for argument in stencil::arguments(function)? {
             values.push(match argument {
                 Argument::Read { field, offset } => read(builder, field, &offset)?,
-                Argument::Scalar(name) => {
-                    self.scalars.get(name).copied().ok_or_else(|| Error::internal(format!("no scalar @{name} reaches the kernel")))?
-                }
+                Argument::Scalar(name) => self
+                    .scalars
+                    .get(name)
+                    .copied()
+                    .ok_or_else(|| Error::internal(format!("no scalar @{name} reaches the kernel")))?,
                 Argument::Param(name) => {
                     let position = self.program.params.iter().position(|param| *param == name);
                     let value = position.and_then(|position| self.params.get(position)).copied();
@@ -246,7 +280,8 @@ impl<'c, 'p> Frame<'c, 'p> {
                     builder.value("arith.index_cast", &[value], i64_type, &[])?
                 }
                 Argument::Coordinate(dimension) => {
-                    let value = point.get(dimension).copied().ok_or_else(|| Error::internal("a coordinate beyond the rank"))?;
+                    let value =
+                        point.get(dimension).copied().ok_or_else(|| Error::internal("a coordinate beyond the rank"))?;
                     builder.value("arith.index_cast", &[value], i64_type, &[])?
                 }
                 Argument::Step => builder.add(self.step, builder.constant(i64_type, step)?)?,
@@ -287,12 +322,17 @@ fn buffer_bytes(ty: &MemRefType) -> i64 {
 /// `memref<extents x element, #gpu.address_space<workgroup>>`; extents in cells, `i64::MIN` for one that
 /// is not static.
 pub fn shared_type<'c>(builder: &Builder<'c>, extents: &[i64], element: Type<'c>) -> Result<MemRefType<'c>, Error> {
-    let space = Attribute::parse(builder.context, "#gpu.address_space<workgroup>").ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
+    let space = Attribute::parse(builder.context, "#gpu.address_space<workgroup>")
+        .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
     Ok(MemRefType::new(element, extents, None, Some(space)))
 }
 
 /// Cuts the buffers out of one dynamic shared buffer.
-fn dynamic_shared<'c>(builder: &Builder<'c>, kernel: Op<'c>, buffers: &[MemRefType<'c>]) -> Result<Vec<Val<'c>>, Error> {
+fn dynamic_shared<'c>(
+    builder: &Builder<'c>,
+    kernel: Op<'c>,
+    buffers: &[MemRefType<'c>],
+) -> Result<Vec<Val<'c>>, Error> {
     tiled::set_dynamic_shared(builder, kernel, shared_bytes(buffers));
     let bytes = shared_type(builder, &[i64::MIN], builder.integer_type(8))?;
     let all = builder.value("gpu.dynamic_shared_memory", &[], bytes.into(), &[])?;
@@ -307,7 +347,11 @@ fn dynamic_shared<'c>(builder: &Builder<'c>, kernel: Op<'c>, buffers: &[MemRefTy
 }
 
 /// The body of the module's `gpu.module`, made where there is none.
-fn gpu_module<'c>(context: &'c Context, module: &Module<'c>, location: melior::ir::Location<'c>) -> Result<mlir::Blk<'c>, Error> {
+fn gpu_module<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    location: melior::ir::Location<'c>,
+) -> Result<mlir::Blk<'c>, Error> {
     let builder = Builder::new(context, location, mlir::body(module));
     let existing = mlir::operations(builder.block).into_iter().find(|op| mlir::name(*op) == "gpu.module");
     if let Some(block) = existing.and_then(mlir::entry) {
@@ -316,7 +360,13 @@ fn gpu_module<'c>(context: &'c Context, module: &Module<'c>, location: melior::i
     mlir::set_attribute(mlir::module_op(module), "gpu.container_module", Attribute::unit(context));
     let region = Region::new();
     let block = mlir::append_block(&region, &[]);
-    builder.op_with_regions("gpu.module", &[], &[], &[("sym_name", attribute::string(context, GPU_MODULE))], vec![region])?;
+    builder.op_with_regions(
+        "gpu.module",
+        &[],
+        &[],
+        &[("sym_name", attribute::string(context, GPU_MODULE))],
+        vec![region],
+    )?;
     Ok(block)
 }
 
@@ -327,8 +377,10 @@ fn scalar_type<'c>(program: &Program<'c>, name: &str) -> Result<Type<'c>, Error>
 
 /// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step.
 fn bindings<'c>(program: &Program<'c>, spec: &FrameSpec<'c, '_>) -> Vec<Binding<'c>> {
-    let loaded = |name: &str| spec.kernel.body.iter().any(|op| matches!(op, TileOp::Load { field, .. } if *field == name));
-    let stored = |name: &str| spec.kernel.body.iter().any(|op| matches!(op, TileOp::Store { field, .. } if *field == name));
+    let loaded =
+        |name: &str| spec.kernel.body.iter().any(|op| matches!(op, TileOp::Load { field, .. } if *field == name));
+    let stored =
+        |name: &str| spec.kernel.body.iter().any(|op| matches!(op, TileOp::Store { field, .. } if *field == name));
     let names = || program.fields.iter().map(|field| field.name);
     let mut all = Vec::new();
     for name in names().filter(|name| loaded(name)) {
@@ -349,7 +401,8 @@ fn grid_of_kernel<'c, 'p>(program: &'p Program<'c>, kernel: &Kernel<'c>) -> Resu
         TileOp::Store { field, .. } => Some(*field),
         _ => None,
     });
-    program.grid_of(stored.ok_or_else(|| Error::new(mlir::place(kernel.op.location()), "the tile kernel stores nothing"))?)
+    program
+        .grid_of(stored.ok_or_else(|| Error::new(mlir::place(kernel.op.location()), "the tile kernel stores nothing"))?)
 }
 
 /// Tiles per dimension, as expressions in the run-time sizes.
@@ -365,7 +418,9 @@ fn tile_counts<'c>(context: &'c Context, grid: &Grid<'c>, schedule: &Schedule) -
 pub fn extents<'c>(context: &'c Context, grid: &Grid<'c>) -> Result<Vec<AffineExpr<'c>>, Error> {
     (0..grid.rank())
         .map(|dimension| {
-            let bound = |map: melior::ir::AffineMap<'c>| map.result(dimension).map_err(|error| Error::internal(error.to_string()));
+            let bound = |map: melior::ir::AffineMap<'c>| {
+                map.result(dimension).map_err(|error| Error::internal(error.to_string()))
+            };
             let constant = |value| AffineExpr::constant(context, value);
             Ok(bound(grid.upper)? + bound(grid.lower)? * constant(-1) + constant(1))
         })
@@ -373,7 +428,13 @@ pub fn extents<'c>(context: &'c Context, grid: &Grid<'c>) -> Result<Vec<AffineEx
 }
 
 /// A field's buffer, shaped like its grid.
-fn whole_grid<'c>(builder: &Builder<'c>, program: &Program<'c>, field: &str, buffer: Val<'c>, params: &[Val<'c>]) -> Result<Val<'c>, Error> {
+fn whole_grid<'c>(
+    builder: &Builder<'c>,
+    program: &Program<'c>,
+    field: &str,
+    buffer: Val<'c>,
+    params: &[Val<'c>],
+) -> Result<Val<'c>, Error> {
     let grid = program.grid_of(field)?;
     let element = program.field(field)?.element;
     let rank = grid.rank();
@@ -445,7 +506,8 @@ fn place_of_tile<'c>(
     spec: &FrameSpec<'c, '_>,
 ) -> Result<Place<'c>, Error> {
     let identity = |kind: &str, axis: &str| {
-        let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {axis}>")).ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
+        let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {axis}>"))
+            .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
         builder.value(kind, &[], builder.index_type(), &[("dimension", dimension)])
     };
     let mut rest = identity("gpu.block_id", "x")?;
@@ -493,7 +555,12 @@ fn place_of_tile<'c>(
 /// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast
 /// ones. Rows and columns of tiles are turned by two, so that the last two and the first lead; then
 /// the leading rows are numbered through, then the leading columns of the other rows, then the rest.
-fn rim_first<'c>(builder: &Builder<'c>, number: Val<'c>, rows: Val<'c>, columns: Val<'c>) -> Result<[Val<'c>; 2], Error> {
+fn rim_first<'c>(
+    builder: &Builder<'c>,
+    number: Val<'c>,
+    rows: Val<'c>,
+    columns: Val<'c>,
+) -> Result<[Val<'c>; 2], Error> {
     let (zero, one) = (builder.index(0)?, builder.index(1)?);
     let lead = |count| builder.binary("arith.minui", count, builder.index(3)?);
     let (lead_rows, lead_columns) = (lead(rows)?, lead(columns)?);

@@ -52,7 +52,12 @@ pub fn condition<'c>(
 }
 
 /// Keeps one bound for maps that differ by a constant, the tightest.
-fn tighten<'c>(bounds: &mut Vec<(AffineMap<'c>, Vec<i64>)>, map: AffineMap<'c>, reach: Vec<i64>, pick: fn(i64, i64) -> i64) {
+fn tighten<'c>(
+    bounds: &mut Vec<(AffineMap<'c>, Vec<i64>)>,
+    map: AffineMap<'c>,
+    reach: Vec<i64>,
+    pick: fn(i64, i64) -> i64,
+) {
     for (known, farthest) in bounds.iter_mut() {
         let gap = difference(map, *known);
         if let Some(gap) = gap {
@@ -68,5 +73,8 @@ fn tighten<'c>(bounds: &mut Vec<(AffineMap<'c>, Vec<i64>)>, map: AffineMap<'c>, 
 /// `map - other` per dimension, where it is a constant in all of them.
 pub fn difference(map: AffineMap, other: AffineMap) -> Option<Vec<i64>> {
     let (map, other) = (Linear::of_map(map)?, Linear::of_map(other)?);
-    map.iter().zip(&other).map(|(map, other)| map.minus(other).filter(Linear::is_constant).map(|gap| gap.constant)).collect()
+    map.iter()
+        .zip(&other)
+        .map(|(map, other)| map.minus(other).filter(Linear::is_constant).map(|gap| gap.constant))
+        .collect()
 }

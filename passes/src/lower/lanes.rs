@@ -2,8 +2,8 @@
 //! memory, and cells of other lanes by shuffles.
 
 use super::emit::WARP;
-use melior::ir::{Attribute, ShapedTypeLike, Type, ValueLike};
 use melior::ir::r#type::MemRefType;
+use melior::ir::{Attribute, ShapedTypeLike, Type, ValueLike};
 use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
@@ -50,7 +50,8 @@ pub fn shuffle<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Resu
 
 fn shuffle_word<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Result<Val<'c>, Error> {
     let (mode, distance) = if distance < 0 { ("up", -distance) } else { ("down", distance) };
-    let mode = Attribute::parse(builder.context, &format!("#gpu<shuffle_mode {mode}>")).ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
+    let mode = Attribute::parse(builder.context, &format!("#gpu<shuffle_mode {mode}>"))
+        .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
     let word = builder.integer_type(32);
     let operands = [value, builder.constant(word, distance)?, builder.constant(word, WARP)?];
     let op = builder.op("gpu.shuffle", &operands, &[value.r#type(), builder.integer_type(1)], &[("mode", mode)])?;
@@ -67,7 +68,13 @@ fn alignment<'c>(builder: &Builder<'c>, element: Type, cells: i64) -> Attribute<
 }
 
 /// Loads `width` cells from a place on, `vector` at a time.
-pub fn load<'c>(builder: &Builder<'c>, buffer: Val<'c>, at: &[Val<'c>], width: i64, vector: i64) -> Result<Vec<Val<'c>>, Error> {
+pub fn load<'c>(
+    builder: &Builder<'c>,
+    buffer: Val<'c>,
+    at: &[Val<'c>],
+    width: i64,
+    vector: i64,
+) -> Result<Vec<Val<'c>>, Error> {
     let element = MemRefType::try_from(buffer.r#type()).map_err(|error| Error::internal(error.to_string()))?.element();
     let mut cells = Vec::new();
     for first in (0..width).step_by(usize::try_from(vector).unwrap_or(1)) {
@@ -77,7 +84,12 @@ pub fn load<'c>(builder: &Builder<'c>, buffer: Val<'c>, at: &[Val<'c>], width: i
             continue;
         }
         let operands = [&[buffer], at.as_slice()].concat();
-        let loaded = builder.value("vector.load", &operands, vector_type(element, vector)?, &[("alignment", alignment(builder, element, vector))])?;
+        let loaded = builder.value(
+            "vector.load",
+            &operands,
+            vector_type(element, vector)?,
+            &[("alignment", alignment(builder, element, vector))],
+        )?;
         for position in 0..vector {
             let position = [("static_position", attribute::integers(builder.context, &[position]))];
             cells.push(builder.value("vector.extract", &[loaded], element, &position)?);
@@ -87,7 +99,13 @@ pub fn load<'c>(builder: &Builder<'c>, buffer: Val<'c>, at: &[Val<'c>], width: i
 }
 
 /// Stores cells from a place on, `vector` at a time.
-pub fn store<'c>(builder: &Builder<'c>, cells: &[Val<'c>], buffer: Val<'c>, at: &[Val<'c>], vector: i64) -> Result<(), Error> {
+pub fn store<'c>(
+    builder: &Builder<'c>,
+    cells: &[Val<'c>],
+    buffer: Val<'c>,
+    at: &[Val<'c>],
+    vector: i64,
+) -> Result<(), Error> {
     let length = usize::try_from(vector).unwrap_or(1).max(1);
     for (number, part) in (0_i64..).zip(cells.chunks(length)) {
         let at = moved(builder, at, number * vector)?;
@@ -95,9 +113,15 @@ pub fn store<'c>(builder: &Builder<'c>, cells: &[Val<'c>], buffer: Val<'c>, at: 
             [single] => builder.store(*single, buffer, &at)?,
             several => {
                 let Some(first) = several.first() else { continue };
-                let value = builder.value("vector.from_elements", several, vector_type(first.r#type(), vector)?, &[])?;
+                let value =
+                    builder.value("vector.from_elements", several, vector_type(first.r#type(), vector)?, &[])?;
                 let operands = [&[value, buffer], at.as_slice()].concat();
-                builder.op("vector.store", &operands, &[], &[("alignment", alignment(builder, first.r#type(), vector))])?;
+                builder.op(
+                    "vector.store",
+                    &operands,
+                    &[],
+                    &[("alignment", alignment(builder, first.r#type(), vector))],
+                )?;
             }
         }
     }

@@ -18,8 +18,8 @@ use super::emit::{self, Frame, FrameSpec};
 use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
-use melior::ir::operation::OperationLike;
 use melior::ir::Module;
+use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
@@ -53,10 +53,14 @@ fn lower<'c>(
     kernel: &Kernel<'c>,
     max_threads: i64,
 ) -> Result<(), Error> {
-    let applies: Vec<_> = kernel.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None }).collect();
+    let applies: Vec<_> =
+        kernel.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None }).collect();
     let [apply] = applies.as_slice() else {
         let place = mlir::place(kernel.op.location());
-        return Err(Error::new(place, format!("a tile kernel of strategy naive has one tiled.apply, and @{} has {}", kernel.name, applies.len())));
+        return Err(Error::new(
+            place,
+            format!("a tile kernel of strategy naive has one tiled.apply, and @{} has {}", kernel.name, applies.len()),
+        ));
     };
     let reads = footprint::of_pieces(module, &apply.pieces)?;
     let updated = |field: &str| apply.outputs.iter().any(|(name, _)| *name == field);
@@ -66,22 +70,31 @@ fn lower<'c>(
     if count > max_threads {
         return Err(Error::new(
             mlir::place(kernel.op.location()),
-            format!("a tile of {threads:?} cells needs {count} threads, and a block has {max_threads} at most; make the tile smaller"),
+            format!(
+                "a tile of {threads:?} cells needs {count} threads, and a block has {max_threads} at most; make the tile smaller"
+            ),
         ));
     }
     let spec = FrameSpec { kernel, threads, shared: &[], in_place, warps: None, registers: None };
     let frame = Frame::new(context, module, program, &spec)?;
     let builder = Builder { location: apply.op.location(), ..frame.builder };
-    let point: Vec<_> =
-        frame.origin.iter().zip(&frame.thread).map(|(origin, thread)| builder.add(*origin, *thread)).collect::<Result<_, _>>()?;
+    let point: Vec<_> = frame
+        .origin
+        .iter()
+        .zip(&frame.thread)
+        .map(|(origin, thread)| builder.add(*origin, *thread))
+        .collect::<Result<_, _>>()?;
     let field = apply.outputs.first().map(|(field, _)| *field).unwrap_or_default();
     let grid = program.grid_of(field)?;
     let in_grid = frame.inside(&builder, &point, grid.lower, grid.upper)?;
     builder.when(in_grid, |builder| {
         let cell = frame.cell(builder, field, &point)?;
         let read = |builder: &Builder<'c>, field: &str, offset: &[i64]| {
-            let at: Vec<_> =
-                cell.iter().zip(offset).map(|(index, offset)| builder.add_constant(*index, *offset)).collect::<Result<_, _>>()?;
+            let at: Vec<_> = cell
+                .iter()
+                .zip(offset)
+                .map(|(index, offset)| builder.add_constant(*index, *offset))
+                .collect::<Result<_, _>>()?;
             builder.load(frame.source(field)?, &at)
         };
         let store = |builder: &Builder<'c>, values: Vec<Val<'c>>| {
@@ -95,7 +108,9 @@ fn lower<'c>(
         }
         for piece in &apply.pieces {
             let covered = frame.inside(builder, &point, piece.lower, piece.upper)?;
-            builder.when(covered, |builder| store(builder, frame.evaluate(builder, module, piece, &point, apply.step, &read)?))?;
+            builder.when(covered, |builder| {
+                store(builder, frame.evaluate(builder, module, piece, &point, apply.step, &read)?)
+            })?;
         }
         Ok(())
     })?;

@@ -79,7 +79,14 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         strip.pipeline.unroll = unroll.unwrap_or(strip.pipeline.unroll);
         strip.pipeline.ahead = ahead.unwrap_or(strip.pipeline.ahead);
         let registers = registers.unwrap_or_else(|| stream_pipeline::register_limit(strip.pipeline.registers));
-        let spec = FrameSpec { kernel, threads: &[], shared: &[], in_place: false, warps: Some(warps), registers: Some(registers) };
+        let spec = FrameSpec {
+            kernel,
+            threads: &[],
+            shared: &[],
+            in_place: false,
+            warps: Some(warps),
+            registers: Some(registers),
+        };
         let frame = Frame::new(context, module, &program, &spec)?;
         let tile = |builder: &Builder<'c>| tile(&frame, builder, module, kernel, &strip);
         match frame.exists {
@@ -93,7 +100,13 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
 }
 
 /// The code of one tile: a version without checks for most tiles, and one with.
-fn tile<'c>(frame: &Frame<'c, '_>, builder: &Builder<'c>, module: &Module<'c>, kernel: &Kernel<'c>, strip: &Strip<'c>) -> Result<(), Error> {
+fn tile<'c>(
+    frame: &Frame<'c, '_>,
+    builder: &Builder<'c>,
+    module: &Module<'c>,
+    kernel: &Kernel<'c>,
+    strip: &Strip<'c>,
+) -> Result<(), Error> {
     let walk = walk::Walk::new(frame, builder, module, kernel, strip)?;
     match interior::condition(frame, builder, kernel, |op, halo| strip.reach(kernel, op, halo))? {
         Some(condition) => {

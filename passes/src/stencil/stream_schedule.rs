@@ -47,7 +47,11 @@ pub fn height(module: &Module, program: &Program, width: i64) -> Result<i64, Err
     let mut best = 1;
     for steps in 2..=HIGHEST[wide] {
         let graph = graph(module, program, width, steps)?;
-        let reach = graph.reads.iter().filter_map(|read| read.offset.last()).fold((0, 0), |(low, high), offset| (low.min(*offset), high.max(*offset)));
+        let reach = graph
+            .reads
+            .iter()
+            .filter_map(|read| read.offset.last())
+            .fold((0, 0), |(low, high), offset| (low.min(*offset), high.max(*offset)));
         let lost = reaching(-reach.0 * steps, width) + reaching(reach.1 * steps, width);
         let strip = WARP * width;
         let useful = (strip - lost) * USEFUL.1 >= strip * USEFUL.0;
@@ -76,8 +80,11 @@ pub fn tile(
     }
     let width = schedule.per_thread.last().copied().unwrap_or(1);
     let columns = (WARP * width - reaching(-first[1], width) - reaching(last[1], width)).max(width);
-    let grid = program.grid_of(program.applies.iter().flat_map(|apply| &apply.updates).next().copied().unwrap_or_default())?;
-    let Some([all_rows, all_columns]) = constant_extents(grid.lower, grid.upper).and_then(|extents| <[i64; 2]>::try_from(extents).ok()) else {
+    let grid =
+        program.grid_of(program.applies.iter().flat_map(|apply| &apply.updates).next().copied().unwrap_or_default())?;
+    let Some([all_rows, all_columns]) =
+        constant_extents(grid.lower, grid.upper).and_then(|extents| <[i64; 2]>::try_from(extents).ok())
+    else {
         return Ok(vec![ROWS, columns]);
     };
     let pipeline = stream_pipeline::of(&graph(module, program, width, schedule.steps)?);

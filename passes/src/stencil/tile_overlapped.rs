@@ -65,7 +65,9 @@ const MOST_STEPS: i64 = 1024;
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
     let program = Program::read(module)?;
     let Some(first) = program.applies.first() else {
-        return Err(Error::user("there is no stencil.apply to tile; the program has no functions, or is tiled already"));
+        return Err(Error::user(
+            "there is no stencil.apply to tile; the program has no functions, or is tiled already",
+        ));
     };
     let place = mlir::place(first.op.location());
     let rank = single_rank(&program)?;
@@ -85,15 +87,20 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     };
     let height = match options.integer("pyramid-height", 1..=MOST_STEPS)? {
         Some(height) => height,
-        None if strategy == "stream" => stream_schedule::height(module, &program, schedule.per_thread.last().copied().unwrap_or(1))?,
+        None if strategy == "stream" => {
+            stream_schedule::height(module, &program, schedule.per_thread.last().copied().unwrap_or(1))?
+        }
         None => defaults.height,
     };
-    let multiprocessors = options.integer("multiprocessors", 1..=MOST_CELLS)?.unwrap_or(stream_schedule::MULTIPROCESSORS);
+    let multiprocessors =
+        options.integer("multiprocessors", 1..=MOST_CELLS)?.unwrap_or(stream_schedule::MULTIPROCESSORS);
     let fitted = (strategy == "stream" && tile.is_none()).then_some(multiprocessors);
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
     if schedule.strategy == "naive" {
         if height != 1 {
-            return Err(Error::user("the strategy naive runs one step a launch; leave pyramid-height out or choose another strategy"));
+            return Err(Error::user(
+                "the strategy naive runs one step a launch; leave pyramid-height out or choose another strategy",
+            ));
         }
         naive_kernels(&builder, module, &program, &schedule)?;
     } else {
@@ -123,8 +130,14 @@ impl Defaults {
             ("block", 2) => ("block", &[32, 64], &[4, 1], 4),
             ("block", _) => ("block", &[8, 8, 64], &[4, 2, 1], 2),
             ("stream", 2) => ("stream", &[stream_schedule::ROWS, 1], &[1, stream_schedule::WIDTH], 1),
-            ("stream", _) => return Err(Error::user(format!("the strategy stream is for grids of two dimensions, and this one has {rank}; choose naive or block"))),
-            (other, _) => return Err(Error::user(format!("there is no strategy '{other}'; there are naive, block and stream"))),
+            ("stream", _) => {
+                return Err(Error::user(format!(
+                    "the strategy stream is for grids of two dimensions, and this one has {rank}; choose naive or block"
+                )));
+            }
+            (other, _) => {
+                return Err(Error::user(format!("there is no strategy '{other}'; there are naive, block and stream")));
+            }
         };
         Ok(Self { strategy, tile: tile.to_vec(), per_thread: per_thread.to_vec(), height })
     }
@@ -133,25 +146,42 @@ impl Defaults {
 fn single_rank(program: &Program) -> Result<usize, Error> {
     let rank = program.grids.first().map_or(0, stencil::Grid::rank);
     match program.grids.iter().find(|grid| grid.rank() != rank) {
-        Some(other) => Err(Error::new(mlir::place(other.op.location()), "grids of different rank are not supported yet")),
+        Some(other) => {
+            Err(Error::new(mlir::place(other.op.location()), "grids of different rank are not supported yet"))
+        }
         None => Ok(rank),
     }
 }
 
 /// Checks that an option has one number a dimension; `single` may widen one number alone.
-fn dimensions(values: Option<Vec<i64>>, name: &str, rank: usize, single: impl Fn(i64) -> Option<Vec<i64>>) -> Result<Option<Vec<i64>>, Error> {
+fn dimensions(
+    values: Option<Vec<i64>>,
+    name: &str,
+    rank: usize,
+    single: impl Fn(i64) -> Option<Vec<i64>>,
+) -> Result<Option<Vec<i64>>, Error> {
     match values {
         Some(values) if values.len() == rank => Ok(Some(values)),
         Some(values) => match values.as_slice() {
             [only] => single(*only).map(Some),
             _ => None,
         }
-        .ok_or_else(|| Error::user(format!("{name} has {} numbers, and the grid has {rank} dimensions; give one a dimension", values.len()))),
+        .ok_or_else(|| {
+            Error::user(format!(
+                "{name} has {} numbers, and the grid has {rank} dimensions; give one a dimension",
+                values.len()
+            ))
+        }),
         None => Ok(None),
     }
 }
 
-fn naive_kernels<'c>(builder: &Builder<'c>, module: &Module<'c>, program: &Program<'c>, schedule: &Schedule) -> Result<(), Error> {
+fn naive_kernels<'c>(
+    builder: &Builder<'c>,
+    module: &Module<'c>,
+    program: &Program<'c>,
+    schedule: &Schedule,
+) -> Result<(), Error> {
     let mut names = Vec::new();
     for (index, apply) in program.applies.iter().enumerate() {
         let name = kernel_name(program, index);
@@ -189,11 +219,18 @@ fn overlapped_kernels<'c>(
     }
     for (steps, count) in launches {
         let name = kernel_name(program, steps);
-        let applies: Vec<_> = (0..steps).flat_map(|step| program.applies.iter().map(move |apply| (step, apply))).collect();
+        let applies: Vec<_> =
+            (0..steps).flat_map(|step| program.applies.iter().map(move |apply| (step, apply))).collect();
         let mut schedule = Schedule { steps, ..schedule.clone() };
         if let Some(multiprocessors) = fitted {
             let loads = regions(module, &applies, schedule.tile.len())?.loads;
-            schedule.tile = stream_schedule::tile(module, program, &schedule, &loads.values().collect::<Vec<_>>(), multiprocessors)?;
+            schedule.tile = stream_schedule::tile(
+                module,
+                program,
+                &schedule,
+                &loads.values().collect::<Vec<_>>(),
+                multiprocessors,
+            )?;
         }
         kernel(builder, module, program, &name, &applies, &schedule)?;
         tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
@@ -262,13 +299,15 @@ fn kernel<'c>(
     }
     for ((step, apply), region) in applies.iter().zip(&regions.applies) {
         let at = Builder { location: apply_location(apply), ..body };
-        let mut names: Vec<&str> = footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| read.field).collect();
+        let mut names: Vec<&str> =
+            footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| read.field).collect();
         names.extend(&apply.updates);
         names.sort_by_key(|name| program.fields.iter().position(|field| field.name == *name));
         names.dedup();
         let mut inputs = Vec::new();
         for name in names {
-            let tile = tiles.get(name).ok_or_else(|| Error::internal(format!("no tile of @{name} reaches an apply")))?;
+            let tile =
+                tiles.get(name).ok_or_else(|| Error::internal(format!("no tile of @{name} reaches an apply")))?;
             inputs.push((name, *tile));
         }
         let pieces = stencil::pieces_attribute(&at, &apply.pieces);

@@ -137,9 +137,18 @@ fn attempt(case: &Case, context: &Context) -> Result<bool, Stop> {
     let expected = whole(case, context, &inputs, None)?;
     let mut declined = None;
     if case.transpose {
-        let turn = |arrays: &Arrays| arrays.iter().map(|(name, array)| Some((name.clone(), transform::transpose(array).ok()?))).collect();
-        let arrays = |arrays| -> Result<Arrays, Stop> { Option::ok_or_else(turn(arrays), || Stop::Failed(Fault::Transposed, "no array".to_owned())) };
-        let found = whole(&transform::transposed(case), context, &arrays(&inputs)?, Some((Fault::Transposed, &arrays(&expected)?)));
+        let turn = |arrays: &Arrays| {
+            arrays.iter().map(|(name, array)| Some((name.clone(), transform::transpose(array).ok()?))).collect()
+        };
+        let arrays = |arrays| -> Result<Arrays, Stop> {
+            Option::ok_or_else(turn(arrays), || Stop::Failed(Fault::Transposed, "no array".to_owned()))
+        };
+        let found = whole(
+            &transform::transposed(case),
+            context,
+            &arrays(&inputs)?,
+            Some((Fault::Transposed, &arrays(&expected)?)),
+        );
         declined = declined.or(found.err());
     }
     if let Some(by) = &case.shift {
@@ -172,10 +181,12 @@ fn whole(case: &Case, context: &Context, inputs: &Arrays, known: Option<(Fault, 
     for schedule in case.schedules.iter().take(1) {
         defines = run::options(case, schedule).defines;
     }
-    let program = stencilc::compile::check(&source, &defines).map_err(|failure| only_known(run::stop(&failure), KNOWN))?;
+    let program =
+        stencilc::compile::check(&source, &defines).map_err(|failure| only_known(run::stop(&failure), KNOWN))?;
     let expected = run::reference(case, &program, inputs);
     if let (Some((fault, known)), Ok(expected)) = (known, &expected) {
-        same(expected, known).map_err(|difference| Stop::Failed(fault, format!("the oracle's own results: {difference}")))?;
+        same(expected, known)
+            .map_err(|difference| Stop::Failed(fault, format!("the oracle's own results: {difference}")))?;
     }
     let mut declined = None;
     for schedule in &case.schedules {
@@ -192,7 +203,13 @@ fn whole(case: &Case, context: &Context, inputs: &Arrays, known: Option<(Fault, 
     }
 }
 
-fn one(case: &Case, context: &Context, schedule: &crate::model::Schedule, inputs: &Arrays, expected: &Result<Arrays, String>) -> Result<(), Stop> {
+fn one(
+    case: &Case,
+    context: &Context,
+    schedule: &crate::model::Schedule,
+    inputs: &Arrays,
+    expected: &Result<Arrays, String>,
+) -> Result<(), Stop> {
     let compiled = run::compile(context, case, schedule).map_err(|stop| only_known(stop, KNOWN))?;
     let found = run::simulate(case, &compiled.module, &compiled.plan, inputs);
     judge(found, expected, Fault::Difference, "")?;
@@ -209,7 +226,13 @@ fn one(case: &Case, context: &Context, schedule: &crate::model::Schedule, inputs
     Ok(())
 }
 
-fn round_trip<'c>(case: &Case, context: &'c Context, compiled: &Compiled<'c>, inputs: &Arrays, expected: &Result<Arrays, String>) -> Result<(), Stop> {
+fn round_trip<'c>(
+    case: &Case,
+    context: &'c Context,
+    compiled: &Compiled<'c>,
+    inputs: &Arrays,
+    expected: &Result<Arrays, String>,
+) -> Result<(), Stop> {
     let round = |message: String| Stop::Failed(Fault::RoundTrip, message);
     let (module, plan) = again(context, compiled).map_err(round)?;
     if expected.is_ok() {
@@ -222,10 +245,16 @@ fn round_trip<'c>(case: &Case, context: &'c Context, compiled: &Compiled<'c>, in
 /// Compares with the oracle's result, or its refusal.
 fn judge(found: Result<Arrays, Stop>, expected: &Result<Arrays, String>, fault: Fault, what: &str) -> Result<(), Stop> {
     match (found, expected) {
-        (Ok(found), Ok(expected)) => same(&found, expected).map_err(|difference| Stop::Failed(fault, format!("{what}{difference}"))),
+        (Ok(found), Ok(expected)) => {
+            same(&found, expected).map_err(|difference| Stop::Failed(fault, format!("{what}{difference}")))
+        }
         (Err(Stop::Refused(message)), Err(_)) => Err(Stop::Refused(message)),
-        (Err(Stop::Refused(message)), Ok(_)) => Err(Stop::Failed(Fault::Refusal, format!("the oracle runs, but the plan refuses: {message}"))),
-        (Ok(_), Err(message)) => Err(Stop::Failed(Fault::Refusal, format!("the kernels run, but the oracle refuses: {message}"))),
+        (Err(Stop::Refused(message)), Ok(_)) => {
+            Err(Stop::Failed(Fault::Refusal, format!("the oracle runs, but the plan refuses: {message}")))
+        }
+        (Ok(_), Err(message)) => {
+            Err(Stop::Failed(Fault::Refusal, format!("the kernels run, but the oracle refuses: {message}")))
+        }
         (Err(stop), _) => Err(stop),
     }
 }
@@ -269,14 +298,17 @@ fn unchanged(level: &str, before: &str, after: &str) -> Result<(), String> {
     if before == after {
         return Ok(());
     }
-    let (line, (was, is)) = before.lines().zip(after.lines()).enumerate().find(|(_, (a, b))| a != b).unwrap_or_default();
+    let (line, (was, is)) =
+        before.lines().zip(after.lines()).enumerate().find(|(_, (a, b))| a != b).unwrap_or_default();
     Err(format!("the {level} level, read again, differs in line {}:\n{was}\n{is}", line + 1))
 }
 
 /// A decline for a reason that nobody has written down is a failure.
 fn only_known(stop: Stop, known: &[&str]) -> Stop {
     match stop {
-        Stop::Declined(message) if !known.iter().any(|part| message.contains(part)) => Stop::Failed(Fault::UnknownDecline, message),
+        Stop::Declined(message) if !known.iter().any(|part| message.contains(part)) => {
+            Stop::Failed(Fault::UnknownDecline, message)
+        }
         other => other,
     }
 }

@@ -169,7 +169,12 @@ fn lead(args: &Args) -> Result<Summary, String> {
         if shown.elapsed() > Duration::from_secs(10) {
             shown = Instant::now();
             let (done, seconds) = (summary.cases(), begin.elapsed().as_secs_f64());
-            eprintln!("{done} of {} cases, {} failures, {:.1} cases a second", args.cases, summary.failures(), done as f64 / seconds);
+            eprintln!(
+                "{done} of {} cases, {} failures, {:.1} cases a second",
+                args.cases,
+                summary.failures(),
+                done as f64 / seconds
+            );
         }
         let (job, event) = match event {
             Ok((job, event)) => (job, event),
@@ -205,7 +210,8 @@ fn lead(args: &Args) -> Result<Summary, String> {
                 let case = generate::case(args.seed, number);
                 let message = format!("the process that compiled it ended: {status}");
                 let stem = format!("seed{}-case{number}", args.seed);
-                let path = record::write(&case, Fault::Crash, &message, &args.out, &stem).map_err(|error| error.to_string())?;
+                let path = record::write(&case, Fault::Crash, &message, &args.out, &stem)
+                    .map_err(|error| error.to_string())?;
                 eprintln!("case {number}: Crash, see {}", path.display());
                 summary.add(&case, &Verdict::Failed(Fault::Crash, message));
                 *worker = start(job, worker.next)?;
@@ -219,7 +225,14 @@ fn lead(args: &Args) -> Result<Summary, String> {
             }
         }
     }
-    println!("seed {}, cases {} to {}, {:.0} s on {} processes", args.seed, args.first, end.saturating_sub(1), begin.elapsed().as_secs_f64(), args.jobs.max(1));
+    println!(
+        "seed {}, cases {} to {}, {:.0} s on {} processes",
+        args.seed,
+        args.first,
+        end.saturating_sub(1),
+        begin.elapsed().as_secs_f64(),
+        args.jobs.max(1)
+    );
     Ok(summary)
 }
 

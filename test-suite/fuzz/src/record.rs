@@ -10,7 +10,8 @@ use stencil_runtime::npy;
 
 /// The command line that runs a case with one of its schedules.
 pub fn command_line(case: &Case, schedule: &Schedule, file: &str) -> String {
-    let mut line = format!("stencilc run {file} --target sim --check --fp-contract off --strategy {}", schedule.strategy);
+    let mut line =
+        format!("stencilc run {file} --target sim --check --fp-contract off --strategy {}", schedule.strategy);
     let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     if let Some(tile) = &schedule.tile {
         line += &format!(" --tile {}", list(tile));
@@ -41,7 +42,11 @@ pub fn command_line(case: &Case, schedule: &Schedule, file: &str) -> String {
         if field.role != crate::model::Role::Temp {
             let name = field_name(place);
             let seed = case.data.seed + place as u64;
-            let source = if case.data.rough { format!("{}.{name}.npy", file.trim_end_matches(".stencil")) } else { format!("random:{seed}") };
+            let source = if case.data.rough {
+                format!("{}.{name}.npy", file.trim_end_matches(".stencil"))
+            } else {
+                format!("random:{seed}")
+            };
             line += &format!(" --in {name}={source}");
         }
     }

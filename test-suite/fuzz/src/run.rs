@@ -11,9 +11,9 @@ use stencil_dialects::mlir;
 use stencil_frontend::oracle;
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
+use stencil_passes::launch_plan;
 use stencil_passes::pipeline::{self, Config};
 use stencil_passes::runner::Runner;
-use stencil_passes::launch_plan;
 use stencil_runtime::array::{Array, DataMut};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::execute::{self, Control};
@@ -36,7 +36,10 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
     use crate::model::Known;
     let params = case.program.params.iter().enumerate();
     Options {
-        defines: params.filter(|(_, param)| param.known == Known::Define).map(|(place, param)| (format!("P{place}"), param.value)).collect(),
+        defines: params
+            .filter(|(_, param)| param.known == Known::Define)
+            .map(|(place, param)| (format!("P{place}"), param.value))
+            .collect(),
         config: Config {
             strategy: Some(schedule.strategy.to_owned()),
             tile: schedule.tile.clone(),
@@ -53,13 +56,18 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
 
 /// What a compile or a run says when it ends early.
 pub fn stop(failure: &Failure) -> Stop {
-    if failure.code == 1 { Stop::Declined(failure.text.clone()) } else { Stop::Failed(Fault::Internal, failure.text.clone()) }
+    if failure.code == 1 {
+        Stop::Declined(failure.text.clone())
+    } else {
+        Stop::Failed(Fault::Internal, failure.text.clone())
+    }
 }
 
 /// The inputs; none where an extent would be negative.
 pub fn inputs(case: &Case) -> Option<Arrays> {
     let bounds = case.program.grid.bounds(&case.program.params);
-    let shape: Vec<usize> = bounds.iter().map(|(first, last)| usize::try_from(last - first + 1).ok()).collect::<Option<_>>()?;
+    let shape: Vec<usize> =
+        bounds.iter().map(|(first, last)| usize::try_from(last - first + 1).ok()).collect::<Option<_>>()?;
     let fields = case.program.fields.iter().enumerate().filter(|(_, field)| field.role != Role::Temp);
     fields.map(|(place, field)| Some((field_name(place), cells(field.element, &shape, case.data, place)?))).collect()
 }
@@ -87,7 +95,8 @@ fn cells(element: stencil_runtime::array::Element, shape: &[usize], data: Data, 
 
 /// The oracle's result: the state fields, or why it refuses the sizes.
 pub fn reference(case: &Case, program: &Program, inputs: &Arrays) -> Result<Arrays, String> {
-    let value = |name: &str| name.strip_prefix('P').and_then(|place| case.program.params.get(place.parse::<usize>().ok()?));
+    let value =
+        |name: &str| name.strip_prefix('P').and_then(|place| case.program.params.get(place.parse::<usize>().ok()?));
     let sizes = program.params.iter().filter(|(_, param)| param.value.is_none());
     let sizes = sizes.filter_map(|(id, param)| Some((id, value(&param.name)?.value))).collect();
     let mut fields = inputs.clone();
@@ -137,7 +146,12 @@ pub fn compile<'c>(context: &'c Context, case: &Case, schedule: &Schedule) -> Re
 pub fn ptx(context: &Context, case: &Case, schedule: &Schedule) -> Result<(), Stop> {
     let (source, options) = (source(case), options(case, schedule));
     let mut compilation = Compilation::new(context, &source, &options).map_err(|failure| stop(&failure))?;
-    compilation.to_gpu().and_then(|()| compilation.to_nvvm()).and_then(|()| compilation.code()).map(drop).map_err(|failure| stop(&failure))
+    compilation
+        .to_gpu()
+        .and_then(|()| compilation.to_nvvm())
+        .and_then(|()| compilation.code())
+        .map(drop)
+        .map_err(|failure| stop(&failure))
 }
 
 /// Parses a printed level and runs a pipeline on it.
@@ -189,5 +203,7 @@ pub fn simulate(case: &Case, module: &Module, plan: &Plan, inputs: &Arrays) -> R
 }
 
 fn given(case: &Case, name: &str) -> bool {
-    name.strip_prefix('s').and_then(|place| case.program.scalars.get(place.parse::<usize>().ok()?)).is_some_and(|scalar| scalar.given)
+    name.strip_prefix('s')
+        .and_then(|place| case.program.scalars.get(place.parse::<usize>().ok()?))
+        .is_some_and(|scalar| scalar.given)
 }

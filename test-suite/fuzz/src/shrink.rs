@@ -151,9 +151,12 @@ fn nearer(value: i64, goal: i64) -> Vec<i64> {
 }
 
 fn sizes(case: &Case) -> Vec<Case> {
-    let mut found: Vec<_> = nearer(case.program.steps, 0).into_iter().map(|steps| with(case, |case| case.program.steps = steps)).collect();
+    let mut found: Vec<_> =
+        nearer(case.program.steps, 0).into_iter().map(|steps| with(case, |case| case.program.steps = steps)).collect();
     for (place, param) in case.program.params.iter().enumerate() {
-        found.extend(nearer(param.value, 0).into_iter().map(|value| with(case, |case| case.program.params[place].value = value)));
+        found.extend(
+            nearer(param.value, 0).into_iter().map(|value| with(case, |case| case.program.params[place].value = value)),
+        );
         found.push(with(case, |case| case.program.params[place].known = Known::File));
     }
     for dimension in 0..case.program.rank() {
@@ -268,7 +271,9 @@ mod tests {
             let mut found = false;
             for piece in case.program.functions.iter().flat_map(|function| &function.pieces) {
                 for value in &piece.values {
-                    value.visit(&mut |part| found |= matches!(&part.kind, Kind::Read(_, offset) if offset[0].abs() >= 2));
+                    value.visit(&mut |part| {
+                        found |= matches!(&part.kind, Kind::Read(_, offset) if offset[0].abs() >= 2)
+                    });
                 }
             }
             found

@@ -129,7 +129,9 @@ impl fmt::Display for Summary {
             }
             counts.into_iter().try_for_each(|(name, count)| writeln!(formatter, "{count:>9}  {name}"))
         };
-        let named = |counts: &BTreeMap<String, u64>| counts.iter().map(|(name, count)| (name.clone(), *count)).collect::<Vec<_>>();
+        let named = |counts: &BTreeMap<String, u64>| {
+            counts.iter().map(|(name, count)| (name.clone(), *count)).collect::<Vec<_>>()
+        };
         block("by verdict", self.verdicts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect())?;
         block("cases that agreed, by what they hold", named(&self.kinds))?;
         block("declined", named(&self.declines))?;

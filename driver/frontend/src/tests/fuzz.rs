@@ -170,7 +170,9 @@ fn attempt(text: &str) -> bool {
                 fields.insert(field.name.clone(), Array::new(shapes[id].clone(), data).unwrap());
             }
             // Missing scalars and failed checks are fine; a panic is not.
-            let _ = oracle::run(&program, &sizes, &BTreeMap::new(), 2, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(()));
+            let _ = oracle::run(&program, &sizes, &BTreeMap::new(), 2, &mut fields, &mut |_, _| {
+                std::ops::ControlFlow::Continue(())
+            });
         }
     }
     assert!(start.elapsed().as_secs() < 2, "{text}");

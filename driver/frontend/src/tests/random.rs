@@ -259,7 +259,8 @@ fn the_oracle_agrees_with_a_walk_over_the_tree() {
         let sizes: Sizes = program.params.keys().zip([rows as i64, width as i64]).collect();
         let array = |data: &Data| Array::new(vec![rows, width], data.clone()).unwrap();
         let mut fields = BTreeMap::from([("A".to_string(), array(&a)), ("B".to_string(), array(&b))]);
-        run(&program, &sizes, &BTreeMap::new(), 1, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(())).unwrap();
+        run(&program, &sizes, &BTreeMap::new(), 1, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(()))
+            .unwrap();
         let values = &program.functions[0].pieces[0].values;
         for i in 1..rows - 1 {
             for j in 1..width - 1 {

@@ -23,7 +23,8 @@ impl<'c> Cut<'c> {
         (lower, upper): (AffineMap<'c>, AffineMap<'c>),
         columns: &[Val<'c>],
     ) -> Result<Self, Error> {
-        let [[first_row, first], [last_row, last]] = [corner(&frame.bounds(builder, lower)?)?, corner(&frame.bounds(builder, upper)?)?];
+        let [[first_row, first], [last_row, last]] =
+            [corner(&frame.bounds(builder, lower)?)?, corner(&frame.bounds(builder, upper)?)?];
         let within = |column: &Val<'c>| {
             let after = builder.compare(Compare::Ge, *column, first)?;
             builder.binary("arith.andi", after, builder.compare(Compare::Le, *column, last)?)
@@ -58,7 +59,8 @@ impl<'c> Clamp<'c> {
         (lower, upper): (AffineMap<'c>, AffineMap<'c>),
         columns: &[Val<'c>],
     ) -> Result<Self, Error> {
-        let [[first_row, first], [last_row, last]] = [corner(&frame.bounds(builder, lower)?)?, corner(&frame.bounds(builder, upper)?)?];
+        let [[first_row, first], [last_row, last]] =
+            [corner(&frame.bounds(builder, lower)?)?, corner(&frame.bounds(builder, upper)?)?];
         let columns = columns.iter().map(|column| nearest(builder, *column, first, last)).collect::<Result<_, _>>()?;
         Ok(Self { first_row, last_row, columns })
     }

@@ -78,7 +78,9 @@ impl<'c> InFlight<'c> {
             let known = self.values.get(value)?.iter().find(|known| known.column == column)?;
             known.cells.get(usize::try_from(age - known.first).ok()?).copied()
         };
-        found().ok_or_else(|| Error::internal(format!("no cell of column {column} and age {age} of value {value} is in flight")))
+        found().ok_or_else(|| {
+            Error::internal(format!("no cell of column {column} and age {age} of value {value} is in flight"))
+        })
     }
 
     /// Ends an iteration: every row is one older, and the oldest go.

@@ -57,10 +57,14 @@ fn graph<'c>(
                 graph.scratch = graph.scratch.max(width * footprint::long_operations(module, &apply.pieces)?);
                 let here = kernel.schedule.tile.iter().map(|_| 0).collect::<Vec<_>>();
                 let kept = apply.outputs.iter().map(|(field, _)| (*field, here.clone()));
-                let read = footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| (read.field, read.offset));
+                let read =
+                    footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| (read.field, read.offset));
                 for (field, offset) in kept.chain(read) {
                     let tile = apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
-                    let value = places.get(&mlir::key(tile)).copied().ok_or_else(|| Error::internal("a tile is read before it is made"))?;
+                    let value = places
+                        .get(&mlir::key(tile))
+                        .copied()
+                        .ok_or_else(|| Error::internal("a tile is read before it is made"))?;
                     graph.reads.push(Read { operation, value, offset });
                 }
             }
@@ -75,10 +79,13 @@ impl<'c> Strip<'c> {
     pub fn plan(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>, slack: i64) -> Result<Self, Error> {
         let schedule = &kernel.schedule;
         let ([_, columns], [1, width]) = (schedule.tile.as_slice(), schedule.per_thread.as_slice()) else {
-            return Err(refuse(kernel, format!(
-                "the strategy stream needs a grid of two dimensions and tiled.per_thread = [1, cells a lane], and here they are {:?} and {:?}",
-                schedule.tile, schedule.per_thread
-            )));
+            return Err(refuse(
+                kernel,
+                format!(
+                    "the strategy stream needs a grid of two dimensions and tiled.per_thread = [1, cells a lane], and here they are {:?} and {:?}",
+                    schedule.tile, schedule.per_thread
+                ),
+            ));
         };
         for op in &kernel.body {
             let fields: Vec<&str> = match op {
@@ -89,7 +96,12 @@ impl<'c> Strip<'c> {
             for field in fields {
                 let element = program.field(field)?.element;
                 if !matches!(mlir::bit_width(element), Some(32 | 64)) {
-                    return Err(refuse(kernel, format!("the strategy stream needs cells of 32 or 64 bits, and @{field} has {element}; choose another strategy")));
+                    return Err(refuse(
+                        kernel,
+                        format!(
+                            "the strategy stream needs cells of 32 or 64 bits, and @{field} has {element}; choose another strategy"
+                        ),
+                    ));
                 }
             }
         }
@@ -123,12 +135,15 @@ impl<'c> Strip<'c> {
         strip.left = (strip.left + width - 1) / width * width;
         let needed = strip.left + columns + right;
         if columns % width != 0 || needed > WARP * width {
-            return Err(refuse(kernel, format!(
-                "a tile {columns} columns wide with pyramid height {} needs {needed} columns with its halo, and a warp with {width} cells a lane has {}; \
+            return Err(refuse(
+                kernel,
+                format!(
+                    "a tile {columns} columns wide with pyramid height {} needs {needed} columns with its halo, and a warp with {width} cells a lane has {}; \
                  the tile's columns must also be a multiple of {width}",
-                schedule.steps,
-                WARP * width
-            )));
+                    schedule.steps,
+                    WARP * width
+                ),
+            ));
         }
         Ok(strip)
     }
@@ -141,7 +156,11 @@ impl<'c> Strip<'c> {
     /// Rows that a tile value is behind.
     pub fn lag(&self, tile: Val) -> Result<i64, Error> {
         let place = self.place(tile)?;
-        self.pipeline.windows.get(place).map(|window| window.lag).ok_or_else(|| Error::internal("a tile without a window"))
+        self.pipeline
+            .windows
+            .get(place)
+            .map(|window| window.lag)
+            .ok_or_else(|| Error::internal("a tile without a window"))
     }
 
     /// Iterations for a whole tile, full bodies of the loop.
@@ -154,7 +173,9 @@ impl<'c> Strip<'c> {
     /// before the first and after the last that is needed.
     pub fn reach(&self, kernel: &Kernel<'c>, op: &TileOp<'c>, halo: &Halo) -> Halo {
         let TileOp::Load { tile, .. } = op else { return halo.clone() };
-        let (Ok(lag), [rows, columns]) = (self.lag(*tile), kernel.schedule.tile.as_slice()) else { return halo.clone() };
+        let (Ok(lag), [rows, columns]) = (self.lag(*tile), kernel.schedule.tile.as_slice()) else {
+            return halo.clone();
+        };
         let last = self.first + self.iterations(kernel) - 1 + self.pipeline.ahead - lag;
         Halo {
             lower: vec![self.first - lag, -self.left],
@@ -165,6 +186,14 @@ impl<'c> Strip<'c> {
 
 /// Whether a point function has a result for any operands: division of integers has none by zero.
 fn is_total(module: &Module, piece: &Piece) -> Result<bool, Error> {
-    let partial = ["arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.ceildivsi", "arith.ceildivui", "arith.floordivsi"];
+    let partial = [
+        "arith.divsi",
+        "arith.divui",
+        "arith.remsi",
+        "arith.remui",
+        "arith.ceildivsi",
+        "arith.ceildivui",
+        "arith.floordivsi",
+    ];
     Ok(!mlir::walk(stencil::function(module, piece.function)?).into_iter().any(|op| partial.contains(&mlir::name(op))))
 }

@@ -105,9 +105,18 @@ impl<'c, 'p> Walk<'c, 'p> {
 
     /// Rows of the grid from the tile's first on.
     fn rows_left(&self, builder: &Builder<'c>) -> Result<Val<'c>, Error> {
-        let stored = self.kernel.body.iter().find_map(|op| if let TileOp::Store { field, .. } = op { Some(*field) } else { None });
+        let stored = self
+            .kernel
+            .body
+            .iter()
+            .find_map(|op| if let TileOp::Store { field, .. } = op { Some(*field) } else { None });
         let grid = self.frame.program.grid_of(stored.unwrap_or_default())?;
-        let last = self.frame.bounds(builder, grid.upper)?.first().copied().ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+        let last = self
+            .frame
+            .bounds(builder, grid.upper)?
+            .first()
+            .copied()
+            .ok_or_else(|| Error::internal("a grid of no dimensions"))?;
         builder.add_constant(builder.binary("arith.subi", last, self.first_row()?)?, 1)
     }
 
@@ -150,7 +159,11 @@ impl<'c, 'p> Walk<'c, 'p> {
             };
             for field in fields {
                 let element = self.frame.program.field(field)?.element;
-                zeros.push(if element.is_float() { builder.float(element, 0.0)? } else { builder.constant(element, 0)? });
+                zeros.push(if element.is_float() {
+                    builder.float(element, 0.0)?
+                } else {
+                    builder.constant(element, 0)?
+                });
                 let mut queue = VecDeque::new();
                 if let TileOp::Load { tile, .. } = op {
                     for number in 0..self.ahead(checks) {
@@ -197,7 +210,8 @@ impl<'c, 'p> Walk<'c, 'p> {
                     let builder = &Builder { location: op.location(), ..*builder };
                     let row = builder.add_constant(row, -self.strip.lag(*tile)?)?;
                     let place = self.strip.place(*tile)?;
-                    let cells = (0..self.strip.width).map(|cell| state.get(place, cell, 0)).collect::<Result<Vec<_>, _>>()?;
+                    let cells =
+                        (0..self.strip.width).map(|cell| state.get(place, cell, 0)).collect::<Result<Vec<_>, _>>()?;
                     self.store(builder, operation, field, &cells, (row, rows), checks)?;
                 }
             }
@@ -206,11 +220,18 @@ impl<'c, 'p> Walk<'c, 'p> {
     }
 
     /// A value's new row: the lane's own cells, and those of other lanes that come in with it.
-    fn push(&self, builder: &Builder<'c>, state: &mut InFlight<'c>, value: usize, cells: &[Val<'c>]) -> Result<(), Error> {
+    fn push(
+        &self,
+        builder: &Builder<'c>,
+        state: &mut InFlight<'c>,
+        value: usize,
+        cells: &[Val<'c>],
+    ) -> Result<(), Error> {
         for (column, cell) in (0..).zip(cells) {
             state.push(value, column, *cell)?;
         }
-        let window = self.strip.pipeline.windows.get(value).ok_or_else(|| Error::internal("a value without a window"))?;
+        let window =
+            self.strip.pipeline.windows.get(value).ok_or_else(|| Error::internal("a value without a window"))?;
         for edge in &window.edges {
             let width = self.strip.width;
             let cell = state.get(value, edge.column.rem_euclid(width), edge.first)?;
@@ -224,7 +245,11 @@ impl<'c, 'p> Walk<'c, 'p> {
         let program = self.frame.program;
         let grid = program.grid_of(field)?;
         let cells = lanes::vector_length(program.field(field)?.element, self.strip.width);
-        let stored = self.kernel.body.iter().find_map(|op| if let TileOp::Store { field, .. } = op { Some(*field) } else { None });
+        let stored = self
+            .kernel
+            .body
+            .iter()
+            .find_map(|op| if let TileOp::Store { field, .. } = op { Some(*field) } else { None });
         let tiles = program.grid_of(stored.unwrap_or_default())?;
         let shift = interior::difference(tiles.lower, grid.lower).and_then(|gap| gap.last().copied());
         let pitch = constant_extents(grid.lower, grid.upper).and_then(|extents| extents.last().copied());
@@ -232,7 +257,14 @@ impl<'c, 'p> Walk<'c, 'p> {
         Ok(if aligned(shift) && aligned(pitch) { cells } else { 1 })
     }
 
-    fn load(&self, builder: &Builder<'c>, operation: usize, field: &str, row: Val<'c>, checks: Option<&Checks<'c>>) -> Result<Vec<Val<'c>>, Error> {
+    fn load(
+        &self,
+        builder: &Builder<'c>,
+        operation: usize,
+        field: &str,
+        row: Val<'c>,
+        checks: Option<&Checks<'c>>,
+    ) -> Result<Vec<Val<'c>>, Error> {
         let buffer = self.frame.source(field)?;
         let Some(checks) = checks else {
             let at = self.frame.cell(builder, field, &[row, self.first_column()?])?;
@@ -240,7 +272,11 @@ impl<'c, 'p> Walk<'c, 'p> {
         };
         let (_, clamp) = checks.grids.get(&operation).ok_or_else(|| Error::internal("a load without checks"))?;
         let row = clamp.row(builder, row)?;
-        clamp.columns.iter().map(|column| builder.load(buffer, &self.frame.cell(builder, field, &[row, *column])?)).collect()
+        clamp
+            .columns
+            .iter()
+            .map(|column| builder.load(buffer, &self.frame.cell(builder, field, &[row, *column])?))
+            .collect()
     }
 
     fn store(
@@ -264,7 +300,9 @@ impl<'c, 'p> Walk<'c, 'p> {
         builder.when(in_rows, |builder| {
             for ((inside, cell), column) in grid.columns.iter().zip(cells).zip(&self.columns) {
                 let inside = builder.binary("arith.andi", *inside, self.in_tile)?;
-                builder.when(inside, |builder| builder.store(*cell, buffer, &self.frame.cell(builder, field, &[row, *column])?))?;
+                builder.when(inside, |builder| {
+                    builder.store(*cell, buffer, &self.frame.cell(builder, field, &[row, *column])?)
+                })?;
             }
             Ok(())
         })
@@ -288,13 +326,17 @@ impl<'c, 'p> Walk<'c, 'p> {
         };
         let mut cuts = Vec::new();
         for (place, piece) in apply.pieces.iter().enumerate() {
-            cuts.push((piece, checks.pieces.get(&(operation, place)).ok_or_else(|| Error::internal("a piece without checks"))?));
+            cuts.push((
+                piece,
+                checks.pieces.get(&(operation, place)).ok_or_else(|| Error::internal("a piece without checks"))?,
+            ));
         }
         let all = |builder: &Builder<'c>, rows: &[Option<Val<'c>>]| {
             let cell = |(number, at): (usize, &Cell<'c, '_>)| {
                 let mut pieces = Vec::new();
                 for ((piece, cut), row) in cuts.iter().zip(rows) {
-                    let column = cut.columns.get(number).copied().ok_or_else(|| Error::internal("a cell without a column"))?;
+                    let column =
+                        cut.columns.get(number).copied().ok_or_else(|| Error::internal("a cell without a column"))?;
                     let conditions: Vec<_> = row.iter().copied().chain([column]).collect();
                     pieces.push((*piece, builder.all(&conditions)?.unwrap_or(column)));
                 }
@@ -320,21 +362,37 @@ impl<'c, 'p> Walk<'c, 'p> {
     }
 
     /// The values of the piece that covers the cell, else its old ones.
-    fn piecewise(&self, builder: &Builder<'c>, at: &Cell<'c, '_>, pieces: &[(&Piece<'c>, Val<'c>)]) -> Result<Vec<Val<'c>>, Error> {
+    fn piecewise(
+        &self,
+        builder: &Builder<'c>,
+        at: &Cell<'c, '_>,
+        pieces: &[(&Piece<'c>, Val<'c>)],
+    ) -> Result<Vec<Val<'c>>, Error> {
         let Some(((piece, covered), rest)) = pieces.split_first() else {
             return self.old(at);
         };
         if self.strip.total.get(piece.function) == Some(&true) {
             let values = self.evaluate(builder, at, piece)?;
             let others = self.piecewise(builder, at, rest)?;
-            return values.into_iter().zip(others).map(|(value, other)| builder.select(*covered, value, other)).collect();
+            return values
+                .into_iter()
+                .zip(others)
+                .map(|(value, other)| builder.select(*covered, value, other))
+                .collect();
         }
         let types: Vec<_> = self.old(at)?.iter().map(|value| value.r#type()).collect();
-        builder.choose(*covered, &types, |builder| self.evaluate(builder, at, piece), |builder| self.piecewise(builder, at, rest))
+        builder.choose(
+            *covered,
+            &types,
+            |builder| self.evaluate(builder, at, piece),
+            |builder| self.piecewise(builder, at, rest),
+        )
     }
 
     fn evaluate(&self, builder: &Builder<'c>, at: &Cell<'c, '_>, piece: &Piece<'c>) -> Result<Vec<Val<'c>>, Error> {
-        self.frame.evaluate(builder, self.module, piece, &at.point, at.apply.step, &|_, field, offset| self.read(at, field, offset))
+        self.frame.evaluate(builder, self.module, piece, &at.point, at.apply.step, &|_, field, offset| {
+            self.read(at, field, offset)
+        })
     }
 
     fn read(&self, at: &Cell<'c, '_>, field: &str, offset: &[i64]) -> Result<Val<'c>, Error> {
