@@ -137,11 +137,13 @@ fn verify_tile_op<'c>(
 }
 
 fn ranked(op: Op, halo: &Halo, rank: usize) -> Result<(), Error> {
-    if halo.lower.len() == rank && halo.upper.len() == rank {
-        Ok(())
-    } else {
-        Err(at(op, format!("lower and upper need {rank} numbers here, one a dimension")))
+    if halo.lower.len() != rank || halo.upper.len() != rank {
+        return Err(at(op, format!("lower and upper need {rank} numbers here, one a dimension")));
     }
+    if halo.lower.iter().chain(&halo.upper).any(|cells| !(-MOST_CELLS..=MOST_CELLS).contains(cells)) {
+        return Err(at(op, format!("lower and upper must be from -{MOST_CELLS} to {MOST_CELLS}")));
+    }
+    Ok(())
 }
 
 fn reach(halo: &Halo) -> String {

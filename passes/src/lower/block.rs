@@ -34,7 +34,7 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
+use stencil_dialects::tiled::{Apply, Halo, Kernel, TileOp};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -51,11 +51,11 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let max_shared = options.integer("max-shared", 0..=i64::from(u32::MAX))?.unwrap_or(232_448);
     let max_threads = options.integer("max-threads", 1..=i64::from(u32::MAX))?.unwrap_or(1024);
     let program = Program::read(module)?;
-    for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "block") {
+    let kernels = emit::kernels_of(module, "block")?;
+    for kernel in &kernels {
         lower(context, module, &program, kernel, max_shared, max_threads)?;
-        emit::erase_kernel(kernel);
     }
-    emit::erase_point_functions(module)
+    emit::erase_kernels(module, &kernels)
 }
 
 fn lower<'c>(

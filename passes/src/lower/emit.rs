@@ -6,7 +6,7 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{FunctionType, MemRefType};
 use melior::ir::{AffineExpr, Attribute, Module, Region, Type};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
@@ -152,10 +152,10 @@ impl<'c, 'p> Frame<'c, 'p> {
         for (binding, value) in bindings.iter().zip(values) {
             match binding {
                 Binding::Read(name) => {
-                    drop(sources.insert(*name, whole_grid(&builder, program, name, *value, &params)?))
+                    sources.insert(*name, whole_grid(&builder, program, name, *value, &params)?);
                 }
                 Binding::Write(name) => {
-                    drop(targets.insert(*name, whole_grid(&builder, program, name, *value, &params)?))
+                    targets.insert(*name, whole_grid(&builder, program, name, *value, &params)?);
                 }
                 Binding::ReadWrite(name) => {
                     let buffer = whole_grid(&builder, program, name, *value, &params)?;
@@ -163,7 +163,9 @@ impl<'c, 'p> Frame<'c, 'p> {
                     targets.insert(*name, buffer);
                 }
                 Binding::Param(_) => {}
-                Binding::Scalar(name) => drop(scalars.insert(*name, *value)),
+                Binding::Scalar(name) => {
+                    scalars.insert(*name, *value);
+                }
                 Binding::Step => step = Some(*value),
             }
         }
@@ -295,13 +297,16 @@ impl<'c, 'p> Frame<'c, 'p> {
 /// Guide, technical specifications per compute capability).
 const STATIC_SHARED_LIMIT: i64 = 48 * 1024;
 
+/// Blocks that a multiprocessor runs at once (CUDA C++ Programming Guide, table of compute capabilities).
+const MOST_RESIDENT: i64 = 32;
+
 /// Blocks that should fit on a multiprocessor at once: as many as its shared memory (227 KB) has
 /// room for, and at most 1,024 threads together, so that each may have 64 of the 65,536 registers.
 /// Without a word ptxas saves registers for blocks that can't come, and spills.
 fn resident_blocks(spec: &FrameSpec) -> i64 {
     let threads = spec.threads.iter().product::<i64>().max(1);
     let room = 232_448 / shared_bytes(spec.shared).max(1);
-    (1024 / threads).min(room).max(1)
+    (1024 / threads).min(room).clamp(1, MOST_RESIDENT)
 }
 
 /// Bytes to which every shared buffer is aligned: those of the widest access.
@@ -584,20 +589,29 @@ fn rim_first<'c>(
     Ok([turned(row, rows)?, turned(column, columns)?])
 }
 
-/// Erases a tile kernel once it is lowered.
-pub fn erase_kernel(kernel: &Kernel) {
-    mlir::erase(kernel.op);
+/// The tile kernels of a strategy.
+pub fn kernels_of<'c>(module: &Module<'c>, strategy: &str) -> Result<Vec<Kernel<'c>>, Error> {
+    Ok(tiled::kernels(module)?.into_iter().filter(|kernel| kernel.schedule.strategy == strategy).collect())
 }
 
-/// Erases the point functions once no tile kernel uses them.
-pub fn erase_point_functions(module: &Module) -> Result<(), Error> {
-    if !tiled::kernels(module)?.is_empty() {
-        return Ok(());
+/// Erases tile kernels that are lowered, and the point functions that nothing uses any more.
+pub fn erase_kernels(module: &Module, lowered: &[Kernel]) -> Result<(), Error> {
+    let functions = |kernel: &Kernel| -> Vec<String> {
+        let pieces = kernel.body.iter().flat_map(|op| match op {
+            TileOp::Apply(apply) => apply.pieces.as_slice(),
+            _ => &[],
+        });
+        pieces.map(|piece| piece.function.to_owned()).collect()
+    };
+    let used: BTreeSet<String> = lowered.iter().flat_map(functions).collect();
+    for kernel in lowered {
+        mlir::erase(kernel.op);
     }
-    for op in mlir::operations(mlir::body(module)) {
-        if mlir::name(op) == "func.func" && stencil::function_body(op).is_ok() && stencil::arguments(op).is_ok() {
-            mlir::erase(op);
-        }
+    let waiting: BTreeSet<String> = tiled::kernels(module)?.iter().flat_map(functions).collect();
+    let applied = Program::read(module)?.applies;
+    let applied: BTreeSet<&str> = applied.iter().flat_map(|apply| &apply.pieces).map(|piece| piece.function).collect();
+    for name in used.difference(&waiting).filter(|name| !applied.contains(name.as_str())) {
+        mlir::erase(stencil::function(module, name)?);
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Kernel, TileOp};
+use stencil_dialects::tiled::{Kernel, TileOp};
 
 use crate::analysis::footprint;
 
@@ -39,11 +39,11 @@ pub const PASS: Pass = Pass {
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
     let max_threads = options.integer("max-threads", 1..=i64::from(u32::MAX))?.unwrap_or(1024);
     let program = Program::read(module)?;
-    for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "naive") {
+    let kernels = emit::kernels_of(module, "naive")?;
+    for kernel in &kernels {
         lower(context, module, &program, kernel, max_threads)?;
-        emit::erase_kernel(kernel);
     }
-    emit::erase_point_functions(module)
+    emit::erase_kernels(module, &kernels)
 }
 
 fn lower<'c>(

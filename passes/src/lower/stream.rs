@@ -48,7 +48,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Kernel};
+use stencil_dialects::tiled::Kernel;
 use strip::Strip;
 
 /// The pass.
@@ -74,7 +74,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let (ahead, unroll) = (options.integer("ahead", 1..=64)?, options.integer("unroll", 1..=64)?);
     let registers = options.integer("registers", 16..=255)?;
     let program = Program::read(module)?;
-    for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "stream") {
+    let kernels = emit::kernels_of(module, "stream")?;
+    for kernel in &kernels {
         let mut strip = Strip::plan(module, &program, kernel, slack)?;
         strip.pipeline.unroll = unroll.unwrap_or(strip.pipeline.unroll);
         strip.pipeline.ahead = ahead.unwrap_or(strip.pipeline.ahead);
@@ -94,9 +95,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             None => tile(&frame.builder)?,
         }
         frame.finish()?;
-        emit::erase_kernel(kernel);
     }
-    emit::erase_point_functions(module)
+    emit::erase_kernels(module, &kernels)
 }
 
 /// The code of one tile: a version without checks for most tiles, and one with.

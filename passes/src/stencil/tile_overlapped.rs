@@ -24,7 +24,6 @@
 //! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps floordiv 2)>, kernels = [@heat_2]}
 //! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps mod 2)>, kernels = [@heat_1]}
 //! ```
-//! Declines: programs whose fields lie on grids of different rank.
 
 use crate::analysis::{footprint, index_width};
 use crate::options::Options;
@@ -40,7 +39,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{self, Apply, Program};
-use stencil_dialects::tiled::{self, Halo, Schedule};
+use stencil_dialects::tiled::{self, Halo, MOST_CELLS, MOST_STEPS, Schedule};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -56,12 +55,6 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// Cells of a tile along one dimension: far more than fit in any shared memory, and few enough that
-/// the volume of a tile can't overflow.
-const MOST_CELLS: i64 = 1 << 20;
-/// Steps a launch: a kernel holds every step's code.
-const MOST_STEPS: i64 = 1024;
-
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
     let program = Program::read(module)?;
     let Some(first) = program.applies.first() else {
@@ -70,7 +63,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         ));
     };
     let place = mlir::place(first.op.location());
-    let rank = single_rank(&program)?;
+    // The verifier takes programs of one grid.
+    let rank = program.grids.first().map_or(0, stencil::Grid::rank);
     let strategy = options.text("strategy").unwrap_or("block");
     let defaults = Defaults::of(strategy, rank).map_err(|error| Error { place: place.clone(), ..error })?;
     let tile = dimensions(options.integers("tile", 1..=MOST_CELLS)?, "tile", rank, |_| None)?;
@@ -140,16 +134,6 @@ impl Defaults {
             }
         };
         Ok(Self { strategy, tile: tile.to_vec(), per_thread: per_thread.to_vec(), height })
-    }
-}
-
-fn single_rank(program: &Program) -> Result<usize, Error> {
-    let rank = program.grids.first().map_or(0, stencil::Grid::rank);
-    match program.grids.iter().find(|grid| grid.rank() != rank) {
-        Some(other) => {
-            Err(Error::new(mlir::place(other.op.location()), "grids of different rank are not supported yet"))
-        }
-        None => Ok(rank),
     }
 }
 
