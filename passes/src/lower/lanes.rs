@@ -17,10 +17,11 @@ pub fn words(ty: Type) -> i64 {
     i64::from(mlir::bit_width(ty).unwrap_or(64).div_ceil(32))
 }
 
-/// Cells of a type in the widest access that divides `width` cells; 1 if only single cells fit.
+/// Cells of a type in the widest access that divides `width` cells, a power of two, as alignments
+/// are; 1 if only single cells fit.
 pub fn vector_length(ty: Type, width: i64) -> i64 {
     let cells = WIDEST * 8 / i64::from(mlir::bit_width(ty).unwrap_or(64)).max(8);
-    (1..=cells).rev().find(|cells| width % cells == 0).unwrap_or(1)
+    (1..=cells).rev().find(|cells| cells.count_ones() == 1 && width % cells == 0).unwrap_or(1)
 }
 
 /// The cell that the lane `distance` further on holds; some cell for lanes that have none there.
@@ -135,4 +136,19 @@ fn moved<'c>(builder: &Builder<'c>, at: &[Val<'c>], cells: i64) -> Result<Vec<Va
         *last = builder.add_constant(*last, cells)?;
     }
     Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use melior::Context;
+
+    #[test]
+    fn accesses_are_as_wide_as_the_device_aligns_them() {
+        let context = Context::new();
+        let (single, double) = (Type::float32(&context), Type::float64(&context));
+        let lengths = |ty| [1, 2, 3, 4, 6, 8].map(|width| vector_length(ty, width));
+        assert_eq!(lengths(single), [1, 2, 1, 4, 2, 4]);
+        assert_eq!(lengths(double), [1, 2, 1, 2, 2, 2]);
+    }
 }
