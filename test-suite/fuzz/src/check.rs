@@ -101,6 +101,8 @@ const KNOWN: &[&str] = &[
     // Limits of a block.
     "bytes of shared memory, and a block has",
     "threads, and a block has",
+    // The width of a warp.
+    "columns with its halo, and a warp with",
     // Order of pieces or reads that hangs on the sizes.
     "may overlap",
     "it depends on the sizes whether the pieces",

@@ -115,7 +115,8 @@ fn scalar(random: &mut Random) -> Scalar {
 }
 
 fn functions(random: &mut Random, program: &mut Program, temps_first: bool) {
-    let mut updatable: Vec<usize> = (0..program.fields.len()).filter(|place| program.fields[*place].role != Role::Const).collect();
+    let mut updatable: Vec<usize> =
+        (0..program.fields.len()).filter(|place| program.fields[*place].role != Role::Const).collect();
     let count = random.pick(&[1, 1, 1, 2, 2, 3]);
     let mut order: Vec<usize> = (0..count).map(|_| random.pick(&updatable)).collect();
     if !order.iter().any(|place| program.fields[*place].role == Role::State) {
@@ -132,7 +133,10 @@ fn functions(random: &mut Random, program: &mut Program, temps_first: bool) {
             updatable.retain(|place| !updates.contains(place));
         }
         updatable = (0..program.fields.len()).filter(|place| program.fields[*place].role != Role::Const).collect();
-        let pieces = boxes(random, program.rank()).into_iter().map(|corners| piece(random, program, &updates, &corners)).collect();
+        let pieces = boxes(random, program.rank())
+            .into_iter()
+            .map(|corners| piece(random, program, &updates, &corners))
+            .collect();
         program.functions.push(Function { updates, pieces });
     }
 }
@@ -223,7 +227,8 @@ fn piece(random: &mut Random, program: &Program, updates: &[usize], corners: &Co
         offsets.push((-before, after));
     }
     let mut scope = Scope { program, offsets, locals: Vec::new(), next_local: 0 };
-    let values = updates.iter().map(|field| value(random, &mut scope, Type::of(program.fields[*field].element))).collect();
+    let values =
+        updates.iter().map(|field| value(random, &mut scope, Type::of(program.fields[*field].element))).collect();
     Piece { region, values }
 }
 
@@ -270,7 +275,11 @@ fn read(random: &mut Random, scope: &Scope, ty: Type) -> Expr {
     let offset = scope
         .offsets
         .iter()
-        .map(|(first, last)| if near { random.range((*first).max(-1), (*last).min(1)) } else { random.range(*first, *last) })
+        .map(
+            |(first, last)| {
+                if near { random.range((*first).max(-1), (*last).min(1)) } else { random.range(*first, *last) }
+            },
+        )
         .collect();
     let of = Type::of(scope.program.fields[place].element);
     let read = Expr { ty: of, kind: Kind::Read(place, offset) };
@@ -284,7 +293,9 @@ fn leaf(random: &mut Random, scope: &Scope, ty: Type) -> Expr {
     }
     match ty {
         Type::F32 | Type::F64 => {
-            let scalars: Vec<_> = (0..scope.program.scalars.len()).filter(|place| Type::of(scope.program.scalars[*place].element) == ty).collect();
+            let scalars: Vec<_> = (0..scope.program.scalars.len())
+                .filter(|place| Type::of(scope.program.scalars[*place].element) == ty)
+                .collect();
             if !scalars.is_empty() && random.percent(25) {
                 return Expr { ty, kind: Kind::Scalar(random.pick(&scalars)) };
             }
@@ -297,7 +308,9 @@ fn leaf(random: &mut Random, scope: &Scope, ty: Type) -> Expr {
         Type::I64 => match random.below(5) {
             0 | 1 => Expr { ty, kind: Kind::Coordinate(random.below(scope.program.rank())) },
             2 => Expr { ty, kind: Kind::Step },
-            3 if !scope.program.params.is_empty() => Expr { ty, kind: Kind::Param(random.below(scope.program.params.len())) },
+            3 if !scope.program.params.is_empty() => {
+                Expr { ty, kind: Kind::Param(random.below(scope.program.params.len())) }
+            }
             _ => Expr { ty, kind: Kind::Number(random.range(-3, 9) as f64, true) },
         },
         Type::I32 if random.percent(50) => cast(ty, leaf(random, scope, Type::I64)),
@@ -401,18 +414,60 @@ fn float(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr 
     }
 }
 
+/// Parts of expressions, times the steps and the cells of a thread, that a kernel may hold.
+const LARGEST: i64 = 800;
+
+/// A schedule of the strategy `stream`, whose tiles fit a warp with their halo.
+fn stream_schedule(random: &mut Random, program: &Program) -> Schedule {
+    let lane = random.pick(&[1, 2, 3, 4, 4]);
+    // How far a step reaches along a row at most, on both sides together.
+    let mut reach = 0;
+    for function in &program.functions {
+        let (mut before, mut after) = (0, 0);
+        for value in function.pieces.iter().flat_map(|piece| &piece.values) {
+            value.visit(&mut |part| {
+                if let Kind::Read(_, offset) = &part.kind {
+                    before = before.max(-offset[1]);
+                    after = after.max(offset[1]);
+                }
+            });
+        }
+        reach += before + after;
+    }
+    let mut height = random.pick(&[1, 1, 2, 2, 3, 4, 5, 6]);
+    // A loop's body holds several rows.
+    while height > 1 && (size(program) as i64 * height * lane * 4 > LARGEST || lane * 32 - reach * height < lane) {
+        height -= 1;
+    }
+    let lanes = random.range(1, (lane * 32 - reach * height) / lane);
+    Schedule {
+        strategy: "stream",
+        tile: Some(vec![random.range(1, 24), lanes * lane]),
+        height: Some(height),
+        per_thread: Some(vec![1, lane]),
+    }
+}
+
+/// Parts of all expressions.
+fn size(program: &Program) -> usize {
+    program.functions.iter().flat_map(|function| &function.pieces).flat_map(|piece| &piece.values).map(Expr::size).sum()
+}
+
 /// A schedule that mostly fits a block. What does not is refused.
 fn schedule(random: &mut Random, program: &Program) -> Schedule {
     let rank = program.rank();
-    let stream = rank > 1 && registry::find("lower-stream").is_some();
+    let stream = rank == 2 && registry::find("lower-stream").is_some();
     let strategy = if random.percent(25) {
         "naive"
-    } else if stream && random.percent(45) {
+    } else if stream && random.percent(50) {
         "stream"
     } else {
         "block"
     };
-    if random.percent(6) {
+    if strategy == "stream" && random.percent(90) {
+        return stream_schedule(random, program);
+    }
+    if strategy == "stream" || random.percent(6) {
         return Schedule { strategy, tile: None, height: None, per_thread: None };
     }
     let largest: &[i64] = match rank {
@@ -426,6 +481,10 @@ fn schedule(random: &mut Random, program: &Program) -> Schedule {
         tile[rank - 1] = 32;
     }
     let per_thread: Vec<i64> = (0..rank).map(|_| random.pick(&[1, 1, 1, 2, 3, 4])).collect();
-    let height = if strategy == "naive" { 1 } else { random.pick(&[1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6]) };
+    let mut height = if strategy == "naive" { 1 } else { random.pick(&[1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6]) };
+    // Large kernels take long to compile and say little more.
+    while height > 1 && size(program) as i64 * height * per_thread.iter().product::<i64>() > LARGEST {
+        height -= 1;
+    }
     Schedule { strategy, tile: Some(tile), height: Some(height), per_thread: random.percent(70).then_some(per_thread) }
 }

@@ -22,7 +22,8 @@ pub fn transposed(case: &Case) -> Case {
             });
         }
     }
-    for schedule in &mut case.schedules {
+    // A stream runs along rows, whichever these are.
+    for schedule in case.schedules.iter_mut().filter(|schedule| schedule.strategy != "stream") {
         for list in [&mut schedule.tile, &mut schedule.per_thread].into_iter().flatten() {
             list.reverse();
         }
