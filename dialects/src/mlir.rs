@@ -13,8 +13,8 @@ use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut, WalkOrder, WalkResult};
 use melior::ir::r#type::{DimSize, MemRefType, TypeLike};
 use melior::ir::{
-    AffineMap, Attribute, Block, BlockRef, Location, Module, OperationRef, Region, RegionLike, RegionRef,
-    ShapedTypeLike, Type, Value, ValueLike,
+    AffineMap, Attribute, Block, BlockRef, Location, Module, OperationRef, Region, RegionLike, ShapedTypeLike, Type,
+    Value, ValueLike,
 };
 use melior::pass::PassManager;
 use melior::utility::{
@@ -363,29 +363,9 @@ pub fn inline_block<'c>(source: Blk<'c>, arguments: &[Val<'c>], target: Blk<'c>)
     operands(*terminator).into_iter().map(|result| map.get(&key(result)).copied().unwrap_or(result)).collect()
 }
 
-/// Copies a whole operation to the end of a block.
-pub fn clone_into<'c>(original: Op<'c>, target: Blk<'c>) -> Op<'c> {
-    // SAFETY: the clone is given to the block at once.
-    unsafe {
-        let raw = mlir_sys::mlirOperationClone(original.to_raw());
-        mlir_sys::mlirBlockAppendOwnedOperation(target.to_raw(), raw);
-        OperationRef::from_raw(raw)
-    }
-}
-
 /// A value's identity, for maps.
 pub fn key(value: Val) -> usize {
     value.to_raw().ptr as usize
-}
-
-/// An operation's identity, for maps.
-pub fn op_key(operation: Op) -> usize {
-    operation.to_raw().ptr as usize
-}
-
-/// A block's identity, for maps.
-pub fn block_key(block: Blk) -> usize {
-    block.to_raw().ptr as usize
 }
 
 /// The affine map as an attribute.
@@ -442,12 +422,6 @@ pub fn to_llvm_ir(context: &Context, operation: Op) -> Result<String, Error> {
         Error::from_diagnostics(diagnostics)
             .unwrap_or_else(|| Error::internal("the translation to LLVM IR failed without a message"))
     })
-}
-
-/// The region of an operation that holds a block, for appending blocks beside it.
-pub fn region_of<'c>(block: Blk<'c>) -> Option<RegionRef<'c, 'c>> {
-    // SAFETY: as for `value`.
-    block.parent_region().map(|region| unsafe { RegionRef::from_raw(region.to_raw()) })
 }
 
 /// Parses a type in the context of another; none where the text is no type.

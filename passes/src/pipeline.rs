@@ -1,7 +1,5 @@
 //! The compiler, as lists of passes from level to level.
 
-use stencil_runtime::plan::Settings;
-
 /// What the pipelines are made from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
@@ -13,17 +11,6 @@ pub struct Config {
     pub pyramid_height: Option<i64>,
     /// Cells a thread per dimension, slowest first; one number alone is for the slowest.
     pub per_thread: Option<Vec<i64>>,
-}
-
-impl From<&Settings> for Config {
-    fn from(settings: &Settings) -> Self {
-        Self {
-            strategy: Some(settings.strategy.clone()),
-            tile: Some(settings.tile.clone()),
-            pyramid_height: Some(settings.pyramid_height),
-            per_thread: Some(settings.per_thread.clone()),
-        }
-    }
 }
 
 /// A stencil program as it was imported, checked and simplified.
