@@ -31,6 +31,7 @@ pub const OPERATIONS: &[Signature] = &[
 const PARAMS: &str = "stencil.params";
 const CONSTANTS: &str = "stencil.constants";
 const STEPS: &str = "stencil.steps";
+const BOUNDARY: &str = "stencil.boundary";
 
 /// All declarations of a module.
 #[derive(Debug)]
@@ -114,6 +115,43 @@ pub struct Field<'c> {
     pub element: Type<'c>,
     /// What it is to the outside.
     pub role: Role,
+    /// What a read outside its grid gives; none where no read may lie outside.
+    pub boundary: Option<Boundary<'c>>,
+}
+
+/// What a read outside a field's grid gives. A coordinate below stands for each dimension by itself,
+/// counted from the grid's first point of `n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boundary<'c> {
+    /// The nearest cell inside: `-1` gives cell `0`, `n` gives `n - 1`.
+    Nearest,
+    /// The grid repeats: `-1` gives cell `n - 1`, `n` gives `0`.
+    Periodic,
+    /// Mirrored about the first and the last cell, which are not repeated: `-1` gives cell `1`, `n` gives
+    /// `n - 2`, with as many bounces as it takes; all give cell `0` where `n` is 1.
+    Reflect,
+    /// The result of a function of the nearest cell's value, the outside point's coordinates, the step,
+    /// sizes and scalars.
+    Value(&'c str),
+}
+
+impl<'c> Boundary<'c> {
+    const RULES: [(&'static str, Self); 3] =
+        [("nearest", Self::Nearest), ("periodic", Self::Periodic), ("reflect", Self::Reflect)];
+
+    fn parse(attribute: Attribute<'c>) -> Option<Self> {
+        match attribute::as_string(attribute) {
+            Some(word) => Self::RULES.into_iter().find(|(name, _)| *name == word).map(|(_, rule)| rule),
+            None => attribute::as_symbol(attribute).map(Self::Value),
+        }
+    }
+
+    fn attribute(self, builder: &Builder<'c>) -> Attribute<'c> {
+        match (self, Self::RULES.into_iter().find(|(_, rule)| *rule == self)) {
+            (Self::Value(function), _) => attribute::symbol(builder.context, function),
+            (_, found) => attribute::string(builder.context, found.map_or("", |(name, _)| name)),
+        }
+    }
 }
 
 /// `stencil.scalar`.
@@ -182,6 +220,8 @@ pub enum Argument<'c> {
     Coordinate(usize),
     /// The number of the step, from 0, as i64.
     Step,
+    /// In the function of a boundary rule: the old value of the nearest cell inside.
+    Nearest,
 }
 
 impl<'c> Program<'c> {
@@ -223,6 +263,7 @@ impl<'c> Program<'c> {
                     grid: read(op, "grid", attribute::as_symbol)?,
                     element: read(op, "type", attribute::as_type)?,
                     role: role(op)?,
+                    boundary: boundary(op)?,
                 }),
                 SCALAR => program.scalars.push(Scalar {
                     op,
@@ -288,6 +329,19 @@ fn role(op: Op) -> Result<Role, Error> {
     Role::parse(name).ok_or_else(wrong)
 }
 
+fn boundary<'c>(op: Op<'c>) -> Result<Option<Boundary<'c>>, Error> {
+    let Some(attribute) = mlir::attribute(op, BOUNDARY) else { return Ok(None) };
+    let wrong = || {
+        Error::new(
+            mlir::place(op.location()),
+            format!(
+                "there is no boundary rule {attribute}; there are \"nearest\", \"periodic\", \"reflect\" and the symbol of a function"
+            ),
+        )
+    };
+    Boundary::parse(attribute).map(Some).ok_or_else(wrong)
+}
+
 /// Whether a module holds a stencil program at all.
 pub fn is_program(module: &Module) -> bool {
     mlir::attribute(mlir::module_op(module), PARAMS).is_some()
@@ -325,8 +379,8 @@ pub fn function_body<'c>(function: Op<'c>) -> Result<Blk<'c>, Error> {
     })
 }
 
-/// What the arguments of a point function stand for, in order; an error at the function's place when
-/// one says nothing of it.
+/// What the arguments of a point function, or of the function of a boundary rule, stand for, in order; an
+/// error at the function's place when one says nothing of it.
 pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
     let entry = function_body(function)?;
     let count = mlir::arguments(entry).len();
@@ -338,7 +392,8 @@ pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
                     mlir::place(function.location()),
                     format!(
                         "argument {index} of a point function says nothing of its meaning: it needs stencil.read with \
-                         stencil.offset, stencil.scalar, stencil.param, stencil.coord or stencil.step"
+                         stencil.offset, stencil.scalar, stencil.param, stencil.coord or stencil.step; that of a \
+                         boundary rule may have stencil.nearest"
                     ),
                 )
             })
@@ -359,6 +414,8 @@ fn as_argument<'c>(attributes: Attribute<'c>) -> Option<Argument<'c>> {
         Some(Argument::Param(attribute::as_string(name)?))
     } else if let Some(dimension) = entry("stencil.coord") {
         Some(Argument::Coordinate(usize::try_from(attribute::as_integer(dimension)?).ok()?))
+    } else if entry("stencil.nearest").is_some() {
+        Some(Argument::Nearest)
     } else {
         entry("stencil.step").map(|_| Argument::Step)
     }
@@ -378,6 +435,7 @@ pub fn argument_attributes<'c>(builder: &Builder<'c>, argument: &Argument) -> Ve
         Argument::Param(name) => vec![("stencil.param", attribute::string(context, name))],
         Argument::Coordinate(dimension) => vec![("stencil.coord", attribute::integer(context, *dimension as i64))],
         Argument::Step => vec![("stencil.step", Attribute::unit(context))],
+        Argument::Nearest => vec![("stencil.nearest", Attribute::unit(context))],
     }
 }
 
@@ -429,19 +487,17 @@ pub fn field<'c>(
     grid: &str,
     element: Type<'c>,
     role: Role,
+    boundary: Option<Boundary<'c>>,
 ) -> Result<Op<'c>, Error> {
     let context = builder.context;
-    builder.op(
-        FIELD,
-        &[],
-        &[],
-        &[
-            ("sym_name", attribute::string(context, name)),
-            ("grid", attribute::symbol(context, grid)),
-            ("type", attribute::ty(element)),
-            ("role", attribute::string(context, role.name())),
-        ],
-    )
+    let mut attributes = vec![
+        ("sym_name", attribute::string(context, name)),
+        ("grid", attribute::symbol(context, grid)),
+        ("type", attribute::ty(element)),
+        ("role", attribute::string(context, role.name())),
+    ];
+    attributes.extend(boundary.map(|rule| (BOUNDARY, rule.attribute(builder))));
+    builder.op(FIELD, &[], &[], &attributes)
 }
 
 /// Builds `stencil.scalar`.

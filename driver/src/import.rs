@@ -10,10 +10,10 @@ use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::{self, Argument, Piece, Role};
+use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Role};
 use stencil_frontend::program::{
-    Affine, BinaryOp, Expr, ExprKind, Function, LocalId, MathFunction, ParamId, Program, Region, Role as FieldRole,
-    Type as ExprType, UnaryOp,
+    self, Affine, BinaryOp, Expr, ExprKind, Function, LocalId, MathFunction, ParamId, Program, Region,
+    Role as FieldRole, Type as ExprType, UnaryOp,
 };
 use stencil_frontend::source::{Source, Span};
 use stencil_runtime::array::Element;
@@ -99,12 +99,26 @@ impl<'c> Import<'c, '_> {
                 FieldRole::Const => Role::Const,
                 FieldRole::Temp => Role::Temp,
             };
+            let outside;
+            let boundary = match &field.boundary {
+                None => None,
+                Some(program::Boundary::Nearest) => Some(Boundary::Nearest),
+                Some(program::Boundary::Periodic) => Some(Boundary::Periodic),
+                Some(program::Boundary::Reflect) => Some(Boundary::Reflect),
+                Some(program::Boundary::Value(value)) => {
+                    // No name of the language has a dot, so that this one is free.
+                    outside = format!("{}.boundary", field.name);
+                    self.point_function(&outside, value.span, std::slice::from_ref(value))?;
+                    Some(Boundary::Value(outside.as_str()))
+                }
+            };
             stencil::field(
                 &self.at(field.span),
                 &field.name,
                 &program.grids[field.grid].name,
                 self.element(field.element),
                 role,
+                boundary,
             )?;
         }
         for check in &program.checks {
@@ -130,28 +144,32 @@ impl<'c> Import<'c, '_> {
         };
         let mut pieces = Vec::new();
         for (piece, name) in function.pieces.iter().zip(&names) {
-            let arguments = Footprint::of(self, &piece.values);
-            let builder = self.at(piece.span);
-            let types: Vec<_> = arguments
-                .list
-                .iter()
-                .map(|argument| Ok((self.argument_type(argument)?, stencil::argument_attributes(&builder, argument))))
-                .collect::<Result<_, Error>>()?;
-            let results: Vec<_> =
-                function.updates.iter().map(|field| self.element(self.program.fields[*field].element)).collect();
-            let private = [("sym_visibility", attribute::string(builder.context, "private"))];
-            let (_, entry) = builder.function(name, &types, &results, &private)?;
-            let mut body =
-                Body { import: self, arguments: &arguments, values: mlir::arguments(entry), locals: HashMap::new() };
-            let inner = builder.at(entry);
-            let values =
-                piece.values.iter().map(|value| body.expression(&inner, value)).collect::<Result<Vec<_>, _>>()?;
-            inner.op("func.return", &values, &[], &[])?;
+            self.point_function(name, piece.span, &piece.values)?;
             let (lower, upper) = self.bounds(&piece.region);
             pieces.push(Piece { function: name, lower, upper });
         }
         let updates: Vec<_> = function.updates.iter().map(|field| self.program.fields[*field].name.as_str()).collect();
         stencil::apply(&self.at(function.span), &updates, &pieces)?;
+        Ok(())
+    }
+
+    /// A private `func.func` that returns some values; its arguments are what they read.
+    fn point_function(&self, name: &str, span: Span, values: &[Expr]) -> Result<(), Error> {
+        let arguments = Footprint::of(self, values);
+        let builder = self.at(span);
+        let types: Vec<_> = arguments
+            .list
+            .iter()
+            .map(|(argument, ty)| (self.ty(*ty), stencil::argument_attributes(&builder, argument)))
+            .collect();
+        let results: Vec<_> = values.iter().map(|value| self.ty(value.ty)).collect();
+        let private = [("sym_visibility", attribute::string(builder.context, "private"))];
+        let (_, entry) = builder.function(name, &types, &results, &private)?;
+        let mut body =
+            Body { import: self, arguments: &arguments, values: mlir::arguments(entry), locals: HashMap::new() };
+        let inner = builder.at(entry);
+        let values = values.iter().map(|value| body.expression(&inner, value)).collect::<Result<Vec<_>, _>>()?;
+        inner.op("func.return", &values, &[], &[])?;
         Ok(())
     }
 
@@ -192,29 +210,12 @@ impl<'c> Import<'c, '_> {
             ExprType::Bool => self.builder.integer_type(1),
         }
     }
-
-    fn argument_type(&self, argument: &Argument) -> Result<Type<'c>, Error> {
-        let missing = || Error::internal("an argument names nothing that is declared");
-        Ok(match argument {
-            Argument::Read { field, .. } => {
-                let field =
-                    self.program.fields.values().find(|declared| declared.name == *field).ok_or_else(missing)?;
-                self.element(field.element)
-            }
-            Argument::Scalar(name) => {
-                let scalar =
-                    self.program.scalars.values().find(|declared| declared.name == *name).ok_or_else(missing)?;
-                self.element(scalar.element)
-            }
-            Argument::Param(_) | Argument::Coordinate(_) | Argument::Step => self.builder.integer_type(64),
-        })
-    }
 }
 
 /// The arguments of a point function: everything it reads, each once, in the order of appearance.
 #[derive(Default)]
 struct Footprint<'p> {
-    list: Vec<Argument<'p>>,
+    list: Vec<(Argument<'p>, ExprType)>,
 }
 
 impl<'p> Footprint<'p> {
@@ -228,8 +229,8 @@ impl<'p> Footprint<'p> {
 
     fn collect(&mut self, program: &'p Program, expr: &'p Expr) {
         if let Some(argument) = argument(program, expr) {
-            if !self.list.contains(&argument) {
-                self.list.push(argument);
+            if self.list.iter().all(|(known, _)| *known != argument) {
+                self.list.push((argument, expr.ty));
             }
             return;
         }
@@ -264,6 +265,7 @@ fn argument<'p>(program: &'p Program, expr: &'p Expr) -> Option<Argument<'p>> {
         ExprKind::Param(id) => Some(Argument::Param(&program.params[*id].name)),
         ExprKind::Coordinate(dimension) => Some(Argument::Coordinate(*dimension)),
         ExprKind::Step => Some(Argument::Step),
+        ExprKind::Nearest => Some(Argument::Nearest),
         _ => None,
     }
 }
@@ -280,7 +282,7 @@ impl<'c, 'p> Body<'c, 'p, '_> {
     fn expression(&mut self, block: &Builder<'c>, expr: &'p Expr) -> Result<Val<'c>, Error> {
         let builder = &Builder { location: self.import.at(expr.span).location, ..*block };
         if let Some(argument) = argument(self.import.program, expr) {
-            let position = self.arguments.list.iter().position(|known| *known == argument);
+            let position = self.arguments.list.iter().position(|(known, _)| *known == argument);
             return position
                 .and_then(|position| self.values.get(position))
                 .copied()
@@ -328,7 +330,8 @@ impl<'c, 'p> Body<'c, 'p, '_> {
             | ExprKind::Scalar(_)
             | ExprKind::Param(_)
             | ExprKind::Coordinate(_)
-            | ExprKind::Step => Err(Error::internal("a leaf that is no argument")),
+            | ExprKind::Step
+            | ExprKind::Nearest => Err(Error::internal("a leaf that is no argument")),
         }
     }
 

@@ -64,7 +64,7 @@ fn smoothing(context: &Context) -> Result<Module<'_>, Error> {
     stencil::set_program(&builder, &module, &[], &[], steps);
     mlir::set_attribute(mlir::module_op(&module), "sym_name", attribute::string(context, "smoothing"));
     stencil::grid(&builder, "G", point([0, 0]), point([511, 1023]))?;
-    stencil::field(&builder, "A", "G", f32, Role::State)?;
+    stencil::field(&builder, "A", "G", f32, Role::State, None)?;
     stencil::scalar(&builder, "w", f32, None)?;
 
     let mut arguments = vec![(f32, stencil::argument_attributes(&builder, &Argument::Scalar("w")))];

@@ -7,7 +7,7 @@ use crate::affine::Linear;
 use crate::attribute;
 use crate::error::Error;
 use crate::mlir::{self, Op};
-use crate::stencil::{self, Apply, Argument, Grid, Piece, Program, Role};
+use crate::stencil::{self, Apply, Argument, Boundary, Field, Grid, Piece, Program, Role};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Module, ValueLike};
 
@@ -20,6 +20,11 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     declarations(module, &program, errors);
     if !errors.is_empty() {
         return;
+    }
+    for field in &program.fields {
+        if let Some(Boundary::Value(function)) = field.boundary {
+            errors.extend(signature(module, &program, field.op, function, &Purpose::Boundary(field)).err());
+        }
     }
     for apply in &program.applies {
         pieces(module, &program, apply, errors);
@@ -168,7 +173,7 @@ pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &App
                 ));
             }
         }
-        if let Err(error) = signature(module, program, apply, piece) {
+        if let Err(error) = signature(module, program, apply.op, piece.function, &Purpose::Point(&apply.updates)) {
             errors.push(error);
         } else if let Err(error) = inside(program, apply, piece, grid, &vec![0; grid.rank()], "the piece reaches") {
             errors.push(error);
@@ -191,22 +196,46 @@ pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &App
     }
 }
 
-/// Checks that a point function takes what its arguments say and returns one value a field.
+/// Whose function it is.
+enum Purpose<'p, 'c> {
+    /// A piece's: it returns one value a field.
+    Point(&'p [&'c str]),
+    /// A boundary rule's: it returns the field's value outside the grid.
+    Boundary(&'p Field<'c>),
+}
+
+/// Checks that a point function, or the function of a boundary rule, takes what its arguments say and
+/// returns one value a field. `op` names it.
 fn signature<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
-    apply: &Apply<'c>,
-    piece: &Piece<'c>,
+    op: Op<'c>,
+    name: &str,
+    purpose: &Purpose<'_, 'c>,
 ) -> Result<(), Error> {
-    let function = stencil::function(module, piece.function).map_err(|error| at(apply.op, error.message))?;
+    let function = stencil::function(module, name).map_err(|error| at(op, error.message))?;
     let entry = stencil::function_body(function)?;
     if mlir::blocks(function, 0).len() != 1 {
-        return Err(at(function, format!("the point function @{} has several blocks; use scf.if", piece.function)));
+        return Err(at(function, format!("the point function @{name} has several blocks; use scf.if")));
     }
-    let rank = program.grid_of(apply.updates.first().copied().unwrap_or_default())?.rank();
+    let updates = match purpose {
+        Purpose::Point(updates) => updates,
+        Purpose::Boundary(field) => std::slice::from_ref(&field.name),
+    };
+    let rank = program.grid_of(updates.first().copied().unwrap_or_default())?.rank();
     for (argument, value) in stencil::arguments(function)?.iter().zip(mlir::arguments(entry)) {
-        let wanted = match argument {
-            Argument::Read { field, offset } => {
+        let wanted = match (argument, purpose) {
+            (Argument::Read { .. }, Purpose::Boundary(field)) => {
+                return Err(at(
+                    function,
+                    format!("the boundary rule of @{} reads no cell but the nearest: use stencil.nearest", field.name),
+                ));
+            }
+            (Argument::Nearest, Purpose::Point(_)) => {
+                return Err(at(function, "stencil.nearest is for the functions of boundary rules; use stencil.read"));
+            }
+            (Argument::Nearest, Purpose::Boundary(field)) => field.element.to_string(),
+            (Argument::Read { field, offset }, Purpose::Point(_)) => {
                 let declared = program.field(field).map_err(|error| at(function, error.message))?;
                 if offset.len() != rank || program.grid_of(field)?.rank() != rank {
                     return Err(at(
@@ -216,26 +245,23 @@ fn signature<'c>(
                 }
                 declared.element.to_string()
             }
-            Argument::Scalar(name) => {
+            (Argument::Scalar(name), _) => {
                 let scalar = program.scalars.iter().find(|scalar| scalar.name == *name);
                 scalar.ok_or_else(|| at(function, format!("there is no stencil.scalar @{name}")))?.element.to_string()
             }
-            Argument::Param(name) if !program.params.contains(name) => {
+            (Argument::Param(name), _) if !program.params.contains(name) => {
                 return Err(at(function, format!("there is no run-time size \"{name}\" in stencil.params")));
             }
-            Argument::Coordinate(dimension) if *dimension >= rank => {
+            (Argument::Coordinate(dimension), _) if *dimension >= rank => {
                 return Err(at(function, format!("there is no coordinate {dimension} in a grid of {rank} dimensions")));
             }
-            Argument::Param(_) | Argument::Coordinate(_) | Argument::Step => "i64".to_owned(),
+            (Argument::Param(_) | Argument::Coordinate(_) | Argument::Step, _) => "i64".to_owned(),
         };
         let found = value.r#type().to_string();
         if found != wanted {
             return Err(at(
                 function,
-                format!(
-                    "an argument of @{} has type {found}, and what it stands for has type {wanted}",
-                    piece.function
-                ),
+                format!("an argument of @{name} has type {found}, and what it stands for has type {wanted}"),
             ));
         }
     }
@@ -247,21 +273,17 @@ fn signature<'c>(
         }
     }
     let returned = operations.last().map(|op| mlir::operands(*op)).unwrap_or_default();
-    if returned.len() != apply.updates.len() {
-        return Err(at(
-            function,
-            format!(
-                "@{} returns {} values, and {} fields are updated",
-                piece.function,
-                returned.len(),
-                apply.updates.len()
-            ),
-        ));
+    if returned.len() != updates.len() {
+        let wanted = match purpose {
+            Purpose::Point(updates) => format!("{} fields are updated", updates.len()),
+            Purpose::Boundary(field) => format!("the boundary rule of @{} gives one", field.name),
+        };
+        return Err(at(function, format!("@{name} returns {} values, and {wanted}", returned.len())));
     }
-    for (name, value) in apply.updates.iter().zip(returned) {
-        let (found, wanted) = (value.r#type().to_string(), program.field(name)?.element.to_string());
+    for (field, value) in updates.iter().zip(returned) {
+        let (found, wanted) = (value.r#type().to_string(), program.field(field)?.element.to_string());
         if found != wanted {
-            return Err(at(function, format!("@{} returns {found} for @{name}, which holds {wanted}", piece.function)));
+            return Err(at(function, format!("@{name} returns {found} for @{field}, which holds {wanted}")));
         }
     }
     Ok(())
@@ -275,6 +297,9 @@ fn reads_inside<'c>(
 ) -> Result<(), Error> {
     for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
         if let Argument::Read { field, offset } = argument {
+            if program.field(field)?.boundary.is_some() {
+                continue;
+            }
             let what = format!("the read of @{field} at {offset:?} by @{} reaches", piece.function);
             inside(program, apply, piece, program.grid_of(field)?, &offset, &what)?;
         }

@@ -119,8 +119,26 @@ pub struct Field {
     pub element: Element,
     /// The grid that it lies on.
     pub grid: GridId,
+    /// What a read outside of the grid gives; none where no read may lie outside.
+    pub boundary: Option<Boundary>,
     /// Where it is declared.
     pub span: Span,
+}
+
+/// `boundary FIELD = RULE`. Coordinates are mapped each by itself; here they count from the grid's
+/// first point of `n`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Boundary {
+    /// The nearest cell inside: `-1` gives cell `0`, `n` gives `n - 1`.
+    Nearest,
+    /// The grid repeats: `-1` gives cell `n - 1`, `n` gives `0`.
+    Periodic,
+    /// Mirrored about the first and the last cell, which are not repeated: `-1` gives cell `1`, `n`
+    /// gives `n - 2`, with as many bounces as it takes; all give cell `0` where `n` is 1.
+    Reflect,
+    /// An expression of the field's type. It holds no [`ExprKind::Read`]; coordinates in it are those
+    /// of the point outside.
+    Value(Expr),
 }
 
 /// `fn NAME -> FIELDS ...`: all pieces and all updated fields see the same old values.
@@ -215,6 +233,8 @@ pub enum ExprKind {
     Coordinate(usize),
     /// The number of the step, from 0, as i64.
     Step,
+    /// In a boundary rule: the old value of the field's cell that is nearest to the point outside.
+    Nearest,
     /// A `let`-bound value.
     Local(LocalId),
     /// One operand.

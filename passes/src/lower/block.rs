@@ -51,7 +51,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let max_shared = options.integer("max-shared", 0..=i64::from(u32::MAX))?.unwrap_or(232_448);
     let max_threads = options.integer("max-threads", 1..=i64::from(u32::MAX))?.unwrap_or(1024);
     let program = Program::read(module)?;
-    let kernels = emit::kernels_of(module, "block")?;
+    let kernels = emit::kernels_of(module, &program, "block")?;
     for kernel in &kernels {
         lower(context, module, &program, kernel, max_shared, max_threads)?;
     }

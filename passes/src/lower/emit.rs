@@ -287,6 +287,7 @@ impl<'c, 'p> Frame<'c, 'p> {
                     builder.value("arith.index_cast", &[value], i64_type, &[])?
                 }
                 Argument::Step => builder.add(self.step, builder.constant(i64_type, step)?)?,
+                Argument::Nearest => return Err(Error::internal("the nearest cell outside of a boundary rule")),
             });
         }
         Ok(mlir::inline_block(stencil::function_body(function)?, &values, builder.block))
@@ -590,8 +591,23 @@ fn rim_first<'c>(
 }
 
 /// The tile kernels of a strategy.
-pub fn kernels_of<'c>(module: &Module<'c>, strategy: &str) -> Result<Vec<Kernel<'c>>, Error> {
-    Ok(tiled::kernels(module)?.into_iter().filter(|kernel| kernel.schedule.strategy == strategy).collect())
+///
+/// # Errors
+/// One reads a field with a boundary rule: no strategy knows them yet.
+pub fn kernels_of<'c>(module: &Module<'c>, program: &Program<'c>, strategy: &str) -> Result<Vec<Kernel<'c>>, Error> {
+    let mut kernels = tiled::kernels(module)?;
+    kernels.retain(|kernel| kernel.schedule.strategy == strategy);
+    for op in kernels.iter().flat_map(|kernel| &kernel.body) {
+        if let TileOp::Load { op, field, .. } = op
+            && program.field(field)?.boundary.is_some()
+        {
+            return Err(Error::new(
+                mlir::place(op.location()),
+                format!("@{field} has a boundary rule, which the strategy {strategy} does not support yet"),
+            ));
+        }
+    }
+    Ok(kernels)
 }
 
 /// Erases tile kernels that are lowered, and the point functions that nothing uses any more.

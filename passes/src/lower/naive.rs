@@ -39,7 +39,7 @@ pub const PASS: Pass = Pass {
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
     let max_threads = options.integer("max-threads", 1..=i64::from(u32::MAX))?.unwrap_or(1024);
     let program = Program::read(module)?;
-    let kernels = emit::kernels_of(module, "naive")?;
+    let kernels = emit::kernels_of(module, &program, "naive")?;
     for kernel in &kernels {
         lower(context, module, &program, kernel, max_threads)?;
     }

@@ -74,7 +74,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let (ahead, unroll) = (options.integer("ahead", 1..=64)?, options.integer("unroll", 1..=64)?);
     let registers = options.integer("registers", 16..=255)?;
     let program = Program::read(module)?;
-    let kernels = emit::kernels_of(module, "stream")?;
+    let kernels = emit::kernels_of(module, &program, "stream")?;
     for kernel in &kernels {
         let mut strip = Strip::plan(module, &program, kernel, slack)?;
         strip.pipeline.unroll = unroll.unwrap_or(strip.pipeline.unroll);

@@ -595,3 +595,65 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   // expected-error @+1 {{the piece reaches above the grid @G in dimension 0; make the piece smaller, or guard it by a stencil.check}}
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (2)>, upper = affine_map<()[n] -> (9)>}]} : () -> ()
 }
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{there is no boundary rule "mirror"; there are "nearest", "periodic", "reflect" and the symbol of a function}}
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state", stencil.boundary = "mirror"} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{there is no func.func @edge}}
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state", stencil.boundary = @edge} : () -> ()
+}
+
+// -----
+
+// A boundary rule sees no cell but the nearest.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state", stencil.boundary = @edge} : () -> ()
+  // expected-error @+1 {{the boundary rule of @A reads no cell but the nearest: use stencil.nearest}}
+  func.func private @edge(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %a : f32
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state", stencil.boundary = @edge} : () -> ()
+  // expected-error @+1 {{an argument of @edge has type f64, and what it stands for has type f32}}
+  func.func private @edge(%a: f64 {stencil.nearest}) -> f64 {
+    return %a : f64
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state", stencil.boundary = @edge} : () -> ()
+  // expected-error @+1 {{@edge returns 2 values, and the boundary rule of @A gives one}}
+  func.func private @edge(%a: f32 {stencil.nearest}) -> (f32, f32) {
+    return %a, %a : f32, f32
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{stencil.nearest is for the functions of boundary rules; use stencil.read}}
+  func.func private @f(%a: f32 {stencil.nearest}) -> f32 {
+    return %a : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}

@@ -29,6 +29,21 @@ module @wave attributes {stencil.params = ["N", "M"], stencil.constants = [{name
   "stencil.field"() {sym_name = "K", grid = @G, type = f32, role = "const"} : () -> ()
   "stencil.field"() {sym_name = "T", grid = @G, type = f32, role = "temp"} : () -> ()
 
+  // CHECK: "stencil.field"() {grid = @G, role = "state", stencil.boundary = "nearest", sym_name = "V", type = f32} : () -> ()
+  // CHECK: "stencil.field"() {grid = @G, role = "state", stencil.boundary = "periodic", sym_name = "W", type = f32} : () -> ()
+  // CHECK: "stencil.field"() {grid = @G, role = "temp", stencil.boundary = "reflect", sym_name = "X", type = f32} : () -> ()
+  // CHECK: "stencil.field"() {grid = @G, role = "const", stencil.boundary = @edge, sym_name = "Y", type = f64} : () -> ()
+  "stencil.field"() {sym_name = "V", grid = @G, type = f32, role = "state", stencil.boundary = "nearest"} : () -> ()
+  "stencil.field"() {sym_name = "W", grid = @G, type = f32, role = "state", stencil.boundary = "periodic"} : () -> ()
+  "stencil.field"() {sym_name = "X", grid = @G, type = f32, role = "temp", stencil.boundary = "reflect"} : () -> ()
+  "stencil.field"() {sym_name = "Y", grid = @G, type = f64, role = "const", stencil.boundary = @edge} : () -> ()
+  // CHECK: func.func private @edge(%{{.*}}: f64 {stencil.nearest}, %{{.*}}: i64 {stencil.coord = 1 : i64}) -> f64
+  func.func private @edge(%inside: f64 {stencil.nearest}, %j: i64 {stencil.coord = 1 : i64}) -> f64 {
+    %x = arith.sitofp %j : i64 to f64
+    %r = arith.mulf %inside, %x : f64
+    return %r : f64
+  }
+
   // CHECK: "stencil.scalar"() {default = [1.000000e-01 : f32], sym_name = "alpha", type = f32} : () -> ()
   // CHECK: "stencil.scalar"() {default = [], sym_name = "beta", type = f64} : () -> ()
   "stencil.scalar"() {sym_name = "alpha", type = f32, default = [0.1 : f32]} : () -> ()

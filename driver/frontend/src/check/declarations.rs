@@ -100,7 +100,7 @@ impl Checker<'_> {
                 FieldRole::Const => Role::Const,
                 FieldRole::Temp => Role::Temp,
             };
-            let field = Field { name: name.node.clone(), role, element, grid, span: name.span };
+            let field = Field { name: name.node.clone(), role, element, grid, boundary: None, span: name.span };
             self.program.fields.push(field);
         }
     }

@@ -115,6 +115,8 @@ impl Compiler<'_> {
                 ops.push(Op::Step { to: to.register });
                 to
             }
+            // Only in a boundary rule, which the checker refuses.
+            ExprKind::Nearest => self.fill(ty, 0.0, 0, ops),
             ExprKind::Local(id) => match self.locals.get(id) {
                 Some(slot) => Slot { owned: false, ..*slot },
                 None => self.fill(ty, 0.0, 0, ops), // The checker binds before it uses.
