@@ -2,6 +2,7 @@
 
 use melior::Context;
 use melior::ir::{AffineExpr, AffineMap};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// `constant + sum of coefficient * symbol`, one coefficient a symbol.
@@ -77,10 +78,51 @@ impl Linear {
         self.constant >= 0 && self.coefficients.iter().all(|coefficient| *coefficient >= 0)
     }
 
+    /// Whether the value is not negative wherever the known values are not: it is a sum of multiples of
+    /// at most two of them, brought to integers, and of what is never negative. `false` says that no such sum was found.
+    pub fn follows_from(&self, known: &[Self]) -> bool {
+        self.follows(&known.iter().map(Self::tightened).collect::<Vec<_>>(), 2)
+    }
+
+    /// The same condition `self >= 0` over the integers, without a common divisor of the coefficients.
+    fn tightened(&self) -> Self {
+        let divisor = self.coefficients.iter().fold(0_u64, |divisor, c| gcd(divisor, c.unsigned_abs()));
+        match i64::try_from(divisor) {
+            Ok(divisor) if divisor > 1 => Self {
+                constant: self.constant.div_euclid(divisor),
+                coefficients: self.coefficients.iter().map(|c| c / divisor).collect(),
+            },
+            _ => self.clone(),
+        }
+    }
+
+    fn follows(&self, known: &[Self], terms: u32) -> bool {
+        let less = |fact: &Self, factor: i64| self.minus(&fact.times(factor)?);
+        self.is_never_negative()
+            || terms > 0
+                && known.iter().any(|fact| {
+                    let mut rests = self.ratios(fact).into_iter().filter_map(|factor| less(fact, factor));
+                    rests.any(|rest| rest.follows(known, terms - 1))
+                })
+    }
+
+    /// Factors that may take some coefficient of `fact` off this value, or its constant.
+    fn ratios(&self, fact: &Self) -> BTreeSet<i64> {
+        let pairs = self.coefficients.iter().zip(&fact.coefficients).chain([(&self.constant, &fact.constant)]);
+        let quotients =
+            pairs.filter_map(|(own, other)| Some((own.checked_div(*other)?, own.checked_rem(*other)? != 0)));
+        let around = quotients.flat_map(|(quotient, cut)| [quotient, quotient.saturating_add(i64::from(cut))]);
+        around.filter(|factor| *factor > 0).collect()
+    }
+
     /// Whether the value is negative for all sizes (every size is at least 0).
     pub fn is_always_negative(&self) -> bool {
         self.constant < 0 && self.coefficients.iter().all(|coefficient| *coefficient <= 0)
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// A map of symbols only with the given results.
@@ -143,6 +185,24 @@ fn write_expression(out: &mut String, expression: AffineExpr, names: &[&str], le
 mod tests {
     use super::*;
     use melior::Context;
+
+    #[test]
+    fn values_follow_from_multiples_of_others() {
+        let value = |constant, coefficients: [i64; 2]| Linear { constant, coefficients: coefficients.to_vec() };
+        // P >= 5 gives 2 P >= 9 and 3 P >= 14, but not 2 P >= 11.
+        let known = [value(-5, [1, 0])];
+        assert!(value(-9, [2, 0]).follows_from(&known));
+        assert!(value(-14, [3, 0]).follows_from(&known));
+        assert!(!value(-11, [2, 0]).follows_from(&known));
+        // 2 P >= 9 gives P >= 5.
+        assert!(value(-10, [2, 0]).follows_from(&[value(-9, [2, 0])]));
+        // 2 Q <= P and P <= 7 give 2 Q <= 7 and 4 Q <= 14, which no sum shows to be 2 Q <= 6.
+        let known = [value(0, [1, -2]), value(7, [-1, 0])];
+        assert!(value(7, [0, -2]).follows_from(&known));
+        assert!(value(14, [0, -4]).follows_from(&known));
+        assert!(!value(6, [0, -2]).follows_from(&known));
+        assert!(!value(-1, [0, 1]).follows_from(&known));
+    }
 
     #[test]
     fn text_keeps_the_grouping() {

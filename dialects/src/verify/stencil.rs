@@ -183,7 +183,7 @@ pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &App
     }
     for (index, piece) in apply.pieces.iter().enumerate() {
         for other in apply.pieces.iter().skip(index + 1) {
-            if !disjoint(program, piece, other) {
+            if !disjoint(program, grid, piece, other) {
                 errors.push(at(
                     apply.op,
                     format!(
@@ -341,10 +341,9 @@ fn inside(
         for (margin, side) in [(below, "below"), (above, "above")] {
             // What is known not to be negative: the guarded values, and the piece's own lengths,
             // because an empty piece reaches nowhere.
-            let implied = |known: &Linear| margin.minus(known).is_some_and(|rest| rest.is_never_negative());
             let lengths = lower.iter().zip(&upper).filter_map(|(lower, upper)| upper.minus(lower));
-            let guarded = || checked_values(program, &[piece]).chain(lengths).any(|known| implied(&known));
-            if !margin.is_never_negative() && !guarded() {
+            let known = || checked_values(program, &[piece]).chain(lengths).collect::<Vec<_>>();
+            if !margin.is_never_negative() && !margin.follows_from(&known()) {
                 let remedy = if margin.is_always_negative() {
                     "make the piece smaller"
                 } else {
@@ -369,22 +368,26 @@ fn checked_values<'p>(program: &'p Program, pieces: &'p [&Piece]) -> impl Iterat
     checks.filter_map(|check| Linear::of_map(check.value)?.into_iter().next())
 }
 
-/// Whether some dimension separates two pieces, for all sizes or for those that a `stencil.check`
-/// lets pass, or one of them is empty for all sizes.
-fn disjoint(program: &Program, piece: &Piece, other: &Piece) -> bool {
+/// Whether some dimension separates two pieces of one grid, for all sizes or for those that a
+/// `stencil.check` lets pass, or one of them is empty for all sizes.
+fn disjoint(program: &Program, grid: &Grid, piece: &Piece, other: &Piece) -> bool {
     let bounds = |map| Linear::of_map(map).unwrap_or_default();
     let (a, b) = ((bounds(piece.lower), bounds(piece.upper)), (bounds(other.lower), bounds(other.upper)));
+    // Both pieces hold a point, else there is nothing to show, and they lie in the grid.
+    let (first, last) = (bounds(grid.lower), bounds(grid.upper));
+    let differences = |upper: &[Linear], lower: &[Linear]| -> Vec<Linear> {
+        upper.iter().zip(lower).filter_map(|(upper, lower)| upper.minus(lower)).collect()
+    };
+    let mut known: Vec<_> = checked_values(program, &[piece, other]).collect();
+    for (lower, upper) in [&a, &b] {
+        known.extend([differences(upper, lower), differences(lower, &first), differences(&last, upper)].concat());
+    }
     let before = |upper: &[Linear], lower: &[Linear]| {
         upper.iter().zip(lower).any(|(upper, lower)| {
-            let Some(gap) = upper.minus(lower) else { return false };
+            let Some(gap) = lower.minus(upper) else { return false };
             // The cells between them, which must not be negative.
-            let between = gap
-                .times(-1)
-                .and_then(|gap| gap.plus(&Linear { constant: -1, coefficients: vec![0; gap.coefficients.len()] }));
-            let implied = |known: Linear| {
-                between.as_ref().and_then(|between| between.minus(&known)).is_some_and(|rest| rest.is_never_negative())
-            };
-            gap.is_always_negative() || checked_values(program, &[piece, other]).any(implied)
+            let between = gap.plus(&Linear { constant: -1, coefficients: vec![0; gap.coefficients.len()] });
+            between.is_some_and(|between| between.is_never_negative() || between.follows_from(&known))
         })
     };
     before(&a.1, &b.0) || before(&b.1, &a.0) || before(&a.1, &a.0) || before(&b.1, &b.0)

@@ -107,8 +107,6 @@ const KNOWN: &[&str] = &[
     "may overlap",
     "it depends on the sizes whether the pieces",
     "` overlap",
-    "reaches above the grid",
-    "reaches below the grid",
     // Pieces and reads outside of the grid, for sizes that are fixed.
     "reads outside the grid",
     "starts before the grid",
