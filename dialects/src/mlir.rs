@@ -398,6 +398,53 @@ pub fn bit_width(ty: Type) -> Option<u32> {
     }
 }
 
+/// Prints single operations of a function, or of what else is isolated from above. Values get their
+/// numbers once, so the IR must not change while this lives.
+pub struct Printer {
+    state: mlir_sys::MlirAsmState,
+}
+
+impl Printer {
+    /// Numbers the values around an operation.
+    pub fn new(operation: Op) -> Self {
+        // SAFETY: the operation is valid; the state copies the flags.
+        unsafe {
+            let flags = mlir_sys::mlirOpPrintingFlagsCreate();
+            mlir_sys::mlirOpPrintingFlagsUseLocalScope(flags);
+            mlir_sys::mlirOpPrintingFlagsSkipRegions(flags);
+            let state = mlir_sys::mlirAsmStateCreateForOperation(operation.to_raw(), flags);
+            mlir_sys::mlirOpPrintingFlagsDestroy(flags);
+            Self { state }
+        }
+    }
+
+    /// An operation's first line, without its regions.
+    pub fn line(&self, operation: Op) -> String {
+        unsafe extern "C" fn append(part: mlir_sys::MlirStringRef, text: *mut std::ffi::c_void) {
+            // SAFETY: `text` is the vector below, and the part lives until this returns.
+            unsafe {
+                let part = std::slice::from_raw_parts(part.data.cast::<u8>(), part.length);
+                (*text.cast::<Vec<u8>>()).extend_from_slice(part);
+            }
+        }
+        let mut text: Vec<u8> = Vec::new();
+        // SAFETY: the state is alive, and the callback is not kept.
+        unsafe {
+            mlir_sys::mlirOperationPrintWithState(operation.to_raw(), self.state, Some(append), (&raw mut text).cast());
+        }
+        let text = String::from_utf8_lossy(&text);
+        let line = text.lines().next().unwrap_or_default();
+        line.split(" {...}").next().unwrap_or_default().to_owned()
+    }
+}
+
+impl Drop for Printer {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, destroyed once.
+        unsafe { mlir_sys::mlirAsmStateDestroy(self.state) }
+    }
+}
+
 /// Lowers an operation of the `llvm` dialect (a `gpu.module` after the upstream conversions) to
 /// LLVM IR text.
 pub fn to_llvm_ir(context: &Context, operation: Op) -> Result<String, Error> {

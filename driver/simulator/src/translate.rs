@@ -17,12 +17,12 @@ use crate::marks;
 use crate::program::{Flop, GroupInfo, Input, Instr, Kernel, Operand, Origin, Parameter, Reg, Site, SiteInfo, Usage};
 use crate::value::Kind;
 use cranelift_entity::{EntityRef, PrimaryMap};
-use melior::ir::operation::{OperationLike, OperationPrintingFlags};
+use melior::ir::operation::OperationLike;
 use melior::ir::{Module, Type, ValueLike};
 use std::collections::HashMap;
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::{self, Blk, Op, Val};
+use stencil_dialects::mlir::{self, Blk, Op, Printer, Val};
 use stencil_dialects::tiled::{self, Binding, Launch};
 
 /// How to translate.
@@ -75,6 +75,7 @@ struct Product {
 struct Translator<'c> {
     /// The `gpu.func`.
     function: Op<'c>,
+    printer: Printer,
     /// Products that may become part of a contracted pair, by their result.
     products: HashMap<usize, Product>,
     settings: Settings,
@@ -90,16 +91,11 @@ struct Translator<'c> {
 }
 
 fn unsupported(op: Op, what: impl std::fmt::Display) -> Error {
-    Error::new(mlir::place(op.location()), format!("the simulator does not know {what}: {}", first_line(op)))
+    Error::new(mlir::place(op.location()), format!("the simulator does not know {what}: {}", Printer::new(op).line(op)))
 }
 
 fn malformed(op: Op) -> Error {
     unsupported(op, "this form of the operation")
-}
-
-fn first_line(op: Op) -> String {
-    let text = op.to_string_with_flags(OperationPrintingFlags::new().use_local_scope()).unwrap_or_default();
-    text.lines().next().unwrap_or_default().trim_end_matches(" {").to_owned()
 }
 
 fn kernel<'c>(launch: &Launch<'c>, narrow: bool, settings: Settings) -> Result<Kernel, Error> {
@@ -137,6 +133,7 @@ fn kernel<'c>(launch: &Launch<'c>, narrow: bool, settings: Settings) -> Result<K
     };
     let mut translator = Translator {
         function: launch.op,
+        printer: Printer::new(launch.op),
         products: HashMap::new(),
         settings,
         index: if narrow { Kind::Index32 } else { Kind::Index64 },
@@ -267,7 +264,7 @@ impl<'c> Translator<'c> {
             ["memref.load", "memref.store", "vector.load", "vector.store", "scf.for", "gpu.barrier", "gpu.shuffle"];
         let name = mlir::name(op);
         let text = if named.contains(&name) || ["peer.", "nvgpu."].iter().any(|prefix| name.starts_with(prefix)) {
-            first_line(op)
+            self.printer.line(op)
         } else {
             name.to_owned()
         };
