@@ -103,7 +103,7 @@ struct CommonArgs {
     /// The GPU architecture
     #[arg(long, default_value = "sm_90", value_parser = PossibleValuesParser::new(ARCHITECTURES))]
     arch: String,
-    /// How tiles are run: naive, block or stream
+    /// How tiles are run: naive, block, stream or warp
     #[arg(long, value_parser = word)]
     strategy: Option<String>,
     /// Cells of a tile per dimension, slowest first: 32,64

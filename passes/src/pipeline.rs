@@ -3,7 +3,7 @@
 /// What the pipelines are made from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
-    /// `naive`, `block` or `stream`; none lets the compiler choose.
+    /// `naive`, `block`, `stream` or `warp`; none lets the compiler choose.
     pub strategy: Option<String>,
     /// Cells of a tile per dimension, slowest first.
     pub tile: Option<Vec<i64>>,
@@ -32,7 +32,7 @@ pub fn tiled(config: &Config) -> String {
 
 /// From the tiled level to the gpu level. Each lowering takes the kernels of its strategy.
 pub fn gpu() -> String {
-    "lower-naive,lower-block,lower-stream,gpu.module(canonicalize,cse)".to_owned()
+    "lower-naive,lower-block,lower-stream,lower-warp,gpu.module(canonicalize,cse)".to_owned()
 }
 
 /// From the gpu level to NVVM in the LLVM dialect; `index_width` is 32 or 64 bits.

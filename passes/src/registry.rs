@@ -10,6 +10,7 @@ pub const PASSES: &[Pass] = &[
     lower::naive::PASS,
     lower::block::PASS,
     lower::stream::PASS,
+    lower::warp::PASS,
 ];
 
 /// The pass of a name.

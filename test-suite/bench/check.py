@@ -3,7 +3,7 @@
     python3 test-suite/bench/check.py [--stencilc FILE] [--out FILE.json] [--jobs 8] [PROGRAM...]
 
 Every program runs with strategy naive, and with strategy block for three tile shapes and four
-pyramid heights (2-D programs with strategy stream too), at two sizes, each once known at compile time and once at run time, with a number
+pyramid heights (1-D programs with strategy warp and 2-D programs with strategy stream too), at two sizes, each once known at compile time and once at run time, with a number
 of steps that is no multiple of the pyramid height, and without contraction, so that the result
 must equal the oracle's bit for bit. Exit code 1 if any run differs or fails.
 """
@@ -49,6 +49,10 @@ def cases(program):
     for tile, cells in TILES[dimensions]:
         for height in HEIGHTS:
             schedules.append(["--strategy", "block", "--tile", tile, "--per-thread", cells, "--pyramid-height", str(height)])
+    if dimensions == 1:
+        for height in HEIGHTS + [40]:
+            schedules.append(["--strategy", "warp", "--pyramid-height", str(height)])
+        schedules.append(["--strategy", "warp", "--tile", "90", "--per-thread", "6", "--pyramid-height", "5"])
     if dimensions == 2:
         for height in HEIGHTS:
             schedules.append(["--strategy", "stream", "--pyramid-height", str(height)])

@@ -10,8 +10,12 @@ for tool in memcheck racecheck initcheck synccheck; do
         "jacobi2d_f64 --size N=67 --size M=131" "fdtd2d -D N=64 -D M=128"; do
         name=${case%% *}
         inputs=$(sed -nE 's/^(const )?field ([A-Za-z0-9_]+).*/--in \2=random:3/p' "test-suite/programs/$name.stencil")
-        # The strategy stream takes programs of two dimensions.
-        case $name in *2d*) stream="--strategy stream --pyramid-height 3" ;; *) stream= ;; esac
+        # The strategy stream takes programs of two dimensions, warp those of one.
+        case $name in
+            *2d*) stream="--strategy stream --pyramid-height 3" ;;
+            *1d*) stream="--strategy warp --pyramid-height 3" ;;
+            *) stream= ;;
+        esac
         for schedule in "--strategy naive" "--strategy block --pyramid-height 3" ${stream:+"$stream"}; do
             # shellcheck disable=SC2086
             out=$(timeout 120 compute-sanitizer --error-exitcode 9 --tool "$tool" "$stencilc" run \

@@ -36,6 +36,8 @@ SCHEDULES = {
     "sim": [["--strategy=naive"], ["--strategy=block"]],
     "cuda": [["--strategy=naive"], ["--strategy=block"]],
 }
+# Strategies for one number of dimensions alone.
+OF_RANK = {1: [["--strategy=warp"]]}
 
 
 def noise(seed, shape, kind):
@@ -166,7 +168,8 @@ def main():
         for target in found:
             if target == "sim" and int(np.prod(case.shape)) * case.steps > SIMULATED:
                 continue
-            for schedule in SCHEDULES[target]:
+            of_rank = OF_RANK.get(rank(case.program), []) if target != "reference" else []
+            for schedule in SCHEDULES[target] + of_rank:
                 title = " ".join([case.title(), target, *(word.removeprefix("--strategy=") for word in schedule)])
                 if wanted_words and not any(word in title for word in wanted_words):
                     continue

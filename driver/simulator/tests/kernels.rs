@@ -75,6 +75,22 @@ fn cells_and_traffic_of_a_tile_worked_by_hand() {
 // Strips narrower and wider than the grid, heights that leave steps over, several functions with
 // lags of their own, several fields at once, and rows beside a const field.
 #[test]
+fn warps_equal_the_oracle() {
+    for program in ["jacobi1d3", "jacobi1d5_f64", "jacobi1d7"] {
+        for (cells, height, steps) in [(1, 2, 3), (4, 5, 9), (32, 13, 27)] {
+            let case = Case {
+                strategy: "warp".to_owned(),
+                tile: None,
+                per_thread: Some(vec![cells]),
+                pyramid_height: Some(height),
+                ..Case::naive(program)
+            };
+            check_case(&case, 2503, steps);
+        }
+    }
+}
+
+#[test]
 fn streams_equal_the_oracle() {
     for program in ["heat2d", "fdtd2d", "box2d2r", "j2d9pt", "jacobi2d_f64"] {
         for (tile, height) in [(Some([16, 32]), 2), (Some([9, 64]), 3), (None, 4)] {

@@ -5,7 +5,7 @@ use crate::analysis::index_width::constant_extents;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{FunctionType, MemRefType};
-use melior::ir::{AffineExpr, Attribute, Module, Region, Type};
+use melior::ir::{AffineExpr, Attribute, Module, Region, Type, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Compare};
@@ -21,6 +21,7 @@ pub const GPU_MODULE: &str = "kernels";
 pub type Read<'c, 'r> = dyn Fn(&Builder<'c>, &str, &[i64]) -> Result<Val<'c>, Error> + 'r;
 
 /// A `gpu.func` under construction.
+#[derive(Clone)]
 pub struct Frame<'c, 'p> {
     /// Builds at the end of the kernel's body.
     pub builder: Builder<'c>,
@@ -172,6 +173,12 @@ impl<'c, 'p> Frame<'c, 'p> {
         let Place { origin, thread, exists } = place_of_tile(&builder, grid, &tiles, all_tiles, &params, spec)?;
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
         Ok(Self { builder, op, program, params, shared, origin, thread, exists, sources, targets, scalars, step })
+    }
+
+    /// The same kernel some steps later; `steps` is an `index`.
+    pub fn later(&self, builder: &Builder<'c>, steps: Val<'c>) -> Result<Self, Error> {
+        let steps = builder.value("arith.index_cast", &[steps], self.step.r#type(), &[])?;
+        Ok(Self { step: builder.add(self.step, steps)?, ..self.clone() })
     }
 
     /// The current buffer of a field, shaped like its grid.

@@ -5,4 +5,6 @@ pub mod emit;
 pub mod interior;
 pub mod lanes;
 pub mod naive;
+pub mod pieces;
 pub mod stream;
+pub mod warp;

@@ -3,3 +3,4 @@
 pub mod stream_schedule;
 pub mod tile_overlapped;
 pub mod verify;
+pub mod warp_schedule;

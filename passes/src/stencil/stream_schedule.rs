@@ -63,8 +63,8 @@ pub fn height(module: &Module, program: &Program, width: i64) -> Result<i64, Err
     Ok(best)
 }
 
-/// The tile of a kernel of some steps: as many columns as a strip has beside the halo of what is
-/// loaded, and rows that fill the device evenly.
+/// The tile of a kernel of some steps: as many columns as a warp has beside the halo of what is
+/// loaded, and rows, where there are any, that fill the device evenly.
 pub fn tile(
     module: &Module,
     program: &Program,
@@ -72,14 +72,12 @@ pub fn tile(
     loads: &[&Halo],
     multiprocessors: i64,
 ) -> Result<Vec<i64>, Error> {
-    let (mut first, mut last) = ([0, 0], [0, 0]);
-    for halo in loads {
-        for ((first, last), (lower, upper)) in first.iter_mut().zip(&mut last).zip(halo.lower.iter().zip(&halo.upper)) {
-            (*first, *last) = ((*first).min(*lower), (*last).max(*upper));
-        }
-    }
+    let whole = loads.iter().fold(Halo::none(schedule.tile.len()), |whole, halo| whole.hull(halo));
     let width = schedule.per_thread.last().copied().unwrap_or(1);
-    let columns = (WARP * width - reaching(-first[1], width) - reaching(last[1], width)).max(width);
+    let lost = whole.lower.last().map_or(0, |lower| reaching(-lower, width))
+        + whole.upper.last().map_or(0, |upper| reaching(*upper, width));
+    let columns = (WARP * width - lost).max(width);
+    let ([first, _], [last, _]) = (whole.lower.as_slice(), whole.upper.as_slice()) else { return Ok(vec![columns]) };
     let grid =
         program.grid_of(program.applies.iter().flat_map(|apply| &apply.updates).next().copied().unwrap_or_default())?;
     let Some([all_rows, all_columns]) =
@@ -90,7 +88,7 @@ pub fn tile(
     let pipeline = stream_pipeline::of(&graph(module, program, width, schedule.steps)?);
     let slots = multiprocessors * stream_pipeline::resident_warps(stream_pipeline::register_limit(pipeline.registers));
     let strips = (all_columns + columns - 1) / columns;
-    let fill = last[0] - first[0];
+    let fill = last - first;
     let rows = TRIED_ROWS.min_by_key(|rows| {
         let tiles = strips.saturating_mul((all_rows + rows - 1) / rows);
         waves(tiles, slots).saturating_mul(rows + fill)

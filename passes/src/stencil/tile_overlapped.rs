@@ -28,7 +28,7 @@
 use crate::analysis::{footprint, index_width};
 use crate::options::Options;
 use crate::pass::Pass;
-use crate::stencil::stream_schedule;
+use crate::stencil::{stream_schedule, warp_schedule};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Location, Module};
@@ -46,9 +46,9 @@ pub const PASS: Pass = Pass {
     name: "tile-overlapped",
     summary: "cut the grid into overlapping tiles that run several steps without exchange",
     options: &[
-        ("strategy", "how tiles are lowered: naive, block or stream (default block)"),
+        ("strategy", "how tiles are lowered: naive, block, stream or warp (default block)"),
         ("tile", "cells of a tile per dimension, slowest first"),
-        ("pyramid-height", "steps a launch (default by rank: 8, 4, 2; of stream by registers)"),
+        ("pyramid-height", "steps a launch (default by rank: 8, 4, 2; of stream by registers, of warp by halo)"),
         ("multiprocessors", "of the device that the strategy stream fits its tiles to (default 132)"),
         ("per-thread", "cells a thread per dimension, or in the slowest dimension alone"),
     ],
@@ -76,19 +76,28 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             let widened = if fastest { rank.saturating_sub(1) } else { 0 };
             Some((0..rank).map(|dimension| if dimension == widened { cells } else { 1 }).collect())
         })?
-        .unwrap_or(defaults.per_thread),
+        .map_or_else(
+            || {
+                if strategy == "warp" {
+                    Ok(vec![warp_schedule::width(module, &program)?])
+                } else {
+                    Ok(defaults.per_thread)
+                }
+            },
+            Ok,
+        )?,
         steps: 0,
     };
+    let width = schedule.per_thread.last().copied().unwrap_or(1);
     let height = match options.integer("pyramid-height", 1..=MOST_STEPS)? {
         Some(height) => height,
-        None if strategy == "stream" => {
-            stream_schedule::height(module, &program, schedule.per_thread.last().copied().unwrap_or(1))?
-        }
+        None if strategy == "stream" => stream_schedule::height(module, &program, width)?,
+        None if strategy == "warp" => warp_schedule::height(width, |steps| reach(module, &program, steps))?,
         None => defaults.height,
     };
     let multiprocessors =
         options.integer("multiprocessors", 1..=MOST_CELLS)?.unwrap_or(stream_schedule::MULTIPROCESSORS);
-    let fitted = (strategy == "stream" && tile.is_none()).then_some(multiprocessors);
+    let fitted = (matches!(strategy, "stream" | "warp") && tile.is_none()).then_some(multiprocessors);
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
     if schedule.strategy == "naive" {
         if height != 1 {
@@ -129,8 +138,16 @@ impl Defaults {
                     "the strategy stream is for grids of two dimensions, and this one has {rank}; choose naive or block"
                 )));
             }
+            ("warp", 1) => ("warp", &[1], &[1], 1),
+            ("warp", _) => {
+                return Err(Error::user(format!(
+                    "the strategy warp is for grids of one dimension, and this one has {rank}; choose naive, block or stream"
+                )));
+            }
             (other, _) => {
-                return Err(Error::user(format!("there is no strategy '{other}'; there are naive, block and stream")));
+                return Err(Error::user(format!(
+                    "there is no strategy '{other}'; there are naive, block, stream and warp"
+                )));
             }
         };
         Ok(Self { strategy, tile: tile.to_vec(), per_thread: per_thread.to_vec(), height })
@@ -203,8 +220,7 @@ fn overlapped_kernels<'c>(
     }
     for (steps, count) in launches {
         let name = kernel_name(program, steps);
-        let applies: Vec<_> =
-            (0..steps).flat_map(|step| program.applies.iter().map(move |apply| (step, apply))).collect();
+        let applies = applies(program, steps);
         let mut schedule = Schedule { steps, ..schedule.clone() };
         if let Some(multiprocessors) = fitted {
             let loads = regions(module, &applies, schedule.tile.len())?.loads;
@@ -261,6 +277,18 @@ fn regions<'c>(module: &Module<'c>, applies: &[(i64, &Apply<'c>)], rank: usize) 
     }
     computed.reverse();
     Ok(Regions { applies: computed, loads: needed })
+}
+
+/// The applies of some steps, each with its step.
+fn applies<'c, 'p>(program: &'p Program<'c>, steps: i64) -> Vec<(i64, &'p Apply<'c>)> {
+    (0..steps).flat_map(|step| program.applies.iter().map(move |apply| (step, apply))).collect()
+}
+
+/// How far some steps reach beyond a tile of one dimension, before and after it.
+fn reach(module: &Module, program: &Program, steps: i64) -> Result<[i64; 2], Error> {
+    let loads = regions(module, &applies(program, steps), 1)?.loads;
+    let whole = loads.values().fold(Halo::none(1), |whole, halo| whole.hull(halo));
+    Ok([-whole.lower.iter().sum::<i64>(), whole.upper.iter().sum::<i64>()])
 }
 
 fn kernel<'c>(

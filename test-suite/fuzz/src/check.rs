@@ -103,6 +103,7 @@ const KNOWN: &[&str] = &[
     "threads, and a block has",
     // The width of a warp.
     "columns with its halo, and a warp with",
+    "cells with its halo, and a warp with",
     // Order of pieces or reads that hangs on the sizes.
     "may overlap",
     "it depends on the sizes whether the pieces",

@@ -417,8 +417,8 @@ fn float(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr 
 /// Parts of expressions, times the steps and the cells of a thread, that a kernel may hold.
 const LARGEST: i64 = 800;
 
-/// A schedule of the strategy `stream`, whose tiles fit a warp with their halo.
-fn stream_schedule(random: &mut Random, program: &Program) -> Schedule {
+/// A schedule of the strategy `stream` or `warp`, whose tiles fit a warp with their halo.
+fn lanes_schedule(random: &mut Random, program: &Program, strategy: &'static str) -> Schedule {
     let lane = random.pick(&[1, 2, 3, 4, 4]);
     // How far a step reaches along a row at most, on both sides together.
     let mut reach = 0;
@@ -427,8 +427,8 @@ fn stream_schedule(random: &mut Random, program: &Program) -> Schedule {
         for value in function.pieces.iter().flat_map(|piece| &piece.values) {
             value.visit(&mut |part| {
                 if let Kind::Read(_, offset) = &part.kind {
-                    before = before.max(-offset[1]);
-                    after = after.max(offset[1]);
+                    before = before.max(-offset[offset.len() - 1]);
+                    after = after.max(offset[offset.len() - 1]);
                 }
             });
         }
@@ -439,13 +439,12 @@ fn stream_schedule(random: &mut Random, program: &Program) -> Schedule {
     while height > 1 && (size(program) as i64 * height * lane * 4 > LARGEST || lane * 32 - reach * height < lane) {
         height -= 1;
     }
-    let lanes = random.range(1, (lane * 32 - reach * height) / lane);
-    Schedule {
-        strategy: "stream",
-        tile: Some(vec![random.range(1, 24), lanes * lane]),
-        height: Some(height),
-        per_thread: Some(vec![1, lane]),
-    }
+    let columns = random.range(1, (lane * 32 - reach * height) / lane) * lane;
+    let (tile, per_thread) = match program.rank() {
+        1 => (vec![columns], vec![lane]),
+        _ => (vec![random.range(1, 24), columns], vec![1, lane]),
+    };
+    Schedule { strategy, tile: Some(tile), height: Some(height), per_thread: Some(per_thread) }
 }
 
 /// Parts of all expressions.
@@ -456,18 +455,17 @@ fn size(program: &Program) -> usize {
 /// A schedule that mostly fits a block. What does not is refused.
 fn schedule(random: &mut Random, program: &Program) -> Schedule {
     let rank = program.rank();
-    let stream = rank == 2 && registry::find("lower-stream").is_some();
-    let strategy = if random.percent(25) {
-        "naive"
-    } else if stream && random.percent(50) {
-        "stream"
-    } else {
-        "block"
+    let of_rank = [Some("warp"), Some("stream"), None][rank - 1];
+    let of_rank = of_rank.filter(|strategy| registry::find(&format!("lower-{strategy}")).is_some());
+    let strategy = match of_rank {
+        _ if random.percent(25) => "naive",
+        Some(strategy) if random.percent(50) => strategy,
+        _ => "block",
     };
-    if strategy == "stream" && random.percent(90) {
-        return stream_schedule(random, program);
+    if Some(strategy) == of_rank && random.percent(90) {
+        return lanes_schedule(random, program, strategy);
     }
-    if strategy == "stream" || random.percent(6) {
+    if Some(strategy) == of_rank || random.percent(6) {
         return Schedule { strategy, tile: None, height: None, per_thread: None };
     }
     let largest: &[i64] = match rank {

@@ -10,7 +10,7 @@
 // RUN: not stencil-opt %s --pass-pipeline='builtin.module(tile-overlapped,tile-overlapped)' 2>&1 | FileCheck %s --check-prefix=TWICE
 // Options that can't be taken are refused with what could be.
 
-// STRATEGY: error: there is no strategy 'spiral'; there are naive, block and stream
+// STRATEGY: error: there is no strategy 'spiral'; there are naive, block, stream and warp
 // STRATEGY: options.mlir:[[@LINE+18]]:3
 // RANK: error: tile has 2 numbers, and the grid has 1 dimensions; give one a dimension
 // THREAD: error: per-thread has 2 numbers, and the grid has 1 dimensions; give one a dimension

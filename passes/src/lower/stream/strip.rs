@@ -2,7 +2,7 @@
 //! tile kernel, and where iterations and columns begin.
 
 use super::super::emit::WARP;
-use super::super::lanes;
+use super::super::{lanes, pieces};
 use super::refuse;
 use crate::analysis::footprint;
 use crate::analysis::stream_pipeline::{self, Graph, Pipeline, Read, Value};
@@ -10,7 +10,7 @@ use melior::ir::Module;
 use std::collections::BTreeMap;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::{self, Piece, Program};
+use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Halo, Kernel, TileOp};
 
 /// What a warp does, as far as it is known at compile time. Rows and columns are relative to the
@@ -126,7 +126,7 @@ impl<'c> Strip<'c> {
             }
             if let TileOp::Apply(apply) = op {
                 for piece in &apply.pieces {
-                    strip.total.insert(piece.function, is_total(module, piece)?);
+                    strip.total.insert(piece.function, pieces::is_total(module, piece)?);
                 }
             }
         }
@@ -182,18 +182,4 @@ impl<'c> Strip<'c> {
             upper: vec![last - (rows - 1), WARP * self.width - self.left - columns],
         }
     }
-}
-
-/// Whether a point function has a result for any operands: division of integers has none by zero.
-fn is_total(module: &Module, piece: &Piece) -> Result<bool, Error> {
-    let partial = [
-        "arith.divsi",
-        "arith.divui",
-        "arith.remsi",
-        "arith.remui",
-        "arith.ceildivsi",
-        "arith.ceildivui",
-        "arith.floordivsi",
-    ];
-    Ok(!mlir::walk(stencil::function(module, piece.function)?).into_iter().any(|op| partial.contains(&mlir::name(op))))
 }

@@ -1,6 +1,7 @@
 //! The walk of a warp down its strip: the loop over rows.
 
 use super::super::emit::Frame;
+use super::super::pieces::{self, Candidate};
 use super::super::{interior, lanes};
 use super::checks::{Clamp, Cut};
 use super::in_flight::InFlight;
@@ -333,14 +334,17 @@ impl<'c, 'p> Walk<'c, 'p> {
         }
         let all = |builder: &Builder<'c>, rows: &[Option<Val<'c>>]| {
             let cell = |(number, at): (usize, &Cell<'c, '_>)| {
-                let mut pieces = Vec::new();
+                let mut candidates = Vec::new();
                 for ((piece, cut), row) in cuts.iter().zip(rows) {
                     let column =
                         cut.columns.get(number).copied().ok_or_else(|| Error::internal("a cell without a column"))?;
                     let conditions: Vec<_> = row.iter().copied().chain([column]).collect();
-                    pieces.push((*piece, builder.all(&conditions)?.unwrap_or(column)));
+                    let covered = builder.all(&conditions)?.unwrap_or(column);
+                    let total = self.strip.total.get(piece.function) == Some(&true);
+                    candidates.push(Candidate { piece, covered, total });
                 }
-                self.piecewise(builder, at, &pieces)
+                let evaluate = |builder: &Builder<'c>, piece: &Piece<'c>| self.evaluate(builder, at, piece);
+                pieces::values(builder, &candidates, &self.old(at)?, &evaluate)
             };
             cells.iter().enumerate().map(cell).collect::<Result<Vec<_>, _>>()
         };
@@ -359,34 +363,6 @@ impl<'c, 'p> Walk<'c, 'p> {
     /// The values of the updated fields before the apply.
     fn old(&self, at: &Cell<'c, '_>) -> Result<Vec<Val<'c>>, Error> {
         at.apply.outputs.iter().map(|(field, _)| self.read(at, field, &[0, 0])).collect()
-    }
-
-    /// The values of the piece that covers the cell, else its old ones.
-    fn piecewise(
-        &self,
-        builder: &Builder<'c>,
-        at: &Cell<'c, '_>,
-        pieces: &[(&Piece<'c>, Val<'c>)],
-    ) -> Result<Vec<Val<'c>>, Error> {
-        let Some(((piece, covered), rest)) = pieces.split_first() else {
-            return self.old(at);
-        };
-        if self.strip.total.get(piece.function) == Some(&true) {
-            let values = self.evaluate(builder, at, piece)?;
-            let others = self.piecewise(builder, at, rest)?;
-            return values
-                .into_iter()
-                .zip(others)
-                .map(|(value, other)| builder.select(*covered, value, other))
-                .collect();
-        }
-        let types: Vec<_> = self.old(at)?.iter().map(|value| value.r#type()).collect();
-        builder.choose(
-            *covered,
-            &types,
-            |builder| self.evaluate(builder, at, piece),
-            |builder| self.piecewise(builder, at, rest),
-        )
     }
 
     fn evaluate(&self, builder: &Builder<'c>, at: &Cell<'c, '_>, piece: &Piece<'c>) -> Result<Vec<Val<'c>>, Error> {

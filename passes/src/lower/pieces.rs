@@ -1,0 +1,57 @@
+//! The new values of a cell for which several pieces of an apply may hold, as warps compute them: all
+//! lanes together, so that a branch is taken only where a function has no result.
+
+use melior::ir::{Module, ValueLike};
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil::{self, Piece};
+
+/// A piece that may hold for a cell.
+pub struct Candidate<'c, 'p> {
+    /// The piece.
+    pub piece: &'p Piece<'c>,
+    /// Whether it covers the cell.
+    pub covered: Val<'c>,
+    /// Whether its function has a result for any operands; see [`is_total`].
+    pub total: bool,
+}
+
+/// Evaluates a piece's function at the cell.
+pub type Evaluate<'c, 'e> = dyn Fn(&Builder<'c>, &Piece<'c>) -> Result<Vec<Val<'c>>, Error> + 'e;
+
+/// The values of the piece that covers the cell, else `old`.
+pub fn values<'c>(
+    builder: &Builder<'c>,
+    candidates: &[Candidate<'c, '_>],
+    old: &[Val<'c>],
+    evaluate: &Evaluate<'c, '_>,
+) -> Result<Vec<Val<'c>>, Error> {
+    let Some((candidate, rest)) = candidates.split_first() else { return Ok(old.to_vec()) };
+    if candidate.total {
+        let new = evaluate(builder, candidate.piece)?;
+        let others = values(builder, rest, old, evaluate)?;
+        return new.into_iter().zip(others).map(|(new, other)| builder.select(candidate.covered, new, other)).collect();
+    }
+    let types: Vec<_> = old.iter().map(|value| value.r#type()).collect();
+    builder.choose(
+        candidate.covered,
+        &types,
+        |builder| evaluate(builder, candidate.piece),
+        |builder| values(builder, rest, old, evaluate),
+    )
+}
+
+/// Whether a point function has a result for any operands: division of integers has none by zero.
+pub fn is_total(module: &Module, piece: &Piece) -> Result<bool, Error> {
+    let partial = [
+        "arith.divsi",
+        "arith.divui",
+        "arith.remsi",
+        "arith.remui",
+        "arith.ceildivsi",
+        "arith.ceildivui",
+        "arith.floordivsi",
+    ];
+    Ok(!mlir::walk(stencil::function(module, piece.function)?).into_iter().any(|op| partial.contains(&mlir::name(op))))
+}

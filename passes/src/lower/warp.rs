@@ -1,0 +1,155 @@
+//! `lower-warp`: a warp computes one tile of a grid of one dimension, all steps of the launch in its
+//! registers. No shared memory and no barrier.
+//!
+//! A lane holds some neighbouring cells of each field, from the load to the store. A step reads the
+//! cells beside them from the lanes beside by shuffles, so it costs as many shuffles as its footprint
+//! is wide, however many cells a lane holds. The cells that are right shrink by the footprint a step,
+//! from both ends of the warp's cells to the tile. Steps that are alike are the body of a loop.
+//!
+//! Needs: tile kernels of strategy `warp` in one dimension. Guarantees: a `gpu.func` for each; tiles
+//! away from every rim run code without checks; every cell is computed by the operations of its point
+//! function in their order, so results are those of `lower-naive` bit for bit.
+//!
+//! ```text
+//! scf.if %interior { <code without checks> } else { <code with checks> }
+//!
+//! code: %a = vector.load A[...]                                // the lane's cells
+//!       %b = scf.for %step = ... iter_args(%a) {
+//!         %left = gpu.shuffle up %a[31]; %right = gpu.shuffle down %a[0]
+//!         scf.yield heat(%left, %a[0], %a[1]), heat(%a[0], %a[1], %a[2]), ...
+//!       }
+//!       scf.if (the lane's cells lie in the tile) { vector.store %b, A_next[...] }
+//! ```
+//! With checks, a cell that no piece covers keeps its value, a cell outside the grid reads the nearest
+//! inside in its place (no covered cell depends on it), and nothing is stored there.
+//!
+//! Declines: grids of two or three dimensions; cells of other than 32 or 64 bits; tiles that are no
+//! multiple of the cells a lane, or longer with their halo than a warp.
+
+mod cells;
+mod steps;
+
+use super::emit::{self, Frame, FrameSpec, WARP};
+use super::interior;
+use crate::options::Options;
+use crate::pass::Pass;
+use cells::Cells;
+use melior::Context;
+use melior::ir::Module;
+use melior::ir::operation::OperationLike;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+use stencil_dialects::stencil::Program;
+use stencil_dialects::tiled::{Halo, Kernel, TileOp};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "lower-warp",
+    summary: "lower tile kernels of strategy warp: one dimension, steps in registers",
+    options: &[("warps", "tiles a block, a warp each (default 4)"), ("unroll", "steps of the loop's body (default 4)")],
+    run,
+};
+
+/// Warps that a block can have.
+const MOST_WARPS: i64 = 32;
+/// Warps of a block, so that blocks enough for all registers can be resident.
+const WARPS: i64 = 4;
+/// Steps of the loop's body.
+const UNROLL: i64 = 4;
+
+fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
+    let warps = options.integer("warps", 1..=MOST_WARPS)?.unwrap_or(WARPS);
+    let unroll = options.integer("unroll", 1..=64)?.unwrap_or(UNROLL);
+    let program = Program::read(module)?;
+    let kernels = emit::kernels_of(module, &program, "warp")?;
+    for kernel in &kernels {
+        let segment = Segment::plan(&program, kernel)?;
+        let spec =
+            FrameSpec { kernel, threads: &[], shared: &[], in_place: false, warps: Some(warps), registers: None };
+        let frame = Frame::new(context, module, &program, &spec)?;
+        let tile = |builder: &Builder<'c>| {
+            let cells = Cells::new(&frame, builder, module, kernel, &segment)?;
+            let condition = interior::condition(&frame, builder, kernel, |op, halo| segment.reach(kernel, op, halo))?;
+            match condition.filter(|_| cells.all_total()) {
+                Some(condition) => {
+                    let version = |unroll, checked| {
+                        let cells = &cells;
+                        move |builder: &Builder<'c>| steps::run(cells, builder, unroll, checked).map(|()| Vec::new())
+                    };
+                    // Tiles at a rim are few: a short body takes fewer registers.
+                    builder.choose(condition, &[], version(unroll, false), version(1, true)).map(|_| ())
+                }
+                None => steps::run(&cells, builder, 1, true),
+            }
+        };
+        match frame.exists {
+            Some(exists) => frame.builder.when(exists, tile)?,
+            None => tile(&frame.builder)?,
+        }
+        frame.finish()?;
+    }
+    emit::erase_kernels(module, &kernels)
+}
+
+/// The cells of a warp.
+struct Segment {
+    /// Cells a lane.
+    width: i64,
+    /// Cells of the tile.
+    tile: i64,
+    /// Cells of the warp before the tile's first, a multiple of `width`.
+    left: i64,
+}
+
+impl Segment {
+    fn plan(program: &Program, kernel: &Kernel) -> Result<Self, Error> {
+        let refuse = |message: String| Err(Error::new(mlir::place(kernel.op.location()), message));
+        let schedule = &kernel.schedule;
+        let ([tile], [width]) = (schedule.tile.as_slice(), schedule.per_thread.as_slice()) else {
+            return refuse(format!(
+                "the strategy warp needs a grid of one dimension, and tiles here have {}",
+                schedule.tile.len()
+            ));
+        };
+        let (mut left, mut right) = (0, 0);
+        for op in &kernel.body {
+            let (fields, halo): (Vec<&str>, _) = match op {
+                TileOp::Load { field, tile, .. } => (vec![field], &kernel.tile(*tile)?.halo),
+                TileOp::Apply(apply) => (apply.outputs.iter().map(|(field, _)| *field).collect(), &apply.halo),
+                TileOp::Store { .. } => continue,
+            };
+            for field in fields {
+                let element = program.field(field)?.element;
+                if !matches!(mlir::bit_width(element), Some(32 | 64)) {
+                    return refuse(format!(
+                        "the strategy warp needs cells of 32 or 64 bits, and @{field} has {element}; choose another strategy"
+                    ));
+                }
+            }
+            left = halo.lower.iter().fold(left, |left, lower| left.max(-lower));
+            right = halo.upper.iter().copied().fold(right, i64::max);
+        }
+        let left = (left + width - 1) / width * width;
+        let (needed, cells) = (left + tile + right, WARP * width);
+        if tile % width != 0 || needed > cells {
+            return refuse(format!(
+                "a tile of {tile} cells with pyramid height {} needs {needed} cells with its halo, and a warp with {width} cells a lane has {cells}; \
+                 the tile's cells must also be a multiple of {width}",
+                schedule.steps
+            ));
+        }
+        Ok(Self { width: *width, tile: *tile, left })
+    }
+
+    /// The cells that a tile without checks touches: it loads those of the whole warp.
+    fn reach(&self, kernel: &Kernel, op: &TileOp, halo: &Halo) -> Halo {
+        match op {
+            TileOp::Load { .. } => {
+                let right = WARP * self.width - self.left - kernel.schedule.tile.iter().sum::<i64>();
+                Halo { lower: vec![-self.left], upper: vec![right] }
+            }
+            _ => halo.clone(),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The cells of a lane: loaded, computed and stored.
+
+use super::super::emit::Frame;
+use super::super::lanes;
+use super::super::pieces::{self, Candidate};
+use super::Segment;
+use crate::analysis::footprint;
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineMap, Module};
+use std::collections::{BTreeMap, BTreeSet};
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Val;
+use stencil_dialects::stencil::Piece;
+use stencil_dialects::tiled::{Apply, Kernel, TileOp};
+
+/// What a lane knows of its cells before it loads them.
+pub struct Cells<'c, 'p> {
+    /// The kernel that is built.
+    pub frame: &'p Frame<'c, 'p>,
+    module: &'p Module<'c>,
+    /// The tile kernel.
+    pub kernel: &'p Kernel<'c>,
+    segment: &'p Segment,
+    /// Their coordinates.
+    points: Vec<Val<'c>>,
+    /// Whether they belong to the tile.
+    in_tile: Val<'c>,
+    /// Whether a point function has a result for any operands, by its name.
+    total: BTreeMap<&'c str, bool>,
+}
+
+/// Neighbouring cells, relative to the lane's first; both ends inclusive.
+#[derive(Clone, Copy)]
+struct Span<'c> {
+    first: Val<'c>,
+    last: Val<'c>,
+}
+
+impl<'c> Span<'c> {
+    /// Whether a cell of the lane is one of them.
+    fn holds(self, builder: &Builder<'c>, cell: i64) -> Result<Val<'c>, Error> {
+        let cell = builder.index(cell)?;
+        let after = builder.compare(Compare::Le, self.first, cell)?;
+        builder.binary("arith.andi", after, builder.compare(Compare::Ge, self.last, cell)?)
+    }
+
+    fn intersected(self, builder: &Builder<'c>, other: Self) -> Result<Self, Error> {
+        let first = builder.binary("arith.maxsi", self.first, other.first)?;
+        Ok(Self { first, last: builder.binary("arith.minsi", self.last, other.last)? })
+    }
+}
+
+/// What a lane at a rim may not leave.
+pub struct Checks<'c> {
+    /// The grids of fields that are loaded or stored, by operation.
+    grids: BTreeMap<usize, Span<'c>>,
+    /// The pieces of applies, by operation and place.
+    pieces: BTreeMap<(usize, usize), Span<'c>>,
+}
+
+/// An apply of a step.
+pub struct Turn<'c, 'k> {
+    /// Its place in the kernel.
+    pub operation: usize,
+    /// The apply, or that of the first round of a loop.
+    pub apply: &'k Apply<'c>,
+    /// In a loop, steps since the first round, and by how many cells the first and the last cell that
+    /// is computed move from step to step.
+    pub later: Option<(Val<'c>, [i64; 2])>,
+}
+
+impl<'c, 'p> Cells<'c, 'p> {
+    /// Finds the lane's place.
+    pub fn new(
+        frame: &'p Frame<'c, 'p>,
+        builder: &Builder<'c>,
+        module: &'p Module<'c>,
+        kernel: &'p Kernel<'c>,
+        segment: &'p Segment,
+    ) -> Result<Self, Error> {
+        let ([lane], [origin]) = (frame.thread.as_slice(), frame.origin.as_slice()) else {
+            return Err(Error::internal("a warp's tile has one dimension"));
+        };
+        let width = segment.width;
+        let first = builder.add(*origin, builder.binary("arith.muli", *lane, builder.index(width)?)?)?;
+        let first = builder.add_constant(first, -segment.left)?;
+        let beyond = builder.add_constant(*lane, -(segment.left / width))?;
+        let mut total = BTreeMap::new();
+        for op in &kernel.body {
+            let TileOp::Apply(apply) = op else { continue };
+            for piece in &apply.pieces {
+                total.insert(piece.function, pieces::is_total(module, piece)?);
+            }
+        }
+        Ok(Self {
+            frame,
+            module,
+            kernel,
+            segment,
+            points: (0..width).map(|cell| builder.add_constant(first, cell)).collect::<Result<_, _>>()?,
+            in_tile: builder.compare(Compare::Below, beyond, builder.index(segment.tile / width)?)?,
+            total,
+        })
+    }
+
+    /// Whether every function has a result for any operands, so that all cells can be computed.
+    pub fn all_total(&self) -> bool {
+        self.total.values().all(|total| *total)
+    }
+
+    /// What a tile at a rim checks.
+    pub fn checks(&self, builder: &Builder<'c>) -> Result<Checks<'c>, Error> {
+        let (mut grids, mut pieces) = (BTreeMap::new(), BTreeMap::new());
+        for (operation, op) in self.kernel.body.iter().enumerate() {
+            match op {
+                TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
+                    let grid = self.frame.program.grid_of(field)?;
+                    grids.insert(operation, self.span(builder, grid.lower, grid.upper)?);
+                }
+                TileOp::Apply(apply) => {
+                    for (place, piece) in apply.pieces.iter().enumerate() {
+                        pieces.insert((operation, place), self.span(builder, piece.lower, piece.upper)?);
+                    }
+                }
+            }
+        }
+        Ok(Checks { grids, pieces })
+    }
+
+    /// A box of the grid from the lane's point of view.
+    fn span(&self, builder: &Builder<'c>, lower: AffineMap<'c>, upper: AffineMap<'c>) -> Result<Span<'c>, Error> {
+        let bound = |map| {
+            let bounds = self.frame.bounds(builder, map)?;
+            let bound = bounds.first().copied().ok_or_else(|| Error::internal("a bound of no dimensions"))?;
+            builder.binary("arith.subi", bound, self.first()?)
+        };
+        Ok(Span { first: bound(lower)?, last: bound(upper)? })
+    }
+
+    /// The cells that an apply computes, from the lane's point of view. In a loop they hang on the
+    /// step, which also keeps their comparisons in the loop: before it, each would take a register.
+    fn computed(&self, builder: &Builder<'c>, turn: &Turn<'c, '_>) -> Result<Span<'c>, Error> {
+        let moved = |from: Val<'c>, by: i64, drift: fn([i64; 2]) -> i64| {
+            let start = builder.add_constant(from, by)?;
+            match turn.later {
+                Some((steps, drifts)) => {
+                    builder.add(start, builder.binary("arith.muli", steps, builder.index(drift(drifts))?)?)
+                }
+                None => Ok(start),
+            }
+        };
+        let origin = self.frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
+        let origin = builder.binary("arith.subi", origin, self.first()?)?;
+        let (lower, upper) = (turn.apply.halo.lower.iter().sum(), turn.apply.halo.upper.iter().sum::<i64>());
+        Ok(Span {
+            first: moved(origin, lower, |[first, _]| first)?,
+            last: moved(origin, self.segment.tile - 1 + upper, |[_, last]| last)?,
+        })
+    }
+
+    /// The coordinate of the lane's first cell.
+    fn first(&self) -> Result<Val<'c>, Error> {
+        self.points.first().copied().ok_or_else(|| Error::internal("a lane of no cells"))
+    }
+
+    /// The lane's cells of a field.
+    pub fn load(
+        &self,
+        builder: &Builder<'c>,
+        operation: usize,
+        field: &str,
+        checks: Option<&Checks<'c>>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let buffer = self.frame.source(field)?;
+        match checks {
+            None => {
+                let at = self.frame.cell(builder, field, &[self.first()?])?;
+                lanes::load(builder, buffer, &at, self.segment.width, self.vector(field)?)
+            }
+            Some(checks) => {
+                let grid = checks.grids.get(&operation).ok_or_else(|| Error::internal("a load without checks"))?;
+                let load = |cell| {
+                    let nearest = builder.binary("arith.minsi", builder.index(cell)?, grid.last)?;
+                    let nearest = builder.binary("arith.maxsi", nearest, grid.first)?;
+                    let point = builder.add(self.first()?, nearest)?;
+                    builder.load(buffer, &self.frame.cell(builder, field, &[point])?)
+                };
+                (0..self.segment.width).map(load).collect()
+            }
+        }
+    }
+
+    /// Writes those of the lane's cells that belong to the tile.
+    pub fn store(
+        &self,
+        builder: &Builder<'c>,
+        operation: usize,
+        field: &str,
+        cells: &[Val<'c>],
+        checks: Option<&Checks<'c>>,
+    ) -> Result<(), Error> {
+        let buffer = self.frame.target(field)?;
+        builder.when(self.in_tile, |builder| {
+            let Some(checks) = checks else {
+                let at = self.frame.cell(builder, field, &[self.first()?])?;
+                return lanes::store(builder, cells, buffer, &at, self.vector(field)?);
+            };
+            let grid = checks.grids.get(&operation).ok_or_else(|| Error::internal("a store without checks"))?;
+            for ((number, cell), point) in (0..).zip(cells).zip(&self.points) {
+                builder.when(grid.holds(builder, number)?, |builder| {
+                    builder.store(*cell, buffer, &self.frame.cell(builder, field, &[*point])?)
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Cells of the widest access to a field that is sure to be aligned.
+    fn vector(&self, field: &str) -> Result<i64, Error> {
+        let program = self.frame.program;
+        let cells = lanes::vector_length(program.field(field)?.element, self.segment.width);
+        let stored = self.kernel.body.iter().find_map(|op| match op {
+            TileOp::Store { field, .. } => Some(*field),
+            _ => None,
+        });
+        let (tiles, grid) = (program.grid_of(stored.unwrap_or_default())?, program.grid_of(field)?);
+        let shift = super::interior::difference(tiles.lower, grid.lower).and_then(|gap| gap.first().copied());
+        Ok(if shift.is_some_and(|shift| shift % cells == 0) { cells } else { 1 })
+    }
+
+    /// The new values of an apply: for each updated field the lane's cells. `state` holds those of its
+    /// inputs, by field; `frame` knows the step. With checks a piece holds for the cells that it covers
+    /// and whose operands are right.
+    pub fn apply(
+        &self,
+        frame: &Frame<'c, '_>,
+        builder: &Builder<'c>,
+        turn: &Turn<'c, '_>,
+        state: &BTreeMap<&'c str, &[Val<'c>]>,
+        checks: Option<&Checks<'c>>,
+    ) -> Result<Vec<Vec<Val<'c>>>, Error> {
+        let apply = turn.apply;
+        let builder = &Builder { location: apply.op.location(), ..*builder };
+        let window = self.window(builder, apply, state)?;
+        let read = |cell: i64, field: &str, offset: i64| {
+            let value = window.get(&(field, cell + offset)).copied();
+            value.ok_or_else(|| Error::internal(format!("no cell of @{field} is there to read")))
+        };
+        let mut spans = Vec::new();
+        if let Some(checks) = checks {
+            let computed = self.computed(builder, turn)?;
+            for (place, piece) in apply.pieces.iter().enumerate() {
+                let span = checks.pieces.get(&(turn.operation, place));
+                let span = span.ok_or_else(|| Error::internal("a piece without checks"))?;
+                let total = self.total.get(piece.function) == Some(&true);
+                spans.push((piece, span.intersected(builder, computed)?, total));
+            }
+        }
+        let mut columns = vec![Vec::new(); apply.outputs.len()];
+        for (cell, point) in (0..).zip(&self.points) {
+            let evaluate = |builder: &Builder<'c>, piece: &Piece<'c>| {
+                let step = apply.step;
+                frame.evaluate(builder, self.module, piece, &[*point], step, &|_, field, offset| {
+                    read(cell, field, offset.first().copied().unwrap_or(0))
+                })
+            };
+            let values = match (checks, apply.pieces.as_slice()) {
+                (Some(_), _) => {
+                    let old =
+                        apply.outputs.iter().map(|(field, _)| read(cell, field, 0)).collect::<Result<Vec<_>, _>>()?;
+                    let mut candidates = Vec::new();
+                    for (piece, span, total) in &spans {
+                        candidates.push(Candidate { piece, covered: span.holds(builder, cell)?, total: *total });
+                    }
+                    pieces::values(builder, &candidates, &old, &evaluate)?
+                }
+                (None, [piece]) => evaluate(builder, piece)?,
+                (None, _) => return Err(Error::internal("several pieces without checks")),
+            };
+            for (column, value) in columns.iter_mut().zip(values) {
+                column.push(value);
+            }
+        }
+        Ok(columns)
+    }
+
+    /// All cells that an apply reads, by field and place relative to the lane's first cell. Those of
+    /// other lanes come by shuffles, in which all lanes take part.
+    fn window(
+        &self,
+        builder: &Builder<'c>,
+        apply: &Apply<'c>,
+        state: &BTreeMap<&'c str, &[Val<'c>]>,
+    ) -> Result<BTreeMap<(&'c str, i64), Val<'c>>, Error> {
+        let width = self.segment.width;
+        let mut window = BTreeMap::new();
+        for (field, cells) in state {
+            window.extend((0..).zip(*cells).map(|(cell, value)| ((*field, cell), *value)));
+        }
+        let reads = footprint::of_pieces(self.module, &apply.pieces)?.into_iter();
+        let wanted: BTreeSet<(&str, i64)> = reads
+            .flat_map(|read| {
+                let offset = read.offset.first().copied().unwrap_or(0);
+                (0..width).map(move |cell| (read.field, cell + offset))
+            })
+            .collect();
+        for (field, cell) in wanted {
+            let own = usize::try_from(cell.rem_euclid(width)).unwrap_or(usize::MAX);
+            let value = state.get(field).and_then(|cells| cells.get(own)).copied();
+            let value = value.ok_or_else(|| Error::internal(format!("no tile of @{field} reaches an apply")))?;
+            let distance = cell.div_euclid(width);
+            if distance != 0 {
+                window.insert((field, cell), lanes::shuffle(builder, value, distance)?);
+            }
+        }
+        Ok(window)
+    }
+}

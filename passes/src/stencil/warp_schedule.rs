@@ -1,0 +1,48 @@
+//! Cells a lane and pyramid heights of the strategy `warp`, where none are asked for.
+
+use crate::analysis::footprint;
+use crate::lower::emit::WARP;
+use crate::lower::lanes;
+use melior::ir::Module;
+use std::collections::BTreeSet;
+use stencil_dialects::error::Error;
+use stencil_dialects::stencil::Program;
+
+/// Registers for the cells of a lane. What a step has under way comes on top, and eight warps and more
+/// are to fit on each quarter of a multiprocessor.
+const REGISTERS: i64 = 32;
+
+/// Cells a lane are never more.
+const WIDEST: i64 = 32;
+
+/// Steps a launch are never more.
+const HIGHEST: i64 = 64;
+
+/// The part of a warp's cells that may be lost to the halo, as a fraction.
+const LOST: (i64, i64) = (1, 8);
+
+/// Cells a lane: a power of two, as many as its registers hold of all fields.
+pub fn width(module: &Module, program: &Program) -> Result<i64, Error> {
+    let mut fields = BTreeSet::new();
+    for apply in &program.applies {
+        fields.extend(apply.updates.iter().copied());
+        fields.extend(footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| read.field));
+    }
+    let words = fields.into_iter().map(|field| Ok(lanes::words(program.field(field)?.element)));
+    let words = words.sum::<Result<i64, Error>>()?.max(1);
+    let fits = |width: &i64| width * words <= REGISTERS;
+    Ok([WIDEST, 16, 8, 4, 2].into_iter().find(fits).unwrap_or(2))
+}
+
+/// The most steps a launch that lose little to the halo; at least 1. `reach` gives the cells that a
+/// number of steps reaches beyond a tile, on both sides.
+pub fn height(width: i64, reach: impl Fn(i64) -> Result<[i64; 2], Error>) -> Result<i64, Error> {
+    let mut best = 1;
+    for steps in 2..=HIGHEST {
+        let lost: i64 = reach(steps)?.iter().map(|cells| (cells + width - 1) / width * width).sum();
+        if lost * LOST.1 <= WARP * width * LOST.0 {
+            best = steps;
+        }
+    }
+    Ok(best)
+}

@@ -1,0 +1,16 @@
+// RUN: stencilc %programs/jacobi1d5.stencil --emit=stencil -o %t
+// RUN: rm -f %t.out
+// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=warp tile=124 per-thread=4 pyramid-height=2},lower-warp)' -o %t.out 2>&1 | FileCheck %s --check-prefix=LONG
+// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=warp tile=30 per-thread=4 pyramid-height=4},lower-warp)' -o %t.out 2>&1 | FileCheck %s --check-prefix=MULTIPLE
+// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=warp},lower-warp{warps=64})' -o %t.out 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: stencilc %programs/heat2d.stencil --emit=stencil -o %t.2d
+// RUN: not stencil-opt %t.2d --pass-pipeline='builtin.module(tile-overlapped{strategy=warp},lower-warp)' -o %t.out 2>&1 | FileCheck %s --check-prefix=RANK
+// RUN: not ls %t.out
+// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=warp tile=120 per-thread=4 pyramid-height=2},lower-warp{warps=3})' | FileCheck %s --check-prefix=FITS
+// Tiles that no warp can hold are declined with what they need.
+
+// LONG: error: a tile of 124 cells with pyramid height 2 needs 132 cells with its halo, and a warp with 4 cells a lane has 128
+// MULTIPLE: error: a tile of 30 cells {{.*}} the tile's cells must also be a multiple of 4
+// OPTION: error: warps=64: a whole number from 1 to 32 is wanted
+// RANK: error: the strategy warp is for grids of one dimension, and this one has 2; choose naive, block or stream
+// FITS: known_block_size = array<i32: 96, 1, 1>
