@@ -50,6 +50,27 @@ impl Linear {
         (0..map.result_count()).map(|index| Self::of(map.result(index).ok()?, map.symbol_count())).collect()
     }
 
+    /// A map with these results.
+    pub fn map<'c>(context: &'c Context, symbols: usize, results: &[Self]) -> AffineMap<'c> {
+        let constant = |value| AffineExpr::constant(context, value);
+        let expression = |linear: &Self| {
+            let terms = linear.coefficients.iter().enumerate().filter(|(_, coefficient)| **coefficient != 0);
+            let terms = terms.map(|(symbol, factor)| AffineExpr::symbol(context, symbol) * constant(*factor));
+            terms.reduce(|sum, term| sum + term).map_or_else(
+                || constant(linear.constant),
+                |sum| if linear.constant == 0 { sum } else { sum + constant(linear.constant) },
+            )
+        };
+        symbolic(context, symbols, &results.iter().map(expression).collect::<Vec<_>>())
+    }
+
+    /// Joins the constants, and the coefficients of each symbol. Both must have the same symbols.
+    pub fn each(&self, other: &Self, join: impl Fn(i64, i64) -> i64) -> Self {
+        let pairs = self.coefficients.iter().zip(&other.coefficients);
+        let coefficients = pairs.map(|(a, b)| join(*a, *b)).collect();
+        Self { constant: join(self.constant, other.constant), coefficients }
+    }
+
     /// The sum; none where it leaves 64 bits. Both must have the same symbols.
     pub fn plus(&self, other: &Self) -> Option<Self> {
         let coefficients =

@@ -7,7 +7,7 @@ use melior::Context;
 use melior::ir::attribute::{FloatAttribute, IntegerAttribute};
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationBuilder;
-use melior::ir::r#type::{FunctionType, IntegerType, MemRefType};
+use melior::ir::r#type::{FunctionType, IntegerType, MemRefType, TypeLike};
 use melior::ir::{AffineExpr, AffineMap, Attribute, Identifier, Location, Region, Type, ValueLike};
 
 /// Which comparison of integers.
@@ -122,6 +122,11 @@ impl<'c> Builder<'c> {
     /// A floating-point constant, rounded to its type.
     pub fn float(&self, ty: Type<'c>, value: f64) -> Result<Val<'c>, Error> {
         self.value("arith.constant", &[], ty, &[("value", FloatAttribute::new(self.context, ty, value).into())])
+    }
+
+    /// Zero of a number type.
+    pub fn zero(&self, ty: Type<'c>) -> Result<Val<'c>, Error> {
+        if ty.is_float() { self.float(ty, 0.0) } else { self.constant(ty, 0) }
     }
 
     /// A two-operand operation whose result has the type of its operands.

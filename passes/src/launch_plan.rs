@@ -41,7 +41,8 @@ pub fn of<'c>(
     let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
     let mut fields = Vec::new();
     for field in &program.fields {
-        let cells = extents(context, program.grid_of(field.name)?)?;
+        let grid = program.grid_of(field.name)?;
+        let cells = extents(context, grid.lower, grid.upper)?;
         let written = launches.iter().any(|launch| launch.bindings.contains(&Binding::Write(field.name)));
         fields.push(FieldDecl {
             name: field.name.to_owned(),

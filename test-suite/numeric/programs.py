@@ -57,6 +57,16 @@ def fdtd2d(fields, scalars):
     update(Hz, [0, 0], [1, 1], h(0, 0) - c("0.7") * (x(0, 1) - x(0, 0) + y(1, 0) - y(0, 0)))
 
 
+def yee2d(fields, scalars):
+    Ex, Ey, Hz = fields["Ex"], fields["Ey"], fields["Hz"]
+    c = numbers(Hz)(scalars.get("c", "0.5"))
+    if Ex.shape[1] > 1:
+        Ex[:, 1:-1] = Ex[:, 1:-1] + c * (Hz[:, 1:] - Hz[:, :-1])
+    if Ey.shape[0] > 1:
+        Ey[1:-1] = Ey[1:-1] - c * (Hz[1:] - Hz[:-1])
+    Hz[:] = Hz + c * (Ex[:, 1:] - Ex[:, :-1] - Ey[1:] + Ey[:-1])
+
+
 def wave3d(fields, scalars):
     P, U, C = fields["P"], fields["U"], fields["C"]
     number, p, u, c = numbers(U), inner(P, 1), inner(U, 1), inner(C, 1)
@@ -144,6 +154,7 @@ JACOBI = {
 PROGRAMS = {
     "heat2d": (heat2d, ["A"], ["K"]),
     "fdtd2d": (fdtd2d, ["Ex", "Ey", "Hz"], []),
+    "yee2d": (yee2d, ["Ex", "Ey", "Hz"], []),
     "wave3d": (wave3d, ["P", "U"], ["C"]),
     "hotspot2d": (hotspot2d, ["T"], ["P"]),
     "gradient2d": (gradient2d, ["A"], []),
@@ -176,3 +187,15 @@ def rank(name):
 def dtype(name):
     """Type of a program's cells."""
     return np.float64 if name.endswith("_f64") else np.float32
+
+
+# Shapes of the fields, for programs whose fields lie on several grids, from the sizes N, M, ...
+SHAPES = {
+    "yee2d": lambda n, m: {"Ex": (n, m + 1), "Ey": (n + 1, m), "Hz": (n, m)},
+}
+
+
+def shapes(name, sizes):
+    """The shape of each field of a program."""
+    _, state, const = PROGRAMS[name]
+    return SHAPES[name](*sizes) if name in SHAPES else {field: sizes for field in state + const}

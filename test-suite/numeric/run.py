@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 sys.dont_write_bytecode = True
-from programs import PROGRAMS, dtype, rank
+from programs import PROGRAMS, dtype, rank, shapes
 
 SUITE = Path(__file__).resolve().parent.parent
 SIZE_NAMES = "NML"
@@ -67,12 +67,12 @@ class Case:
     def expected(self):
         """The outputs by NumPy."""
         step, state, const = PROGRAMS[self.program]
-        kind = dtype(self.program)
+        kind, shape = dtype(self.program), shapes(self.program, self.shape)
         fields = {}
         for name in state + const:
             source = self.inputs[name]
             if source.startswith("random:"):
-                fields[name] = noise(int(source.removeprefix("random:")), self.shape, kind)
+                fields[name] = noise(int(source.removeprefix("random:")), shape[name], kind)
             else:
                 fields[name] = np.load(source).astype(kind, casting="no")
         with np.errstate(all="ignore"):

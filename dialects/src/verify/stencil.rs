@@ -65,13 +65,6 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
         for map in [grid.lower, grid.upper] {
             symbols(program, grid.op, map, errors);
         }
-        if let Some(first) = program.grids.first().filter(|first| !same_points(first, grid)) {
-            let what = if first.rank() == rank { "bounds" } else { "rank" };
-            errors.push(at(
-                grid.op,
-                format!("grids of different {what} are not supported yet; put all fields on one grid"),
-            ));
-        }
     }
     for field in &program.fields {
         if !program.grids.iter().any(|grid| grid.name == field.grid) {
@@ -113,12 +106,6 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
     }
 }
 
-/// Whether two grids have the same points for all sizes.
-fn same_points(grid: &Grid, other: &Grid) -> bool {
-    Linear::of_map(grid.lower) == Linear::of_map(other.lower)
-        && Linear::of_map(grid.upper) == Linear::of_map(other.upper)
-}
-
 fn symbols(program: &Program, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
     if map.dim_count() != 0 || map.symbol_count() != program.params.len() {
         let wanted = program.params.len();
@@ -157,7 +144,17 @@ pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &App
             Ok(_) => {}
         }
     }
-    let Some(grid) = apply.updates.first().and_then(|name| program.grid_of(name).ok()) else { return };
+    let grids: Vec<&Grid> = apply.updates.iter().filter_map(|name| program.grid_of(name).ok()).collect();
+    let Some(grid) = grids.first() else { return };
+    if let Some(other) = grids.iter().find(|other| other.rank() != grid.rank()) {
+        return errors.push(at(
+            apply.op,
+            format!(
+                "the updated fields lie on grids of different ranks, @{} and @{}; write an apply for each",
+                grid.name, other.name
+            ),
+        ));
+    }
     for piece in &apply.pieces {
         for map in [piece.lower, piece.upper] {
             symbols(program, apply.op, map, errors);
@@ -175,15 +172,17 @@ pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &App
         }
         if let Err(error) = signature(module, program, apply.op, piece.function, &Purpose::Point(&apply.updates)) {
             errors.push(error);
-        } else if let Err(error) = inside(program, apply, piece, grid, &vec![0; grid.rank()], "the piece reaches") {
+        } else if let Some(error) = grids.iter().find_map(|grid| {
+            inside(program, apply, piece, &grids, grid, &vec![0; grid.rank()], "the piece reaches").err()
+        }) {
             errors.push(error);
-        } else if let Err(error) = reads_inside(module, program, apply, piece) {
+        } else if let Err(error) = reads_inside(module, program, apply, piece, &grids) {
             errors.push(error);
         }
     }
     for (index, piece) in apply.pieces.iter().enumerate() {
         for other in apply.pieces.iter().skip(index + 1) {
-            if !disjoint(program, grid, piece, other) {
+            if !disjoint(program, &grids, piece, other) {
                 errors.push(at(
                     apply.op,
                     format!(
@@ -294,6 +293,7 @@ fn reads_inside<'c>(
     program: &Program<'c>,
     apply: &Apply<'c>,
     piece: &Piece<'c>,
+    grids: &[&Grid<'c>],
 ) -> Result<(), Error> {
     for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
         if let Argument::Read { field, offset } = argument {
@@ -301,17 +301,18 @@ fn reads_inside<'c>(
                 continue;
             }
             let what = format!("the read of @{field} at {offset:?} by @{} reaches", piece.function);
-            inside(program, apply, piece, program.grid_of(field)?, &offset, &what)?;
+            inside(program, apply, piece, grids, program.grid_of(field)?, &offset, &what)?;
         }
     }
     Ok(())
 }
 
-/// Checks that a piece, moved by an offset, lies in a grid.
+/// Checks that a piece, moved by an offset, lies in a grid; without an offset it lies in those `within`.
 fn inside(
     program: &Program,
     apply: &Apply,
     piece: &Piece,
+    within: &[&Grid],
     grid: &Grid,
     offset: &[i64],
     what: &str,
@@ -327,6 +328,11 @@ fn inside(
     if empty {
         return Ok(());
     }
+    // What is known not to be negative: the guarded values, and what follows from the piece's points,
+    // because an empty piece reaches nowhere.
+    let moves = offset.iter().any(|offset| *offset != 0) || !within.iter().any(|other| other.name == grid.name);
+    let mut known: Vec<_> = checked_values(program, &[piece]).collect();
+    known.extend(of_points(piece, if moves { within } else { &[] }));
     for dimension in 0..grid.rank() {
         let pick = |bounds: &[Linear]| bounds.get(dimension).cloned().ok_or_else(internal);
         let moved = |bound: Linear| {
@@ -339,11 +345,7 @@ fn inside(
         let below = moved(pick(&lower)?)?.minus(&pick(&first)?).ok_or_else(internal)?;
         let above = pick(&last)?.minus(&moved(pick(&upper)?)?).ok_or_else(internal)?;
         for (margin, side) in [(below, "below"), (above, "above")] {
-            // What is known not to be negative: the guarded values, and the piece's own lengths,
-            // because an empty piece reaches nowhere.
-            let lengths = lower.iter().zip(&upper).filter_map(|(lower, upper)| upper.minus(lower));
-            let known = || checked_values(program, &[piece]).chain(lengths).collect::<Vec<_>>();
-            if !margin.is_never_negative() && !margin.follows_from(&known()) {
+            if !margin.is_never_negative() && !margin.follows_from(&known) {
                 let remedy = if margin.is_always_negative() {
                     "make the piece smaller"
                 } else {
@@ -359,6 +361,21 @@ fn inside(
     Ok(())
 }
 
+/// What is not negative where a piece holds a point: its lengths, and its margins within the grids.
+fn of_points(piece: &Piece, grids: &[&Grid]) -> Vec<Linear> {
+    let bounds = |map| Linear::of_map(map).unwrap_or_default();
+    let differences = |upper: &[Linear], lower: &[Linear]| -> Vec<Linear> {
+        upper.iter().zip(lower).filter_map(|(upper, lower)| upper.minus(lower)).collect()
+    };
+    let (lower, upper) = (bounds(piece.lower), bounds(piece.upper));
+    let mut known = differences(&upper, &lower);
+    for grid in grids {
+        known.extend(differences(&lower, &bounds(grid.lower)));
+        known.extend(differences(&bounds(grid.upper), &upper));
+    }
+    known
+}
+
 /// The values that a `stencil.check` guards wherever all of the pieces hold a point.
 fn checked_values<'p>(program: &'p Program, pieces: &'p [&Piece]) -> impl Iterator<Item = Linear> + 'p {
     let holds = |(lower, upper): (AffineMap, AffineMap)| {
@@ -368,20 +385,13 @@ fn checked_values<'p>(program: &'p Program, pieces: &'p [&Piece]) -> impl Iterat
     checks.filter_map(|check| Linear::of_map(check.value)?.into_iter().next())
 }
 
-/// Whether some dimension separates two pieces of one grid, for all sizes or for those that a
+/// Whether some dimension separates two pieces within some grids, for all sizes or for those that a
 /// `stencil.check` lets pass, or one of them is empty for all sizes.
-fn disjoint(program: &Program, grid: &Grid, piece: &Piece, other: &Piece) -> bool {
+fn disjoint(program: &Program, grids: &[&Grid], piece: &Piece, other: &Piece) -> bool {
     let bounds = |map| Linear::of_map(map).unwrap_or_default();
     let (a, b) = ((bounds(piece.lower), bounds(piece.upper)), (bounds(other.lower), bounds(other.upper)));
-    // Both pieces hold a point, else there is nothing to show, and they lie in the grid.
-    let (first, last) = (bounds(grid.lower), bounds(grid.upper));
-    let differences = |upper: &[Linear], lower: &[Linear]| -> Vec<Linear> {
-        upper.iter().zip(lower).filter_map(|(upper, lower)| upper.minus(lower)).collect()
-    };
     let mut known: Vec<_> = checked_values(program, &[piece, other]).collect();
-    for (lower, upper) in [&a, &b] {
-        known.extend([differences(upper, lower), differences(lower, &first), differences(&last, upper)].concat());
-    }
+    known.extend([piece, other].into_iter().flat_map(|piece| of_points(piece, grids)));
     let before = |upper: &[Linear], lower: &[Linear]| {
         upper.iter().zip(lower).any(|(upper, lower)| {
             let Some(gap) = lower.minus(upper) else { return false };

@@ -33,7 +33,11 @@ fn at(op: Op, message: impl Into<String>) -> Error {
 }
 
 fn verify_kernel<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>, errors: &mut Vec<Error>) {
-    let rank = program.grids.first().map_or(0, stencil::Grid::rank);
+    let stored = kernel.body.iter().filter_map(|op| match op {
+        TileOp::Store { field, .. } => Some(*field),
+        _ => None,
+    });
+    let rank = rank_of(program, stored);
     if let Err(error) = verify_schedule_of(kernel.op, kernel.name, &kernel.schedule, rank) {
         return errors.push(error);
     }
@@ -60,6 +64,12 @@ fn verify_kernel<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel
             }
         }
     }
+}
+
+/// The rank of a kernel that updates these fields.
+fn rank_of<'c>(program: &Program<'c>, mut updated: impl Iterator<Item = &'c str>) -> usize {
+    let grid = updated.find_map(|field| program.grid_of(field).ok());
+    grid.or(program.grids.first()).map_or(0, stencil::Grid::rank)
 }
 
 /// Names, tiles and steps that a schedule can have.
@@ -94,11 +104,20 @@ fn verify_tile_op<'c>(
 ) -> Result<(), Error> {
     match inner {
         TileOp::Load { op, field, tile } => {
-            program.field(field).map_err(|error| at(*op, error.message))?;
+            let grid = program.grid_of(field).map_err(|error| at(*op, error.message))?;
+            if grid.rank() != rank {
+                return Err(at(
+                    *op,
+                    format!("@{field} lies on a grid of rank {}, and the kernel's tiles have {rank}", grid.rank()),
+                ));
+            }
             ranked(*op, &kernel.tile(*tile)?.halo, rank)
         }
         TileOp::Store { op, field, tile } => {
             let held = kernel.tile(*tile)?;
+            if program.grid_of(field).map_err(|error| at(*op, error.message))?.rank() != rank {
+                return Err(at(*op, format!("@{field} lies on a grid of another rank than the kernel's {rank}")));
+            }
             if held.field != *field {
                 return Err(at(*op, format!("a tile of @{} is stored to @{field}", held.field)));
             }
@@ -196,7 +215,11 @@ fn verify_apply<'c>(
 
 /// That the arguments of a lowered kernel are what they are bound to, and its grid and block possible.
 fn verify_launch(program: &Program, launch: &Launch) -> Result<(), Error> {
-    let rank = program.grids.first().map_or(0, stencil::Grid::rank);
+    let written = launch.bindings.iter().filter_map(|binding| match binding {
+        Binding::Write(field) | Binding::ReadWrite(field) => Some(*field),
+        _ => None,
+    });
+    let rank = rank_of(program, written);
     verify_schedule_of(launch.op, launch.name, &launch.schedule, rank)?;
     if launch.grid.result_count() != 1
         || launch.grid.dim_count() != 0

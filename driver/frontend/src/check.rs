@@ -85,6 +85,8 @@ struct Scope {
     updates: Vec<FieldId>,
     /// The function's name.
     function: String,
+    /// Dimensions of the grids that it updates, where they are known.
+    rank: Option<usize>,
     /// Names of the coordinates, where they have one.
     coordinates: Vec<Option<Name>>,
     /// `let`-bound names, innermost last.
@@ -212,15 +214,49 @@ impl<'a> Checker<'a> {
             self.report(error.help("as in `fn f -> A [1..N-2] = A[0]`"));
         }
         let known: Vec<FieldId> = fields.iter().flatten().copied().collect();
+        let sound = self.one_rank(&known, updates);
         let mut checked = Vec::new();
         for piece in pieces {
             self.scope = Scope { updates: known.clone(), function: name.node.clone(), ..Scope::default() };
             checked.extend(self.piece(piece, &fields));
         }
         self.scope = Scope::default();
-        self.disjoint(&checked, &name.node);
+        if !sound {
+            return;
+        }
+        self.disjoint(&checked, &self.grids_of(&known), &name.node);
         let function = Function { name: name.node.clone(), updates: known, pieces: checked, span };
         self.program.functions.push(function);
+    }
+
+    /// The grids of some fields, each once.
+    fn grids_of(&self, fields: &[FieldId]) -> Vec<Grid> {
+        let ids: BTreeSet<GridId> = fields.iter().filter_map(|id| Some(self.program.fields.get(*id)?.grid)).collect();
+        ids.into_iter().filter_map(|id| self.program.grids.get(id).cloned()).collect()
+    }
+
+    /// Whether all fields that a function updates have as many dimensions as each other.
+    fn one_rank(&mut self, fields: &[FieldId], names: &[Name]) -> bool {
+        let rank = |id: &FieldId| {
+            let grid = self.program.grids.get(self.program.fields.get(*id)?.grid)?;
+            Some((grid.region.lower.len(), grid.name.clone()))
+        };
+        let ranks: Vec<_> = fields.iter().map(rank).collect();
+        let all = names.iter().zip(ranks).filter_map(|(name, rank)| Some((name, rank?)));
+        let mut all = all.collect::<Vec<_>>().into_iter();
+        let Some((first, (dimensions, grid))) = all.next() else { return true };
+        let Some((other, (others, other_grid))) = all.find(|(_, (rank, _))| *rank != dimensions) else { return true };
+        let message = format!(
+            "a function updates fields of as many dimensions as each other, but `{}` has {} and `{}` {others}",
+            first.node,
+            regions::count(dimensions),
+            other.node,
+        );
+        let error = Diagnostic::error(message, other.span, format!("lies on `{other_grid}`"))
+            .see(first.span, format!("lies on `{grid}`"))
+            .help("write a function for each");
+        self.report(error);
+        false
     }
 
     fn updated_field(&mut self, name: &Name) -> Option<FieldId> {
@@ -250,10 +286,10 @@ impl<'a> Checker<'a> {
             self.sound = false;
             return None;
         }
-        let grid = fields.iter().flatten().next().and_then(|id| self.program.fields.get(*id));
-        let grid = grid.map(|field| field.grid);
+        let grids = self.grids_of(&self.scope.updates);
+        self.scope.rank = grids.first().map(|grid| grid.region.lower.len());
         self.name_coordinates(&piece.region);
-        let region = self.piece_region(piece, grid);
+        let region = self.piece_region(piece, &grids);
         let broken = matches!(piece.values.first(), Some(value) if value.node == ExprKind::Broken);
         if piece.values.len() != fields.len() && !broken && !fields.is_empty() {
             let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
@@ -273,7 +309,7 @@ impl<'a> Checker<'a> {
         }
         let reads = std::mem::take(&mut self.scope.reads);
         let region = region?;
-        self.reads_inside(&region, &reads, piece.region.span);
+        self.reads_inside(&region, &grids, &reads, piece.region.span);
         Some(Piece { region, values, span: piece.region.span })
     }
 

@@ -15,7 +15,7 @@ mod lanes;
 use crate::program::{FieldId, Function, Program, Role};
 use crate::sizes::{self, SizeError, Sizes};
 use crate::source::Span;
-use code::{Code, Environment};
+use code::{Code, Environment, Layout};
 use cranelift_entity::PrimaryMap;
 use lanes::{LANES, Registers, Strip};
 use std::collections::BTreeMap;
@@ -113,7 +113,11 @@ pub fn run(
     let shapes = sizes::extents(program, sizes)?;
     let values = scalar_values(program, scalars)?;
     compare(program, &shapes, fields)?;
-    let environment = Environment { program, sizes, scalars: &values, shapes: &shapes };
+    let mut bounds = PrimaryMap::new();
+    for grid in program.grids.values() {
+        bounds.push(sizes::bounds(program, &grid.region, sizes)?);
+    }
+    let environment = Environment { program, sizes, scalars: &values, bounds: &bounds };
     let mut functions = Vec::new();
     for function in &program.functions {
         functions.push(Job::new(function, &environment)?);
@@ -167,11 +171,16 @@ fn compare(
 /// A function, ready to run.
 struct Job {
     name: String,
-    updates: Vec<FieldId>,
+    updates: Vec<Updated>,
     pieces: Vec<Part>,
-    /// Cells per dimension, and the coordinate of the first cell.
-    shape: Vec<usize>,
-    origin: Vec<i64>,
+}
+
+/// An updated field.
+struct Updated {
+    field: FieldId,
+    layout: Layout,
+    /// First and last coordinate of its grid along the slowest dimension.
+    rows: (i64, i64),
 }
 
 /// A piece, ready to run.
@@ -180,113 +189,120 @@ struct Part {
     code: Code,
 }
 
+/// Some neighbouring cells of a field, with the linear index of the first.
+struct Cells<'a> {
+    first: usize,
+    data: DataMut<'a>,
+}
+
 impl Job {
     fn new(function: &Function, environment: &Environment) -> Result<Self, OracleError> {
-        let Environment { program, sizes, shapes, .. } = environment;
-        let first = function.updates.first();
-        let field = first.and_then(|id| program.fields.get(*id));
-        let grid = field.and_then(|field| program.grids.get(field.grid));
-        let grid = grid.map(|grid| sizes::bounds(program, &grid.region, sizes)).transpose()?;
+        let Environment { program, sizes, .. } = environment;
+        let updated = |field: &FieldId| {
+            let bounds = environment.bounds_of(*field);
+            let layout = Layout::new(bounds, &vec![0; bounds.len()]);
+            Updated { field: *field, layout, rows: bounds.first().copied().unwrap_or((0, -1)) }
+        };
         let mut pieces = Vec::new();
         for piece in &function.pieces {
             let bounds = sizes::bounds(program, &piece.region, sizes)?;
-            pieces.push(Part { bounds, code: Code::new(&piece.values, environment) });
+            let code = Code::new(&piece.values, bounds.len(), environment);
+            pieces.push(Part { bounds, code });
         }
-        Ok(Self {
-            name: function.name.clone(),
-            updates: function.updates.clone(),
-            pieces,
-            shape: first.and_then(|id| shapes.get(*id)).cloned().unwrap_or_default(),
-            origin: grid.unwrap_or_default().into_iter().map(|(lower, _)| lower).collect(),
-        })
+        Ok(Self { name: function.name.clone(), updates: function.updates.iter().map(updated).collect(), pieces })
     }
 
-    /// Computes the cells of a range of linear indices into `new`, one part of it per field.
+    /// The coordinates along the slowest dimension that some updated field has.
+    fn rows(&self) -> Range<i64> {
+        let all = self.updates.iter().map(|updated| updated.rows).filter(|(first, last)| first <= last);
+        all.map(|(first, last)| first..last + 1)
+            .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
+            .unwrap_or_default()
+    }
+
+    /// Computes the cells with coordinates in `rows` along the slowest dimension into `new`, the part
+    /// of every updated field that has these.
     fn compute(
         &self,
         old: &PrimaryMap<FieldId, Array>,
-        new: &mut [DataMut],
-        cells: Range<usize>,
+        new: &mut [Cells],
+        rows: &Range<i64>,
         step: u64,
         registers: &mut Registers,
     ) -> Result<(), OracleError> {
-        for (id, part) in self.updates.iter().zip(new.iter_mut()) {
-            if let Some(old) = old.get(*id) {
-                keep(part, old.data(), cells.start);
+        for (updated, part) in self.updates.iter().zip(new.iter_mut()) {
+            if let Some(old) = old.get(updated.field) {
+                keep(part, old.data());
             }
         }
-        let length = self.shape.last().copied().unwrap_or(0);
-        if length == 0 || cells.is_empty() {
-            return Ok(());
-        }
-        for row in cells.start / length..=(cells.end - 1) / length {
-            let start = row * length;
-            let inside = cells.start.max(start)..cells.end.min(start + length);
-            for piece in &self.pieces {
-                self.compute_row(piece, old, new, (row, inside.clone(), cells.start), step, registers)?;
+        for piece in &self.pieces {
+            let mut bounds = piece.bounds.clone();
+            if let Some((first, last)) = bounds.first_mut() {
+                (*first, *last) = ((*first).max(rows.start), (*last).min(rows.end - 1));
+            }
+            if bounds.iter().any(|(first, last)| first > last) {
+                continue;
+            }
+            let mut point: Vec<i64> = bounds.iter().map(|(first, _)| *first).collect();
+            loop {
+                self.compute_row(piece, &bounds, old, new, &mut point, step, registers)?;
+                if !next_row(&mut point, &bounds) {
+                    break;
+                }
             }
         }
         Ok(())
     }
 
-    /// Computes what a piece has of a row's cells; `first` is the index of the first cell of `new`.
+    /// Computes a piece's cells from `point` to the end of its row.
+    #[allow(clippy::too_many_arguments, reason = "one call site, and all of them are different things")]
     fn compute_row(
         &self,
         piece: &Part,
+        bounds: &[(i64, i64)],
         old: &PrimaryMap<FieldId, Array>,
-        new: &mut [DataMut],
-        (row, inside, first): (usize, Range<usize>, usize),
+        new: &mut [Cells],
+        point: &mut [i64],
         step: u64,
         registers: &mut Registers,
     ) -> Result<(), OracleError> {
-        let mut point = self.point(row);
-        let mut bounds = piece.bounds.iter().zip(&point).rev();
-        let Some(((lower, upper), start)) = bounds.next() else { return Ok(()) };
-        if bounds.any(|((lower, upper), at)| at < lower || at > upper) {
-            return Ok(());
-        }
-        // Linear indices of the piece's cells in this row; the piece lies inside the grid.
-        let row_start = (row * self.shape.last().copied().unwrap_or(0)) as i64;
-        let index = |at: i64| row_start.saturating_add(at.saturating_sub(*start));
-        let begin = index(*lower).max(inside.start as i64) as usize;
-        let end = index(*upper).saturating_add(1).clamp(0, inside.end as i64) as usize;
-        let mut at = begin;
-        while at < end {
-            let count = LANES.min(end - at);
-            if let (Some(last), Some(origin)) = (point.last_mut(), self.origin.last()) {
-                *last = origin + (at as i64 - row_start);
+        let Some(&(first, last)) = bounds.last() else { return Ok(()) };
+        let mut at = first;
+        while at <= last {
+            let count = (LANES as i64).min(last - at + 1) as usize;
+            if let Some(place) = point.last_mut() {
+                *place = at;
             }
-            let strip = Strip { fields: old, index: at, point: &point, step: step as i64, count };
-            let fault = lanes::execute(&piece.code, &strip, registers);
-            fault.map_err(|fault| {
-                let mut point = point.clone();
+            let strip = Strip { fields: old, point, step: step as i64, count };
+            lanes::execute(&piece.code, &strip, registers).map_err(|fault| {
+                let mut point = point.to_vec();
                 if let Some(last) = point.last_mut() {
                     *last += fault.lane as i64;
                 }
                 let function = self.name.clone();
                 OracleError::DivisionByZero { function, point, step, span: fault.span }
             })?;
-            for (part, result) in new.iter_mut().zip(&piece.code.results) {
-                store(part, registers, *result, at - first, count);
+            for ((part, updated), result) in new.iter_mut().zip(&self.updates).zip(&piece.code.results) {
+                let from = updated.layout.index(point) - part.first;
+                store(&mut part.data, registers, *result, from, count);
             }
-            at += count;
+            at += count as i64;
         }
         Ok(())
     }
+}
 
-    /// The coordinates of a row's first cell.
-    fn point(&self, mut row: usize) -> Vec<i64> {
-        let mut point = self.origin.clone();
-        let outer = self.shape.len().saturating_sub(1);
-        for dimension in (0..outer).rev() {
-            let extent = self.shape.get(dimension).copied().unwrap_or(1).max(1);
-            if let Some(at) = point.get_mut(dimension) {
-                *at += (row % extent) as i64;
-            }
-            row /= extent;
+/// Moves a point to the beginning of the next row of a box; false after the last.
+fn next_row(point: &mut [i64], bounds: &[(i64, i64)]) -> bool {
+    let outer = bounds.len().saturating_sub(1);
+    for (at, (first, last)) in point.iter_mut().zip(bounds).take(outer).rev() {
+        if *at < *last {
+            *at += 1;
+            return true;
         }
-        point
+        *at = *first;
     }
+    false
 }
 
 /// The data of a run.
@@ -357,22 +373,34 @@ impl State {
 
     /// Computes a function's new values, then lets them take the place of the old ones.
     fn apply(&mut self, job: &Job, step: u64) -> Result<(), OracleError> {
-        let cells: usize = job.shape.iter().product();
-        let threads = self.registers.len().min(cells / CELLS_PER_THREAD).max(1);
-        let share = cells.div_ceil(threads).max(1);
-        let mut outputs: Vec<(FieldId, Array)> =
-            job.updates.iter().filter_map(|id| Some((*id, self.spare.remove(id)?))).collect();
+        let rows = job.rows();
+        let mut outputs: Vec<(FieldId, Array)> = Vec::new();
+        for updated in &job.updates {
+            outputs.extend(self.spare.remove(&updated.field).map(|array| (updated.field, array)));
+        }
+        let cells = outputs.iter().map(|(_, array)| array.len()).max().unwrap_or(0);
+        let threads = self.registers.len().min(cells / CELLS_PER_THREAD).max(1) as i64;
+        let share = (rows.end - rows.start + threads - 1) / threads;
+        let shares: Vec<Range<i64>> = (0..threads)
+            .map(|thread| rows.start + thread * share..(rows.start + (thread + 1) * share).min(rows.end))
+            .collect();
         // One list of parts per thread, with one part per updated field.
-        let mut parts: Vec<Vec<DataMut>> = (0..threads).map(|_| Vec::new()).collect();
-        for (_, array) in &mut outputs {
-            for (list, part) in parts.iter_mut().zip(split(array.data_mut(), share)) {
+        let mut parts: Vec<Vec<Cells>> = shares.iter().map(|_| Vec::new()).collect();
+        for ((_, array), updated) in outputs.iter_mut().zip(&job.updates) {
+            let (first, last) = updated.rows;
+            let row = array.len() / usize::try_from(last - first + 1).unwrap_or(0).max(1);
+            let lengths = shares.iter().map(|share| {
+                let rows = share.end.min(last + 1) - share.start.max(first);
+                usize::try_from(rows).unwrap_or(0) * row
+            });
+            for (list, part) in parts.iter_mut().zip(split(array.data_mut(), lengths)) {
                 list.push(part);
             }
         }
         let old = &self.fields;
-        let work = |index: usize, mut part: Vec<DataMut>, registers: &mut Registers| {
-            let range = (index * share).min(cells)..((index + 1) * share).min(cells);
-            job.compute(old, &mut part, range, step, registers)
+        let work = |index: usize, mut part: Vec<Cells>, registers: &mut Registers| match shares.get(index) {
+            Some(rows) => job.compute(old, &mut part, rows, step, registers),
+            None => Ok(()),
         };
         let mut jobs = parts.into_iter().zip(&mut self.registers).enumerate();
         let first = jobs.next();
@@ -398,24 +426,39 @@ impl State {
     }
 }
 
-/// A field's cells in parts of so many.
-fn split(cells: DataMut<'_>, share: usize) -> Vec<DataMut<'_>> {
+/// A field's cells in parts of such lengths.
+fn split(cells: DataMut<'_>, lengths: impl Iterator<Item = usize>) -> Vec<Cells<'_>> {
+    fn cut<'a, T>(
+        mut rest: &'a mut [T],
+        lengths: impl Iterator<Item = usize>,
+        wrap: fn(&'a mut [T]) -> DataMut<'a>,
+    ) -> Vec<Cells<'a>> {
+        let (mut first, mut parts) = (0, Vec::new());
+        for length in lengths {
+            let (part, others) = rest.split_at_mut(length.min(rest.len()));
+            let next = first + part.len();
+            parts.push(Cells { first, data: wrap(part) });
+            (first, rest) = (next, others);
+        }
+        parts
+    }
     match cells {
-        DataMut::F32(values) => values.chunks_mut(share).map(DataMut::F32).collect(),
-        DataMut::F64(values) => values.chunks_mut(share).map(DataMut::F64).collect(),
-        DataMut::I32(values) => values.chunks_mut(share).map(DataMut::I32).collect(),
-        DataMut::I64(values) => values.chunks_mut(share).map(DataMut::I64).collect(),
+        DataMut::F32(values) => cut(values, lengths, DataMut::F32),
+        DataMut::F64(values) => cut(values, lengths, DataMut::F64),
+        DataMut::I32(values) => cut(values, lengths, DataMut::I32),
+        DataMut::I64(values) => cut(values, lengths, DataMut::I64),
     }
 }
 
-/// Takes over old values from a linear index on.
-fn keep(new: &mut DataMut, old: &Data, from: usize) {
+/// Takes over old values.
+fn keep(new: &mut Cells, old: &Data) {
     fn copy<T: Copy>(new: &mut [T], old: &[T], from: usize) {
         if let Some(old) = old.get(from..from + new.len()) {
             new.copy_from_slice(old);
         }
     }
-    match (new, old) {
+    let from = new.first;
+    match (&mut new.data, old) {
         (DataMut::F32(new), Data::F32(old)) => copy(new, old, from),
         (DataMut::F64(new), Data::F64(old)) => copy(new, old, from),
         (DataMut::I32(new), Data::I32(old)) => copy(new, old, from),

@@ -211,10 +211,10 @@ impl<'c> Lowering<'c, '_> {
     fn apply(&self, builder: &Builder<'c>, apply: &Apply<'c>, checked: bool) -> Result<(), Error> {
         self.each_cell(builder, &apply.halo, &mut |builder, local, point| {
             let one = |builder: &Builder<'c>| self.cell(builder, apply, local, point, checked);
-            let Some((field, _)) = apply.outputs.first() else { return Ok(()) };
-            let grid = self.frame.program.grid_of(field)?;
-            if checked {
-                builder.when(self.frame.inside(builder, point, grid.lower, grid.upper)?, one)
+            let hull = &self.frame.hull;
+            // Each field has its own condition where they lie on different points.
+            if checked && hull.alike {
+                builder.when(self.frame.inside(builder, point, hull.lower, hull.upper)?, one)
             } else {
                 one(builder)
             }
@@ -252,7 +252,7 @@ impl<'c> Lowering<'c, '_> {
             (false, Some(piece)) => self.frame.evaluate(builder, self.module, piece, point, apply.step, &read)?,
             _ => self.frame.new_values(builder, self.module, apply, &apply.pieces, point, &read)?,
         };
-        self.write(builder, apply, &values, local, point)
+        self.write(builder, apply, &values, (local, point), checked)
     }
 
     /// New values go to shared memory where a later apply reads them, and to global memory where
@@ -262,8 +262,8 @@ impl<'c> Lowering<'c, '_> {
         builder: &Builder<'c>,
         apply: &Apply<'c>,
         values: &[Val<'c>],
-        local: &[Val<'c>],
-        point: &[Val<'c>],
+        (local, point): (&[Val<'c>], &[Val<'c>]),
+        checked: bool,
     ) -> Result<(), Error> {
         for ((_, tile), value) in apply.outputs.iter().zip(values) {
             if self.buffers.slot(*tile).is_some() {
@@ -281,7 +281,15 @@ impl<'c> Lowering<'c, '_> {
         }
         let store = |builder: &Builder<'c>| {
             for (field, value) in &stores {
-                builder.store(*value, self.frame.target(field)?, &self.frame.cell(builder, field, point)?)?;
+                let store = |builder: &Builder<'c>| {
+                    builder.store(*value, self.frame.target(field)?, &self.frame.cell(builder, field, point)?)?;
+                    Ok(Vec::new())
+                };
+                if checked {
+                    self.frame.where_it_lies(builder, field, point, &[], store)?;
+                } else {
+                    store(builder)?;
+                }
             }
             Ok(())
         };

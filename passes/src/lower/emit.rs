@@ -1,17 +1,18 @@
 //! What the lowerings share: the kernel's frame, a field's buffer as a memref of the grid's shape,
 //! the tile's place in the grid, and the evaluation of a point function.
 
+use crate::analysis::hull::{self, Hull};
 use crate::analysis::index_width::constant_extents;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{FunctionType, MemRefType};
-use melior::ir::{AffineExpr, Attribute, Module, Region, Type, ValueLike};
+use melior::ir::{AffineExpr, AffineMap, Attribute, Module, Region, Type, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::stencil::{self, Argument, Grid, Piece, Program};
+use stencil_dialects::stencil::{self, Argument, Piece, Program};
 use stencil_dialects::tiled::{self, Apply, Binding, Kernel, Schedule, TileOp};
 
 /// The name of the module that holds the kernels.
@@ -33,6 +34,8 @@ pub struct Frame<'c, 'p> {
     pub params: Vec<Val<'c>>,
     /// The shared buffers, in the order in which they were asked for.
     pub shared: Vec<Val<'c>>,
+    /// What the tiles cut: the hull of the stored fields' grids.
+    pub hull: Hull<'c>,
     /// First coordinate of the tile per dimension, slowest first, as `index`.
     pub origin: Vec<Val<'c>>,
     /// The thread's position in the block per dimension, slowest first; where each warp has a tile
@@ -76,7 +79,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         let location = spec.kernel.op.location();
         let outer = Builder::new(context, location, gpu_module(context, module, location)?);
         let bindings = bindings(program, spec);
-        let grid = grid_of_kernel(program, spec.kernel)?;
+        let hull = hull_of_kernel(context, program, spec.kernel)?;
 
         let memref = |element| -> Type<'c> { MemRefType::new(element, &[], None, None).into() };
         let mut types = Vec::new();
@@ -104,7 +107,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         let region = Region::new();
         let all: Vec<_> = types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
         let entry = mlir::append_block(&region, &all);
-        let tiles = tile_counts(context, grid, &spec.kernel.schedule)?;
+        let tiles = tile_counts(context, &hull, &spec.kernel.schedule)?;
         let all_tiles = tiles
             .iter()
             .copied()
@@ -170,9 +173,9 @@ impl<'c, 'p> Frame<'c, 'p> {
                 Binding::Step => step = Some(*value),
             }
         }
-        let Place { origin, thread, exists } = place_of_tile(&builder, grid, &tiles, all_tiles, &params, spec)?;
+        let Place { origin, thread, exists } = place_of_tile(&builder, &hull, &tiles, all_tiles, &params, spec)?;
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
-        Ok(Self { builder, op, program, params, shared, origin, thread, exists, sources, targets, scalars, step })
+        Ok(Self { builder, op, program, params, shared, hull, origin, thread, exists, sources, targets, scalars, step })
     }
 
     /// The same kernel some steps later; `steps` is an `index`.
@@ -197,7 +200,7 @@ impl<'c, 'p> Frame<'c, 'p> {
     }
 
     /// The bounds of a map of run-time sizes as values.
-    pub fn bounds(&self, builder: &Builder<'c>, map: melior::ir::AffineMap<'c>) -> Result<Vec<Val<'c>>, Error> {
+    pub fn bounds(&self, builder: &Builder<'c>, map: AffineMap<'c>) -> Result<Vec<Val<'c>>, Error> {
         (0..map.result_count())
             .map(|index| {
                 builder.affine(
@@ -214,8 +217,8 @@ impl<'c, 'p> Frame<'c, 'p> {
         &self,
         builder: &Builder<'c>,
         point: &[Val<'c>],
-        lower: melior::ir::AffineMap<'c>,
-        upper: melior::ir::AffineMap<'c>,
+        lower: AffineMap<'c>,
+        upper: AffineMap<'c>,
     ) -> Result<Val<'c>, Error> {
         let mut conditions = Vec::new();
         for ((coordinate, lower), upper) in
@@ -245,7 +248,11 @@ impl<'c, 'p> Frame<'c, 'p> {
         read: &Read<'c, '_>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let Some((piece, rest)) = pieces.split_first() else {
-            return apply.outputs.iter().map(|(field, _)| read(builder, field, &vec![0; point.len()])).collect();
+            let old = |(field, _): &(&str, _)| {
+                let read = |builder: &Builder<'c>| Ok(vec![read(builder, field, &vec![0; point.len()])?]);
+                self.where_it_lies(builder, field, point, &[self.program.field(field)?.element], read)
+            };
+            return Ok(apply.outputs.iter().map(old).collect::<Result<Vec<_>, _>>()?.concat());
         };
         let covered = self.inside(builder, point, piece.lower, piece.upper)?;
         let types = apply
@@ -259,6 +266,24 @@ impl<'c, 'p> Frame<'c, 'p> {
             |builder| self.evaluate(builder, module, piece, point, apply.step, read),
             |builder| self.new_values(builder, module, apply, rest, point, read),
         )
+    }
+
+    /// Code for a point where it lies on a field's grid, with zeros as its results elsewhere. Where the
+    /// stored fields lie on the same points there is no condition: the caller sees to it.
+    pub fn where_it_lies(
+        &self,
+        builder: &Builder<'c>,
+        field: &str,
+        point: &[Val<'c>],
+        results: &[Type<'c>],
+        code: impl FnOnce(&Builder<'c>) -> Result<Vec<Val<'c>>, Error>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        if self.hull.alike {
+            return code(builder);
+        }
+        let grid = self.program.grid_of(field)?;
+        let inside = self.inside(builder, point, grid.lower, grid.upper)?;
+        builder.choose(inside, results, code, |builder| results.iter().map(|ty| builder.zero(*ty)).collect())
     }
 
     /// Evaluates a piece's point function at a point; `read` fetches a cell's old value.
@@ -408,19 +433,30 @@ fn bindings<'c>(program: &Program<'c>, spec: &FrameSpec<'c, '_>) -> Vec<Binding<
     all
 }
 
-/// The grid that the tiles cut: that of the stored fields.
-fn grid_of_kernel<'c, 'p>(program: &'p Program<'c>, kernel: &Kernel<'c>) -> Result<&'p Grid<'c>, Error> {
-    let stored = kernel.body.iter().find_map(|op| match op {
-        TileOp::Store { field, .. } => Some(*field),
-        _ => None,
-    });
-    program
-        .grid_of(stored.ok_or_else(|| Error::new(mlir::place(kernel.op.location()), "the tile kernel stores nothing"))?)
+/// What the tiles cut: the hull of the stored fields' grids. It is alike where all fields that the
+/// kernel computes lie on it.
+fn hull_of_kernel<'c>(context: &'c Context, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<Hull<'c>, Error> {
+    let (mut stored, mut computed) = (Vec::new(), Vec::new());
+    for op in &kernel.body {
+        match op {
+            TileOp::Store { field, .. } => stored.push(*field),
+            TileOp::Apply(apply) => computed.extend(apply.outputs.iter().map(|(field, _)| *field)),
+            TileOp::Load { .. } => {}
+        }
+    }
+    let refuse = |message| Error::new(mlir::place(kernel.op.location()), message);
+    if stored.is_empty() {
+        return Err(refuse("the tile kernel stores nothing"));
+    }
+    let different = || refuse("the tile kernel updates fields of different ranks");
+    let all = hull::of(context, program, &computed)?.ok_or_else(different)?;
+    let hull = hull::of(context, program, &stored)?.ok_or_else(different)?;
+    Ok(Hull { alike: all.alike, ..hull })
 }
 
 /// Tiles per dimension, as expressions in the run-time sizes.
-fn tile_counts<'c>(context: &'c Context, grid: &Grid<'c>, schedule: &Schedule) -> Result<Vec<AffineExpr<'c>>, Error> {
-    extents(context, grid)?
+fn tile_counts<'c>(context: &'c Context, hull: &Hull<'c>, schedule: &Schedule) -> Result<Vec<AffineExpr<'c>>, Error> {
+    extents(context, hull.lower, hull.upper)?
         .into_iter()
         .zip(&schedule.tile)
         .map(|(extent, tile)| Ok(AffineExpr::ceil_div(extent, AffineExpr::constant(context, *tile))))
@@ -428,14 +464,16 @@ fn tile_counts<'c>(context: &'c Context, grid: &Grid<'c>, schedule: &Schedule) -
 }
 
 /// Cells per dimension, slowest first, as expressions in the run-time sizes.
-pub fn extents<'c>(context: &'c Context, grid: &Grid<'c>) -> Result<Vec<AffineExpr<'c>>, Error> {
-    (0..grid.rank())
+pub fn extents<'c>(
+    context: &'c Context,
+    lower: AffineMap<'c>,
+    upper: AffineMap<'c>,
+) -> Result<Vec<AffineExpr<'c>>, Error> {
+    (0..lower.result_count())
         .map(|dimension| {
-            let bound = |map: melior::ir::AffineMap<'c>| {
-                map.result(dimension).map_err(|error| Error::internal(error.to_string()))
-            };
+            let bound = |map: AffineMap<'c>| map.result(dimension).map_err(|error| Error::internal(error.to_string()));
             let constant = |value| AffineExpr::constant(context, value);
-            Ok(bound(grid.upper)? + bound(grid.lower)? * constant(-1) + constant(1))
+            Ok(bound(upper)? + bound(lower)? * constant(-1) + constant(1))
         })
         .collect()
 }
@@ -468,7 +506,7 @@ fn whole_grid<'c>(
         }
         None => {
             let mut stride: Option<Val> = None;
-            for (dimension, extent) in extents(builder.context, grid)?.into_iter().enumerate().rev() {
+            for (dimension, extent) in extents(builder.context, grid.lower, grid.upper)?.into_iter().enumerate().rev() {
                 let extent = builder.affine(extent, &[], params)?;
                 sizes.push(extent);
                 strides.extend(stride);
@@ -512,7 +550,7 @@ struct Place<'c> {
 /// row-major order, and blocks along x alone, because only x may count more than 65,535 of them.
 fn place_of_tile<'c>(
     builder: &Builder<'c>,
-    grid: &Grid<'c>,
+    hull: &Hull<'c>,
     tiles: &[AffineExpr<'c>],
     all_tiles: AffineExpr<'c>,
     params: &[Val<'c>],
@@ -535,7 +573,7 @@ fn place_of_tile<'c>(
         }
         thread.push(lane);
     } else {
-        for axis in ["x", "y", "z"].iter().take(grid.rank()).rev() {
+        for axis in ["x", "y", "z"].iter().take(hull.rank()).rev() {
             thread.push(identity("gpu.thread_id", axis)?);
         }
     }
@@ -558,7 +596,7 @@ fn place_of_tile<'c>(
     };
     let mut origin = Vec::new();
     for (position, (number, tile)) in numbers.into_iter().zip(&spec.kernel.schedule.tile).enumerate() {
-        let lower = grid.lower.result(position).map_err(|error| Error::internal(error.to_string()))?;
+        let lower = hull.lower.result(position).map_err(|error| Error::internal(error.to_string()))?;
         let first = builder.binary("arith.muli", number, builder.index(*tile)?)?;
         origin.push(builder.add(first, builder.affine(lower, &[], params)?)?);
     }

@@ -20,6 +20,7 @@ use crate::pass::Pass;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
+use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
@@ -84,13 +85,15 @@ fn lower<'c>(
         .zip(&frame.thread)
         .map(|(origin, thread)| builder.add(*origin, *thread))
         .collect::<Result<_, _>>()?;
-    let field = apply.outputs.first().map(|(field, _)| *field).unwrap_or_default();
-    let grid = program.grid_of(field)?;
-    let in_grid = frame.inside(&builder, &point, grid.lower, grid.upper)?;
-    builder.when(in_grid, |builder| {
-        let cell = frame.cell(builder, field, &point)?;
+    let in_hull = frame.inside(&builder, &point, frame.hull.lower, frame.hull.upper)?;
+    builder.when(in_hull, |builder| {
+        let mut cells = BTreeMap::new();
+        for field in reads.iter().map(|read| read.field).chain(apply.outputs.iter().map(|(field, _)| *field)) {
+            cells.insert(field, frame.cell(builder, field, &point)?);
+        }
+        let cell = |field: &str| cells.get(field).ok_or_else(|| Error::internal(format!("no cell of @{field}")));
         let read = |builder: &Builder<'c>, field: &str, offset: &[i64]| {
-            let at: Vec<_> = cell
+            let at: Vec<_> = cell(field)?
                 .iter()
                 .zip(offset)
                 .map(|(index, offset)| builder.add_constant(*index, *offset))
@@ -99,12 +102,19 @@ fn lower<'c>(
         };
         let store = |builder: &Builder<'c>, values: Vec<Val<'c>>| {
             for ((field, _), value) in apply.outputs.iter().zip(values) {
-                builder.store(value, frame.target(field)?, &cell)?;
+                builder.store(value, frame.target(field)?, cell(field)?)?;
             }
             Ok(())
         };
         if !in_place {
-            return store(builder, frame.new_values(builder, module, apply, &apply.pieces, &point, &read)?);
+            let values = frame.new_values(builder, module, apply, &apply.pieces, &point, &read)?;
+            for ((field, _), value) in apply.outputs.iter().zip(values) {
+                frame.where_it_lies(builder, field, &point, &[], |builder| {
+                    builder.store(value, frame.target(field)?, cell(field)?)?;
+                    Ok(Vec::new())
+                })?;
+            }
+            return Ok(());
         }
         for piece in &apply.pieces {
             let covered = frame.inside(builder, &point, piece.lower, piece.upper)?;

@@ -4,14 +4,15 @@
 //! choice here is arithmetic on the pipeline analysis; measured choices may overrule it.
 
 use crate::analysis::footprint;
+use crate::analysis::hull::Hull;
 use crate::analysis::index_width::constant_extents;
 use crate::analysis::stream_pipeline::{self, Graph, Read, Value};
 use crate::lower::emit::WARP;
 use crate::lower::lanes;
 use melior::ir::Module;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
-use stencil_dialects::stencil::Program;
+use stencil_dialects::stencil::{Apply, Program};
 use stencil_dialects::tiled::{Halo, Schedule};
 
 /// Rows of a tile where the grid's are not known at compile time: the halo's rows cost a few per cent
@@ -42,11 +43,11 @@ const LONG_BUDGET: i64 = 124;
 const USEFUL: (i64, i64) = (3, 4);
 
 /// The most steps a launch within the budget of registers and halo; at least 1.
-pub fn height(module: &Module, program: &Program, width: i64) -> Result<i64, Error> {
+pub fn height(module: &Module, program: &Program, applies: &[&Apply], width: i64) -> Result<i64, Error> {
     let wide = usize::from(program.fields.iter().any(|field| lanes::words(field.element) > 1));
     let mut best = 1;
     for steps in 2..=HIGHEST[wide] {
-        let graph = graph(module, program, width, steps)?;
+        let graph = graph(module, program, applies, width, steps)?;
         let reach = graph
             .reads
             .iter()
@@ -68,6 +69,7 @@ pub fn height(module: &Module, program: &Program, width: i64) -> Result<i64, Err
 pub fn tile(
     module: &Module,
     program: &Program,
+    (applies, hull): (&[&Apply], &Hull),
     schedule: &Schedule,
     loads: &[&Halo],
     multiprocessors: i64,
@@ -78,14 +80,12 @@ pub fn tile(
         + whole.upper.last().map_or(0, |upper| reaching(*upper, width));
     let columns = (WARP * width - lost).max(width);
     let ([first, _], [last, _]) = (whole.lower.as_slice(), whole.upper.as_slice()) else { return Ok(vec![columns]) };
-    let grid =
-        program.grid_of(program.applies.iter().flat_map(|apply| &apply.updates).next().copied().unwrap_or_default())?;
     let Some([all_rows, all_columns]) =
-        constant_extents(grid.lower, grid.upper).and_then(|extents| <[i64; 2]>::try_from(extents).ok())
+        constant_extents(hull.lower, hull.upper).and_then(|extents| <[i64; 2]>::try_from(extents).ok())
     else {
         return Ok(vec![ROWS, columns]);
     };
-    let pipeline = stream_pipeline::of(&graph(module, program, width, schedule.steps)?);
+    let pipeline = stream_pipeline::of(&graph(module, program, applies, width, schedule.steps)?);
     let slots = multiprocessors * stream_pipeline::resident_warps(stream_pipeline::register_limit(pipeline.registers));
     let strips = (all_columns + columns - 1) / columns;
     let fill = last - first;
@@ -110,16 +110,20 @@ fn reaching(cells: i64, width: i64) -> i64 {
 }
 
 /// The tile graph of several steps.
-fn graph(module: &Module, program: &Program, width: i64, steps: i64) -> Result<Graph, Error> {
+fn graph(module: &Module, program: &Program, applies: &[&Apply], width: i64, steps: i64) -> Result<Graph, Error> {
     let mut graph = Graph { values: Vec::new(), reads: Vec::new(), width, slack: 0, scratch: 0 };
     let mut current = BTreeMap::new();
-    for field in &program.fields {
+    let mut used: BTreeSet<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
+    for apply in applies {
+        used.extend(footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| read.field));
+    }
+    for field in program.fields.iter().filter(|field| used.contains(field.name)) {
         let operation = graph.values.len();
         current.insert(field.name, operation);
         graph.values.push(Value { operation, words: lanes::words(field.element) });
     }
     let loads = graph.values.len();
-    for (number, apply) in (0..steps).flat_map(|_| &program.applies).enumerate() {
+    for (number, apply) in (0..steps).flat_map(|_| applies).enumerate() {
         let operation = loads + number;
         graph.scratch = graph.scratch.max(width * footprint::long_operations(module, &apply.pieces)?);
         let here = vec![0; program.grid_of(apply.updates.first().copied().unwrap_or_default())?.rank()];

@@ -10,6 +10,10 @@
 //! of two below it for the steps that are left over; a host schedule of `tiled.repeat`; no
 //! `stencil.apply` any more. The strategy `naive` gets one kernel an apply and one step a launch.
 //!
+//! A kernel's tiles cover the hull of the grids of its updated fields. Where the grids of a step differ by
+//! more than a rim, as those of other sizes or ranks do, the step is cut into groups of consecutive
+//! applies whose hull is tight; then each group is a kernel, and no launch takes more than one step.
+//!
 //! ```text
 //! "stencil.apply"() {updates = [@A], pieces = [...]}
 //! ```
@@ -25,6 +29,7 @@
 //! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps mod 2)>, kernels = [@heat_1]}
 //! ```
 
+use crate::analysis::hull::{self, Hull};
 use crate::analysis::{footprint, index_width};
 use crate::options::Options;
 use crate::pass::Pass;
@@ -62,58 +67,182 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             "there is no stencil.apply to tile; the program has no functions, or is tiled already",
         ));
     };
-    let place = mlir::place(first.op.location());
-    // The verifier takes programs of one grid.
-    let rank = program.grids.first().map_or(0, stencil::Grid::rank);
-    let strategy = options.text("strategy").unwrap_or("block");
-    let defaults = Defaults::of(strategy, rank).map_err(|error| Error { place: place.clone(), ..error })?;
-    let tile = dimensions(options.integers("tile", 1..=MOST_CELLS)?, "tile", rank, |_| None)?;
-    let schedule = Schedule {
-        strategy: defaults.strategy.to_owned(),
-        tile: tile.clone().unwrap_or(defaults.tile),
-        per_thread: dimensions(options.integers("per-thread", 1..=MOST_CELLS)?, "per-thread", rank, |cells| {
-            let fastest = strategy == "stream";
-            let widened = if fastest { rank.saturating_sub(1) } else { 0 };
-            Some((0..rank).map(|dimension| if dimension == widened { cells } else { 1 }).collect())
-        })?
-        .map_or_else(
-            || {
-                if strategy == "warp" {
-                    Ok(vec![warp_schedule::width(module, &program)?])
-                } else {
-                    Ok(defaults.per_thread)
-                }
-            },
-            Ok,
-        )?,
-        steps: 0,
-    };
-    let width = schedule.per_thread.last().copied().unwrap_or(1);
-    let height = match options.integer("pyramid-height", 1..=MOST_STEPS)? {
-        Some(height) => height,
-        None if strategy == "stream" => stream_schedule::height(module, &program, width)?,
-        None if strategy == "warp" => warp_schedule::height(width, |steps| reach(module, &program, steps))?,
-        None => defaults.height,
-    };
-    let multiprocessors =
-        options.integer("multiprocessors", 1..=MOST_CELLS)?.unwrap_or(stream_schedule::MULTIPROCESSORS);
-    let fitted = (matches!(strategy, "stream" | "warp") && tile.is_none()).then_some(multiprocessors);
+    let tiling = Tiling { module, program: &program, options };
+    let groups = groups(context, &program)?;
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
-    if schedule.strategy == "naive" {
-        if height != 1 {
-            return Err(Error::user(
-                "the strategy naive runs one step a launch; leave pyramid-height out or choose another strategy",
-            ));
-        }
-        naive_kernels(&builder, module, &program, &schedule)?;
-    } else {
-        overlapped_kernels(&builder, module, &program, &schedule, height, fitted)?;
-    }
+    tiling.all(&builder, &groups)?;
     tiled::set_index_width(&builder, module, index_width::of(&program));
     for apply in &program.applies {
         mlir::erase(apply.op);
     }
     Ok(())
+}
+
+/// Consecutive applies whose tiles cover one hull.
+struct Group<'c, 'p> {
+    applies: Vec<&'p Apply<'c>>,
+    hull: Hull<'c>,
+}
+
+impl<'c, 'p> Group<'c, 'p> {
+    /// The applies of some steps, each with its step.
+    fn steps(&self, steps: i64) -> Vec<(i64, &'p Apply<'c>)> {
+        (0..steps).flat_map(|step| self.applies.iter().map(move |apply| (step, *apply))).collect()
+    }
+}
+
+/// Cuts a step where the grids of the updated fields differ by more than rims.
+fn groups<'c, 'p>(context: &'c Context, program: &'p Program<'c>) -> Result<Vec<Group<'c, 'p>>, Error> {
+    let hull = |applies: &[&Apply<'c>]| {
+        let updated: Vec<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
+        hull::of(context, program, &updated)
+    };
+    let mut groups: Vec<Group> = Vec::new();
+    for apply in &program.applies {
+        if let Some(last) = groups.last_mut() {
+            let joined = [last.applies.as_slice(), &[apply]].concat();
+            if let Some(hull) = hull(&joined)?.filter(|hull| hull.tight) {
+                *last = Group { applies: joined, hull };
+                continue;
+            }
+        }
+        let hull = hull(&[apply])?.ok_or_else(|| Error::internal("an apply to grids of different ranks"))?;
+        groups.push(Group { applies: vec![apply], hull });
+    }
+    Ok(groups)
+}
+
+struct Tiling<'c, 'p> {
+    module: &'p Module<'c>,
+    program: &'p Program<'c>,
+    options: &'p Options,
+}
+
+impl<'c> Tiling<'c, '_> {
+    /// The kernels and the host schedule.
+    fn all(&self, builder: &Builder<'c>, groups: &[Group<'c, '_>]) -> Result<(), Error> {
+        let naive = self.options.text("strategy") == Some("naive");
+        let height = self.options.integer("pyramid-height", 1..=MOST_STEPS)?;
+        match groups {
+            [group] if !naive => {
+                let schedule = self.schedule(group, groups)?;
+                let height = height.map_or_else(|| self.height(group, &schedule), Ok)?;
+                return self.pyramids(builder, group, &schedule, height);
+            }
+            _ if height.is_none_or(|height| height == 1) => {}
+            _ if naive => {
+                return Err(Error::user(
+                    "the strategy naive runs one step a launch; leave pyramid-height out or choose another strategy",
+                ));
+            }
+            _ => {
+                return Err(Error::user(
+                    "the functions update fields on grids that no tile covers together, so a launch takes a part of one step; leave pyramid-height out",
+                ));
+            }
+        }
+        // One kernel a group, and for the strategy naive one an apply.
+        let mut kernels = Vec::new();
+        for group in groups {
+            let schedule = self.schedule(group, groups)?;
+            if schedule.strategy == "naive" {
+                kernels.extend(group.applies.iter().map(|apply| (group, vec![(0, *apply)], schedule.clone())));
+            } else {
+                kernels.push((group, group.applies.iter().map(|apply| (0, *apply)).collect(), schedule));
+            }
+        }
+        let count = kernels.len();
+        let mut names = Vec::new();
+        for (index, (group, applies, schedule)) in kernels.into_iter().enumerate() {
+            let name = kernel_name(self.program, index);
+            let schedule = Schedule { steps: i64::from(index + 1 == count), ..schedule };
+            self.kernel(builder, &name, group, &applies, schedule)?;
+            names.push(name);
+        }
+        let symbols = self.program.params.len();
+        let steps = AffineExpr::symbol(builder.context, symbols);
+        tiled::repeat(builder, symbolic(builder.context, symbols + 1, &[steps]), &names)?;
+        Ok(())
+    }
+
+    /// The strategy, tile and cells a thread for a group, as they are asked for or by default.
+    fn schedule(&self, group: &Group, groups: &[Group]) -> Result<Schedule, Error> {
+        let rank = group.hull.rank();
+        let strategy = self.options.text("strategy").unwrap_or("block");
+        let place = group.applies.first().map(|apply| mlir::place(apply.op.location())).unwrap_or_default();
+        let elsewhere = || groups.iter().any(|other| Defaults::of(strategy, other.hull.rank()).is_ok());
+        let defaults = match Defaults::of(strategy, rank) {
+            Ok(defaults) => defaults,
+            Err(_) if elsewhere() => Defaults::of("block", rank)?,
+            Err(error) => return Err(Error { place, ..error }),
+        };
+        // Numbers for the dimensions of another group are not for this one.
+        let ours = |values: Option<Vec<i64>>| {
+            let others = |values: &Vec<i64>| {
+                values.len() != rank && groups.iter().any(|other| other.hull.rank() == values.len())
+            };
+            values.filter(|values| !others(values))
+        };
+        let tile = ours(self.options.integers("tile", 1..=MOST_CELLS)?);
+        let per_thread = ours(self.options.integers("per-thread", 1..=MOST_CELLS)?);
+        let widened = if defaults.strategy == "stream" { rank.saturating_sub(1) } else { 0 };
+        let per_thread = dimensions(per_thread, "per-thread", rank, |cells| {
+            Some((0..rank).map(|dimension| if dimension == widened { cells } else { 1 }).collect())
+        })?;
+        let per_thread = match per_thread {
+            Some(per_thread) => per_thread,
+            None if defaults.strategy == "warp" => {
+                vec![warp_schedule::width(self.module, self.program, &group.applies)?]
+            }
+            None => defaults.per_thread,
+        };
+        Ok(Schedule {
+            strategy: defaults.strategy.to_owned(),
+            tile: dimensions(tile, "tile", rank, |_| None)?.unwrap_or(defaults.tile),
+            per_thread,
+            steps: 0,
+        })
+    }
+
+    /// Steps a launch, where none are asked for.
+    fn height(&self, group: &Group<'c, '_>, schedule: &Schedule) -> Result<i64, Error> {
+        let width = schedule.per_thread.last().copied().unwrap_or(1);
+        match schedule.strategy.as_str() {
+            "stream" => stream_schedule::height(self.module, self.program, &group.applies, width),
+            "warp" => warp_schedule::height(width, |steps| reach(self.module, &group.steps(steps))),
+            other => Ok(Defaults::of(other, group.hull.rank())?.height),
+        }
+    }
+
+    /// Kernels of several steps, and of the powers of two below for the steps left over.
+    fn pyramids(
+        &self,
+        builder: &Builder<'c>,
+        group: &Group<'c, '_>,
+        schedule: &Schedule,
+        height: i64,
+    ) -> Result<(), Error> {
+        let context = builder.context;
+        let symbols = self.program.params.len() + 1;
+        let steps = AffineExpr::symbol(context, self.program.params.len());
+        let constant = |value| AffineExpr::constant(context, value);
+        let left = AffineExpr::modulo(steps, constant(height));
+        let mut launches = vec![(height, AffineExpr::floor_div(steps, constant(height)))];
+        // The steps left over are fewer than `height`: each binary digit of their number is one launch.
+        let mut digit = (height as u64).next_power_of_two() as i64 / 2;
+        while digit >= 1 {
+            if digit < height {
+                launches.push((digit, AffineExpr::modulo(AffineExpr::floor_div(left, constant(digit)), constant(2))));
+            }
+            digit /= 2;
+        }
+        for (steps, count) in launches {
+            let name = kernel_name(self.program, steps);
+            self.kernel(builder, &name, group, &group.steps(steps), Schedule { steps, ..schedule.clone() })?;
+            tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
+        }
+        Ok(())
+    }
 }
 
 struct Defaults {
@@ -177,67 +306,6 @@ fn dimensions(
     }
 }
 
-fn naive_kernels<'c>(
-    builder: &Builder<'c>,
-    module: &Module<'c>,
-    program: &Program<'c>,
-    schedule: &Schedule,
-) -> Result<(), Error> {
-    let mut names = Vec::new();
-    for (index, apply) in program.applies.iter().enumerate() {
-        let name = kernel_name(program, index);
-        let steps = i64::from(index + 1 == program.applies.len());
-        let schedule = Schedule { steps, ..schedule.clone() };
-        kernel(builder, module, program, &name, &[(0, apply)], &schedule)?;
-        names.push(name);
-    }
-    let steps = AffineExpr::symbol(builder.context, program.params.len());
-    tiled::repeat(builder, symbolic(builder.context, program.params.len() + 1, &[steps]), &names)?;
-    Ok(())
-}
-
-fn overlapped_kernels<'c>(
-    builder: &Builder<'c>,
-    module: &Module<'c>,
-    program: &Program<'c>,
-    schedule: &Schedule,
-    height: i64,
-    fitted: Option<i64>,
-) -> Result<(), Error> {
-    let context = builder.context;
-    let symbols = program.params.len() + 1;
-    let steps = AffineExpr::symbol(context, program.params.len());
-    let constant = |value| AffineExpr::constant(context, value);
-    let left = AffineExpr::modulo(steps, constant(height));
-    let mut launches = vec![(height, AffineExpr::floor_div(steps, constant(height)))];
-    // The steps left over are fewer than `height`: each binary digit of their number is one launch.
-    let mut digit = (height as u64).next_power_of_two() as i64 / 2;
-    while digit >= 1 {
-        if digit < height {
-            launches.push((digit, AffineExpr::modulo(AffineExpr::floor_div(left, constant(digit)), constant(2))));
-        }
-        digit /= 2;
-    }
-    for (steps, count) in launches {
-        let name = kernel_name(program, steps);
-        let applies = applies(program, steps);
-        let mut schedule = Schedule { steps, ..schedule.clone() };
-        if let Some(multiprocessors) = fitted {
-            let loads = regions(module, &applies, schedule.tile.len())?.loads;
-            schedule.tile = stream_schedule::tile(
-                module,
-                program,
-                &schedule,
-                &loads.values().collect::<Vec<_>>(),
-                multiprocessors,
-            )?;
-        }
-        kernel(builder, module, program, &name, &applies, &schedule)?;
-        tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
-    }
-    Ok(())
-}
-
 /// The program's name as PTX allows it, with a number.
 fn kernel_name(program: &Program, number: impl Display) -> String {
     let letters = program.name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
@@ -279,61 +347,70 @@ fn regions<'c>(module: &Module<'c>, applies: &[(i64, &Apply<'c>)], rank: usize) 
     Ok(Regions { applies: computed, loads: needed })
 }
 
-/// The applies of some steps, each with its step.
-fn applies<'c, 'p>(program: &'p Program<'c>, steps: i64) -> Vec<(i64, &'p Apply<'c>)> {
-    (0..steps).flat_map(|step| program.applies.iter().map(move |apply| (step, apply))).collect()
-}
-
-/// How far some steps reach beyond a tile of one dimension, before and after it.
-fn reach(module: &Module, program: &Program, steps: i64) -> Result<[i64; 2], Error> {
-    let loads = regions(module, &applies(program, steps), 1)?.loads;
+/// How far some applies reach beyond a tile of one dimension, before and after it.
+fn reach(module: &Module, applies: &[(i64, &Apply)]) -> Result<[i64; 2], Error> {
+    let loads = regions(module, applies, 1)?.loads;
     let whole = loads.values().fold(Halo::none(1), |whole, halo| whole.hull(halo));
     Ok([-whole.lower.iter().sum::<i64>(), whole.upper.iter().sum::<i64>()])
 }
 
-fn kernel<'c>(
-    builder: &Builder<'c>,
-    module: &Module<'c>,
-    program: &Program<'c>,
-    name: &str,
-    applies: &[(i64, &Apply<'c>)],
-    schedule: &Schedule,
-) -> Result<(), Error> {
-    let regions = regions(module, applies, schedule.tile.len())?;
-    let (_, entry) = builder.function(name, &[], &[], &tiled::schedule_attributes(builder, schedule))?;
-    let body = builder.at(entry);
-    let mut tiles = BTreeMap::new();
-    // Loads stand in the order of the declarations, so that kernels read alike.
-    for field in &program.fields {
-        if let Some(halo) = regions.loads.get(field.name) {
-            tiles.insert(field.name, tiled::load(&body, field.name, halo)?);
+impl<'c> Tiling<'c, '_> {
+    /// One tile kernel: the applies of some steps of a group.
+    fn kernel(
+        &self,
+        builder: &Builder<'c>,
+        name: &str,
+        group: &Group<'c, '_>,
+        applies: &[(i64, &Apply<'c>)],
+        mut schedule: Schedule,
+    ) -> Result<(), Error> {
+        let regions = regions(self.module, applies, schedule.tile.len())?;
+        if matches!(schedule.strategy.as_str(), "stream" | "warp") && self.options.text("tile").is_none() {
+            let multiprocessors = self.options.integer("multiprocessors", 1..=MOST_CELLS)?;
+            schedule.tile = stream_schedule::tile(
+                self.module,
+                self.program,
+                (&group.applies, &group.hull),
+                &schedule,
+                &regions.loads.values().collect::<Vec<_>>(),
+                multiprocessors.unwrap_or(stream_schedule::MULTIPROCESSORS),
+            )?;
         }
-    }
-    for ((step, apply), region) in applies.iter().zip(&regions.applies) {
-        let at = Builder { location: apply_location(apply), ..body };
-        let mut names: Vec<&str> =
-            footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| read.field).collect();
-        names.extend(&apply.updates);
-        names.sort_by_key(|name| program.fields.iter().position(|field| field.name == *name));
-        names.dedup();
-        let mut inputs = Vec::new();
-        for name in names {
-            let tile =
-                tiles.get(name).ok_or_else(|| Error::internal(format!("no tile of @{name} reaches an apply")))?;
-            inputs.push((name, *tile));
+        let (_, entry) = builder.function(name, &[], &[], &tiled::schedule_attributes(builder, &schedule))?;
+        let body = builder.at(entry);
+        let mut tiles = BTreeMap::new();
+        // Loads stand in the order of the declarations, so that kernels read alike.
+        for field in &self.program.fields {
+            if let Some(halo) = regions.loads.get(field.name) {
+                tiles.insert(field.name, tiled::load(&body, field.name, halo)?);
+            }
         }
-        let pieces = stencil::pieces_attribute(&at, &apply.pieces);
-        let outputs = tiled::apply(&at, &inputs, &apply.updates, region, pieces, *step)?;
-        tiles.extend(apply.updates.iter().copied().zip(outputs));
-    }
-    for field in &program.fields {
-        let updated = applies.iter().any(|(_, apply)| apply.updates.contains(&field.name));
-        if let (true, Some(tile)) = (updated, tiles.get(field.name)) {
-            tiled::store(&body, field.name, *tile)?;
+        for ((step, apply), region) in applies.iter().zip(&regions.applies) {
+            let at = Builder { location: apply_location(apply), ..body };
+            let mut names: Vec<&str> =
+                footprint::of_pieces(self.module, &apply.pieces)?.into_iter().map(|read| read.field).collect();
+            names.extend(&apply.updates);
+            names.sort_by_key(|name| self.program.fields.iter().position(|field| field.name == *name));
+            names.dedup();
+            let mut inputs = Vec::new();
+            for name in names {
+                let tile =
+                    tiles.get(name).ok_or_else(|| Error::internal(format!("no tile of @{name} reaches an apply")))?;
+                inputs.push((name, *tile));
+            }
+            let pieces = stencil::pieces_attribute(&at, &apply.pieces);
+            let outputs = tiled::apply(&at, &inputs, &apply.updates, region, pieces, *step)?;
+            tiles.extend(apply.updates.iter().copied().zip(outputs));
         }
+        for field in &self.program.fields {
+            let updated = applies.iter().any(|(_, apply)| apply.updates.contains(&field.name));
+            if let (true, Some(tile)) = (updated, tiles.get(field.name)) {
+                tiled::store(&body, field.name, *tile)?;
+            }
+        }
+        body.op("func.return", &[], &[], &[])?;
+        Ok(())
     }
-    body.op("func.return", &[], &[], &[])?;
-    Ok(())
 }
 
 fn apply_location<'c>(apply: &Apply<'c>) -> Location<'c> {

@@ -6,7 +6,7 @@ use crate::lower::lanes;
 use melior::ir::Module;
 use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
-use stencil_dialects::stencil::Program;
+use stencil_dialects::stencil::{Apply, Program};
 
 /// Registers for the cells of a lane. What a step has under way comes on top, and eight warps and more
 /// are to fit on each quarter of a multiprocessor.
@@ -22,9 +22,9 @@ const HIGHEST: i64 = 64;
 const LOST: (i64, i64) = (1, 8);
 
 /// Cells a lane: a power of two, as many as its registers hold of all fields.
-pub fn width(module: &Module, program: &Program) -> Result<i64, Error> {
+pub fn width(module: &Module, program: &Program, applies: &[&Apply]) -> Result<i64, Error> {
     let mut fields = BTreeSet::new();
-    for apply in &program.applies {
+    for apply in applies {
         fields.extend(apply.updates.iter().copied());
         fields.extend(footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| read.field));
     }

@@ -554,11 +554,32 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 
 // -----
 
-// One grid is all that the lowerings serve.
+// An apply has one set of points for all fields that it updates.
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
-  // expected-error @+1 {{grids of different bounds are not supported yet; put all fields on one grid}}
-  "stencil.grid"() {sym_name = "H", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n)>} : () -> ()
+  "stencil.grid"() {sym_name = "H", lower = affine_map<()[n] -> (0, 0)>, upper = affine_map<()[n] -> (n, n)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @H, type = f32, role = "state"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> (f32, f32) {
+    return %a, %a : f32, f32
+  }
+  // expected-error @+1 {{the updated fields lie on grids of different ranks, @G and @H; write an apply for each}}
+  "stencil.apply"() {updates = [@A, @B], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// A piece lies in the grids of all updated fields.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n)>} : () -> ()
+  "stencil.grid"() {sym_name = "H", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @H, type = f32, role = "state"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> (f32, f32) {
+    return %a, %a : f32, f32
+  }
+  // expected-error @+1 {{the piece reaches above the grid @H in dimension 0}}
+  "stencil.apply"() {updates = [@A, @B], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n)>}]} : () -> ()
 }
 
 // -----

@@ -50,6 +50,19 @@ impl Checker<'_> {
             return None;
         }
         let offset = offset?;
+        if let Some(rank) = self.scope.rank.filter(|rank| *rank != dimensions) {
+            let message = format!(
+                "`{}` has {}, but `{}` runs over {rank}",
+                name.node,
+                super::regions::count(dimensions),
+                self.scope.function
+            );
+            let error = Diagnostic::error(message, span, "")
+                .see(declared.span, format!("declared on `{}`", grid.name))
+                .help("an offset counts from the present point, so the grids need as many dimensions as each other");
+            self.report(error);
+            return None;
+        }
         if primed {
             self.primed(name, field, &offset, span);
             return None;

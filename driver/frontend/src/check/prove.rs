@@ -32,6 +32,16 @@ impl Facts {
         }
     }
 
+    /// Adds that a region lies in another.
+    pub fn add_inside(&mut self, region: &Region, whole: &Region) {
+        for (first, lower) in whole.lower.iter().zip(&region.lower) {
+            self.add_order(first, lower);
+        }
+        for (upper, last) in region.upper.iter().zip(&whole.upper) {
+            self.add_order(upper, last);
+        }
+    }
+
     /// Whether `value >= 0` for all sizes that satisfy the facts.
     pub fn prove(&self, value: &Affine) -> bool {
         value.times(-1).and_then(|negated| negated.shifted(-1)).is_some_and(|no| self.refute(&no))

@@ -14,19 +14,13 @@ use super::prove::Facts;
 use super::{Checker, Read};
 use crate::ast::{self, Name};
 use crate::diagnostics::Diagnostic;
-use crate::program::{Affine, Check, Grid, GridId, Piece, Region};
+use crate::program::{Affine, Check, Grid, Piece, Region};
 use crate::source::Span;
 
 impl Checker<'_> {
     /// `grid NAME = BOX`
     pub(super) fn grid(&mut self, name: &Name, region: &ast::Region) {
         let checked = self.grid_region(region);
-        if !self.program.grids.is_empty() {
-            let span = name.span.to(region.span);
-            self.unsupported("several grids", span, "put all fields on one grid");
-            self.declare(name, Symbol::Poisoned);
-            return;
-        }
         let Some(checked) = checked else {
             self.sound = false;
             self.declare(name, Symbol::Poisoned);
@@ -135,10 +129,10 @@ impl Checker<'_> {
         }
     }
 
-    /// The box of a piece, inside the grid.
-    pub(super) fn piece_region(&mut self, piece: &ast::Piece, grid: Option<GridId>) -> Option<Region> {
+    /// The box of a piece, inside the grids of all updated fields.
+    pub(super) fn piece_region(&mut self, piece: &ast::Piece, grids: &[Grid]) -> Option<Region> {
         let region = self.bounds(&piece.region);
-        let grid = self.program.grids.get(grid?)?.clone();
+        let grid = grids.first()?;
         let dimensions = grid.region.lower.len();
         if piece.region.node.len() != dimensions {
             let message = format!(
@@ -167,9 +161,15 @@ impl Checker<'_> {
                 sound = false;
                 continue;
             }
-            let (first, last) = bounds_of(&grid.region, dimension)?;
-            sound &= self.side(&facts, &region, range, (first, lower), &grid, dimension, "starts before");
-            sound &= self.side(&facts, &region, range, (upper, last), &grid, dimension, "ends behind");
+            for grid in grids {
+                let Some((first, last)) = bounds_of(&grid.region, dimension) else { continue };
+                let inside = self.side(&facts, &region, range, (first, lower), grid, dimension, "starts before")
+                    & self.side(&facts, &region, range, (upper, last), grid, dimension, "ends behind");
+                sound &= inside;
+                if !inside {
+                    break; // The fields' grids are much alike; one message is enough.
+                }
+            }
         }
         sound.then_some(region)
     }
@@ -225,8 +225,15 @@ impl Checker<'_> {
         format!("{}..{}", show(region.lower.get(dimension)), show(region.upper.get(dimension)))
     }
 
-    /// Every read of a piece lies inside the grid; one message a field, dimension and side.
-    pub(super) fn reads_inside(&mut self, region: &Region, reads: &[Read], at: Span) {
+    /// Every read of a piece lies inside its field's grid; one message a field, dimension and side.
+    /// `grids` are those of the updated fields, in which the piece lies.
+    pub(super) fn reads_inside(&mut self, region: &Region, grids: &[Grid], reads: &[Read], at: Span) {
+        let mut facts = Facts::default();
+        facts.add_points(region);
+        // The piece itself lies inside: proved, or checked.
+        for grid in grids {
+            facts.add_inside(region, &grid.region);
+        }
         let mut told = Vec::new();
         let mut checked: Vec<(Affine, Region)> = Vec::new();
         for read in reads {
@@ -238,16 +245,6 @@ impl Checker<'_> {
             };
             if self.bounded.contains(&field.name) {
                 continue; // Its boundary rule was refused; the read itself is no fault.
-            }
-            let mut facts = Facts::default();
-            facts.add_points(region);
-            for dimension in 0..read.offset.len() {
-                // The piece itself lies inside the grid: proved, or checked.
-                let both = (bounds_of(region, dimension), bounds_of(&grid.region, dimension));
-                if let (Some((lower, upper)), Some((first, last))) = both {
-                    facts.add_order(first, lower);
-                    facts.add_order(upper, last);
-                }
             }
             for (dimension, offset) in read.offset.iter().enumerate() {
                 let both = (bounds_of(region, dimension), bounds_of(&grid.region, dimension));
@@ -316,15 +313,15 @@ impl Checker<'_> {
     }
 
     /// No two pieces of a function overlap.
-    pub(super) fn disjoint(&mut self, pieces: &[Piece], function: &str) {
+    pub(super) fn disjoint(&mut self, pieces: &[Piece], grids: &[Grid], function: &str) {
         for (index, second) in pieces.iter().enumerate() {
             for first in pieces.iter().take(index) {
-                self.pair_disjoint(first, second, function);
+                self.pair_disjoint(first, second, grids, function);
             }
         }
     }
 
-    fn pair_disjoint(&mut self, first: &Piece, second: &Piece, function: &str) {
+    fn pair_disjoint(&mut self, first: &Piece, second: &Piece, grids: &[Grid], function: &str) {
         let before =
             |end: &Affine, start: &Affine| start.minus(end).and_then(|gap| gap.as_number()).is_some_and(|gap| gap > 0);
         for dimension in 0..first.region.lower.len() {
@@ -338,14 +335,8 @@ impl Checker<'_> {
         let mut facts = Facts::default();
         for piece in [first, second] {
             facts.add_points(&piece.region);
-            if let Some(grid) = self.program.grids.values().next() {
-                for dimension in 0..piece.region.lower.len() {
-                    let both = (bounds_of(&piece.region, dimension), bounds_of(&grid.region, dimension));
-                    if let (Some((lower, upper)), Some((start, end))) = both {
-                        facts.add_order(start, lower);
-                        facts.add_order(upper, end);
-                    }
-                }
+            for grid in grids {
+                facts.add_inside(&piece.region, &grid.region);
             }
         }
         if facts.contradictory() {
@@ -408,6 +399,7 @@ fn bounds_of(region: &Region, dimension: usize) -> Option<(&Affine, &Affine)> {
     Some((region.lower.get(dimension)?, region.upper.get(dimension)?))
 }
 
-fn count(dimensions: usize) -> String {
+/// `2 dimensions`
+pub(super) fn count(dimensions: usize) -> String {
     format!("{dimensions} dimension{}", if dimensions == 1 { "" } else { "s" })
 }

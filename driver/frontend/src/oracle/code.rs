@@ -18,8 +18,44 @@ pub struct Environment<'a> {
     pub sizes: &'a Sizes,
     /// Values of the scalars, in order of declaration.
     pub scalars: &'a [f64],
-    /// Cells per dimension of every field.
-    pub shapes: &'a PrimaryMap<FieldId, Vec<usize>>,
+    /// First and last coordinate of every grid.
+    pub bounds: &'a PrimaryMap<GridId, Vec<(i64, i64)>>,
+}
+
+impl Environment<'_> {
+    /// First and last coordinate of a field's grid.
+    pub fn bounds_of(&self, field: FieldId) -> &[(i64, i64)] {
+        let field = self.program.fields.get(field);
+        field.and_then(|field| self.bounds.get(field.grid)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Where a field's cells lie: row-major from the first point of its grid.
+pub struct Layout {
+    /// Linear index that the point at 0 would have.
+    start: i64,
+    /// Cells to the next point along a dimension.
+    strides: Vec<i64>,
+}
+
+impl Layout {
+    /// The cells at an offset from each point, on a grid with these first and last coordinates.
+    pub fn new(bounds: &[(i64, i64)], offset: &[i64]) -> Self {
+        let (mut start, mut stride, mut strides) = (0_i64, 1_i64, Vec::new());
+        for ((first, last), offset) in bounds.iter().zip(offset).rev() {
+            start = start.wrapping_add(offset.wrapping_sub(*first).wrapping_mul(stride));
+            strides.push(stride);
+            stride = stride.wrapping_mul((last - first + 1).max(0));
+        }
+        strides.reverse();
+        Self { start, strides }
+    }
+
+    /// The linear index at a point, which must lie on the grid with its offset.
+    pub fn index(&self, point: &[i64]) -> usize {
+        let along = point.iter().zip(&self.strides);
+        along.fold(self.start, |index, (at, stride)| index.wrapping_add(at.wrapping_mul(*stride))) as usize
+    }
 }
 
 /// The code of a piece.
@@ -34,8 +70,8 @@ pub struct Code {
 pub enum Op {
     /// The same value for all cells; an integer type takes it from `int`.
     Fill { to: Register, ty: Type, float: f64, int: i64 },
-    /// A field's cells at a distance in linear index.
-    Read { to: Register, field: FieldId, distance: i64 },
+    /// A field's cells at an offset.
+    Read { to: Register, field: FieldId, layout: Layout },
     /// The coordinate along a dimension; `last` for the dimension in which a strip runs.
     Coordinate { to: Register, dimension: usize, last: bool },
     /// The number of the step.
@@ -55,9 +91,9 @@ pub enum Op {
 }
 
 impl Code {
-    /// The code for the values of a piece.
-    pub fn new(values: &[Expr], environment: &Environment) -> Self {
-        let mut compiler = Compiler { environment, used: BTreeMap::new(), locals: BTreeMap::new() };
+    /// The code for the values of a piece of so many dimensions.
+    pub fn new(values: &[Expr], rank: usize, environment: &Environment) -> Self {
+        let mut compiler = Compiler { environment, rank, used: BTreeMap::new(), locals: BTreeMap::new() };
         let mut ops = Vec::new();
         // Results stay taken, so that a later value does not overwrite an earlier one.
         let results = values.iter().map(|value| compiler.expr(value, &mut ops).register).collect();
@@ -76,6 +112,7 @@ struct Slot {
 
 struct Compiler<'a> {
     environment: &'a Environment<'a>,
+    rank: usize,
     /// For each type, which registers are taken.
     used: BTreeMap<u8, Vec<bool>>,
     locals: BTreeMap<LocalId, Slot>,
@@ -99,14 +136,13 @@ impl Compiler<'_> {
             }
             ExprKind::Read { field, offset } => {
                 let to = self.take(ty);
-                let distance = self.distance(*field, offset);
-                ops.push(Op::Read { to: to.register, field: *field, distance });
+                let layout = Layout::new(self.environment.bounds_of(*field), offset);
+                ops.push(Op::Read { to: to.register, field: *field, layout });
                 to
             }
             ExprKind::Coordinate(dimension) => {
                 let to = self.take(ty);
-                let mut shapes = self.environment.shapes.values();
-                let last = shapes.next().is_some_and(|shape| dimension + 1 == shape.len());
+                let last = dimension + 1 == self.rank;
                 ops.push(Op::Coordinate { to: to.register, dimension: *dimension, last });
                 to
             }
@@ -207,13 +243,6 @@ impl Compiler<'_> {
         }
         self.give(value);
         result
-    }
-
-    /// How far a neighbour lies away in linear index, row-major.
-    fn distance(&self, field: FieldId, offset: &[i64]) -> i64 {
-        let shape = self.environment.shapes.get(field).map_or(&[][..], Vec::as_slice);
-        let along = offset.iter().zip(shape);
-        along.fold(0, |distance: i64, (offset, extent)| distance.wrapping_mul(*extent as i64).wrapping_add(*offset))
     }
 
     fn take(&mut self, ty: Type) -> Slot {

@@ -1,6 +1,6 @@
 //! Runs code over a strip of neighbouring cells, one operation for all cells at a time.
 
-use super::code::{Code, Op, Register};
+use super::code::{Code, Layout, Op, Register};
 use crate::program::{BinaryOp, FieldId, MathFunction, Type};
 use crate::source::Span;
 use cranelift_entity::PrimaryMap;
@@ -13,8 +13,6 @@ pub const LANES: usize = 256;
 pub struct Strip<'a> {
     /// Old values of all fields.
     pub fields: &'a PrimaryMap<FieldId, Array>,
-    /// Linear index of the first cell.
-    pub index: usize,
     /// Coordinates of the first cell.
     pub point: &'a [i64],
     /// Number of the step.
@@ -268,7 +266,7 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers, active: Option<&[bo
                 Type::Element(Element::I64) => registers.write(*to, count, |out, _| out.fill(*int)),
                 Type::Bool => registers.write(*to, count, |out, _| out.fill(*int != 0)),
             },
-            Op::Read { to, field, distance } => read(registers, strip, *to, *field, *distance),
+            Op::Read { to, field, layout } => read(registers, strip, *to, *field, layout),
             Op::Coordinate { to, dimension, last } => {
                 let start = strip.point.get(*dimension).copied().unwrap_or(0);
                 registers.write(*to, count, |out, _| match last {
@@ -346,14 +344,14 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers, active: Option<&[bo
     Ok(())
 }
 
-fn read(registers: &mut Registers, strip: &Strip, to: Register, field: FieldId, distance: i64) {
+fn read(registers: &mut Registers, strip: &Strip, to: Register, field: FieldId, layout: &Layout) {
     fn copy<T: Lane>(registers: &mut Registers, to: Register, from: &[T], start: usize, count: usize) {
         // The checker has proved that reads lie inside the grid.
-        if let Some(from) = from.get(start..start + count) {
+        if let Some(from) = from.get(start..start.saturating_add(count)) {
             registers.write(to, count, |out, _| out.copy_from_slice(from));
         }
     }
-    let start = strip.index.wrapping_add_signed(distance as isize);
+    let start = layout.index(strip.point);
     match strip.fields.get(field).map(Array::data) {
         Some(Data::F32(values)) => copy(registers, to, values, start, strip.count),
         Some(Data::F64(values)) => copy(registers, to, values, start, strip.count),

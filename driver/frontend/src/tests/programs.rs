@@ -17,15 +17,16 @@ fn all_programs_run() {
         let rank = program.grids.values().next().unwrap().region.lower.len();
         let shape = &all[..rank];
         let sizes = sizes_for(&program, shape);
-        let cells: usize = shape.iter().product();
+        let extents = crate::sizes::extents(&program, &sizes).unwrap();
         let noise = |i: usize| ((i * 7919) % 101) as f64 / 101.0;
         let mut fields = BTreeMap::new();
-        for field in program.fields.values().filter(|field| field.role != Role::Temp) {
+        for (id, field) in program.fields.iter().filter(|(_, field)| field.role != Role::Temp) {
+            let cells: usize = extents[id].iter().product();
             let data = match field.element {
                 Element::F32 => Data::F32((0..cells).map(|i| noise(i) as f32).collect()),
                 _ => Data::F64((0..cells).map(noise).collect()),
             };
-            fields.insert(field.name.clone(), Array::new(shape.to_vec(), data).unwrap());
+            fields.insert(field.name.clone(), Array::new(extents[id].clone(), data).unwrap());
         }
         let before = fields.clone();
         let mut calls = 0;

@@ -6,6 +6,7 @@ use melior::ir::AffineMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
+use stencil_dialects::stencil::Grid;
 
 /// A box of cells, cut to what a lane holds of it.
 pub struct Cut<'c> {
@@ -49,20 +50,28 @@ pub struct Clamp<'c> {
     last_row: Val<'c>,
     /// The lane's columns, each the nearest inside.
     pub columns: Vec<Val<'c>>,
+    /// Whether the grid has a cell, where there may be tiles though it has none.
+    pub some: Option<Val<'c>>,
 }
 
 impl<'c> Clamp<'c> {
-    /// For a grid between two maps, and a lane's columns.
+    /// For a grid, and a lane's columns.
     pub fn new(
         frame: &Frame<'c, '_>,
         builder: &Builder<'c>,
-        (lower, upper): (AffineMap<'c>, AffineMap<'c>),
+        grid: &Grid<'c>,
         columns: &[Val<'c>],
     ) -> Result<Self, Error> {
         let [[first_row, first], [last_row, last]] =
-            [corner(&frame.bounds(builder, lower)?)?, corner(&frame.bounds(builder, upper)?)?];
+            [corner(&frame.bounds(builder, grid.lower)?)?, corner(&frame.bounds(builder, grid.upper)?)?];
         let columns = columns.iter().map(|column| nearest(builder, *column, first, last)).collect::<Result<_, _>>()?;
-        Ok(Self { first_row, last_row, columns })
+        let some = if frame.hull.has_points_of(grid) {
+            None
+        } else {
+            let rows = builder.compare(Compare::Le, first_row, last_row)?;
+            Some(builder.binary("arith.andi", rows, builder.compare(Compare::Le, first, last)?)?)
+        };
+        Ok(Self { first_row, last_row, columns, some })
     }
 
     /// The nearest row inside.

@@ -8,7 +8,6 @@ use super::in_flight::InFlight;
 use super::strip::Strip;
 use crate::analysis::index_width::constant_extents;
 use melior::ir::operation::OperationLike;
-use melior::ir::r#type::TypeLike;
 use melior::ir::{Module, ValueLike};
 use std::collections::{BTreeMap, VecDeque};
 use stencil_dialects::builder::{Builder, Compare};
@@ -104,17 +103,11 @@ impl<'c, 'p> Walk<'c, 'p> {
         if checks.is_some() { ahead.min(RIM_AHEAD) } else { ahead }
     }
 
-    /// Rows of the grid from the tile's first on.
+    /// Rows of what the tiles cut from the tile's first on.
     fn rows_left(&self, builder: &Builder<'c>) -> Result<Val<'c>, Error> {
-        let stored = self
-            .kernel
-            .body
-            .iter()
-            .find_map(|op| if let TileOp::Store { field, .. } = op { Some(*field) } else { None });
-        let grid = self.frame.program.grid_of(stored.unwrap_or_default())?;
         let last = self
             .frame
-            .bounds(builder, grid.upper)?
+            .bounds(builder, self.frame.hull.upper)?
             .first()
             .copied()
             .ok_or_else(|| Error::internal("a grid of no dimensions"))?;
@@ -137,7 +130,7 @@ impl<'c, 'p> Walk<'c, 'p> {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
                     let grid = self.frame.program.grid_of(field)?;
                     let bounds = (grid.lower, grid.upper);
-                    grids.insert(operation, (cut(bounds)?, Clamp::new(self.frame, builder, bounds, &self.columns)?));
+                    grids.insert(operation, (cut(bounds)?, Clamp::new(self.frame, builder, grid, &self.columns)?));
                 }
                 TileOp::Apply(apply) => {
                     for (place, piece) in apply.pieces.iter().enumerate() {
@@ -160,11 +153,7 @@ impl<'c, 'p> Walk<'c, 'p> {
             };
             for field in fields {
                 let element = self.frame.program.field(field)?.element;
-                zeros.push(if element.is_float() {
-                    builder.float(element, 0.0)?
-                } else {
-                    builder.constant(element, 0)?
-                });
+                zeros.push(builder.zero(element)?);
                 let mut queue = VecDeque::new();
                 if let TileOp::Load { tile, .. } = op {
                     for number in 0..self.ahead(checks) {
@@ -246,13 +235,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         let program = self.frame.program;
         let grid = program.grid_of(field)?;
         let cells = lanes::vector_length(program.field(field)?.element, self.strip.width);
-        let stored = self
-            .kernel
-            .body
-            .iter()
-            .find_map(|op| if let TileOp::Store { field, .. } = op { Some(*field) } else { None });
-        let tiles = program.grid_of(stored.unwrap_or_default())?;
-        let shift = interior::difference(tiles.lower, grid.lower).and_then(|gap| gap.last().copied());
+        let shift = interior::difference(self.frame.hull.lower, grid.lower).and_then(|gap| gap.last().copied());
         let pitch = constant_extents(grid.lower, grid.upper).and_then(|extents| extents.last().copied());
         let aligned = |value: Option<i64>| value.is_some_and(|value| value % cells == 0);
         Ok(if aligned(shift) && aligned(pitch) { cells } else { 1 })
@@ -273,11 +256,14 @@ impl<'c, 'p> Walk<'c, 'p> {
         };
         let (_, clamp) = checks.grids.get(&operation).ok_or_else(|| Error::internal("a load without checks"))?;
         let row = clamp.row(builder, row)?;
-        clamp
-            .columns
-            .iter()
-            .map(|column| builder.load(buffer, &self.frame.cell(builder, field, &[row, *column])?))
-            .collect()
+        let cells = |builder: &Builder<'c>| {
+            let cell = |column: &Val<'c>| builder.load(buffer, &self.frame.cell(builder, field, &[row, *column])?);
+            clamp.columns.iter().map(cell).collect::<Result<Vec<_>, _>>()
+        };
+        let Some(some) = clamp.some else { return cells(builder) };
+        let element = self.frame.program.field(field)?.element;
+        let types = vec![element; clamp.columns.len()];
+        builder.choose(some, &types, cells, |builder| types.iter().map(|ty| builder.zero(*ty)).collect())
     }
 
     fn store(
@@ -298,6 +284,11 @@ impl<'c, 'p> Walk<'c, 'p> {
             });
         };
         let (grid, _) = checks.grids.get(&operation).ok_or_else(|| Error::internal("a store without checks"))?;
+        let in_rows = if self.frame.hull.alike {
+            in_rows // The loop ends with the grid's rows.
+        } else {
+            builder.binary("arith.andi", in_rows, grid.row(builder, row)?)?
+        };
         builder.when(in_rows, |builder| {
             for ((inside, cell), column) in grid.columns.iter().zip(cells).zip(&self.columns) {
                 let inside = builder.binary("arith.andi", *inside, self.in_tile)?;

@@ -180,13 +180,21 @@ impl<'c, 'p> Cells<'c, 'p> {
             }
             Some(checks) => {
                 let grid = checks.grids.get(&operation).ok_or_else(|| Error::internal("a load without checks"))?;
-                let load = |cell| {
+                let load = |builder: &Builder<'c>, cell| {
                     let nearest = builder.binary("arith.minsi", builder.index(cell)?, grid.last)?;
                     let nearest = builder.binary("arith.maxsi", nearest, grid.first)?;
                     let point = builder.add(self.first()?, nearest)?;
                     builder.load(buffer, &self.frame.cell(builder, field, &[point])?)
                 };
-                (0..self.segment.width).map(load).collect()
+                let cells = |builder: &Builder<'c>| (0..self.segment.width).map(|cell| load(builder, cell)).collect();
+                let (declared, element) =
+                    (self.frame.program.grid_of(field)?, self.frame.program.field(field)?.element);
+                if self.frame.hull.has_points_of(declared) {
+                    return cells(builder);
+                }
+                let some = builder.compare(Compare::Le, grid.first, grid.last)?;
+                let types = vec![element; usize::try_from(self.segment.width).unwrap_or(0)];
+                builder.choose(some, &types, cells, |builder| types.iter().map(|ty| builder.zero(*ty)).collect())
             }
         }
     }
@@ -220,12 +228,8 @@ impl<'c, 'p> Cells<'c, 'p> {
     fn vector(&self, field: &str) -> Result<i64, Error> {
         let program = self.frame.program;
         let cells = lanes::vector_length(program.field(field)?.element, self.segment.width);
-        let stored = self.kernel.body.iter().find_map(|op| match op {
-            TileOp::Store { field, .. } => Some(*field),
-            _ => None,
-        });
-        let (tiles, grid) = (program.grid_of(stored.unwrap_or_default())?, program.grid_of(field)?);
-        let shift = super::interior::difference(tiles.lower, grid.lower).and_then(|gap| gap.first().copied());
+        let shift = super::interior::difference(self.frame.hull.lower, program.grid_of(field)?.lower);
+        let shift = shift.and_then(|gap| gap.first().copied());
         Ok(if shift.is_some_and(|shift| shift % cells == 0) { cells } else { 1 })
     }
 
