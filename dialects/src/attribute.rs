@@ -91,15 +91,26 @@ pub fn as_strings<'c>(attribute: Attribute<'c>) -> Option<Vec<&'c str>> {
     as_array(attribute)?.into_iter().map(as_string).collect()
 }
 
-/// The value of an integer attribute of at most 64 bits, or of type `index`.
+/// The value of an integer attribute of at most 64 bits, or of type `index`; that of an unsigned one
+/// of 64 bits as the signed number of the same bits.
 pub fn as_integer(attribute: Attribute) -> Option<i64> {
     let integer = IntegerAttribute::try_from(attribute).ok()?;
-    mlir::bit_width(integer.r#type()).is_none_or(|bits| bits <= 64).then(|| integer.value())
+    let ty = integer.r#type();
+    mlir::bit_width(ty).is_none_or(|bits| bits <= 64).then(|| match mlir::unsigned_width(ty) {
+        Some(_) => integer.unsigned_value() as i64,
+        None => integer.value(),
+    })
 }
 
-/// The type and the value of a floating-point attribute.
-pub fn as_float<'c>(attribute: Attribute<'c>) -> Option<(Type<'c>, f64)> {
-    FloatAttribute::try_from(attribute).ok().map(|attribute| (attribute.r#type(), attribute.value()))
+/// The value of a floating-point attribute.
+pub fn as_float(attribute: Attribute) -> Option<f64> {
+    FloatAttribute::try_from(attribute).ok().map(|attribute| attribute.value())
+}
+
+/// The type of an integer or floating-point attribute.
+pub fn type_of_number<'c>(attribute: Attribute<'c>) -> Option<Type<'c>> {
+    let float = FloatAttribute::try_from(attribute).ok().map(|attribute| attribute.r#type());
+    float.or_else(|| IntegerAttribute::try_from(attribute).ok().map(|attribute| attribute.r#type()))
 }
 
 /// The values of `array<i64: ...>`, `array<i32: ...>` or `[1, 2]`.

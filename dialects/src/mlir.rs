@@ -445,6 +445,16 @@ impl Drop for Printer {
     }
 }
 
+/// The bits of an unsigned integer type; none for others.
+pub fn unsigned_width(ty: Type) -> Option<u32> {
+    // SAFETY: the kind is tested before the width is read.
+    unsafe {
+        let raw = ty.to_raw();
+        (mlir_sys::mlirTypeIsAInteger(raw) && mlir_sys::mlirIntegerTypeIsUnsigned(raw))
+            .then(|| mlir_sys::mlirIntegerTypeGetWidth(raw))
+    }
+}
+
 /// Lowers an operation of the `llvm` dialect (a `gpu.module` after the upstream conversions) to
 /// LLVM IR text.
 pub fn to_llvm_ir(context: &Context, operation: Op) -> Result<String, Error> {

@@ -111,8 +111,10 @@ pub struct Field<'c> {
     pub name: &'c str,
     /// The grid it lies on.
     pub grid: &'c str,
-    /// Type of a cell: f32 or f64.
+    /// Type of a cell in kernels and buffers: signless.
     pub element: Type<'c>,
+    /// Whether it is declared as an unsigned integer.
+    pub unsigned: bool,
     /// What it is to the outside.
     pub role: Role,
     /// What a read outside its grid gives; none where no read may lie outside.
@@ -161,9 +163,11 @@ pub struct Scalar<'c> {
     pub op: Op<'c>,
     /// Its name.
     pub name: &'c str,
-    /// Its type.
+    /// Its type in kernels: signless.
     pub element: Type<'c>,
-    /// The value unless one is set.
+    /// Whether it is declared as an unsigned integer.
+    pub unsigned: bool,
+    /// The value unless one is set, of the declared type.
     pub default: Option<Attribute<'c>>,
 }
 
@@ -257,20 +261,28 @@ impl<'c> Program<'c> {
                     lower: read(op, "lower", attribute::as_map)?,
                     upper: read(op, "upper", attribute::as_map)?,
                 }),
-                FIELD => program.fields.push(Field {
-                    op,
-                    name: read(op, "sym_name", attribute::as_string)?,
-                    grid: read(op, "grid", attribute::as_symbol)?,
-                    element: read(op, "type", attribute::as_type)?,
-                    role: role(op)?,
-                    boundary: boundary(op)?,
-                }),
-                SCALAR => program.scalars.push(Scalar {
-                    op,
-                    name: read(op, "sym_name", attribute::as_string)?,
-                    element: read(op, "type", attribute::as_type)?,
-                    default: read(op, "default", attribute::as_array)?.first().copied(),
-                }),
+                FIELD => {
+                    let (element, unsigned) = element(op)?;
+                    program.fields.push(Field {
+                        op,
+                        name: read(op, "sym_name", attribute::as_string)?,
+                        grid: read(op, "grid", attribute::as_symbol)?,
+                        element,
+                        unsigned,
+                        role: role(op)?,
+                        boundary: boundary(op)?,
+                    });
+                }
+                SCALAR => {
+                    let (element, unsigned) = element(op)?;
+                    program.scalars.push(Scalar {
+                        op,
+                        name: read(op, "sym_name", attribute::as_string)?,
+                        element,
+                        unsigned,
+                        default: read(op, "default", attribute::as_array)?.first().copied(),
+                    });
+                }
                 APPLY => program.applies.push(Apply {
                     op,
                     updates: read(op, "updates", attribute::as_symbols)?,
@@ -319,6 +331,15 @@ fn params<'c>(op: Op<'c>) -> Result<Vec<&'c str>, Error> {
         ));
     }
     read(op, PARAMS, attribute::as_strings)
+}
+
+/// The declared type as it is in kernels, and whether it was unsigned: `ui32` is a signless `i32`.
+fn element<'c>(op: Op<'c>) -> Result<(Type<'c>, bool), Error> {
+    let declared = read(op, "type", attribute::as_type)?;
+    match mlir::unsigned_width(declared).map(|bits| mlir::parse_type(declared, &format!("i{bits}"))) {
+        Some(Some(signless)) => Ok((signless, true)),
+        _ => Ok((declared, false)),
+    }
 }
 
 fn role(op: Op) -> Result<Role, Error> {

@@ -14,6 +14,7 @@ use stencil_frontend::source::Source;
 use stencil_passes::emit_ptx::ARCHITECTURES;
 use stencil_passes::pipeline::Config;
 use stencil_runtime::input::{Source as Input, assignment};
+use stencil_runtime::number::Numeral;
 
 /// Compile stencil programs to PTX, and run them.
 #[derive(Debug, Parser)]
@@ -60,8 +61,8 @@ struct RunArgs {
     #[arg(long = "size", value_name = "PARAM=SIZE", value_parser = assignment::<i64>)]
     sizes: Vec<(String, i64)>,
     /// A run-time scalar: alpha=0.2
-    #[arg(long = "set", value_name = "NAME=NUMBER", value_parser = assignment::<f64>)]
-    scalars: Vec<(String, f64)>,
+    #[arg(long = "set", value_name = "NAME=NUMBER", value_parser = assignment::<Numeral>)]
+    scalars: Vec<(String, Numeral)>,
     /// An input: A=a.npy, A=random:7 (seeded noise from 0 to 1) or A=zeros
     #[arg(long = "in", value_name = "FIELD=DATA", value_parser = assignment::<Input>)]
     inputs: Vec<(String, Input)>,

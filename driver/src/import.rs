@@ -1,9 +1,11 @@
 //! Writes a checked program as `stencil` IR: declarations, one point function a piece, one
 //! `stencil.apply` a function. Every operation carries the place in the source that asks for it.
 
+mod numbers;
+
 use melior::Context;
-use melior::ir::attribute::FloatAttribute;
-use melior::ir::{AffineExpr, AffineMap, Location, Module, Type, ValueLike};
+use melior::ir::attribute::{FloatAttribute, IntegerAttribute};
+use melior::ir::{AffineExpr, AffineMap, Attribute, Location, Module, Type, ValueLike};
 use std::collections::HashMap;
 use stencil_dialects::affine::symbolic;
 use stencil_dialects::attribute;
@@ -17,6 +19,7 @@ use stencil_frontend::program::{
 };
 use stencil_frontend::source::{Source, Span};
 use stencil_runtime::array::Element;
+use stencil_runtime::number::Number;
 
 /// How arithmetic is marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,8 +92,9 @@ impl<'c> Import<'c, '_> {
         }
         for scalar in program.scalars.values() {
             let builder = self.at(scalar.span);
-            let ty = self.element(scalar.element);
-            let default = scalar.default.map(|value| FloatAttribute::new(context, ty, value).into());
+            let ty = self.declared(scalar.element)?;
+            let default = scalar.default.as_ref().and_then(|value| value.number(scalar.element));
+            let default = default.map(|number| self.number_attribute(ty, number));
             stencil::scalar(&builder, &scalar.name, ty, default)?;
         }
         for field in program.fields.values() {
@@ -116,7 +120,7 @@ impl<'c> Import<'c, '_> {
                 &self.at(field.span),
                 &field.name,
                 &program.grids[field.grid].name,
-                self.element(field.element),
+                self.declared(field.element)?,
                 role,
                 boundary,
             )?;
@@ -194,13 +198,30 @@ impl<'c> Import<'c, '_> {
         symbolic(context, self.runtime.len(), &results)
     }
 
+    /// The type of a value.
     fn element(&self, element: Element) -> Type<'c> {
-        let context = self.builder.context;
-        match element {
-            Element::F32 => Type::float32(context),
-            Element::F64 => Type::float64(context),
-            Element::I32 => self.builder.integer_type(32),
-            Element::I64 => self.builder.integer_type(64),
+        numbers::value_type(&self.builder, element)
+    }
+
+    /// The type of a declaration, which says what is unsigned.
+    fn declared(&self, element: Element) -> Result<Type<'c>, Error> {
+        if !element.is_unsigned() {
+            return Ok(self.element(element));
+        }
+        let name = format!("ui{}", 8 * element.size());
+        Type::parse(self.builder.context, &name).ok_or_else(|| Error::internal(format!("no type {name}")))
+    }
+
+    /// A number as an attribute of a declared type.
+    fn number_attribute(&self, ty: Type<'c>, number: Number) -> Attribute<'c> {
+        match number {
+            Number::F16(_) | Number::F32(_) | Number::F64(_) => {
+                FloatAttribute::new(self.builder.context, ty, number.as_f64()).into()
+            }
+            Number::I32(value) => IntegerAttribute::new(ty, value.into()).into(),
+            Number::I64(value) => IntegerAttribute::new(ty, value).into(),
+            Number::U32(value) => IntegerAttribute::new(ty, value.into()).into(),
+            Number::U64(value) => IntegerAttribute::new(ty, value as i64).into(),
         }
     }
 
@@ -291,8 +312,14 @@ impl<'c, 'p> Body<'c, 'p, '_> {
         let ty = self.import.ty(expr.ty);
         match &expr.kind {
             ExprKind::Float(value) => builder.float(ty, *value),
-            ExprKind::Int(value) if is_float(expr.ty) => builder.float(ty, *value as f64),
-            ExprKind::Int(value) => builder.constant(ty, *value),
+            ExprKind::Int(value) => {
+                let element = number_type(expr)?;
+                if element.is_float() {
+                    builder.float(ty, *value as f64)
+                } else {
+                    builder.constant(ty, numbers::bits(element, *value))
+                }
+            }
             ExprKind::Bool(value) => builder.constant(ty, i64::from(*value)),
             ExprKind::Local(local) => self.local(*local),
             ExprKind::Let(local, value, body) => {
@@ -325,7 +352,10 @@ impl<'c, 'p> Body<'c, 'p, '_> {
                 values.first().copied().ok_or_else(|| Error::internal("scf.if without a result"))
             }
             ExprKind::Call(function, operands) => self.call(builder, *function, operands, expr),
-            ExprKind::Cast(inner) => self.cast(builder, inner, expr.ty, ty),
+            ExprKind::Cast(inner) => {
+                let value = self.expression(builder, inner)?;
+                numbers::convert(builder, value, number_type(inner)?, number_type(expr)?)
+            }
             ExprKind::Read { .. }
             | ExprKind::Scalar(_)
             | ExprKind::Param(_)
@@ -341,10 +371,7 @@ impl<'c, 'p> Body<'c, 'p, '_> {
 
     /// A floating-point operation with the program's fast-math flags.
     fn float(&self, builder: &Builder<'c>, name: &str, operands: &[Val<'c>]) -> Result<Val<'c>, Error> {
-        let ty = operands
-            .first()
-            .map(|operand| operand.r#type())
-            .ok_or_else(|| Error::internal("an operation without operands"))?;
+        let ty = operands.first().map(|operand| operand.r#type()).ok_or_else(no_operand)?;
         let flags = self
             .import
             .fast_math
@@ -360,48 +387,73 @@ impl<'c, 'p> Body<'c, 'p, '_> {
         left: &'p Expr,
         right: &'p Expr,
     ) -> Result<Val<'c>, Error> {
-        // The right side of a conjunction that could trap is evaluated only where the left lets it.
-        if matches!(op, BinaryOp::And | BinaryOp::Or) && divides_integers(right) {
-            let ty = builder.integer_type(1);
-            let condition = self.expression(builder, left)?;
-            let decided = |inner: &Builder<'c>| Ok(vec![inner.constant(ty, i64::from(op == BinaryOp::Or))?]);
-            let rest = |inner: &Builder<'c>| Ok(vec![self.expression(inner, right)?]);
-            let values = match op {
-                BinaryOp::And => builder.choose(condition, &[ty], rest, decided),
-                _ => builder.choose(condition, &[ty], decided, rest),
-            }?;
-            return values.first().copied().ok_or_else(|| Error::internal("scf.if without a result"));
-        }
-        let float = is_float(left.ty);
+        let (ty, float) = (left.ty, is_float(left.ty));
+        let unsigned = matches!(ty, ExprType::Element(element) if element.is_unsigned());
         let (left, right) = (self.expression(builder, left)?, self.expression(builder, right)?);
-        let arithmetic = match op {
-            BinaryOp::Add => Some(("arith.addf", "arith.addi")),
-            BinaryOp::Sub => Some(("arith.subf", "arith.subi")),
-            BinaryOp::Mul => Some(("arith.mulf", "arith.muli")),
-            BinaryOp::Div => Some(("arith.divf", "arith.divsi")),
-            BinaryOp::Rem => Some(("arith.remf", "arith.remsi")),
-            BinaryOp::And => Some(("arith.andi", "arith.andi")),
-            BinaryOp::Or => Some(("arith.ori", "arith.ori")),
-            _ => None,
-        };
-        match arithmetic {
-            Some((name, _)) if float => self.float(builder, name, &[left, right]),
-            Some((_, name)) => builder.binary(name, left, right),
-            // Predicates of arith.cmpf (ordered, but "not equal" is true of a NaN) and arith.cmpi.
-            None => {
-                let (ordered, integer) = match op {
-                    BinaryOp::Eq => (1, 0),
-                    BinaryOp::Ne => (13, 1),
-                    BinaryOp::Lt => (4, 2),
-                    BinaryOp::Le => (5, 3),
-                    BinaryOp::Gt => (2, 4),
-                    _ => (3, 5),
-                };
-                let (name, predicate) = if float { ("arith.cmpf", ordered) } else { ("arith.cmpi", integer) };
-                let predicate = attribute::integer(builder.context, predicate);
-                builder.value(name, &[left, right], builder.integer_type(1), &[("predicate", predicate)])
+        let name = match (op, ty) {
+            (BinaryOp::Div | BinaryOp::Rem, ExprType::Element(element)) if !float => {
+                return numbers::divide(builder, op, element, left, right);
             }
+            (BinaryOp::Rem, ExprType::Element(Element::F16)) => {
+                let operands = [left, right];
+                return self.wide(builder, Element::F32, &operands, |body, inner, operands| {
+                    body.float(inner, "arith.remf", operands)
+                });
+            }
+            (BinaryOp::Add, _) => ["arith.addf", "arith.addi"],
+            (BinaryOp::Sub, _) => ["arith.subf", "arith.subi"],
+            (BinaryOp::Mul, _) => ["arith.mulf", "arith.muli"],
+            (BinaryOp::Div, _) => ["arith.divf", ""],
+            (BinaryOp::Rem, _) => ["arith.remf", ""],
+            (BinaryOp::And, _) => ["", "arith.andi"],
+            (BinaryOp::Or, _) => ["", "arith.ori"],
+            _ => return self.compare(builder, op, (float, unsigned), left, right),
+        };
+        match name {
+            [name, _] if float => self.float(builder, name, &[left, right]),
+            [_, name] => builder.binary(name, left, right),
         }
+    }
+
+    fn compare(
+        &self,
+        builder: &Builder<'c>,
+        op: BinaryOp,
+        (float, unsigned): (bool, bool),
+        left: Val<'c>,
+        right: Val<'c>,
+    ) -> Result<Val<'c>, Error> {
+        // Predicates of arith.cmpf (ordered, but "not equal" is true of a NaN) and arith.cmpi.
+        let [ordered, signed, above] = match op {
+            BinaryOp::Eq => [1, 0, 0],
+            BinaryOp::Ne => [13, 1, 1],
+            BinaryOp::Lt => [4, 2, 6],
+            BinaryOp::Le => [5, 3, 7],
+            BinaryOp::Gt => [2, 4, 8],
+            _ => [3, 5, 9],
+        };
+        let (name, predicate) = match (float, unsigned) {
+            (true, _) => ("arith.cmpf", ordered),
+            (_, false) => ("arith.cmpi", signed),
+            (_, true) => ("arith.cmpi", above),
+        };
+        let predicate = attribute::integer(builder.context, predicate);
+        builder.value(name, &[left, right], builder.integer_type(1), &[("predicate", predicate)])
+    }
+
+    /// Computes f16 in a wider type, and rounds the result.
+    fn wide(
+        &self,
+        builder: &Builder<'c>,
+        wider: Element,
+        operands: &[Val<'c>],
+        compute: impl FnOnce(&Self, &Builder<'c>, &[Val<'c>]) -> Result<Val<'c>, Error>,
+    ) -> Result<Val<'c>, Error> {
+        let operands: Vec<_> = operands
+            .iter()
+            .map(|operand| numbers::convert(builder, *operand, Element::F16, wider))
+            .collect::<Result<_, _>>()?;
+        numbers::convert(builder, compute(self, builder, &operands)?, wider, Element::F16)
     }
 
     fn call(
@@ -413,20 +465,19 @@ impl<'c, 'p> Body<'c, 'p, '_> {
     ) -> Result<Val<'c>, Error> {
         let operands =
             operands.iter().map(|operand| self.expression(builder, operand)).collect::<Result<Vec<_>, _>>()?;
-        let float = is_float(expr.ty);
+        let element = number_type(expr)?;
+        let (float, unsigned) = (element.is_float(), element.is_unsigned());
         let name = match function {
             MathFunction::Min if float => "arith.minnumf",
             MathFunction::Max if float => "arith.maxnumf",
+            MathFunction::Min if unsigned => "arith.minui",
+            MathFunction::Max if unsigned => "arith.maxui",
             MathFunction::Min => "arith.minsi",
             MathFunction::Max => "arith.maxsi",
             MathFunction::Abs if float => "math.absf",
+            MathFunction::Abs if unsigned => return operands.first().copied().ok_or_else(no_operand),
             MathFunction::Abs => "math.absi",
-            MathFunction::Sqrt => "math.sqrt",
-            MathFunction::Rsqrt => {
-                let root = self.float(builder, "math.sqrt", &operands)?;
-                let one = builder.float(root.r#type(), 1.0)?;
-                return self.float(builder, "arith.divf", &[one, root]);
-            }
+            MathFunction::Sqrt | MathFunction::Rsqrt => "math.sqrt",
             MathFunction::Exp => "math.exp",
             MathFunction::Log => "math.log",
             MathFunction::Sin => "math.sin",
@@ -438,51 +489,37 @@ impl<'c, 'p> Body<'c, 'p, '_> {
             MathFunction::Ceil => "math.ceil",
             MathFunction::Fma => "math.fma",
         };
-        if float {
-            return self.float(builder, name, &operands);
-        }
-        let ty = operands
-            .first()
-            .map(|operand| operand.r#type())
-            .ok_or_else(|| Error::internal("a call without operands"))?;
-        builder.value(name, &operands, ty, &[])
-    }
-
-    fn cast(&mut self, builder: &Builder<'c>, inner: &'p Expr, to: ExprType, ty: Type<'c>) -> Result<Val<'c>, Error> {
-        let from = inner.ty;
-        let value = self.expression(builder, inner)?;
-        let (from_bits, to_bits) = (mlir::bit_width(value.r#type()).unwrap_or(0), mlir::bit_width(ty).unwrap_or(0));
-        let name = match (is_float(from), is_float(to)) {
-            _ if from == to => return Ok(value),
-            (true, true) if to_bits > from_bits => "arith.extf",
-            (true, true) => "arith.truncf",
-            (true, false) => "arith.fptosi",
-            (false, true) if from == ExprType::Bool => "arith.uitofp",
-            (false, true) => "arith.sitofp",
-            (false, false) if to_bits > from_bits && from == ExprType::Bool => "arith.extui",
-            (false, false) if to_bits > from_bits => "arith.extsi",
-            (false, false) => "arith.trunci",
+        let value = match (element, function) {
+            // The sum of a product in f32 would be rounded twice.
+            (Element::F16, MathFunction::Fma) => {
+                self.wide(builder, Element::F64, &operands, |body, inner, wide| body.float(inner, name, wide))?
+            }
+            (Element::F16, _) => {
+                self.wide(builder, Element::F32, &operands, |body, inner, wide| body.float(inner, name, wide))?
+            }
+            _ if float => self.float(builder, name, &operands)?,
+            _ => builder.value(name, &operands, self.import.element(element), &[])?,
         };
-        builder.value(name, &[value], ty, &[])
+        if function != MathFunction::Rsqrt {
+            return Ok(value);
+        }
+        let one = builder.float(value.r#type(), 1.0)?;
+        self.float(builder, "arith.divf", &[one, value])
     }
 }
 
-/// Whether an expression holds an integer division, which fails where the divisor is 0.
-fn divides_integers(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, ..) if !is_float(expr.ty) => true,
-        ExprKind::Binary(_, left, right) | ExprKind::Let(_, left, right) => {
-            divides_integers(left) || divides_integers(right)
-        }
-        ExprKind::Unary(_, inner) | ExprKind::Cast(inner) => divides_integers(inner),
-        ExprKind::If(condition, then, otherwise) => {
-            [condition, then, otherwise].into_iter().any(|part| divides_integers(part))
-        }
-        ExprKind::Call(_, operands) => operands.iter().any(divides_integers),
-        _ => false,
+fn no_operand() -> Error {
+    Error::internal("an operation without operands")
+}
+
+/// The type of an expression that is a number.
+fn number_type(expr: &Expr) -> Result<Element, Error> {
+    match expr.ty {
+        ExprType::Element(element) => Ok(element),
+        ExprType::Bool => Err(Error::internal("a condition for a number")),
     }
 }
 
 fn is_float(ty: ExprType) -> bool {
-    matches!(ty, ExprType::Element(Element::F32 | Element::F64))
+    matches!(ty, ExprType::Element(element) if element.is_float())
 }

@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 use stencil_frontend::oracle;
 use stencil_frontend::program::{Affine, Program, Role};
 use stencil_frontend::source::Source;
-use stencil_runtime::array::Array;
+use stencil_runtime::array::{Array, Element};
 use stencil_runtime::bind::{Bound, Request};
 use stencil_runtime::cuda::Cuda;
 use stencil_runtime::execute::{self, Control, Outcome};
 use stencil_runtime::expr::Expr;
 use stencil_runtime::input::{self, Source as Input};
 use stencil_runtime::npy;
+use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{self, Plan};
 
 /// What a program runs on.
@@ -45,7 +46,7 @@ pub struct Job {
     /// Run-time sizes that no input tells.
     pub sizes: BTreeMap<String, i64>,
     /// Run-time scalars.
-    pub scalars: BTreeMap<String, f64>,
+    pub scalars: BTreeMap<String, Numeral>,
     /// Where inputs come from.
     pub inputs: BTreeMap<String, Input>,
     /// Whether the simulator's counters are told.
@@ -184,7 +185,7 @@ fn declarations(program: &Program) -> Result<Plan, Failure> {
             .map(|scalar| plan::ScalarDecl {
                 name: scalar.name.clone(),
                 element: scalar.element,
-                default: scalar.default,
+                default: scalar.default.clone(),
             })
             .collect(),
         fields: Vec::new(),
@@ -226,7 +227,7 @@ fn on_oracle(
     inputs: &BTreeMap<String, Array>,
 ) -> Result<BTreeMap<String, Array>, Failure> {
     let sizes = program.params.iter().filter_map(|(id, param)| Some((id, *bound.sizes.get(&param.name)?))).collect();
-    let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), value.as_f64())).collect();
+    let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), Numeral::from(*value))).collect();
     let steps = u64::try_from(bound.steps).map_err(|_| Failure::user("the number of steps is negative"))?;
     let mut fields = inputs.clone();
     let bar = bar("reference", steps);
@@ -305,7 +306,7 @@ fn rebind(plan: &Plan, bound: &Bound) -> Result<Bound, Failure> {
         .filter(|(name, _)| plan.params.contains(name))
         .map(|(name, size)| (name.clone(), *size))
         .collect();
-    let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), value.as_f64())).collect();
+    let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), Numeral::from(*value))).collect();
     let request = Request { sizes, steps: Some(bound.steps), scalars, shapes: BTreeMap::new() };
     stencil_runtime::bind::bind(plan, &request).map_err(Failure::user)
 }
@@ -322,7 +323,12 @@ fn compare(
     for (name, wanted) in wanted {
         let Some(found) = found.get(name) else { return Err(Failure::user(format!("there is no output '{name}'"))) };
         let comparison = stencil_runtime::compare::compare(found, wanted).map_err(Failure::user)?;
-        let default = if wanted.element().size() == 4 { 1e-4 } else { 1e-10 };
+        let default = match wanted.element() {
+            Element::F16 => 1e-2,
+            Element::F32 => 1e-4,
+            Element::F64 => 1e-10,
+            _ => 0.0,
+        };
         let limit = tolerance.unwrap_or(if arithmetic.contract || arithmetic.fast_math { default } else { 0.0 });
         let largest = (0..wanted.len()).filter_map(|index| wanted.get(index)).map(f64::abs).fold(0.0, f64::max);
         let error = if comparison.exact() { 0.0 } else { comparison.max_absolute / largest.max(f64::MIN_POSITIVE) };

@@ -2,16 +2,17 @@
 //!
 //! Needs: a module whose tile kernels are all lowered. Changes nothing.
 
-use melior::ir::attribute::FloatAttribute;
 use melior::ir::r#type::MemRefType;
-use melior::ir::{AffineMap, Module, ShapedTypeLike, Type, ValueLike};
+use melior::ir::{AffineMap, Attribute, Module, ShapedTypeLike, Type, ValueLike};
 use stencil_dialects::affine;
+use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{Program, Role};
 use stencil_dialects::tiled::{self, Binding, Launch};
 use stencil_runtime::array::Element;
 use stencil_runtime::expr::Expr;
+use stencil_runtime::number::{Number, Numeral};
 use stencil_runtime::plan::{self, Argument, FieldDecl, Kernel, Plan, Repeat, ScalarDecl, Settings};
 
 use crate::lower::emit::extents;
@@ -46,7 +47,7 @@ pub fn of<'c>(
         let written = launches.iter().any(|launch| launch.bindings.contains(&Binding::Write(field.name)));
         fields.push(FieldDecl {
             name: field.name.to_owned(),
-            element: element(field.element)?,
+            element: element(field.element, field.unsigned)?,
             role: match field.role {
                 Role::State => plan::Role::State,
                 Role::Const => plan::Role::Const,
@@ -72,11 +73,9 @@ pub fn of<'c>(
             .scalars
             .iter()
             .map(|scalar| {
-                let default = scalar
-                    .default
-                    .and_then(|default| FloatAttribute::try_from(default).ok())
-                    .map(|default| default.value());
-                Ok(ScalarDecl { name: scalar.name.to_owned(), element: element(scalar.element)?, default })
+                let element = element(scalar.element, scalar.unsigned)?;
+                let default = scalar.default.and_then(|default| number(element, default)).map(Numeral::from);
+                Ok(ScalarDecl { name: scalar.name.to_owned(), element, default })
             })
             .collect::<Result<_, Error>>()?,
         fields,
@@ -171,12 +170,17 @@ fn expression(text: &str) -> Result<Expr, Error> {
     text.parse::<Expr>().map_err(|error| Error::internal(format!("'{text}': {error}")))
 }
 
-fn element(ty: Type) -> Result<Element, Error> {
-    match ty.to_string().as_str() {
-        "f32" => Ok(Element::F32),
-        "f64" => Ok(Element::F64),
-        "i32" => Ok(Element::I32),
-        "i64" => Ok(Element::I64),
-        other => Err(Error::user(format!("cells of type {other} are not supported yet"))),
+fn element(ty: Type, unsigned: bool) -> Result<Element, Error> {
+    let name = ty.to_string();
+    let name = if unsigned { name.replacen('i', "u", 1) } else { name };
+    Element::from_name(&name).ok_or_else(|| Error::user(format!("there are no cells of type {name}")))
+}
+
+/// A default as a number of its scalar's type.
+fn number(element: Element, default: Attribute) -> Option<Number> {
+    if let Some(value) = attribute::as_float(default) {
+        return Number::float(element, value);
     }
+    let bits = attribute::as_integer(default)?;
+    Number::integer(element, if element.is_unsigned() { i128::from(bits as u64) } else { bits.into() })
 }

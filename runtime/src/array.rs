@@ -3,14 +3,19 @@
 //! Arrays are row-major without padding. Beside storage this file holds seeded noise that any
 //! language can reproduce ([`noise_bits`]).
 
+use crate::number::{self, Number};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use thiserror::Error;
+
+pub use half::f16;
 
 /// Type of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Element {
+    /// IEEE half precision.
+    F16,
     /// IEEE single precision.
     F32,
     /// IEEE double precision.
@@ -19,45 +24,60 @@ pub enum Element {
     I32,
     /// 64-bit signed integer.
     I64,
+    /// 32-bit unsigned integer.
+    U32,
+    /// 64-bit unsigned integer.
+    U64,
 }
 
 impl Element {
+    /// All of them.
+    pub const ALL: [Self; 7] = [Self::F16, Self::F32, Self::F64, Self::I32, Self::I64, Self::U32, Self::U64];
+
     /// Bytes of one number.
     pub fn size(self) -> usize {
-        match self {
-            Element::F32 | Element::I32 => 4,
-            Element::F64 | Element::I64 => 8,
-        }
+        with_cell!(self, T => size_of::<T>())
     }
 
-    /// The name in programs, plans and messages: `f32`, `f64`, `i32`, `i64`.
+    /// The name in programs, plans and messages: `f16`, `f32`, `f64`, `i32`, `i64`, `u32`, `u64`.
     pub fn name(self) -> &'static str {
         match self {
+            Element::F16 => "f16",
             Element::F32 => "f32",
             Element::F64 => "f64",
             Element::I32 => "i32",
             Element::I64 => "i64",
+            Element::U32 => "u32",
+            Element::U64 => "u64",
         }
     }
 
-    /// NumPy's name of the type, little endian: `<f4`, `<f8`, `<i4`, `<i8`.
+    /// NumPy's name of the type, little endian: `<f4`, `<u8` and the like.
     pub fn descr(self) -> &'static str {
         match self {
+            Element::F16 => "<f2",
             Element::F32 => "<f4",
             Element::F64 => "<f8",
             Element::I32 => "<i4",
             Element::I64 => "<i8",
+            Element::U32 => "<u4",
+            Element::U64 => "<u8",
         }
     }
 
     /// The inverse of [`Element::name`].
     pub fn from_name(name: &str) -> Option<Element> {
-        [Element::F32, Element::F64, Element::I32, Element::I64].into_iter().find(|e| e.name() == name)
+        Element::ALL.into_iter().find(|e| e.name() == name)
     }
 
     /// Whether this is a floating-point type.
     pub fn is_float(self) -> bool {
-        matches!(self, Element::F32 | Element::F64)
+        matches!(self, Element::F16 | Element::F32 | Element::F64)
+    }
+
+    /// Whether this is an unsigned integer type.
+    pub fn is_unsigned(self) -> bool {
+        matches!(self, Element::U32 | Element::U64)
     }
 }
 
@@ -114,6 +134,8 @@ pub enum ArrayError {
 /// The numbers of an array, row-major.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
+    /// IEEE half precision.
+    F16(Vec<f16>),
     /// IEEE single precision.
     F32(Vec<f32>),
     /// IEEE double precision.
@@ -122,19 +144,99 @@ pub enum Data {
     I32(Vec<i32>),
     /// 64-bit signed integers.
     I64(Vec<i64>),
+    /// 32-bit unsigned integers.
+    U32(Vec<u32>),
+    /// 64-bit unsigned integers.
+    U64(Vec<u64>),
 }
 
-/// Runs `$body` with `$v` bound to the vector inside a [`Data`], whatever its type.
-macro_rules! each {
-    ($data:expr, $v:ident => $body:expr) => {
-        match $data {
-            Data::F32($v) => $body,
-            Data::F64($v) => $body,
-            Data::I32($v) => $body,
-            Data::I64($v) => $body,
+/// Runs `$body` with `$T` standing for the type of an [`Element`]'s cells.
+#[macro_export]
+macro_rules! with_cell {
+    ($element:expr, $T:ident => $body:expr) => {
+        $crate::with_cell!(@ $element, $T => $body;
+            F16 $crate::array::f16, F32 f32, F64 f64, I32 i32, I64 i64, U32 u32, U64 u64)
+    };
+    (@ $element:expr, $T:ident => $body:expr; $($name:ident $type:ty),*) => {
+        match $element {
+            $($crate::array::Element::$name => {
+                type $T = $type;
+                $body
+            })*
         }
     };
 }
+pub use with_cell;
+
+/// Runs `$body` with `$v` bound to what a variant of `$enum` ([`Data`] or [`DataMut`]) holds, whatever
+/// its type, and `$wrap` to the variant.
+#[macro_export]
+macro_rules! each_cell {
+    ($enum:ident, $data:expr, $wrap:ident($v:ident) => $body:expr) => {
+        $crate::each_cell!(@ $enum, $data, $wrap($v) => $body; F16, F32, F64, I32, I64, U32, U64)
+    };
+    (@ $enum:ident, $data:expr, $wrap:ident($v:ident) => $body:expr; $($name:ident),*) => {
+        match $data {
+            $($enum::$name($v) => {
+                let $wrap = $enum::$name;
+                $body
+            })*
+        }
+    };
+}
+pub use each_cell;
+
+/// As [`each_cell`], of a [`Data`] alone.
+macro_rules! each {
+    ($data:expr, $v:ident => $body:expr) => {
+        each_cell!(Data, $data, _wrap($v) => $body)
+    };
+}
+
+/// A type that cells can have.
+pub trait Cell: bytemuck::Pod + Default + PartialOrd + fmt::Debug + Send + Sync {
+    /// Its name.
+    const ELEMENT: Element;
+    /// The cells of an array; none of an array of another type.
+    fn of(data: &Data) -> Option<&[Self]>;
+    /// The cells of an array, to be changed; none of an array of another type.
+    fn of_mut<'a>(data: &'a mut DataMut<'_>) -> Option<&'a mut [Self]>;
+    /// Cells as the data of an array.
+    fn data(cells: Vec<Self>) -> Data;
+    /// A cell as a number.
+    fn number(self) -> Number;
+    /// A number as a cell; none where it is of another type.
+    fn of_number(number: Number) -> Option<Self>;
+}
+
+macro_rules! cells_of {
+    ($($name:ident $type:ty),*) => {$(
+        impl Cell for $type {
+            const ELEMENT: Element = Element::$name;
+
+            fn of(data: &Data) -> Option<&[Self]> {
+                if let Data::$name(cells) = data { Some(cells) } else { None }
+            }
+
+            fn of_mut<'a>(data: &'a mut DataMut<'_>) -> Option<&'a mut [Self]> {
+                if let DataMut::$name(cells) = data { Some(cells) } else { None }
+            }
+
+            fn data(cells: Vec<Self>) -> Data {
+                Data::$name(cells)
+            }
+
+            fn number(self) -> Number {
+                Number::$name(self)
+            }
+
+            fn of_number(number: Number) -> Option<Self> {
+                if let Number::$name(value) = number { Some(value) } else { None }
+            }
+        }
+    )*};
+}
+cells_of!(F16 f16, F32 f32, F64 f64, I32 i32, I64 i64, U32 u32, U64 u64);
 
 /// A dense array: row-major, no padding, the last dimension is contiguous.
 #[derive(Clone, Debug, PartialEq)]
@@ -174,12 +276,7 @@ impl Array {
             v.resize(cells, T::default());
             Ok(v)
         }
-        let data = match element {
-            Element::F32 => Data::F32(filled(element, shape)?),
-            Element::F64 => Data::F64(filled(element, shape)?),
-            Element::I32 => Data::I32(filled(element, shape)?),
-            Element::I64 => Data::I64(filled(element, shape)?),
-        };
+        let data = with_cell!(element, T => T::data(filled::<T>(element, shape)?));
         Ok(Array { shape: shape.to_vec(), data })
     }
 
@@ -190,7 +287,8 @@ impl Array {
     /// |---|---|---|
     /// | f64 | `(z >> 11) * 2^-53` | [0, 1) |
     /// | f32 | the f64 rounded to nearest, ties to even | [0, 1]: one in 2^25 rounds up to 1 |
-    /// | i32, i64 | `z >> 56` | 0 to 255 |
+    /// | f16 | the f64 rounded to nearest, ties to even | [0, 1]: one in 2^12 rounds up to 1 |
+    /// | i32, i64, u32, u64 | `z >> 56` | 0 to 255 |
     ///
     /// In NumPy (arithmetic of `uint64` wraps):
     ///
@@ -219,10 +317,13 @@ impl Array {
         }
         let mut array = Array::zeros(element, shape)?;
         match &mut array.data {
+            Data::F16(v) => fill(v, seed, |z| number::half(unit(z))),
             Data::F32(v) => fill(v, seed, |z| unit(z) as f32),
             Data::F64(v) => fill(v, seed, unit),
             Data::I32(v) => fill(v, seed, |z| (z >> 56) as i32),
             Data::I64(v) => fill(v, seed, |z| (z >> 56) as i64),
+            Data::U32(v) => fill(v, seed, |z| (z >> 56) as u32),
+            Data::U64(v) => fill(v, seed, |z| z >> 56),
         }
         Ok(array)
     }
@@ -234,12 +335,10 @@ impl Array {
 
     /// Type of a cell.
     pub fn element(&self) -> Element {
-        match self.data {
-            Data::F32(_) => Element::F32,
-            Data::F64(_) => Element::F64,
-            Data::I32(_) => Element::I32,
-            Data::I64(_) => Element::I64,
+        fn of<T: Cell>(_: &[T]) -> Element {
+            T::ELEMENT
         }
+        each!(&self.data, v => of(v))
     }
 
     /// Number of cells.
@@ -260,10 +359,13 @@ impl Array {
     /// The numbers, to be changed in place.
     pub fn data_mut(&mut self) -> DataMut<'_> {
         match &mut self.data {
+            Data::F16(v) => DataMut::F16(v),
             Data::F32(v) => DataMut::F32(v),
             Data::F64(v) => DataMut::F64(v),
             Data::I32(v) => DataMut::I32(v),
             Data::I64(v) => DataMut::I64(v),
+            Data::U32(v) => DataMut::U32(v),
+            Data::U64(v) => DataMut::U64(v),
         }
     }
 
@@ -282,14 +384,14 @@ impl Array {
         each!(&mut self.data, v => bytemuck::cast_slice_mut(v))
     }
 
-    /// A cell as f64 (i64 beyond 2^53 are rounded); `None` outside the array.
+    /// A cell; `None` outside the array.
+    pub fn number(&self, index: usize) -> Option<Number> {
+        each!(&self.data, v => v.get(index).map(|x| x.number()))
+    }
+
+    /// A cell as f64 (integers beyond 2^53 are rounded); `None` outside the array.
     pub fn get(&self, index: usize) -> Option<f64> {
-        match &self.data {
-            Data::F32(v) => v.get(index).map(|x| f64::from(*x)),
-            Data::F64(v) => v.get(index).copied(),
-            Data::I32(v) => v.get(index).map(|x| f64::from(*x)),
-            Data::I64(v) => v.get(index).map(|x| *x as f64),
-        }
+        self.number(index).map(Number::as_f64)
     }
 
     /// Type and shape for messages: `f32 344x403`.
@@ -301,6 +403,8 @@ impl Array {
 /// The numbers of an array, to be changed in place; the length is fixed.
 #[derive(Debug, PartialEq)]
 pub enum DataMut<'a> {
+    /// IEEE half precision.
+    F16(&'a mut [f16]),
     /// IEEE single precision.
     F32(&'a mut [f32]),
     /// IEEE double precision.
@@ -309,6 +413,10 @@ pub enum DataMut<'a> {
     I32(&'a mut [i32]),
     /// 64-bit signed integers.
     I64(&'a mut [i64]),
+    /// 32-bit unsigned integers.
+    U32(&'a mut [u32]),
+    /// 64-bit unsigned integers.
+    U64(&'a mut [u64]),
 }
 
 /// A shape for messages: `344x403`; `scalar` for none.

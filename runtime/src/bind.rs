@@ -6,6 +6,7 @@
 
 use crate::array::{Element, shape_text};
 use crate::expr::{Affine, Expr, ExprError, Sizes};
+use crate::number::{Number, Numeral};
 use crate::plan::{FieldDecl, Plan, Role};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -141,14 +142,14 @@ pub enum BindError {
     #[error("the scalar `{0}` has no value; give one with --set {0}=...")]
     MissingScalar(String),
     /// A number does not fit the scalar's type.
-    #[error("{value:?} is no {element}, the type of the scalar `{name}`")]
+    #[error("{value} is no {element}, the type of the scalar `{name}`")]
     Scalar {
         /// The scalar.
         name: String,
         /// Its type.
         element: Element,
         /// The value given.
-        value: f64,
+        value: Numeral,
     },
     /// An expression of the plan has no value.
     #[error(transparent)]
@@ -163,34 +164,9 @@ pub struct Request {
     /// Number of steps; `None` for the plan's own.
     pub steps: Option<i64>,
     /// Run-time scalars by name.
-    pub scalars: BTreeMap<String, f64>,
+    pub scalars: BTreeMap<String, Numeral>,
     /// Shapes of the arrays that are there, by field.
     pub shapes: BTreeMap<String, Vec<usize>>,
-}
-
-/// A number passed to a kernel.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
-    /// IEEE single precision.
-    F32(f32),
-    /// IEEE double precision.
-    F64(f64),
-    /// 32-bit integer.
-    I32(i32),
-    /// 64-bit integer.
-    I64(i64),
-}
-
-impl Number {
-    /// The value as f64; a 64-bit integer is rounded.
-    pub fn as_f64(self) -> f64 {
-        match self {
-            Number::F32(value) => value.into(),
-            Number::F64(value) => value,
-            Number::I32(value) => value.into(),
-            Number::I64(value) => value as f64,
-        }
-    }
 }
 
 /// A device buffer: its place in [`Bound::buffers`].
@@ -465,34 +441,16 @@ fn scalars(plan: &Plan, request: &Request) -> Result<BTreeMap<String, Number>, B
     }
     let mut values = BTreeMap::new();
     for scalar in &plan.scalars {
-        let value = request.scalars.get(&scalar.name).copied().or(scalar.default);
+        let value = request.scalars.get(&scalar.name).or(scalar.default.as_ref());
         let value = value.ok_or_else(|| BindError::MissingScalar(scalar.name.clone()))?;
-        let number = number(scalar.element, value).ok_or_else(|| BindError::Scalar {
+        let number = value.number(scalar.element).ok_or_else(|| BindError::Scalar {
             name: scalar.name.clone(),
             element: scalar.element,
-            value,
+            value: value.clone(),
         })?;
         values.insert(scalar.name.clone(), number);
     }
     Ok(values)
-}
-
-/// The number in the given type: in range, rounded to nearest for floats, whole for integers.
-fn number(element: Element, value: f64) -> Option<Number> {
-    let whole = value.fract() == 0.0;
-    match element {
-        Element::F32 if value.is_finite() && (value as f32).is_infinite() => None,
-        Element::F32 => Some(Number::F32(value as f32)),
-        Element::F64 => Some(Number::F64(value)),
-        Element::I32 if whole && value >= f64::from(i32::MIN) && value <= f64::from(i32::MAX) => {
-            Some(Number::I32(value as i32))
-        }
-        // 2^63 itself is the first f64 that does not fit.
-        Element::I64 if whole && value >= i64::MIN as f64 && value < -(i64::MIN as f64) => {
-            Some(Number::I64(value as i64))
-        }
-        Element::I32 | Element::I64 => None,
-    }
 }
 
 fn tells(field: &FieldDecl, name: &str) -> bool {
@@ -614,7 +572,7 @@ mod tests {
     #[test]
     fn steps_and_scalars() {
         let with = |steps, name: &str, value| {
-            let scalars = BTreeMap::from([(name.to_string(), value)]);
+            let scalars = BTreeMap::from([(name.to_string(), Numeral::from(value))]);
             let request = Request { steps: Some(steps), scalars, ..request(&[("N", 8), ("M", 3)], &[]) };
             bind(&heat(), &request).map_err(|e| e.to_string())
         };
@@ -625,15 +583,5 @@ mod tests {
         plan.scalars[0].default = None;
         let text = bind(&plan, &request(&[("N", 8), ("M", 3)], &[])).unwrap_err().to_string();
         assert_eq!(text, "the scalar `alpha` has no value; give one with --set alpha=...");
-    }
-
-    #[test]
-    fn whole_numbers_stay_in_range() {
-        assert_eq!(number(Element::I32, 2147483647.0), Some(Number::I32(i32::MAX)));
-        assert_eq!(number(Element::I32, 2147483648.0), None);
-        assert_eq!(number(Element::I32, 0.5), None);
-        assert_eq!(number(Element::I64, i64::MIN as f64), Some(Number::I64(i64::MIN)));
-        assert_eq!(number(Element::I64, 9.3e18), None);
-        assert_eq!(number(Element::I64, f64::NAN), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The comparison of two arrays, bit by bit and by the size of the errors.
 
-use crate::array::{Array, ArrayError, Data};
+use crate::array::{Array, ArrayError, Data, f16};
 use serde::Serialize;
 use std::fmt;
 
@@ -71,10 +71,13 @@ pub fn compare(left: &Array, right: &Array) -> Result<Comparison, ArrayError> {
         return Err(unlike());
     }
     match (left.data(), right.data()) {
+        (Data::F16(a), Data::F16(b)) => Ok(compare_cells(left.shape(), a, b)),
         (Data::F32(a), Data::F32(b)) => Ok(compare_cells(left.shape(), a, b)),
         (Data::F64(a), Data::F64(b)) => Ok(compare_cells(left.shape(), a, b)),
         (Data::I32(a), Data::I32(b)) => Ok(compare_cells(left.shape(), a, b)),
         (Data::I64(a), Data::I64(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (Data::U32(a), Data::U32(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (Data::U64(a), Data::U64(b)) => Ok(compare_cells(left.shape(), a, b)),
         _ => Err(unlike()),
     }
 }
@@ -86,11 +89,11 @@ trait Number: Copy + fmt::Debug {
     /// As f64, for errors.
     fn value(self) -> f64;
     /// Position in the order of all numbers of the type, zeros of either sign at 0; `None` for NaN.
-    fn rank(self) -> Option<i64>;
+    fn rank(self) -> Option<i128>;
 }
 
 macro_rules! float_number {
-    ($type:ty, $bits:ty, $sign:expr) => {
+    ($type:ty, $sign:expr) => {
         impl Number for $type {
             fn same(self, other: Self) -> bool {
                 self.to_bits() == other.to_bits() || (self.is_nan() && other.is_nan())
@@ -98,18 +101,19 @@ macro_rules! float_number {
             fn value(self) -> f64 {
                 f64::from(self)
             }
-            fn rank(self) -> Option<i64> {
+            fn rank(self) -> Option<i128> {
                 if self.is_nan() {
                     return None;
                 }
-                let magnitude = (self.to_bits() & !$sign) as i64;
+                let magnitude = i128::from(self.to_bits() & !$sign);
                 Some(if self.to_bits() & $sign == 0 { magnitude } else { -magnitude })
             }
         }
     };
 }
-float_number!(f32, u32, 0x8000_0000u32);
-float_number!(f64, u64, 0x8000_0000_0000_0000u64);
+float_number!(f16, 0x8000u16);
+float_number!(f32, 0x8000_0000u32);
+float_number!(f64, 0x8000_0000_0000_0000u64);
 
 macro_rules! integer_number {
     ($type:ty) => {
@@ -120,14 +124,16 @@ macro_rules! integer_number {
             fn value(self) -> f64 {
                 self as f64
             }
-            fn rank(self) -> Option<i64> {
-                Some(i64::from(self))
+            fn rank(self) -> Option<i128> {
+                Some(i128::from(self))
             }
         }
     };
 }
 integer_number!(i32);
 integer_number!(i64);
+integer_number!(u32);
+integer_number!(u64);
 
 fn compare_cells<T: Number>(shape: &[usize], left: &[T], right: &[T]) -> Comparison {
     let mut result =
@@ -150,7 +156,7 @@ fn compare_cells<T: Number>(shape: &[usize], left: &[T], right: &[T]) -> Compari
             (absolute, absolute / x.abs().max(y.abs()))
         };
         let ulp = match (a.rank(), b.rank()) {
-            (Some(a), Some(b)) => a.abs_diff(b),
+            (Some(a), Some(b)) => u64::try_from(a.abs_diff(b)).unwrap_or(u64::MAX),
             _ => u64::MAX,
         };
         result.max_absolute = result.max_absolute.max(absolute);

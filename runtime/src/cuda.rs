@@ -9,7 +9,7 @@
 //! the buffer; launches are checked against the parameters that the kernel declares.
 #![allow(unsafe_code)] // The driver's interface is C.
 
-use crate::bind::{Bound, BufferId, Number};
+use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::launch::{Launch, Value};
 use crate::plan::{Kernel, Plan};
@@ -471,11 +471,11 @@ impl Program<'_> {
         let mut sizes = Vec::with_capacity(launch.arguments.len());
         for argument in &launch.arguments {
             let (word, size) = match argument {
-                Value::Buffer(id) => (Word::of(self.buffer(*id)?.address.to_ne_bytes()), 8),
-                Value::Number(Number::F32(x)) => (Word::of(x.to_ne_bytes()), 4),
-                Value::Number(Number::I32(x)) => (Word::of(x.to_ne_bytes()), 4),
-                Value::Number(Number::F64(x)) => (Word::of(x.to_ne_bytes()), 8),
-                Value::Number(Number::I64(x)) => (Word::of(x.to_ne_bytes()), 8),
+                Value::Buffer(id) => (Word::of(&self.buffer(*id)?.address.to_ne_bytes()), 8),
+                Value::Number(number) => {
+                    let bytes = number.bytes();
+                    (Word::of(&bytes), bytes.len())
+                }
             };
             words.push(word);
             sizes.push(size);
@@ -610,14 +610,14 @@ impl Target for Program<'_> {
     }
 }
 
-/// The memory of one kernel argument: 4 or 8 bytes from its start.
+/// The memory of one kernel argument: 2, 4 or 8 bytes from its start.
 #[repr(C, align(8))]
 struct Word([u8; 8]);
 
 impl Word {
-    fn of<const N: usize>(bytes: [u8; N]) -> Word {
+    fn of(bytes: &[u8]) -> Word {
         let mut word = Word([0; 8]);
-        word.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+        word.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         word
     }
 }
@@ -897,7 +897,7 @@ mod tests {
 
     #[test]
     fn words_start_with_the_number() {
-        assert_eq!(Word::of(1.5f32.to_ne_bytes()).0[..4], 1.5f32.to_ne_bytes());
-        assert_eq!(Word::of((-2i64).to_ne_bytes()).0, (-2i64).to_ne_bytes());
+        assert_eq!(Word::of(&1.5f32.to_ne_bytes()).0[..4], 1.5f32.to_ne_bytes());
+        assert_eq!(Word::of(&(-2i64).to_ne_bytes()).0, (-2i64).to_ne_bytes());
     }
 }

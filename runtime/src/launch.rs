@@ -3,8 +3,9 @@
 //! Which of a field's two buffers is the current one follows from the launches before: each one
 //! that writes a field swaps them. An iterator carries that state, so a target only launches.
 
-use crate::bind::{Bound, BufferId, Number};
+use crate::bind::{Bound, BufferId};
 use crate::expr::ExprError;
+use crate::number::Number;
 use crate::plan::{Argument, Kernel, Plan};
 use thiserror::Error;
 

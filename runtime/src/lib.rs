@@ -11,6 +11,7 @@
 //! | [`mod@array`] | dense arrays, seeded noise |
 //! | [`compare`] | two arrays compared, bit by bit and by error |
 //! | [`npy`] | `.npy` files in and out |
+//! | [`number`] | single numbers, typed and as text |
 //! | [`input`] | where the data of an input comes from |
 //! | [`bind`] | sizes found and checked, buffers laid out |
 //! | [`launch`] | the launches in order, each with its arguments |
@@ -32,4 +33,5 @@ pub mod expr;
 pub mod input;
 pub mod launch;
 pub mod npy;
+pub mod number;
 pub mod plan;

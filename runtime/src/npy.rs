@@ -3,7 +3,7 @@
 //! Reading takes C and Fortran order and either byte order, and always gives a row-major array.
 //! Writing gives C order, little endian, and leaves either the whole file or none.
 
-use crate::array::{Array, ArrayError, Data, Element, shape_text};
+use crate::array::{Array, ArrayError, Data, Element, each_cell, shape_text};
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, WriterBuilder};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -38,7 +38,7 @@ pub enum NpyError {
         message: String,
     },
     /// The type of its cells is none that a field can have.
-    #[error("{} holds cells of type {found}; a field is f32, f64, i32 or i64 (convert it with numpy's astype)", path.display())]
+    #[error("{} holds cells of type {found}; a field is of {} (convert it with numpy's astype)", path.display(), element_names())]
     Unsupported {
         /// The file.
         path: PathBuf,
@@ -99,6 +99,10 @@ pub enum NpyError {
         /// Why.
         source: ArrayError,
     },
+}
+
+fn element_names() -> String {
+    Element::ALL.map(Element::name).join(", ")
 }
 
 /// Reads an array of any supported type and shape.
@@ -262,13 +266,14 @@ fn element_of(dtype: &DType) -> Option<(Element, bool)> {
     let DType::Plain(plain) = dtype else {
         return None;
     };
-    let element = match (plain.type_char(), plain.size_field()) {
-        (TypeChar::Float, 4) => Element::F32,
-        (TypeChar::Float, 8) => Element::F64,
-        (TypeChar::Int, 4) => Element::I32,
-        (TypeChar::Int, 8) => Element::I64,
+    let kind = match plain.type_char() {
+        TypeChar::Float => 'f',
+        TypeChar::Int => 'i',
+        TypeChar::Uint => 'u',
         _ => return None,
     };
+    let descr = format!("<{kind}{}", plain.size_field());
+    let element = Element::ALL.into_iter().find(|element| element.descr() == descr)?;
     let swapped = match plain.endianness() {
         Endianness::Little => cfg!(target_endian = "big"),
         Endianness::Big => cfg!(target_endian = "little"),
@@ -320,12 +325,7 @@ fn row_major(array: Array) -> Result<Array, ArrayError> {
         out
     }
     let (shape, data) = array.into_parts();
-    let data = match data {
-        Data::F32(v) => Data::F32(transpose(&shape, &v)),
-        Data::F64(v) => Data::F64(transpose(&shape, &v)),
-        Data::I32(v) => Data::I32(transpose(&shape, &v)),
-        Data::I64(v) => Data::I64(transpose(&shape, &v)),
-    };
+    let data = each_cell!(Data, data, wrap(v) => wrap(transpose(&shape, &v)));
     Array::new(shape, data)
 }
 
@@ -388,6 +388,9 @@ mod tests {
             (Element::F64, vec![2, 3, 4]),
             (Element::I32, vec![7]),
             (Element::I64, vec![0, 2]),
+            (Element::F16, vec![5, 3]),
+            (Element::U32, vec![2, 2]),
+            (Element::U64, vec![3]),
         ] {
             let array = Array::noise(element, &shape, 1).unwrap();
             let path = folder.path().join(format!("{element}.npy"));
@@ -395,7 +398,7 @@ mod tests {
             assert_eq!(read(&path).unwrap(), array);
             assert_eq!(std::fs::metadata(&path).unwrap().len() as usize % 64, array.bytes().len() % 64);
         }
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4, "no temporary file is left");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 7, "no temporary file is left");
     }
 
     #[test]
@@ -442,7 +445,7 @@ mod tests {
         );
         assert_eq!(
             error_of(file("<c8", "False", "(3,)", &whole)),
-            "a.npy holds cells of type <c8; a field is f32, f64, i32 or i64 (convert it with numpy's astype)"
+            "a.npy holds cells of type <c8; a field is of f16, f32, f64, i32, i64, u32, u64 (convert it with numpy's astype)"
         );
         let huge = error_of(file("<f4", "False", "(9223372036854775807, 9223372036854775807)", &whole));
         assert!(huge.starts_with("can't hold a.npy: size overflow"), "{huge}");

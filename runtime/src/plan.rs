@@ -6,6 +6,7 @@
 use crate::array::Element;
 use crate::expr::Expr;
 use crate::npy::write_whole;
+use crate::number::Numeral;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -56,7 +57,7 @@ pub struct ScalarDecl {
     /// Its type.
     pub element: Element,
     /// The value unless one is set.
-    pub default: Option<f64>,
+    pub default: Option<Numeral>,
 }
 
 /// What a field is to the outside.

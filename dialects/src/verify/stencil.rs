@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Apply, Argument, Boundary, Field, Grid, Piece, Program, Role};
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineMap, Module, ValueLike};
+use melior::ir::{AffineMap, Module, Type, ValueLike};
 
 /// Verifies all declarations, and every `stencil.apply` with its point functions.
 pub fn verify(module: &Module, errors: &mut Vec<Error>) {
@@ -70,19 +70,15 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
         if !program.grids.iter().any(|grid| grid.name == field.grid) {
             errors.push(at(field.op, format!("there is no stencil.grid @{}", field.grid)));
         }
-        element(field.op, &field.element.to_string(), errors);
+        element(field.op, errors);
     }
     for scalar in &program.scalars {
-        element(scalar.op, &scalar.element.to_string(), errors);
-        if let Some(default) =
-            scalar.default.filter(|default| attribute::as_float(*default).is_none_or(|(ty, _)| ty != scalar.element))
-        {
+        let declared = element(scalar.op, errors);
+        if let Some(default) = scalar.default.filter(|default| attribute::type_of_number(*default) != declared) {
+            let declared = declared.map(|declared| declared.to_string()).unwrap_or_default();
             errors.push(at(
                 scalar.op,
-                format!(
-                    "the default of @{} must be a number of type {}, and is {default}",
-                    scalar.name, scalar.element
-                ),
+                format!("the default of @{} must be a number of type {declared}, and is {default}", scalar.name),
             ));
         }
     }
@@ -120,10 +116,17 @@ fn symbols(program: &Program, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
     }
 }
 
-fn element(op: Op, element: &str, errors: &mut Vec<Error>) {
-    if !["f32", "f64"].contains(&element) {
-        errors.push(at(op, format!("cells of type {element} are not supported yet; f32 and f64 are")));
+/// The types of fields and scalars.
+const ELEMENTS: [&str; 7] = ["f16", "f32", "f64", "i32", "i64", "ui32", "ui64"];
+
+/// The declared type of a field or scalar.
+fn element<'c>(op: Op<'c>, errors: &mut Vec<Error>) -> Option<Type<'c>> {
+    let declared = mlir::attribute(op, "type").and_then(attribute::as_type)?;
+    if !ELEMENTS.contains(&declared.to_string().as_str()) {
+        let all = ELEMENTS.join(", ");
+        errors.push(at(op, format!("there are no cells of type {declared}; a cell is one of {all}")));
     }
+    Some(declared)
 }
 
 /// Verifies the updated fields, point functions and boxes of an apply; those of a `tiled.apply` are the

@@ -32,7 +32,7 @@ use crate::program::*;
 use crate::source::{Source, Span};
 use cranelift_entity::EntityRef;
 use expressions::Value;
-use names::{Symbol, type_name};
+use names::Symbol;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use stencil_runtime::array::Element;
 
@@ -321,14 +321,14 @@ impl<'a> Checker<'a> {
         let (element, name) = wanted?;
         let expr = &found.expr;
         if found.literal.is_none() && expr.ty != Type::Element(element) {
-            let holds = type_name(element);
+            let holds = element.name();
             let error = match expr.ty {
                 Type::Bool => {
                     Diagnostic::error(format!("`{name}` holds {holds}, but the value is a condition"), value.span, "")
                         .help("choose two numbers: `if condition then 1 else 0`")
                 }
                 Type::Element(found) => Diagnostic::error(
-                    format!("`{name}` holds {holds}, but the value is {}", type_name(found)),
+                    format!("`{name}` holds {holds}, but the value is {}", found.name()),
                     value.span,
                     "",
                 )

@@ -1,10 +1,10 @@
 //! The meaning of a program, by plain interpretation.
 //!
 //! Shares no code with any pass. Every operation is done in its own type, in the order of the
-//! expression tree, rounded once; nothing is contracted or re-associated; of an `if`, `&&` or
-//! `||` only what is needed is evaluated at each point. All reads of a function see the fields as
-//! they were before it; points that no piece covers keep their values. Integers wrap; a float
-//! becomes an integer by cutting off, at the type's limits where it lies outside, 0 from NaN.
+//! expression tree, rounded once; nothing is contracted or re-associated. All reads of a function
+//! see the fields as they were before it; points that no piece covers keep their values. Integers
+//! wrap; `a / 0` is 0 and `a % 0` is `a`; a float becomes an integer by cutting off, at the type's
+//! limits where it lies outside, 0 from NaN.
 //!
 //! `code.rs` flattens expressions, `lanes.rs` runs them over strips of neighbouring cells; here,
 //! the cells of a function are divided among the cores.
@@ -14,14 +14,14 @@ mod lanes;
 
 use crate::program::{FieldId, Function, Program, Role};
 use crate::sizes::{self, SizeError, Sizes};
-use crate::source::Span;
 use code::{Code, Environment, Layout};
 use cranelift_entity::PrimaryMap;
 use lanes::{LANES, Registers, Strip};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::ops::Range;
-use stencil_runtime::array::{Array, ArrayError, Data, DataMut, Element, shape_text};
+use stencil_runtime::array::{Array, ArrayError, Cell, Data, DataMut, Element, each_cell, shape_text};
+use stencil_runtime::number::{Number, Numeral};
 
 /// Why a run could not be done or finished.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -73,17 +73,15 @@ pub enum OracleError {
         /// The name given.
         name: String,
     },
-    /// An integer was divided by zero.
-    #[error("integer division by zero in `{function}` at {point:?}, step {step}")]
-    DivisionByZero {
-        /// The function.
-        function: String,
-        /// The point's coordinates.
-        point: Vec<i64>,
-        /// The step, from 0.
-        step: u64,
-        /// The operation.
-        span: Span,
+    /// A scalar's value is beyond its type.
+    #[error("{value} is no {element}, the type of the scalar `{name}`")]
+    Scalar {
+        /// The scalar.
+        name: String,
+        /// Its type.
+        element: Element,
+        /// The value given.
+        value: Numeral,
     },
     /// The run was cancelled.
     #[error("cancelled after step {0}")]
@@ -99,12 +97,12 @@ pub enum OracleError {
 /// ends the run by [`ControlFlow::Break`].
 ///
 /// # Errors
-/// See [`OracleError`]. After a division by zero the state fields hold the values before the
-/// function that failed; after any other error the arrays are as they were.
+/// See [`OracleError`]. After [`OracleError::Cancelled`] the state fields hold the values of the last
+/// step; after any other error the arrays are as they were.
 pub fn run(
     program: &Program,
     sizes: &Sizes,
-    scalars: &BTreeMap<String, f64>,
+    scalars: &BTreeMap<String, Numeral>,
     steps: u64,
     fields: &mut BTreeMap<String, Array>,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
@@ -128,14 +126,19 @@ pub fn run(
     outcome
 }
 
-fn scalar_values(program: &Program, given: &BTreeMap<String, f64>) -> Result<Vec<f64>, OracleError> {
+fn scalar_values(program: &Program, given: &BTreeMap<String, Numeral>) -> Result<Vec<Number>, OracleError> {
     let unknown = given.keys().find(|name| program.scalars.values().all(|scalar| scalar.name != **name));
     if let Some(name) = unknown {
         return Err(OracleError::UnknownScalar { name: name.clone() });
     }
     let value = |scalar: &crate::program::Scalar| {
-        let value = given.get(&scalar.name).copied().or(scalar.default);
-        value.ok_or_else(|| OracleError::MissingScalar { name: scalar.name.clone() })
+        let value = given.get(&scalar.name).or(scalar.default.as_ref());
+        let value = value.ok_or_else(|| OracleError::MissingScalar { name: scalar.name.clone() })?;
+        value.number(scalar.element).ok_or_else(|| OracleError::Scalar {
+            name: scalar.name.clone(),
+            element: scalar.element,
+            value: value.clone(),
+        })
     };
     program.scalars.values().map(value).collect()
 }
@@ -170,7 +173,6 @@ fn compare(
 
 /// A function, ready to run.
 struct Job {
-    name: String,
     updates: Vec<Updated>,
     pieces: Vec<Part>,
 }
@@ -209,7 +211,7 @@ impl Job {
             let code = Code::new(&piece.values, bounds.len(), environment);
             pieces.push(Part { bounds, code });
         }
-        Ok(Self { name: function.name.clone(), updates: function.updates.iter().map(updated).collect(), pieces })
+        Ok(Self { updates: function.updates.iter().map(updated).collect(), pieces })
     }
 
     /// The coordinates along the slowest dimension that some updated field has.
@@ -229,7 +231,7 @@ impl Job {
         rows: &Range<i64>,
         step: u64,
         registers: &mut Registers,
-    ) -> Result<(), OracleError> {
+    ) {
         for (updated, part) in self.updates.iter().zip(new.iter_mut()) {
             if let Some(old) = old.get(updated.field) {
                 keep(part, old.data());
@@ -245,13 +247,12 @@ impl Job {
             }
             let mut point: Vec<i64> = bounds.iter().map(|(first, _)| *first).collect();
             loop {
-                self.compute_row(piece, &bounds, old, new, &mut point, step, registers)?;
+                self.compute_row(piece, &bounds, old, new, &mut point, step, registers);
                 if !next_row(&mut point, &bounds) {
                     break;
                 }
             }
         }
-        Ok(())
     }
 
     /// Computes a piece's cells from `point` to the end of its row.
@@ -265,8 +266,8 @@ impl Job {
         point: &mut [i64],
         step: u64,
         registers: &mut Registers,
-    ) -> Result<(), OracleError> {
-        let Some(&(first, last)) = bounds.last() else { return Ok(()) };
+    ) {
+        let Some(&(first, last)) = bounds.last() else { return };
         let mut at = first;
         while at <= last {
             let count = (LANES as i64).min(last - at + 1) as usize;
@@ -274,21 +275,13 @@ impl Job {
                 *place = at;
             }
             let strip = Strip { fields: old, point, step: step as i64, count };
-            lanes::execute(&piece.code, &strip, registers).map_err(|fault| {
-                let mut point = point.to_vec();
-                if let Some(last) = point.last_mut() {
-                    *last += fault.lane as i64;
-                }
-                let function = self.name.clone();
-                OracleError::DivisionByZero { function, point, step, span: fault.span }
-            })?;
+            lanes::execute(&piece.code, &strip, registers);
             for ((part, updated), result) in new.iter_mut().zip(&self.updates).zip(&piece.code.results) {
                 let from = updated.layout.index(point) - part.first;
                 store(&mut part.data, registers, *result, from, count);
             }
             at += count as i64;
         }
-        Ok(())
     }
 }
 
@@ -362,7 +355,7 @@ impl State {
     ) -> Result<(), OracleError> {
         for step in 0..steps {
             for function in functions {
-                self.apply(function, step)?;
+                self.apply(function, step);
             }
             if progress(step + 1, steps).is_break() {
                 return Err(OracleError::Cancelled(step + 1));
@@ -372,7 +365,7 @@ impl State {
     }
 
     /// Computes a function's new values, then lets them take the place of the old ones.
-    fn apply(&mut self, job: &Job, step: u64) -> Result<(), OracleError> {
+    fn apply(&mut self, job: &Job, step: u64) {
         let rows = job.rows();
         let mut outputs: Vec<(FieldId, Array)> = Vec::new();
         for updated in &job.updates {
@@ -398,31 +391,30 @@ impl State {
             }
         }
         let old = &self.fields;
-        let work = |index: usize, mut part: Vec<Cells>, registers: &mut Registers| match shares.get(index) {
-            Some(rows) => job.compute(old, &mut part, rows, step, registers),
-            None => Ok(()),
+        let work = |index: usize, mut part: Vec<Cells>, registers: &mut Registers| {
+            if let Some(rows) = shares.get(index) {
+                job.compute(old, &mut part, rows, step, registers);
+            }
         };
         let mut jobs = parts.into_iter().zip(&mut self.registers).enumerate();
         let first = jobs.next();
-        let outcomes: Vec<Result<(), OracleError>> = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let spawned: Vec<_> =
                 jobs.map(|(index, (part, registers))| scope.spawn(move || work(index, part, registers))).collect();
-            let own = first.map(|(index, (part, registers))| work(index, part, registers));
-            let joined = spawned.into_iter().map(|thread| match thread.join() {
-                Ok(outcome) => outcome,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            own.into_iter().chain(joined.collect::<Vec<_>>()).collect()
+            if let Some((index, (part, registers))) = first {
+                work(index, part, registers);
+            }
+            for thread in spawned {
+                if let Err(panic) = thread.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
         });
-        let outcome = outcomes.into_iter().collect::<Result<(), _>>();
         for (id, data) in outputs {
-            let new = match (&outcome, self.fields.get_mut(id)) {
-                (Ok(()), Some(field)) => std::mem::replace(field, data),
-                _ => data,
-            };
-            self.spare.insert(id, new);
+            if let Some(field) = self.fields.get_mut(id) {
+                self.spare.insert(id, std::mem::replace(field, data));
+            }
         }
-        outcome
     }
 }
 
@@ -442,29 +434,19 @@ fn split(cells: DataMut<'_>, lengths: impl Iterator<Item = usize>) -> Vec<Cells<
         }
         parts
     }
-    match cells {
-        DataMut::F32(values) => cut(values, lengths, DataMut::F32),
-        DataMut::F64(values) => cut(values, lengths, DataMut::F64),
-        DataMut::I32(values) => cut(values, lengths, DataMut::I32),
-        DataMut::I64(values) => cut(values, lengths, DataMut::I64),
-    }
+    each_cell!(DataMut, cells, wrap(values) => cut(values, lengths, wrap))
 }
 
 /// Takes over old values.
 fn keep(new: &mut Cells, old: &Data) {
-    fn copy<T: Copy>(new: &mut [T], old: &[T], from: usize) {
-        if let Some(old) = old.get(from..from + new.len()) {
+    fn copy<T: Cell>(new: &mut [T], old: &Data, from: usize) {
+        // Both are of the field's type.
+        if let Some(old) = T::of(old).and_then(|old| old.get(from..from + new.len())) {
             new.copy_from_slice(old);
         }
     }
-    let from = new.first;
-    match (&mut new.data, old) {
-        (DataMut::F32(new), Data::F32(old)) => copy(new, old, from),
-        (DataMut::F64(new), Data::F64(old)) => copy(new, old, from),
-        (DataMut::I32(new), Data::I32(old)) => copy(new, old, from),
-        (DataMut::I64(new), Data::I64(old)) => copy(new, old, from),
-        _ => {} // Both are of the field's type.
-    }
+    let (from, new) = (new.first, &mut new.data);
+    each_cell!(DataMut, new, _wrap(new) => copy(new, old, from));
 }
 
 /// Takes over a result.
@@ -474,10 +456,5 @@ fn store(new: &mut DataMut, registers: &Registers, register: usize, at: usize, c
             new.copy_from_slice(result);
         }
     }
-    match new {
-        DataMut::F32(new) => copy(new, registers.row(register), at, count),
-        DataMut::F64(new) => copy(new, registers.row(register), at, count),
-        DataMut::I32(new) => copy(new, registers.row(register), at, count),
-        DataMut::I64(new) => copy(new, registers.row(register), at, count),
-    }
+    each_cell!(DataMut, new, _wrap(new) => copy(new, registers.row(register), at, count));
 }

@@ -6,6 +6,7 @@
 use crate::source::Span;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use stencil_runtime::array::Element;
+use stencil_runtime::number::Numeral;
 
 /// A size named by `param`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,7 +73,7 @@ pub struct Scalar {
     /// Its type.
     pub element: Element,
     /// The value unless `--set` gives another.
-    pub default: Option<f64>,
+    pub default: Option<Numeral>,
     /// Where it is declared.
     pub span: Span,
 }
@@ -214,8 +215,8 @@ pub struct Expr {
 pub enum ExprKind {
     /// A floating-point literal, rounded to the expression's type when it is used.
     Float(f64),
-    /// An integer literal, or a param with a value.
-    Int(i64),
+    /// An integer literal, or a param with a value; in the range of the expression's type.
+    Int(i128),
     /// `true` or `false`, as constant folding leaves it.
     Bool(bool),
     /// A cell's old value at a constant offset.
@@ -269,9 +270,9 @@ pub enum BinaryOp {
     Sub,
     /// `a * b`
     Mul,
-    /// `a / b`; toward zero for integers.
+    /// `a / b`; of integers toward zero, and 0 where `b` is 0.
     Div,
-    /// `a % b`; the sign of `a`.
+    /// `a % b`; the sign of `a`, and of integers `a` where `b` is 0.
     Rem,
     /// `a == b`
     Eq,

@@ -287,9 +287,9 @@ fn deadlock(environment: &Environment, mut stuck: Vec<Block>, unplaced: &VecDequ
 }
 
 /// The error of a cell of an output that no kernel wrote.
-pub fn unwritten_output(kernel: &str, field: &str, word: usize, element_bytes: u64, of: u64) -> Box<SimulationError> {
+pub fn unwritten_output(kernel: &str, field: &str, byte: usize, element_bytes: u64, of: u64) -> Box<SimulationError> {
     use crate::error::{Address, Operation, Thread};
-    let byte = word as u64 * 4;
+    let byte = byte as u64;
     Box::new(SimulationError {
         problem: Problem::Unwritten,
         kernel: kernel.to_owned(),

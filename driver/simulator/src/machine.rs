@@ -128,9 +128,9 @@ impl<'a> Block<'a> {
     pub fn new(environment: &'a Environment<'a>) -> Self {
         let kernel = environment.kernel;
         let threads = kernel.threads();
-        let words = |bytes: u64| Memory::new(bytes.div_ceil(4) as usize, true);
-        let mut shared: Vec<_> = kernel.shared.iter().map(|(_, bytes)| words(*bytes)).collect();
-        shared.push(words(kernel.dynamic_shared));
+        let memory = |bytes: u64| Memory::new(bytes as usize, kernel.word(), true);
+        let mut shared: Vec<_> = kernel.shared.iter().map(|(_, bytes)| memory(*bytes)).collect();
+        shared.push(memory(kernel.dynamic_shared));
         let mut block = Self {
             environment,
             threads,

@@ -1,4 +1,5 @@
-//! Memory with a shadow: for every 4-byte word who wrote it last and who read it since.
+//! Memory with a shadow: for every word who wrote it last and who read it since. A word has 4 bytes,
+//! or 2 where the buffer holds numbers of 2 bytes, which threads write on their own.
 //!
 //! Words are atomics, so that blocks may run on several threads of the host; whether two accesses
 //! race is decided from the stamps, never from the order in which the host happened to run them.
@@ -14,6 +15,8 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 #[derive(Debug, Default)]
 pub struct Memory {
     words: Vec<AtomicU32>,
+    /// Bytes of a word: 2 or 4.
+    unit: usize,
     /// Whether this launch may write: else nobody needs to know who reads.
     tracked: bool,
     /// Last write of each word.
@@ -61,18 +64,25 @@ pub struct Accessor<'t> {
 }
 
 impl Memory {
-    /// Memory of so many words, poisoned or zero.
-    pub fn new(words: usize, poisoned: bool) -> Self {
+    /// Memory of so many bytes in words of `unit` bytes, poisoned or zero.
+    pub fn new(bytes: usize, unit: usize, poisoned: bool) -> Self {
+        let words = bytes.div_ceil(unit);
         Self {
+            unit,
             words: (0..words).map(|_| AtomicU32::new(0)).collect(),
             poison: poisoned.then(|| vec![true; words].into_boxed_slice()),
             ..Self::default()
         }
     }
 
-    /// Number of words.
-    pub fn len(&self) -> usize {
-        self.words.len()
+    /// Size in bytes.
+    pub fn bytes(&self) -> u64 {
+        (self.words.len() * self.unit) as u64
+    }
+
+    /// Bytes of a word.
+    pub fn unit(&self) -> usize {
+        self.unit
     }
 
     /// Bytes that the buffer and its shadow take on the host.
@@ -82,19 +92,21 @@ impl Memory {
 
     /// Fills the buffer from the host; all of it counts as written.
     pub fn fill(&mut self, bytes: &[u8]) {
-        for (word, bytes) in self.words.iter_mut().zip(bytes.chunks_exact(4)) {
-            *word.get_mut() = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        for (word, bytes) in self.words.iter_mut().zip(bytes.chunks(self.unit)) {
+            let mut all = [0; 4];
+            all.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+            *word.get_mut() = u32::from_le_bytes(all);
         }
         self.poison = None;
     }
 
-    /// Copies the buffer to the host; fails with the first word that nobody wrote.
+    /// Copies the buffer to the host; fails with the first byte that nobody wrote.
     pub fn download(&self, bytes: &mut [u8]) -> Result<(), usize> {
         if let Some(word) = self.poison.as_ref().and_then(|poison| poison.iter().position(|poisoned| *poisoned)) {
-            return Err(word);
+            return Err(word * self.unit);
         }
-        for (word, bytes) in self.words.iter().zip(bytes.chunks_exact_mut(4)) {
-            bytes.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
+        for (word, bytes) in self.words.iter().zip(bytes.chunks_mut(self.unit)) {
+            bytes.iter_mut().zip(word.load(Relaxed).to_le_bytes()).for_each(|(to, from)| *to = from);
         }
         Ok(())
     }
@@ -102,6 +114,11 @@ impl Memory {
     /// The words as they are.
     pub fn snapshot(&self) -> Vec<u32> {
         self.words.iter().map(|word| word.load(Relaxed)).collect()
+    }
+
+    /// The bits that a word has.
+    pub fn word_mask(&self) -> u32 {
+        u32::MAX >> (32 - 8 * self.unit.clamp(1, 4))
     }
 
     /// Puts a snapshot back.
@@ -122,9 +139,9 @@ impl Memory {
         self.poison = poison;
     }
 
-    /// Words that the launch wrote.
-    pub fn words_written(&self) -> u64 {
-        self.written.iter().filter(|written| written.load(Relaxed) != 0).count() as u64
+    /// Bytes that the launch wrote.
+    pub fn bytes_written(&self) -> u64 {
+        (self.written.iter().filter(|written| written.load(Relaxed) != 0).count() * self.unit) as u64
     }
 
     /// Prepares the shadow for a launch.
@@ -374,7 +391,7 @@ mod tests {
     }
 
     fn shared(words: usize) -> Memory {
-        let mut memory = Memory::new(words, true);
+        let mut memory = Memory::new(words * 4, 4, true);
         memory.forget();
         memory
     }
@@ -409,6 +426,20 @@ mod tests {
     }
 
     #[test]
+    fn words_of_two_bytes_are_written_apart() {
+        let mut memory = Memory::new(6, 2, true);
+        memory.forget();
+        let time = Timeline::new(0);
+        memory.store(0, 0x1234, by(&time, 0)).unwrap();
+        memory.store(1, 0x5678, by(&time, 1)).unwrap();
+        assert!(matches!(memory.store(1, 0, by(&time, 0)), Err(Conflict::Race { .. })));
+        memory.fill(&[1, 2, 3, 4, 5, 6]);
+        let mut bytes = [0; 6];
+        assert_eq!(memory.download(&mut bytes), Ok(()));
+        assert_eq!((bytes, memory.peek(2), memory.bytes()), ([1, 2, 3, 4, 5, 6], 0x0605, 6));
+    }
+
+    #[test]
     fn blocks_race_whatever_their_barriers() {
         let (memory, a, mut b) = (shared(1), Timeline::new(0), Timeline::new(1));
         memory.store(0, 1, by(&a, 0)).unwrap();
@@ -420,7 +451,7 @@ mod tests {
     fn a_write_after_reads_of_two_blocks_races_unless_flags_order_both() {
         let (mut a, mut b, mut c) = (Timeline::new(0), Timeline::new(1), Timeline::new(2));
         let memory = {
-            let mut memory = Memory::new(1, false);
+            let mut memory = Memory::new(4, 4, false);
             memory.begin(Usage::ReadWrite, false);
             memory
         };
@@ -432,7 +463,7 @@ mod tests {
             matches!(memory.store(0, 1, peer(&c, 0)), Err(Conflict::Race { other, write: false, .. }) if other.block() == 0)
         );
         let memory = {
-            let mut memory = Memory::new(1, false);
+            let mut memory = Memory::new(4, 4, false);
             memory.begin(Usage::ReadWrite, false);
             memory
         };
@@ -447,7 +478,7 @@ mod tests {
 
     #[test]
     fn a_plain_store_to_a_flag_races_with_the_wait() {
-        let mut memory = Memory::new(1, false);
+        let mut memory = Memory::new(4, 4, false);
         memory.begin(Usage::ReadWrite, false);
         let (a, b) = (Timeline::new(0), Timeline::new(1));
         memory.store_atomic(0, 1, by(&a, 0)).unwrap();
@@ -458,12 +489,12 @@ mod tests {
 
     #[test]
     fn outputs_stay_poisoned_where_nobody_wrote() {
-        let mut memory = Memory::new(2, false);
+        let mut memory = Memory::new(8, 4, false);
         memory.begin(Usage::Write, true);
         let time = Timeline::new(0);
         memory.store(0, 1, by(&time, 0)).unwrap();
         memory.end();
-        assert_eq!(memory.download(&mut [0; 8]), Err(1));
+        assert_eq!(memory.download(&mut [0; 8]), Err(4));
         memory.begin(Usage::ReadWrite, true);
         memory.store(1, 1, by(&time, 0)).unwrap();
         memory.end();

@@ -275,6 +275,15 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Bytes of the smallest number that it keeps in memory, from 2 to 4.
+    pub fn word(&self) -> usize {
+        let short = self.code.iter().any(|instr| match instr {
+            Instr::Load { access, .. } | Instr::Store { access, .. } => access.element.bytes() == 2,
+            _ => false,
+        });
+        if short { 2 } else { 4 }
+    }
+
     /// Threads of a block.
     pub fn threads(&self) -> usize {
         self.block.iter().map(|extent| *extent as usize).product()

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use stencil_dialects::error::Error;
-use stencil_runtime::bind::{Bound, BufferId, Number};
+use stencil_runtime::bind::{Bound, BufferId};
 use stencil_runtime::execute::{ExecuteError, Target, TargetError};
 use stencil_runtime::launch::{Launch, Value};
+use stencil_runtime::number::Number;
 use thiserror::Error as ThisError;
 
 pub use crate::launch::Settings;
@@ -214,7 +215,7 @@ impl Simulator {
             {
                 buffer.memory.end();
                 buffer.writer = name.to_owned();
-                counters.cells_written += buffer.memory.words_written() * 4 / buffer.element_bytes.max(1);
+                counters.cells_written += buffer.memory.bytes_written() / buffer.element_bytes.max(1);
             }
         }
         if let Some(sum) = self.counters.get_mut(place) {
@@ -224,17 +225,23 @@ impl Simulator {
     }
 
     fn buffer(&mut self, id: BufferId, bytes: usize) -> Result<&mut Buffer, SimulatorError> {
-        self.buffers.get_mut(id.0).filter(|buffer| buffer.memory.len() * 4 == bytes).ok_or(SimulatorError::Buffer(id.0))
+        self.buffers
+            .get_mut(id.0)
+            .filter(|buffer| buffer.memory.bytes() == bytes as u64)
+            .ok_or(SimulatorError::Buffer(id.0))
     }
 }
 
 /// A number in the form of a register; none if it is of another type.
 fn number_bits(kind: Kind, number: Number) -> Option<u64> {
     match (kind, number) {
+        (Kind::F16, Number::F16(value)) => Some(u64::from(value.to_bits())),
         (Kind::F32, Number::F32(value)) => Some(u64::from(value.to_bits())),
         (Kind::F64, Number::F64(value)) => Some(value.to_bits()),
         (Kind::I32 | Kind::Index32, Number::I32(value)) => Some(value as u64),
         (Kind::I64 | Kind::Index64, Number::I64(value)) => Some(value as u64),
+        (Kind::I32, Number::U32(value)) => Some(value as i32 as u64),
+        (Kind::I64, Number::U64(value)) => Some(value),
         _ => None,
     }
 }
@@ -246,7 +253,7 @@ impl Target for Simulator {
             .iter()
             .map(|buffer| Buffer {
                 name: buffer.name.clone(),
-                memory: Memory::new(buffer.bytes().div_ceil(4), true),
+                memory: Memory::new(buffer.bytes(), buffer.element.size().min(4), true),
                 element_bytes: buffer.element.size() as u64,
                 writer: String::new(),
             })
@@ -261,8 +268,8 @@ impl Target for Simulator {
 
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
         let source = self.buffers.get(from.0).ok_or(SimulatorError::Buffer(from.0))?;
-        let (words, poison) = source.memory.content();
-        self.buffer(to, words.len() * 4)?.memory.put(words, poison);
+        let ((words, poison), bytes) = (source.memory.content(), source.memory.bytes());
+        self.buffer(to, bytes as usize)?.memory.put(words, poison);
         Ok(())
     }
 
@@ -282,9 +289,9 @@ impl Target for Simulator {
     fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
         let length = bytes.len();
         let buffer = self.buffer(buffer, length)?;
-        buffer.memory.download(bytes).map_err(|word| {
+        buffer.memory.download(bytes).map_err(|byte| {
             let error =
-                launch::unwritten_output(&buffer.writer, &buffer.name, word, buffer.element_bytes, length as u64);
+                launch::unwritten_output(&buffer.writer, &buffer.name, byte, buffer.element_bytes, length as u64);
             SimulatorError::Launch(LaunchError::Kernel(error))
         })?;
         Ok(())

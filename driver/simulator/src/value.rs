@@ -1,7 +1,11 @@
 //! Scalar types and what operations on them do, one value per thread.
 //!
-//! A value is 64 bits: an f32 in the low half, integers sign-extended, a boolean as 0 or 1. Each
+//! A value is 64 bits: an f32 in the low half, an f16 in the low quarter, integers sign-extended, a boolean as 0 or 1. Each
 //! operation rounds to its own type, as on the device; integers wrap.
+
+use std::ops::Neg;
+use stencil_runtime::array::f16;
+use stencil_runtime::number::half;
 
 /// A scalar type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +24,8 @@ pub enum Kind {
     Index32,
     /// An index of 64 bits.
     Index64,
+    /// IEEE half precision.
+    F16,
     /// IEEE single precision.
     F32,
     /// IEEE double precision.
@@ -31,7 +37,7 @@ impl Kind {
     pub fn bytes(self) -> u64 {
         match self {
             Self::I1 | Self::I8 => 1,
-            Self::I16 => 2,
+            Self::I16 | Self::F16 => 2,
             Self::I32 | Self::Index32 | Self::F32 => 4,
             Self::I64 | Self::Index64 | Self::F64 => 8,
         }
@@ -42,7 +48,7 @@ impl Kind {
         match self {
             Self::I1 => 1,
             Self::I8 => 8,
-            Self::I16 => 16,
+            Self::I16 | Self::F16 => 16,
             Self::I32 | Self::F32 => 32,
             _ => 64,
         }
@@ -50,7 +56,7 @@ impl Kind {
 
     /// Whether this is a floating-point type.
     pub fn is_float(self) -> bool {
-        matches!(self, Self::F32 | Self::F64)
+        matches!(self, Self::F16 | Self::F32 | Self::F64)
     }
 
     /// Brings an integer to its type.
@@ -60,14 +66,21 @@ impl Kind {
             Self::I8 => value as i8 as u64,
             Self::I16 => value as i16 as u64,
             Self::I32 => value as i32 as u64,
+            Self::F16 => u64::from(value as u16),
             Self::F32 => u64::from(value as u32),
             _ => value as u64,
         }
     }
 
+    /// Bits from memory in the form of a register.
+    pub fn loaded(self, bits: u64) -> u64 {
+        if self == Self::Index32 { bits as i32 as u64 } else { self.wrap(bits as i64) }
+    }
+
     /// A number in this type, rounded.
     pub fn number(self, value: f64) -> u64 {
         match self {
+            Self::F16 => u64::from(half(value).to_bits()),
             Self::F32 => u64::from((value as f32).to_bits()),
             Self::F64 => value.to_bits(),
             _ => self.wrap(value as i64),
@@ -224,12 +237,22 @@ fn map2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(u64, u64) -> u64) {
     }
 }
 
+/// By way of f32, whose digits suffice for `+ - * /`, roots and remainders to be rounded as if once.
+fn short(to: &mut [u64], a: &[u64], f: impl Fn(f32) -> f32) {
+    map(to, a, |a| u64::from(f16::from_f32(f(f16::from_bits(a as u16).to_f32())).to_bits()));
+}
+
 fn narrow(to: &mut [u64], a: &[u64], f: impl Fn(f32) -> f32) {
     map(to, a, |a| u64::from(f(f32::from_bits(a as u32)).to_bits()));
 }
 
 fn wide(to: &mut [u64], a: &[u64], f: impl Fn(f64) -> f64) {
     map(to, a, |a| f(f64::from_bits(a)).to_bits());
+}
+
+fn short2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(f32, f32) -> f32) {
+    let wide = |bits: u64| f16::from_bits(bits as u16).to_f32();
+    map2(to, a, b, |a, b| u64::from(f16::from_f32(f(wide(a), wide(b))).to_bits()));
 }
 
 fn narrow2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(f32, f32) -> f32) {
@@ -240,39 +263,38 @@ fn wide2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(f64, f64) -> f64) {
     map2(to, a, b, |a, b| f(f64::from_bits(a), f64::from_bits(b)).to_bits());
 }
 
+/// The bits of a float as f64, which holds them all.
+fn float(kind: Kind, bits: u64) -> f64 {
+    match kind {
+        Kind::F16 => f16::from_bits(bits as u16).to_f64(),
+        Kind::F32 => f64::from(f32::from_bits(bits as u32)),
+        _ => f64::from_bits(bits),
+    }
+}
+
 /// Applies an operation to every lane.
 pub fn unary(op: Unary, kind: Kind, to: &mut [u64], a: &[u64]) {
     macro_rules! float {
         ($f:ident) => {
-            if kind == Kind::F32 { narrow(to, a, f32::$f) } else { wide(to, a, f64::$f) }
+            match kind {
+                Kind::F16 => short(to, a, f32::$f),
+                Kind::F32 => narrow(to, a, f32::$f),
+                _ => wide(to, a, f64::$f),
+            }
         };
     }
     macro_rules! test {
         ($f:ident) => {
-            if kind == Kind::F32 {
-                map(to, a, |a| u64::from(f32::from_bits(a as u32).$f()))
-            } else {
-                map(to, a, |a| u64::from(f64::from_bits(a).$f()))
-            }
+            map(to, a, |a| u64::from(float(kind, a).$f()))
         };
     }
     match op {
-        Unary::NegF => {
-            if kind == Kind::F32 {
-                narrow(to, a, |a| -a);
-            } else {
-                wide(to, a, |a| -a);
-            }
-        }
+        Unary::NegF => float!(neg),
         Unary::AbsF => float!(abs),
         Unary::Sqrt => float!(sqrt),
-        Unary::Rsqrt => {
-            if kind == Kind::F32 {
-                narrow(to, a, |a| 1.0 / a.sqrt());
-            } else {
-                wide(to, a, |a| 1.0 / a.sqrt());
-            }
-        }
+        Unary::Rsqrt if kind == Kind::F64 => wide(to, a, |a| 1.0 / a.sqrt()),
+        Unary::Rsqrt if kind == Kind::F32 => narrow(to, a, |a| 1.0 / a.sqrt()),
+        Unary::Rsqrt => short(to, a, |a| 1.0 / a.sqrt()),
         Unary::Cbrt => float!(cbrt),
         Unary::Exp => float!(exp),
         Unary::Exp2 => float!(exp2),
@@ -329,7 +351,11 @@ fn minimum<T: PartialOrd + Copy>(a: T, b: T, nan: impl Fn(T) -> bool, negative: 
 pub fn binary(op: Binary, kind: Kind, to: &mut [u64], a: &[u64], b: &[u64]) {
     macro_rules! float {
         (|$x:ident, $y:ident| $e:expr) => {
-            if kind == Kind::F32 { narrow2(to, a, b, |$x, $y| $e) } else { wide2(to, a, b, |$x, $y| $e) }
+            match kind {
+                Kind::F16 => short2(to, a, b, |$x, $y| $e),
+                Kind::F32 => narrow2(to, a, b, |$x, $y| $e),
+                _ => wide2(to, a, b, |$x, $y| $e),
+            }
         };
     }
     macro_rules! integer {
@@ -410,7 +436,11 @@ fn floor_div(x: i64, y: i64) -> i64 {
 pub fn fma(kind: Kind, to: &mut [u64], (a, b, c): (&[u64], &[u64], &[u64]), negate_product: bool, negate_addend: bool) {
     let (product, addend) = (if negate_product { -1.0 } else { 1.0 }, if negate_addend { -1.0 } else { 1.0 });
     for (((to, a), b), c) in to.iter_mut().zip(a).zip(b).zip(c) {
-        *to = if kind == Kind::F32 {
+        *to = if kind == Kind::F16 {
+            // The product is exact in f64, and what its sum loses there lies far below a tie of f16.
+            let [a, b, c] = [*a, *b, *c].map(|bits| float(kind, bits));
+            u64::from(half(a * product * b + c * addend).to_bits())
+        } else if kind == Kind::F32 {
             let (a, b, c) = (f32::from_bits(*a as u32), f32::from_bits(*b as u32), f32::from_bits(*c as u32));
             u64::from((a * product as f32).mul_add(b, c * addend as f32).to_bits())
         } else {
@@ -452,26 +482,23 @@ pub fn compare(predicate: Predicate, kind: Kind, to: &mut [u64], a: &[u64], b: &
                 };
                 u64::from(bits & bit != 0)
             };
-            if kind == Kind::F32 {
-                map2(to, a, b, |a, b| test(f32::from_bits(a as u32).partial_cmp(&f32::from_bits(b as u32))));
-            } else {
-                map2(to, a, b, |a, b| test(f64::from_bits(a).partial_cmp(&f64::from_bits(b))));
-            }
+            map2(to, a, b, |a, b| test(float(kind, a).partial_cmp(&float(kind, b))));
         }
     }
 }
 
 /// Converts per lane.
 pub fn cast(cast: Cast, from: Kind, into: Kind, to: &mut [u64], a: &[u64]) {
-    let float = |a: u64| if from == Kind::F32 { f64::from(f32::from_bits(a as u32)) } else { f64::from_bits(a) };
+    let float = |a: u64| float(from, a);
     match cast {
         Cast::Signed => map(to, a, |a| into.wrap(from.signed(a))),
         Cast::Unsigned => map(to, a, |a| into.wrap(from.unsigned(a) as i64)),
         // From i64 to f32 directly: through f64 it would round twice.
         Cast::SignedToFloat if into == Kind::F32 => map(to, a, |a| u64::from((from.signed(a) as f32).to_bits())),
-        Cast::SignedToFloat => map(to, a, |a| (from.signed(a) as f64).to_bits()),
+        // What f64 rounds is beyond f16.
+        Cast::SignedToFloat => map(to, a, |a| into.number(from.signed(a) as f64)),
         Cast::UnsignedToFloat if into == Kind::F32 => map(to, a, |a| u64::from((from.unsigned(a) as f32).to_bits())),
-        Cast::UnsignedToFloat => map(to, a, |a| (from.unsigned(a) as f64).to_bits()),
+        Cast::UnsignedToFloat => map(to, a, |a| into.number(from.unsigned(a) as f64)),
         Cast::FloatToSigned => map(to, a, |a| match into {
             Kind::I32 => (float(a) as i32) as u64,
             Kind::I16 => (float(a) as i16) as u64,
@@ -521,6 +548,20 @@ mod tests {
         let mut to = [0];
         fma(Kind::F32, &mut to, (&[bits(a)], &[bits(b)], &[bits(1.0)]), false, true);
         assert_eq!(f32::from_bits(to[0] as u32), -f32::EPSILON * f32::EPSILON);
+    }
+
+    #[test]
+    fn f16_rounds_after_each_operation_and_fma_once() {
+        let bits = |x: f32| u64::from(f16::from_f32(x).to_bits());
+        assert_eq!(two(Binary::AddF, Kind::F16, bits(2048.0), bits(1.0)), bits(2048.0));
+        assert_eq!(two(Binary::AddF, Kind::F16, bits(65504.0), bits(65504.0)), bits(f32::INFINITY));
+        let mut to = [0];
+        fma(Kind::F16, &mut to, (&[bits(45.25)], &[bits(45.25)], &[bits(45.25)]), false, false);
+        assert_eq!(to, [bits(2092.0)]);
+        cast(Cast::Float, Kind::F64, Kind::F16, &mut to, &[(1.0 + 2.0_f64.powi(-11) + 2.0_f64.powi(-40)).to_bits()]);
+        assert_eq!(to, [0x3c01]);
+        cast(Cast::UnsignedToFloat, Kind::I32, Kind::F16, &mut to, &[-1_i64 as u64]);
+        assert_eq!(to, [bits(f32::INFINITY)]);
     }
 
     #[test]

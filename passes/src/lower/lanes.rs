@@ -30,6 +30,13 @@ pub fn shuffle<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Resu
     let bits = mlir::bit_width(ty).unwrap_or(0);
     match bits {
         32 => shuffle_word(builder, value, distance),
+        16 => {
+            let (short, word) = (builder.integer_type(16), builder.integer_type(32));
+            let bits = builder.value("arith.bitcast", &[value], short, &[])?;
+            let wide = builder.value("arith.extui", &[bits], word, &[])?;
+            let bits = builder.value("arith.trunci", &[shuffle_word(builder, wide, distance)?], short, &[])?;
+            builder.value("arith.bitcast", &[bits], ty, &[])
+        }
         64 => {
             let (word, long) = (builder.integer_type(32), builder.integer_type(64));
             let is_integer = ty == long;
@@ -150,5 +157,6 @@ mod tests {
         let lengths = |ty| [1, 2, 3, 4, 6, 8].map(|width| vector_length(ty, width));
         assert_eq!(lengths(single), [1, 2, 1, 4, 2, 4]);
         assert_eq!(lengths(double), [1, 2, 1, 2, 2, 2]);
+        assert_eq!(lengths(Type::float16(&context)), [1, 2, 1, 4, 2, 8]);
     }
 }

@@ -28,8 +28,8 @@
 //! With checks, a cell that no piece covers keeps its value, a row or column outside the grid reads
 //! the nearest cell inside in its place (no covered cell depends on it), and nothing is stored there.
 //!
-//! Declines: grids of one or three dimensions; cells of other than 32 or 64 bits; tiles that are no
-//! multiple of the cells a lane, or wider with their halo than a warp.
+//! Declines: grids of one or three dimensions; tiles that are no multiple of the cells a
+//! lane, or wider with their halo than a warp.
 
 mod checks;
 mod in_flight;

@@ -23,8 +23,8 @@
 //! With checks, a cell that no piece covers keeps its value, a cell outside the grid reads the nearest
 //! inside in its place (no covered cell depends on it), and nothing is stored there.
 //!
-//! Declines: grids of two or three dimensions; cells of other than 32 or 64 bits; tiles that are no
-//! multiple of the cells a lane, or longer with their halo than a warp.
+//! Declines: grids of two or three dimensions; tiles that are no multiple of the cells a
+//! lane, or longer with their halo than a warp.
 
 mod cells;
 mod steps;
@@ -64,7 +64,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, &program, "warp")?;
     for kernel in &kernels {
-        let segment = Segment::plan(&program, kernel)?;
+        let segment = Segment::plan(kernel)?;
         let spec =
             FrameSpec { kernel, threads: &[], shared: &[], in_place: false, warps: Some(warps), registers: None };
         let frame = Frame::new(context, module, &program, &spec)?;
@@ -103,7 +103,7 @@ struct Segment {
 }
 
 impl Segment {
-    fn plan(program: &Program, kernel: &Kernel) -> Result<Self, Error> {
+    fn plan(kernel: &Kernel) -> Result<Self, Error> {
         let refuse = |message: String| Err(Error::new(mlir::place(kernel.op.location()), message));
         let schedule = &kernel.schedule;
         let ([tile], [width]) = (schedule.tile.as_slice(), schedule.per_thread.as_slice()) else {
@@ -114,19 +114,11 @@ impl Segment {
         };
         let (mut left, mut right) = (0, 0);
         for op in &kernel.body {
-            let (fields, halo): (Vec<&str>, _) = match op {
-                TileOp::Load { field, tile, .. } => (vec![field], &kernel.tile(*tile)?.halo),
-                TileOp::Apply(apply) => (apply.outputs.iter().map(|(field, _)| *field).collect(), &apply.halo),
+            let halo = match op {
+                TileOp::Load { tile, .. } => &kernel.tile(*tile)?.halo,
+                TileOp::Apply(apply) => &apply.halo,
                 TileOp::Store { .. } => continue,
             };
-            for field in fields {
-                let element = program.field(field)?.element;
-                if !matches!(mlir::bit_width(element), Some(32 | 64)) {
-                    return refuse(format!(
-                        "the strategy warp needs cells of 32 or 64 bits, and @{field} has {element}; choose another strategy"
-                    ));
-                }
-            }
             left = halo.lower.iter().fold(left, |left, lower| left.max(-lower));
             right = halo.upper.iter().copied().fold(right, i64::max);
         }

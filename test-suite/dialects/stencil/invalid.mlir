@@ -165,15 +165,34 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
-  // expected-error @+1 {{cells of type f16 are not supported yet; f32 and f64 are}}
-  "stencil.field"() {sym_name = "A", grid = @G, type = f16, role = "state"} : () -> ()
+  // expected-error @+1 {{there are no cells of type bf16; a cell is one of f16, f32, f64, i32, i64, ui32, ui64}}
+  "stencil.field"() {sym_name = "A", grid = @G, type = bf16, role = "state"} : () -> ()
 }
 
 // -----
 
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
-  // expected-error @+1 {{cells of type i32 are not supported yet; f32 and f64 are}}
-  "stencil.scalar"() {sym_name = "c", type = i32, default = []} : () -> ()
+  // expected-error @+1 {{there are no cells of type i16}}
+  "stencil.scalar"() {sym_name = "c", type = i16, default = []} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{the default of @c must be a number of type ui32, and is 3 : i32}}
+  "stencil.scalar"() {sym_name = "c", type = ui32, default = [3 : i32]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = ui32, role = "state"} : () -> ()
+  // expected-error @+1 {{an argument of @f has type ui32, and what it stands for has type i32}}
+  func.func private @f(%a: ui32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> ui32 {
+    return %a : ui32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
 }
 
 // -----

@@ -46,8 +46,10 @@ module @wave attributes {stencil.params = ["N", "M"], stencil.constants = [{name
 
   // CHECK: "stencil.scalar"() {default = [1.000000e-01 : f32], sym_name = "alpha", type = f32} : () -> ()
   // CHECK: "stencil.scalar"() {default = [], sym_name = "beta", type = f64} : () -> ()
+  // CHECK: "stencil.scalar"() {default = [18446744073709551615 : ui64], sym_name = "gamma", type = ui64} : () -> ()
   "stencil.scalar"() {sym_name = "alpha", type = f32, default = [0.1 : f32]} : () -> ()
   "stencil.scalar"() {sym_name = "beta", type = f64, default = []} : () -> ()
+  "stencil.scalar"() {sym_name = "gamma", type = ui64, default = [18446744073709551615 : ui64]} : () -> ()
 
   // CHECK: "stencil.check"() {message = "no rows", unless_empty = [], value = #[[size]]} : () -> ()
   // CHECK: "stencil.check"() {message = "few rows", unless_empty = [#[[one]], #[[inner]]], value = #[[size]]} : () -> ()

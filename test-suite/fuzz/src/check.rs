@@ -113,6 +113,8 @@ const KNOWN: &[&str] = &[
     "starts before the grid",
     "ends behind the grid",
     "holds no point",
+    // A divisor that is a fixed size of 0.
+    "division by zero",
 ];
 
 /// Reasons to decline on the way from the gpu level to PTX.

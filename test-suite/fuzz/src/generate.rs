@@ -85,17 +85,31 @@ fn sizes(random: &mut Random, rank: usize) -> (Vec<Param>, Region) {
     (params, grid)
 }
 
-fn element(random: &mut Random, mixture: usize) -> Element {
+/// Which types the fields of a program have: one of the floats, both, or any.
+#[derive(Clone, Copy)]
+enum Mixture {
+    One(Element),
+    Floats,
+    Any,
+}
+
+fn element(random: &mut Random, mixture: Mixture) -> Element {
     match mixture {
-        0 => Element::F32,
-        1 => Element::F64,
-        _ => random.pick(&[Element::F32, Element::F64]),
+        Mixture::One(element) => element,
+        Mixture::Floats => random.pick(&[Element::F32, Element::F64]),
+        Mixture::Any => random.pick(&Element::ALL),
     }
 }
 
 /// The fields, and whether functions update temp fields before others.
 fn fields(random: &mut Random) -> (Vec<Field>, bool) {
-    let mixture = random.pick(&[0, 0, 1, 2]);
+    let mixture = match random.below(12) {
+        0..4 => Mixture::One(Element::F32),
+        4 | 5 => Mixture::One(Element::F64),
+        6 => Mixture::One(random.pick(&Element::ALL)),
+        7 | 8 => Mixture::Floats,
+        _ => Mixture::Any,
+    };
     let mut fields = Vec::new();
     for (role, count) in [
         (Role::State, random.pick(&[1, 1, 1, 2, 2, 3])),
@@ -110,8 +124,15 @@ fn fields(random: &mut Random) -> (Vec<Field>, bool) {
 }
 
 fn scalar(random: &mut Random) -> Scalar {
-    let element = random.pick(&[Element::F32, Element::F64]);
-    Scalar { element, value: random.pick(&[0.0, 0.1, 0.25, 0.5, 1.0, 1.5]), given: random.percent(50) }
+    let element = match random.percent(60) {
+        true => random.pick(&[Element::F32, Element::F64]),
+        false => random.pick(&Element::ALL),
+    };
+    let value = match element.is_float() {
+        true => random.pick(&[0.0, 0.1, 0.25, 0.5, 1.0, 1.5]),
+        false => random.pick(&[0.0, 1.0, 2.0, 3.0, 100.0, 2147483647.0]),
+    };
+    Scalar { element, value, given: random.percent(50) }
 }
 
 fn functions(random: &mut Random, program: &mut Program, temps_first: bool) {
@@ -228,13 +249,13 @@ fn piece(random: &mut Random, program: &Program, updates: &[usize], corners: &Co
     }
     let mut scope = Scope { program, offsets, locals: Vec::new(), next_local: 0 };
     let values =
-        updates.iter().map(|field| value(random, &mut scope, Type::of(program.fields[*field].element))).collect();
+        updates.iter().map(|field| value(random, &mut scope, Type::Number(program.fields[*field].element))).collect();
     Piece { region, values }
 }
 
 /// The new value of a field: a mean of neighbours, or anything, mostly kept from growing.
 fn value(random: &mut Random, scope: &mut Scope, ty: Type) -> Expr {
-    if random.percent(40) {
+    if ty.is_float() && random.percent(40) {
         let count = random.range(2, 6);
         let mut sum = read(random, scope, ty);
         for _ in 1..count {
@@ -249,7 +270,8 @@ fn value(random: &mut Random, scope: &mut Scope, ty: Type) -> Expr {
     if !random.percent(70) {
         return any;
     }
-    call("min", ty, vec![call("max", ty, vec![any, number(ty, -4.0)]), number(ty, 4.0)])
+    let (low, high) = if ty.is_float() { (-4.0, 4.0) } else { (0.0, 1000.0) };
+    call("min", ty, vec![call("max", ty, vec![any, number(ty, low)]), number(ty, high)])
 }
 
 fn number(ty: Type, value: f64) -> Expr {
@@ -268,7 +290,7 @@ fn cast(ty: Type, of: Expr) -> Expr {
     Expr { ty, kind: Kind::Cast(Box::new(of)) }
 }
 
-/// A cell as a number of a float type.
+/// A cell as a number of a type.
 fn read(random: &mut Random, scope: &Scope, ty: Type) -> Expr {
     let place = random.below(scope.program.fields.len());
     let near = random.percent(60);
@@ -281,7 +303,7 @@ fn read(random: &mut Random, scope: &Scope, ty: Type) -> Expr {
             },
         )
         .collect();
-    let of = Type::of(scope.program.fields[place].element);
+    let of = Type::Number(scope.program.fields[place].element);
     let read = Expr { ty: of, kind: Kind::Read(place, offset) };
     if of == ty { read } else { cast(ty, read) }
 }
@@ -291,36 +313,47 @@ fn leaf(random: &mut Random, scope: &Scope, ty: Type) -> Expr {
     if !locals.is_empty() && random.percent(60) {
         return Expr { ty, kind: Kind::Local(random.pick(&locals)) };
     }
-    match ty {
-        Type::F32 | Type::F64 => {
-            let scalars: Vec<_> = (0..scope.program.scalars.len())
-                .filter(|place| Type::of(scope.program.scalars[*place].element) == ty)
-                .collect();
-            if !scalars.is_empty() && random.percent(25) {
-                return Expr { ty, kind: Kind::Scalar(random.pick(&scalars)) };
-            }
-            if random.percent(20) {
-                let value = random.pick(&[0.0, 0.5, 1.0, 2.0, 0.1, 3.0, 1.7, 1e-3]);
-                return Expr { ty, kind: Kind::Number(value, true) };
-            }
-            read(random, scope, ty)
-        }
-        Type::I64 => match random.below(5) {
-            0 | 1 => Expr { ty, kind: Kind::Coordinate(random.below(scope.program.rank())) },
-            2 => Expr { ty, kind: Kind::Step },
-            3 if !scope.program.params.is_empty() => {
-                Expr { ty, kind: Kind::Param(random.below(scope.program.params.len())) }
-            }
-            _ => Expr { ty, kind: Kind::Number(random.range(-3, 9) as f64, true) },
-        },
-        Type::I32 if random.percent(50) => cast(ty, leaf(random, scope, Type::I64)),
-        Type::I32 => Expr { ty, kind: Kind::Number(random.range(-3, 9) as f64, true) },
-        Type::Bool => {
-            let of = random.pick(&[Type::F32, Type::F64, Type::I64]);
-            let (a, b) = (leaf(random, scope, of), leaf(random, scope, of));
-            binary(random.pick(&["<", "<=", ">", ">=", "==", "!="]), ty, a, b)
-        }
+    let Type::Number(element) = ty else {
+        let of = some_type(random);
+        let (a, b) = (leaf(random, scope, of), leaf(random, scope, of));
+        return binary(random.pick(&["<", "<=", ">", ">=", "==", "!="]), ty, a, b);
+    };
+    let scalars: Vec<_> =
+        (0..scope.program.scalars.len()).filter(|place| scope.program.scalars[*place].element == element).collect();
+    if !scalars.is_empty() && random.percent(25) {
+        return Expr { ty, kind: Kind::Scalar(random.pick(&scalars)) };
     }
+    if element.is_float() {
+        if random.percent(20) {
+            let value = random.pick(&[0.0, 0.5, 1.0, 2.0, 0.1, 3.0, 1.7, 1e-3]);
+            return Expr { ty, kind: Kind::Number(value, true) };
+        }
+        return read(random, scope, ty);
+    }
+    if random.percent(25) {
+        return read(random, scope, ty);
+    }
+    if ty != Type::INDEX {
+        if random.percent(50) {
+            return cast(ty, leaf(random, scope, Type::INDEX));
+        }
+        let least = if element.is_unsigned() { 0 } else { -3 };
+        return Expr { ty, kind: Kind::Number(random.range(least, 9) as f64, true) };
+    }
+    match random.below(5) {
+        0 | 1 => Expr { ty, kind: Kind::Coordinate(random.below(scope.program.rank())) },
+        2 => Expr { ty, kind: Kind::Step },
+        3 if !scope.program.params.is_empty() => {
+            Expr { ty, kind: Kind::Param(random.below(scope.program.params.len())) }
+        }
+        _ => Expr { ty, kind: Kind::Number(random.range(-3, 9) as f64, true) },
+    }
+}
+
+/// A number type; the common ones more often.
+fn some_type(random: &mut Random) -> Type {
+    let common = [Element::F32, Element::F64, Element::I64];
+    Type::Number(if random.percent(50) { random.pick(&common) } else { random.pick(&Element::ALL) })
 }
 
 fn expression(random: &mut Random, scope: &mut Scope, ty: Type, depth: i64) -> Expr {
@@ -335,7 +368,11 @@ fn expression(random: &mut Random, scope: &mut Scope, ty: Type, depth: i64) -> E
             Expr { ty, kind: Kind::If(Box::new([condition, yes, no])) }
         }
         2 | 3 => {
-            let of = random.pick(&[ty, Type::F32, Type::F64, Type::I64, Type::Bool]);
+            let of = match random.below(4) {
+                0 => ty,
+                1 => Type::Bool,
+                _ => some_type(random),
+            };
             let bound = expression(random, scope, of, deeper);
             let number = scope.next_local;
             scope.next_local += 1;
@@ -346,8 +383,8 @@ fn expression(random: &mut Random, scope: &mut Scope, ty: Type, depth: i64) -> E
         }
         _ => match ty {
             Type::Bool => condition(random, scope, deeper),
-            Type::I32 | Type::I64 => integer(random, scope, ty, deeper),
-            Type::F32 | Type::F64 => float(random, scope, ty, deeper),
+            Type::Number(element) if element.is_float() => float(random, scope, ty, deeper),
+            Type::Number(_) => integer(random, scope, ty, deeper),
         },
     }
 }
@@ -361,7 +398,7 @@ fn condition(random: &mut Random, scope: &mut Scope, deeper: i64) -> Expr {
             binary(random.pick(&["&&", "||"]), ty, a, b)
         }
         _ => {
-            let of = random.pick(&[Type::F32, Type::F64, Type::I64, Type::I32]);
+            let of = some_type(random);
             let (a, b) = (expression(random, scope, of, deeper), expression(random, scope, of, deeper));
             binary(random.pick(&["<", "<=", ">", ">=", "==", "!="]), ty, a, b)
         }
@@ -371,24 +408,19 @@ fn condition(random: &mut Random, scope: &mut Scope, deeper: i64) -> Expr {
 fn integer(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr {
     let a = expression(random, scope, ty, deeper);
     match random.below(8) {
-        // Odd divisors are not zero, whatever wraps.
         0 | 1 => {
             let b = expression(random, scope, ty, deeper.min(1));
-            let odd = binary("+", ty, binary("*", ty, b, number(ty, 2.0)), number(ty, 1.0));
-            binary(random.pick(&["/", "%"]), ty, a, odd)
+            // A literal 0 is refused.
+            let b = if matches!(b.kind, Kind::Number(..)) { number(ty, 3.0) } else { b };
+            binary(random.pick(&["/", "%"]), ty, a, b)
         }
         2 => call(random.pick(&["min", "max"]), ty, vec![a, expression(random, scope, ty, deeper)]),
         3 => Expr { ty, kind: Kind::Unary("-", Box::new(a)) },
         4 => {
-            let from = if ty == Type::I32 { Type::I64 } else { Type::I32 };
+            let from = some_type(random);
             cast(ty, expression(random, scope, from, deeper))
         }
-        // A float becomes an integer only where it fits one.
-        5 => {
-            let of = random.pick(&[Type::F32, Type::F64]);
-            let value = expression(random, scope, of, deeper);
-            cast(ty, call("min", of, vec![call("max", of, vec![value, number(of, -100.0)]), number(of, 100.0)]))
-        }
+        5 => call("abs", ty, vec![a]),
         _ => binary(random.pick(&["+", "-", "*"]), ty, a, expression(random, scope, ty, deeper)),
     }
 }
@@ -405,7 +437,7 @@ fn float(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr 
         }
         5 => Expr { ty, kind: Kind::Unary("-", Box::new(a)) },
         6 => {
-            let from = random.pick(&[Type::F32, Type::F64, Type::I64, Type::I32]);
+            let from = some_type(random);
             cast(ty, expression(random, scope, from, deeper))
         }
         7 => binary(random.pick(&["/", "/", "%"]), ty, a, expression(random, scope, ty, deeper)),

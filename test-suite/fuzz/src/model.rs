@@ -75,6 +75,17 @@ pub struct Scalar {
     pub given: bool,
 }
 
+impl Scalar {
+    /// Its value as it is written.
+    pub fn text(&self) -> String {
+        number_text(self.element, self.value)
+    }
+}
+
+fn number_text(element: Element, value: f64) -> String {
+    if element.is_float() { format!("{value:?}") } else { format!("{value}") }
+}
+
 /// What a field is to the outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -134,14 +145,8 @@ pub struct Piece {
 /// Type of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Single precision.
-    F32,
-    /// Double precision.
-    F64,
-    /// A 32-bit integer.
-    I32,
-    /// A 64-bit integer.
-    I64,
+    /// A number.
+    Number(Element),
     /// A condition.
     Bool,
 }
@@ -243,25 +248,20 @@ impl Region {
 }
 
 impl Type {
-    /// The type of a cell's value.
-    pub fn of(element: Element) -> Self {
-        if element == Element::F32 { Self::F32 } else { Self::F64 }
-    }
+    /// What coordinates, sizes and the number of the step are.
+    pub const INDEX: Self = Self::Number(Element::I64);
 
     /// Its name in a program.
     pub fn name(self) -> &'static str {
         match self {
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::I32 => "i32",
-            Self::I64 => "i64",
+            Self::Number(element) => element.name(),
             Self::Bool => "condition",
         }
     }
 
-    /// Whether it is `f32` or `f64`.
+    /// Whether it is a float.
     pub fn is_float(self) -> bool {
-        matches!(self, Self::F32 | Self::F64)
+        matches!(self, Self::Number(element) if element.is_float())
     }
 }
 
@@ -321,7 +321,10 @@ impl Expr {
     fn text(&self) -> String {
         match &self.kind {
             Kind::Number(value, typed) => {
-                let bare = if self.ty.is_float() { format!("{value:?}") } else { format!("{value}") };
+                let bare = match self.ty {
+                    Type::Number(element) => number_text(element, *value),
+                    Type::Bool => value.to_string(),
+                };
                 if *typed { format!("{}({bare})", self.ty.name()) } else { bare }
             }
             Kind::Read(field, offset) => {
@@ -380,7 +383,7 @@ impl Program {
             let _ = writeln!(text, "param P{place}{value}");
         }
         for (place, scalar) in self.scalars.iter().enumerate() {
-            let value = if scalar.given { String::new() } else { format!(" = {:?}", scalar.value) };
+            let value = if scalar.given { String::new() } else { format!(" = {}", scalar.text()) };
             let _ = writeln!(text, "scalar s{place} : {}{value}", scalar.element.name());
         }
         let bounds = self.grid.lower.iter().zip(&self.grid.upper);

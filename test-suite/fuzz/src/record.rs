@@ -30,7 +30,7 @@ pub fn command_line(case: &Case, schedule: &Schedule, file: &str) -> String {
         }
     }
     for (place, scalar) in case.program.scalars.iter().enumerate().filter(|(_, scalar)| scalar.given) {
-        line += &format!(" --set s{place}={:?}", scalar.value);
+        line += &format!(" --set s{place}={}", scalar.text());
     }
     if case.steps_given {
         line += &format!(" --steps {}", case.program.steps);

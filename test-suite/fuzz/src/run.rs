@@ -17,6 +17,7 @@ use stencil_passes::runner::Runner;
 use stencil_runtime::array::{Array, DataMut};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::execute::{self, Control};
+use stencil_runtime::number::{Numeral, half};
 use stencil_runtime::plan::Plan;
 use stencil_simulator::{Settings, Simulator};
 use stencilc::compile::{self, Compilation, Options};
@@ -80,15 +81,27 @@ fn cells(element: stencil_runtime::array::Element, shape: &[usize], data: Data, 
         return Some(array);
     }
     let mut random = Random::of_case(seed, 0);
-    let mut number = |old: f64| match random.below(12) {
-        0 => random.pick(&[0.0, -0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-310, -1e-42, 3e38, 1e300]),
+    // Beyond the range of a type, and within it.
+    let special = [0.0, -0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-310, -1e-42, 3e38, 1e300, 6e4, 1e-7];
+    let mut float = |old: f64| match random.below(12) {
+        0 => random.pick(&special),
         1 | 2 => 8.0 * old,
         _ => 2.0 * old - 1.0,
     };
+    let mut random = Random::of_case(seed, 1);
+    let mut integer = || match random.below(3) {
+        0 => random.pick(&[0, 1, -1, i64::from(i32::MIN), i64::from(i32::MAX), i64::MIN, i64::MAX]),
+        1 => random.range(-9, 9),
+        _ => (random.bits() as i64) >> random.below(64),
+    };
     match array.data_mut() {
-        DataMut::F32(cells) => cells.iter_mut().for_each(|cell| *cell = number(f64::from(*cell)) as f32),
-        DataMut::F64(cells) => cells.iter_mut().for_each(|cell| *cell = number(*cell)),
-        DataMut::I32(_) | DataMut::I64(_) => return None,
+        DataMut::F16(cells) => cells.iter_mut().for_each(|cell| *cell = half(float(cell.to_f64()))),
+        DataMut::F32(cells) => cells.iter_mut().for_each(|cell| *cell = float(f64::from(*cell)) as f32),
+        DataMut::F64(cells) => cells.iter_mut().for_each(|cell| *cell = float(*cell)),
+        DataMut::I32(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as i32),
+        DataMut::I64(cells) => cells.iter_mut().for_each(|cell| *cell = integer()),
+        DataMut::U32(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as u32),
+        DataMut::U64(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as u64),
     }
     Some(array)
 }
@@ -109,9 +122,9 @@ pub fn reference(case: &Case, program: &Program, inputs: &Arrays) -> Result<Arra
     Ok(fields)
 }
 
-fn scalars(case: &Case) -> BTreeMap<String, f64> {
+fn scalars(case: &Case) -> BTreeMap<String, Numeral> {
     let scalars = case.program.scalars.iter().enumerate();
-    scalars.map(|(place, scalar)| (format!("s{place}"), scalar.value)).collect()
+    scalars.map(|(place, scalar)| (format!("s{place}"), scalar.value.into())).collect()
 }
 
 /// A compile's levels: the gpu level with its plan, and the texts of the levels before.

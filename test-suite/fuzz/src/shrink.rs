@@ -113,7 +113,7 @@ fn parts(case: &Case) -> Vec<Case> {
     found
 }
 
-/// The case without a field that no function updates; its cells count as 0.5.
+/// The case without a field that no function updates; its cells count as 0.5, or 1 of an integer type.
 fn without_field(case: &Case, field: usize) -> Option<Case> {
     let program = &case.program;
     if program.fields.len() < 2 || program.functions.iter().any(|function| function.updates.contains(&field)) {
@@ -127,7 +127,9 @@ fn without_field(case: &Case, field: usize) -> Option<Case> {
             }
         }
         each(case, &mut |part| match &mut part.kind {
-            Kind::Read(place, _) if *place == field => part.kind = Kind::Number(0.5, true),
+            Kind::Read(place, _) if *place == field => {
+                part.kind = Kind::Number(if part.ty.is_float() { 0.5 } else { 1.0 }, true);
+            }
             Kind::Read(place, _) if *place > field => *place -= 1,
             _ => {}
         });

@@ -1,7 +1,7 @@
 //! Programs that must give the same result in another place: transposed and shifted.
 
 use crate::model::*;
-use stencil_runtime::array::{Array, ArrayError, Data as Cells};
+use stencil_runtime::array::{Array, ArrayError, Data as Cells, each_cell};
 
 /// The case with its dimensions in the reverse order.
 pub fn transposed(case: &Case) -> Case {
@@ -47,8 +47,9 @@ pub fn shifted(case: &Case, by: &[i64]) -> Case {
         for value in &mut piece.values {
             value.change(&mut |part| {
                 if let Kind::Coordinate(dimension) = part.kind {
-                    let distance = Expr { ty: Type::I64, kind: Kind::Number(by[dimension] as f64, false) };
-                    *part = Expr { ty: Type::I64, kind: Kind::Binary("-", Box::new(part.clone()), Box::new(distance)) };
+                    let distance = Expr { ty: Type::INDEX, kind: Kind::Number(by[dimension] as f64, false) };
+                    *part =
+                        Expr { ty: Type::INDEX, kind: Kind::Binary("-", Box::new(part.clone()), Box::new(distance)) };
                 }
             });
         }
@@ -64,12 +65,7 @@ pub fn transpose(array: &Array) -> Result<Array, ArrayError> {
     let shape = array.shape();
     let places: Vec<usize> = reversed(shape);
     let turned = shape.iter().rev().copied().collect();
-    let data = match array.data() {
-        Cells::F32(cells) => Cells::F32(places.iter().map(|place| cells[*place]).collect()),
-        Cells::F64(cells) => Cells::F64(places.iter().map(|place| cells[*place]).collect()),
-        Cells::I32(cells) => Cells::I32(places.iter().map(|place| cells[*place]).collect()),
-        Cells::I64(cells) => Cells::I64(places.iter().map(|place| cells[*place]).collect()),
-    };
+    let data = each_cell!(Cells, array.data(), wrap(cells) => wrap(places.iter().map(|place| cells[*place]).collect()));
     Array::new(turned, data)
 }
 

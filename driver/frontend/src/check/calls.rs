@@ -1,7 +1,7 @@
 //! Accesses of fields, and calls: casts, math functions, absolute reads.
 
 use super::expressions::{Literal, Value};
-use super::names::{MATH, Symbol, TYPES, type_name};
+use super::names::{MATH, Symbol};
 use super::{Checker, OFFSET, Read};
 use crate::ast::{self, Name};
 use crate::diagnostics::Diagnostic;
@@ -89,13 +89,8 @@ impl Checker<'_> {
 
     /// `name(argument, ...)`
     pub(super) fn call(&mut self, name: &Name, arguments: &[ast::Expr], span: Span) -> Option<Value> {
-        if let Some((_, element)) = TYPES.iter().find(|(known, _)| *known == name.node) {
-            let Some(element) = element else {
-                let feature = format!("type {}", name.node);
-                self.unsupported(&feature, span, "use `f32`, `f64`, `i32` or `i64`");
-                return None;
-            };
-            return self.cast(*element, name, arguments, span);
+        if let Some(element) = Element::from_name(name) {
+            return self.cast(element, name, arguments, span);
         }
         if let Some((_, function, count)) = MATH.iter().find(|(known, ..)| *known == name.node) {
             return self.math(*function, *count, name, arguments, span);
@@ -142,11 +137,10 @@ impl Checker<'_> {
         }
         let value = self.expression(arguments.first()?)?;
         let ty = Type::Element(to);
-        let float = matches!(to, Element::F32 | Element::F64);
         let expr = match value.literal {
             // A literal becomes one of the type; a float for an integer is cut off by the cast.
             Some(Literal::Int) => self.adopt(value, ty)?,
-            Some(Literal::Float) if float => self.adopt(value, ty)?,
+            Some(Literal::Float) if to.is_float() => self.adopt(value, ty)?,
             _ => self.settle(value)?,
         };
         if expr.ty == Type::Bool {
@@ -210,13 +204,13 @@ impl Checker<'_> {
     /// Whether a math function works on a type.
     pub(super) fn takes(&mut self, function: MathFunction, element: Element, span: Span) -> bool {
         let any = matches!(function, MathFunction::Min | MathFunction::Max | MathFunction::Abs);
-        if any || matches!(element, Element::F32 | Element::F64) {
+        if any || element.is_float() {
             return true;
         }
         let name = MATH.iter().find(|(_, known, _)| *known == function).map_or("", |(name, ..)| name);
-        let message = format!("`{name}` takes floats, not {}", type_name(element));
+        let message = format!("`{name}` takes floats, not {}", element.name());
         let error = Diagnostic::error(message, span, "");
-        let float = type_name(self.scope.wanted.unwrap_or(Element::F64));
+        let float = self.scope.wanted.filter(|wanted| wanted.is_float()).unwrap_or(Element::F64);
         self.report(error.help(format!("convert the argument: `{name}({float}(...))`")));
         false
     }

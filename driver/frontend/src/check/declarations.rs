@@ -1,13 +1,14 @@
 //! Declarations: params, scalars, fields, boundaries, steps.
 
 use super::Checker;
-use super::names::{Symbol, TYPES, is_reserved};
+use super::names::{Symbol, is_reserved};
 use super::prove;
 use crate::ast::{self, ExprKind, FieldRole, Name, UnaryOp};
 use crate::diagnostics::Diagnostic;
 use crate::program::{Affine, Check, Field, Param, Role, Scalar, Type};
 use crate::source::Span;
 use stencil_runtime::array::Element;
+use stencil_runtime::number::{Number, Numeral};
 
 impl Checker<'_> {
     pub(super) fn param(&mut self, name: &Name, value: Option<&ast::Expr>) {
@@ -39,9 +40,9 @@ impl Checker<'_> {
     }
 
     pub(super) fn scalar(&mut self, name: &Name, ty: &ast::Type, default: Option<&ast::Expr>) {
-        let element = self.element(ty, "scalar");
+        let element = self.element(ty);
         let default = default.map(|expr| self.scalar_default(expr, element));
-        let (Some(element), None | Some(Some(_))) = (element, default) else {
+        let (Some(element), None | Some(Some(_))) = (element, &default) else {
             self.sound = false;
             self.declare(name, Symbol::Poisoned);
             return;
@@ -54,7 +55,7 @@ impl Checker<'_> {
     }
 
     /// A number, with or without a sign, rounded to the scalar's type.
-    fn scalar_default(&mut self, expr: &ast::Expr, element: Option<Element>) -> Option<f64> {
+    fn scalar_default(&mut self, expr: &ast::Expr, element: Option<Element>) -> Option<Numeral> {
         let literal = match &expr.node {
             ExprKind::Unary(UnaryOp::Neg, inner) => &inner.node,
             other => other,
@@ -69,16 +70,18 @@ impl Checker<'_> {
             }
         }
         let value = self.expression(expr)?;
-        let typed = self.adopt(value, Type::Element(element?))?;
-        match typed.kind {
-            crate::program::ExprKind::Float(value) => Some(value),
-            crate::program::ExprKind::Int(value) => Some(value as f64),
+        let element = element?;
+        let typed = self.adopt(value, Type::Element(element))?;
+        let number = match typed.kind {
+            crate::program::ExprKind::Float(value) => Number::float(element, value),
+            crate::program::ExprKind::Int(value) => Number::integer(element, value),
             _ => None,
-        }
+        };
+        number.map(Numeral::from)
     }
 
     pub(super) fn field(&mut self, role: FieldRole, name: &Name, ty: &ast::Type, grid: &Name) {
-        let element = self.element(ty, "field");
+        let element = self.element(ty);
         let grid = match self.resolve(grid, grid.span) {
             Some(Symbol::Grid(id)) => Some(id),
             Some(other) => {
@@ -106,7 +109,7 @@ impl Checker<'_> {
     }
 
     /// The number type of a field or scalar.
-    fn element(&mut self, ty: &ast::Type, of: &str) -> Option<Element> {
+    fn element(&mut self, ty: &ast::Type) -> Option<Element> {
         let name = match &ty.node {
             ast::TypeKind::Vec(..) => {
                 self.unsupported("vec types", ty.span, "use one field for each lane");
@@ -114,22 +117,11 @@ impl Checker<'_> {
             }
             ast::TypeKind::Named(name) => name,
         };
-        match TYPES.iter().find(|(known, _)| known == name) {
-            Some((_, Some(element @ (Element::F32 | Element::F64)))) => Some(*element),
-            Some((_, Some(_))) => {
-                let help = "use `f64`: integers up to 2^53 are exact in it";
-                self.unsupported(&format!("integer {of}s"), ty.span, help);
-                None
-            }
-            Some((_, None)) => {
-                self.unsupported(&format!("type {name}"), ty.span, "use `f32` or `f64`");
-                None
-            }
-            None => {
-                self.unknown_type(name, ty.span);
-                None
-            }
+        let element = Element::from_name(name);
+        if element.is_none() {
+            self.unknown_type(name, ty.span);
         }
+        element
     }
 
     pub(super) fn unknown_type(&mut self, name: &str, span: Span) {
@@ -138,7 +130,7 @@ impl Checker<'_> {
             "double" => Some("f64"),
             "int" => Some("i32"),
             "long" => Some("i64"),
-            _ => crate::suggest::nearest(name, TYPES.iter().map(|(name, _)| *name)),
+            _ => crate::suggest::nearest(name, Element::ALL.map(Element::name)),
         };
         if !self.symbols.contains_key(name) {
             let message = format!("unknown type `{}`", crate::lexer::shorten(name));

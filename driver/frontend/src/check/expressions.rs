@@ -1,6 +1,6 @@
 //! Types of expressions: names, operators, `if`, blocks.
 
-use super::names::{Symbol, type_name};
+use super::names::Symbol;
 use super::{Binding, Checker, LocalName};
 use crate::ast::{self, BinaryOp, Name, Spanned, UnaryOp};
 use crate::diagnostics::Diagnostic;
@@ -40,7 +40,7 @@ impl Checker<'_> {
     pub(super) fn expression(&mut self, expr: &ast::Expr) -> Option<Value> {
         let span = expr.span;
         match &expr.node {
-            ast::ExprKind::Int(value) => self.int_literal(*value, false, span),
+            ast::ExprKind::Int(value) => Some(self.int_literal(*value, span)),
             ast::ExprKind::Float(text) => self.float_literal(text, span),
             ast::ExprKind::Name(name) => self.variable(name, span),
             ast::ExprKind::Access { field, primed, offsets } => self.access(field, *primed, offsets, span),
@@ -90,7 +90,7 @@ impl Checker<'_> {
         let what = match self.resolve(name, span)? {
             Symbol::Param(id) => {
                 let kind = match self.program.params.get(id)?.value {
-                    Some(value) => ExprKind::Int(value),
+                    Some(value) => ExprKind::Int(value.into()),
                     None => ExprKind::Param(id),
                 };
                 return Some(Value::typed(kind, I64, span));
@@ -114,11 +114,6 @@ impl Checker<'_> {
     }
 
     fn unary(&mut self, op: UnaryOp, inner: &ast::Expr, span: Span) -> Option<Value> {
-        if let (UnaryOp::Neg, ast::ExprKind::Int(value)) = (op, &inner.node)
-            && *value > i64::MAX as u64
-        {
-            return self.int_literal(*value, true, span);
-        }
         let value = self.expression(inner)?;
         let ty = value.expr.ty;
         match (op, ty) {
@@ -187,7 +182,7 @@ impl Checker<'_> {
             left = self.settle(Value { expr: left, literal })?;
             right = self.settle(Value { expr: right, literal })?;
         }
-        let integers = matches!(left.ty, Type::Element(Element::I32 | Element::I64));
+        let integers = matches!(left.ty, Type::Element(element) if !element.is_float());
         if matches!(op.node, BinaryOp::Div | BinaryOp::Rem)
             && right.kind == ExprKind::Int(0)
             && (integers || literal == Some(Literal::Int))
@@ -250,17 +245,20 @@ impl Checker<'_> {
         };
         let rank = |element| match element {
             Element::I32 => 0,
-            Element::I64 => 1,
-            other if Some(other) == self.scope.wanted => 4,
-            Element::F32 => 2,
-            Element::F64 => 3,
+            Element::U32 => 1,
+            Element::I64 => 2,
+            Element::U64 => 3,
+            other if Some(other) == self.scope.wanted => 7,
+            Element::F16 => 4,
+            Element::F32 => 5,
+            Element::F64 => 6,
         };
         let (convert, keep, target) = if rank(a) < rank(b) { (left, right, b) } else { (right, left, a) };
         let name = |expr: &Expr| match expr.ty {
-            Type::Element(element) => type_name(element),
+            Type::Element(element) => element.name(),
             Type::Bool => "a condition",
         };
-        let message = format!("{what} have different types: {} and {}", type_name(a), type_name(b));
+        let message = format!("{what} have different types: {} and {}", a.name(), b.name());
         let error = Diagnostic::error(message, convert.span, name(convert))
             .see(keep.span, name(keep))
             .help(format!("convert one: `{}`", self.cast_text(target, convert.span)));
@@ -275,7 +273,7 @@ impl Checker<'_> {
             _ => text,
         };
         let inner = if inner.len() > 40 || inner.contains('\n') { "..." } else { inner };
-        format!("{}({inner})", type_name(to))
+        format!("{}({inner})", to.name())
     }
 
     /// A condition of `if`.

@@ -5,23 +5,17 @@
 
 use super::Checker;
 use super::expressions::{Literal, Value};
-use super::names::type_name;
 use crate::diagnostics::Diagnostic;
 use crate::program::{Expr, ExprKind, Type, UnaryOp};
 use crate::source::Span;
 use stencil_runtime::array::Element;
+use stencil_runtime::number::Number;
 
 impl Checker<'_> {
     /// An integer literal.
-    pub(super) fn int_literal(&mut self, value: u64, negative: bool, span: Span) -> Option<Value> {
-        let wide = if negative { -i128::from(value) } else { i128::from(value) };
-        let Ok(value) = i64::try_from(wide) else {
-            let error = Diagnostic::error("this integer does not fit i64", span, "");
-            self.report(error.help(format!("write `{wide}.0` for a float")));
-            return None;
-        };
-        let expr = Expr { kind: ExprKind::Int(value), ty: Type::Element(Element::I64), span };
-        Some(Value { expr, literal: Some(Literal::Int) })
+    pub(super) fn int_literal(&mut self, value: u64, span: Span) -> Value {
+        let expr = Expr { kind: ExprKind::Int(value.into()), ty: Type::Element(Element::I64), span };
+        Value { expr, literal: Some(Literal::Int) }
     }
 
     /// A float literal.
@@ -59,17 +53,14 @@ impl Checker<'_> {
         let kind = match expr.kind {
             ExprKind::Int(value) => self.int_as(value, element, span)?,
             ExprKind::Float(value) => self.float_as(value, element, span)?,
-            ExprKind::Unary(UnaryOp::Neg, inner) => {
-                let inner = boxed(inner)?;
-                match inner.kind {
-                    ExprKind::Float(value) => ExprKind::Float(-value),
-                    ExprKind::Int(value) => match value.checked_neg() {
-                        Some(value) => ExprKind::Int(value),
-                        None => ExprKind::Unary(UnaryOp::Neg, inner),
-                    },
-                    _ => ExprKind::Unary(UnaryOp::Neg, inner),
-                }
-            }
+            ExprKind::Unary(UnaryOp::Neg, inner) => match inner.kind {
+                // The sign belongs to the literal: `-2147483648` fits i32.
+                ExprKind::Int(value) if value != 0 => self.int_as(-value, element, span)?,
+                _ => match boxed(inner)? {
+                    inner if let ExprKind::Float(value) = inner.kind => ExprKind::Float(-value),
+                    inner => ExprKind::Unary(UnaryOp::Neg, inner),
+                },
+            },
             ExprKind::Unary(op, inner) => ExprKind::Unary(op, boxed(inner)?),
             ExprKind::Binary(op, a, b) => ExprKind::Binary(op, boxed(a)?, boxed(b)?),
             ExprKind::If(condition, a, b) => ExprKind::If(condition, boxed(a)?, boxed(b)?),
@@ -89,42 +80,47 @@ impl Checker<'_> {
         Some(Expr { kind, ty, span })
     }
 
-    fn int_as(&mut self, value: i64, element: Element, span: Span) -> Option<ExprKind> {
-        match element {
-            Element::I64 => Some(ExprKind::Int(value)),
-            Element::I32 if i32::try_from(value).is_ok() => Some(ExprKind::Int(value)),
-            Element::I32 => {
-                let message = format!("`{value}` does not fit i32");
-                self.report(Diagnostic::error(message, span, "").help("compute in i64"));
+    fn int_as(&mut self, value: i128, element: Element, span: Span) -> Option<ExprKind> {
+        match Number::integer(element, value) {
+            Some(number) if element.is_float() => Some(ExprKind::Float(number.as_f64())),
+            Some(_) => Some(ExprKind::Int(value)),
+            None => {
+                let error = Diagnostic::error(format!("`{value}` does not fit {element}"), span, "");
+                self.report(match element {
+                    Element::U32 | Element::U64 if value < 0 => error.help("unsigned numbers are never negative"),
+                    Element::I32 | Element::U32 => error.help("compute in i64"),
+                    Element::I64 if value > 0 && value <= u64::MAX.into() => error.help("compute in u64"),
+                    Element::F16 => error.help(F16_RANGE),
+                    _ => error.help(format!("write `{value}.0` for a float")),
+                });
                 None
             }
-            Element::F32 => Some(ExprKind::Float(f64::from(value as f32))),
-            Element::F64 => Some(ExprKind::Float(value as f64)),
         }
     }
 
     fn float_as(&mut self, value: f64, element: Element, span: Span) -> Option<ExprKind> {
         let text = crate::lexer::shorten(self.source.slice(span));
-        match element {
-            Element::F64 => Some(ExprKind::Float(value)),
-            Element::F32 => {
-                let single = self.singles.get(&span).copied().unwrap_or(value as f32);
-                let fits = single.is_finite() && (single != 0.0 || value == 0.0);
-                if fits {
-                    return Some(ExprKind::Float(f64::from(single)));
-                }
-                let message = format!("`{text}` is too {} for f32", if single == 0.0 { "small" } else { "large" });
-                let error = Diagnostic::error(message, span, "");
-                self.report(error.help("the f32 numbers reach from about 1e-45 to 3.4e38; use f64"));
-                None
-            }
-            Element::I32 | Element::I64 => {
-                let name = type_name(element);
-                let message = format!("a float literal where {name} is needed");
-                let error = Diagnostic::error(message, span, format!("not an {name}"));
-                self.report(error.help("write an integer, or convert the other operand to a float"));
-                None
-            }
+        if !element.is_float() {
+            let error = Diagnostic::error(format!("a float literal where {element} is needed"), span, "not an integer");
+            self.report(error.help("write an integer, or convert the other operand to a float"));
+            return None;
         }
+        let number = match element {
+            Element::F32 => Some(self.singles.get(&span).copied().unwrap_or(value as f32).into()),
+            other => Number::float(other, value).map(Number::as_f64),
+        };
+        let fits = |number: &f64| number.is_finite() && (*number != 0.0 || value == 0.0);
+        if let Some(number) = number.filter(fits) {
+            return Some(ExprKind::Float(number));
+        }
+        let extent = if number == Some(0.0) { "small" } else { "large" };
+        let error = Diagnostic::error(format!("`{text}` is too {extent} for {element}"), span, "");
+        self.report(match element {
+            Element::F16 => error.help(F16_RANGE),
+            _ => error.help("the f32 numbers reach from about 1e-45 to 3.4e38; use f64"),
+        });
+        None
     }
 }
+
+const F16_RANGE: &str = "the f16 numbers reach from about 6e-8 to 65504; use f32";

@@ -39,17 +39,6 @@ impl Symbol {
     }
 }
 
-/// Types of the language that are numbers, and whether they are supported.
-pub const TYPES: [(&str, Option<Element>); 7] = [
-    ("f32", Some(Element::F32)),
-    ("f64", Some(Element::F64)),
-    ("i32", Some(Element::I32)),
-    ("i64", Some(Element::I64)),
-    ("f16", None),
-    ("u32", None),
-    ("u64", None),
-];
-
 /// Math functions with their number of arguments.
 pub const MATH: [(&str, MathFunction, usize); 15] = [
     ("min", MathFunction::Min, 2),
@@ -72,16 +61,9 @@ pub const MATH: [(&str, MathFunction, usize); 15] = [
 /// Names of the language that are neither types nor math functions.
 const OTHERS: [&str; 5] = ["t", "vec", "nearest", "periodic", "reflect"];
 
-/// How a type is written.
-pub fn type_name(element: Element) -> &'static str {
-    TYPES.iter().find(|(_, known)| *known == Some(element)).map_or("", |(name, _)| name)
-}
-
 /// Whether the language itself uses the name.
 pub fn is_reserved(name: &str) -> bool {
-    OTHERS.contains(&name)
-        || TYPES.iter().any(|(known, _)| *known == name)
-        || MATH.iter().any(|(known, ..)| *known == name)
+    OTHERS.contains(&name) || Element::from_name(name).is_some() || MATH.iter().any(|(known, ..)| *known == name)
 }
 
 impl Checker<'_> {

@@ -3,9 +3,10 @@
 
 use crate::program::*;
 use crate::sizes::Sizes;
-use crate::source::Span;
 use cranelift_entity::PrimaryMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use stencil_runtime::array::{Cell, Element, with_cell};
+use stencil_runtime::number::Number;
 
 /// Number of a register among those of its type.
 pub type Register = usize;
@@ -17,7 +18,7 @@ pub struct Environment<'a> {
     /// Values of the run-time sizes.
     pub sizes: &'a Sizes,
     /// Values of the scalars, in order of declaration.
-    pub scalars: &'a [f64],
+    pub scalars: &'a [Number],
     /// First and last coordinate of every grid.
     pub bounds: &'a PrimaryMap<GridId, Vec<(i64, i64)>>,
 }
@@ -68,8 +69,8 @@ pub struct Code {
 
 /// An operation; its last register or its only one without a name is the result, of type `ty`.
 pub enum Op {
-    /// The same value for all cells; an integer type takes it from `int`.
-    Fill { to: Register, ty: Type, float: f64, int: i64 },
+    /// The same value for all cells.
+    Fill { to: Register, value: Constant },
     /// A field's cells at an offset.
     Read { to: Register, field: FieldId, layout: Layout },
     /// The coordinate along a dimension; `last` for the dimension in which a strip runs.
@@ -78,8 +79,8 @@ pub enum Op {
     Step { to: Register },
     /// `-a`, or `!a` for a condition.
     Unary { to: Register, ty: Type, a: Register },
-    /// Arithmetic; `span` for a division by zero.
-    Binary { to: Register, ty: Type, op: BinaryOp, a: Register, b: Register, span: Span },
+    /// Arithmetic.
+    Binary { to: Register, ty: Type, op: BinaryOp, a: Register, b: Register },
     /// A comparison of two values of type `ty`.
     Compare { to: Register, ty: Type, op: BinaryOp, a: Register, b: Register },
     /// A math function.
@@ -90,10 +91,19 @@ pub enum Op {
     Branch { to: Register, ty: Type, condition: Register, sides: Box<[(Vec<Op>, Register); 2]> },
 }
 
+/// A value that is known before a run.
+#[derive(Clone, Copy)]
+pub enum Constant {
+    /// A number of its type.
+    Number(Number),
+    /// A condition.
+    Bool(bool),
+}
+
 impl Code {
     /// The code for the values of a piece of so many dimensions.
     pub fn new(values: &[Expr], rank: usize, environment: &Environment) -> Self {
-        let mut compiler = Compiler { environment, rank, used: BTreeMap::new(), locals: BTreeMap::new() };
+        let mut compiler = Compiler { environment, rank, used: HashMap::new(), locals: BTreeMap::new() };
         let mut ops = Vec::new();
         // Results stay taken, so that a later value does not overwrite an earlier one.
         let results = values.iter().map(|value| compiler.expr(value, &mut ops).register).collect();
@@ -114,7 +124,7 @@ struct Compiler<'a> {
     environment: &'a Environment<'a>,
     rank: usize,
     /// For each type, which registers are taken.
-    used: BTreeMap<u8, Vec<bool>>,
+    used: HashMap<Type, Vec<bool>>,
     locals: BTreeMap<LocalId, Slot>,
 }
 
@@ -122,17 +132,17 @@ impl Compiler<'_> {
     fn expr(&mut self, expr: &Expr, ops: &mut Vec<Op>) -> Slot {
         let ty = expr.ty;
         match &expr.kind {
-            ExprKind::Float(value) => self.fill(ty, *value, *value as i64, ops),
-            ExprKind::Int(value) => self.fill(ty, *value as f64, *value, ops),
-            ExprKind::Bool(value) => self.fill(ty, 0.0, i64::from(*value), ops),
+            ExprKind::Float(value) => self.fill(ty, |element| Number::float(element, *value), ops),
+            ExprKind::Int(value) => self.fill(ty, |element| Number::integer(element, *value), ops),
+            ExprKind::Bool(value) => self.condition(*value, ops),
             ExprKind::Scalar(id) => {
                 let index = cranelift_entity::EntityRef::index(*id);
-                let value = self.environment.scalars.get(index).copied().unwrap_or(0.0);
-                self.fill(ty, value, value as i64, ops)
+                let value = self.environment.scalars.get(index).copied();
+                self.fill(ty, |_| value, ops)
             }
             ExprKind::Param(id) => {
-                let value = self.environment.sizes.get(id).copied().unwrap_or(0);
-                self.fill(ty, value as f64, value, ops)
+                let value = self.environment.sizes.get(id).copied();
+                self.fill(ty, |_| value.map(Number::I64), ops)
             }
             ExprKind::Read { field, offset } => {
                 let to = self.take(ty);
@@ -152,10 +162,10 @@ impl Compiler<'_> {
                 to
             }
             // Only in a boundary rule, which the checker refuses.
-            ExprKind::Nearest => self.fill(ty, 0.0, 0, ops),
+            ExprKind::Nearest => self.fill(ty, |_| None, ops),
             ExprKind::Local(id) => match self.locals.get(id) {
                 Some(slot) => Slot { owned: false, ..*slot },
-                None => self.fill(ty, 0.0, 0, ops), // The checker binds before it uses.
+                None => self.fill(ty, |_| None, ops), // The checker binds before it uses.
             },
             ExprKind::Unary(_, a) => {
                 let a = self.expr(a, ops);
@@ -188,9 +198,23 @@ impl Compiler<'_> {
         }
     }
 
-    fn fill(&mut self, ty: Type, float: f64, int: i64, ops: &mut Vec<Op>) -> Slot {
+    /// A number of the type; 0 where there is none, which the checker excludes.
+    fn fill(&mut self, ty: Type, number: impl Fn(Element) -> Option<Number>, ops: &mut Vec<Op>) -> Slot {
         let to = self.take(ty);
-        ops.push(Op::Fill { to: to.register, ty, float, int });
+        let value = match ty {
+            Type::Bool => Constant::Bool(false),
+            Type::Element(element) => {
+                let zero = with_cell!(element, T => <T as Cell>::number(T::default()));
+                Constant::Number(number(element).unwrap_or(zero))
+            }
+        };
+        ops.push(Op::Fill { to: to.register, value });
+        to
+    }
+
+    fn condition(&mut self, value: bool, ops: &mut Vec<Op>) -> Slot {
+        let to = self.take(Type::Bool);
+        ops.push(Op::Fill { to: to.register, value: Constant::Bool(value) });
         to
     }
 
@@ -206,7 +230,7 @@ impl Compiler<'_> {
         let (register, a_register, b_register) = (to.register, a.register, b.register);
         ops.push(match whole.ty {
             Type::Bool => Op::Compare { to: register, ty: operands, op, a: a_register, b: b_register },
-            ty => Op::Binary { to: register, ty, op, a: a_register, b: b_register, span: whole.span },
+            ty => Op::Binary { to: register, ty, op, a: a_register, b: b_register },
         });
         self.give(a);
         self.give(b);
@@ -221,7 +245,7 @@ impl Compiler<'_> {
             let mut inner = Vec::new();
             let slot = match side {
                 Ok(expr) => self.expr(expr, &mut inner),
-                Err(value) => self.fill(ty, 0.0, i64::from(value), &mut inner),
+                Err(value) => self.condition(value, &mut inner),
             };
             // The result is copied before anything else runs.
             self.give(slot);
@@ -246,7 +270,7 @@ impl Compiler<'_> {
     }
 
     fn take(&mut self, ty: Type) -> Slot {
-        let used = self.used.entry(key(ty)).or_default();
+        let used = self.used.entry(ty).or_default();
         let register = used.iter().position(|taken| !taken).unwrap_or(used.len());
         match used.get_mut(register) {
             Some(taken) => *taken = true,
@@ -256,23 +280,11 @@ impl Compiler<'_> {
     }
 
     fn give(&mut self, slot: Slot) {
-        let used = self.used.get_mut(&key(slot.ty));
+        let used = self.used.get_mut(&slot.ty);
         if let Some(taken) = used.and_then(|used| used.get_mut(slot.register))
             && slot.owned
         {
             *taken = false;
         }
-    }
-}
-
-/// Registers of one type are numbered apart from those of another.
-fn key(ty: Type) -> u8 {
-    use stencil_runtime::array::Element;
-    match ty {
-        Type::Element(Element::F32) => 0,
-        Type::Element(Element::F64) => 1,
-        Type::Element(Element::I32) => 2,
-        Type::Element(Element::I64) => 3,
-        Type::Bool => 4,
     }
 }

@@ -1,10 +1,10 @@
 //! Runs code over a strip of neighbouring cells, one operation for all cells at a time.
 
-use super::code::{Code, Layout, Op, Register};
+use super::code::{Code, Constant, Layout, Op, Register};
 use crate::program::{BinaryOp, FieldId, MathFunction, Type};
-use crate::source::Span;
 use cranelift_entity::PrimaryMap;
-use stencil_runtime::array::{Array, Data, Element};
+use stencil_runtime::array::{Array, Cell, Data, each_cell, f16, with_cell};
+use stencil_runtime::number::half;
 
 /// Cells of a strip at most. The registers of a piece then fit the nearest cache.
 pub const LANES: usize = 256;
@@ -21,21 +21,16 @@ pub struct Strip<'a> {
     pub count: usize,
 }
 
-/// A division by zero, and the cell of the strip where it happened.
-pub struct Fault {
-    /// The operation.
-    pub span: Span,
-    /// The cell.
-    pub lane: usize,
-}
-
 /// The registers of one thread; they grow as code needs them.
 #[derive(Default)]
 pub struct Registers {
+    f16: Vec<Vec<f16>>,
     f32: Vec<Vec<f32>>,
     f64: Vec<Vec<f64>>,
     i32: Vec<Vec<i32>>,
     i64: Vec<Vec<i64>>,
+    u32: Vec<Vec<u32>>,
+    u64: Vec<Vec<u64>>,
     bool: Vec<Vec<bool>>,
 }
 
@@ -59,7 +54,7 @@ macro_rules! lane {
         }
     )*};
 }
-lane!(f32, f64, i32, i64, bool);
+lane!(f16, f32, f64, i32, i64, u32, u64, bool);
 
 impl Registers {
     /// The values of a register.
@@ -104,38 +99,36 @@ impl Registers {
     }
 }
 
+/// A number on its way from one type to another.
+#[derive(Clone, Copy)]
+enum Wide {
+    Float(f64),
+    Signed(i64),
+    Unsigned(u64),
+}
+
 /// Arithmetic of a number type; integers wrap.
 trait Number: Lane {
-    const ZERO: Option<Self>;
     fn add(self, b: Self) -> Self;
     fn sub(self, b: Self) -> Self;
     fn mul(self, b: Self) -> Self;
     fn div(self, b: Self) -> Self;
     fn rem(self, b: Self) -> Self;
     fn neg(self) -> Self;
-    fn abs(self) -> Self;
-    fn min(self, b: Self) -> Self;
-    fn max(self, b: Self) -> Self;
-    fn to_f32(self) -> f32;
-    fn to_f64(self) -> f64;
-    fn to_i32(self) -> i32;
-    fn to_i64(self) -> i64;
+    fn widen(self) -> Wide;
+    fn narrow(wide: Wide) -> Self;
     fn call(function: MathFunction, a: Self, b: Self, c: Self) -> Self;
 }
 
-macro_rules! conversions {
+/// Floats to integers at the limits, 0 from NaN; integers wrap among themselves; to floats rounded once.
+macro_rules! narrow {
     () => {
-        fn to_f32(self) -> f32 {
-            self as f32
-        }
-        fn to_f64(self) -> f64 {
-            self as f64
-        }
-        fn to_i32(self) -> i32 {
-            self as i32
-        }
-        fn to_i64(self) -> i64 {
-            self as i64
+        fn narrow(wide: Wide) -> Self {
+            match wide {
+                Wide::Float(value) => value as Self,
+                Wide::Signed(value) => value as Self,
+                Wide::Unsigned(value) => value as Self,
+            }
         }
     };
 }
@@ -143,8 +136,6 @@ macro_rules! conversions {
 macro_rules! float {
     ($($name:ident),*) => {$(
         impl Number for $name {
-            /// Division by zero is no fault.
-            const ZERO: Option<Self> = None;
             fn add(self, b: Self) -> Self {
                 self + b
             }
@@ -163,22 +154,18 @@ macro_rules! float {
             fn neg(self) -> Self {
                 -self
             }
-            fn abs(self) -> Self {
-                $name::abs(self)
+            fn widen(self) -> Wide {
+                Wide::Float(self.into())
             }
-            /// Of a number and a NaN the number; of the two zeros the negative one.
-            fn min(self, b: Self) -> Self {
-                if b.is_nan() || self < b || (self == b && self.is_sign_negative()) { self } else { b }
-            }
-            /// Of a number and a NaN the number; of the two zeros the positive one.
-            fn max(self, b: Self) -> Self {
-                if b.is_nan() || self > b || (self == b && self.is_sign_positive()) { self } else { b }
-            }
-            conversions!();
+            narrow!();
             fn call(function: MathFunction, a: Self, b: Self, c: Self) -> Self {
                 match function {
-                    MathFunction::Min => Number::min(a, b),
-                    MathFunction::Max => Number::max(a, b),
+                    // Of a number and a NaN the number; of the two zeros the negative one.
+                    MathFunction::Min if b.is_nan() || a < b || (a == b && a.is_sign_negative()) => a,
+                    MathFunction::Min => b,
+                    // Of the two zeros the positive one.
+                    MathFunction::Max if b.is_nan() || a > b || (a == b && a.is_sign_positive()) => a,
+                    MathFunction::Max => b,
                     MathFunction::Abs => a.abs(),
                     MathFunction::Sqrt => a.sqrt(),
                     MathFunction::Rsqrt => 1.0 / a.sqrt(),
@@ -199,10 +186,45 @@ macro_rules! float {
 }
 float!(f32, f64);
 
+/// By way of f32, which rounds `+ - * /` and roots to the same f16 as rounding them once; by f64 where
+/// f32 has too few digits for that.
+impl Number for f16 {
+    fn add(self, b: Self) -> Self {
+        f16::from_f32(self.to_f32() + b.to_f32())
+    }
+    fn sub(self, b: Self) -> Self {
+        f16::from_f32(self.to_f32() - b.to_f32())
+    }
+    fn mul(self, b: Self) -> Self {
+        f16::from_f32(self.to_f32() * b.to_f32())
+    }
+    fn div(self, b: Self) -> Self {
+        f16::from_f32(self.to_f32() / b.to_f32())
+    }
+    fn rem(self, b: Self) -> Self {
+        f16::from_f32(self.to_f32() % b.to_f32())
+    }
+    fn neg(self) -> Self {
+        -self
+    }
+    fn widen(self) -> Wide {
+        Wide::Float(self.to_f64())
+    }
+    fn narrow(wide: Wide) -> Self {
+        half(f64::narrow(wide))
+    }
+    fn call(function: MathFunction, a: Self, b: Self, c: Self) -> Self {
+        match function {
+            MathFunction::Rsqrt => f16::from_f32_const(1.0).div(f16::from_f32(a.to_f32().sqrt())),
+            MathFunction::Fma => half(a.to_f64() * b.to_f64() + c.to_f64()),
+            _ => f16::from_f32(f32::call(function, a.to_f32(), b.to_f32(), c.to_f32())),
+        }
+    }
+}
+
 macro_rules! integer {
-    ($($name:ident),*) => {$(
+    ($($name:ident $wide:ident),*) => {$(
         impl Number for $name {
-            const ZERO: Option<Self> = Some(0);
             fn add(self, b: Self) -> Self {
                 self.wrapping_add(b)
             }
@@ -212,60 +234,57 @@ macro_rules! integer {
             fn mul(self, b: Self) -> Self {
                 self.wrapping_mul(b)
             }
-            /// A zero divisor is a fault where a cell needs the result; elsewhere anything will do.
             fn div(self, b: Self) -> Self {
                 if b == 0 { 0 } else { self.wrapping_div(b) }
             }
             fn rem(self, b: Self) -> Self {
-                if b == 0 { 0 } else { self.wrapping_rem(b) }
+                if b == 0 { self } else { self.wrapping_rem(b) }
             }
             fn neg(self) -> Self {
                 self.wrapping_neg()
             }
-            fn abs(self) -> Self {
-                self.wrapping_abs()
+            fn widen(self) -> Wide {
+                Wide::$wide(self.into())
             }
-            fn min(self, b: Self) -> Self {
-                Ord::min(self, b)
-            }
-            fn max(self, b: Self) -> Self {
-                Ord::max(self, b)
-            }
-            conversions!();
+            narrow!();
             /// The checker lets no other function work on integers.
             fn call(function: MathFunction, a: Self, b: Self, _: Self) -> Self {
                 match function {
-                    MathFunction::Min => Number::min(a, b),
-                    MathFunction::Max => Number::max(a, b),
-                    MathFunction::Abs => Number::abs(a),
+                    MathFunction::Min => a.min(b),
+                    MathFunction::Max => a.max(b),
+                    MathFunction::Abs if a < $name::default() => a.wrapping_neg(),
                     _ => a,
                 }
             }
         }
     )*};
 }
-integer!(i32, i64);
+integer!(i32 Signed, i64 Signed, u32 Unsigned, u64 Unsigned);
 
 /// Runs the code of a piece; its results are in `code.results` afterwards.
-///
-/// # Errors
-/// An integer division by zero.
-pub fn execute(code: &Code, strip: &Strip, registers: &mut Registers) -> Result<(), Fault> {
-    run(&code.ops, strip, registers, None)
+pub fn execute(code: &Code, strip: &Strip, registers: &mut Registers) {
+    run(&code.ops, strip, registers);
 }
 
-/// Runs operations; `active` tells the cells that need the results, where not all do.
-fn run(ops: &[Op], strip: &Strip, registers: &mut Registers, active: Option<&[bool]>) -> Result<(), Fault> {
+/// Runs `$body` with `$T` standing for a number type, or `$other` for conditions.
+macro_rules! typed {
+    ($ty:expr, $T:ident => $body:expr, $other:expr) => {
+        match $ty {
+            Type::Element(element) => with_cell!(element, $T => $body),
+            Type::Bool => $other,
+        }
+    };
+}
+
+/// Runs operations.
+fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
     let count = strip.count;
     for op in ops {
         match op {
-            Op::Fill { to, ty, float, int } => match ty {
-                Type::Element(Element::F32) => registers.write(*to, count, |out, _| out.fill(*float as f32)),
-                Type::Element(Element::F64) => registers.write(*to, count, |out, _| out.fill(*float)),
-                Type::Element(Element::I32) => registers.write(*to, count, |out, _| out.fill(*int as i32)),
-                Type::Element(Element::I64) => registers.write(*to, count, |out, _| out.fill(*int)),
-                Type::Bool => registers.write(*to, count, |out, _| out.fill(*int != 0)),
-            },
+            Op::Fill { to, value: Constant::Bool(value) } => registers.write(*to, count, |out, _| out.fill(*value)),
+            Op::Fill { to, value: Constant::Number(value) } => with_cell!(value.element(), T => {
+                registers.write(*to, count, |out, _| out.fill(T::of_number(*value).unwrap_or_default()))
+            }),
             Op::Read { to, field, layout } => read(registers, strip, *to, *field, layout),
             Op::Coordinate { to, dimension, last } => {
                 let start = strip.point.get(*dimension).copied().unwrap_or(0);
@@ -275,73 +294,39 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers, active: Option<&[bo
                 });
             }
             Op::Step { to } => registers.write(*to, count, |out, _| out.fill(strip.step)),
-            Op::Unary { to, ty, a } => match ty {
-                Type::Element(Element::F32) => registers.map(*to, *a, count, <f32 as Number>::neg),
-                Type::Element(Element::F64) => registers.map(*to, *a, count, <f64 as Number>::neg),
-                Type::Element(Element::I32) => registers.map(*to, *a, count, <i32 as Number>::neg),
-                Type::Element(Element::I64) => registers.map(*to, *a, count, <i64 as Number>::neg),
-                Type::Bool => registers.map(*to, *a, count, |a: bool| !a),
-            },
-            Op::Binary { to, ty, op, a, b, span } => {
-                let operands = (*a, *b);
-                let outcome = match ty {
-                    Type::Element(Element::F32) => arithmetic::<f32>(registers, *op, *to, operands, count, active),
-                    Type::Element(Element::F64) => arithmetic::<f64>(registers, *op, *to, operands, count, active),
-                    Type::Element(Element::I32) => arithmetic::<i32>(registers, *op, *to, operands, count, active),
-                    Type::Element(Element::I64) => arithmetic::<i64>(registers, *op, *to, operands, count, active),
-                    Type::Bool => Ok(()),
-                };
-                outcome.map_err(|lane| Fault { span: *span, lane })?;
+            Op::Unary { to, ty, a } => typed!(
+                ty, T => registers.map(*to, *a, count, <T as Number>::neg),
+                registers.map(*to, *a, count, |a: bool| !a)
+            ),
+            Op::Binary { to, ty, op, a, b } => {
+                typed!(ty, T => arithmetic::<T>(registers, *op, *to, (*a, *b), count), ());
             }
-            Op::Compare { to, ty, op, a, b } => {
-                let operands = (*a, *b);
-                match ty {
-                    Type::Element(Element::F32) => compare::<f32>(registers, *op, *to, operands, count),
-                    Type::Element(Element::F64) => compare::<f64>(registers, *op, *to, operands, count),
-                    Type::Element(Element::I32) => compare::<i32>(registers, *op, *to, operands, count),
-                    Type::Element(Element::I64) => compare::<i64>(registers, *op, *to, operands, count),
-                    Type::Bool => compare::<bool>(registers, *op, *to, operands, count),
-                }
+            Op::Compare { to, ty, op, a, b } => typed!(
+                ty, T => compare::<T>(registers, *op, *to, (*a, *b), count),
+                compare::<bool>(registers, *op, *to, (*a, *b), count)
+            ),
+            Op::Call { to, ty, function, arguments } => {
+                typed!(ty, T => call::<T>(registers, *function, *to, *arguments, count), ());
             }
-            Op::Call { to, ty, function, arguments } => match ty {
-                Type::Element(Element::F32) => call::<f32>(registers, *function, *to, *arguments, count),
-                Type::Element(Element::F64) => call::<f64>(registers, *function, *to, *arguments, count),
-                Type::Element(Element::I32) => call::<i32>(registers, *function, *to, *arguments, count),
-                Type::Element(Element::I64) => call::<i64>(registers, *function, *to, *arguments, count),
-                Type::Bool => {}
-            },
-            Op::Cast { to, ty, from, a } => match from {
-                Type::Element(Element::F32) => cast::<f32>(registers, *ty, *to, *a, count),
-                Type::Element(Element::F64) => cast::<f64>(registers, *ty, *to, *a, count),
-                Type::Element(Element::I32) => cast::<i32>(registers, *ty, *to, *a, count),
-                Type::Element(Element::I64) => cast::<i64>(registers, *ty, *to, *a, count),
-                Type::Bool => {}
-            },
+            Op::Cast { to, ty, from, a } => typed!(from, A => typed!(ty, T => {
+                registers.map(*to, *a, count, |a: A| T::narrow(a.widen()))
+            }, ()), ()),
             Op::Branch { to, ty, condition, sides } => {
                 let condition = registers.row::<bool>(*condition).get(..count).unwrap_or_default().to_vec();
                 for (side, (ops, result)) in sides.iter().enumerate() {
                     let taken: Vec<bool> = condition.iter().map(|c| *c == (side == 0)).collect();
-                    let needed = |(lane, taken): (usize, &bool)| {
-                        *taken && active.is_none_or(|active| active.get(lane).is_some_and(|a| *a))
-                    };
-                    let needed: Vec<bool> = taken.iter().enumerate().map(needed).collect();
-                    if !needed.contains(&true) {
+                    if !taken.contains(&true) {
                         continue;
                     }
-                    let mask = needed.contains(&false).then_some(needed.as_slice());
-                    run(ops, strip, registers, mask)?;
-                    match ty {
-                        Type::Element(Element::F32) => choose::<f32>(registers, *to, *result, &taken),
-                        Type::Element(Element::F64) => choose::<f64>(registers, *to, *result, &taken),
-                        Type::Element(Element::I32) => choose::<i32>(registers, *to, *result, &taken),
-                        Type::Element(Element::I64) => choose::<i64>(registers, *to, *result, &taken),
-                        Type::Bool => choose::<bool>(registers, *to, *result, &taken),
-                    }
+                    run(ops, strip, registers);
+                    typed!(
+                        ty, T => choose::<T>(registers, *to, *result, &taken),
+                        choose::<bool>(registers, *to, *result, &taken)
+                    );
                 }
             }
         }
     }
-    Ok(())
 }
 
 fn read(registers: &mut Registers, strip: &Strip, to: Register, field: FieldId, layout: &Layout) {
@@ -352,33 +337,18 @@ fn read(registers: &mut Registers, strip: &Strip, to: Register, field: FieldId, 
         }
     }
     let start = layout.index(strip.point);
-    match strip.fields.get(field).map(Array::data) {
-        Some(Data::F32(values)) => copy(registers, to, values, start, strip.count),
-        Some(Data::F64(values)) => copy(registers, to, values, start, strip.count),
-        Some(Data::I32(values)) => copy(registers, to, values, start, strip.count),
-        Some(Data::I64(values)) => copy(registers, to, values, start, strip.count),
-        None => {}
+    if let Some(data) = strip.fields.get(field).map(Array::data) {
+        each_cell!(Data, data, _wrap(values) => copy(registers, to, values, start, strip.count));
     }
 }
 
-/// # Errors
-/// The cell that divides an integer by zero.
 fn arithmetic<T: Number>(
     registers: &mut Registers,
     op: BinaryOp,
     to: Register,
     operands: (Register, Register),
     count: usize,
-    active: Option<&[bool]>,
-) -> Result<(), usize> {
-    if let (Some(zero), BinaryOp::Div | BinaryOp::Rem) = (T::ZERO, op) {
-        let needed = |lane: usize| active.is_none_or(|active| active.get(lane).is_some_and(|a| *a));
-        let divisors = registers.row::<T>(operands.1).iter().take(count);
-        let fault = divisors.enumerate().find(|(lane, divisor)| **divisor == zero && needed(*lane));
-        if let Some((lane, _)) = fault {
-            return Err(lane);
-        }
-    }
+) {
     match op {
         BinaryOp::Add => registers.zip(to, operands, count, T::add),
         BinaryOp::Sub => registers.zip(to, operands, count, T::sub),
@@ -387,7 +357,6 @@ fn arithmetic<T: Number>(
         BinaryOp::Rem => registers.zip(to, operands, count, T::rem),
         _ => {} // The others give conditions.
     }
-    Ok(())
 }
 
 fn compare<T: Lane>(
@@ -424,16 +393,6 @@ fn call<T: Number>(
             *out = T::call(function, *a, or_first(b, lane, *a), or_first(c, lane, *a));
         }
     });
-}
-
-fn cast<T: Number>(registers: &mut Registers, ty: Type, to: Register, a: Register, count: usize) {
-    match ty {
-        Type::Element(Element::F32) => registers.map(to, a, count, T::to_f32),
-        Type::Element(Element::F64) => registers.map(to, a, count, T::to_f64),
-        Type::Element(Element::I32) => registers.map(to, a, count, T::to_i32),
-        Type::Element(Element::I64) => registers.map(to, a, count, T::to_i64),
-        Type::Bool => {}
-    }
 }
 
 /// Takes over the cells of a side's result that took that side.

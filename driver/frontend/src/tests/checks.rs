@@ -5,6 +5,7 @@ use super::{line, messages, program, suite};
 use crate::program::*;
 use crate::source::Source;
 use stencil_runtime::array::Element;
+use stencil_runtime::number::Number;
 
 fn value(program: &Program) -> &Expr {
     &program.functions[0].pieces[0].values[0]
@@ -123,8 +124,8 @@ fn functions_and_fields_keep_their_order() {
     );
     let names: Vec<_> = checked.fields.values().map(|field| (field.name.as_str(), field.role)).collect();
     assert_eq!(names, [("A", Role::State), ("B", Role::Temp), ("K", Role::Const)]);
-    let defaults: Vec<_> = checked.scalars.values().map(|scalar| scalar.default).collect();
-    assert_eq!(defaults, [Some(0.1), Some(f64::from(0.1f32))]);
+    let defaults: Vec<_> = checked.scalars.values().map(|scalar| scalar.default.clone()).collect();
+    assert_eq!(defaults, [Some(Number::F64(0.1).into()), Some(Number::F32(0.1).into())]);
     let functions: Vec<_> = checked.functions.iter().map(|f| (f.name.as_str(), f.updates.len())).collect();
     assert_eq!(functions, [("f", 2), ("g", 1)]);
     assert_eq!(checked.name, "test");

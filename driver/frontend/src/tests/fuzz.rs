@@ -9,7 +9,7 @@ use crate::sizes::{Sizes, extents};
 use crate::source::Source;
 use std::collections::BTreeMap;
 use std::time::Instant;
-use stencil_runtime::array::{Array, Data, Element};
+use stencil_runtime::array::Array;
 
 /// xorshift; the same numbers on every run.
 pub(super) struct Random(pub(super) u64);
@@ -162,12 +162,7 @@ fn attempt(text: &str) -> bool {
         {
             let mut fields = BTreeMap::new();
             for (id, field) in program.fields.iter().filter(|(_, field)| field.role != Role::Temp) {
-                let cells = shapes[id].iter().product();
-                let data = match field.element {
-                    Element::F32 => Data::F32(vec![1.5; cells]),
-                    _ => Data::F64(vec![1.5; cells]),
-                };
-                fields.insert(field.name.clone(), Array::new(shapes[id].clone(), data).unwrap());
+                fields.insert(field.name.clone(), Array::noise(field.element, &shapes[id], 7).unwrap());
             }
             // Missing scalars and failed checks are fine; a panic is not.
             let _ = oracle::run(&program, &sizes, &BTreeMap::new(), 2, &mut fields, &mut |_, _| {

@@ -3,7 +3,8 @@
 use super::{line, program, sizes_for};
 use crate::oracle::{OracleError, run};
 use std::collections::BTreeMap;
-use stencil_runtime::array::{Array, Data};
+use stencil_runtime::array::{Array, Cell, Data, Element, f16, with_cell};
+use stencil_runtime::number::{Number, Numeral};
 
 type Fields = BTreeMap<String, Array>;
 
@@ -178,7 +179,7 @@ fn min_and_max_prefer_numbers_and_order_zeros() {
 }
 
 #[test]
-fn only_what_is_needed_is_evaluated() {
+fn sides_of_an_if_are_chosen_at_each_point() {
     let cells = [1.0; 600];
     let third = |i: usize| if i == 300 { 7.0 } else { 1.0 / (i as f32 - 300.0).abs() };
     let wanted: Vec<f32> = (0..600).map(|i| if i == 300 { 7.0 } else { (3000 / (i as i64 - 300)) as f32 }).collect();
@@ -204,14 +205,56 @@ fn only_what_is_needed_is_evaluated() {
 }
 
 #[test]
-fn division_by_zero_names_its_point() {
-    let text = "param N\ngrid G = [1..N, 5..6]\nfield A : f32 on G\n\
-                fn f -> A [i in 1..N, j in 5..6] = f32(1 / (i - 2 + j - 6 + 0 * t))\nsteps 1";
-    let start = singles(&[3, 2], vec![0.0; 6]);
-    let error = take(text, 1, &[("A", start)]).unwrap_err();
-    let OracleError::DivisionByZero { function, point, step, span } = error else { panic!("{error}") };
-    assert_eq!((function.as_str(), point.as_slice(), step), ("f", &[2, 6][..], 0));
-    assert!(span.end > span.start);
+fn integer_division_has_a_result_for_all_operands() {
+    // A divisor of 0, and the one quotient that is out of range.
+    assert_eq!(each("f32((7 + i) / (i - 1)) * 10 + f32((7 + i) % (i - 1))", &[0.0; 3]), [-70.0, 8.0, 90.0]);
+    let least = "i32(-2147483648)";
+    assert_eq!(each(&format!("f32({least} / i32(i - 1))"), &[0.0]), [-2_147_483_648.0]);
+    assert_eq!(each(&format!("f32({least} % i32(i - 1))"), &[0.0]), [0.0]);
+    assert_eq!(each("f32(u32(i) / u32(i)) + f32(u32(7 + i) % u32(i))", &[0.0; 2]), [7.0, 1.0]);
+}
+
+#[test]
+fn unsigned_integers_wrap_compare_and_divide_as_such() {
+    assert_eq!(each("if u32(i) - 1 > u32(i) then 1 else 2", &[0.0; 2]), [1.0, 2.0]);
+    assert_eq!(each("f32((u32(i) - 1) / 2)", &[0.0]), [2_147_483_647.0]);
+    assert_eq!(each("f32((u64(i) - 1) / 2)", &[0.0]), [9_223_372_036_854_775_807.0]);
+    assert_eq!(each("f32(max(u64(i) - 1, 5))", &[0.0, 0.0]), [18_446_744_073_709_551_615.0, 5.0]);
+    // Between integers the bits are kept or cut off; from floats the limits hold.
+    assert_eq!(each("f32(i32(u32(4294967295) + u32(0*i)))", &[0.0]), [-1.0]);
+    assert_eq!(each("f32(u64(i32(i) - 1) % 1000)", &[0.0]), [615.0]);
+    assert_eq!(each("f32(u32(A[0]))", &[-2.5, 2.9, 1e12, f32::NAN]), [0.0, 2.0, 4_294_967_295.0, 0.0]);
+}
+
+#[test]
+fn halves_round_after_each_operation() {
+    let half = |text: &str, cells: &[f32]| each(&text.replace("h(", "f16("), cells);
+    // 2048 + 1 is a tie in f16, and goes to the even 2048; fma rounds once.
+    assert_eq!(half("f32(h(A[0]) + 1 + 1)", &[2048.0]), [2048.0]);
+    assert_eq!(half("f32(h(A[0]) * 0.1)", &[3.0]), [f32::from(f16::from_f32(3.0 * f32::from(f16::from_f32(0.1))))]);
+    assert_eq!(half("f32(fma(h(A[0]), h(A[0]), h(A[0])))", &[45.25]), [2092.0]);
+    assert_eq!(half("f32(h(A[0]) * h(A[0]) + h(A[0]))", &[45.25]), [2094.0]);
+    assert_eq!(half("f32(h(A[0]) + 65504)", &[65504.0]), [f32::INFINITY]);
+    assert_eq!(half("f32(h(i64(A[0]) + 1))", &[2048.0]), [2048.0]);
+    assert_eq!(half("f32(sqrt(h(A[0])))", &[2.0]), [f32::from(f16::from_f32(2.0_f32.sqrt()))]);
+    assert_eq!(half("f32(i32(h(A[0])))", &[f32::INFINITY, -2.5, f32::NAN]), [2_147_483_647.0, -2.0, 0.0]);
+}
+
+#[test]
+fn fields_and_scalars_of_all_number_types() {
+    for (element, wanted) in [("f16", 7.0), ("f32", 7.0), ("i32", 7.0), ("i64", 7.0), ("u32", 7.0), ("u64", 7.0)] {
+        let text = format!(
+            "param N\ngrid G = [0..N-1]\nfield A : {element} on G\nscalar s : {element} = 3\n\
+             fn f -> A [1..N-1] = A[-1] * 2 + s\nsteps 1"
+        );
+        let element = Element::from_name(element).unwrap();
+        let two = Number::integer(element, 2).unwrap();
+        let array = with_cell!(element, T => T::data(vec![T::of_number(two).unwrap(); 3]));
+        let fields = take(&text, 1, &[("A", Array::new(vec![3], array).unwrap())]).unwrap();
+        assert_eq!(fields["A"].element(), element);
+        let values: Vec<_> = (0..3).map(|cell| fields["A"].get(cell).unwrap()).collect();
+        assert_eq!(values, [2.0, wanted, wanted], "{element}");
+    }
 }
 
 #[test]
@@ -228,14 +271,14 @@ fn wrong_inputs_are_told() {
     let program = program(&line("scalar s : f32\nfn f -> A [1..N-2] = s * A[-1]\nsteps 1"));
     let good = singles(&[5], vec![1.0; 5]);
     let sizes = sizes_for(&program, &[5]);
-    let scalars: BTreeMap<String, f64> = [("s".to_string(), 0.1)].into();
-    let attempt = |scalars: &BTreeMap<String, f64>, arrays: Vec<(&str, Array)>| {
+    let scalars: BTreeMap<String, Numeral> = [("s".to_string(), 0.1.into())].into();
+    let attempt = |scalars: &BTreeMap<String, Numeral>, arrays: Vec<(&str, Array)>| {
         let mut fields: Fields = arrays.into_iter().map(|(name, array)| (name.to_string(), array)).collect();
         run(&program, &sizes, scalars, 1, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(())).map(|()| fields)
     };
     let none = BTreeMap::new();
     assert!(matches!(attempt(&none, vec![("A", good.clone())]), Err(OracleError::MissingScalar { .. })));
-    let other = [("r".to_string(), 1.0)].into();
+    let other = [("r".to_string(), 1.0.into())].into();
     assert!(matches!(attempt(&other, vec![("A", good.clone())]), Err(OracleError::UnknownScalar { .. })));
     assert!(matches!(attempt(&scalars, vec![]), Err(OracleError::MissingField { .. })));
     let extra = vec![("A", good.clone()), ("B", good.clone())];
@@ -244,6 +287,8 @@ fn wrong_inputs_are_told() {
     assert!(matches!(attempt(&scalars, vec![("A", long)]), Err(OracleError::Shape { .. })));
     let double = Array::new(vec![5], Data::F64(vec![1.0; 5])).unwrap();
     assert!(matches!(attempt(&scalars, vec![("A", double)]), Err(OracleError::Element { .. })));
+    let huge = [("s".to_string(), 1e300.into())].into();
+    assert!(matches!(attempt(&huge, vec![("A", good.clone())]), Err(OracleError::Scalar { .. })));
     let fields = attempt(&scalars, vec![("A", good)]).unwrap();
     assert_eq!(f32s(&fields, "A"), [1.0, 0.1, 0.1, 0.1, 1.0]);
 }

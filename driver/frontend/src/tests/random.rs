@@ -7,9 +7,13 @@ use crate::program::*;
 use crate::sizes::Sizes;
 use crate::source::Source;
 use std::collections::BTreeMap;
-use stencil_runtime::array::{Array, Data, Element};
+use stencil_runtime::array::{Array, Data, Element, f16};
+use stencil_runtime::number::half;
 
-/// Source text of a random expression of a type. Divisors of integers are odd, hence not zero.
+/// The number types.
+const NUMBERS: [&str; 7] = ["f16", "f32", "f64", "i32", "i64", "u32", "u64"];
+
+/// Source text of a random expression of a type.
 fn expression(random: &mut Random, ty: &str, depth: usize, locals: &mut Vec<(String, String)>) -> String {
     if depth == 0 || random.below(8) == 0 {
         let known: Vec<String> = locals.iter().filter(|(_, of)| of == ty).map(|(name, _)| name.clone()).collect();
@@ -22,8 +26,9 @@ fn expression(random: &mut Random, ty: &str, depth: usize, locals: &mut Vec<(Str
             ("f64", 0) => format!("B[{}, 0]", random.below(3) as i64 - 1),
             ("i64", 0) => random.pick(&["i", "j", "t", "N"]).to_string(),
             ("bool", _) => format!("(A[0, 0] < {number} / 7.0)"),
-            (ty @ ("f32" | "f64"), 1) => format!("{ty}({number}.25)"),
+            (ty @ ("f16" | "f32" | "f64"), 1) => format!("{ty}({number}.25)"),
             ("i32" | "i64", _) => format!("{ty}({})", number as i64 - 3),
+            ("u32" | "u64", _) => format!("{ty}({number})"),
             (ty, _) => format!("{ty}(-{number})"),
         };
     }
@@ -35,7 +40,7 @@ fn expression(random: &mut Random, ty: &str, depth: usize, locals: &mut Vec<(Str
             format!("(if {condition} then {yes} else {no})")
         }
         1 => {
-            let of = random.pick(&["f32", "f64", "i32", "i64", "bool"]).to_string();
+            let of = random.pick(&["f16", "f32", "f64", "i32", "i64", "u32", "u64", "bool"]).to_string();
             let value = expression(random, &of, deeper, locals);
             let name = format!("x{}", locals.len());
             locals.push((name.clone(), of));
@@ -44,7 +49,7 @@ fn expression(random: &mut Random, ty: &str, depth: usize, locals: &mut Vec<(Str
             format!("{{ let {name} = {value}; {body} }}")
         }
         2 if ty != "bool" => {
-            let from = random.pick(&["f32", "f64", "i32", "i64"]);
+            let from = random.pick(&NUMBERS);
             format!("{ty}({})", expression(random, from, deeper, locals))
         }
         3 if ty != "bool" => {
@@ -52,19 +57,19 @@ fn expression(random: &mut Random, ty: &str, depth: usize, locals: &mut Vec<(Str
             let (a, b) = (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
             format!("{function}({a}, {b})")
         }
-        4 if matches!(ty, "f32" | "f64") => {
+        4 if matches!(ty, "f16" | "f32" | "f64") => {
             let function = random.pick(&["sqrt", "abs", "floor", "exp", "rsqrt"]);
             format!("{function}({})", expression(random, ty, deeper, locals))
         }
         5 if ty != "bool" => format!("(-{})", expression(random, ty, deeper, locals)),
-        6 if matches!(ty, "i32" | "i64") => {
+        6 if matches!(ty, "i32" | "i64" | "u32" | "u64") => {
             let (a, b) = (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
-            format!("({a} {} ({b} * 2 + 1))", random.pick(&["/", "%"]))
+            format!("({a} {} ({b} - 1))", random.pick(&["/", "%"]))
         }
         _ if ty == "bool" => match random.below(3) {
             0 => format!("(!{})", expression(random, ty, deeper, locals)),
             1 => {
-                let of = random.pick(&["f32", "f64", "i32", "i64"]);
+                let of = random.pick(&NUMBERS);
                 let (a, b) = (expression(random, of, deeper, locals), expression(random, of, deeper, locals));
                 format!("({a} {} {b})", random.pick(&["<", "<=", ">", ">=", "==", "!="]))
             }
@@ -82,10 +87,13 @@ fn expression(random: &mut Random, ty: &str, depth: usize, locals: &mut Vec<(Str
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Value {
+    F16(f16),
     F32(f32),
     F64(f64),
     I32(i32),
     I64(i64),
+    U32(u32),
+    U64(u64),
     Bool(bool),
 }
 
@@ -103,12 +111,15 @@ fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> Valu
     use Value::*;
     match &expr.kind {
         ExprKind::Float(value) => match expr.ty {
+            Type::Element(Element::F16) => F16(half(*value)),
             Type::Element(Element::F32) => F32(*value as f32),
             _ => F64(*value),
         },
         ExprKind::Int(value) => match expr.ty {
             Type::Element(Element::I32) => I32(*value as i32),
-            _ => I64(*value),
+            Type::Element(Element::U32) => U32(*value as u32),
+            Type::Element(Element::U64) => U64(*value as u64),
+            _ => I64(*value as i64),
         },
         ExprKind::Read { field, offset } => {
             let row = (cell.at[0] + offset[0]) as usize;
@@ -133,10 +144,13 @@ fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> Valu
             _ => walk(no, cell, locals),
         },
         ExprKind::Unary(_, a) => match walk(a, cell, locals) {
+            F16(a) => F16(half(-a.to_f64())),
             F32(a) => F32(-a),
             F64(a) => F64(-a),
             I32(a) => I32(a.wrapping_neg()),
             I64(a) => I64(a.wrapping_neg()),
+            U32(a) => U32(0_u32.wrapping_sub(a)),
+            U64(a) => U64(0_u64.wrapping_sub(a)),
             Bool(a) => Bool(!a),
         },
         ExprKind::Binary(op, a, b) => {
@@ -172,17 +186,24 @@ fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> Valu
                         Add => $kind($a.wrapping_add($b)),
                         Sub => $kind($a.wrapping_sub($b)),
                         Mul => $kind($a.wrapping_mul($b)),
-                        Div => $kind($a.wrapping_div($b)),
-                        Rem => $kind($a.wrapping_rem($b)),
+                        Div => $kind($a.checked_div($b).unwrap_or(if $b == 0 { 0 } else { $a })),
+                        Rem => $kind($a.checked_rem($b).unwrap_or(if $b == 0 { $a } else { 0 })),
                         _ => compared!($a, $b).map(Bool).unwrap(),
                     }
                 };
             }
             match pair {
+                // By way of f64, which has digits enough.
+                (F16(a), F16(b)) => match floats!(F64, a.to_f64(), b.to_f64()) {
+                    F64(value) => F16(half(value)),
+                    other => other,
+                },
                 (F32(a), F32(b)) => floats!(F32, a, b),
                 (F64(a), F64(b)) => floats!(F64, a, b),
                 (I32(a), I32(b)) => integers!(I32, a, b),
                 (I64(a), I64(b)) => integers!(I64, a, b),
+                (U32(a), U32(b)) => integers!(U32, a, b),
+                (U64(a), U64(b)) => integers!(U64, a, b),
                 (Bool(a), Bool(b)) => Bool(if *op == And { a && b } else { a || b }),
                 pair => panic!("{pair:?}"),
             }
@@ -209,9 +230,16 @@ fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> Valu
                 }};
             }
             match (values[0], values.last().copied().unwrap()) {
+                (F16(a), _) if *function == MathFunction::Rsqrt => F16(half(1.0 / half(f64::from(a).sqrt()).to_f64())),
+                (F16(a), F16(b)) => match float!(F32, a.to_f32(), b.to_f32()) {
+                    F32(value) => F16(f16::from_f32(value)),
+                    other => other,
+                },
                 (F32(a), F32(b)) => float!(F32, a, b),
                 (F64(a), F64(b)) => float!(F64, a, b),
                 (I32(a), I32(b)) => I32(if *function == MathFunction::Min { a.min(b) } else { a.max(b) }),
+                (U32(a), U32(b)) => U32(if *function == MathFunction::Min { a.min(b) } else { a.max(b) }),
+                (U64(a), U64(b)) => U64(if *function == MathFunction::Min { a.min(b) } else { a.max(b) }),
                 (I64(a), I64(b)) => I64(if *function == MathFunction::Min { a.min(b) } else { a.max(b) }),
                 pair => panic!("{pair:?}"),
             }
@@ -220,6 +248,9 @@ fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> Valu
             macro_rules! cast {
                 ($a:expr) => {
                     match expr.ty {
+                        Type::Element(Element::F16) => F16(half($a as f64)),
+                        Type::Element(Element::U32) => U32($a as u32),
+                        Type::Element(Element::U64) => U64($a as u64),
                         Type::Element(Element::F32) => F32($a as f32),
                         Type::Element(Element::F64) => F64($a as f64),
                         Type::Element(Element::I32) => I32($a as i32),
@@ -229,6 +260,9 @@ fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> Valu
                 };
             }
             match walk(a, cell, locals) {
+                F16(a) => cast!(a.to_f32()),
+                U32(a) => cast!(a),
+                U64(a) => cast!(a),
                 F32(a) => cast!(a),
                 F64(a) => cast!(a),
                 I32(a) => cast!(a),

@@ -5,7 +5,6 @@ use crate::error::{Address, Problem};
 use crate::memory::{Accessor, Conflict, Memory};
 use crate::program::{Access, Operand, Reg, Usage};
 use crate::traffic::WARP;
-use crate::value::Kind;
 use cranelift_entity::EntityRef;
 
 impl Block<'_> {
@@ -74,7 +73,7 @@ impl Block<'_> {
             let buffer = (base[lane] >> BYTE_BITS) as usize;
             if buffer != last_buffer {
                 last_buffer = buffer;
-                last_bytes = self.memory(buffer).map_or(0, |memory| memory.len() as u64 * 4);
+                last_bytes = self.memory(buffer).map_or(0, Memory::bytes);
             }
             let byte = (base[lane] & ((1 << BYTE_BITS) - 1)) as i64;
             let start = byte.wrapping_add(offsets[lane].wrapping_mul(element));
@@ -131,7 +130,7 @@ impl Block<'_> {
                 .map(|dimension| self.registers[dimension.index.index()][lane] as i64)
                 .collect(),
             byte: self.bytes[lane] as i64,
-            of: self.memory(buffer).map_or(0, |memory| memory.len() as u64 * 4),
+            of: self.memory(buffer).map_or(0, Memory::bytes),
         }
     }
 
@@ -152,7 +151,6 @@ impl Block<'_> {
 
     fn load_element(&self, to: &mut [u64], element: u64, access: &Access) -> Result<(), Fault> {
         let offset = element * access.element.bytes();
-        let wide = access.element.bytes() == 8;
         let mut last = (usize::MAX, None);
         for lane in self.mask.lanes() {
             let buffer = self.buffers[lane] as usize;
@@ -160,22 +158,15 @@ impl Block<'_> {
                 last = (buffer, self.memory(buffer));
             }
             let Some(memory) = last.1 else { continue };
-            let word = ((self.bytes[lane] + offset) / 4) as usize;
+            let first = (self.bytes[lane] + offset) as usize / memory.unit();
             let by = self.accessor(lane, buffer);
-            let low = memory
-                .load(word, by)
-                .and_then(|low| self.arrived(buffer, word, low))
-                .map_err(|conflict| self.conflict(conflict, lane, self.address(access, lane)))?;
-            to[lane] = if wide {
-                let high = memory.load(word + 1, by).and_then(|high| self.arrived(buffer, word + 1, high));
-                u64::from(low)
-                    | u64::from(high.map_err(|conflict| self.conflict(conflict, lane, self.address(access, lane)))?)
-                        << 32
-            } else if access.element == Kind::F32 {
-                u64::from(low)
-            } else {
-                low as i32 as u64
-            };
+            let mut bits = 0;
+            for part in 0..access.element.bytes() as usize / memory.unit() {
+                let word = memory.load(first + part, by).and_then(|word| self.arrived(buffer, first + part, word));
+                let word = word.map_err(|conflict| self.conflict(conflict, lane, self.address(access, lane)))?;
+                bits |= u64::from(word) << (8 * part * memory.unit());
+            }
+            to[lane] = access.element.loaded(bits);
         }
         Ok(())
     }
@@ -196,20 +187,19 @@ impl Block<'_> {
         }
         self.resolve(access)?;
         self.writable(access)?;
-        let wide = access.element.bytes() == 8;
         for (element, reg) in from.iter().enumerate() {
             let offset = element as u64 * access.element.bytes();
             let values = &self.registers[reg.index()];
             for lane in self.mask.lanes() {
                 let buffer = self.buffers[lane] as usize;
                 let Some(memory) = self.memory(buffer) else { continue };
-                let word = ((self.bytes[lane] + offset) / 4) as usize;
+                let first = (self.bytes[lane] + offset) as usize / memory.unit();
                 let by = self.accessor(lane, buffer);
-                let mut result = memory.store(word, values[lane] as u32, by);
-                if wide {
-                    result = result.and_then(|()| memory.store(word + 1, (values[lane] >> 32) as u32, by));
+                for part in 0..access.element.bytes() as usize / memory.unit() {
+                    let word = (values[lane] >> (8 * part * memory.unit())) as u32 & memory.word_mask();
+                    let stored = memory.store(first + part, word, by);
+                    stored.map_err(|conflict| self.conflict(conflict, lane, self.address(access, lane)))?;
                 }
-                result.map_err(|conflict| self.conflict(conflict, lane, self.address(access, lane)))?;
             }
         }
         self.count(access);
@@ -239,33 +229,34 @@ impl Block<'_> {
             return Ok(());
         }
         self.resolve(from)?;
-        let words = (from.element.bytes() * u64::from(from.count) / 4) as usize;
-        let per_element = (from.element.bytes() / 4) as usize;
-        let mut values = Vec::new();
+        let bytes = (from.element.bytes() * u64::from(from.count)) as usize;
+        let mut values: Vec<u8> = Vec::new();
         for lane in self.mask.lanes() {
             let buffer = self.buffers[lane] as usize;
             let Some(memory) = self.memory(buffer) else { continue };
-            let wanted = valid.map_or(words, |valid| self.registers[valid.index()][lane] as usize * per_element);
-            for word in 0..words {
-                let place = (self.bytes[lane] / 4) as usize + word;
-                let value = if word < wanted { memory.load(place, self.accessor(lane, buffer)) } else { Ok(0) };
-                values.push(value.map_err(|conflict| self.conflict(conflict, lane, self.address(from, lane)))?);
+            let size = from.element.bytes() as usize;
+            let wanted = valid.map_or(bytes, |valid| self.registers[valid.index()][lane] as usize * size);
+            for byte in (0..bytes).step_by(memory.unit()) {
+                let place = (self.bytes[lane] as usize + byte) / memory.unit();
+                let value = if byte < wanted { memory.load(place, self.accessor(lane, buffer)) } else { Ok(0) };
+                let value = value.map_err(|conflict| self.conflict(conflict, lane, self.address(from, lane)))?;
+                values.extend(value.to_le_bytes().iter().take(memory.unit()));
             }
         }
         self.count(from);
         self.resolve(to)?;
         self.writable(to)?;
-        let mut values = values.into_iter();
-        for lane in self.mask.lanes() {
+        for (lane, values) in self.mask.lanes().zip(values.chunks(bytes.max(1))) {
             let buffer = self.buffers[lane] as usize;
-            for word in 0..words {
-                let word = (self.bytes[lane] / 4) as usize + word;
+            let unit = self.memory(buffer).map_or(4, Memory::unit);
+            for (part, value) in values.chunks(unit).enumerate() {
+                let word = self.bytes[lane] as usize / unit + part;
                 if let Some(memory) = self.memory(buffer) {
                     memory
                         .announce(word, self.accessor(lane, buffer))
                         .map_err(|conflict| self.conflict(conflict, lane, self.address(to, lane)))?;
                 }
-                let value = values.next().unwrap_or(0);
+                let value = value.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
                 self.copies.push(Copy { lane, buffer, word, value });
                 self.in_flight.insert((buffer, word));
             }
@@ -281,7 +272,7 @@ impl Block<'_> {
                 let Some(memory) = self.memory(copy.buffer) else { continue };
                 let stored = memory.store(copy.word, copy.value, self.accessor(copy.lane, copy.buffer));
                 stored.map_err(|conflict| {
-                    let (byte, of) = (copy.word as i64 * 4, memory.len() as u64 * 4);
+                    let (byte, of) = ((copy.word * memory.unit()) as i64, memory.bytes());
                     self.conflict(
                         conflict,
                         copy.lane,
@@ -337,13 +328,10 @@ impl Block<'_> {
         for (element, reg) in to.iter().enumerate() {
             let mut lanes = std::mem::take(&mut self.registers[reg.index()]);
             for lane in mask.lanes() {
-                let word = ((self.bytes[lane] + element as u64 * access.element.bytes()) / 4) as usize;
-                let bits = if found {
-                    self.memory(self.buffers[lane] as usize).map_or(0, |memory| memory.peek(word))
-                } else {
-                    0
-                };
-                lanes[lane] = if access.element == Kind::F32 { u64::from(bits) } else { bits as i32 as u64 };
+                let byte = (self.bytes[lane] + element as u64 * access.element.bytes()) as usize;
+                let memory = self.memory(self.buffers[lane] as usize).filter(|_| found);
+                let bits = memory.map_or(0, |memory| memory.peek(byte / memory.unit()));
+                lanes[lane] = access.element.loaded(u64::from(bits));
             }
             self.registers[reg.index()] = lanes;
         }

@@ -2,6 +2,7 @@
 
 use super::{Awaited, Block, Fault, Stop};
 use crate::error::Problem;
+use crate::memory::Memory;
 use crate::program::{Access, Reg, Shuffle};
 use crate::traffic::WARP;
 use cranelift_entity::EntityRef;
@@ -95,7 +96,8 @@ impl Block<'_> {
 
     /// The flag of a thread, once its access is resolved.
     fn flag(&self, lane: usize) -> (usize, usize) {
-        (self.buffers[lane] as usize, (self.bytes[lane] / 4) as usize)
+        let buffer = self.buffers[lane] as usize;
+        (buffer, self.bytes[lane] as usize / self.memory(buffer).map_or(4, Memory::unit))
     }
 
     pub(super) fn signal(&mut self, access: &Access, epoch: Reg) -> Result<(), Fault> {

@@ -124,8 +124,8 @@ impl<'c> Translator<'c> {
                 Ok(Dimension { index: self.number(op, memref + 1 + place)?, size: *size, stride: *stride })
             })
             .collect::<Result<Vec<_>, Error>>()?;
-        if source.element.bytes() % 4 != 0 {
-            return Err(unsupported(op, "elements of less than 32 bits in memory"));
+        if source.element.bytes() < 2 {
+            return Err(unsupported(op, "elements of less than 16 bits in memory"));
         }
         if count > 1 && source.strides.last() != Some(&Operand::Constant(1)) {
             return Err(unsupported(op, "a vector across elements that are not known to be contiguous"));

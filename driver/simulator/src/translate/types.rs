@@ -21,6 +21,7 @@ impl<'c> Translator<'c> {
             "i16" => Kind::I16,
             "i32" => Kind::I32,
             "i64" => Kind::I64,
+            "f16" => Kind::F16,
             "f32" => Kind::F32,
             "f64" => Kind::F64,
             "index" => self.index,

@@ -100,7 +100,7 @@ pub fn bind(plan: &Plan, size: i64, steps: i64) -> (Bound, BTreeMap<String, Arra
 pub fn expected(case: &Case, bound: &Bound, inputs: &BTreeMap<String, Array>) -> BTreeMap<String, Array> {
     let program = check(&case.source(), &[]).unwrap_or_else(|failure| panic!("{}", failure.text));
     let sizes = program.params.iter().filter_map(|(id, param)| Some((id, *bound.sizes.get(&param.name)?))).collect();
-    let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), value.as_f64())).collect();
+    let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), (*value).into())).collect();
     let mut fields = inputs.clone();
     let steps = u64::try_from(bound.steps).unwrap_or(0);
     oracle::run(&program, &sizes, &scalars, steps, &mut fields, &mut |_, _| ControlFlow::Continue(()))

@@ -87,24 +87,6 @@ impl<'c> Strip<'c> {
                 ),
             ));
         };
-        for op in &kernel.body {
-            let fields: Vec<&str> = match op {
-                TileOp::Load { field, .. } => vec![field],
-                TileOp::Apply(apply) => apply.outputs.iter().map(|(field, _)| *field).collect(),
-                TileOp::Store { .. } => Vec::new(),
-            };
-            for field in fields {
-                let element = program.field(field)?.element;
-                if !matches!(mlir::bit_width(element), Some(32 | 64)) {
-                    return Err(refuse(
-                        kernel,
-                        format!(
-                            "the strategy stream needs cells of 32 or 64 bits, and @{field} has {element}; choose another strategy"
-                        ),
-                    ));
-                }
-            }
-        }
         let (graph, values) = graph(module, program, kernel, slack)?;
         let pipeline = stream_pipeline::of(&graph);
         let mut strip = Self { pipeline, width: *width, left: 0, first: 0, fill: 0, values, total: BTreeMap::new() };

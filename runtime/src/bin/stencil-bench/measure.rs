@@ -13,6 +13,7 @@ use stencil_runtime::device::device_named;
 use stencil_runtime::execute::{Control, Target, check_inputs, download, launch_all, run, upload};
 use stencil_runtime::input::{self, Source};
 use stencil_runtime::npy;
+use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{Plan, Role, Settings, ptx_beside};
 
 /// What was measured of one plan.
@@ -29,7 +30,7 @@ pub struct Measurement {
     /// All sizes, with the number of steps.
     pub sizes: BTreeMap<String, i64>,
     /// Scalars that were set.
-    pub scalars: BTreeMap<String, f64>,
+    pub scalars: BTreeMap<String, Numeral>,
     /// Shape of the largest state field.
     pub shape: Vec<usize>,
     /// Type of its cells.

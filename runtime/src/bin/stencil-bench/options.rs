@@ -4,6 +4,7 @@ use clap::{CommandFactory, Parser};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use stencil_runtime::input::{Source, assignment};
+use stencil_runtime::number::Numeral;
 
 /// Runs compiled stencil programs on a CUDA device, checks their results and measures them.
 ///
@@ -29,8 +30,8 @@ pub struct Options {
     pub steps: Option<i64>,
 
     /// A run-time scalar.
-    #[arg(long, value_name = "NAME=NUMBER", value_parser = assignment::<f64>)]
-    pub set: Vec<(String, f64)>,
+    #[arg(long, value_name = "NAME=NUMBER", value_parser = assignment::<Numeral>)]
+    pub set: Vec<(String, Numeral)>,
 
     /// Data of a field: FILE.npy, random:SEED or zeros; random:1, random:2, ... in the order of
     /// the fields unless given.

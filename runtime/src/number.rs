@@ -1,0 +1,268 @@
+//! Single numbers: of a type that cells have, and as text that has no type yet.
+
+use crate::array::{Element, f16};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+use std::fmt;
+use std::str::FromStr;
+
+/// A number passed to a kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// IEEE half precision.
+    F16(f16),
+    /// IEEE single precision.
+    F32(f32),
+    /// IEEE double precision.
+    F64(f64),
+    /// 32-bit signed integer.
+    I32(i32),
+    /// 64-bit signed integer.
+    I64(i64),
+    /// 32-bit unsigned integer.
+    U32(u32),
+    /// 64-bit unsigned integer.
+    U64(u64),
+}
+
+/// The nearest f16, ties to even. (Conversions that go through f32 round twice.)
+pub fn half(value: f64) -> f16 {
+    let near = value as f32;
+    let bits = near.to_bits();
+    if f64::from(near) == value || value.is_nan() || bits & 1 == 1 {
+        return f16::from_f32(near);
+    }
+    // Rounding to odd keeps what lies beside a tie beside it (Boldo, Melquiond: When double
+    // rounding is odd, 2005).
+    let odd = if f64::from(near).abs() < value.abs() { bits + 1 } else { bits - 1 };
+    f16::from_f32(f32::from_bits(odd))
+}
+
+impl Number {
+    /// A float of the given type, rounded to nearest; none where the type is an integer's, or where a
+    /// finite value is beyond the type.
+    pub fn float(element: Element, value: f64) -> Option<Self> {
+        let number = match element {
+            Element::F16 => Self::F16(half(value)),
+            Element::F32 => Self::F32(value as f32),
+            Element::F64 => Self::F64(value),
+            Element::I32 | Element::I64 | Element::U32 | Element::U64 => return None,
+        };
+        (number.as_f64().is_finite() || !value.is_finite()).then_some(number)
+    }
+
+    /// An integer in the given type: exact in an integer type, else rounded to nearest; none where it
+    /// is beyond the type.
+    pub fn integer(element: Element, value: i128) -> Option<Self> {
+        match element {
+            Element::I32 => i32::try_from(value).ok().map(Self::I32),
+            Element::I64 => i64::try_from(value).ok().map(Self::I64),
+            Element::U32 => u32::try_from(value).ok().map(Self::U32),
+            Element::U64 => u64::try_from(value).ok().map(Self::U64),
+            // From the integer itself: through f64 it could round twice.
+            Element::F32 => Some(Self::F32(value as f32)),
+            Element::F16 | Element::F64 => Self::float(element, value as f64),
+        }
+    }
+
+    /// Its type.
+    pub fn element(self) -> Element {
+        match self {
+            Self::F16(_) => Element::F16,
+            Self::F32(_) => Element::F32,
+            Self::F64(_) => Element::F64,
+            Self::I32(_) => Element::I32,
+            Self::I64(_) => Element::I64,
+            Self::U32(_) => Element::U32,
+            Self::U64(_) => Element::U64,
+        }
+    }
+
+    /// The value as f64; a 64-bit integer is rounded.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Self::F16(value) => value.to_f64(),
+            Self::F32(value) => value.into(),
+            Self::F64(value) => value,
+            Self::I32(value) => value.into(),
+            Self::I64(value) => value as f64,
+            Self::U32(value) => value.into(),
+            Self::U64(value) => value as f64,
+        }
+    }
+
+    /// The bytes in memory, in this machine's order.
+    pub fn bytes(self) -> Vec<u8> {
+        match self {
+            Self::F16(value) => value.to_ne_bytes().to_vec(),
+            Self::F32(value) => value.to_ne_bytes().to_vec(),
+            Self::F64(value) => value.to_ne_bytes().to_vec(),
+            Self::I32(value) => value.to_ne_bytes().to_vec(),
+            Self::I64(value) => value.to_ne_bytes().to_vec(),
+            Self::U32(value) => value.to_ne_bytes().to_vec(),
+            Self::U64(value) => value.to_ne_bytes().to_vec(),
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::F16(value) => write!(f, "{:?}", value.to_f32()),
+            Self::F32(value) => write!(f, "{value:?}"),
+            Self::F64(value) => write!(f, "{value:?}"),
+            Self::I32(value) => write!(f, "{value}"),
+            Self::I64(value) => write!(f, "{value}"),
+            Self::U32(value) => write!(f, "{value}"),
+            Self::U64(value) => write!(f, "{value}"),
+        }
+    }
+}
+
+/// A number as it is written, of no type yet: no digit is lost before the type is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numeral(String);
+
+impl Numeral {
+    /// The number in a type: rounded to nearest for floats (for f16 from its f64), whole and in range
+    /// for integers. None where there is no such number.
+    pub fn number(&self, element: Element) -> Option<Number> {
+        let wide: f64 = self.0.parse().ok()?;
+        // Only the words `inf` and `infinity` mean it; digits that overflow do not.
+        if wide.is_infinite() && self.0.contains(|letter: char| letter.is_ascii_digit()) {
+            return None;
+        }
+        match (element, self.0.parse::<i128>()) {
+            (Element::F32, _) => {
+                let single: f32 = self.0.parse().ok()?;
+                (single.is_finite() || !wide.is_finite()).then_some(Number::F32(single))
+            }
+            (Element::F16 | Element::F64, _) => Number::float(element, wide),
+            (_, Ok(whole)) => Number::integer(element, whole),
+            (_, Err(_)) if wide.fract() == 0.0 => Number::integer(element, wide as i128),
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for Numeral {
+    type Err = std::num::ParseFloatError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse::<f64>().map(|_| Self(text.to_string()))
+    }
+}
+
+impl From<Number> for Numeral {
+    fn from(number: Number) -> Self {
+        Self(number.to_string())
+    }
+}
+
+impl From<f64> for Numeral {
+    fn from(number: f64) -> Self {
+        Self(format!("{number:?}"))
+    }
+}
+
+impl fmt::Display for Numeral {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A JSON number; an infinity has none.
+impl Serialize for Numeral {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Ok(value) = self.0.parse() {
+            return serializer.serialize_i64(value);
+        }
+        if let Ok(value) = self.0.parse() {
+            return serializer.serialize_u64(value);
+        }
+        match self.0.parse::<f64>() {
+            Ok(value) if value.is_finite() => serializer.serialize_f64(value),
+            _ => Err(ser::Error::custom(format!("`{self}` has no form in JSON"))),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Numeral {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = serde_json::Number::deserialize(deserializer)?.to_string();
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(text: &str, element: Element) -> Option<Number> {
+        text.parse::<Numeral>().unwrap().number(element)
+    }
+
+    #[test]
+    fn integers_are_exact_and_in_range() {
+        assert_eq!(number("2147483647", Element::I32), Some(Number::I32(i32::MAX)));
+        assert_eq!(number("2147483648", Element::I32), None);
+        assert_eq!(number("2147483648", Element::U32), Some(Number::U32(1 << 31)));
+        assert_eq!(number("-1", Element::U32), None);
+        assert_eq!(number("1e3", Element::I32), Some(Number::I32(1000)));
+        assert_eq!(number("0.5", Element::I32), None);
+        assert_eq!(number("9007199254740993", Element::I64), Some(Number::I64(9007199254740993)));
+        assert_eq!(number("18446744073709551615", Element::U64), Some(Number::U64(u64::MAX)));
+        assert_eq!(number("18446744073709551616", Element::U64), None);
+        assert_eq!(number("-9223372036854775808", Element::I64), Some(Number::I64(i64::MIN)));
+        assert_eq!(number("nan", Element::I64), None);
+        assert_eq!(number("inf", Element::I64), None);
+    }
+
+    #[test]
+    fn floats_are_rounded_once_and_in_range() {
+        // 2^24 + 1 and a bit: through f64 the bit would be lost to the tie.
+        assert_eq!(number("16777217.0000000000000001", Element::F32), Some(Number::F32(16777218.0)));
+        assert_eq!(number("1e39", Element::F32), None);
+        assert_eq!(number("1e999", Element::F64), None);
+        assert_eq!(number("65519", Element::F16), Some(Number::F16(f16::MAX)));
+        assert_eq!(number("65520", Element::F16), None);
+        assert_eq!(number("-inf", Element::F16), Some(Number::F16(f16::NEG_INFINITY)));
+        assert_eq!(Numeral::from(Number::F32(0.1)).number(Element::F32), Some(Number::F32(0.1)));
+        let half = Number::F16(f16::from_bits(0x2e66));
+        assert_eq!(Numeral::from(half).number(Element::F16), Some(half));
+    }
+
+    #[test]
+    fn halves_are_rounded_once() {
+        // A tie and what lies beside it by less than an f32 can tell.
+        let (tie, bit) = (1.0 + 2.0_f64.powi(-11), 2.0_f64.powi(-40));
+        assert_eq!(half(tie), f16::from_f32(1.0));
+        assert_eq!(half(tie + bit), f16::from_bits(0x3c01));
+        assert_eq!(half(-tie - bit), f16::from_bits(0xbc01));
+        assert_eq!(half(1.0 + 3.0 * 2.0_f64.powi(-11) - bit), f16::from_bits(0x3c01));
+        assert_eq!(half(65520.0), f16::INFINITY);
+        assert_eq!(half(65520.0 - 2.0_f64.powi(-36)), f16::MAX);
+        assert_eq!(half(-1e300), f16::NEG_INFINITY);
+        assert_eq!(half(2.0_f64.powi(-25)), f16::from_bits(0));
+        assert_eq!(half(2.0_f64.powi(-25) * (1.0 + 1e-15)), f16::from_bits(1));
+        assert_eq!(half(-1e-300).to_bits(), 0x8000);
+        assert!(half(f64::NAN).is_nan());
+        // Every f16 is its own nearest.
+        for bits in 0..=u16::MAX {
+            let value = f16::from_bits(bits);
+            assert!(value.is_nan() || half(value.to_f64()).to_bits() == bits, "{bits:#x}");
+        }
+    }
+
+    #[test]
+    fn numerals_are_json_numbers() {
+        for text in ["18446744073709551615", "-3", "0.1", "1e30"] {
+            let numeral: Numeral = text.parse().unwrap();
+            let json = serde_json::to_string(&numeral).unwrap();
+            let read: Numeral = serde_json::from_str(&json).unwrap();
+            assert_eq!(read.number(Element::F64), numeral.number(Element::F64), "{json}");
+        }
+        assert_eq!(serde_json::to_string(&Numeral::from(Number::U64(u64::MAX))).unwrap(), "18446744073709551615");
+        assert!(serde_json::to_string(&Numeral::from(f64::INFINITY)).is_err());
+        assert!("1x".parse::<Numeral>().is_err());
+    }
+}
