@@ -5,6 +5,8 @@ is NumPy's own in the type of the field, in the order in which the program has i
 agree bit for bit with any target that neither contracts nor re-associates.
 """
 
+from itertools import product
+
 import numpy as np
 
 
@@ -67,6 +69,16 @@ def yee2d(fields, scalars):
     Hz[:] = Hz + c * (Ex[:, 1:] - Ex[:, :-1] - Ey[1:] + Ey[:-1])
 
 
+def wave2d(fields, scalars):
+    P, U, C = fields["P"], fields["U"], fields["C"]
+    number, p, u, c = numbers(U), inner(P, 1), inner(U, 1), inner(C, 1)
+    near = u(-1, 0) + u(1, 0) + u(0, -1) + u(0, 1)
+    new = number(2) * u(0, 0) - p(0, 0) + c(0, 0) * (near - number(4) * u(0, 0))
+    old = u(0, 0).copy()
+    update(P, [1] * 2, [1] * 2, old)
+    update(U, [1] * 2, [1] * 2, new)
+
+
 def wave3d(fields, scalars):
     P, U, C = fields["P"], fields["U"], fields["C"]
     number, p, u, c = numbers(U), inner(P, 1), inner(U, 1), inner(C, 1)
@@ -93,6 +105,69 @@ def gradient2d(fields, scalars):
     n, s, e, w = (a(0, 0) - a(*offset) for offset in ((-1, 0), (1, 0), (0, 1), (0, -1)))
     root = np.sqrt(c("1e-4") + n * n + s * s + e * e + w * w)
     update(A, [1, 1], [1, 1], a(0, 0) + c(1) / root)
+
+
+def gradient(fields, scalars):
+    A = fields["A"]
+    c, a = numbers(A), inner(A, 1)
+    n, s, e, w = (a(0, 0) - a(*offset) for offset in ((-1, 0), (1, 0), (0, 1), (0, -1)))
+    update(A, [1, 1], [1, 1], a(0, 0) + c(1) / np.sqrt(c("1e-5") + n * n + s * s + e * e + w * w))
+
+
+def poisson2d(fields, scalars):
+    A = fields["A"]
+    c, a = numbers(A), inner(A, 1)
+    total = a(0, 1) + a(0, -1) + a(-1, -1) + a(1, 1) + a(-1, 0) + a(1, 0) + a(1, 1) + a(-1, 1) + a(1, -1)
+    update(A, [1, 1], [1, 1], c(8) * a(0, 0) - total)
+
+
+def rician(fields, scalars):
+    U, F = fields["U"], fields["F"]
+    D = np.zeros_like(U)
+    c, u, d, f = numbers(U), inner(U, 1), inner(D, 1), inner(F, 1)(0, 0)
+    value = u(0, 0)
+    n, s, e, w = (value - u(*offset) for offset in ((-1, 0), (1, 0), (0, 1), (0, -1)))
+    update(D, [1, 1], [1, 1], c(1) / np.sqrt(c("1e-20") + n * n + s * s + e * e + w * w))
+    sigma, strength = c(scalars.get("sigma", "1.00001")), c(scalars.get("lambda", "1.00001"))
+    s2 = sigma * sigma
+    gamma = strength / s2
+    q = value * f / s2
+    r = q * (c("2.38944") + q * (c("0.950037") + q)) / (c("4.65314") + q * (c("2.57541") + q * (c("1.48937") + q)))
+    near = u(-1, 0) * d(-1, 0) + u(1, 0) * d(1, 0) + u(0, 1) * d(0, 1) + u(0, -1) * d(0, -1)
+    weight = d(-1, 0) + d(1, 0) + d(0, 1) + d(0, -1)
+    update(U, [1, 1], [1, 1], (value + c(5) * (near + gamma * f * r)) / (c(1) + c(5) * (weight + gamma)))
+
+
+def tvupdate(fields, scalars):
+    U, F = fields["U"], fields["F"]
+    c, u, f = numbers(U), inner(U, 1), inner(F, 1)(0, 0)
+    a, V = c(scalars.get("a", "1.001")), c(scalars.get("V", "1"))
+
+    def coefficient(down, right):
+        return u(0, 0) / np.sqrt(c("1e-8") + down * down + right * right) / V
+
+    c1 = c3 = coefficient(u(1, 0) - u(0, 0), u(0, 1) - u(0, 0))
+    c2 = coefficient(u(0, 0) - u(-1, 0), u(-1, 1) - u(-1, 0))
+    c4 = coefficient(u(1, -1) - u(0, -1), u(0, 0) - u(0, -1))
+    total = a * f + c1 * u(1, 0) + c2 * u(-1, 0) + c3 * u(0, 1) + c4 * u(0, -1)
+    update(U, [1, 1], [1, 1], total / (a + c1 + c2 + c3 + c4))
+
+
+def grayscott(fields, scalars):
+    U, V = fields["U"], fields["V"]
+    c, feed, kill = numbers(U), scalars.get("feed", "0.037"), scalars.get("kill", "0.06")
+    feed, kill = c(feed), c(kill)
+
+    def spread(field, rate):
+        x = inner(field, 1)
+        near = x(-1, 0) + x(1, 0) + x(0, -1) + x(0, 1) - c(4) * x(0, 0)
+        return x(0, 0) + c(rate) * near
+
+    u, v = inner(U, 1)(0, 0), inner(V, 1)(0, 0)
+    new_u = spread(U, "0.2") - u * v * v + feed * (c(1) - u)
+    new_v = spread(V, "0.1") + u * v * v - (feed + kill) * v
+    update(U, [1, 1], [1, 1], new_u)
+    update(V, [1, 1], [1, 1], new_v)
 
 
 def weighted(radius, divisor, *terms):
@@ -124,30 +199,51 @@ def mean(*offsets):
     return weighted(radius, len(offsets), *[(None, offset) for offset in offsets])
 
 
-def square(radius):
-    """Offsets of a box, row by row."""
-    reach = range(-radius, radius + 1)
-    return [(i, j) for i in reach for j in reach]
+def box(rank, radius):
+    """Offsets of a box, the last dimension fastest."""
+    return list(product(range(-radius, radius + 1), repeat=rank))
 
 
-def cube(radius):
-    """Offsets of a 3-D box, row by row."""
-    reach = range(-radius, radius + 1)
-    return [(i, j, k) for i in reach for j in reach for k in reach]
+def star(rank, radius):
+    """Offsets of a star, the last dimension innermost: `(-1, 0), (0, -1), (0, 0), (0, 1), (1, 0)`."""
+    away = [tuple(o if d == along else 0 for d in range(rank)) for along in range(rank) for o in range(-radius, 0)]
+    back = [tuple(-o for o in offset) for offset in reversed(away)]
+    return [*away, (0,) * rank, *back]
 
 
-STAR5 = [(-1, 0), (0, -1), (0, 0), (0, 1), (1, 0)]
-STAR9 = [(-2, 0), (-1, 0), (0, -2), (0, -1), (0, 0), (0, 1), (0, 2), (1, 0), (2, 0)]
-STAR7 = [(-1, 0, 0), (0, -1, 0), (0, 0, -1), (0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)]
-STAR13 = [(-2, 0, 0), (-1, 0, 0), (0, -2, 0), (0, -1, 0), (0, 0, -2), (0, 0, -1), (0, 0, 0),
-          (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 2, 0), (1, 0, 0), (2, 0, 0)]
+def constant(offsets, centre, places=5):
+    """The sum of different weights times cells, which add up to about 1. The weight of the centre is
+    given. Those of the others rise evenly around their mean m, by m / 5 in all, and are rounded to some
+    decimal places: the k-th of n is m * (1 + (k - (n - 1) / 2) / (5 * n))."""
+    radius = max(offsets[-1])
+    others = [offset for offset in offsets if any(offset)]
+    n, m = len(others), (1 - float(centre)) / (len(offsets) - 1)
+    weights = {offset: f"{m * (1 + (k - (n - 1) / 2) / (5 * n)):.{places}f}" for k, offset in enumerate(others)}
+    return weighted(radius, None, *[(weights.get(offset, centre), offset) for offset in offsets])
+
 
 JACOBI = {
-    "jacobi1d3": mean((-1,), (0,), (1,)),
-    "jacobi1d5": mean(*[(i,) for i in range(-2, 3)]),
-    "jacobi1d7": mean(*[(i,) for i in range(-3, 4)]),
-    "jacobi2d": mean(*STAR5),
-    "jacobi3d": mean(*STAR7),
+    "jacobi1d3": mean(*box(1, 1)),
+    "jacobi1d5": mean(*box(1, 2)),
+    "jacobi1d7": mean(*box(1, 3)),
+    "jacobi2d": mean(*star(2, 1)),
+    "jacobi3d": mean(*star(3, 1)),
+}
+
+# The AN5D set: programs of one field and one sum of weighted cells.
+AN5D = {
+    "j2d5pt": weighted(1, 118, *row("5.1 12.1 15 12.2 5.2", *star(2, 1))),
+    "j2d9pt": weighted(2, 118, *row("7.1 5.1 9.2 12.1 15 12.2 9.1 5.2 7.2", *star(2, 2))),
+    "j2d9pt-gol": weighted(1, 118, *row("7.1 5.1 9.2 12.1 15 12.2 9.1 5.2 7.2", *box(2, 1))),
+    "j3d27pt": weighted(1, 159, *row("3.2 4.5 5.8 7.8 9.7 7.8 5.8 4.5 3.2 3.3 4.6 5.9 7.8 9.8 7.8 5.9 4.6 3.3 "
+                                     "3.4 4.7 6 7.9 9.8 7.9 6 4.7 3.4", *box(3, 1))),
+    "star2d1r": weighted(1, None, *row("0.1873 0.1876 0.25 0.1877 0.1874", *star(2, 1))),
+    "star3d1r": weighted(1, None, *row("0.1248 0.1249 0.125 0.25 0.1251 0.1252 0.1253", *star(3, 1))),
+    "box2d1r": constant(box(2, 1), "0.2"),
+    **{f"star2d{r}r": constant(star(2, r), "0.25") for r in (2, 3, 4)},
+    **{f"star3d{r}r": constant(star(3, r), "0.25") for r in (2, 3, 4)},
+    **{f"box2d{r}r": constant(box(2, r), "0.1") for r in (2, 3, 4)},
+    **{f"box3d{r}r": constant(box(3, r), "0.1", places=7) for r in (1, 2, 3, 4)},
 }
 
 # A program's step, the fields that are read and written, and those that are only read.
@@ -155,27 +251,19 @@ PROGRAMS = {
     "heat2d": (heat2d, ["A"], ["K"]),
     "fdtd2d": (fdtd2d, ["Ex", "Ey", "Hz"], []),
     "yee2d": (yee2d, ["Ex", "Ey", "Hz"], []),
+    "wave2d": (wave2d, ["P", "U"], ["C"]),
     "wave3d": (wave3d, ["P", "U"], ["C"]),
     "hotspot2d": (hotspot2d, ["T"], ["P"]),
     "gradient2d": (gradient2d, ["A"], []),
-    **{name: (step, ["A"], []) for name, step in JACOBI.items()},
+    "gradient": (gradient, ["A"], []),
+    "poisson2d": (poisson2d, ["A"], []),
+    "rician": (rician, ["U"], ["F"]),
+    "tvupdate": (tvupdate, ["U"], ["F"]),
+    "grayscott": (grayscott, ["U", "V"], []),
+    "plate": (mean((-1, 0), (0, -1), (0, 1), (1, 0)), ["A"], []),
+    "platehalo": (mean(*[offset for offset in box(2, 1) if any(offset)]), ["A"], []),
+    **{name: (step, ["A"], []) for name, step in (JACOBI | AN5D).items()},
     **{f"{name}_f64": (step, ["A"], []) for name, step in JACOBI.items()},
-    "j2d5pt": (weighted(1, 118, *row("5.1 12.1 15 12.2 5.2", *STAR5)), ["A"], []),
-    "j2d9pt": (weighted(2, 118, *row("7.1 5.1 9.2 12.1 15 12.2 9.1 5.2 7.2", *STAR9)), ["A"], []),
-    "j2d9pt-gol": (weighted(1, 118, *row("7.1 5.1 9.2 12.1 15 12.2 9.1 5.2 7.2", *square(1))), ["A"], []),
-    "j3d27pt": (weighted(1, 159, *row("3.2 4.5 5.8 7.8 9.7 7.8 5.8 4.5 3.2 3.3 4.6 5.9 7.8 9.8 7.8 5.9 4.6 3.3 "
-                                      "3.4 4.7 6 7.9 9.8 7.9 6 4.7 3.4", *cube(1))), ["A"], []),
-    "box2d1r": (weighted(1, None, *row("0.09125 0.09375 0.09625 0.09875 0.2 0.10125 0.10375 0.10625 0.10875",
-                                       *square(1))), ["A"], []),
-    "box2d2r": (weighted(2, None, *row("0.03391 0.03422 0.03453 0.03484 0.03516 0.03547 0.03578 0.03609 0.03641 "
-                                       "0.03672 0.03703 0.03734 0.1 0.03766 0.03797 0.03828 0.03859 0.03891 0.03922 "
-                                       "0.03953 0.03984 0.04016 0.04047 0.04078 0.04109", *square(2))), ["A"], []),
-    "star2d1r": (weighted(1, None, *row("0.1873 0.1876 0.25 0.1877 0.1874", *STAR5)), ["A"], []),
-    "star2d2r": (weighted(2, None, *row("0.08555 0.08789 0.09023 0.09258 0.25 0.09492 0.09727 0.09961 0.10195",
-                                        *STAR9)), ["A"], []),
-    "star3d1r": (weighted(1, None, *row("0.1248 0.1249 0.125 0.25 0.1251 0.1252 0.1253", *STAR7)), ["A"], []),
-    "star3d2r": (weighted(2, None, *row("0.05677 0.05781 0.05885 0.0599 0.06094 0.06198 0.25 0.06302 0.06406 0.0651 "
-                                        "0.06615 0.06719 0.06823", *STAR13)), ["A"], []),
 }
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 sys.dont_write_bytecode = True
-from programs import PROGRAMS, dtype, rank, shapes
+from programs import AN5D, PROGRAMS, dtype, rank, shapes
 
 SUITE = Path(__file__).resolve().parent.parent
 SIZE_NAMES = "NML"
@@ -53,21 +53,23 @@ def noise(seed, shape, kind):
 class Case:
     """A program with its inputs, number of steps and scalars."""
 
-    def __init__(self, program, inputs, shape, steps, scalars=None):
+    def __init__(self, program, inputs, shape, steps, scalars=None, double=False):
         self.program, self.inputs, self.shape, self.steps = program, inputs, shape, steps
-        self.scalars = scalars or {}
+        self.scalars, self.double = scalars or {}, double
 
     def title(self):
         """What the case is, in a line."""
         size = "x".join(map(str, self.shape))
         files = [source for source in self.inputs.values() if ":" not in source]
         words = [Path(source).name for source in files] + [f"{k}={v}" for k, v in self.scalars.items()]
+        words += ["in f64"] * self.double
         return " ".join([self.program, size, f"{self.steps} steps", *words])
 
     def expected(self):
         """The outputs by NumPy."""
         step, state, const = PROGRAMS[self.program]
-        kind, shape = dtype(self.program), shapes(self.program, self.shape)
+        kind = np.float64 if self.double else dtype(self.program)
+        shape = shapes(self.program, self.shape)
         fields = {}
         for name in state + const:
             source = self.inputs[name]
@@ -82,8 +84,16 @@ class Case:
 
     def command(self, tool, target, schedule, folder):
         """The command line that runs it, with outputs in a folder."""
-        words = [tool, "run", SUITE / "programs" / f"{self.program}.stencil"]
+        source = SUITE / "programs" / f"{self.program}.stencil"
+        if self.double:
+            text = source.read_text()
+            source = Path(folder) / source.name
+            source.write_text(text.replace("f32", "f64"))
+        words = [tool, "run", source]
         words += ["--target", target, "--fp-contract=off", "--steps", self.steps, *schedule]
+        if rank(self.program) == 3 and "--strategy=block" in schedule and (self.double or self.program[-2:] in ("3r", "4r")):
+            # The tiles of two steps are larger than a block's shared memory.
+            words.append("--pyramid-height=1")
         if all(source.startswith("random:") for source in self.inputs.values()):
             for name, cells in zip(SIZE_NAMES, self.shape):
                 words += ["--size", f"{name}={cells}"]
@@ -127,9 +137,18 @@ def cases():
     yield Case("hotspot2d", {"T": dem, "P": "random:3"}, (344, 403), 11, {"Rx": 3.5, "Ry": 7, "Rz": 1e30})
     yield Case("gradient2d", {"A": mri}, (256, 256), 13)
     yield Case("j2d9pt-gol", {"A": camera}, (512, 512), 3)
+    yield Case("rician", {"U": mri, "F": mri}, (256, 256), 5, {"sigma": 0.08, "lambda": 0.1})
+    yield Case("tvupdate", {"U": camera, "F": camera}, (512, 512), 3, {"V": 20})
     for program, (_, state, const) in PROGRAMS.items():
         inputs = {name: f"random:{seed}" for seed, name in enumerate(state + const, 1)}
         shapes = SHAPES[rank(program)]
+        if not program.endswith("_f64"):
+            yield Case(program, inputs, shapes[-2], 2, double=True)
+        if program in AN5D:
+            # These differ in offsets and weights alone.
+            yield Case(program, inputs, shapes[1], 3)
+            yield Case(program, inputs, shapes[-1], 2)
+            continue
         for number, shape in enumerate(shapes):
             # Each size with a few steps more than the one before; the largest with all numbers.
             for steps in STEPS if shape == shapes[-1] else [STEPS[number % 3 + 1]]:
