@@ -67,12 +67,12 @@ pub fn dictionary<'c>(context: &'c Context, entries: &[(&str, Attribute<'c>)]) -
 
 /// The text of a string attribute.
 pub fn as_string<'c>(attribute: Attribute<'c>) -> Option<&'c str> {
-    StringAttribute::try_from(attribute).ok().map(|attribute| attribute.value())
+    mlir::string(attribute)
 }
 
 /// The name of a symbol reference.
 pub fn as_symbol<'c>(attribute: Attribute<'c>) -> Option<&'c str> {
-    FlatSymbolRefAttribute::try_from(attribute).ok().map(|attribute| attribute.value())
+    mlir::symbol(attribute)
 }
 
 /// The elements of an array.

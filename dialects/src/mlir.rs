@@ -13,8 +13,8 @@ use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut, WalkOrder, WalkResult};
 use melior::ir::r#type::{DimSize, MemRefType, TypeLike};
 use melior::ir::{
-    AffineMap, Attribute, Block, BlockRef, Location, Module, OperationRef, Region, RegionLike, ShapedTypeLike, Type,
-    Value, ValueLike,
+    AffineMap, Attribute, Block, BlockRef, Identifier, Location, Module, OperationRef, Region, RegionLike,
+    ShapedTypeLike, Type, Value, ValueLike,
 };
 use melior::pass::PassManager;
 use melior::utility::{
@@ -23,6 +23,7 @@ use melior::utility::{
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::fmt::Write;
 use std::rc::Rc;
 
 /// A value that lives as long as nobody erases what defines it.
@@ -58,6 +59,7 @@ pub fn load_irdl(context: &Context, name: &str, text: &str) -> Result<(), Error>
 /// Parses a module; locations carry `name` as their file. MLIR's own messages go to the context's
 /// diagnostic handler, and the error repeats the first.
 pub fn parse_module<'c>(context: &'c Context, text: &str, name: &str) -> Result<Module<'c>, Error> {
+    refuse_index_arrays(text, name)?;
     let (source, file) = (c_string(text)?, c_string(name)?);
     let (module, diagnostics) = capture(context, || {
         // SAFETY: both strings live until the call returns; a null operation is tested for, and
@@ -85,6 +87,21 @@ pub fn parse_module<'c>(context: &'c Context, text: &str, name: &str) -> Result<
         Error::from_diagnostics(diagnostics)
             .unwrap_or_else(|| Error::new(Place::file(name), "the file holds no operation; a builtin.module is wanted"))
     })
+}
+
+/// Refuses `array<index: ...>`, at which the parser of MLIR 22 crashes.
+fn refuse_index_arrays(text: &str, name: &str) -> Result<(), Error> {
+    for (line, code) in text.lines().enumerate() {
+        let code = code.split("//").next().unwrap_or_default();
+        for (at, word) in code.match_indices("array<") {
+            if code.get(at + word.len()..).is_some_and(|rest| rest.trim_start().starts_with("index")) {
+                let column = code.get(..at).map_or(0, |before| before.chars().count()) + 1;
+                let place = Place { file: name.to_owned(), line: line + 1, column };
+                return Err(Error::new(place, "an array of index, which MLIR 22 can't read; write array<i64: ...>"));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn c_string(text: &str) -> Result<CString, Error> {
@@ -140,7 +157,7 @@ fn read_diagnostic(diagnostic: &melior::diagnostic::Diagnostic) -> Diagnostic {
             DiagnosticSeverity::Remark => Severity::Remark,
         },
         place: place(diagnostic.location()),
-        message: diagnostic.to_string(),
+        message: message(diagnostic),
         notes: (0..diagnostic.note_count())
             .filter_map(|index| diagnostic.note(index).ok())
             .map(|note| read_diagnostic(&note))
@@ -152,7 +169,7 @@ fn read_diagnostic(diagnostic: &melior::diagnostic::Diagnostic) -> Diagnostic {
 pub fn place(location: Location) -> Place {
     if location.is_file_line_col_range() {
         Place {
-            file: location.file_line_col_range_filename().as_string_ref().as_str().unwrap_or("-").to_owned(),
+            file: identifier(location.file_line_col_range_filename()).unwrap_or("-").to_owned(),
             line: location.file_line_col_range_start_line(),
             column: location.file_line_col_range_start_column(),
         }
@@ -265,13 +282,52 @@ pub fn walk<'c>(root: Op<'c>) -> Vec<Op<'c>> {
 
 /// The operation's name, such as `arith.addf`.
 pub fn name<'c>(operation: Op<'c>) -> &'c str {
-    let identifier = operation.name();
-    let name = identifier.as_string_ref();
-    // SAFETY: names are interned in the context and live as long as it does.
+    identifier(operation.name()).unwrap_or_default()
+}
+
+/// The text of an identifier; none where it is not UTF-8.
+pub fn identifier<'c>(identifier: Identifier<'c>) -> Option<&'c str> {
+    // SAFETY: identifiers are interned in the context and live as long as it does.
+    unsafe { utf8(mlir_sys::mlirIdentifierStr(identifier.to_raw())) }
+}
+
+/// The text of a string attribute; none for another attribute, and where it is not UTF-8.
+pub fn string<'c>(attribute: Attribute<'c>) -> Option<&'c str> {
+    // SAFETY: the kind is tested before the value is read, and the context keeps the text.
     unsafe {
-        let raw = name.to_raw();
-        std::str::from_utf8_unchecked(std::slice::from_raw_parts(raw.data.cast(), raw.length))
+        mlir_sys::mlirAttributeIsAString(attribute.to_raw())
+            .then(|| utf8(mlir_sys::mlirStringAttrGetValue(attribute.to_raw())))?
     }
+}
+
+/// The name of a symbol reference; none for another attribute, and where it is not UTF-8.
+pub fn symbol<'c>(attribute: Attribute<'c>) -> Option<&'c str> {
+    // SAFETY: as for `string`.
+    unsafe {
+        mlir_sys::mlirAttributeIsAFlatSymbolRef(attribute.to_raw())
+            .then(|| utf8(mlir_sys::mlirFlatSymbolRefAttrGetValue(attribute.to_raw())))?
+    }
+}
+
+/// A text of MLIR, which may be empty or hold any bytes.
+///
+/// # Safety
+/// It must live as long as the result.
+unsafe fn utf8<'c>(text: mlir_sys::MlirStringRef) -> Option<&'c str> {
+    if text.length == 0 {
+        return Some("");
+    }
+    // SAFETY: the caller's.
+    std::str::from_utf8(unsafe { std::slice::from_raw_parts(text.data.cast(), text.length) }).ok()
+}
+
+/// A diagnostic's sentence; where it quotes what is not UTF-8, the part before that.
+fn message(diagnostic: &melior::diagnostic::Diagnostic) -> String {
+    let mut text = String::new();
+    if write!(text, "{diagnostic}").is_err() {
+        text.push_str("(bytes that are not UTF-8)");
+    }
+    text
 }
 
 /// Removes an operation from its block and destroys it. Its results must have no uses.
@@ -420,13 +476,6 @@ impl Printer {
 
     /// An operation's first line, without its regions.
     pub fn line(&self, operation: Op) -> String {
-        unsafe extern "C" fn append(part: mlir_sys::MlirStringRef, text: *mut std::ffi::c_void) {
-            // SAFETY: `text` is the vector below, and the part lives until this returns.
-            unsafe {
-                let part = std::slice::from_raw_parts(part.data.cast::<u8>(), part.length);
-                (*text.cast::<Vec<u8>>()).extend_from_slice(part);
-            }
-        }
         let mut text: Vec<u8> = Vec::new();
         // SAFETY: the state is alive, and the callback is not kept.
         unsafe {
@@ -435,6 +484,17 @@ impl Printer {
         let text = String::from_utf8_lossy(&text);
         let line = text.lines().next().unwrap_or_default();
         line.split(" {...}").next().unwrap_or_default().to_owned()
+    }
+}
+
+/// Adds a part of a text to the `Vec<u8>` behind the pointer.
+unsafe extern "C" fn append(part: mlir_sys::MlirStringRef, text: *mut std::ffi::c_void) {
+    if part.length > 0 {
+        // SAFETY: `line` passes a vector, and the part lives until this returns.
+        unsafe {
+            let part = std::slice::from_raw_parts(part.data.cast::<u8>(), part.length);
+            (*text.cast::<Vec<u8>>()).extend_from_slice(part);
+        }
     }
 }
 

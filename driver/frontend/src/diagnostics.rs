@@ -91,12 +91,16 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.dedup();
 }
 
-/// All findings as text, each with its source lines and carets, an empty line between two.
+/// Findings that are shown; a file with more is no program yet.
+const MOST_SHOWN: usize = 100;
+
+/// All findings as text, each with its source lines and carets, an empty line between two. Of very
+/// many the first are shown, and how many there are.
 pub fn render(diagnostics: &[Diagnostic], source: &Source, look: Look) -> String {
     let file = SimpleFile::new(source.name.as_str(), source.text.as_str());
     let config = Config::default();
     let mut out = Vec::new();
-    for diagnostic in diagnostics {
+    for diagnostic in diagnostics.iter().take(MOST_SHOWN) {
         let finding = convert(diagnostic, source);
         let emitted = match look {
             Look::Plain => term::emit_to_io_write(&mut out, &config, &file, &finding),
@@ -110,6 +114,9 @@ pub fn render(diagnostics: &[Diagnostic], source: &Source, look: Look) -> String
             // The message matters more than its frame.
             out.extend_from_slice(format!("error: {}\n", diagnostic.message).as_bytes());
         }
+    }
+    if let Some(rest) = diagnostics.len().checked_sub(MOST_SHOWN).filter(|rest| *rest > 0) {
+        out.extend_from_slice(format!("error: {rest} more findings are not shown; mend these first\n").as_bytes());
     }
     String::from_utf8_lossy(&out).into_owned()
 }
@@ -160,6 +167,15 @@ mod tests {
         assert!(plain.contains("help: declare it"), "{plain}");
         let coloured = render(&[finding], &source, Look::Coloured);
         assert!(coloured.contains("\u{1b}["), "{coloured}");
+    }
+
+    #[test]
+    fn of_very_many_the_first_are_shown() {
+        let source = Source::new("a", "x");
+        let many: Vec<_> = (0..1000).map(|n| Diagnostic::error(format!("fault {n}"), Span::new(0, 1), "")).collect();
+        let text = render(&many, &source, Look::Plain);
+        assert!(text.contains("fault 99") && !text.contains("fault 100"), "{text}");
+        assert!(text.ends_with("error: 900 more findings are not shown; mend these first\n"), "{text}");
     }
 
     #[test]

@@ -56,8 +56,7 @@ pub fn mark_applies<'c>(context: &'c Context, module: &Module<'c>) {
 /// The mark of a location: the function, and whether the operation is its root.
 pub(crate) fn mark_of(location: Location) -> Option<(String, bool)> {
     if location.is_name() {
-        let name = location.name_value();
-        let text = name.as_string_ref().as_str().ok()?;
+        let text = mlir::identifier(location.name_value())?;
         if let Some(function) = text.strip_prefix(ROOT) {
             return Some((function.to_owned(), true));
         }

@@ -59,10 +59,13 @@ fn tighten<'c>(
     pick: fn(i64, i64) -> i64,
 ) {
     for (known, farthest) in bounds.iter_mut() {
-        let gap = difference(map, *known);
-        if let Some(gap) = gap {
-            for ((farthest, reach), gap) in farthest.iter_mut().zip(&reach).zip(gap) {
-                *farthest = pick(*farthest, reach - gap);
+        // Reaches that leave 64 bits keep their own bound.
+        let moved = difference(map, *known).and_then(|gap| {
+            reach.iter().zip(gap).map(|(reach, gap)| reach.checked_sub(gap)).collect::<Option<Vec<_>>>()
+        });
+        if let Some(moved) = moved {
+            for (farthest, moved) in farthest.iter_mut().zip(moved) {
+                *farthest = pick(*farthest, moved);
             }
             return;
         }

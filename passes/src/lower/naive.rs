@@ -12,7 +12,8 @@
 //!   store %new, A_next[%i, %j]
 //! }
 //! ```
-//! Declines: tiles that need more threads than a block can have.
+//! Declines: tiles that need more threads than a block can have; kernels with several applies, or that
+//! do not store what they compute.
 
 use super::emit::{self, Frame, FrameSpec};
 use crate::options::Options;
@@ -78,6 +79,14 @@ fn lower<'c>(
     }
     let spec = FrameSpec { kernel, threads, shared: &[], in_place, warps: None, registers: None };
     let frame = Frame::new(context, module, program, &spec)?;
+    let stored =
+        |field: &str| kernel.body.iter().any(|op| matches!(op, TileOp::Store { field: name, .. } if *name == field));
+    if let Some((field, _)) = apply.outputs.iter().find(|(field, _)| !stored(field)) {
+        return Err(Error::new(
+            mlir::place(apply.op.location()),
+            format!("a tile kernel of strategy naive stores all that it computes, and @{field} is not stored"),
+        ));
+    }
     let builder = Builder { location: apply.op.location(), ..frame.builder };
     let point: Vec<_> = frame
         .origin

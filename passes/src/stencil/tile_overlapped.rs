@@ -344,6 +344,16 @@ fn regions<'c>(module: &Module<'c>, applies: &[(i64, &Apply<'c>)], rank: usize) 
         computed.push(region);
     }
     computed.reverse();
+    let far =
+        |halo: &Halo| halo.lower.iter().chain(&halo.upper).any(|cells| !(-MOST_CELLS..=MOST_CELLS).contains(cells));
+    if let (Some((_, apply)), true) = (applies.first(), computed.iter().chain(needed.values()).any(far)) {
+        return Err(Error::new(
+            mlir::place(apply.op.location()),
+            format!(
+                "a launch reads more than {MOST_CELLS} cells away from its tile; make the offsets or the pyramid height smaller"
+            ),
+        ));
+    }
     Ok(Regions { applies: computed, loads: needed })
 }
 

@@ -38,11 +38,15 @@ pub enum Fault {
     Transposed,
     /// The shifted program gives another result.
     Shifted,
+    /// A diagnostic without a place in the text.
+    Place,
+    /// An input takes too long.
+    Slow,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Panic,
         Self::Crash,
         Self::Internal,
@@ -53,6 +57,8 @@ impl Fault {
         Self::Refusal,
         Self::Transposed,
         Self::Shifted,
+        Self::Place,
+        Self::Slow,
     ];
 }
 

@@ -8,15 +8,23 @@
 //! A feature of the language enters in [`model`] (what it is and how it is written), in
 //! [`generate`] (how often), and, where it can be made smaller, in [`shrink`].
 //! Nothing here knows how a pass works: a case is judged by its result alone.
+//!
+//! Two more kinds of case are damaged inputs: source text ([`text`]) and MLIR ([`ir`]), for which the
+//! tools must find words.
 
 #![forbid(unsafe_code)]
 
 pub mod check;
 pub mod generate;
+pub mod ir;
 pub mod model;
+pub mod mutate;
+pub mod outcome;
+pub mod pool;
 pub mod random;
 pub mod record;
 pub mod run;
 pub mod shrink;
 pub mod summary;
+pub mod text;
 pub mod transform;

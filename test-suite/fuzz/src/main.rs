@@ -1,24 +1,29 @@
 //! `stencil-fuzz`: many random cases, on several processes.
-//!
-//! The cases are dealt to worker processes, which tell of each case before and after it. So a
-//! worker that dies or hangs is a failure of a case by number, and the others go on.
 
 #![forbid(unsafe_code)]
 
-use clap::Parser;
-use std::io::{BufRead, BufReader, Write};
+use clap::{Parser, ValueEnum};
+use melior::Context;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use stencil_fuzz::check::{Fault, Verdict, check};
+use stencil_fuzz::mutate::Corpus;
+use stencil_fuzz::outcome::Outcome;
+use stencil_fuzz::pool::{self, End, Pool};
+use stencil_fuzz::random::Random;
 use stencil_fuzz::summary::Summary;
-use stencil_fuzz::{generate, record, shrink};
+use stencil_fuzz::{generate, ir, record, shrink, text};
 
-/// Run random programs on the simulator and compare with the oracle, bit for bit.
+/// Run random programs on the simulator and compare with the oracle, bit for bit; or damaged inputs,
+/// for which the tools must find words.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "stencil-fuzz", version)]
 struct Args {
+    /// What the cases are
+    #[arg(value_enum, default_value_t = Kind::Programs)]
+    kind: Kind,
     /// How many cases
     #[arg(long, default_value_t = 500)]
     cases: u64,
@@ -31,15 +36,15 @@ struct Args {
     /// Processes
     #[arg(long, default_value_t = 1)]
     jobs: u64,
-    /// Where failing programs go
+    /// Where failing cases go
     #[arg(long, default_value = "fuzz-failures")]
     out: PathBuf,
-    /// Most runs to make a failing case smaller
+    /// Most runs to make a failing program smaller
     #[arg(long, default_value_t = 600)]
     attempts: usize,
-    /// Most seconds a case, with making it smaller
-    #[arg(long, default_value_t = 300)]
-    limit: u64,
+    /// Most seconds a case, with making it smaller (default 300 for programs, 40 for others)
+    #[arg(long)]
+    limit: Option<u64>,
     /// Print the cases and run nothing
     #[arg(long)]
     print: bool,
@@ -48,192 +53,216 @@ struct Args {
     every: Option<u64>,
 }
 
+/// Kinds of cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Valid programs with schedules, sizes and data
+    Programs,
+    /// Damaged source text
+    Text,
+    /// Damaged MLIR
+    Ir,
+}
+
 fn main() -> ExitCode {
     let args = Args::parse();
-    if args.print {
-        for index in args.first..args.first.saturating_add(args.cases) {
+    let done = match (args.print, args.every, args.kind) {
+        (true, ..) => print(&args).map(|()| ExitCode::SUCCESS),
+        (_, Some(every), Kind::Programs) => Ok(program_worker(&args, every)),
+        (_, Some(every), _) => damage_worker(&args, every),
+        (.., Kind::Programs) => programs(&args),
+        _ => damaged(&args),
+    };
+    done.unwrap_or_else(|message| {
+        eprintln!("error: {message}");
+        ExitCode::from(2)
+    })
+}
+
+/// What damages inputs of a kind.
+enum Damage {
+    Text(Corpus),
+    Ir(ir::Inputs),
+}
+
+impl Damage {
+    fn new(kind: Kind, context: &Context) -> Result<Self, String> {
+        match kind {
+            Kind::Ir => ir::inputs(context).map(Self::Ir),
+            _ => text::corpus().map(Self::Text).map_err(|error| error.to_string()),
+        }
+    }
+
+    fn text(&self, seed: u64, index: u64) -> String {
+        match self {
+            Self::Text(corpus) => text::input(corpus, seed, index),
+            Self::Ir(inputs) => ir::input(inputs, seed, index).text,
+        }
+    }
+
+    fn check(&self, seed: u64, index: u64, context: &Context) -> Outcome {
+        match self {
+            Self::Text(corpus) => {
+                let choice = &mut Random::of_case(!seed, index);
+                text::check(&text::input(corpus, seed, index), context, choice)
+            }
+            Self::Ir(inputs) => ir::check(&ir::input(inputs, seed, index), context),
+        }
+    }
+}
+
+fn new_context() -> Result<Context, String> {
+    stencil_dialects::context().map_err(|error| error.to_string())
+}
+
+fn print(args: &Args) -> Result<(), String> {
+    let damage = match args.kind {
+        Kind::Programs => None,
+        kind => Some(Damage::new(kind, &new_context()?)?),
+    };
+    for index in args.first..args.first.saturating_add(args.cases) {
+        let Some(damage) = &damage else {
             let case = generate::case(args.seed, index);
             println!("# case {index} of seed {}", args.seed);
             for schedule in &case.schedules {
                 println!("# {}", record::command_line(&case, schedule, "case.stencil"));
             }
             println!("{}", case.program.text());
-        }
-        return ExitCode::SUCCESS;
+            continue;
+        };
+        println!("{}", damage.text(args.seed, index));
     }
-    match args.every {
-        Some(every) => work(&args, every),
-        None => match lead(&args) {
-            Ok(summary) => {
-                println!("{summary}");
-                ExitCode::from(u8::from(summary.failures() > 0))
-            }
-            Err(message) => {
-                eprintln!("error: {message}");
-                ExitCode::from(2)
-            }
-        },
+    Ok(())
+}
+
+fn pool(args: &Args) -> Pool {
+    let end = args.first.saturating_add(args.cases);
+    let kind = args.kind.to_possible_value().map(|kind| kind.get_name().to_owned()).unwrap_or_default();
+    let limit = args.limit.unwrap_or(if args.kind == Kind::Programs { 300 } else { 40 });
+    let numbers = [("--seed", args.seed), ("--cases", end), ("--attempts", args.attempts as u64)];
+    let numbers = numbers.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_string()]);
+    let out = ["--out".to_owned(), args.out.display().to_string()];
+    Pool {
+        arguments: [kind].into_iter().chain(numbers).chain(out).collect(),
+        first: args.first,
+        cases: args.cases,
+        jobs: args.jobs,
+        limit: Duration::from_secs(limit),
     }
 }
 
-/// Runs the cases of one worker. Standard output gets a line before a case, `case NUMBER`, and one
-/// after, `done`; a failure is told between the two.
-fn work(args: &Args, every: u64) -> ExitCode {
-    // The panic's message is part of the verdict; the runs of the shrinker would print it over and over.
-    std::panic::set_hook(Box::new(|_| {}));
-    let mut context = None;
-    let mut index = args.first;
-    let end = args.cases;
-    let mut count = 0_u64;
-    while index < end {
-        let mut out = std::io::stdout();
-        // A context keeps all that it has ever seen.
-        if count.is_multiple_of(200) {
-            context = stencil_dialects::context().ok();
+/// A context keeps all that it has ever seen, so a worker takes a new one now and then.
+struct Contexts {
+    current: Context,
+    uses: u64,
+}
+
+impl Contexts {
+    fn new() -> Result<Self, String> {
+        Ok(Self { current: new_context()?, uses: 0 })
+    }
+
+    fn next(&mut self) -> Option<&Context> {
+        self.uses += 1;
+        if self.uses.is_multiple_of(200) {
+            self.current = new_context().ok()?;
         }
-        let Some(context) = &context else { return ExitCode::from(2) };
+        Some(&self.current)
+    }
+}
+
+/// Runs the programs of one worker.
+fn program_worker(args: &Args, every: u64) -> ExitCode {
+    let Ok(mut contexts) = Contexts::new() else { return ExitCode::from(2) };
+    pool::work(args.first, args.cases, every, |index| {
+        let context = contexts.next()?;
         let case = generate::case(args.seed, index);
-        let told = writeln!(out, "case {index}").and_then(|()| out.flush());
         let verdict = check(&case, context);
-        let failure = shrink::failure(&case, &verdict, args.attempts, context);
         let mut message = String::new();
-        if let Some((small, fault, text)) = &failure {
+        if let Some((small, fault, text)) = shrink::failure(&case, &verdict, args.attempts, context) {
             let stem = format!("seed{}-case{index}", args.seed);
-            message = match record::write(small, *fault, text, &args.out, &stem) {
+            message = match record::write(&small, fault, &text, &args.out, &stem) {
                 Ok(path) => format!("{fault:?}, see {}", path.display()),
                 Err(error) => format!("{fault:?}, and it can't be written: {error}"),
             };
         }
-        let line = match &verdict {
+        Some(match &verdict {
             Verdict::Agreed { telling } => format!("agreed {telling}"),
             Verdict::Refused(_) => "refused".to_owned(),
             Verdict::Declined(message) => format!("declined {}", message.lines().next().unwrap_or_default()),
             Verdict::Failed(fault, _) => format!("failed {fault:?} {message}"),
-        };
-        if told.and_then(|()| writeln!(out, "{line}")).and_then(|()| out.flush()).is_err() {
-            return ExitCode::from(2);
-        }
-        index += every;
-        count += 1;
-    }
-    ExitCode::SUCCESS
+        })
+    })
 }
 
-struct Worker {
-    child: Child,
-    /// The case in work, since when.
-    current: Option<(u64, Instant)>,
-    next: u64,
+/// Runs the damaged inputs of one worker.
+fn damage_worker(args: &Args, every: u64) -> Result<ExitCode, String> {
+    let mut contexts = Contexts::new()?;
+    let damage = Damage::new(args.kind, &contexts.current)?;
+    Ok(pool::work(args.first, args.cases, every, |index| {
+        let begin = Instant::now();
+        let outcome = damage.check(args.seed, index, contexts.next()?);
+        // Far less than the limit after which the process is ended.
+        let slow = begin.elapsed() > Duration::from_secs(10);
+        let message = || format!("{:.1} s", begin.elapsed().as_secs_f64());
+        Some(if slow { Outcome::Failed(Fault::Slow, message()) } else { outcome }.line())
+    }))
 }
 
-enum Event {
-    Line(String),
-    End,
-}
-
-/// Starts the workers, counts what they tell, and starts those anew that died.
-fn lead(args: &Args) -> Result<Summary, String> {
-    let end = args.first.checked_add(args.cases).ok_or("there are no such numbers")?;
-    let (sender, receiver) = mpsc::channel();
-    let start = |job: u64, first: u64| -> Result<Worker, String> {
-        let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut child = Command::new(program)
-            .args(["--seed", &args.seed.to_string(), "--first", &first.to_string(), "--cases", &end.to_string()])
-            .args(["--every", &args.jobs.max(1).to_string(), "--attempts", &args.attempts.to_string(), "--out"])
-            .arg(&args.out)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("no worker can be started: {error}"))?;
-        let output = child.stdout.take().ok_or("a worker without output")?;
-        let sender = sender.clone();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if sender.send((job, Event::Line(line))).is_err() {
-                    return;
-                }
-            }
-            let _ = sender.send((job, Event::End));
-        });
-        Ok(Worker { child, current: None, next: first })
-    };
-    let mut workers = Vec::new();
-    for job in 0..args.jobs.max(1) {
-        workers.push(start(job, args.first + job)?);
-    }
+/// Runs programs on the workers and counts what they tell.
+fn programs(args: &Args) -> Result<ExitCode, String> {
     let mut summary = Summary::default();
-    let (begin, mut shown) = (Instant::now(), Instant::now());
-    let mut running = workers.len();
-    while running > 0 {
-        let event = receiver.recv_timeout(Duration::from_secs(5));
-        if shown.elapsed() > Duration::from_secs(10) {
-            shown = Instant::now();
-            let (done, seconds) = (summary.cases(), begin.elapsed().as_secs_f64());
-            eprintln!(
-                "{done} of {} cases, {} failures, {:.1} cases a second",
-                args.cases,
-                summary.failures(),
-                done as f64 / seconds
-            );
-        }
-        let (job, event) = match event {
-            Ok((job, event)) => (job, event),
-            Err(RecvTimeoutError::Timeout) => {
-                for worker in &mut workers {
-                    let slow = |(_, since): (u64, Instant)| since.elapsed() > Duration::from_secs(args.limit);
-                    if worker.current.is_some_and(slow) {
-                        worker.child.kill().map_err(|error| error.to_string())?;
-                    }
-                }
-                continue;
-            }
-            Err(RecvTimeoutError::Disconnected) => break,
-        };
-        let Some(worker) = workers.get_mut(job as usize) else { continue };
-        match (event, worker.current) {
-            (Event::Line(line), _) if line.starts_with("case ") => {
-                let number = line.trim_start_matches("case ").parse().map_err(|_| format!("a worker says '{line}'"))?;
-                worker.current = Some((number, Instant::now()));
-                worker.next = number + args.jobs.max(1);
-            }
-            (Event::Line(line), Some((number, _))) => {
-                worker.current = None;
-                let verdict = verdict(&line).ok_or_else(|| format!("a worker says '{line}'"))?;
-                if let Verdict::Failed(_, message) = &verdict {
-                    eprintln!("case {number}: {message}");
-                }
-                summary.add(&generate::case(args.seed, number), &verdict);
-            }
-            (Event::Line(line), None) => return Err(format!("a worker says '{line}'")),
-            (Event::End, Some((number, _))) => {
-                let status = worker.child.wait().map_err(|error| error.to_string())?;
-                let case = generate::case(args.seed, number);
+    pool::lead(&pool(args), &mut |number, end| {
+        let case = generate::case(args.seed, number);
+        let verdict = match end {
+            End::Line(line) => verdict(line).ok_or_else(|| format!("a worker says '{line}'"))?,
+            End::Died(status) => {
                 let message = format!("the process that compiled it ended: {status}");
                 let stem = format!("seed{}-case{number}", args.seed);
                 let path = record::write(&case, Fault::Crash, &message, &args.out, &stem)
                     .map_err(|error| error.to_string())?;
-                eprintln!("case {number}: Crash, see {}", path.display());
-                summary.add(&case, &Verdict::Failed(Fault::Crash, message));
-                *worker = start(job, worker.next)?;
+                Verdict::Failed(Fault::Crash, format!("Crash, see {}", path.display()))
             }
-            (Event::End, None) => {
-                let status = worker.child.wait().map_err(|error| error.to_string())?;
-                if !status.success() {
-                    return Err(format!("a worker ended: {status}"));
-                }
-                running -= 1;
-            }
+        };
+        if let Verdict::Failed(_, message) = &verdict {
+            eprintln!("case {number}: {message}");
         }
+        summary.add(&case, &verdict);
+        Ok(matches!(verdict, Verdict::Failed(..)))
+    })?;
+    println!("{summary}");
+    Ok(ExitCode::from(u8::from(summary.failures() > 0)))
+}
+
+/// Runs damaged inputs on the workers and counts what they tell; inputs that fail are written out.
+fn damaged(args: &Args) -> Result<ExitCode, String> {
+    let damage = Damage::new(args.kind, &new_context()?)?;
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut failures = 0_u64;
+    pool::lead(&pool(args), &mut |number, end| {
+        let line = match end {
+            End::Line(line) => line.to_owned(),
+            End::Died(status) => Outcome::Failed(Fault::Crash, format!("the process ended: {status}")).line(),
+        };
+        let failed = line.starts_with("failed ");
+        if failed {
+            failures += 1;
+            let extension = if args.kind == Kind::Ir { "mlir" } else { "stencil" };
+            let path = args.out.join(format!("{extension}-seed{}-case{number}.{extension}", args.seed));
+            let written =
+                std::fs::create_dir_all(&args.out).and_then(|()| std::fs::write(&path, damage.text(args.seed, number)));
+            written.map_err(|error| format!("{}: {error}", path.display()))?;
+            eprintln!("case {number}: {line}, see {}", path.display());
+        }
+        let words = if failed { 2 } else { usize::MAX };
+        *counts.entry(line.split(' ').take(words).collect::<Vec<_>>().join(" ")).or_default() += 1;
+        Ok(failed)
+    })?;
+    println!("{} cases", counts.values().sum::<u64>());
+    for (what, count) in counts {
+        println!("{count:>9}  {what}");
     }
-    println!(
-        "seed {}, cases {} to {}, {:.0} s on {} processes",
-        args.seed,
-        args.first,
-        end.saturating_sub(1),
-        begin.elapsed().as_secs_f64(),
-        args.jobs.max(1)
-    );
-    Ok(summary)
+    Ok(ExitCode::from(u8::from(failures > 0)))
 }
 
 /// What a worker's line says.

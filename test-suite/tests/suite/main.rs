@@ -4,6 +4,7 @@
 mod command_line;
 mod compiles;
 mod diagnostics;
+mod documents;
 mod operations;
 mod plans;
 
