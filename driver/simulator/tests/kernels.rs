@@ -104,3 +104,27 @@ fn streams_equal_the_oracle() {
         }
     }
 }
+
+// In three dimensions: tiles that one part of a block holds and such as need many, lanes that share a
+// warp with the row below, rows a lane from one up, and footprints from star to box and radius 2.
+#[test]
+fn streams_of_planes_equal_the_oracle() {
+    for (program, per_thread) in [
+        ("star3d1r", [1, 2, 4]),
+        ("star3d2r", [1, 1, 2]),
+        ("j3d27pt", [1, 3, 4]),
+        ("wave3d", [1, 2, 1]),
+        ("jacobi3d_f64", [1, 2, 2]),
+    ] {
+        for (tile, height) in [([4, 6, 12], 2), ([9, 5, 8], 1), ([32, 24, 16], 3)] {
+            let case = Case {
+                strategy: "stream".to_owned(),
+                tile: Some(tile.to_vec()),
+                per_thread: Some(per_thread.to_vec()),
+                pyramid_height: Some(height),
+                ..Case::naive(program)
+            };
+            check_case(&case, 19, 4);
+        }
+    }
+}

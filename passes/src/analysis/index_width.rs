@@ -5,18 +5,18 @@ use melior::ir::AffineMap;
 use stencil_dialects::affine::Linear;
 use stencil_dialects::stencil::Program;
 
-/// Room for a tile that reaches beyond the grid, in cells of the fastest dimension.
-const SLACK: i64 = 1 << 16;
+/// Room for a tile that reaches beyond the grid, in cells of one dimension.
+const SLACK: i64 = 1 << 21;
 
-/// 32 if all cells of every grid, with slack around, can be counted in a signed 32-bit integer.
+/// 32 if the cells of every grid, and coordinates with slack around, can be counted in a signed 32-bit
+/// integer. Cells outside of the grid have coordinates, but no number among the cells.
 pub fn of(program: &Program) -> u32 {
+    let fits = |number: i64| number < i64::from(i32::MAX);
     let small = program.grids.iter().all(|grid| {
-        let cells = constant_extents(grid.lower, grid.upper).and_then(|extents| {
-            let (last, slower) = extents.split_last()?;
-            let rows = slower.iter().try_fold(1_i64, |product, extent| product.checked_mul(*extent))?;
-            rows.checked_add(1)?.checked_mul(last.checked_add(SLACK)?)
-        });
-        cells.is_some_and(|cells| cells < i64::from(i32::MAX))
+        constant_extents(grid.lower, grid.upper).is_some_and(|extents| {
+            let cells = extents.iter().try_fold(1_i64, |product, extent| product.checked_mul(*extent));
+            cells.is_some_and(fits) && extents.iter().all(|extent| extent.checked_add(SLACK).is_some_and(fits))
+        })
     });
     if small { 32 } else { 64 }
 }

@@ -1,14 +1,15 @@
 //! The pipeline of a tile graph that streams its slowest dimension: how far each value runs behind
-//! the newest loaded row, which rows of it stay in flight, and what that costs in registers.
+//! the newest loaded plane, which planes of it stay in flight, and what that costs in registers.
 //!
-//! A *row* is a row of the tile in two dimensions and a plane in three. Iteration `k` computes row
-//! `k - lag(v)` of every value `v`. The *age* of a row is the number of iterations since it was
-//! computed, so a reader `v` that reads row offset `d` of `u` wants the row of age
-//! `lag(v) - d - lag(u)`.
+//! A *plane* is what a tile has at one coordinate of the slowest dimension: in two dimensions it is a
+//! single row. Iteration `k` computes plane `k - lag(v)` of every value `v`. The *age* of a plane is
+//! the number of iterations since it was computed, so a reader `v` that reads plane offset `d` of `u`
+//! wants the plane of age `lag(v) - d - lag(u)`.
 //!
-//! Along the fastest dimension a lane holds `width` neighbouring cells, numbered 0 to `width - 1`.
-//! Cells outside of these that a reader wants are *edges*: copies of other lanes' cells, taken when
-//! their row is first read at that column and kept until it is last read there.
+//! Of a plane a lane holds `height` rows of `width` neighbouring cells, numbered from 0. Cells outside
+//! of these that a reader wants are copies of others' cells: *edges* along a row lie in other lanes and
+//! are taken when their row is first read at that column; other rows belong to other parts of the
+//! block, come through shared memory, and so one iteration after they were put there.
 
 use std::collections::BTreeMap;
 
@@ -33,6 +34,22 @@ pub struct Read {
     pub offset: Vec<i64>,
 }
 
+impl Read {
+    /// Offsets of plane, row and column.
+    fn split(&self) -> [i64; 3] {
+        match self.offset.as_slice() {
+            [plane, row, column] => [*plane, *row, *column],
+            [plane, column] => [*plane, 0, *column],
+            other => [other.first().copied().unwrap_or(0), 0, 0],
+        }
+    }
+
+    /// The age of a plane at which the reader can have the cell: another part's rows take an iteration.
+    fn soonest(&self) -> i64 {
+        i64::from(self.split()[1] != 0)
+    }
+}
+
 /// A tile graph as the pipeline sees it. An operation without reads is a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
@@ -40,11 +57,10 @@ pub struct Graph {
     pub values: Vec<Value>,
     /// All accesses.
     pub reads: Vec<Read>,
-    /// Neighbouring cells a lane holds.
+    /// Rows of a plane a lane holds; 1 in two dimensions.
+    pub height: i64,
+    /// Neighbouring cells of a row a lane holds.
     pub width: i64,
-    /// Iterations that a computed value waits before another operation may read it: 0 lets a chain
-    /// of operations run within one iteration, 1 makes the operations of an iteration independent.
-    pub slack: i64,
     /// Cells a lane that point functions hold on the way to their results; 0 for sums of products.
     pub scratch: i64,
 }
@@ -54,27 +70,48 @@ pub struct Graph {
 pub struct Edge {
     /// The column.
     pub column: i64,
-    /// Age of the row when the cell is first wanted.
+    /// Age of the plane when the cell is first wanted.
     pub first: i64,
-    /// Age of the row when it is last wanted.
+    /// Age of the plane when it is last wanted.
     pub last: i64,
 }
 
-/// What is in flight of one value.
+/// One row of a value's planes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// Rows behind the newest loaded row.
-    pub lag: i64,
-    /// Largest age at which a row's own cells are read; 0 if only in the iteration that makes them.
+pub struct Row {
+    /// Relative to the lane's first row: its own from 0 to `height - 1`, others of other parts.
+    pub row: i64,
+    /// Age of the plane when the row comes in: 0 for own rows.
+    pub first: i64,
+    /// Largest age at which the row is read.
     pub last: i64,
     /// Cells of other lanes, by column.
     pub edges: Vec<Edge>,
 }
 
+/// What is in flight of one value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Planes behind the newest loaded one.
+    pub lag: i64,
+    /// Rows by number, own and others'.
+    pub rows: Vec<Row>,
+    /// Age at which rows are handed to other parts; none if no part wants another's.
+    pub shared: Option<i64>,
+}
+
 impl Window {
     /// Registers that hold cells of this value from one iteration to the next, in cells a lane.
     pub fn carried(&self, width: i64) -> i64 {
-        self.last * width + self.edges.iter().map(|edge| edge.last - edge.first).sum::<i64>()
+        let row = |row: &Row| {
+            (row.last - row.first) * width + row.edges.iter().map(|edge| edge.last - edge.first).sum::<i64>()
+        };
+        self.rows.iter().map(row).sum()
+    }
+
+    /// Iterations after which a row's registers are free again.
+    fn length(&self) -> i64 {
+        self.rows.iter().map(|row| row.last - row.first).max().unwrap_or(0) + 1
     }
 }
 
@@ -83,16 +120,16 @@ impl Window {
 pub struct Pipeline {
     /// One for each value of the graph.
     pub windows: Vec<Window>,
-    /// Iterations in the loop's body, so that a row's cells change their names and not their
+    /// Iterations in the loop's body, so that a plane's cells change their names and not their
     /// registers.
     pub unroll: i64,
-    /// Rows that are loaded before their turn.
+    /// Planes that are loaded before their turn.
     pub ahead: i64,
-    /// An estimate of the registers a lane needs, prefetched rows included.
+    /// An estimate of the registers a lane needs, prefetched planes included.
     pub registers: i64,
 }
 
-/// Bodies longer than this many rows are not tried.
+/// Bodies longer than this many planes are not tried.
 const LONGEST_UNROLL: i64 = 9;
 
 /// Registers for addresses, the loop and what a point function computes; measured, with ptxas of
@@ -114,37 +151,52 @@ pub fn resident_warps(limit: i64) -> i64 {
 }
 
 /// The limit to give to a kernel of which this many registers are estimated: the next step that
-/// leaves it the room that it needs.
-pub fn register_limit(estimate: i64) -> i64 {
-    REGISTER_STEPS.into_iter().find(|step| estimate <= *step).unwrap_or(255)
+/// leaves it the room that it needs. Blocks of several warps share a multiprocessor's registers.
+pub fn register_limit(estimate: i64, threads: i64) -> i64 {
+    let most = (65_536 / threads.max(1) / 8 * 8).min(255);
+    REGISTER_STEPS.into_iter().find(|step| estimate <= *step).unwrap_or(255).min(most)
 }
 
 /// Finds lags, windows and the unroll factor.
 pub fn of(graph: &Graph) -> Pipeline {
     let lags = lags(graph);
-    let mut windows: Vec<Window> = lags.iter().map(|lag| Window { lag: *lag, last: 0, edges: Vec::new() }).collect();
-    let mut edges: Vec<BTreeMap<i64, (i64, i64)>> = vec![BTreeMap::new(); windows.len()];
-    for read in &graph.reads {
-        let (Some(window), Some(edges)) = (windows.get_mut(read.value), edges.get_mut(read.value)) else { continue };
-        let age = operation_lag(graph, &lags, read.operation) - row_offset(read) - window.lag;
-        window.last = window.last.max(age);
-        let column = if read.offset.len() > 1 { read.offset.last().copied().unwrap_or(0) } else { 0 };
-        for cell in (0..graph.width).map(|cell| cell + column).filter(|cell| !(0..graph.width).contains(cell)) {
-            let life = edges.entry(cell).or_insert((age, age));
-            *life = (life.0.min(age), life.1.max(age));
-        }
-    }
-    for (window, edges) in windows.iter_mut().zip(edges) {
-        window.edges = edges.into_iter().map(|(column, (first, last))| Edge { column, first, last }).collect();
-    }
+    let windows: Vec<Window> = (0..graph.values.len()).map(|value| window(graph, &lags, value)).collect();
     let unroll = unroll(graph, &windows);
-    let ahead = ahead(unroll);
+    let ahead = ahead(graph, unroll);
     let registers = registers(graph, &windows, ahead);
     Pipeline { windows, unroll, ahead, registers }
 }
 
-fn row_offset(read: &Read) -> i64 {
-    read.offset.first().copied().unwrap_or(0)
+/// The ages from the first to the last at which a cell is wanted.
+type Life = (i64, i64);
+
+fn window(graph: &Graph, lags: &[i64], value: usize) -> Window {
+    let lag = lags.get(value).copied().unwrap_or(0);
+    let mut rows: BTreeMap<i64, (Life, BTreeMap<i64, Life>)> =
+        (0..graph.height).map(|row| (row, ((0, 0), BTreeMap::new()))).collect();
+    for read in graph.reads.iter().filter(|read| read.value == value) {
+        let [plane, row, column] = read.split();
+        let age = operation_lag(graph, lags, read.operation) - plane - lag;
+        for row in (0..graph.height).map(|own| own + row) {
+            let (life, edges) = rows.entry(row).or_insert(((age, age), BTreeMap::new()));
+            *life = (life.0.min(age), life.1.max(age));
+            for cell in (0..graph.width).map(|cell| cell + column).filter(|cell| !(0..graph.width).contains(cell)) {
+                let life = edges.entry(cell).or_insert((age, age));
+                *life = (life.0.min(age), life.1.max(age));
+            }
+        }
+    }
+    let own = 0..graph.height;
+    // All rows are handed over in the same iteration, so that one barrier will do.
+    let soonest = rows.iter().filter(|(row, _)| !own.contains(row)).map(|(_, (life, _))| life.0).min();
+    let shared = soonest.map(|age| age - 1);
+    let rows = rows.into_iter().map(|(row, ((_, last), edges))| Row {
+        row,
+        first: if own.contains(&row) { 0 } else { soonest.unwrap_or(0) },
+        last: if own.contains(&row) { last.max(shared.unwrap_or(0)) } else { last },
+        edges: edges.into_iter().map(|(column, (first, last))| Edge { column, first, last }).collect(),
+    });
+    Window { lag, rows: rows.collect(), shared }
 }
 
 /// The lag of an operation's values, or 0 for one without any.
@@ -153,22 +205,19 @@ fn operation_lag(graph: &Graph, lags: &[i64], operation: usize) -> i64 {
 }
 
 fn lags(graph: &Graph) -> Vec<i64> {
-    let is_load = |operation: usize| !graph.reads.iter().any(|read| read.operation == operation);
     let mut lags: Vec<i64> = Vec::new();
     for value in &graph.values {
         let reads = graph.reads.iter().filter(|read| read.operation == value.operation);
-        let lag = reads.filter_map(|read| {
-            let of = graph.values.get(read.value)?;
-            let slack = if is_load(of.operation) { 0 } else { graph.slack };
-            Some(lags.get(read.value)? + row_offset(read) + slack)
-        });
+        let lag = reads.filter_map(|read| Some(lags.get(read.value)? + read.split()[0] + read.soonest()));
         lags.push(lag.max().unwrap_or(0));
     }
-    // A load waits for its first reader, so that no row is kept before it is wanted.
+    // A load waits for its first reader, so that no plane is kept before it is wanted.
     for (index, value) in graph.values.iter().enumerate() {
-        if is_load(value.operation) {
+        if !graph.reads.iter().any(|read| read.operation == value.operation) {
             let readers = graph.reads.iter().filter(|read| read.value == index);
-            let wait = readers.map(|read| operation_lag(graph, &lags, read.operation) - row_offset(read)).min();
+            let wait = readers
+                .map(|read| operation_lag(graph, &lags, read.operation) - read.split()[0] - read.soonest())
+                .min();
             if let Some(lag) = lags.get_mut(index) {
                 *lag = wait.unwrap_or(0);
             }
@@ -178,27 +227,31 @@ fn lags(graph: &Graph) -> Vec<i64> {
 }
 
 /// The body that costs least. A window whose length divides the body's changes names alone; another
-/// is moved once a body. A row more in the body weighs as much as a move a row.
+/// is moved once a body. A plane more in the body weighs as much as a move a plane.
 fn unroll(graph: &Graph, windows: &[Window]) -> i64 {
     let cost = |unroll: &i64| {
-        let moved = graph.values.iter().zip(windows).filter(|(_, window)| unroll % (window.last + 1) != 0);
+        let moved = graph.values.iter().zip(windows).filter(|(_, window)| unroll % window.length() != 0);
         let moves: i64 = moved.map(|(value, window)| value.words * window.carried(graph.width)).sum();
         moves + unroll * unroll
     };
-    // Costs a row are compared: costs a body over the rows of the body.
+    // Costs a plane are compared: costs a body over the planes of the body.
     (1..=LONGEST_UNROLL).min_by(|a, b| (cost(a) * b).cmp(&(cost(b) * a))).unwrap_or(1)
 }
 
-/// Rows to load ahead: three or fewer hide the memory's latency beside the other warps' work, and a
-/// divisor of the body needs no moves.
-fn ahead(unroll: i64) -> i64 {
-    (2..=3).rev().find(|rows| unroll % rows == 0).unwrap_or(3)
+/// Planes to load ahead. In two dimensions two or three hide the memory's latency beside the other
+/// warps' work, and a divisor of the body needs no moves; in three an iteration takes longer than that.
+fn ahead(graph: &Graph, unroll: i64) -> i64 {
+    if graph.reads.iter().any(|read| read.offset.len() == 3) {
+        1
+    } else {
+        (2..=3).rev().find(|planes| unroll % planes == 0).unwrap_or(3)
+    }
 }
 
 fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
     let cells = graph.values.iter().zip(windows).map(|(value, window)| {
         let load = !graph.reads.iter().any(|read| read.operation == value.operation);
-        let waiting = if load { ahead * graph.width } else { 0 };
+        let waiting = if load { ahead * graph.width * graph.height } else { 0 };
         value.words * (window.carried(graph.width) + waiting)
     });
     let widest = graph.values.iter().map(|value| value.words).max().unwrap_or(1);
@@ -210,7 +263,7 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
         + wide
         + (fields - 1) * FIELD_OVERHEAD * widest
         + cells.sum::<i64>()
-        + widest * (graph.width + graph.scratch)
+        + widest * (graph.width * graph.height + graph.scratch)
 }
 
 #[cfg(test)]
@@ -221,8 +274,17 @@ mod tests {
         Value { operation, words: 1 }
     }
 
-    fn reads(operation: usize, value: usize, offsets: &[[i64; 2]]) -> Vec<Read> {
+    fn reads<const RANK: usize>(operation: usize, value: usize, offsets: &[[i64; RANK]]) -> Vec<Read> {
         offsets.iter().map(|offset| Read { operation, value, offset: offset.to_vec() }).collect()
+    }
+
+    /// The window of a value whose planes are single rows.
+    fn flat(lag: i64, last: i64, edges: Vec<Edge>) -> Window {
+        Window { lag, rows: vec![Row { row: 0, first: 0, last, edges }], shared: None }
+    }
+
+    fn last(window: &Window) -> i64 {
+        window.rows[0].last
     }
 
     const STAR: [[i64; 2]; 5] = [[-1, 0], [0, -1], [0, 0], [0, 1], [1, 0]];
@@ -231,12 +293,12 @@ mod tests {
     fn two_steps_of_a_star() {
         let values = (0..3).map(value).collect();
         let reads = [reads(1, 0, &STAR), reads(2, 1, &STAR)].concat();
-        let pipeline = of(&Graph { values, reads, width: 4, slack: 0, scratch: 0 });
+        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0 });
         // The edges of the middle row alone are read, when it is one iteration old.
         let edges = vec![Edge { column: -1, first: 1, last: 1 }, Edge { column: 4, first: 1, last: 1 }];
-        assert_eq!(pipeline.windows[0], Window { lag: 0, last: 2, edges: edges.clone() });
-        assert_eq!(pipeline.windows[1], Window { lag: 1, last: 2, edges });
-        assert_eq!(pipeline.windows[2], Window { lag: 2, last: 0, edges: Vec::new() });
+        assert_eq!(pipeline.windows[0], flat(0, 2, edges.clone()));
+        assert_eq!(pipeline.windows[1], flat(1, 2, edges));
+        assert_eq!(pipeline.windows[2], flat(2, 0, Vec::new()));
         assert_eq!(pipeline.unroll, 3);
         // Two rows of four cells of each of two values, three rows ahead, and one row of results.
         assert_eq!(pipeline.registers, OVERHEAD + 16 + 12 + 4);
@@ -248,23 +310,53 @@ mod tests {
         let pipeline = of(&Graph {
             values: vec![value(0), value(1)],
             reads: reads(1, 0, &offsets),
+            height: 1,
             width: 2,
-            slack: 0,
             scratch: 0,
         });
         let edges = vec![Edge { column: -1, first: 0, last: 2 }, Edge { column: 2, first: 0, last: 2 }];
-        assert_eq!(pipeline.windows[0], Window { lag: 0, last: 2, edges });
+        assert_eq!(pipeline.windows[0], flat(0, 2, edges));
         assert_eq!(pipeline.windows[0].carried(2), 8);
     }
 
     #[test]
-    fn slack_makes_room_between_computed_values_alone() {
-        let reads = [reads(1, 0, &STAR), reads(2, 1, &STAR)].concat();
-        let pipeline = of(&Graph { values: (0..3).map(value).collect(), reads, width: 4, slack: 1, scratch: 0 });
+    fn rows_of_other_parts_take_an_iteration() {
+        // The star's rows beside the point lie in the plane before the newest, so they cost no lag.
+        let star = [[-1, 0, 0], [0, -1, 0], [0, 0, -1], [0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]];
+        let graph = |offsets: &[[i64; 3]]| Graph {
+            values: vec![value(0), value(1)],
+            reads: reads(1, 0, offsets),
+            height: 2,
+            width: 4,
+            scratch: 0,
+        };
+        let pipeline = of(&graph(&star));
+        let row = |row, first, last, edges| Row { row, first, last, edges };
+        let edges = vec![Edge { column: -1, first: 1, last: 1 }, Edge { column: 4, first: 1, last: 1 }];
+        let rows =
+            vec![row(-1, 1, 1, Vec::new()), row(0, 0, 2, edges.clone()), row(1, 0, 2, edges), row(2, 1, 1, Vec::new())];
+        assert_eq!(pipeline.windows[0], Window { lag: 0, rows, shared: Some(0) });
+        assert_eq!((pipeline.windows[0].carried(4), pipeline.windows[1].lag), (16, 1));
+        // A box reads them of the newest plane, and waits for them.
+        let cube: Vec<[i64; 3]> = (0..27_i64).map(|place| [place / 9 - 1, place / 3 % 3 - 1, place % 3 - 1]).collect();
+        let pipeline = of(&graph(&cube));
+        assert_eq!((pipeline.windows[0].shared, pipeline.windows[1].lag), (Some(0), 2));
         assert_eq!(
-            pipeline.windows.iter().map(|window| (window.lag, window.last)).collect::<Vec<_>>(),
-            [(0, 2), (1, 3), (3, 0)]
+            pipeline.windows[0].rows.iter().map(|row| (row.first, row.last)).collect::<Vec<_>>(),
+            [(1, 3), (0, 3), (0, 3), (1, 3)]
         );
+    }
+
+    #[test]
+    fn rows_wait_with_their_part_until_they_are_wanted() {
+        // Rows of radius 2 are read two planes behind the newest; their parts keep them that long.
+        let star = [[-2, 0, 0], [0, -2, 0], [0, 2, 0], [2, 0, 0]];
+        let graph =
+            Graph { values: vec![value(0), value(1)], reads: reads(1, 0, &star), height: 1, width: 4, scratch: 0 };
+        let pipeline = of(&graph);
+        assert_eq!(pipeline.windows[0].shared, Some(1));
+        let found: Vec<_> = pipeline.windows[0].rows.iter().map(|row| (row.row, row.first, row.last)).collect();
+        assert_eq!(found, [(-2, 2, 2), (0, 0, 4), (2, 2, 2)]);
     }
 
     #[test]
@@ -281,10 +373,10 @@ mod tests {
             reads(5, 3, &[[1, 0], [0, 0]]),
         ]
         .concat();
-        let pipeline = of(&Graph { values, reads, width: 4, slack: 0, scratch: 0 });
+        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0 });
         assert_eq!(pipeline.windows.iter().map(|window| window.lag).collect::<Vec<_>>(), [0, 0, 0, 0, 0, 1]);
-        assert_eq!(pipeline.windows.iter().map(|window| window.last).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 0]);
-        assert_eq!(pipeline.windows[4].edges, [Edge { column: 4, first: 1, last: 1 }]);
+        assert_eq!(pipeline.windows.iter().map(last).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 0]);
+        assert_eq!(pipeline.windows[4].rows[0].edges, [Edge { column: 4, first: 1, last: 1 }]);
         assert_eq!(pipeline.unroll, 2);
     }
 
@@ -295,9 +387,9 @@ mod tests {
         let step = |operation, p, u| {
             [reads(operation, p, &[[0, 0]]), reads(operation, u, &STAR), reads(operation, 2, &[[0, 0]])].concat()
         };
-        let pipeline =
-            of(&Graph { values, reads: [step(3, 0, 1), step(4, 3, 4)].concat(), width: 4, slack: 0, scratch: 0 });
-        let found: Vec<_> = pipeline.windows.iter().map(|window| (window.lag, window.last)).collect();
+        let reads = [step(3, 0, 1), step(4, 3, 4)].concat();
+        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0 });
+        let found: Vec<_> = pipeline.windows.iter().map(|window| (window.lag, last(window))).collect();
         assert_eq!(found, [(1, 0), (0, 2), (1, 1), (1, 1), (1, 2), (2, 0), (2, 0)]);
         // Two windows of two rows and two of three: six rows change names alone, but three cost less.
         assert_eq!(pipeline.unroll, 3);
@@ -309,20 +401,20 @@ mod tests {
         let above = of(&Graph {
             values: vec![value(0), value(1)],
             reads: reads(1, 0, &[[-2, 0], [0, 3]]),
+            height: 1,
             width: 2,
-            slack: 0,
             scratch: 0,
         });
-        assert_eq!((above.windows[1].lag, above.windows[0].last), (0, 2));
-        assert_eq!(above.windows[0].edges.iter().map(|edge| edge.column).collect::<Vec<_>>(), [3, 4]);
+        assert_eq!((above.windows[1].lag, last(&above.windows[0])), (0, 2));
+        assert_eq!(above.windows[0].rows[0].edges.iter().map(|edge| edge.column).collect::<Vec<_>>(), [3, 4]);
         let below = of(&Graph {
             values: vec![value(0), value(1)],
             reads: reads(1, 0, &[[0, 0], [2, -1]]),
+            height: 1,
             width: 2,
-            slack: 0,
             scratch: 0,
         });
-        assert_eq!((below.windows[1].lag, below.windows[0].last), (2, 2));
-        assert_eq!(below.windows[0].edges, [Edge { column: -1, first: 0, last: 0 }]);
+        assert_eq!((below.windows[1].lag, last(&below.windows[0])), (2, 2));
+        assert_eq!(below.windows[0].rows[0].edges, [Edge { column: -1, first: 0, last: 0 }]);
     }
 }

@@ -21,7 +21,7 @@
 //! Declines: tiles that need more shared memory or more threads than a block can have.
 
 use super::emit::{self, Frame, FrameSpec};
-use super::interior;
+use super::interior::Limits;
 use crate::analysis::shared_slots::{self, Life};
 use crate::options::Options;
 use crate::pass::Pass;
@@ -88,11 +88,20 @@ fn lower<'c>(
             schedule.tile, schedule.steps
         )));
     }
-    let spec =
-        FrameSpec { kernel, threads: &threads, shared: &buffers.types, in_place: false, warps: None, registers: None };
+    let spec = FrameSpec {
+        kernel,
+        threads: &threads,
+        shared: &buffers.types,
+        in_place: false,
+        warps: None,
+        rim_first: false,
+        registers: None,
+    };
     let frame = Frame::new(context, module, program, &spec)?;
     let lowering = Lowering { frame: &frame, module, kernel, buffers: &buffers, threads: &threads };
-    match interior::condition(&frame, &frame.builder, kernel, |_, halo| halo.clone())? {
+    let limits = Limits::of(&frame, kernel, |_, halo| Ok(halo.clone()))?;
+    let interior = limits.map(|limits| limits.condition(&frame, &frame.builder, kernel, 0)).transpose()?.flatten();
+    match interior {
         Some(interior) => {
             let body = |checked| {
                 let lowering = &lowering;

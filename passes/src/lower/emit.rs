@@ -61,6 +61,8 @@ pub struct FrameSpec<'c, 's> {
     pub in_place: bool,
     /// Warps of a block, where each warp has a tile of its own and `threads` is for one of them.
     pub warps: Option<i64>,
+    /// Whether tiles at a rim, which take longer, have the lowest numbers.
+    pub rim_first: bool,
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,
 }
@@ -578,8 +580,14 @@ fn place_of_tile<'c>(
         }
     }
     let counts: Vec<_> = tiles.iter().map(|count| builder.affine(*count, &[], params)).collect::<Result<_, _>>()?;
-    let numbers = match (spec.warps, counts.as_slice()) {
-        (Some(_), [rows, columns]) => rim_first(builder, rest, *rows, *columns)?.to_vec(),
+    let numbers = match (spec.rim_first, counts.as_slice()) {
+        (true, [rows, columns]) => rim_first(builder, rest, *rows, *columns)?.to_vec(),
+        (true, [planes, rows, columns]) => {
+            let plane = builder.binary("arith.remui", rest, *planes)?;
+            rest = builder.binary("arith.divui", rest, *planes)?;
+            let [row, column] = rim_first(builder, rest, *rows, *columns)?;
+            vec![plane, row, column]
+        }
         _ => {
             let mut numbers = Vec::new();
             for (position, count) in counts.iter().enumerate().rev() {

@@ -9,46 +9,82 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::tiled::{Halo, Kernel, TileOp};
 
-/// The condition; none where an apply has several pieces, and so no tile goes without checks.
-/// `reach` says which cells an operation touches, given those that the tile kernel wants of it.
-pub fn condition<'c>(
-    frame: &Frame<'c, '_>,
-    builder: &Builder<'c>,
-    kernel: &Kernel<'c>,
-    reach: impl Fn(&TileOp<'c>, &Halo) -> Halo,
-) -> Result<Option<Val<'c>>, Error> {
-    let mut lowers: Vec<(AffineMap<'c>, Vec<i64>)> = Vec::new();
-    let mut uppers: Vec<(AffineMap<'c>, Vec<i64>)> = Vec::new();
-    let mut within = |lower: AffineMap<'c>, upper: AffineMap<'c>, halo: Halo| {
-        tighten(&mut lowers, lower, halo.lower, i64::min);
-        tighten(&mut uppers, upper, halo.upper, i64::max);
-    };
-    for op in &kernel.body {
-        match op {
-            TileOp::Load { field, tile, .. } => {
-                let grid = frame.program.grid_of(field)?;
-                within(grid.lower, grid.upper, reach(op, &kernel.tile(*tile)?.halo));
+/// The boxes that a kernel's cells must lie in, each with the cells that reach farthest: one end a
+/// dimension, in terms of [`Halo`].
+pub struct Limits<'c> {
+    lowers: Vec<(AffineMap<'c>, Vec<i64>)>,
+    uppers: Vec<(AffineMap<'c>, Vec<i64>)>,
+}
+
+impl<'c> Limits<'c> {
+    /// The limits; none where an apply has several pieces, and so nothing goes without checks.
+    /// `reach` says which cells an operation touches, given those that the tile kernel wants of it.
+    pub fn of(
+        frame: &Frame<'c, '_>,
+        kernel: &Kernel<'c>,
+        reach: impl Fn(&TileOp<'c>, &Halo) -> Result<Halo, Error>,
+    ) -> Result<Option<Self>, Error> {
+        let mut limits = Self { lowers: Vec::new(), uppers: Vec::new() };
+        let mut within = |lower: AffineMap<'c>, upper: AffineMap<'c>, halo: Halo| {
+            tighten(&mut limits.lowers, lower, halo.lower, i64::min);
+            tighten(&mut limits.uppers, upper, halo.upper, i64::max);
+        };
+        for op in &kernel.body {
+            match op {
+                TileOp::Load { field, tile, .. } => {
+                    let grid = frame.program.grid_of(field)?;
+                    within(grid.lower, grid.upper, reach(op, &kernel.tile(*tile)?.halo)?);
+                }
+                TileOp::Apply(apply) => {
+                    let [piece] = apply.pieces.as_slice() else { return Ok(None) };
+                    within(piece.lower, piece.upper, reach(op, &apply.halo)?);
+                }
+                TileOp::Store { .. } => {}
             }
-            TileOp::Apply(apply) => {
-                let [piece] = apply.pieces.as_slice() else { return Ok(None) };
-                within(piece.lower, piece.upper, reach(op, &apply.halo));
+        }
+        Ok(Some(limits))
+    }
+
+    /// Whether the tile keeps to the limits in the dimensions from `first` on.
+    pub fn condition(
+        &self,
+        frame: &Frame<'c, '_>,
+        builder: &Builder<'c>,
+        kernel: &Kernel<'c>,
+        first: usize,
+    ) -> Result<Option<Val<'c>>, Error> {
+        let mut conditions = Vec::new();
+        let ends = [(&self.lowers, Compare::Ge), (&self.uppers, Compare::Le)];
+        for (map, halo, compare) in
+            ends.into_iter().flat_map(|(all, compare)| all.iter().map(move |(map, halo)| (map, halo, compare)))
+        {
+            let bounds = frame.bounds(builder, *map)?;
+            for (dimension, ((origin, reach), bound)) in
+                frame.origin.iter().zip(halo).zip(bounds).enumerate().skip(first)
+            {
+                let tile = kernel.schedule.tile.get(dimension).copied().unwrap_or(1);
+                let last = if compare == Compare::Le { tile - 1 } else { 0 };
+                conditions.push(builder.compare(compare, builder.add_constant(*origin, reach + last)?, bound)?);
             }
-            TileOp::Store { .. } => {}
         }
+        builder.all(&conditions)
     }
-    let mut conditions = Vec::new();
-    for (map, halo) in lowers {
-        for ((origin, reach), bound) in frame.origin.iter().zip(halo).zip(frame.bounds(builder, map)?) {
-            conditions.push(builder.compare(Compare::Ge, builder.add_constant(*origin, reach)?, bound)?);
-        }
+
+    /// The first and the last coordinate along the slowest dimension from which on the cells keep to
+    /// the limits; the last is below the first where there is none.
+    pub fn range(&self, frame: &Frame<'c, '_>, builder: &Builder<'c>) -> Result<[Val<'c>; 2], Error> {
+        let end = |all: &[(AffineMap<'c>, Vec<i64>)], pick| {
+            let mut end: Option<Val<'c>> = None;
+            for (map, reach) in all {
+                let bounds = frame.bounds(builder, *map)?;
+                let (Some(bound), Some(reach)) = (bounds.first(), reach.first()) else { continue };
+                let bound = builder.add_constant(*bound, -reach)?;
+                end = Some(end.map_or(Ok(bound), |end| builder.binary(pick, end, bound))?);
+            }
+            end.ok_or_else(|| Error::internal("a kernel without limits"))
+        };
+        Ok([end(&self.lowers, "arith.maxsi")?, end(&self.uppers, "arith.minsi")?])
     }
-    for (map, halo) in uppers {
-        let last = kernel.schedule.tile.iter().zip(halo).map(|(tile, reach)| tile - 1 + reach);
-        for ((origin, reach), bound) in frame.origin.iter().zip(last).zip(frame.bounds(builder, map)?) {
-            conditions.push(builder.compare(Compare::Le, builder.add_constant(*origin, reach)?, bound)?);
-        }
-    }
-    builder.all(&conditions)
 }
 
 /// Keeps one bound for maps that differ by a constant, the tightest.

@@ -77,7 +77,7 @@ fn lower<'c>(
             ),
         ));
     }
-    let spec = FrameSpec { kernel, threads, shared: &[], in_place, warps: None, registers: None };
+    let spec = FrameSpec { kernel, threads, shared: &[], in_place, warps: None, rim_first: false, registers: None };
     let frame = Frame::new(context, module, program, &spec)?;
     let stored =
         |field: &str| kernel.body.iter().any(|op| matches!(op, TileOp::Store { field: name, .. } if *name == field));

@@ -1,123 +1,137 @@
-//! `lower-stream`: a warp computes one tile of a grid of two dimensions, walking down its rows with
-//! all steps of the launch in flight in registers. No shared memory and no barrier.
+//! `lower-stream`: a block computes one tile of a grid of two or three dimensions, walking along the
+//! slowest with all steps of the launch in flight in registers.
 //!
-//! A lane holds some neighbouring cells of a row. Iteration `k` loads row `k` of the fields and
-//! computes row `k - lag(v)` of every other tile value `v`, so a row is read while it is still in
-//! registers; `analysis/stream_pipeline` says how far each value lags and how long its rows live.
-//! Neighbours along a row lie in the same lane but for its first and last cells, which come from
-//! the lanes beside it by shuffles, once a row. The loop's body holds several rows, so that rows
-//! change their names and not their registers. Rows are loaded some iterations before their turn.
+//! What a tile has at one coordinate of the slowest dimension is a *plane*; in two dimensions it is a
+//! row. A lane holds some neighbouring cells of a row, and in three dimensions of some rows. Iteration
+//! `k` loads plane `k` of the fields and computes plane `k - lag(v)` of every other tile value `v`, so
+//! a plane is read while it is still in registers; `analysis/stream_pipeline` says how far each value
+//! lags and how long its planes live. Neighbours along a row lie in the same lane but for its first and
+//! last cells, which come from the lanes beside it by shuffles, once a row. In two dimensions a block is
+//! one warp, and this is all. In three, parts of the block hold rows one above the other and hand the
+//! outer ones to each other through shared memory (`shared.rs`), with one barrier an iteration for all
+//! values. The loop's body holds several planes, so that planes change their names and not their
+//! registers. Planes are loaded some iterations before their turn.
 //!
-//! Needs: tile kernels of strategy `stream` in two dimensions. Guarantees: a `gpu.func` for each;
-//! tiles away from every rim run code without checks; every cell is computed by the operations of
-//! its point function in their order, so results are those of `lower-naive` bit for bit.
+//! Needs: tile kernels of strategy `stream` in two or three dimensions. Guarantees: a `gpu.func` for
+//! each; tiles away from the rims of rows and columns run code without checks, but for the planes at
+//! their ends; every cell is computed by the operations of its point function in their order, so
+//! results are those of `lower-naive` bit for bit.
 //!
 //! ```text
-//! scf.if %interior { <loop without checks> } else { <loop with checks> }
+//! scf.for %round = 0 to 2 {
+//!   <loop with all checks>                                    // planes at the grid's ends
+//!   scf.if %interior { <loop without checks> } else { <loop with checks of rows and columns> }
+//! }
 //!
-//! loop: %rows = scf.for %k = ... step 3 iter_args(two rows of each value, three loaded rows) {
-//!         %new = vector.load A[%k + 3, ...]                   // three rows ahead
+//! loop: %planes = scf.for %k = ... step 3 iter_args(two planes of each value, three loaded planes) {
+//!         %new = vector.load A[%k + 3, ...]                   // three planes ahead
 //!         %left = gpu.shuffle up %a1[3]; %right = gpu.shuffle down %a1[0]
-//!         %b0[i] = heat(%a2[i], %a1[i - 1], %a1[i], %a1[i + 1], %a0[i])   // step 0, row %k - 1
-//!         %c0[i] = heat(%b2[i], ...)                                      // step 1, row %k - 2
-//!         scf.if (lane and row lie in the tile) { vector.store %c0, A_next[%k - 2, ...] }
-//!         ...                                                 // rows %k + 1 and %k + 2
+//!         %above = vector.load %shared_a[1 - %k % 2, ...]     // of three dimensions
+//!         %b0[i] = heat(%a2[i], %a1[i - 1], %a1[i], %a1[i + 1], %a0[i])   // step 0, plane %k - 1
+//!         %c0[i] = heat(%b2[i], ...)                                      // step 1, plane %k - 2
+//!         scf.if (cells and plane lie in the tile) { vector.store %c0, A_next[%k - 2, ...] }
+//!         vector.store %a0, %shared_a[%k % 2, ...]; gpu.barrier           // of three dimensions
+//!         ...                                                 // planes %k + 1 and %k + 2
 //!         scf.yield
 //!       }
 //! ```
-//! With checks, a cell that no piece covers keeps its value, a row or column outside the grid reads
-//! the nearest cell inside in its place (no covered cell depends on it), and nothing is stored there.
+//! With checks, a cell that no piece covers keeps its value, a cell outside the grid reads the nearest
+//! inside in its place (no covered cell depends on it), and nothing is stored there.
 //!
-//! Declines: grids of one or three dimensions; tiles that are no multiple of the cells a
-//! lane, or wider with their halo than a warp.
+//! Declines: grids of one dimension; tiles that are no multiple of the cells a lane, or wider with their
+//! halo than a warp; blocks of more threads or more shared memory than a device has.
 
 mod checks;
 mod in_flight;
-mod strip;
+mod patch;
+mod shared;
 mod walk;
 
 use super::emit::{self, Frame, FrameSpec};
-use super::interior;
 use crate::analysis::stream_pipeline;
 use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
+use patch::Patch;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::Kernel;
-use strip::Strip;
 
 /// The pass.
 pub const PASS: Pass = Pass {
     name: "lower-stream",
     summary: "lower tile kernels of strategy stream: steps in flight in registers",
     options: &[
-        ("warps", "tiles a block, a warp each (default 1)"),
-        ("slack", "iterations that a computed row waits for its readers (default 0)"),
-        ("ahead", "rows loaded ahead of their turn (default: 2 or 3)"),
-        ("unroll", "rows of the loop's body (default: by the rows in flight)"),
-        ("registers", "registers that a thread may take (default: by the rows in flight)"),
+        ("ahead", "planes loaded ahead of their turn (default: 2 or 3)"),
+        ("unroll", "planes of the loop's body (default: by the planes in flight)"),
+        ("max-shared", "bytes of shared memory that a block may have (default 232448, sm_90)"),
+        ("registers", "registers that a thread may take (default: by the planes in flight)"),
     ],
     run,
 };
 
-/// Warps that a block can have.
-const MOST_WARPS: i64 = 32;
+/// Threads that a block can have.
+const MOST_THREADS: i64 = 1024;
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
-    let warps = options.integer("warps", 1..=MOST_WARPS)?.unwrap_or(1);
-    let slack = options.integer("slack", 0..=8)?.unwrap_or(0);
     let (ahead, unroll) = (options.integer("ahead", 1..=64)?, options.integer("unroll", 1..=64)?);
     let registers = options.integer("registers", 16..=255)?;
+    let max_shared = options.integer("max-shared", 0..=i64::from(u32::MAX))?.unwrap_or(232_448);
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, &program, "stream")?;
     for kernel in &kernels {
-        let mut strip = Strip::plan(module, &program, kernel, slack)?;
-        strip.pipeline.unroll = unroll.unwrap_or(strip.pipeline.unroll);
-        strip.pipeline.ahead = ahead.unwrap_or(strip.pipeline.ahead);
-        let registers = registers.unwrap_or_else(|| stream_pipeline::register_limit(strip.pipeline.registers));
+        let mut patch = Patch::plan(module, &program, kernel)?;
+        patch.pipeline.unroll = unroll.unwrap_or(patch.pipeline.unroll);
+        patch.pipeline.ahead = ahead.unwrap_or(patch.pipeline.ahead);
+        let threads = patch.threads(kernel);
+        let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
+        let shared = shared::types(&outer, &patch)?;
+        fits(kernel, threads.iter().product(), emit::shared_bytes(&shared), max_shared)?;
+        let limit = stream_pipeline::register_limit(patch.pipeline.registers, threads.iter().product());
         let spec = FrameSpec {
             kernel,
-            threads: &[],
-            shared: &[],
+            threads: &threads,
+            shared: &shared,
             in_place: false,
-            warps: Some(warps),
-            registers: Some(registers),
+            warps: None,
+            rim_first: true,
+            registers: Some(registers.unwrap_or(limit)),
         };
         let frame = Frame::new(context, module, &program, &spec)?;
-        let tile = |builder: &Builder<'c>| tile(&frame, builder, module, kernel, &strip);
-        match frame.exists {
-            Some(exists) => frame.builder.when(exists, tile)?,
-            None => tile(&frame.builder)?,
-        }
+        walk::Walk::new(&frame, module, kernel, &patch)?.tile()?;
         frame.finish()?;
     }
     emit::erase_kernels(module, &kernels)
 }
 
-/// The code of one tile: a version without checks for most tiles, and one with.
-fn tile<'c>(
-    frame: &Frame<'c, '_>,
-    builder: &Builder<'c>,
-    module: &Module<'c>,
-    kernel: &Kernel<'c>,
-    strip: &Strip<'c>,
-) -> Result<(), Error> {
-    let walk = walk::Walk::new(frame, builder, module, kernel, strip)?;
-    match interior::condition(frame, builder, kernel, |op, halo| strip.reach(kernel, op, halo))? {
-        Some(condition) => {
-            let version = |checked| {
-                let walk = &walk;
-                move |builder: &Builder<'c>| walk.rows(builder, checked).map(|()| Vec::new())
-            };
-            builder.choose(condition, &[], version(false), version(true)).map(|_| ())
-        }
-        None => walk.rows(builder, true),
+/// Declines blocks that no device runs.
+fn fits(kernel: &Kernel, threads: i64, shared: i64, max_shared: i64) -> Result<(), Error> {
+    let schedule = &kernel.schedule;
+    if threads > MOST_THREADS {
+        return Err(refuse(
+            kernel,
+            format!(
+                "a tile of {:?} cells with {:?} cells a thread and pyramid height {} needs {threads} threads, and a block has \
+                 {MOST_THREADS} at most; make the tile smaller or give a thread more cells",
+                schedule.tile, schedule.per_thread, schedule.steps
+            ),
+        ));
     }
+    if shared > max_shared {
+        return Err(refuse(
+            kernel,
+            format!(
+                "a tile of {:?} cells with pyramid height {} needs {shared} bytes of shared memory, and a block has {max_shared} at most; \
+                 make the tile or the pyramid height smaller",
+                schedule.tile, schedule.steps
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// An error at the tile kernel.

@@ -30,7 +30,7 @@ mod cells;
 mod steps;
 
 use super::emit::{self, Frame, FrameSpec, WARP};
-use super::interior;
+use super::interior::Limits;
 use crate::options::Options;
 use crate::pass::Pass;
 use cells::Cells;
@@ -65,12 +65,20 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let kernels = emit::kernels_of(module, &program, "warp")?;
     for kernel in &kernels {
         let segment = Segment::plan(kernel)?;
-        let spec =
-            FrameSpec { kernel, threads: &[], shared: &[], in_place: false, warps: Some(warps), registers: None };
+        let spec = FrameSpec {
+            kernel,
+            threads: &[],
+            shared: &[],
+            in_place: false,
+            warps: Some(warps),
+            rim_first: false,
+            registers: None,
+        };
         let frame = Frame::new(context, module, &program, &spec)?;
         let tile = |builder: &Builder<'c>| {
             let cells = Cells::new(&frame, builder, module, kernel, &segment)?;
-            let condition = interior::condition(&frame, builder, kernel, |op, halo| segment.reach(kernel, op, halo))?;
+            let limits = Limits::of(&frame, kernel, |op, halo| Ok(segment.reach(kernel, op, halo)))?;
+            let condition = limits.map(|limits| limits.condition(&frame, builder, kernel, 0)).transpose()?.flatten();
             match condition.filter(|_| cells.all_total()) {
                 Some(condition) => {
                     let version = |unroll, checked| {

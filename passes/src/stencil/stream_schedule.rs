@@ -15,19 +15,31 @@ use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program};
 use stencil_dialects::tiled::{Halo, Schedule};
 
-/// Rows of a tile where the grid's are not known at compile time: the halo's rows cost a few per cent
-/// of it, and thousands of tiles fill a device.
-pub const ROWS: i64 = 256;
+/// Planes of a tile where the grid's are not known at compile time: the halo's planes cost a few per
+/// cent of it, and thousands of tiles fill a device.
+pub const PLANES: i64 = 256;
 
-/// Rows of a tile that are tried where the grid's are known. Higher tiles save halo rows by count, and
-/// still measured worse in every program: 382 rows by 1 to 6 per cent against 256.
-const TRIED_ROWS: std::ops::RangeInclusive<i64> = 32..=272;
+/// Planes of a tile that are tried where the grid's are known. In two dimensions higher tiles save halo
+/// rows by count, and still measured worse in every program: 382 rows by 1 to 6 per cent against 256.
+const TRIED_PLANES: std::ops::RangeInclusive<i64> = 32..=272;
 
 /// Multiprocessors of the device, if nothing else is said: those of an H200.
 pub const MULTIPROCESSORS: i64 = 132;
 
-/// Cells a lane: 16 bytes of `f32`.
-pub const WIDTH: i64 = 4;
+/// Bytes that a lane holds of a row: those of the widest access.
+const LANE_BYTES: i64 = 16;
+
+/// Cells a lane in two dimensions, of any type.
+const WIDTH: i64 = 4;
+
+/// Rows a lane in three dimensions.
+const ROWS: i64 = 2;
+
+/// Cells of a row that a block in three dimensions holds, halo included.
+const COLUMNS: i64 = 64;
+
+/// Threads of a block in three dimensions.
+const THREADS: i64 = 512;
 
 /// Steps a launch are never more, for cells of one register and of more.
 const HIGHEST: [i64; 2] = [10, 8];
@@ -39,33 +51,75 @@ const BUDGET: [i64; 2] = [150, 224];
 /// Registers in place of these where a function has long operations: their latency wants warps.
 const LONG_BUDGET: i64 = 124;
 
-/// At least this part of a strip's columns must belong to the tile, as a fraction.
-const USEFUL: (i64, i64) = (3, 4);
+/// Registers in place of these in three dimensions, where the threads of a block share them.
+const BLOCK_BUDGET: i64 = 65_536 / THREADS;
+
+/// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions and
+/// in three.
+const USEFUL: [(i64, i64); 2] = [(3, 4), (1, 2)];
+
+/// Cells a thread per dimension.
+pub fn per_thread(program: &Program, rank: usize) -> Vec<i64> {
+    let bytes = program.fields.iter().map(|field| 4 * lanes::words(field.element)).max().unwrap_or(4);
+    if rank == 2 { vec![1, WIDTH] } else { vec![1, ROWS, LANE_BYTES / bytes] }
+}
+
+/// Rows and columns that a lane holds of a plane.
+fn shape(per_thread: &[i64]) -> (i64, i64) {
+    match per_thread {
+        [_, height, width] => (*height, *width),
+        _ => (1, per_thread.last().copied().unwrap_or(1)),
+    }
+}
+
+/// Rows and columns that a block holds of a plane.
+fn plane(per_thread: &[i64]) -> (i64, i64) {
+    let (height, width) = shape(per_thread);
+    if per_thread.len() == 2 {
+        return (1, WARP * width);
+    }
+    let lanes = (COLUMNS / width).clamp(1, WARP);
+    (THREADS / lanes * height, lanes * width)
+}
 
 /// The most steps a launch within the budget of registers and halo; at least 1.
-pub fn height(module: &Module, program: &Program, applies: &[&Apply], width: i64) -> Result<i64, Error> {
+pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread: &[i64]) -> Result<i64, Error> {
     let wide = usize::from(program.fields.iter().any(|field| lanes::words(field.element) > 1));
+    let solid = usize::from(per_thread.len() == 3);
     let mut best = 1;
     for steps in 2..=HIGHEST[wide] {
-        let graph = graph(module, program, applies, width, steps)?;
-        let reach = graph
-            .reads
-            .iter()
-            .filter_map(|read| read.offset.last())
-            .fold((0, 0), |(low, high), offset| (low.min(*offset), high.max(*offset)));
-        let lost = reaching(-reach.0 * steps, width) + reaching(reach.1 * steps, width);
-        let strip = WARP * width;
-        let useful = (strip - lost) * USEFUL.1 >= strip * USEFUL.0;
-        let budget = if graph.scratch > 0 { LONG_BUDGET << wide } else { BUDGET[wide] };
-        if useful && stream_pipeline::of(&graph).registers <= budget.min(BUDGET[wide]) {
+        let graph = graph(module, program, applies, per_thread, steps)?;
+        let mut halo = Halo::none(per_thread.len());
+        for read in &graph.reads {
+            halo = halo.hull(&Halo::none(per_thread.len()).shifted(&read.offset));
+        }
+        let scaled = |bounds: &[i64]| bounds.iter().map(|bound| bound * steps).collect();
+        let halo = Halo { lower: scaled(&halo.lower), upper: scaled(&halo.upper) };
+        let (rows, columns) = plane(per_thread);
+        let (tile_rows, tile_columns) = within(per_thread, &[&halo]);
+        let (part, whole) = USEFUL[solid];
+        let useful = tile_rows > 0 && tile_columns > 0 && tile_rows * tile_columns * whole >= rows * columns * part;
+        let long = if graph.scratch > 0 { LONG_BUDGET << wide } else { BUDGET[wide] };
+        let budget = if solid == 1 { BLOCK_BUDGET } else { long.min(BUDGET[wide]) };
+        if useful && stream_pipeline::of(&graph).registers <= budget {
             best = steps;
         }
     }
     Ok(best)
 }
 
-/// The tile of a kernel of some steps: as many columns as a warp has beside the halo of what is
-/// loaded, and rows, where there are any, that fill the device evenly.
+/// The rows and columns of a plane that are left for a tile beside a halo; less than 1 for none.
+fn within(per_thread: &[i64], halos: &[&Halo]) -> (i64, i64) {
+    let ((_, width), (rows, columns)) = (shape(per_thread), plane(per_thread));
+    let halo = halos.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
+    let lost = |(lower, upper): (&i64, &i64), unit| reaching(-lower, unit) + reaching(*upper, unit);
+    let mut ends = halo.lower.iter().zip(&halo.upper).skip(1).rev();
+    let columns = columns - ends.next().map_or(0, |ends| lost(ends, width));
+    (rows - ends.next().map_or(0, |ends| lost(ends, 1)), columns)
+}
+
+/// The tile of a kernel of some steps: as many rows and columns as a block has beside the halo of what
+/// is loaded, and planes that fill the device evenly.
 pub fn tile(
     module: &Module,
     program: &Program,
@@ -74,26 +128,35 @@ pub fn tile(
     loads: &[&Halo],
     multiprocessors: i64,
 ) -> Result<Vec<i64>, Error> {
-    let whole = loads.iter().fold(Halo::none(schedule.tile.len()), |whole, halo| whole.hull(halo));
-    let width = schedule.per_thread.last().copied().unwrap_or(1);
-    let lost = whole.lower.last().map_or(0, |lower| reaching(-lower, width))
-        + whole.upper.last().map_or(0, |upper| reaching(*upper, width));
-    let columns = (WARP * width - lost).max(width);
-    let ([first, _], [last, _]) = (whole.lower.as_slice(), whole.upper.as_slice()) else { return Ok(vec![columns]) };
-    let Some([all_rows, all_columns]) =
-        constant_extents(hull.lower, hull.upper).and_then(|extents| <[i64; 2]>::try_from(extents).ok())
-    else {
-        return Ok(vec![ROWS, columns]);
-    };
-    let pipeline = stream_pipeline::of(&graph(module, program, applies, width, schedule.steps)?);
-    let slots = multiprocessors * stream_pipeline::resident_warps(stream_pipeline::register_limit(pipeline.registers));
-    let strips = (all_columns + columns - 1) / columns;
-    let fill = last - first;
-    let rows = TRIED_ROWS.min_by_key(|rows| {
-        let tiles = strips.saturating_mul((all_rows + rows - 1) / rows);
-        waves(tiles, slots).saturating_mul(rows + fill)
+    let per_thread = &schedule.per_thread;
+    if per_thread.len() == 1 {
+        let width = per_thread.iter().sum();
+        let halo = loads.iter().fold(Halo::none(1), |all, halo| all.hull(halo));
+        let before: i64 = halo.lower.iter().map(|lower| reaching(-lower, width)).sum();
+        let after: i64 = halo.upper.iter().map(|upper| reaching(*upper, width)).sum();
+        return Ok(vec![(WARP * width - before - after).max(width)]);
+    }
+    let (rows, columns) = within(per_thread, loads);
+    let (rows, columns) = (rows.max(1), columns.max(shape(per_thread).1));
+    let tile = |planes| if per_thread.len() == 2 { vec![planes, columns] } else { vec![planes, rows, columns] };
+    let Some(extents) = constant_extents(hull.lower, hull.upper) else { return Ok(tile(PLANES)) };
+    let pipeline = stream_pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
+    let threads = if per_thread.len() == 2 { WARP } else { THREADS };
+    let limit = stream_pipeline::register_limit(pipeline.registers, threads);
+    let slots = multiprocessors * (stream_pipeline::resident_warps(limit) * WARP / threads).max(1);
+    let across = extents
+        .iter()
+        .zip(tile(1))
+        .skip(1)
+        .fold(1_i64, |count, (extent, tile)| count.saturating_mul((extent + tile - 1) / tile));
+    let all_planes = extents.first().copied().unwrap_or(1);
+    let fill = loads.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
+    let fill = fill.upper.first().copied().unwrap_or(0) - fill.lower.first().copied().unwrap_or(0);
+    let planes = TRIED_PLANES.min_by_key(|planes| {
+        let tiles = across.saturating_mul((all_planes + planes - 1) / planes);
+        waves(tiles, slots).saturating_mul(planes + fill)
     });
-    Ok(vec![rows.unwrap_or(ROWS), columns])
+    Ok(tile(planes.unwrap_or(PLANES)))
 }
 
 /// How long tiles take that run `slots` at a time, in units of a tile's time over `slots`. A last wave
@@ -110,8 +173,15 @@ fn reaching(cells: i64, width: i64) -> i64 {
 }
 
 /// The tile graph of several steps.
-fn graph(module: &Module, program: &Program, applies: &[&Apply], width: i64, steps: i64) -> Result<Graph, Error> {
-    let mut graph = Graph { values: Vec::new(), reads: Vec::new(), width, slack: 0, scratch: 0 };
+fn graph(
+    module: &Module,
+    program: &Program,
+    applies: &[&Apply],
+    per_thread: &[i64],
+    steps: i64,
+) -> Result<Graph, Error> {
+    let (height, width) = shape(per_thread);
+    let mut graph = Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0 };
     let mut current = BTreeMap::new();
     let mut used: BTreeSet<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
     for apply in applies {
@@ -125,7 +195,7 @@ fn graph(module: &Module, program: &Program, applies: &[&Apply], width: i64, ste
     let loads = graph.values.len();
     for (number, apply) in (0..steps).flat_map(|_| applies).enumerate() {
         let operation = loads + number;
-        graph.scratch = graph.scratch.max(width * footprint::long_operations(module, &apply.pieces)?);
+        graph.scratch = graph.scratch.max(height * width * footprint::long_operations(module, &apply.pieces)?);
         let here = vec![0; program.grid_of(apply.updates.first().copied().unwrap_or_default())?.rank()];
         let kept = apply.updates.iter().map(|field| (*field, here.clone()));
         let reads = footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| (read.field, read.offset));

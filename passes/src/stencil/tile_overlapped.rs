@@ -194,6 +194,7 @@ impl<'c> Tiling<'c, '_> {
             None if defaults.strategy == "warp" => {
                 vec![warp_schedule::width(self.module, self.program, &group.applies)?]
             }
+            None if defaults.strategy == "stream" => stream_schedule::per_thread(self.program, rank),
             None => defaults.per_thread,
         };
         Ok(Schedule {
@@ -208,7 +209,7 @@ impl<'c> Tiling<'c, '_> {
     fn height(&self, group: &Group<'c, '_>, schedule: &Schedule) -> Result<i64, Error> {
         let width = schedule.per_thread.last().copied().unwrap_or(1);
         match schedule.strategy.as_str() {
-            "stream" => stream_schedule::height(self.module, self.program, &group.applies, width),
+            "stream" => stream_schedule::height(self.module, self.program, &group.applies, &schedule.per_thread),
             "warp" => warp_schedule::height(width, |steps| reach(self.module, &group.steps(steps))),
             other => Ok(Defaults::of(other, group.hull.rank())?.height),
         }
@@ -261,12 +262,13 @@ impl Defaults {
             ("block", 1) => ("block", &[2048], &[4], 8),
             ("block", 2) => ("block", &[32, 64], &[4, 1], 4),
             ("block", _) => ("block", &[8, 8, 64], &[4, 2, 1], 2),
-            ("stream", 2) => ("stream", &[stream_schedule::ROWS, 1], &[1, stream_schedule::WIDTH], 1),
-            ("stream", _) => {
-                return Err(Error::user(format!(
-                    "the strategy stream is for grids of two dimensions, and this one has {rank}; choose naive or block"
-                )));
+            ("stream", 1) => {
+                return Err(Error::user(
+                    "the strategy stream is for grids of two or three dimensions, and this one has 1; choose naive, block or warp",
+                ));
             }
+            ("stream", 2) => ("stream", &[stream_schedule::PLANES, 1], &[1, 1], 1),
+            ("stream", _) => ("stream", &[stream_schedule::PLANES, 1, 1], &[1, 1, 1], 1),
             ("warp", 1) => ("warp", &[1], &[1], 1),
             ("warp", _) => {
                 return Err(Error::user(format!(

@@ -449,9 +449,10 @@ fn float(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr 
 /// Parts of expressions, times the steps and the cells of a thread, that a kernel may hold.
 const LARGEST: i64 = 800;
 
-/// A schedule of the strategy `stream` or `warp`, whose tiles fit a warp with their halo.
+/// A schedule of the strategy `stream` or `warp`, whose tiles fit a warp or a block with their halo.
 fn lanes_schedule(random: &mut Random, program: &Program, strategy: &'static str) -> Schedule {
-    let lane = random.pick(&[1, 2, 3, 4, 4]);
+    let rank = program.rank();
+    let (lane, rows) = (random.pick(&[1, 2, 3, 4, 4]), if rank == 3 { random.pick(&[1, 2, 2, 3]) } else { 1 });
     // How far a step reaches along a row at most, on both sides together.
     let mut reach = 0;
     for function in &program.functions {
@@ -467,14 +468,16 @@ fn lanes_schedule(random: &mut Random, program: &Program, strategy: &'static str
         reach += before + after;
     }
     let mut height = random.pick(&[1, 1, 2, 2, 3, 4, 5, 6]);
-    // A loop's body holds several rows.
-    while height > 1 && (size(program) as i64 * height * lane * 4 > LARGEST || lane * 32 - reach * height < lane) {
+    // A loop's body holds several planes.
+    let cells = size(program) as i64 * lane * rows * 4;
+    while height > 1 && (cells * height > LARGEST || lane * 32 - reach * height < lane) {
         height -= 1;
     }
     let columns = random.range(1, (lane * 32 - reach * height) / lane) * lane;
     let (tile, per_thread) = match program.rank() {
         1 => (vec![columns], vec![lane]),
-        _ => (vec![random.range(1, 24), columns], vec![1, lane]),
+        2 => (vec![random.range(1, 24), columns], vec![1, lane]),
+        _ => (vec![random.range(1, 24), random.range(1, 12), columns], vec![1, rows, lane]),
     };
     Schedule { strategy, tile: Some(tile), height: Some(height), per_thread: Some(per_thread) }
 }
@@ -487,7 +490,7 @@ fn size(program: &Program) -> usize {
 /// A schedule that mostly fits a block. What does not is refused.
 fn schedule(random: &mut Random, program: &Program) -> Schedule {
     let rank = program.rank();
-    let of_rank = [Some("warp"), Some("stream"), None][rank - 1];
+    let of_rank = [Some("warp"), Some("stream"), Some("stream")][rank - 1];
     let of_rank = of_rank.filter(|strategy| registry::find(&format!("lower-{strategy}")).is_some());
     let strategy = match of_rank {
         _ if random.percent(25) => "naive",

@@ -3,16 +3,19 @@
 // RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=64,124 pyramid-height=4},lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=WIDE
 // RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=64,30 pyramid-height=4},lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=MULTIPLE
 // RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream per-thread=2,4 tile=64,64},lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=ROWS
-// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream},lower-stream{warps=64})' -o %t.out 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream},lower-stream{ahead=0})' -o %t.out 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: stencilc %programs/jacobi1d3.stencil --emit=stencil -o %t.1d
+// RUN: not stencil-opt %t.1d --pass-pipeline='builtin.module(tile-overlapped{strategy=stream},lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=RANK
 // RUN: stencilc %programs/jacobi3d.stencil --emit=stencil -o %t.3d
-// RUN: not stencil-opt %t.3d --pass-pipeline='builtin.module(tile-overlapped{strategy=stream},lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=RANK
+// RUN: not stencil-opt %t.3d --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=32,126,120 per-thread=1,2,4 pyramid-height=1},lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=THREADS
+// RUN: not stencil-opt %t.3d --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=32,120,8 per-thread=1,1,4 pyramid-height=4},lower-stream{max-shared=65536})' -o %t.out 2>&1 | FileCheck %s --check-prefix=SHARED
 // RUN: not ls %t.out
-// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=64,120 pyramid-height=4},lower-stream{warps=3})' | FileCheck %s --check-prefix=FITS
-// Tiles that no warp can hold are declined with what they need.
+// Tiles that no warp or no block can hold are declined with what they need.
 
 // WIDE: error: a tile 124 columns wide with pyramid height 4 needs 132 columns with its halo, and a warp with 4 cells a lane has 128
 // MULTIPLE: error: a tile 30 columns wide {{.*}} the tile's columns must also be a multiple of 4
-// ROWS: error: the strategy stream needs a grid of two dimensions and tiled.per_thread = [1, cells a lane]
-// OPTION: error: warps=64: a whole number from 1 to 32 is wanted
-// RANK: error: the strategy stream is for grids of two dimensions, and this one has 3; choose naive or block
-// FITS: known_block_size = array<i32: 96, 1, 1>
+// ROWS: error: the strategy stream needs a grid of two dimensions and tiled.per_thread = [1, cells a lane], or one of three
+// OPTION: error: ahead=0: a whole number from 1 to 64 is wanted
+// RANK: error: the strategy stream is for grids of two or three dimensions, and this one has 1; choose naive or block
+// THREADS: error: a tile of [32, 126, 120] cells with [1, 2, 4] cells a thread and pyramid height 1 needs 2048 threads, and a block has 1024 at most
+// SHARED: error: a tile of [32, 120, 8] cells with pyramid height 4 needs {{[0-9]+}} bytes of shared memory, and a block has 65536 at most

@@ -1,5 +1,6 @@
-//! Checks of tiles at a rim. Which of a lane's columns lie in a box is the same for all rows and is
-//! found before the loop; which rows do is the same for all lanes, and a branch in the loop.
+//! Checks of tiles at a rim. Which of a lane's cells lie in a box but for their plane is the same for
+//! all planes and is found before the loop; which planes do is the same for all lanes, and a branch in
+//! the loop.
 
 use super::super::emit::Frame;
 use melior::ir::AffineMap;
@@ -8,82 +9,132 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::Grid;
 
-/// A box of cells, cut to what a lane holds of it.
-pub struct Cut<'c> {
-    /// For each cell of the lane whether its column lies in the box.
+/// Coordinates of a lane's cells in every plane.
+pub struct Cells<'c> {
+    /// Rows; one that is none in two dimensions, where a plane is a row.
+    pub rows: Vec<Option<Val<'c>>>,
+    /// Columns.
     pub columns: Vec<Val<'c>>,
-    first_row: Val<'c>,
-    rows: Val<'c>,
+}
+
+impl<'c> Cells<'c> {
+    /// The point of a plane in some row and column.
+    pub fn point(plane: Val<'c>, row: Option<Val<'c>>, column: Val<'c>) -> Vec<Val<'c>> {
+        [Some(plane), row, Some(column)].into_iter().flatten().collect()
+    }
+
+    /// Rows and columns of cells, row by row.
+    pub fn each(&self) -> impl Iterator<Item = (Option<Val<'c>>, Val<'c>)> {
+        self.rows.iter().flat_map(|row| self.columns.iter().map(|column| (*row, *column)))
+    }
+}
+
+/// First and last coordinate of a box along one dimension.
+type Ends<'c> = [Val<'c>; 2];
+
+/// The ends of a box per dimension: plane, row where there is one, column.
+fn ends<'c>(
+    frame: &Frame<'c, '_>,
+    builder: &Builder<'c>,
+    (lower, upper): (AffineMap<'c>, AffineMap<'c>),
+) -> Result<(Ends<'c>, Option<Ends<'c>>, Ends<'c>), Error> {
+    let ends: Vec<Ends<'c>> =
+        frame.bounds(builder, lower)?.into_iter().zip(frame.bounds(builder, upper)?).map(|(a, b)| [a, b]).collect();
+    match ends.as_slice() {
+        [planes, columns] => Ok((*planes, None, *columns)),
+        [planes, rows, columns] => Ok((*planes, Some(*rows), *columns)),
+        _ => Err(Error::internal("a box that has not two or three dimensions")),
+    }
+}
+
+/// The cells of a box in a lane's rows and columns.
+pub struct Cut<'c> {
+    /// For each cell of the lane whether its row and column lie in the box.
+    pub cells: Vec<Val<'c>>,
 }
 
 impl<'c> Cut<'c> {
-    /// Cuts the box between two maps, both ends inclusive, to a lane's columns.
+    /// Cuts the box between two maps, both ends inclusive.
     pub fn new(
         frame: &Frame<'c, '_>,
         builder: &Builder<'c>,
-        (lower, upper): (AffineMap<'c>, AffineMap<'c>),
-        columns: &[Val<'c>],
+        bounds: (AffineMap<'c>, AffineMap<'c>),
+        cells: &Cells<'c>,
     ) -> Result<Self, Error> {
-        let [[first_row, first], [last_row, last]] =
-            [corner(&frame.bounds(builder, lower)?)?, corner(&frame.bounds(builder, upper)?)?];
-        let within = |column: &Val<'c>| {
-            let after = builder.compare(Compare::Ge, *column, first)?;
-            builder.binary("arith.andi", after, builder.compare(Compare::Le, *column, last)?)
+        let (_, rows, columns) = ends(frame, builder, bounds)?;
+        let inside = |(row, column): (Option<Val<'c>>, Val<'c>)| {
+            let column = within(builder, column, columns)?;
+            match row.zip(rows) {
+                Some((row, rows)) => builder.binary("arith.andi", within(builder, row, rows)?, column),
+                None => Ok(column),
+            }
         };
-        let rows = builder.add_constant(builder.binary("arith.subi", last_row, first_row)?, 1)?;
+        Ok(Self { cells: cells.each().map(inside).collect::<Result<_, _>>()? })
+    }
+}
+
+impl<'c> Cells<'c> {
+    /// The same cells, but for those outside of the grid between two maps the nearest inside. Columns
+    /// come by groups of `group`, each of which lies all inside or all outside.
+    pub fn nearest(
+        &self,
+        frame: &Frame<'c, '_>,
+        builder: &Builder<'c>,
+        bounds: (AffineMap<'c>, AffineMap<'c>),
+        group: i64,
+    ) -> Result<Self, Error> {
+        let (_, rows, [first, last]) = ends(frame, builder, bounds)?;
+        let row = |row: &Option<Val<'c>>| row.zip(rows).map(|(row, rows)| nearest(builder, row, rows)).transpose();
+        let last = builder.add_constant(last, 1 - group)?;
+        let column = |(number, column): (i64, &Val<'c>)| {
+            let start = nearest(builder, builder.add_constant(*column, -(number % group))?, [first, last])?;
+            builder.add_constant(start, number % group)
+        };
         Ok(Self {
-            columns: columns.iter().map(within).collect::<Result<_, _>>()?,
-            first_row,
-            rows: builder.binary("arith.maxsi", rows, builder.index(0)?)?,
+            rows: self.rows.iter().map(row).collect::<Result<_, _>>()?,
+            columns: (0..).zip(&self.columns).map(column).collect::<Result<_, _>>()?,
         })
     }
-
-    /// Whether a row lies in the box.
-    pub fn row(&self, builder: &Builder<'c>, row: Val<'c>) -> Result<Val<'c>, Error> {
-        builder.compare(Compare::Below, builder.binary("arith.subi", row, self.first_row)?, self.rows)
-    }
 }
 
-/// Rows and columns of a grid, to replace those outside by the nearest inside.
-pub struct Clamp<'c> {
-    first_row: Val<'c>,
-    last_row: Val<'c>,
-    /// The lane's columns, each the nearest inside.
-    pub columns: Vec<Val<'c>>,
-    /// Whether the grid has a cell, where there may be tiles though it has none.
-    pub some: Option<Val<'c>>,
+/// Whether a plane lies in the box between two maps.
+pub fn in_planes<'c>(
+    frame: &Frame<'c, '_>,
+    builder: &Builder<'c>,
+    bounds: (AffineMap<'c>, AffineMap<'c>),
+    plane: Val<'c>,
+) -> Result<Val<'c>, Error> {
+    let ([first, last], ..) = ends(frame, builder, bounds)?;
+    let count = builder.add_constant(builder.binary("arith.subi", last, first)?, 1)?;
+    let count = builder.binary("arith.maxsi", count, builder.index(0)?)?;
+    builder.compare(Compare::Below, builder.binary("arith.subi", plane, first)?, count)
 }
 
-impl<'c> Clamp<'c> {
-    /// For a grid, and a lane's columns.
-    pub fn new(
-        frame: &Frame<'c, '_>,
-        builder: &Builder<'c>,
-        grid: &Grid<'c>,
-        columns: &[Val<'c>],
-    ) -> Result<Self, Error> {
-        let [[first_row, first], [last_row, last]] =
-            [corner(&frame.bounds(builder, grid.lower)?)?, corner(&frame.bounds(builder, grid.upper)?)?];
-        let columns = columns.iter().map(|column| nearest(builder, *column, first, last)).collect::<Result<_, _>>()?;
-        let some = if frame.hull.has_points_of(grid) {
-            None
-        } else {
-            let rows = builder.compare(Compare::Le, first_row, last_row)?;
-            Some(builder.binary("arith.andi", rows, builder.compare(Compare::Le, first, last)?)?)
-        };
-        Ok(Self { first_row, last_row, columns, some })
+/// Whether the grid has a cell, where there may be tiles though it has none.
+pub fn some<'c>(frame: &Frame<'c, '_>, builder: &Builder<'c>, grid: &Grid<'c>) -> Result<Option<Val<'c>>, Error> {
+    if frame.hull.has_points_of(grid) {
+        return Ok(None);
     }
-
-    /// The nearest row inside.
-    pub fn row(&self, builder: &Builder<'c>, row: Val<'c>) -> Result<Val<'c>, Error> {
-        nearest(builder, row, self.first_row, self.last_row)
-    }
+    let bounds = frame.bounds(builder, grid.lower)?.into_iter().zip(frame.bounds(builder, grid.upper)?);
+    let conditions = bounds.map(|(lower, upper)| builder.compare(Compare::Le, lower, upper));
+    builder.all(&conditions.collect::<Result<Vec<_>, _>>()?)
 }
 
-fn nearest<'c>(builder: &Builder<'c>, value: Val<'c>, first: Val<'c>, last: Val<'c>) -> Result<Val<'c>, Error> {
+/// The plane itself, or the nearest inside of the grid.
+pub fn nearest_plane<'c>(
+    frame: &Frame<'c, '_>,
+    builder: &Builder<'c>,
+    grid: &Grid<'c>,
+    plane: Val<'c>,
+) -> Result<Val<'c>, Error> {
+    nearest(builder, plane, ends(frame, builder, (grid.lower, grid.upper))?.0)
+}
+
+fn within<'c>(builder: &Builder<'c>, value: Val<'c>, [first, last]: Ends<'c>) -> Result<Val<'c>, Error> {
+    let after = builder.compare(Compare::Ge, value, first)?;
+    builder.binary("arith.andi", after, builder.compare(Compare::Le, value, last)?)
+}
+
+fn nearest<'c>(builder: &Builder<'c>, value: Val<'c>, [first, last]: Ends<'c>) -> Result<Val<'c>, Error> {
     builder.binary("arith.maxsi", builder.binary("arith.minsi", value, last)?, first)
-}
-
-fn corner<'c>(values: &[Val<'c>]) -> Result<[Val<'c>; 2], Error> {
-    <[Val<'c>; 2]>::try_from(values).map_err(|_| Error::internal("a box that has not two dimensions"))
 }

@@ -1,11 +1,13 @@
-//! The walk of a warp down its strip: the loop over rows.
+//! The walk of a block along its tile: the loops over planes.
 
 use super::super::emit::Frame;
+use super::super::interior::{self, Limits};
+use super::super::lanes;
 use super::super::pieces::{self, Candidate};
-use super::super::{interior, lanes};
-use super::checks::{Clamp, Cut};
+use super::checks::{self, Cells, Cut};
 use super::in_flight::InFlight;
-use super::strip::Strip;
+use super::patch::Patch;
+use super::shared::{Shared, Turn};
 use crate::analysis::index_width::constant_extents;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Module, ValueLike};
@@ -16,7 +18,7 @@ use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::Piece;
 use stencil_dialects::tiled::{Apply, Kernel, TileOp};
 
-/// Rows that a tile at a rim loads before their turn.
+/// Rows that a tile at a rim loads before their turn in two dimensions.
 const RIM_AHEAD: i64 = 2;
 
 /// The code of one walk.
@@ -24,113 +26,224 @@ pub struct Walk<'c, 'p> {
     frame: &'p Frame<'c, 'p>,
     module: &'p Module<'c>,
     kernel: &'p Kernel<'c>,
-    strip: &'p Strip<'c>,
-    /// The lane's columns.
-    columns: Vec<Val<'c>>,
-    /// Whether the lane's cells belong to the tile.
-    in_tile: Val<'c>,
-    /// The first iteration's row.
-    start: Val<'c>,
+    patch: &'p Patch<'c>,
+    shared: Shared<'c, 'p>,
+    cells: Cells<'c>,
+    /// For each row of the lane whether its cells belong to the tile.
+    in_tile: Vec<Val<'c>>,
+    /// Limits of code without checks.
+    limits: Option<Limits<'c>>,
+    /// Planes of the tile that lie in the grid.
+    planes: Val<'c>,
 }
 
-/// What a tile at a rim checks; empty for others.
+/// What is checked of cells at a rim.
 struct Checks<'c> {
-    /// Grids, one an operation that loads or stores.
-    grids: BTreeMap<usize, (Cut<'c>, Clamp<'c>)>,
+    /// Grids, one an operation that loads or stores, and the nearest cells inside.
+    grids: BTreeMap<usize, (Cut<'c>, Cells<'c>)>,
     /// Pieces, by their operation and place.
     pieces: BTreeMap<(usize, usize), Cut<'c>>,
 }
 
+impl<'c> Checks<'c> {
+    fn grid(&self, operation: usize) -> Result<&(Cut<'c>, Cells<'c>), Error> {
+        self.grids.get(&operation).ok_or_else(|| Error::internal("a field without checks"))
+    }
+
+    fn piece(&self, place: (usize, usize)) -> Result<&Cut<'c>, Error> {
+        self.pieces.get(&place).ok_or_else(|| Error::internal("a piece without checks"))
+    }
+}
+
+/// Which planes of a loop lie at no rim.
+enum Planes<'c> {
+    /// All of them.
+    Free,
+    /// Those of the iterations from one to another; others take another body.
+    Partly([Val<'c>; 2]),
+    /// Nobody knows.
+    Checked,
+}
+
+/// Which rims a loop may meet.
+#[derive(Clone, Copy)]
+struct Rims<'c, 'r> {
+    /// Of planes: the first and last of the grid or of a piece.
+    planes: bool,
+    /// Of rows and columns, with what is checked.
+    cells: Option<&'r Checks<'c>>,
+}
+
 impl<'c, 'p> Walk<'c, 'p> {
-    /// Computes what both versions need.
+    /// Computes what all loops need.
     pub fn new(
         frame: &'p Frame<'c, 'p>,
-        builder: &Builder<'c>,
         module: &'p Module<'c>,
         kernel: &'p Kernel<'c>,
-        strip: &'p Strip<'c>,
+        patch: &'p Patch<'c>,
     ) -> Result<Self, Error> {
-        let ([lane], [first_row, first_column]) = (frame.thread.as_slice(), frame.origin.as_slice()) else {
-            return Err(Error::internal("a warp's tile has two dimensions"));
+        let builder = &frame.builder;
+        let (width, height) = (patch.width, patch.height);
+        let columns = kernel.schedule.tile.last().copied().unwrap_or(1);
+        let ([first_plane, .., first_column], [.., lane]) = (frame.origin.as_slice(), frame.thread.as_slice()) else {
+            return Err(Error::internal("a tile of no dimensions"));
         };
-        let (width, columns) = (strip.width, kernel.schedule.tile.get(1).copied().unwrap_or(0));
         let offset = builder.binary("arith.muli", *lane, builder.index(width)?)?;
-        let column = builder.add_constant(builder.add(*first_column, offset)?, -strip.left)?;
-        let beyond = builder.add_constant(*lane, -(strip.left / width))?;
-        Ok(Self {
+        let column = builder.add_constant(builder.add(*first_column, offset)?, -patch.left)?;
+        let beyond = builder.add_constant(*lane, -(patch.left / width))?;
+        let lane_in_tile = builder.compare(Compare::Below, beyond, builder.index(columns / width)?)?;
+        let (mut rows, mut in_tile) = (vec![None], vec![lane_in_tile]);
+        if let ([_, first_row, _], [_, part, _], [_, tile_rows, _]) =
+            (frame.origin.as_slice(), frame.thread.as_slice(), kernel.schedule.tile.as_slice())
+        {
+            (rows, in_tile) = (Vec::new(), Vec::new());
+            let first =
+                builder.add_constant(builder.binary("arith.muli", *part, builder.index(height)?)?, -patch.top)?;
+            for number in 0..height {
+                let row = builder.add_constant(first, number)?;
+                rows.push(Some(builder.add(*first_row, row)?));
+                let row_in_tile = builder.compare(Compare::Below, row, builder.index(*tile_rows)?)?;
+                in_tile.push(builder.binary("arith.andi", row_in_tile, lane_in_tile)?);
+            }
+        }
+        let columns = (0..width).map(|cell| builder.add_constant(column, cell)).collect::<Result<_, _>>()?;
+        let limits = Limits::of(frame, kernel, |op, halo| patch.reach(kernel, op, halo))?;
+        let tile_planes = builder.index(kernel.schedule.tile.first().copied().unwrap_or(1))?;
+        let mut walk = Self {
             frame,
             module,
             kernel,
-            strip,
-            columns: (0..width).map(|cell| builder.add_constant(column, cell)).collect::<Result<_, _>>()?,
-            in_tile: builder.compare(Compare::Below, beyond, builder.index(columns / width)?)?,
-            start: builder.add_constant(*first_row, strip.first)?,
-        })
+            patch,
+            shared: Shared::new(frame, builder, patch)?,
+            cells: Cells { rows, columns },
+            in_tile,
+            limits,
+            planes: tile_planes,
+        };
+        let last_plane = frame.bounds(builder, frame.hull.upper)?.first().copied();
+        let last_plane = last_plane.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+        let left = builder.add_constant(builder.binary("arith.subi", last_plane, *first_plane)?, 1)?;
+        walk.planes = builder.binary("arith.minsi", tile_planes, left)?;
+        Ok(walk)
     }
 
-    /// The loop over rows.
-    pub fn rows(&self, builder: &Builder<'c>, checked: bool) -> Result<(), Error> {
-        let checks = if checked { Some(self.checks(builder)?) } else { None };
-        let strip = self.strip;
-        // Tiles at a rim are few: a short body takes fewer registers, and the kernel as many as the
-        // larger of both versions.
-        let unroll = if checked { 1 } else { strip.pipeline.unroll };
-        let rows = builder.index(self.kernel.schedule.tile.first().copied().unwrap_or(1))?;
-        let (rows, iterations) = if checked {
-            let rows = builder.binary("arith.minsi", rows, self.rows_left(builder)?)?;
-            (rows, builder.add_constant(rows, strip.fill)?)
-        } else {
-            (rows, builder.index(strip.iterations(self.kernel))?)
+    /// The whole tile: a version without checks of rows and columns for most tiles, and one with. In
+    /// two dimensions few tiles lie at a rim: the version without checks is for those at no rim at all,
+    /// which saves registers, and so does a short body of the other version.
+    pub fn tile(&self) -> Result<(), Error> {
+        let builder = &self.frame.builder;
+        let first = self.frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
+        let first = builder.add_constant(first, self.patch.first)?;
+        let end = builder.add_constant(builder.add(first, self.planes)?, self.patch.fill)?;
+        let all = (self.start(builder, first)?, end);
+        let Some(limits) = &self.limits else { return self.version(builder, all, true, &Planes::Checked) };
+        let free = limits.range(self.frame, builder)?;
+        let mut conditions: Vec<_> = limits.condition(self.frame, builder, self.kernel, 1)?.into_iter().collect();
+        let (mut inner, mut outer) = (Planes::Partly(free), Planes::Partly(free));
+        if self.frame.origin.len() == 2 {
+            (inner, outer) = (Planes::Free, Planes::Checked);
+            let [after, before] = self.within(builder, first, self.patch.iterations(self.kernel), free)?;
+            conditions.extend([after, before]);
+        }
+        let version =
+            |cells, planes| move |builder: &Builder<'c>| self.version(builder, all, cells, planes).map(|()| Vec::new());
+        match builder.all(&conditions)? {
+            Some(interior) => builder.choose(interior, &[], version(false, &inner), version(true, &outer)).map(|_| ()),
+            None => self.version(builder, all, false, &inner),
+        }
+    }
+
+    /// Whether iterations keep to the limits.
+    fn within(
+        &self,
+        builder: &Builder<'c>,
+        first: Val<'c>,
+        count: i64,
+        [lower, upper]: [Val<'c>; 2],
+    ) -> Result<[Val<'c>; 2], Error> {
+        let last = builder.add_constant(first, count - 1)?;
+        Ok([builder.compare(Compare::Ge, first, lower)?, builder.compare(Compare::Le, last, upper)?])
+    }
+
+    /// The loop over planes.
+    fn version(
+        &self,
+        builder: &Builder<'c>,
+        (start, end): (Val<'c>, Val<'c>),
+        cells: bool,
+        planes: &Planes<'c>,
+    ) -> Result<(), Error> {
+        let checks = if cells { Some(self.checks(builder)?) } else { None };
+        let rims = |planes| Rims { planes, cells: checks.as_ref() };
+        let (checked, ahead) = (matches!(planes, Planes::Checked), self.patch.pipeline.ahead);
+        let (unroll, ahead) = if checked { (1, ahead.min(RIM_AHEAD)) } else { (self.patch.pipeline.unroll, ahead) };
+        let initial = self.initial(builder, start, ahead, rims(!matches!(planes, Planes::Free)))?;
+        let free = |builder: &Builder<'c>, plane, carried: &[Val<'c>]| {
+            self.planes(builder, plane, unroll, rims(false), initial.with(carried))
         };
-        let end = builder.add(self.start, iterations)?;
-        let initial = self.initial(builder, checks.as_ref())?;
-        let bounds = (self.start, end, builder.index(unroll)?);
-        builder.carry(bounds, &initial.flat(), |builder, row, carried| {
-            let mut state = initial.with(carried);
-            for number in 0..unroll {
-                let row = builder.add_constant(row, number)?;
-                self.iteration(builder, &mut state, row, rows, checks.as_ref())?;
-                state.age();
+        let one = |builder: &Builder<'c>, plane, carried: &[Val<'c>]| {
+            self.planes(builder, plane, 1, rims(true), initial.with(carried))
+        };
+        let bounds = (start, end, builder.index(unroll)?);
+        builder.carry(bounds, &initial.flat(), |builder, plane, carried| match planes {
+            Planes::Free => free(builder, plane, carried),
+            Planes::Checked => one(builder, plane, carried),
+            Planes::Partly(limits) => {
+                let [after, before] = self.within(builder, plane, unroll, *limits)?;
+                let types: Vec<_> = carried.iter().map(|value| value.r#type()).collect();
+                builder.choose(
+                    builder.binary("arith.andi", after, before)?,
+                    &types,
+                    |builder| free(builder, plane, carried),
+                    |builder| {
+                        let bounds = (plane, builder.add_constant(plane, unroll)?, builder.index(1)?);
+                        builder.carry(bounds, carried, one)
+                    },
+                )
             }
-            Ok(state.flat())
         })?;
         Ok(())
     }
 
-    /// Rows loaded before their turn; fewer at a rim, to save registers.
-    fn ahead(&self, checks: Option<&Checks<'c>>) -> i64 {
-        let ahead = self.strip.pipeline.ahead;
-        if checks.is_some() { ahead.min(RIM_AHEAD) } else { ahead }
+    /// The first iteration: none is for planes before the grid alone.
+    fn start(&self, builder: &Builder<'c>, first: Val<'c>) -> Result<Val<'c>, Error> {
+        let mut begin: Option<Val<'c>> = None;
+        for op in &self.kernel.body {
+            let TileOp::Load { field, tile, .. } = op else { continue };
+            let bounds = self.frame.bounds(builder, self.frame.program.grid_of(field)?.lower)?;
+            let Some(bound) = bounds.first() else { continue };
+            let bound = builder.add_constant(*bound, self.patch.window(*tile)?.lag)?;
+            begin = Some(begin.map_or(Ok(bound), |begin| builder.binary("arith.minsi", begin, bound))?);
+        }
+        begin.map_or(Ok(first), |begin| builder.binary("arith.maxsi", begin, first))
     }
 
-    /// Rows of what the tiles cut from the tile's first on.
-    fn rows_left(&self, builder: &Builder<'c>) -> Result<Val<'c>, Error> {
-        let last = self
-            .frame
-            .bounds(builder, self.frame.hull.upper)?
-            .first()
-            .copied()
-            .ok_or_else(|| Error::internal("a grid of no dimensions"))?;
-        builder.add_constant(builder.binary("arith.subi", last, self.first_row()?)?, 1)
-    }
-
-    fn first_row(&self) -> Result<Val<'c>, Error> {
-        self.frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))
-    }
-
-    fn first_column(&self) -> Result<Val<'c>, Error> {
-        self.columns.first().copied().ok_or_else(|| Error::internal("a lane of no cells"))
+    /// Some planes from one on; what is in flight after them.
+    fn planes(
+        &self,
+        builder: &Builder<'c>,
+        first: Val<'c>,
+        count: i64,
+        rims: Rims<'c, '_>,
+        mut state: InFlight<'c>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        for number in 0..count {
+            self.iteration(builder, &mut state, builder.add_constant(first, number)?, rims)?;
+            state.age();
+        }
+        Ok(state.flat())
     }
 
     fn checks(&self, builder: &Builder<'c>) -> Result<Checks<'c>, Error> {
         let (mut grids, mut pieces) = (BTreeMap::new(), BTreeMap::new());
-        let cut = |bounds| Cut::new(self.frame, builder, bounds, &self.columns);
+        let cut = |bounds| Cut::new(self.frame, builder, bounds, &self.cells);
         for (operation, op) in self.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
                     let grid = self.frame.program.grid_of(field)?;
                     let bounds = (grid.lower, grid.upper);
-                    grids.insert(operation, (cut(bounds)?, Clamp::new(self.frame, builder, grid, &self.columns)?));
+                    let nearest = self.cells.nearest(self.frame, builder, bounds, self.vector(field)?)?;
+                    grids.insert(operation, (cut(bounds)?, nearest));
                 }
                 TileOp::Apply(apply) => {
                     for (place, piece) in apply.pieces.iter().enumerate() {
@@ -142,90 +255,103 @@ impl<'c, 'p> Walk<'c, 'p> {
         Ok(Checks { grids, pieces })
     }
 
-    /// Zeros in all windows, and the first rows of the loads.
-    fn initial(&self, builder: &Builder<'c>, checks: Option<&Checks<'c>>) -> Result<InFlight<'c>, Error> {
-        let (mut zeros, mut waiting) = (Vec::new(), Vec::new());
+    /// Zeros in all windows and in shared memory, and the first planes of the loads.
+    fn initial(
+        &self,
+        builder: &Builder<'c>,
+        start: Val<'c>,
+        ahead: i64,
+        rims: Rims<'c, '_>,
+    ) -> Result<InFlight<'c>, Error> {
+        let mut zeros = Vec::new();
+        for element in &self.patch.elements {
+            zeros.push(builder.zero(*element)?);
+        }
+        let mut waiting = vec![VecDeque::new(); zeros.len()];
         for (operation, op) in self.kernel.body.iter().enumerate() {
-            let fields: Vec<&str> = match op {
-                TileOp::Load { field, .. } => vec![field],
-                TileOp::Apply(apply) => apply.outputs.iter().map(|(field, _)| *field).collect(),
-                TileOp::Store { .. } => continue,
-            };
-            for field in fields {
-                let element = self.frame.program.field(field)?.element;
-                zeros.push(builder.zero(element)?);
-                let mut queue = VecDeque::new();
-                if let TileOp::Load { tile, .. } = op {
-                    for number in 0..self.ahead(checks) {
-                        let row = builder.add_constant(self.start, number - self.strip.lag(*tile)?)?;
-                        queue.push_back(self.load(builder, operation, field, row, checks)?);
-                    }
-                }
-                waiting.push(queue);
+            let TileOp::Load { field, tile, .. } = op else { continue };
+            let Some(queue) = waiting.get_mut(self.patch.place(*tile)?) else { continue };
+            for number in 0..ahead {
+                let plane = builder.add_constant(start, number - self.patch.window(*tile)?.lag)?;
+                queue.push_back(self.load(builder, operation, field, plane, rims)?);
             }
         }
-        Ok(InFlight::new(&self.strip.pipeline, self.strip.width, &zeros, waiting))
+        self.shared.clear(builder, start, &zeros)?;
+        Ok(InFlight::new(&self.patch.pipeline, self.patch.width, &zeros, waiting))
     }
 
-    /// One row of every value; `row` is the row of values without lag.
+    /// One plane of every value; `plane` is that of values without lag.
     fn iteration(
         &self,
         builder: &Builder<'c>,
         state: &mut InFlight<'c>,
-        row: Val<'c>,
-        rows: Val<'c>,
-        checks: Option<&Checks<'c>>,
+        plane: Val<'c>,
+        rims: Rims<'c, '_>,
     ) -> Result<(), Error> {
+        let lag = |tile| self.patch.window(tile).map(|window| window.lag);
+        let turn = self.shared.turn(builder, plane)?;
         for (operation, op) in self.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { op, field, tile } => {
                     let builder = &Builder { location: op.location(), ..*builder };
-                    let ahead = builder.add_constant(row, self.ahead(checks) - self.strip.lag(*tile)?)?;
-                    let place = self.strip.place(*tile)?;
-                    let loaded = self.load(builder, operation, field, ahead, checks)?;
-                    let cells = state.exchange(place, loaded)?;
-                    self.push(builder, state, place, &cells)?;
+                    let place = self.patch.place(*tile)?;
+                    let ahead = builder.add_constant(plane, state.ahead(place) - lag(*tile)?)?;
+                    let cells = state.exchange(place, self.load(builder, operation, field, ahead, rims)?)?;
+                    self.push(builder, state, place, &cells, &turn)?;
                 }
                 TileOp::Apply(apply) => {
                     let builder = &Builder { location: apply.op.location(), ..*builder };
                     let Some((_, first)) = apply.outputs.first() else { continue };
-                    let row = builder.add_constant(row, -self.strip.lag(*first)?)?;
-                    let cells = self.apply(builder, state, operation, apply, row, checks)?;
+                    let plane = builder.add_constant(plane, -lag(*first)?)?;
+                    let cells = self.apply(builder, state, operation, apply, plane, rims)?;
                     for (number, (_, tile)) in apply.outputs.iter().enumerate() {
                         let cells: Vec<_> = cells.iter().filter_map(|values| values.get(number)).copied().collect();
-                        self.push(builder, state, self.strip.place(*tile)?, &cells)?;
+                        self.push(builder, state, self.patch.place(*tile)?, &cells, &turn)?;
                     }
                 }
                 TileOp::Store { op, field, tile } => {
                     let builder = &Builder { location: op.location(), ..*builder };
-                    let row = builder.add_constant(row, -self.strip.lag(*tile)?)?;
-                    let place = self.strip.place(*tile)?;
-                    let cells =
-                        (0..self.strip.width).map(|cell| state.get(place, cell, 0)).collect::<Result<Vec<_>, _>>()?;
-                    self.store(builder, operation, field, &cells, (row, rows), checks)?;
+                    let plane = builder.add_constant(plane, -lag(*tile)?)?;
+                    let place = self.patch.place(*tile)?;
+                    let cells = self
+                        .positions()
+                        .map(|position| state.get(place, position, 0))
+                        .collect::<Result<Vec<_>, _>>()?;
+                    self.store(builder, operation, field, &cells, plane, rims)?;
                 }
             }
         }
-        Ok(())
+        self.shared.hand_over(builder, state, &turn)
     }
 
-    /// A value's new row: the lane's own cells, and those of other lanes that come in with it.
+    /// Positions of the lane's own cells, row by row.
+    fn positions(&self) -> impl Iterator<Item = (i64, i64)> + use<'c> {
+        let (height, width) = (self.patch.height, self.patch.width);
+        (0..height).flat_map(move |row| (0..width).map(move |column| (row, column)))
+    }
+
+    /// A value's new plane: the lane's own cells, and those of others that come in now.
     fn push(
         &self,
         builder: &Builder<'c>,
         state: &mut InFlight<'c>,
         value: usize,
         cells: &[Val<'c>],
+        turn: &Turn<'c>,
     ) -> Result<(), Error> {
-        for (column, cell) in (0..).zip(cells) {
-            state.push(value, column, *cell)?;
+        for (position, cell) in self.positions().zip(cells) {
+            state.push(value, position, *cell)?;
         }
-        let window =
-            self.strip.pipeline.windows.get(value).ok_or_else(|| Error::internal("a value without a window"))?;
-        for edge in &window.edges {
-            let width = self.strip.width;
-            let cell = state.get(value, edge.column.rem_euclid(width), edge.first)?;
-            state.push(value, edge.column, lanes::shuffle(builder, cell, edge.column.div_euclid(width))?)?;
+        self.shared.take(builder, state, value, turn)?;
+        let windows = &self.patch.pipeline.windows;
+        let window = windows.get(value).ok_or_else(|| Error::internal("a value without a window"))?;
+        for row in &window.rows {
+            for edge in &row.edges {
+                let width = self.patch.width;
+                let cell = state.get(value, (row.row, edge.column.rem_euclid(width)), edge.first)?;
+                let cell = lanes::shuffle(builder, cell, edge.column.div_euclid(width))?;
+                state.push(value, (row.row, edge.column), cell)?;
+            }
         }
         Ok(())
     }
@@ -234,7 +360,7 @@ impl<'c, 'p> Walk<'c, 'p> {
     fn vector(&self, field: &str) -> Result<i64, Error> {
         let program = self.frame.program;
         let grid = program.grid_of(field)?;
-        let cells = lanes::vector_length(program.field(field)?.element, self.strip.width);
+        let cells = lanes::vector_length(program.field(field)?.element, self.patch.width);
         let shift = interior::difference(self.frame.hull.lower, grid.lower).and_then(|gap| gap.last().copied());
         let pitch = constant_extents(grid.lower, grid.upper).and_then(|extents| extents.last().copied());
         let aligned = |value: Option<i64>| value.is_some_and(|value| value % cells == 0);
@@ -246,23 +372,30 @@ impl<'c, 'p> Walk<'c, 'p> {
         builder: &Builder<'c>,
         operation: usize,
         field: &str,
-        row: Val<'c>,
-        checks: Option<&Checks<'c>>,
+        plane: Val<'c>,
+        rims: Rims<'c, '_>,
     ) -> Result<Vec<Val<'c>>, Error> {
-        let buffer = self.frame.source(field)?;
-        let Some(checks) = checks else {
-            let at = self.frame.cell(builder, field, &[row, self.first_column()?])?;
-            return lanes::load(builder, buffer, &at, self.strip.width, self.vector(field)?);
+        let (buffer, vector) = (self.frame.source(field)?, self.vector(field)?);
+        let grid = self.frame.program.grid_of(field)?;
+        let plane = if rims.planes { checks::nearest_plane(self.frame, builder, grid, plane)? } else { plane };
+        let at = match rims.cells {
+            Some(checks) => &checks.grid(operation)?.1,
+            None => &self.cells,
         };
-        let (_, clamp) = checks.grids.get(&operation).ok_or_else(|| Error::internal("a load without checks"))?;
-        let row = clamp.row(builder, row)?;
         let cells = |builder: &Builder<'c>| {
-            let cell = |column: &Val<'c>| builder.load(buffer, &self.frame.cell(builder, field, &[row, *column])?);
-            clamp.columns.iter().map(cell).collect::<Result<Vec<_>, _>>()
+            let mut loaded = Vec::new();
+            for row in &at.rows {
+                for column in at.columns.iter().step_by(usize::try_from(vector).unwrap_or(1)) {
+                    let at = self.frame.cell(builder, field, &Cells::point(plane, *row, *column))?;
+                    loaded.extend(lanes::load(builder, buffer, &at, vector, vector)?);
+                }
+            }
+            Ok(loaded)
         };
-        let Some(some) = clamp.some else { return cells(builder) };
-        let element = self.frame.program.field(field)?.element;
-        let types = vec![element; clamp.columns.len()];
+        let checked = rims.planes || rims.cells.is_some();
+        let some = if checked { checks::some(self.frame, builder, grid)? } else { None };
+        let Some(some) = some else { return cells(builder) };
+        let types = vec![self.frame.program.field(field)?.element; at.each().count()];
         builder.choose(some, &types, cells, |builder| types.iter().map(|ty| builder.zero(*ty)).collect())
     }
 
@@ -272,66 +405,61 @@ impl<'c, 'p> Walk<'c, 'p> {
         operation: usize,
         field: &str,
         cells: &[Val<'c>],
-        (row, rows): (Val<'c>, Val<'c>),
-        checks: Option<&Checks<'c>>,
+        plane: Val<'c>,
+        rims: Rims<'c, '_>,
     ) -> Result<(), Error> {
-        let buffer = self.frame.target(field)?;
-        let in_rows = builder.compare(Compare::Below, builder.binary("arith.subi", row, self.first_row()?)?, rows)?;
-        let Some(checks) = checks else {
-            return builder.when(builder.binary("arith.andi", in_rows, self.in_tile)?, |builder| {
-                let at = self.frame.cell(builder, field, &[row, self.first_column()?])?;
-                lanes::store(builder, cells, buffer, &at, self.vector(field)?)
-            });
-        };
-        let (grid, _) = checks.grids.get(&operation).ok_or_else(|| Error::internal("a store without checks"))?;
-        let in_rows = if self.frame.hull.alike {
-            in_rows // The loop ends with the grid's rows.
+        let grid = rims.cells.map(|checks| checks.grid(operation)).transpose()?.map(|(grid, _)| grid);
+        let (buffer, vector) = (self.frame.target(field)?, self.vector(field)?);
+        // Where groups of cells lie all inside or all outside of the grid, the first tells.
+        let group = usize::try_from(if grid.is_some() { vector } else { self.patch.width }).unwrap_or(1).max(1);
+        let width = usize::try_from(self.patch.width).unwrap_or(1).max(1);
+        let first = self.frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
+        let in_planes = builder.compare(Compare::Below, builder.binary("arith.subi", plane, first)?, self.planes)?;
+        let in_planes = if rims.planes && !self.frame.hull.alike {
+            let own = self.frame.program.grid_of(field)?;
+            let own = checks::in_planes(self.frame, builder, (own.lower, own.upper), plane)?;
+            builder.binary("arith.andi", in_planes, own)?
         } else {
-            builder.binary("arith.andi", in_rows, grid.row(builder, row)?)?
+            in_planes // The loop ends with the grid's planes.
         };
-        builder.when(in_rows, |builder| {
-            for ((inside, cell), column) in grid.columns.iter().zip(cells).zip(&self.columns) {
-                let inside = builder.binary("arith.andi", *inside, self.in_tile)?;
-                builder.when(inside, |builder| {
-                    builder.store(*cell, buffer, &self.frame.cell(builder, field, &[row, *column])?)
-                })?;
-            }
-            Ok(())
-        })
+        for (number, (cells, (row, column))) in cells.chunks(group).zip(self.cells.each().step_by(group)).enumerate() {
+            let in_tile = self.in_tile.get(number * group / width).copied();
+            let in_grid = grid.and_then(|grid| grid.cells.get(number * group)).copied();
+            let conditions: Vec<_> = [Some(in_planes), in_tile, in_grid].into_iter().flatten().collect();
+            builder.when(builder.all(&conditions)?.unwrap_or(in_planes), |builder| {
+                let at = self.frame.cell(builder, field, &Cells::point(plane, row, column))?;
+                lanes::store(builder, cells, buffer, &at, vector)
+            })?;
+        }
+        Ok(())
     }
 
-    /// New values of a row: for each cell of the lane one of every updated field.
+    /// New values of a plane: for each cell of the lane one of every updated field.
     fn apply(
         &self,
         builder: &Builder<'c>,
         state: &InFlight<'c>,
         operation: usize,
         apply: &Apply<'c>,
-        row: Val<'c>,
-        checks: Option<&Checks<'c>>,
+        plane: Val<'c>,
+        rims: Rims<'c, '_>,
     ) -> Result<Vec<Vec<Val<'c>>>, Error> {
-        let cell = |(cell, column): (i64, &Val<'c>)| Cell { state, apply, cell, point: [row, *column] };
-        let cells: Vec<_> = (0..).zip(&self.columns).map(cell).collect();
-        let Some(checks) = checks else {
-            let [piece] = apply.pieces.as_slice() else { return Err(Error::internal("several pieces without checks")) };
-            return cells.iter().map(|at| self.evaluate(builder, at, piece)).collect();
-        };
+        let cell = |(position, (row, column))| Cell { state, apply, position, point: Cells::point(plane, row, column) };
+        let cells: Vec<_> = self.positions().zip(self.cells.each()).map(cell).collect();
+        // Without checks of cells there is one piece.
         let mut cuts = Vec::new();
         for (place, piece) in apply.pieces.iter().enumerate() {
-            cuts.push((
-                piece,
-                checks.pieces.get(&(operation, place)).ok_or_else(|| Error::internal("a piece without checks"))?,
-            ));
+            let cut = rims.cells.map(|checks| checks.piece((operation, place))).transpose()?;
+            cuts.push((piece, cut));
         }
-        let all = |builder: &Builder<'c>, rows: &[Option<Val<'c>>]| {
+        let all = |builder: &Builder<'c>, planes: &[Option<Val<'c>>]| {
             let cell = |(number, at): (usize, &Cell<'c, '_>)| {
                 let mut candidates = Vec::new();
-                for ((piece, cut), row) in cuts.iter().zip(rows) {
-                    let column =
-                        cut.columns.get(number).copied().ok_or_else(|| Error::internal("a cell without a column"))?;
-                    let conditions: Vec<_> = row.iter().copied().chain([column]).collect();
-                    let covered = builder.all(&conditions)?.unwrap_or(column);
-                    let total = self.strip.total.get(piece.function) == Some(&true);
+                for ((piece, cut), plane) in cuts.iter().zip(planes) {
+                    let inside = cut.and_then(|cut| cut.cells.get(number)).copied();
+                    let conditions: Vec<_> = plane.iter().copied().chain(inside).collect();
+                    let Some(covered) = builder.all(&conditions)? else { return self.evaluate(builder, at, piece) };
+                    let total = self.patch.total.get(piece.function) == Some(&true);
                     candidates.push(Candidate { piece, covered, total });
                 }
                 let evaluate = |builder: &Builder<'c>, piece: &Piece<'c>| self.evaluate(builder, at, piece);
@@ -339,21 +467,27 @@ impl<'c, 'p> Walk<'c, 'p> {
             };
             cells.iter().enumerate().map(cell).collect::<Result<Vec<_>, _>>()
         };
-        // The usual single piece is a branch for the whole row; several are conditions of each cell.
-        if let [(_, cut)] = cuts.as_slice() {
+        if !rims.planes {
+            return all(builder, &vec![None; cuts.len()]);
+        }
+        let mut in_planes = Vec::new();
+        for (piece, _) in &cuts {
+            in_planes.push(checks::in_planes(self.frame, builder, (piece.lower, piece.upper), plane)?);
+        }
+        // The usual single piece is a branch for the whole plane; several are conditions of each cell.
+        if let [inside] = in_planes.as_slice() {
             let old = cells.iter().map(|at| self.old(at)).collect::<Result<Vec<_>, _>>()?.concat();
             let types: Vec<_> = old.iter().map(|value| value.r#type()).collect();
             let new = |builder: &Builder<'c>| all(builder, &[None]).map(|cells| cells.concat());
-            let flat = builder.choose(cut.row(builder, row)?, &types, new, |_| Ok(old))?;
+            let flat = builder.choose(*inside, &types, new, |_| Ok(old))?;
             return Ok(flat.chunks(apply.outputs.len().max(1)).map(<[_]>::to_vec).collect());
         }
-        let rows = cuts.iter().map(|(_, cut)| cut.row(builder, row).map(Some)).collect::<Result<Vec<_>, _>>()?;
-        all(builder, &rows)
+        all(builder, &in_planes.into_iter().map(Some).collect::<Vec<_>>())
     }
 
     /// The values of the updated fields before the apply.
     fn old(&self, at: &Cell<'c, '_>) -> Result<Vec<Val<'c>>, Error> {
-        at.apply.outputs.iter().map(|(field, _)| self.read(at, field, &[0, 0])).collect()
+        at.apply.outputs.iter().map(|(field, _)| self.read(at, field, &vec![0; at.point.len()])).collect()
     }
 
     fn evaluate(&self, builder: &Builder<'c>, at: &Cell<'c, '_>, piece: &Piece<'c>) -> Result<Vec<Val<'c>>, Error> {
@@ -364,11 +498,15 @@ impl<'c, 'p> Walk<'c, 'p> {
 
     fn read(&self, at: &Cell<'c, '_>, field: &str, offset: &[i64]) -> Result<Val<'c>, Error> {
         let tile = at.apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
-        let (Some((_, output)), [row, column]) = (at.apply.outputs.first(), offset) else {
-            return Err(Error::internal("a read that has not two offsets"));
+        let (row, column) = at.position;
+        let (plane, position) = match offset {
+            [plane, columns] => (plane, (row, column + columns)),
+            [plane, rows, columns] => (plane, (row + rows, column + columns)),
+            _ => return Err(Error::internal("a read that has not two or three offsets")),
         };
-        let age = self.strip.lag(*output)? - row - self.strip.lag(tile)?;
-        at.state.get(self.strip.place(tile)?, at.cell + column, age)
+        let Some((_, output)) = at.apply.outputs.first() else { return Err(Error::internal("an apply of nothing")) };
+        let age = self.patch.window(*output)?.lag - plane - self.patch.window(tile)?.lag;
+        at.state.get(self.patch.place(tile)?, position, age)
     }
 }
 
@@ -376,7 +514,7 @@ impl<'c, 'p> Walk<'c, 'p> {
 struct Cell<'c, 's> {
     state: &'s InFlight<'c>,
     apply: &'s Apply<'c>,
-    /// Its place in the lane.
-    cell: i64,
-    point: [Val<'c>; 2],
+    /// Its place in the lane: row and column.
+    position: (i64, i64),
+    point: Vec<Val<'c>>,
 }

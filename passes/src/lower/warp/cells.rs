@@ -1,6 +1,7 @@
 //! The cells of a lane: loaded, computed and stored.
 
 use super::super::emit::Frame;
+use super::super::interior;
 use super::super::lanes;
 use super::super::pieces::{self, Candidate};
 use super::Segment;
@@ -228,7 +229,7 @@ impl<'c, 'p> Cells<'c, 'p> {
     fn vector(&self, field: &str) -> Result<i64, Error> {
         let program = self.frame.program;
         let cells = lanes::vector_length(program.field(field)?.element, self.segment.width);
-        let shift = super::interior::difference(self.frame.hull.lower, program.grid_of(field)?.lower);
+        let shift = interior::difference(self.frame.hull.lower, program.grid_of(field)?.lower);
         let shift = shift.and_then(|gap| gap.first().copied());
         Ok(if shift.is_some_and(|shift| shift % cells == 0) { cells } else { 1 })
     }

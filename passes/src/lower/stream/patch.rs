@@ -1,0 +1,247 @@
+//! What a block does with its tile, as far as it is known at compile time: what the pipeline analysis
+//! says of the tile kernel, where iterations, rows and columns begin, and what goes through shared memory.
+
+use super::super::emit::WARP;
+use super::super::{lanes, pieces};
+use super::refuse;
+use crate::analysis::footprint;
+use crate::analysis::stream_pipeline::{self, Graph, Pipeline, Read, Row, Value, Window};
+use melior::ir::{Module, Type};
+use std::collections::BTreeMap;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil::Program;
+use stencil_dialects::tiled::{Halo, Kernel, TileOp};
+
+/// The cells of a plane that a lane holds, and how lanes make up a block. Planes, rows and columns are
+/// relative to the tile's first cell.
+pub struct Patch<'c> {
+    /// Lags and windows, one a tile value.
+    pub pipeline: Pipeline,
+    /// The types of the values' cells.
+    pub elements: Vec<Type<'c>>,
+    /// Cells a lane in a row.
+    pub width: i64,
+    /// Rows a lane.
+    pub height: i64,
+    /// Lanes side by side along a row.
+    pub lanes: i64,
+    /// Rows of lanes.
+    pub parts: i64,
+    /// Cells before the tile's first column, a multiple of `width`.
+    pub left: i64,
+    /// Rows before the tile's first.
+    pub top: i64,
+    /// The first iteration's plane.
+    pub first: i64,
+    /// Iterations beyond the tile's planes.
+    pub fill: i64,
+    /// The places of tile values in the pipeline, by [`mlir::key`].
+    pub values: BTreeMap<usize, usize>,
+    /// Point functions that may run where no piece covers the cell, by name.
+    pub total: BTreeMap<&'c str, bool>,
+}
+
+/// The tile graph of a kernel as the pipeline analysis sees it, and the values' places in it.
+fn graph<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    kernel: &Kernel<'c>,
+    (height, width): (i64, i64),
+) -> Result<(Graph, BTreeMap<usize, usize>, Vec<Type<'c>>), Error> {
+    let mut graph = Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0 };
+    let mut elements = Vec::new();
+    let mut places = BTreeMap::new();
+    for (operation, op) in kernel.body.iter().enumerate() {
+        let mut produce = |graph: &mut Graph, field: &str, tile| -> Result<(), Error> {
+            places.insert(mlir::key(tile), graph.values.len());
+            let element = program.field(field)?.element;
+            graph.values.push(Value { operation, words: lanes::words(element) });
+            elements.push(element);
+            Ok(())
+        };
+        match op {
+            TileOp::Load { field, tile, .. } => produce(&mut graph, field, *tile)?,
+            TileOp::Apply(apply) => {
+                for (field, tile) in &apply.outputs {
+                    produce(&mut graph, field, *tile)?;
+                }
+                graph.scratch = graph.scratch.max(height * width * footprint::long_operations(module, &apply.pieces)?);
+                let here = kernel.schedule.tile.iter().map(|_| 0).collect::<Vec<_>>();
+                let kept = apply.outputs.iter().map(|(field, _)| (*field, here.clone()));
+                let read =
+                    footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| (read.field, read.offset));
+                for (field, offset) in kept.chain(read) {
+                    let tile = apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
+                    let value = places
+                        .get(&mlir::key(tile))
+                        .copied()
+                        .ok_or_else(|| Error::internal("a tile is read before it is made"))?;
+                    graph.reads.push(Read { operation, value, offset });
+                }
+            }
+            TileOp::Store { .. } => {}
+        }
+    }
+    Ok((graph, places, elements))
+}
+
+impl<'c> Patch<'c> {
+    /// Plans a kernel.
+    pub fn plan(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<Self, Error> {
+        let schedule = &kernel.schedule;
+        let (tile_rows, columns, height, width) = match (schedule.tile.as_slice(), schedule.per_thread.as_slice()) {
+            ([_, columns], [1, width]) => (1, *columns, 1, *width),
+            ([_, rows, columns], [1, height, width]) => (*rows, *columns, *height, *width),
+            _ => {
+                return Err(refuse(
+                    kernel,
+                    format!(
+                        "the strategy stream needs a grid of two dimensions and tiled.per_thread = [1, cells a lane], or one of \
+                         three and [1, rows a lane, cells a lane], and here tile and tiled.per_thread are {:?} and {:?}",
+                        schedule.tile, schedule.per_thread
+                    ),
+                ));
+            }
+        };
+        let (graph, values, elements) = graph(module, program, kernel, (height, width))?;
+        if let Some(element) = elements.iter().find(|ty| !matches!(mlir::bit_width(**ty), Some(32 | 64))) {
+            return Err(refuse(
+                kernel,
+                format!(
+                    "the strategy stream needs cells of 32 or 64 bits, and here are some of {element}; choose another strategy"
+                ),
+            ));
+        }
+        let mut patch = Self {
+            pipeline: stream_pipeline::of(&graph),
+            elements,
+            width,
+            height,
+            lanes: WARP,
+            parts: 1,
+            left: 0,
+            top: 0,
+            first: 0,
+            fill: 0,
+            values,
+            total: BTreeMap::new(),
+        };
+        let (mut right, mut bottom, mut first, mut last) = (0, 0, Vec::new(), Vec::new());
+        for op in &kernel.body {
+            let halo = match op {
+                TileOp::Load { tile, .. } => &kernel.tile(*tile)?.halo,
+                TileOp::Apply(apply) => &apply.halo,
+                TileOp::Store { tile, .. } => {
+                    last.push(patch.window(*tile)?.lag);
+                    continue;
+                }
+            };
+            let ([before, .., west], [_, .., east]) = (halo.lower.as_slice(), halo.upper.as_slice()) else { continue };
+            patch.left = patch.left.max(-west);
+            right = right.max(*east);
+            if let ([_, north, _], [_, south, _]) = (halo.lower.as_slice(), halo.upper.as_slice()) {
+                patch.top = patch.top.max(-north);
+                bottom = bottom.max(*south);
+            }
+            if let TileOp::Load { tile, .. } = op {
+                first.push(before + patch.window(*tile)?.lag);
+            }
+            if let TileOp::Apply(apply) = op {
+                for piece in &apply.pieces {
+                    patch.total.insert(piece.function, pieces::is_total(module, piece)?);
+                }
+            }
+        }
+        patch.first = first.into_iter().min().unwrap_or(0);
+        patch.fill = last.into_iter().max().unwrap_or(0) - patch.first;
+        patch.left = (patch.left + width - 1) / width * width;
+        let needed = patch.left + columns + right;
+        if columns % width != 0 || needed > WARP * width {
+            return Err(refuse(
+                kernel,
+                format!(
+                    "a tile {columns} columns wide with pyramid height {} needs {needed} columns with its halo, and a warp with {width} cells a lane has {}; \
+                     the tile's columns must also be a multiple of {width}",
+                    schedule.steps,
+                    WARP * width
+                ),
+            ));
+        }
+        if schedule.tile.len() == 3 {
+            // Narrow tiles leave room for more rows: two or more of their rows share a warp.
+            patch.lanes = WARP.min((needed as u64).div_ceil(width as u64).next_power_of_two() as i64);
+            let rows_of_warps = WARP / patch.lanes;
+            let parts = (patch.top + tile_rows + bottom + height - 1) / height;
+            patch.parts = (parts + rows_of_warps - 1) / rows_of_warps * rows_of_warps;
+        }
+        Ok(patch)
+    }
+
+    /// A tile value's place in the pipeline.
+    pub fn place(&self, tile: Val) -> Result<usize, Error> {
+        self.values.get(&mlir::key(tile)).copied().ok_or_else(|| Error::internal("a tile of another kernel"))
+    }
+
+    /// What is in flight of a tile value.
+    pub fn window(&self, tile: Val) -> Result<&Window, Error> {
+        self.pipeline.windows.get(self.place(tile)?).ok_or_else(|| Error::internal("a tile without a window"))
+    }
+
+    /// Of a window, the lane's rows that others want, each once.
+    pub fn shared_rows(&self, window: &Window) -> Vec<i64> {
+        let foreign = window.rows.iter().map(|row| row.row).filter(|row| !(0..self.height).contains(row));
+        let mut rows: Vec<i64> = foreign.map(|row| row.rem_euclid(self.height)).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    }
+
+    /// Iterations for a whole tile, full bodies of the loop.
+    pub fn iterations(&self, kernel: &Kernel) -> i64 {
+        let planes = kernel.schedule.tile.first().copied().unwrap_or(1) + self.fill;
+        (planes + self.pipeline.unroll - 1) / self.pipeline.unroll * self.pipeline.unroll
+    }
+
+    /// Parts that the rows of a window come from, by their distance: the first and the last.
+    pub fn neighbours(&self, window: &Window) -> (i64, i64) {
+        let distance = |row: Option<&Row>| row.map_or(0, |row| row.row.div_euclid(self.height));
+        (distance(window.rows.first()), distance(window.rows.last()))
+    }
+
+    /// Threads of a block per dimension, slowest first.
+    pub fn threads(&self, kernel: &Kernel) -> Vec<i64> {
+        match kernel.schedule.tile.len() {
+            3 => vec![1, self.parts, self.lanes],
+            _ => vec![1, self.lanes],
+        }
+    }
+
+    /// The cells that iteration `k` touches where nothing is checked: planes from `k` on, and whole
+    /// lanes' rows and columns from the tile's first cell on.
+    pub fn reach(&self, kernel: &Kernel<'c>, op: &TileOp<'c>, halo: &Halo) -> Result<Halo, Error> {
+        let tile = match op {
+            TileOp::Load { tile, .. } | TileOp::Store { tile, .. } => Some(*tile),
+            TileOp::Apply(apply) => apply.outputs.first().map(|(_, tile)| *tile),
+        };
+        let lag = tile.map_or(Ok(0), |tile| self.window(tile).map(|window| window.lag))?;
+        let mut reach = halo.clone();
+        let plane = if matches!(op, TileOp::Load { .. }) { self.pipeline.ahead - lag } else { -lag };
+        if let (Some(first), Some(last)) = (reach.lower.first_mut(), reach.upper.first_mut()) {
+            (*first, *last) = (plane, plane);
+        }
+        if !matches!(op, TileOp::Load { .. }) {
+            return Ok(reach);
+        }
+        let columns = kernel.schedule.tile.last().copied().unwrap_or(1);
+        if let (Some(west), Some(east)) = (reach.lower.last_mut(), reach.upper.last_mut()) {
+            (*west, *east) = (-self.left, self.lanes * self.width - self.left - columns);
+        }
+        if let ([_, rows, _], [_, north, _], [_, south, _]) =
+            (kernel.schedule.tile.as_slice(), reach.lower.as_mut_slice(), reach.upper.as_mut_slice())
+        {
+            (*north, *south) = (-self.top, self.parts * self.height - self.top - rows);
+        }
+        Ok(reach)
+    }
+}
