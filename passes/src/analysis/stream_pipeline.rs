@@ -151,9 +151,10 @@ pub fn resident_warps(limit: i64) -> i64 {
 }
 
 /// The limit to give to a kernel of which this many registers are estimated: the next step that
-/// leaves it the room that it needs. Blocks of several warps share a multiprocessor's registers.
+/// leaves it the room that it needs. The threads of a block share a multiprocessor's registers, a
+/// quarter of them in each of its four parts.
 pub fn register_limit(estimate: i64, threads: i64) -> i64 {
-    let most = (65_536 / threads.max(1) / 8 * 8).min(255);
+    let most = (65_536 / ((threads.max(1) + 127) / 128 * 128) / 8 * 8).min(255);
     REGISTER_STEPS.into_iter().find(|step| estimate <= *step).unwrap_or(255).min(most)
 }
 

@@ -52,7 +52,8 @@ const BUDGET: [i64; 2] = [150, 224];
 const LONG_BUDGET: i64 = 124;
 
 /// Registers in place of these in three dimensions, where the threads of a block share them.
-const BLOCK_BUDGET: i64 = 65_536 / THREADS;
+/// Addresses in shared memory and what lies at rims take more of them than in two dimensions.
+const BLOCK_BUDGET: i64 = 65_536 / THREADS - 20;
 
 /// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions and
 /// in three.
