@@ -16,6 +16,6 @@
 // MULTIPLE: error: a tile 30 columns wide {{.*}} the tile's columns must also be a multiple of 4
 // ROWS: error: the strategy stream needs a grid of two dimensions and tiled.per_thread = [1, cells a lane], or one of three
 // OPTION: error: ahead=0: a whole number from 1 to 64 is wanted
-// RANK: error: the strategy stream is for grids of two or three dimensions, and this one has 1; choose naive or block
+// RANK: error: the strategy stream is for grids of two or three dimensions, and this one has 1; choose naive, block or warp
 // THREADS: error: a tile of [32, 126, 120] cells with [1, 2, 4] cells a thread and pyramid height 1 needs 2048 threads, and a block has 1024 at most
 // SHARED: error: a tile of [32, 120, 8] cells with pyramid height 4 needs {{[0-9]+}} bytes of shared memory, and a block has 65536 at most

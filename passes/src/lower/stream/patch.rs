@@ -42,13 +42,16 @@ pub struct Patch<'c> {
     pub total: BTreeMap<&'c str, bool>,
 }
 
-/// The tile graph of a kernel as the pipeline analysis sees it, and the values' places in it.
+/// The places of tile values in a graph by [`mlir::key`], and the types of their cells.
+type Values<'c> = (BTreeMap<usize, usize>, Vec<Type<'c>>);
+
+/// The tile graph of a kernel as the pipeline analysis sees it, and its values.
 fn graph<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
     kernel: &Kernel<'c>,
     (height, width): (i64, i64),
-) -> Result<(Graph, BTreeMap<usize, usize>, Vec<Type<'c>>), Error> {
+) -> Result<(Graph, Values<'c>), Error> {
     let mut graph = Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0 };
     let mut elements = Vec::new();
     let mut places = BTreeMap::new();
@@ -83,7 +86,7 @@ fn graph<'c>(
             TileOp::Store { .. } => {}
         }
     }
-    Ok((graph, places, elements))
+    Ok((graph, (places, elements)))
 }
 
 impl<'c> Patch<'c> {
@@ -104,7 +107,7 @@ impl<'c> Patch<'c> {
                 ));
             }
         };
-        let (graph, values, elements) = graph(module, program, kernel, (height, width))?;
+        let (graph, (values, elements)) = graph(module, program, kernel, (height, width))?;
         if let Some(element) = elements.iter().find(|ty| !matches!(mlir::bit_width(**ty), Some(32 | 64))) {
             return Err(refuse(
                 kernel,
