@@ -108,14 +108,6 @@ impl<'c> Patch<'c> {
             }
         };
         let (graph, (values, elements)) = graph(module, program, kernel, (height, width))?;
-        if let Some(element) = elements.iter().find(|ty| !matches!(mlir::bit_width(**ty), Some(32 | 64))) {
-            return Err(refuse(
-                kernel,
-                format!(
-                    "the strategy stream needs cells of 32 or 64 bits, and here are some of {element}; choose another strategy"
-                ),
-            ));
-        }
         let mut patch = Self {
             pipeline: stream_pipeline::of(&graph),
             elements,
