@@ -158,8 +158,16 @@ fn element(attribute: Attribute, kind: Kind, index: usize) -> Option<u64> {
     let dense = DenseElementsAttribute::try_from(attribute).ok()?;
     let index = if dense.is_splat() { 0 } else { index };
     match kind {
-        // The C interface reads no f16 out of a list of different ones.
-        Kind::F16 => None,
+        // The C interface reads no f16; the text is exact.
+        Kind::F16 => {
+            let text = attribute.to_string();
+            let list = text.strip_prefix("dense<")?.split('>').next()?.trim_matches(['[', ']']).to_owned();
+            let number = list.split(',').nth(index)?.trim();
+            match number.strip_prefix("0x") {
+                Some(bits) => u64::from_str_radix(bits, 16).ok(),
+                None => number.parse().ok().map(|value| kind.number(value)),
+            }
+        }
         Kind::F32 => dense.f32_element(index).ok().map(|value| u64::from(value.to_bits())),
         Kind::F64 => dense.f64_element(index).ok().map(f64::to_bits),
         Kind::I1 => dense.bool_element(index).ok().map(u64::from),
