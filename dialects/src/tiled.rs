@@ -6,7 +6,7 @@ use crate::attribute::{self, read};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{self, Op, Val};
-use crate::stencil::{self, Piece};
+use crate::stencil::{self, Argument, Boundary, Field, Piece, Program};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Attribute, Module, Type};
 use std::collections::BTreeMap;
@@ -46,6 +46,7 @@ const STEPS: &str = "tiled.steps";
 const GRID: &str = "tiled.grid";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 const INDEX_WIDTH: &str = "tiled.index_width";
+const INTERIOR: &str = "tiled.interior";
 
 /// A box of cells relative to a tile, in cells: from `tile origin + lower` to
 /// `tile origin + tile size - 1 + upper`, both inclusive, slowest dimension first.
@@ -63,11 +64,26 @@ impl Halo {
         Self { lower: vec![0; rank], upper: vec![0; rank] }
     }
 
-    /// The box moved by an offset.
-    pub fn shifted(&self, offset: &[i64]) -> Self {
+    /// The cells that a read of a field at an offset may take, relative to the point. A boundary rule
+    /// maps a cell outside the grid to one inside: the nearest lies between the point and the cell,
+    /// the mirrored one no farther from the point than the cell. A tile reads a periodic field as if
+    /// the grid went on.
+    pub fn of_read(field: &Field, offset: &[i64]) -> Self {
+        let map = |f: fn(i64) -> i64| offset.iter().copied().map(f).collect();
+        match field.boundary {
+            None | Some(Boundary::Periodic) => Self { lower: offset.to_vec(), upper: offset.to_vec() },
+            Some(Boundary::Nearest | Boundary::Value(_)) => Self { lower: map(|o| o.min(0)), upper: map(|o| o.max(0)) },
+            Some(Boundary::Reflect) => {
+                Self { lower: map(|o| o.saturating_abs().saturating_neg()), upper: map(i64::saturating_abs) }
+            }
+        }
+    }
+
+    /// All cells that lie in `reach` of one in this box.
+    pub fn reaching(&self, reach: &Self) -> Self {
         let add =
-            |bounds: &[i64]| bounds.iter().zip(offset).map(|(bound, offset)| bound.saturating_add(*offset)).collect();
-        Self { lower: add(&self.lower), upper: add(&self.upper) }
+            |bounds: &[i64], by: &[i64]| bounds.iter().zip(by).map(|(bound, by)| bound.saturating_add(*by)).collect();
+        Self { lower: add(&self.lower, &reach.lower), upper: add(&self.upper, &reach.upper) }
     }
 
     /// The smallest box that holds both.
@@ -130,6 +146,8 @@ pub struct Kernel<'c> {
     pub schedule: Schedule,
     /// Loads, applies and stores in order.
     pub body: Vec<TileOp<'c>>,
+    /// Whether tiles away from every rim run code of their own; each apply then has a main piece.
+    pub split: bool,
     tiles: BTreeMap<usize, Tile<'c>>,
 }
 
@@ -181,6 +199,8 @@ pub struct Apply<'c> {
     pub halo: Halo,
     /// The step within the launch, from 0.
     pub step: i64,
+    /// The piece that covers all of the apply's cells in a tile away from every rim.
+    pub main: Option<Piece<'c>>,
 }
 
 impl<'c> Apply<'c> {
@@ -198,6 +218,8 @@ pub fn kernels<'c>(module: &Module<'c>) -> Result<Vec<Kernel<'c>>, Error> {
 }
 
 fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
+    let interior = mlir::attribute(op, INTERIOR).map(|_| read(op, INTERIOR, attribute::as_integers)).transpose()?;
+    let mut places = interior.iter().flatten();
     let mut body = Vec::new();
     let mut tiles = BTreeMap::new();
     for inner in mlir::operations(stencil::function_body(op)?) {
@@ -233,13 +255,23 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
                 for (field, tile) in &outputs {
                     tiles.insert(mlir::key(*tile), Tile { field, halo: halo.clone() });
                 }
+                let pieces: Vec<Piece> = read(inner, "pieces", stencil::as_pieces)?;
+                let place = places.next().and_then(|place| usize::try_from(*place).ok());
+                let main = place.and_then(|place| pieces.get(place).copied());
+                if interior.is_some() && main.is_none() {
+                    return Err(Error::new(
+                        mlir::place(inner.location()),
+                        format!("{INTERIOR} names a piece of each tiled.apply in order, from 0, and none of this one"),
+                    ));
+                }
                 body.push(TileOp::Apply(Apply {
                     op: inner,
                     inputs: pair(read(inner, "reads", attribute::as_symbols)?, mlir::operands(inner))?,
                     outputs,
                     halo,
-                    pieces: read(inner, "pieces", stencil::as_pieces)?,
+                    pieces,
                     step: read(inner, "step", attribute::as_integer)?,
+                    main,
                 }));
             }
             "func.return" => {}
@@ -253,7 +285,14 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
             }
         }
     }
-    Ok(Kernel { op, name: read(op, "sym_name", attribute::as_string)?, schedule: read_schedule(op)?, body, tiles })
+    if places.next().is_some() {
+        return Err(Error::new(
+            mlir::place(op.location()),
+            format!("{INTERIOR} has more numbers than there are applies"),
+        ));
+    }
+    let name = read(op, "sym_name", attribute::as_string)?;
+    Ok(Kernel { op, name, schedule: read_schedule(op)?, body, split: interior.is_some(), tiles })
 }
 
 fn read_halo(op: Op) -> Result<Halo, Error> {
@@ -269,6 +308,33 @@ fn read_schedule(op: Op) -> Result<Schedule, Error> {
     })
 }
 
+/// Whether a kernel's tiles go on beyond the grid as the grid repeated: whether any of its point
+/// functions reads a periodic field beside the point.
+pub fn wraps<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<bool, Error> {
+    for op in &kernel.body {
+        let TileOp::Apply(apply) = op else { continue };
+        if reads_periodic(module, program, &apply.pieces)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether one of some pieces reads a periodic field beside the point.
+pub fn reads_periodic<'c>(module: &Module<'c>, program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<bool, Error> {
+    for piece in pieces {
+        for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
+            if let Argument::Read { field, offset } = argument {
+                let beside = offset.iter().any(|cells| *cells != 0);
+                if beside && program.field(field)?.boundary == Some(Boundary::Periodic) {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// Attributes of a tile kernel's function.
 pub fn schedule_attributes<'c>(builder: &Builder<'c>, schedule: &Schedule) -> Vec<(&'static str, Attribute<'c>)> {
     let context = builder.context;
@@ -278,6 +344,12 @@ pub fn schedule_attributes<'c>(builder: &Builder<'c>, schedule: &Schedule) -> Ve
         (PER_THREAD, attribute::integers(context, &schedule.per_thread)),
         (STEPS, attribute::integer(context, schedule.steps)),
     ]
+}
+
+/// Says that a tile kernel runs code without checks in tiles away from every rim, and for each apply
+/// in order the place of the piece that covers it there.
+pub fn set_interior(builder: &Builder, kernel: Op, pieces: &[i64]) {
+    mlir::set_attribute(kernel, INTERIOR, attribute::integers(builder.context, pieces));
 }
 
 /// Builds `tiled.load`.

@@ -116,6 +116,9 @@ struct CommonArgs {
     /// Cells a thread: in the slowest dimension, or one number a dimension
     #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
     per_thread: Option<Vec<i64>>,
+    /// Run all tiles with checks, those too that lie away from every rim
+    #[arg(long)]
+    no_split_interior: bool,
     /// Whether `a * b + c` may be rounded once
     #[arg(long, value_enum, default_value = "on")]
     fp_contract: Contraction,
@@ -123,7 +126,7 @@ struct CommonArgs {
     #[arg(long)]
     fast_math: bool,
     /// Passes from the stencil level to the gpu level, in place of the compiler's own
-    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["strategy", "tile", "pyramid_height", "per_thread"])]
+    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["strategy", "tile", "pyramid_height", "per_thread", "no_split_interior"])]
     passes: Option<String>,
     /// NVIDIA's libdevice.10.bc, for exp, log, sin, cos, tan, tanh and pow
     #[arg(long, value_name = "FILE")]
@@ -146,6 +149,7 @@ impl CommonArgs {
                 tile: self.tile.clone(),
                 pyramid_height: self.pyramid_height,
                 per_thread: self.per_thread.clone(),
+                no_split_interior: self.no_split_interior,
             },
             arithmetic: Arithmetic { contract: self.fp_contract == Contraction::On, fast_math: self.fast_math },
             arch: self.arch.clone(),

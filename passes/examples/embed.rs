@@ -25,7 +25,7 @@ fn main() -> Result<(), Error> {
     let mut module = smoothing(&context)?;
 
     let mut runner = Runner::default();
-    let ours = "stencil-verify,tile-overlapped{tile=16,64 pyramid-height=2},lower-block";
+    let ours = "stencil-verify,tile-overlapped{tile=16,64 pyramid-height=2},split-interior,lower-block";
     let upstream = "gpu.module(canonicalize,cse,loop-invariant-code-motion)";
     runner.run(&context, &mut module, &format!("func.func(sroa,canonicalize),{ours},{upstream}"))?;
     let index_width = tiled::index_width(&module);

@@ -16,3 +16,4 @@ pub mod pipeline;
 pub mod registry;
 pub mod runner;
 pub mod stencil;
+pub mod tiled;

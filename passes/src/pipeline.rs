@@ -11,6 +11,8 @@ pub struct Config {
     pub pyramid_height: Option<i64>,
     /// Cells a thread per dimension, slowest first; one number alone is for the slowest.
     pub per_thread: Option<Vec<i64>>,
+    /// Whether all tiles run the code with checks, those too that need none.
+    pub no_split_interior: bool,
 }
 
 /// A stencil program as it was imported, checked and simplified.
@@ -27,7 +29,8 @@ pub fn tiled(config: &Config) -> String {
         config.pyramid_height.map(|height| format!("pyramid-height={height}")),
         config.per_thread.as_ref().map(|cells| format!("per-thread={}", list(cells))),
     ];
-    format!("tile-overlapped{{{}}}", options.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    let split = if config.no_split_interior { "" } else { ",split-interior" };
+    format!("tile-overlapped{{{}}}{split}", options.into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
 /// From the tiled level to the gpu level. Each lowering takes the kernels of its strategy.

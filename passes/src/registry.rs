@@ -1,12 +1,13 @@
 //! Every pass of this project, by level. A pipeline names them; all other names are upstream's.
 
 use crate::pass::Pass;
-use crate::{lower, stencil};
+use crate::{lower, stencil, tiled};
 
 /// All passes, in the order in which a program meets them.
 pub const PASSES: &[Pass] = &[
     stencil::verify::PASS,
     stencil::tile_overlapped::PASS,
+    tiled::split_interior::PASS,
     lower::naive::PASS,
     lower::block::PASS,
     lower::stream::PASS,

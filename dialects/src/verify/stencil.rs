@@ -301,6 +301,21 @@ fn reads_inside<'c>(
     for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
         if let Argument::Read { field, offset } = argument {
             if program.field(field)?.boundary.is_some() {
+                if offset.iter().any(|cells| cells.unsigned_abs() > FARTHEST) {
+                    return Err(at(
+                        apply.op,
+                        format!(
+                            "@{} reads @{field} at {offset:?}; with a boundary rule, offsets go up to {FARTHEST} cells",
+                            piece.function
+                        ),
+                    ));
+                }
+                // What lies beside the grid's points is known, and nothing more.
+                let grid = program.grid_of(field)?;
+                if !grids.iter().any(|other| (other.lower, other.upper) == (grid.lower, grid.upper)) {
+                    let what = format!("@{} reads @{field} for a point that lies", piece.function);
+                    inside(program, apply, piece, grids, grid, &vec![0; offset.len()], &what)?;
+                }
                 continue;
             }
             let what = format!("the read of @{field} at {offset:?} by @{} reaches", piece.function);
@@ -309,6 +324,10 @@ fn reads_inside<'c>(
     }
     Ok(())
 }
+
+/// Cells that a read of a field with a boundary rule may lie from its point: coordinates beyond the grid
+/// must fit an index, for which 2^16 cells of room are left (`passes/src/analysis/index_width.rs`).
+const FARTHEST: u64 = 1 << 15;
 
 /// Checks that a piece, moved by an offset, lies in a grid; without an offset it lies in those `within`.
 fn inside(

@@ -47,6 +47,7 @@ fn verify_kernel<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel
             format!("the tile kernel @{} takes no arguments; tiled.load fetches its tiles", kernel.name),
         ));
     }
+    let sound = errors.is_empty();
     for inner in &kernel.body {
         if let Err(error) = verify_tile_op(program, kernel, inner, rank) {
             errors.push(error);
@@ -64,12 +65,39 @@ fn verify_kernel<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel
             }
         }
     }
+    if sound && errors.is_empty() {
+        errors.extend(verify_wraps(module, program, kernel).err());
+    }
 }
 
 /// The rank of a kernel that updates these fields.
 fn rank_of<'c>(program: &Program<'c>, mut updated: impl Iterator<Item = &'c str>) -> usize {
     let grid = updated.find_map(|field| program.grid_of(field).ok());
     grid.or(program.grids.first()).map_or(0, stencil::Grid::rank)
+}
+
+/// Checks that tiles which go on beyond the grid have one grid to repeat. An apply that computes the
+/// tile alone wants no cells there.
+fn verify_wraps<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+    let beyond = |op: &TileOp| matches!(op, TileOp::Apply(apply) if apply.halo != Halo::none(apply.halo.lower.len()));
+    if !kernel.body.iter().any(beyond) || !tiled::wraps(module, program, kernel)? {
+        return Ok(());
+    }
+    let mut first = None;
+    for op in &kernel.body {
+        let (TileOp::Load { op, field, .. } | TileOp::Store { op, field, .. }) = op else { continue };
+        let grid = program.grid_of(field)?;
+        if *first.get_or_insert((grid.lower, grid.upper)) != (grid.lower, grid.upper) {
+            return Err(at(
+                *op,
+                format!(
+                    "@{field} lies on other points than the first field, and @{} reads a periodic field and computes more than the tile",
+                    kernel.name
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Names, tiles and steps that a schedule can have.
@@ -182,7 +210,6 @@ fn verify_apply<'c>(
         }
     }
     let require = |field: &str, needed: &Halo, why: &str| {
-        program.field(field).map_err(|error| at(apply.op, error.message))?;
         let input =
             apply.input(field).ok_or_else(|| at(apply.op, format!("@{field} is {why} but is not among `reads`")))?;
         let held = &kernel.tile(input)?.halo;
@@ -206,7 +233,8 @@ fn verify_apply<'c>(
         for argument in stencil::arguments(function)? {
             if let Argument::Read { field, offset } = argument {
                 let why = format!("read at {offset:?} by @{}", piece.function);
-                require(field, &apply.halo.shifted(&offset), &why)?;
+                let declared = program.field(field).map_err(|error| at(apply.op, error.message))?;
+                require(field, &apply.halo.reaching(&Halo::of_read(declared, &offset)), &why)?;
             }
         }
     }

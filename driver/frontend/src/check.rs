@@ -1,14 +1,15 @@
 //! Syntax tree to checked program: names, types, bounds, and what cannot be decided before a run.
 //!
 //! Needs a tree of the parser. Guarantees of the result are those of `program.rs`: every name is
-//! resolved, operands agree in type, every read and every piece lies inside the grid and pieces
-//! are disjoint for all sizes that pass `Program::checks`. Parts of the language that are parsed
+//! resolved, operands agree in type, every piece lies inside the grid, so does every read of a field
+//! without a boundary rule, and pieces are disjoint for all sizes that pass `Program::checks`. Parts of the language that are parsed
 //! but not supported yet are refused by name. Items are checked in order; a faulty declaration
 //! poisons its name, so that its uses are not reported again.
 //!
 //! | file | what |
 //! |---|---|
-//! | `declarations.rs` | params, scalars, fields, boundaries, steps |
+//! | `declarations.rs` | params, scalars, fields, steps |
+//! | `boundary.rs` | boundary rules |
 //! | `names.rs` | scopes, built-in names, "did you mean" |
 //! | `integer.rs` | integer expressions to affine forms |
 //! | `prove.rs` | what follows from linear inequalities over sizes |
@@ -17,6 +18,7 @@
 //! | `calls.rs` | accesses, calls, casts |
 //! | `literals.rs` | literals take the type of their context |
 
+mod boundary;
 mod calls;
 mod declarations;
 mod expressions;
@@ -68,8 +70,9 @@ struct Checker<'a> {
     declared_at: HashMap<String, Span>,
     /// Whether an unreadable item may have declared names that are not known.
     names_lost: bool,
-    /// Fields that have a boundary rule, supported or not.
-    bounded: BTreeSet<String>,
+    /// Fields that have a boundary rule somewhere in the file, faulty or not, and the place of their
+    /// name in the first.
+    bounded: BTreeMap<String, Span>,
     /// Features that were refused in this item already.
     refused: BTreeSet<String>,
     steps_at: Option<Span>,
@@ -78,9 +81,11 @@ struct Checker<'a> {
     singles: HashMap<Span, f32>,
 }
 
-/// What is known inside a piece.
+/// What is known inside a piece, or a boundary rule.
 #[derive(Default)]
 struct Scope {
+    /// The field whose boundary rule this is.
+    rule: Option<FieldId>,
     /// Fields updated by the function.
     updates: Vec<FieldId>,
     /// The function's name.
@@ -125,13 +130,13 @@ struct Read {
 impl<'a> Checker<'a> {
     fn new(file: &ast::File, source: &'a Source, defines: &'a [(String, i64)]) -> Self {
         let mut declared_at = HashMap::new();
-        let mut bounded = BTreeSet::new();
+        let mut bounded = BTreeMap::new();
         let mut names_lost = false;
         let mut poisoned = Vec::new();
         for item in &file.items {
             match &item.node {
                 ItemKind::Boundary { field, .. } => {
-                    bounded.insert(field.node.clone());
+                    bounded.entry(field.node.clone()).or_insert(field.span);
                 }
                 ItemKind::Broken { names } => {
                     names_lost |= names.is_empty();

@@ -6,11 +6,12 @@
 //! wrap; `a / 0` is 0 and `a % 0` is `a`; a float becomes an integer by cutting off, at the type's
 //! limits where it lies outside, 0 from NaN.
 //!
-//! `code.rs` flattens expressions, `lanes.rs` runs them over strips of neighbouring cells; here,
-//! the cells of a function are divided among the cores.
+//! `code.rs` flattens expressions, `lanes.rs` runs them over strips of neighbouring cells,
+//! `outside.rs` knows which cell a boundary rule takes; here, the cells of a function are divided among the cores.
 
 mod code;
 mod lanes;
+mod outside;
 
 use crate::program::{FieldId, Function, Program, Role};
 use crate::sizes::{self, SizeError, Sizes};

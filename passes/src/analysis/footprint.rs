@@ -3,29 +3,41 @@
 use melior::ir::Module;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{self, Argument, Piece};
+use stencil_dialects::stencil::{self, Argument, Piece, Program};
+use stencil_dialects::tiled::Halo;
 
-/// One cell that a point function reads.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// One read of a point function.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read<'c> {
     /// The field.
     pub field: &'c str,
-    /// Cells from the point, one number a dimension, slowest first.
-    pub offset: Vec<i64>,
+    /// The cells that it may take, relative to the point: one, but for fields with a boundary rule.
+    pub reach: Halo,
 }
 
-/// The cells that any of the pieces reads, sorted, each once.
-pub fn of_pieces<'c>(module: &Module<'c>, pieces: &[Piece<'c>]) -> Result<Vec<Read<'c>>, Error> {
-    let mut reads = Vec::new();
+impl Read<'_> {
+    /// The offsets that the read may have, one number a dimension, slowest first.
+    pub fn offsets(&self) -> Vec<Vec<i64>> {
+        self.reach.lower.iter().zip(&self.reach.upper).fold(vec![Vec::new()], |all, (lower, upper)| {
+            all.iter().flat_map(|rest| (*lower..=*upper).map(|last| [rest.as_slice(), &[last]].concat())).collect()
+        })
+    }
+}
+
+/// What any of the pieces reads, in the order of the fields' names, each once.
+pub fn of_pieces<'c>(module: &Module<'c>, program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<Vec<Read<'c>>, Error> {
+    let mut reads: Vec<Read> = Vec::new();
     for piece in pieces {
         for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
             if let Argument::Read { field, offset } = argument {
-                reads.push(Read { field, offset });
+                let read = Read { field, reach: Halo::of_read(program.field(field)?, &offset) };
+                if !reads.contains(&read) {
+                    reads.push(read);
+                }
             }
         }
     }
-    reads.sort();
-    reads.dedup();
+    reads.sort_by_key(|read| read.field);
     Ok(reads)
 }
 

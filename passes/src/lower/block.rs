@@ -5,11 +5,15 @@
 //! Computations on GPU Architectures", section 4.3, algorithms 3 and 4. Here values whose lives do
 //! not overlap take turns in one buffer, and a barrier stands only where there is a hazard.
 //!
-//! Needs: tile kernels of strategy `block`. Guarantees: a `gpu.func` for each, whose tiles away
-//! from every rim run code without bounds checks.
+//! Needs: tile kernels of strategy `block`. Guarantees: a `gpu.func` for each; where `split-interior`
+//! asks for it, tiles away from every rim run code without bounds checks.
+//!
+//! Cells outside the grid are neither loaded nor computed, and reads of them are sent to other cells by
+//! the field's boundary rule (`evaluate.rs`). Only where a periodic field is read, tiles go on beyond the
+//! grid: a cell there is loaded and computed as the one that it repeats, and not stored.
 //!
 //! ```text
-//! %interior = (tile and halo lie in the grid and in every piece)
+//! %interior = (tile and halo lie in the grid, and in the main piece of every apply)
 //! scf.if %interior { <body without checks> } else { <body with checks> }
 //!
 //! body: for each cell of the loaded region, a cell a thread at a time { shared0[i] = A[origin + i] }
@@ -21,6 +25,7 @@
 //! Declines: tiles that need more shared memory or more threads than a block can have.
 
 use super::emit::{self, Frame, FrameSpec};
+use super::evaluate::{Distance, Rules};
 use super::interior::Limits;
 use crate::analysis::shared_slots::{self, Life};
 use crate::options::Options;
@@ -34,7 +39,7 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{Apply, Halo, Kernel, TileOp};
+use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -51,7 +56,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let max_shared = options.integer("max-shared", 0..=i64::from(u32::MAX))?.unwrap_or(232_448);
     let max_threads = options.integer("max-threads", 1..=i64::from(u32::MAX))?.unwrap_or(1024);
     let program = Program::read(module)?;
-    let kernels = emit::kernels_of(module, &program, "block")?;
+    let kernels = emit::kernels_of(module, "block")?;
     for kernel in &kernels {
         lower(context, module, &program, kernel, max_shared, max_threads)?;
     }
@@ -98,7 +103,8 @@ fn lower<'c>(
         registers: None,
     };
     let frame = Frame::new(context, module, program, &spec)?;
-    let lowering = Lowering { frame: &frame, module, kernel, buffers: &buffers, threads: &threads };
+    let wraps = tiled::wraps(module, program, kernel)?;
+    let lowering = Lowering { frame: &frame, module, kernel, buffers: &buffers, threads: &threads, wraps };
     let limits = Limits::of(&frame, kernel, |_, halo| Ok(halo.clone()))?;
     let interior = limits.map(|limits| limits.condition(&frame, &frame.builder, kernel, 0)).transpose()?.flatten();
     match interior {
@@ -173,6 +179,8 @@ struct Lowering<'c, 'p> {
     kernel: &'p Kernel<'c>,
     buffers: &'p Buffers<'c>,
     threads: &'p [i64],
+    /// Whether the tile goes on beyond the grid as the grid repeated.
+    wraps: bool,
 }
 
 impl<'c> Lowering<'c, '_> {
@@ -203,26 +211,37 @@ impl<'c> Lowering<'c, '_> {
 
     fn load(&self, builder: &Builder<'c>, field: &str, tile: Val<'c>, checked: bool) -> Result<(), Error> {
         let halo = &self.kernel.tile(tile)?.halo;
+        let grid = self.frame.program.grid_of(field)?;
         self.each_cell(builder, halo, &mut |builder, local, point| {
-            let copy = |builder: &Builder<'c>| {
+            let copy = |builder: &Builder<'c>, point: &[Val<'c>]| {
                 let value = builder.load(self.frame.source(field)?, &self.frame.cell(builder, field, point)?)?;
                 builder.store(value, self.shared(tile)?, local)
             };
-            let grid = self.frame.program.grid_of(field)?;
-            if checked {
-                builder.when(self.frame.inside(builder, point, grid.lower, grid.upper)?, copy)
-            } else {
-                copy(builder)
+            match (checked, self.wraps) {
+                (false, _) => copy(builder, point),
+                (true, true) => copy(builder, &self.frame.wrapped(builder, field, point)?),
+                (true, false) => {
+                    let inside = self.frame.inside(builder, point, grid.lower, grid.upper)?;
+                    builder.when(inside, |builder| copy(builder, point))
+                }
             }
         })
     }
 
     fn apply(&self, builder: &Builder<'c>, apply: &Apply<'c>, checked: bool) -> Result<(), Error> {
+        let Some((field, _)) = apply.outputs.first() else { return Ok(()) };
+        let hull = &self.frame.hull;
+        // Cells beyond the grid are wanted of an apply that reaches beyond the tile; then all fields
+        // lie on the same points.
+        let beyond = checked && self.wraps && apply.halo != Halo::none(apply.halo.lower.len());
         self.each_cell(builder, &apply.halo, &mut |builder, local, point| {
-            let one = |builder: &Builder<'c>| self.cell(builder, apply, local, point, checked);
-            let hull = &self.frame.hull;
+            let one = |builder: &Builder<'c>| {
+                let inside = if beyond { &self.frame.wrapped(builder, field, point)? } else { point };
+                let values = self.new_values(builder, apply, local, inside, checked)?;
+                self.write(builder, apply, &values, (local, point), checked, beyond)
+            };
             // Each field has its own condition where they lie on different points.
-            if checked && hull.alike {
+            if checked && hull.alike && !beyond {
                 builder.when(self.frame.inside(builder, point, hull.lower, hull.upper)?, one)
             } else {
                 one(builder)
@@ -230,38 +249,38 @@ impl<'c> Lowering<'c, '_> {
         })
     }
 
-    /// One cell's new values, computed and written.
-    fn cell(
+    /// One cell's new values.
+    fn new_values(
         &self,
         builder: &Builder<'c>,
         apply: &Apply<'c>,
         local: &[Val<'c>],
         point: &[Val<'c>],
         checked: bool,
-    ) -> Result<(), Error> {
-        let read = |builder: &Builder<'c>, field: &str, offset: &[i64]| {
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
             let tile = apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
             let held = &self.kernel.tile(tile)?.halo;
-            let shift = apply
-                .halo
-                .lower
-                .iter()
-                .zip(&held.lower)
-                .zip(offset)
-                .map(|((region, held), offset)| region - held + offset);
-            let at: Vec<_> = local
-                .iter()
-                .zip(shift)
-                .map(|(index, shift)| builder.add_constant(*index, shift))
-                .collect::<Result<_, _>>()?;
+            let mut at = Vec::new();
+            for (((index, region), held), distance) in
+                local.iter().zip(&apply.halo.lower).zip(&held.lower).zip(distances)
+            {
+                let shift = region - held;
+                at.push(match distance {
+                    Distance::Constant(cells) => builder.add_constant(*index, shift + cells)?,
+                    mapped => mapped.from(builder, builder.add_constant(*index, shift)?)?,
+                });
+            }
             builder.load(self.shared(tile)?, &at)
         };
-        // Without checks there is one piece, and it covers the cell.
-        let values = match (checked, apply.pieces.first()) {
-            (false, Some(piece)) => self.frame.evaluate(builder, self.module, piece, point, apply.step, &read)?,
-            _ => self.frame.new_values(builder, self.module, apply, &apply.pieces, point, &read)?,
-        };
-        self.write(builder, apply, &values, (local, point), checked)
+        let (frame, module) = (self.frame, self.module);
+        match (checked, apply.main) {
+            (false, Some(piece)) => frame.evaluate(builder, module, &piece, point, apply.step, Rules::Unneeded, &fetch),
+            _ => {
+                let rules = if self.wraps { Rules::Wrapped } else { Rules::All };
+                frame.new_values(builder, module, apply, &apply.pieces, point, rules, &fetch)
+            }
+        }
     }
 
     /// New values go to shared memory where a later apply reads them, and to global memory where
@@ -273,6 +292,7 @@ impl<'c> Lowering<'c, '_> {
         values: &[Val<'c>],
         (local, point): (&[Val<'c>], &[Val<'c>]),
         checked: bool,
+        beyond: bool,
     ) -> Result<(), Error> {
         for ((_, tile), value) in apply.outputs.iter().zip(values) {
             if self.buffers.slot(*tile).is_some() {
@@ -315,6 +335,10 @@ impl<'c> Lowering<'c, '_> {
             if upper > 0 {
                 conditions.push(builder.compare(Compare::Lt, *coordinate, builder.index(cells - lower)?)?);
             }
+        }
+        if beyond {
+            let hull = &self.frame.hull;
+            conditions.push(self.frame.inside(builder, point, hull.lower, hull.upper)?);
         }
         match builder.all(&conditions)? {
             Some(in_tile) => builder.when(in_tile, store),

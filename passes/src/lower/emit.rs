@@ -1,5 +1,5 @@
-//! What the lowerings share: the kernel's frame, a field's buffer as a memref of the grid's shape,
-//! the tile's place in the grid, and the evaluation of a point function.
+//! What the lowerings share: the kernel's frame, a field's buffer as a memref of the grid's shape, and
+//! the tile's place in the grid.
 
 use crate::analysis::hull::{self, Hull};
 use crate::analysis::index_width::constant_extents;
@@ -12,14 +12,11 @@ use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::stencil::{self, Argument, Piece, Program};
-use stencil_dialects::tiled::{self, Apply, Binding, Kernel, Schedule, TileOp};
+use stencil_dialects::stencil::{self, Program};
+use stencil_dialects::tiled::{self, Binding, Kernel, Schedule, TileOp};
 
 /// The name of the module that holds the kernels.
 pub const GPU_MODULE: &str = "kernels";
-
-/// Fetches a cell's old value: the field, and the offset from the point.
-pub type Read<'c, 'r> = dyn Fn(&Builder<'c>, &str, &[i64]) -> Result<Val<'c>, Error> + 'r;
 
 /// A `gpu.func` under construction.
 #[derive(Clone)]
@@ -43,10 +40,12 @@ pub struct Frame<'c, 'p> {
     pub thread: Vec<Val<'c>>,
     /// Whether the tile exists; none if it always does. The last block may have warps to spare.
     pub exists: Option<Val<'c>>,
+    /// Run-time scalars.
+    pub scalars: BTreeMap<&'c str, Val<'c>>,
+    /// The number of the launch's first step.
+    pub step: Val<'c>,
     sources: BTreeMap<&'c str, Val<'c>>,
     targets: BTreeMap<&'c str, Val<'c>>,
-    scalars: BTreeMap<&'c str, Val<'c>>,
-    step: Val<'c>,
 }
 
 /// What a frame is made for.
@@ -236,95 +235,6 @@ impl<'c, 'p> Frame<'c, 'p> {
     pub fn cell(&self, builder: &Builder<'c>, field: &str, point: &[Val<'c>]) -> Result<Vec<Val<'c>>, Error> {
         let lower = self.bounds(builder, self.program.grid_of(field)?.lower)?;
         point.iter().zip(lower).map(|(coordinate, first)| builder.binary("arith.subi", *coordinate, first)).collect()
-    }
-
-    /// The new values of an apply's fields at a point: those of the piece that covers it, else the
-    /// old ones. `read` fetches a cell's old value at an offset from the point.
-    pub fn new_values(
-        &self,
-        builder: &Builder<'c>,
-        module: &Module<'c>,
-        apply: &Apply<'c>,
-        pieces: &[Piece<'c>],
-        point: &[Val<'c>],
-        read: &Read<'c, '_>,
-    ) -> Result<Vec<Val<'c>>, Error> {
-        let Some((piece, rest)) = pieces.split_first() else {
-            let old = |(field, _): &(&str, _)| {
-                let read = |builder: &Builder<'c>| Ok(vec![read(builder, field, &vec![0; point.len()])?]);
-                self.where_it_lies(builder, field, point, &[self.program.field(field)?.element], read)
-            };
-            return Ok(apply.outputs.iter().map(old).collect::<Result<Vec<_>, _>>()?.concat());
-        };
-        let covered = self.inside(builder, point, piece.lower, piece.upper)?;
-        let types = apply
-            .outputs
-            .iter()
-            .map(|(field, _)| Ok(self.program.field(field)?.element))
-            .collect::<Result<Vec<_>, Error>>()?;
-        builder.choose(
-            covered,
-            &types,
-            |builder| self.evaluate(builder, module, piece, point, apply.step, read),
-            |builder| self.new_values(builder, module, apply, rest, point, read),
-        )
-    }
-
-    /// Code for a point where it lies on a field's grid, with zeros as its results elsewhere. Where the
-    /// stored fields lie on the same points there is no condition: the caller sees to it.
-    pub fn where_it_lies(
-        &self,
-        builder: &Builder<'c>,
-        field: &str,
-        point: &[Val<'c>],
-        results: &[Type<'c>],
-        code: impl FnOnce(&Builder<'c>) -> Result<Vec<Val<'c>>, Error>,
-    ) -> Result<Vec<Val<'c>>, Error> {
-        if self.hull.alike {
-            return code(builder);
-        }
-        let grid = self.program.grid_of(field)?;
-        let inside = self.inside(builder, point, grid.lower, grid.upper)?;
-        builder.choose(inside, results, code, |builder| results.iter().map(|ty| builder.zero(*ty)).collect())
-    }
-
-    /// Evaluates a piece's point function at a point; `read` fetches a cell's old value.
-    pub fn evaluate(
-        &self,
-        builder: &Builder<'c>,
-        module: &Module<'c>,
-        piece: &Piece<'c>,
-        point: &[Val<'c>],
-        step: i64,
-        read: &Read<'c, '_>,
-    ) -> Result<Vec<Val<'c>>, Error> {
-        let function = stencil::function(module, piece.function)?;
-        let i64_type = builder.integer_type(64);
-        let mut values = Vec::new();
-        for argument in stencil::arguments(function)? {
-            values.push(match argument {
-                Argument::Read { field, offset } => read(builder, field, &offset)?,
-                Argument::Scalar(name) => self
-                    .scalars
-                    .get(name)
-                    .copied()
-                    .ok_or_else(|| Error::internal(format!("no scalar @{name} reaches the kernel")))?,
-                Argument::Param(name) => {
-                    let position = self.program.params.iter().position(|param| *param == name);
-                    let value = position.and_then(|position| self.params.get(position)).copied();
-                    let value = value.ok_or_else(|| Error::internal(format!("no size {name} reaches the kernel")))?;
-                    builder.value("arith.index_cast", &[value], i64_type, &[])?
-                }
-                Argument::Coordinate(dimension) => {
-                    let value =
-                        point.get(dimension).copied().ok_or_else(|| Error::internal("a coordinate beyond the rank"))?;
-                    builder.value("arith.index_cast", &[value], i64_type, &[])?
-                }
-                Argument::Step => builder.add(self.step, builder.constant(i64_type, step)?)?,
-                Argument::Nearest => return Err(Error::internal("the nearest cell outside of a boundary rule")),
-            });
-        }
-        Ok(mlir::inline_block(stencil::function_body(function)?, &values, builder.block))
     }
 }
 
@@ -644,23 +554,31 @@ fn rim_first<'c>(
 }
 
 /// The tile kernels of a strategy.
+pub fn kernels_of<'c>(module: &Module<'c>, strategy: &str) -> Result<Vec<Kernel<'c>>, Error> {
+    Ok(tiled::kernels(module)?.into_iter().filter(|kernel| kernel.schedule.strategy == strategy).collect())
+}
+
+/// Refuses kernels that read fields with a boundary rule.
 ///
 /// # Errors
-/// One reads a field with a boundary rule: no strategy knows them yet.
-pub fn kernels_of<'c>(module: &Module<'c>, program: &Program<'c>, strategy: &str) -> Result<Vec<Kernel<'c>>, Error> {
-    let mut kernels = tiled::kernels(module)?;
-    kernels.retain(|kernel| kernel.schedule.strategy == strategy);
-    for op in kernels.iter().flat_map(|kernel| &kernel.body) {
-        if let TileOp::Load { op, field, .. } = op
-            && program.field(field)?.boundary.is_some()
-        {
-            return Err(Error::new(
-                mlir::place(op.location()),
-                format!("@{field} has a boundary rule, which the strategy {strategy} does not support yet"),
-            ));
+/// There is one: the lowering of this strategy does not know the rules.
+pub fn refuse_rules(program: &Program, kernels: &[Kernel]) -> Result<(), Error> {
+    for kernel in kernels {
+        for op in &kernel.body {
+            if let TileOp::Load { op, field, .. } = op
+                && program.field(field)?.boundary.is_some()
+            {
+                let strategy = &kernel.schedule.strategy;
+                return Err(Error::new(
+                    mlir::place(op.location()),
+                    format!(
+                        "@{field} has a boundary rule, which the strategy {strategy} does not support yet; choose naive or block"
+                    ),
+                ));
+            }
         }
     }
-    Ok(kernels)
+    Ok(())
 }
 
 /// Erases tile kernels that are lowered, and the point functions that nothing uses any more.

@@ -1,5 +1,6 @@
 //! The condition that a tile needs no checks: the cells that it loads lie in the grid, and those
-//! that it computes in the one piece of their apply.
+//! that it computes in the main piece of their apply. Then no read leaves the grid either: all
+//! cells that it may take are loaded or computed.
 
 use super::emit::Frame;
 use melior::ir::AffineMap;
@@ -17,13 +18,16 @@ pub struct Limits<'c> {
 }
 
 impl<'c> Limits<'c> {
-    /// The limits; none where an apply has several pieces, and so nothing goes without checks.
+    /// The limits; none where nothing is to go without checks.
     /// `reach` says which cells an operation touches, given those that the tile kernel wants of it.
     pub fn of(
         frame: &Frame<'c, '_>,
         kernel: &Kernel<'c>,
         reach: impl Fn(&TileOp<'c>, &Halo) -> Result<Halo, Error>,
     ) -> Result<Option<Self>, Error> {
+        if !kernel.split {
+            return Ok(None);
+        }
         let mut limits = Self { lowers: Vec::new(), uppers: Vec::new() };
         let mut within = |lower: AffineMap<'c>, upper: AffineMap<'c>, halo: Halo| {
             tighten(&mut limits.lowers, lower, halo.lower, i64::min);
@@ -36,7 +40,7 @@ impl<'c> Limits<'c> {
                     within(grid.lower, grid.upper, reach(op, &kernel.tile(*tile)?.halo)?);
                 }
                 TileOp::Apply(apply) => {
-                    let [piece] = apply.pieces.as_slice() else { return Ok(None) };
+                    let piece = apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
                     within(piece.lower, piece.upper, reach(op, &apply.halo)?);
                 }
                 TileOp::Store { .. } => {}

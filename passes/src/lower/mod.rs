@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod emit;
+pub mod evaluate;
 pub mod interior;
 pub mod lanes;
 pub mod naive;

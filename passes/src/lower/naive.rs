@@ -12,10 +12,13 @@
 //!   store %new, A_next[%i, %j]
 //! }
 //! ```
+//! A read outside the grid is sent to another cell by the field's boundary rule (`evaluate.rs`).
+//!
 //! Declines: tiles that need more threads than a block can have; kernels with several applies, or that
 //! do not store what they compute.
 
 use super::emit::{self, Frame, FrameSpec};
+use super::evaluate::{Distance, Rules};
 use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
@@ -26,7 +29,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{Kernel, TileOp};
+use stencil_dialects::tiled::{Halo, Kernel, TileOp};
 
 use crate::analysis::footprint;
 
@@ -41,7 +44,7 @@ pub const PASS: Pass = Pass {
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
     let max_threads = options.integer("max-threads", 1..=i64::from(u32::MAX))?.unwrap_or(1024);
     let program = Program::read(module)?;
-    let kernels = emit::kernels_of(module, &program, "naive")?;
+    let kernels = emit::kernels_of(module, "naive")?;
     for kernel in &kernels {
         lower(context, module, &program, kernel, max_threads)?;
     }
@@ -64,9 +67,10 @@ fn lower<'c>(
             format!("a tile kernel of strategy naive has one tiled.apply, and @{} has {}", kernel.name, applies.len()),
         ));
     };
-    let reads = footprint::of_pieces(module, &apply.pieces)?;
+    let reads = footprint::of_pieces(module, program, &apply.pieces)?;
     let updated = |field: &str| apply.outputs.iter().any(|(name, _)| *name == field);
-    let in_place = reads.iter().all(|read| !updated(read.field) || read.offset.iter().all(|offset| *offset == 0));
+    let here = Halo::none(kernel.schedule.tile.len());
+    let in_place = reads.iter().all(|read| !updated(read.field) || read.reach == here);
     let threads = &kernel.schedule.tile;
     let count = threads.iter().fold(1_i64, |product, threads| product.saturating_mul(*threads));
     if count > max_threads {
@@ -101,11 +105,11 @@ fn lower<'c>(
             cells.insert(field, frame.cell(builder, field, &point)?);
         }
         let cell = |field: &str| cells.get(field).ok_or_else(|| Error::internal(format!("no cell of @{field}")));
-        let read = |builder: &Builder<'c>, field: &str, offset: &[i64]| {
+        let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
             let at: Vec<_> = cell(field)?
                 .iter()
-                .zip(offset)
-                .map(|(index, offset)| builder.add_constant(*index, *offset))
+                .zip(distances)
+                .map(|(index, distance)| distance.from(builder, *index))
                 .collect::<Result<_, _>>()?;
             builder.load(frame.source(field)?, &at)
         };
@@ -116,7 +120,7 @@ fn lower<'c>(
             Ok(())
         };
         if !in_place {
-            let values = frame.new_values(builder, module, apply, &apply.pieces, &point, &read)?;
+            let values = frame.new_values(builder, module, apply, &apply.pieces, &point, Rules::All, &fetch)?;
             for ((field, _), value) in apply.outputs.iter().zip(values) {
                 frame.where_it_lies(builder, field, &point, &[], |builder| {
                     builder.store(value, frame.target(field)?, cell(field)?)?;
@@ -128,7 +132,7 @@ fn lower<'c>(
         for piece in &apply.pieces {
             let covered = frame.inside(builder, &point, piece.lower, piece.upper)?;
             builder.when(covered, |builder| {
-                store(builder, frame.evaluate(builder, module, piece, &point, apply.step, &read)?)
+                store(builder, frame.evaluate(builder, module, piece, &point, apply.step, Rules::All, &fetch)?)
             })?;
         }
         Ok(())

@@ -82,7 +82,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let registers = options.integer("registers", 16..=255)?;
     let max_shared = options.integer("max-shared", 0..=i64::from(u32::MAX))?.unwrap_or(232_448);
     let program = Program::read(module)?;
-    let kernels = emit::kernels_of(module, &program, "stream")?;
+    let kernels = emit::kernels_of(module, "stream")?;
+    emit::refuse_rules(&program, &kernels)?;
     for kernel in &kernels {
         let mut patch = Patch::plan(module, &program, kernel)?;
         patch.pipeline.unroll = unroll.unwrap_or(patch.pipeline.unroll);

@@ -62,7 +62,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let warps = options.integer("warps", 1..=MOST_WARPS)?.unwrap_or(WARPS);
     let unroll = options.integer("unroll", 1..=64)?.unwrap_or(UNROLL);
     let program = Program::read(module)?;
-    let kernels = emit::kernels_of(module, &program, "warp")?;
+    let kernels = emit::kernels_of(module, "warp")?;
+    emit::refuse_rules(&program, &kernels)?;
     for kernel in &kernels {
         let segment = Segment::plan(kernel)?;
         let spec = FrameSpec {

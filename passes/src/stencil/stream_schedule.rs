@@ -92,7 +92,7 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
         let graph = graph(module, program, applies, per_thread, steps)?;
         let mut halo = Halo::none(per_thread.len());
         for read in &graph.reads {
-            halo = halo.hull(&Halo::none(per_thread.len()).shifted(&read.offset));
+            halo = halo.hull(&Halo { lower: read.offset.clone(), upper: read.offset.clone() });
         }
         let scaled = |bounds: &[i64]| bounds.iter().map(|bound| bound * steps).collect();
         let halo = Halo { lower: scaled(&halo.lower), upper: scaled(&halo.upper) };
@@ -186,7 +186,7 @@ fn graph(
     let mut current = BTreeMap::new();
     let mut used: BTreeSet<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
     for apply in applies {
-        used.extend(footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| read.field));
+        used.extend(footprint::of_pieces(module, program, &apply.pieces)?.into_iter().map(|read| read.field));
     }
     for field in program.fields.iter().filter(|field| used.contains(field.name)) {
         let operation = graph.values.len();
@@ -199,7 +199,8 @@ fn graph(
         graph.scratch = graph.scratch.max(height * width * footprint::long_operations(module, &apply.pieces)?);
         let here = vec![0; program.grid_of(apply.updates.first().copied().unwrap_or_default())?.rank()];
         let kept = apply.updates.iter().map(|field| (*field, here.clone()));
-        let reads = footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| (read.field, read.offset));
+        let reads = footprint::of_pieces(module, program, &apply.pieces)?;
+        let reads = reads.iter().flat_map(|read| read.offsets().into_iter().map(|offset| (read.field, offset)));
         for (field, offset) in kept.chain(reads) {
             let value = current.get(field).copied().ok_or_else(|| Error::internal(format!("no field @{field}")))?;
             graph.reads.push(Read { operation, value, offset });

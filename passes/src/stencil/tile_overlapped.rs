@@ -12,7 +12,9 @@
 //!
 //! A kernel's tiles cover the hull of the grids of its updated fields. Where the grids of a step differ by
 //! more than a rim, as those of other sizes or ranks do, the step is cut into groups of consecutive
-//! applies whose hull is tight; then each group is a kernel, and no launch takes more than one step.
+//! applies whose hull is tight; then each group is a kernel, and no launch takes more than one step. So it
+//! is where a periodic field is read and not all fields lie on the same points: then tiles can't go on
+//! beyond the grid, and each apply is a kernel.
 //!
 //! ```text
 //! "stencil.apply"() {updates = [@A], pieces = [...]}
@@ -68,7 +70,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         ));
     };
     let tiling = Tiling { module, program: &program, options };
-    let groups = groups(context, &program)?;
+    let groups = groups(context, module, &program)?;
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
     tiling.all(&builder, &groups)?;
     tiled::set_index_width(&builder, module, index_width::of(&program));
@@ -91,8 +93,29 @@ impl<'c, 'p> Group<'c, 'p> {
     }
 }
 
+/// Whether applies may stand in one kernel that computes more than its tile: unless they read a periodic
+/// field and have fields on other points too.
+fn repeats_alike<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    program: &Program<'c>,
+    applies: &[&Apply<'c>],
+) -> Result<bool, Error> {
+    let mut periodic = false;
+    let mut fields: Vec<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
+    for apply in applies {
+        periodic |= tiled::reads_periodic(module, program, &apply.pieces)?;
+        fields.extend(footprint::of_pieces(module, program, &apply.pieces)?.into_iter().map(|read| read.field));
+    }
+    Ok(!periodic || hull::of(context, program, &fields)?.is_some_and(|hull| hull.alike))
+}
+
 /// Cuts a step where the grids of the updated fields differ by more than rims.
-fn groups<'c, 'p>(context: &'c Context, program: &'p Program<'c>) -> Result<Vec<Group<'c, 'p>>, Error> {
+fn groups<'c, 'p>(
+    context: &'c Context,
+    module: &Module<'c>,
+    program: &'p Program<'c>,
+) -> Result<Vec<Group<'c, 'p>>, Error> {
     let hull = |applies: &[&Apply<'c>]| {
         let updated: Vec<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
         hull::of(context, program, &updated)
@@ -101,7 +124,8 @@ fn groups<'c, 'p>(context: &'c Context, program: &'p Program<'c>) -> Result<Vec<
     for apply in &program.applies {
         if let Some(last) = groups.last_mut() {
             let joined = [last.applies.as_slice(), &[apply]].concat();
-            if let Some(hull) = hull(&joined)?.filter(|hull| hull.tight) {
+            let together = repeats_alike(context, module, program, &joined)?;
+            if let Some(hull) = hull(&joined)?.filter(|hull| hull.tight && together) {
                 *last = Group { applies: joined, hull };
                 continue;
             }
@@ -124,7 +148,7 @@ impl<'c> Tiling<'c, '_> {
         let naive = self.options.text("strategy") == Some("naive");
         let height = self.options.integer("pyramid-height", 1..=MOST_STEPS)?;
         match groups {
-            [group] if !naive => {
+            [group] if !naive && repeats_alike(builder.context, self.module, self.program, &group.applies)? => {
                 let schedule = self.schedule(group, groups)?;
                 let height = height.map_or_else(|| self.height(group, &schedule), Ok)?;
                 return self.pyramids(builder, group, &schedule, height);
@@ -137,7 +161,7 @@ impl<'c> Tiling<'c, '_> {
             }
             _ => {
                 return Err(Error::user(
-                    "the functions update fields on grids that no tile covers together, so a launch takes a part of one step; leave pyramid-height out",
+                    "the functions update fields on grids that no tile covers or repeats together, so a launch takes at most one step; leave pyramid-height out",
                 ));
             }
         }
@@ -210,7 +234,7 @@ impl<'c> Tiling<'c, '_> {
         let width = schedule.per_thread.last().copied().unwrap_or(1);
         match schedule.strategy.as_str() {
             "stream" => stream_schedule::height(self.module, self.program, &group.applies, &schedule.per_thread),
-            "warp" => warp_schedule::height(width, |steps| reach(self.module, &group.steps(steps))),
+            "warp" => warp_schedule::height(width, |steps| reach(self.module, self.program, &group.steps(steps))),
             other => Ok(Defaults::of(other, group.hull.rank())?.height),
         }
     }
@@ -322,7 +346,12 @@ struct Regions<'c> {
     loads: BTreeMap<&'c str, Halo>,
 }
 
-fn regions<'c>(module: &Module<'c>, applies: &[(i64, &Apply<'c>)], rank: usize) -> Result<Regions<'c>, Error> {
+fn regions<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    applies: &[(i64, &Apply<'c>)],
+    rank: usize,
+) -> Result<Regions<'c>, Error> {
     let tile = Halo::none(rank);
     let mut needed: BTreeMap<&str, Halo> = BTreeMap::new();
     let mut computed = Vec::new();
@@ -340,8 +369,8 @@ fn regions<'c>(module: &Module<'c>, applies: &[(i64, &Apply<'c>)], rank: usize) 
         for field in &apply.updates {
             need(*field, region.clone());
         }
-        for read in footprint::of_pieces(module, &apply.pieces)? {
-            need(read.field, region.shifted(&read.offset));
+        for read in footprint::of_pieces(module, program, &apply.pieces)? {
+            need(read.field, region.reaching(&read.reach));
         }
         computed.push(region);
     }
@@ -360,8 +389,8 @@ fn regions<'c>(module: &Module<'c>, applies: &[(i64, &Apply<'c>)], rank: usize) 
 }
 
 /// How far some applies reach beyond a tile of one dimension, before and after it.
-fn reach(module: &Module, applies: &[(i64, &Apply)]) -> Result<[i64; 2], Error> {
-    let loads = regions(module, applies, 1)?.loads;
+fn reach<'c>(module: &Module<'c>, program: &Program<'c>, applies: &[(i64, &Apply<'c>)]) -> Result<[i64; 2], Error> {
+    let loads = regions(module, program, applies, 1)?.loads;
     let whole = loads.values().fold(Halo::none(1), |whole, halo| whole.hull(halo));
     Ok([-whole.lower.iter().sum::<i64>(), whole.upper.iter().sum::<i64>()])
 }
@@ -376,7 +405,7 @@ impl<'c> Tiling<'c, '_> {
         applies: &[(i64, &Apply<'c>)],
         mut schedule: Schedule,
     ) -> Result<(), Error> {
-        let regions = regions(self.module, applies, schedule.tile.len())?;
+        let regions = regions(self.module, self.program, applies, schedule.tile.len())?;
         if matches!(schedule.strategy.as_str(), "stream" | "warp") && self.options.text("tile").is_none() {
             let multiprocessors = self.options.integer("multiprocessors", 1..=MOST_CELLS)?;
             schedule.tile = stream_schedule::tile(
@@ -399,8 +428,10 @@ impl<'c> Tiling<'c, '_> {
         }
         for ((step, apply), region) in applies.iter().zip(&regions.applies) {
             let at = Builder { location: apply_location(apply), ..body };
-            let mut names: Vec<&str> =
-                footprint::of_pieces(self.module, &apply.pieces)?.into_iter().map(|read| read.field).collect();
+            let mut names: Vec<&str> = footprint::of_pieces(self.module, self.program, &apply.pieces)?
+                .into_iter()
+                .map(|read| read.field)
+                .collect();
             names.extend(&apply.updates);
             names.sort_by_key(|name| self.program.fields.iter().position(|field| field.name == *name));
             names.dedup();

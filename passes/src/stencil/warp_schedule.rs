@@ -26,7 +26,7 @@ pub fn width(module: &Module, program: &Program, applies: &[&Apply]) -> Result<i
     let mut fields = BTreeSet::new();
     for apply in applies {
         fields.extend(apply.updates.iter().copied());
-        fields.extend(footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| read.field));
+        fields.extend(footprint::of_pieces(module, program, &apply.pieces)?.into_iter().map(|read| read.field));
     }
     let words = fields.into_iter().map(|field| Ok(lanes::words(program.field(field)?.element)));
     let words = words.sum::<Result<i64, Error>>()?.max(1);

@@ -836,3 +836,53 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
     }
   }
 }
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %a : f32
+  }
+  func.func @k() attributes {tiled.interior = array<i64: 1>, tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %0 = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{tiled.interior names a piece of each tiled.apply in order, from 0, and none of this one}}
+    %1 = "tiled.apply"(%0) {reads = [@A], updates = [@A], step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>,
+        pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%1) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  // expected-error @+1 {{tiled.interior has more numbers than there are applies}}
+  func.func @k() attributes {tiled.interior = array<i64: 0>, tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    return
+  }
+}
+
+// -----
+
+// The nearest cell inside may be the point itself.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "K", grid = @G, type = f32, role = "const", stencil.boundary = "nearest"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @K, stencil.offset = array<i64: -2>}) -> f32 {
+    return %a : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %0 = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    %1 = "tiled.load"() {field = @K, lower = array<i64: -2>, upper = array<i64: -2>} : () -> !tiled.tile
+    // expected-error @+1 {{the tile of @K reaches from [-2] to [-2], and the apply needs one that reaches from [-2] to [0]: the field is read at [-2] by @f}}
+    %2 = "tiled.apply"(%0, %1) {reads = [@A, @K], updates = [@A], step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>,
+        pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : (!tiled.tile, !tiled.tile) -> !tiled.tile
+    "tiled.store"(%2) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+}

@@ -107,6 +107,8 @@ const KNOWN: &[&str] = &[
     // Limits of a block.
     "bytes of shared memory, and a block has",
     "threads, and a block has",
+    // What the strategy `stream` can't do yet.
+    "boundary rule, which the strategy",
     // The width of a warp.
     "columns with its halo, and a warp with",
     "cells with its halo, and a warp with",

@@ -13,10 +13,15 @@ use stencil_runtime::array::Element;
 pub fn case(seed: u64, index: u64) -> Case {
     let mut random = Random::of_case(seed, index);
     let rank = random.pick(&[1, 1, 1, 2, 2, 2, 2, 3, 3]);
-    let (params, grid) = sizes(&mut random, rank);
+    let ruled = random.percent(45);
+    let most = if ruled && random.percent(50) { [7, 7, 5] } else { [70, 70, 24] };
+    let (params, grid) = sizes(&mut random, rank, most[rank - 1]);
     let (fields, temps_first) = fields(&mut random);
     let scalars = (0..random.pick(&[0, 0, 1, 2])).map(|_| scalar(&mut random)).collect();
     let mut program = Program { params, scalars, grid, fields, functions: Vec::new(), steps: steps(&mut random) };
+    if ruled {
+        rules(&mut random, &mut program);
+    }
     functions(&mut random, &mut program, temps_first);
     let mut schedules = vec![schedule(&mut random, &program)];
     if random.percent(25) {
@@ -39,10 +44,9 @@ fn steps(random: &mut Random) -> i64 {
     random.pick(&[0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9])
 }
 
-/// Params and a grid whose extents lie from 0 to 70, fewer in three dimensions.
-fn sizes(random: &mut Random, rank: usize) -> (Vec<Param>, Region) {
+/// Params and a grid whose extents lie from 0 to `most`, or a few more.
+fn sizes(random: &mut Random, rank: usize, most: i64) -> (Vec<Param>, Region) {
     let known = random.pick(&[None, Some(Known::Run), Some(Known::Run), Some(Known::Define), Some(Known::File)]);
-    let most = [70, 70, 24][rank - 1];
     let mut params: Vec<Param> = Vec::new();
     let mut extents: Vec<i64> = Vec::new();
     let mut grid = Region { lower: Vec::new(), upper: Vec::new() };
@@ -51,7 +55,7 @@ fn sizes(random: &mut Random, rank: usize) -> (Vec<Param>, Region) {
         for _ in 1..rank {
             extent = extent.min(random.range(0, most));
         }
-        if random.percent(75) {
+        if most > 12 && random.percent(75) {
             extent = extent.max(random.range(3, 12));
         }
         let lower = if random.percent(60) { 0 } else { random.range(-5, 5) };
@@ -117,7 +121,7 @@ fn fields(random: &mut Random) -> (Vec<Field>, bool) {
         (Role::Temp, random.pick(&[0, 0, 0, 1, 1, 2])),
     ] {
         for _ in 0..count {
-            fields.push(Field { role, element: element(random, mixture) });
+            fields.push(Field { role, element: element(random, mixture), rule: None });
         }
     }
     (fields, random.percent(80))
@@ -133,6 +137,25 @@ fn scalar(random: &mut Random) -> Scalar {
         false => random.pick(&[0.0, 1.0, 2.0, 3.0, 100.0, 2147483647.0]),
     };
     Scalar { element, value, given: random.percent(50) }
+}
+
+/// Boundary rules for most fields.
+fn rules(random: &mut Random, program: &mut Program) {
+    for place in 0..program.fields.len() {
+        let rule = match random.below(12) {
+            0..=2 => Rule::Nearest,
+            3..=5 => Rule::Periodic,
+            6..=8 => Rule::Reflect,
+            9 | 10 => {
+                let ty = Type::Number(program.fields[place].element);
+                let mut scope =
+                    Scope { program, offsets: Vec::new(), locals: Vec::new(), next_local: 0, nearest: Some(ty) };
+                Rule::Value(value(random, &mut scope, ty))
+            }
+            _ => continue,
+        };
+        program.fields[place].rule = Some(rule);
+    }
 }
 
 fn functions(random: &mut Random, program: &mut Program, temps_first: bool) {
@@ -154,7 +177,8 @@ fn functions(random: &mut Random, program: &mut Program, temps_first: bool) {
             updatable.retain(|place| !updates.contains(place));
         }
         updatable = (0..program.fields.len()).filter(|place| program.fields[*place].role != Role::Const).collect();
-        let pieces = boxes(random, program.rank())
+        let ruled = program.fields.iter().any(|field| field.rule.is_some());
+        let pieces = boxes(random, program.rank(), ruled)
             .into_iter()
             .map(|corners| piece(random, program, &updates, &corners))
             .collect();
@@ -172,8 +196,9 @@ enum End {
 type Corners = Vec<(End, End)>;
 
 /// Disjoint boxes.
-fn boxes(random: &mut Random, rank: usize) -> Vec<Corners> {
-    let margin = |random: &mut Random| if random.percent(60) { 1 } else { random.range(0, 5) };
+fn boxes(random: &mut Random, rank: usize, ruled: bool) -> Vec<Corners> {
+    let usual = i64::from(!ruled || random.percent(20));
+    let margin = |random: &mut Random| if random.percent(60) { usual } else { random.range(0, 5 * usual) };
     let whole: Corners = (0..rank).map(|_| (End::Low(margin(random)), End::High(margin(random)))).collect();
     let mut boxes = vec![whole];
     if !random.percent(40) {
@@ -219,6 +244,8 @@ struct Scope<'p> {
     offsets: Vec<(i64, i64)>,
     locals: Vec<(usize, Type)>,
     next_local: usize,
+    /// In a boundary rule: the type of the nearest cell, the only one that it reads.
+    nearest: Option<Type>,
 }
 
 fn piece(random: &mut Random, program: &Program, updates: &[usize], corners: &Corners) -> Piece {
@@ -247,7 +274,7 @@ fn piece(random: &mut Random, program: &Program, updates: &[usize], corners: &Co
         };
         offsets.push((-before, after));
     }
-    let mut scope = Scope { program, offsets, locals: Vec::new(), next_local: 0 };
+    let mut scope = Scope { program, offsets, locals: Vec::new(), next_local: 0, nearest: None };
     let values =
         updates.iter().map(|field| value(random, &mut scope, Type::Number(program.fields[*field].element))).collect();
     Piece { region, values }
@@ -294,17 +321,21 @@ fn cast(ty: Type, of: Expr) -> Expr {
 fn read(random: &mut Random, scope: &Scope, ty: Type) -> Expr {
     let place = random.below(scope.program.fields.len());
     let near = random.percent(60);
+    let field = &scope.program.fields[place];
+    let anywhere = field.rule.is_some();
     let offset = scope
         .offsets
         .iter()
-        .map(
-            |(first, last)| {
-                if near { random.range((*first).max(-1), (*last).min(1)) } else { random.range(*first, *last) }
-            },
-        )
+        .map(|bounds| {
+            let (first, last) = if anywhere { (-4, 4) } else { *bounds };
+            if near { random.range(first.max(-1), last.min(1)) } else { random.range(first, last) }
+        })
         .collect();
-    let of = Type::Number(scope.program.fields[place].element);
-    let read = Expr { ty: of, kind: Kind::Read(place, offset) };
+    let (of, kind) = match scope.nearest {
+        Some(of) => (of, Kind::Nearest),
+        None => (Type::Number(field.element), Kind::Read(place, offset)),
+    };
+    let read = Expr { ty: of, kind };
     if of == ty { read } else { cast(ty, read) }
 }
 
@@ -459,9 +490,11 @@ fn lanes_schedule(random: &mut Random, program: &Program, strategy: &'static str
         let (mut before, mut after) = (0, 0);
         for value in function.pieces.iter().flat_map(|piece| &piece.values) {
             value.visit(&mut |part| {
-                if let Kind::Read(_, offset) = &part.kind {
-                    before = before.max(-offset[offset.len() - 1]);
-                    after = after.max(offset[offset.len() - 1]);
+                if let Kind::Read(field, offset) = &part.kind {
+                    let last = offset[offset.len() - 1];
+                    let either = program.fields[*field].rule == Some(Rule::Reflect);
+                    before = before.max(if either { last.abs() } else { -last });
+                    after = after.max(if either { last.abs() } else { last });
                 }
             });
         }
@@ -479,7 +512,13 @@ fn lanes_schedule(random: &mut Random, program: &Program, strategy: &'static str
         2 => (vec![random.range(1, 24), columns], vec![1, lane]),
         _ => (vec![random.range(1, 24), random.range(1, 12), columns], vec![1, rows, lane]),
     };
-    Schedule { strategy, tile: Some(tile), height: Some(height), per_thread: Some(per_thread) }
+    Schedule {
+        strategy,
+        tile: Some(tile),
+        height: Some(height),
+        per_thread: Some(per_thread),
+        no_split: random.percent(10),
+    }
 }
 
 /// Parts of all expressions.
@@ -501,7 +540,7 @@ fn schedule(random: &mut Random, program: &Program) -> Schedule {
         return lanes_schedule(random, program, strategy);
     }
     if Some(strategy) == of_rank || random.percent(6) {
-        return Schedule { strategy, tile: None, height: None, per_thread: None };
+        return Schedule { strategy, tile: None, height: None, per_thread: None, no_split: false };
     }
     let largest: &[i64] = match rank {
         1 => &[200],
@@ -519,5 +558,6 @@ fn schedule(random: &mut Random, program: &Program) -> Schedule {
     while height > 1 && size(program) as i64 * height * per_thread.iter().product::<i64>() > LARGEST {
         height -= 1;
     }
-    Schedule { strategy, tile: Some(tile), height: Some(height), per_thread: random.percent(70).then_some(per_thread) }
+    let per_thread = random.percent(70).then_some(per_thread);
+    Schedule { strategy, tile: Some(tile), height: Some(height), per_thread, no_split: random.percent(10) }
 }

@@ -98,12 +98,27 @@ pub enum Role {
 }
 
 /// A field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// What it is to the outside.
     pub role: Role,
     /// The type of a cell.
     pub element: Element,
+    /// What reads outside the grid give; none where there are none.
+    pub rule: Option<Rule>,
+}
+
+/// A boundary rule.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rule {
+    /// `nearest`.
+    Nearest,
+    /// `periodic`.
+    Periodic,
+    /// `reflect`.
+    Reflect,
+    /// An expression of the nearest cell, the coordinates, the step, sizes and scalars.
+    Value(Expr),
 }
 
 /// `constant + coefficient * param`.
@@ -175,6 +190,8 @@ pub enum Kind {
     Coordinate(usize),
     /// The step.
     Step,
+    /// In a boundary rule: the nearest cell inside.
+    Nearest,
     /// A local by its number.
     Local(usize),
     /// `-` or `!` before an operand.
@@ -202,6 +219,8 @@ pub struct Schedule {
     pub height: Option<i64>,
     /// Cells a thread.
     pub per_thread: Option<Vec<i64>>,
+    /// Whether all tiles run the code with checks.
+    pub no_split: bool,
 }
 
 /// Where inputs come from.
@@ -270,7 +289,9 @@ pub fn field_name(place: usize) -> String {
     "ABCDEFHJKLM".get(place..=place).map_or_else(|| format!("A{place}"), str::to_owned)
 }
 
+/// Names of coordinates in pieces, and in boundary rules.
 const COORDINATES: [&str; 3] = ["i", "j", "k"];
+const OUTSIDE: [&str; 3] = ["x0", "x1", "x2"];
 
 impl Expr {
     /// The expressions that it consists of.
@@ -318,7 +339,8 @@ impl Expr {
         count
     }
 
-    fn text(&self) -> String {
+    fn text(&self, coordinates: &[&str; 3]) -> String {
+        let text = |part: &Expr| part.text(coordinates);
         match &self.kind {
             Kind::Number(value, typed) => {
                 let bare = match self.ty {
@@ -333,18 +355,19 @@ impl Expr {
             }
             Kind::Scalar(place) => format!("s{place}"),
             Kind::Param(place) => format!("P{place}"),
-            Kind::Coordinate(dimension) => COORDINATES[*dimension].to_owned(),
+            Kind::Coordinate(dimension) => coordinates[*dimension].to_owned(),
             Kind::Step => "t".to_owned(),
-            Kind::Local(number) => format!("x{number}"),
-            Kind::Unary(operator, a) => format!("({operator}{})", a.text()),
-            Kind::Binary(operator, a, b) => format!("({} {operator} {})", a.text(), b.text()),
-            Kind::If(parts) => format!("(if {} then {} else {})", parts[0].text(), parts[1].text(), parts[2].text()),
-            Kind::Let(number, value, body) => format!("{{ let x{number} = {}; {} }}", value.text(), body.text()),
+            Kind::Nearest => "nearest".to_owned(),
+            Kind::Local(number) => format!("v{number}"),
+            Kind::Unary(operator, a) => format!("({operator}{})", text(a)),
+            Kind::Binary(operator, a, b) => format!("({} {operator} {})", text(a), text(b)),
+            Kind::If(parts) => format!("(if {} then {} else {})", text(&parts[0]), text(&parts[1]), text(&parts[2])),
+            Kind::Let(number, value, body) => format!("{{ let v{number} = {}; {} }}", text(value), text(body)),
             Kind::Call(function, arguments) => {
-                let arguments: Vec<_> = arguments.iter().map(Expr::text).collect();
+                let arguments: Vec<_> = arguments.iter().map(text).collect();
                 format!("{function}({})", arguments.join(", "))
             }
-            Kind::Cast(a) => format!("{}({})", self.ty.name(), a.text()),
+            Kind::Cast(a) => format!("{}({})", self.ty.name(), text(a)),
         }
     }
 }
@@ -363,7 +386,7 @@ impl Piece {
                 name + &range
             })
             .collect();
-        let values: Vec<_> = self.values.iter().map(Expr::text).collect();
+        let values: Vec<_> = self.values.iter().map(|value| value.text(&COORDINATES)).collect();
         let values = if values.len() == 1 { values.concat() } else { format!("({})", values.join(",\n      ")) };
         format!("[{}] = {values}", ranges.join(", "))
     }
@@ -373,6 +396,16 @@ impl Program {
     /// Dimensions of the grid.
     pub fn rank(&self) -> usize {
         self.grid.lower.len()
+    }
+
+    /// The expressions of all pieces and boundary rules.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let rules = self.fields.iter_mut().filter_map(|field| match &mut field.rule {
+            Some(Rule::Value(value)) => Some(value),
+            _ => None,
+        });
+        let pieces = self.functions.iter_mut().flat_map(|function| &mut function.pieces);
+        rules.chain(pieces.flat_map(|piece| &mut piece.values))
     }
 
     /// The program's text.
@@ -396,6 +429,14 @@ impl Program {
                 Role::Temp => "temp ",
             };
             let _ = writeln!(text, "{role}field {} : {} on G", field_name(place), field.element.name());
+            let rule = match &field.rule {
+                None => continue,
+                Some(Rule::Nearest) => "nearest".to_owned(),
+                Some(Rule::Periodic) => "periodic".to_owned(),
+                Some(Rule::Reflect) => "reflect".to_owned(),
+                Some(Rule::Value(value)) => value.text(&OUTSIDE),
+            };
+            let _ = writeln!(text, "boundary {} = {rule}", field_name(place));
         }
         for (place, function) in self.functions.iter().enumerate() {
             let updates: Vec<_> = function.updates.iter().map(|field| field_name(*field)).collect();

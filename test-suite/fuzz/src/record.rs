@@ -22,6 +22,9 @@ pub fn command_line(case: &Case, schedule: &Schedule, file: &str) -> String {
     if let Some(cells) = &schedule.per_thread {
         line += &format!(" --per-thread {}", list(cells));
     }
+    if schedule.no_split {
+        line += " --no-split-interior";
+    }
     for (place, param) in case.program.params.iter().enumerate() {
         match param.known {
             Known::File => {}

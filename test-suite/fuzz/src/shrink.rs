@@ -99,6 +99,22 @@ fn parts(case: &Case) -> Vec<Case> {
     }
     for field in 0..case.program.fields.len() {
         found.extend(without_field(case, field));
+        if let Some(rule) = &case.program.fields[field].rule {
+            let mut simpler = vec![None];
+            if *rule != Rule::Nearest {
+                simpler.push(Some(Rule::Nearest));
+            }
+            if let Rule::Value(whole) = rule {
+                for part in 0..whole.size() {
+                    for other in replacements(nth(&mut whole.clone(), part)) {
+                        let mut value = whole.clone();
+                        *nth(&mut value, part) = other;
+                        simpler.push(Some(Rule::Value(value)));
+                    }
+                }
+            }
+            found.extend(simpler.into_iter().map(|rule| with(case, |case| case.program.fields[field].rule = rule)));
+        }
     }
     for scalar in 0..case.program.scalars.len() {
         found.push(with(case, |case| {
@@ -137,10 +153,8 @@ fn without_field(case: &Case, field: usize) -> Option<Case> {
 }
 
 fn each(case: &mut Case, change: &mut impl FnMut(&mut Expr)) {
-    for piece in case.program.functions.iter_mut().flat_map(|function| &mut function.pieces) {
-        for value in &mut piece.values {
-            value.change(change);
-        }
+    for value in case.program.values_mut() {
+        value.change(change);
     }
 }
 
@@ -184,6 +198,7 @@ fn schedules(case: &Case) -> Vec<Case> {
             (schedule.strategy, schedule.height) = ("naive", None);
         }));
         found.push(change(&|schedule| schedule.per_thread = None));
+        found.push(change(&|schedule| schedule.no_split = true));
         for height in schedule.height.map(|height| nearer(height, 1)).unwrap_or_default() {
             found.push(change(&|schedule| schedule.height = Some(height)));
         }

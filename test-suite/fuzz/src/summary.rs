@@ -68,10 +68,23 @@ impl Summary {
 
 /// What a case is made of.
 fn kinds(case: &Case) -> Vec<String> {
-    use crate::model::Known;
+    use crate::model::{Known, Rule};
     let program = &case.program;
     let mut kinds = vec![format!("dimensions: {}", program.rank()), format!("functions: {}", program.functions.len())];
     kinds.extend(case.schedules.iter().map(|schedule| format!("strategy: {}", schedule.strategy)));
+    for field in &program.fields {
+        kinds.extend(field.rule.as_ref().map(|rule| {
+            let name = match rule {
+                Rule::Nearest => "nearest",
+                Rule::Periodic => "periodic",
+                Rule::Reflect => "reflect",
+                Rule::Value(_) => "an expression",
+            };
+            format!("boundary: {name}")
+        }));
+    }
+    kinds.sort();
+    kinds.dedup();
     let mut flag = |name: &str, is: bool| {
         if is {
             kinds.push(name.to_owned());
@@ -82,6 +95,7 @@ fn kinds(case: &Case) -> Vec<String> {
     flag("sizes known at run time only", program.params.iter().any(|param| param.known == Known::Run));
     flag("an empty grid", program.grid.bounds(&program.params).iter().any(|(first, last)| last < first));
     flag("no steps", program.steps == 0);
+    flag("tiles with checks alone", case.schedules.iter().any(|schedule| schedule.no_split));
     flag("rough data", case.data.rough);
     flag("levels read again", case.round_trip);
     flag("transposed too", case.transpose);

@@ -14,13 +14,13 @@ pub fn transposed(case: &Case) -> Case {
     turn(&mut case.program.grid);
     for piece in case.program.functions.iter_mut().flat_map(|function| &mut function.pieces) {
         turn(&mut piece.region);
-        for value in &mut piece.values {
-            value.change(&mut |part| match &mut part.kind {
-                Kind::Read(_, offset) => offset.reverse(),
-                Kind::Coordinate(dimension) => *dimension = last - *dimension,
-                _ => {}
-            });
-        }
+    }
+    for value in case.program.values_mut() {
+        value.change(&mut |part| match &mut part.kind {
+            Kind::Read(_, offset) => offset.reverse(),
+            Kind::Coordinate(dimension) => *dimension = last - *dimension,
+            _ => {}
+        });
     }
     // A stream runs along rows, whichever these are.
     for schedule in case.schedules.iter_mut().filter(|schedule| schedule.strategy != "stream") {
@@ -44,15 +44,14 @@ pub fn shifted(case: &Case, by: &[i64]) -> Case {
     shift(&mut case.program.grid);
     for piece in case.program.functions.iter_mut().flat_map(|function| &mut function.pieces) {
         shift(&mut piece.region);
-        for value in &mut piece.values {
-            value.change(&mut |part| {
-                if let Kind::Coordinate(dimension) = part.kind {
-                    let distance = Expr { ty: Type::INDEX, kind: Kind::Number(by[dimension] as f64, false) };
-                    *part =
-                        Expr { ty: Type::INDEX, kind: Kind::Binary("-", Box::new(part.clone()), Box::new(distance)) };
-                }
-            });
-        }
+    }
+    for value in case.program.values_mut() {
+        value.change(&mut |part| {
+            if let Kind::Coordinate(dimension) = part.kind {
+                let distance = Expr { ty: Type::INDEX, kind: Kind::Number(by[dimension] as f64, false) };
+                *part = Expr { ty: Type::INDEX, kind: Kind::Binary("-", Box::new(part.clone()), Box::new(distance)) };
+            }
+        });
     }
     case
 }

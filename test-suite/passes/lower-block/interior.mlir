@@ -1,5 +1,5 @@
 // RUN: stencilc %programs/heat2d.stencil --emit=stencil -D N=344 -D M=403 -o %t
-// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{tile=8,32 pyramid-height=2},lower-block,gpu.module(canonicalize,cse))' | FileCheck %s
+// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{tile=8,32 pyramid-height=2},split-interior,lower-block,gpu.module(canonicalize,cse))' | FileCheck %s
 // Two steps in one launch: tiles in shared memory with their halo, a body without checks for the
 // tiles whose loads and applies stay inside, and one with checks for those at the rim.
 

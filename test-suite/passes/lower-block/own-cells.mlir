@@ -1,5 +1,5 @@
 // RUN: stencilc %programs/fdtd2d.stencil --emit=stencil -D N=64 -D M=64 -o %t
-// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{tile=8,32 pyramid-height=1},lower-block,gpu.module(canonicalize,cse))' | FileCheck %s
+// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{tile=8,32 pyramid-height=1},split-interior,lower-block,gpu.module(canonicalize,cse))' | FileCheck %s
 // A region that reaches beyond the tile is computed whole and stored to global memory only where
 // the cell is the tile's own: Ey is computed for 9 rows and stored for 8.
 

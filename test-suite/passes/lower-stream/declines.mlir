@@ -1,14 +1,14 @@
 // RUN: stencilc %programs/heat2d.stencil --emit=stencil -o %t
 // RUN: rm -f %t.out
-// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=64,124 pyramid-height=4},lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=WIDE
-// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=64,30 pyramid-height=4},lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=MULTIPLE
-// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream per-thread=2,4 tile=64,64},lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=ROWS
-// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream},lower-stream{ahead=0})' -o %t.out 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=64,124 pyramid-height=4},split-interior,lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=WIDE
+// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=64,30 pyramid-height=4},split-interior,lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=MULTIPLE
+// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream per-thread=2,4 tile=64,64},split-interior,lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: not stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream},split-interior,lower-stream{ahead=0})' -o %t.out 2>&1 | FileCheck %s --check-prefix=OPTION
 // RUN: stencilc %programs/jacobi1d3.stencil --emit=stencil -o %t.1d
-// RUN: not stencil-opt %t.1d --pass-pipeline='builtin.module(tile-overlapped{strategy=stream},lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=RANK
+// RUN: not stencil-opt %t.1d --pass-pipeline='builtin.module(tile-overlapped{strategy=stream},split-interior,lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=RANK
 // RUN: stencilc %programs/jacobi3d.stencil --emit=stencil -o %t.3d
-// RUN: not stencil-opt %t.3d --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=32,126,120 per-thread=1,2,4 pyramid-height=1},lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=THREADS
-// RUN: not stencil-opt %t.3d --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=32,120,8 per-thread=1,1,4 pyramid-height=4},lower-stream{max-shared=65536})' -o %t.out 2>&1 | FileCheck %s --check-prefix=SHARED
+// RUN: not stencil-opt %t.3d --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=32,126,120 per-thread=1,2,4 pyramid-height=1},split-interior,lower-stream)' -o %t.out 2>&1 | FileCheck %s --check-prefix=THREADS
+// RUN: not stencil-opt %t.3d --pass-pipeline='builtin.module(tile-overlapped{strategy=stream tile=32,120,8 per-thread=1,1,4 pyramid-height=4},split-interior,lower-stream{max-shared=65536})' -o %t.out 2>&1 | FileCheck %s --check-prefix=SHARED
 // RUN: not ls %t.out
 // Tiles that no warp or no block can hold are declined with what they need.
 

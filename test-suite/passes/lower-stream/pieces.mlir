@@ -1,6 +1,6 @@
 // RUN: split-file %s %t
 // RUN: stencilc %t/pieces.stencil --emit=stencil -o %t.mlir
-// RUN: stencil-opt %t.mlir --pass-pipeline='builtin.module(tile-overlapped{strategy=stream pyramid-height=1},lower-stream,gpu.module(canonicalize,cse))' | FileCheck %t/pieces.stencil
+// RUN: stencil-opt %t.mlir --pass-pipeline='builtin.module(tile-overlapped{strategy=stream pyramid-height=1},split-interior,lower-stream,gpu.module(canonicalize,cse))' | FileCheck %t/pieces.stencil
 
 //--- pieces.stencil
 # Where an apply has several pieces, every tile is checked: each cell takes the value of the piece

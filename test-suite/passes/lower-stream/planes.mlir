@@ -1,5 +1,5 @@
 // RUN: stencilc %programs/star3d1r.stencil --emit=stencil -D N=256 -D M=256 -D L=256 --fp-contract=off -o %t
-// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream pyramid-height=2 tile=64,28,52 per-thread=1,2,4},lower-stream,gpu.module(canonicalize,cse))' | FileCheck %s
+// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream pyramid-height=2 tile=64,28,52 per-thread=1,2,4},split-interior,lower-stream,gpu.module(canonicalize,cse))' | FileCheck %s
 // Planes of two steps in flight in the registers of a block: 28 rows and a halo of 2 on each side are 16
 // parts of two rows; 52 columns and a halo of 4 are 15 lanes of four cells, so two parts share a warp.
 

@@ -1,5 +1,5 @@
 // RUN: stencilc %programs/star2d1r.stencil --emit=stencil -D N=1024 -D M=2048 --fp-contract=off -o %t
-// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream pyramid-height=2 tile=64,120},lower-stream,gpu.module(canonicalize,cse))' | FileCheck %s
+// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=stream pyramid-height=2 tile=64,120},split-interior,lower-stream,gpu.module(canonicalize,cse))' | FileCheck %s
 // Two steps in flight in the registers of a warp: 120 columns and a halo of 4 on each side, 16 rows of
 // tiles by 18.
 

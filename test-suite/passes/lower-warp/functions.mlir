@@ -3,7 +3,7 @@
 // RUN: stencil-opt %t.mlir --pass-pipeline='builtin.module(tile-overlapped{strategy=warp per-thread=2 pyramid-height=6},lower-warp{unroll=1},gpu.module(canonicalize,cse))' | FileCheck %t/functions.stencil
 
 //--- functions.stencil
-# Two functions a step, one of two pieces: every tile is checked. A loop carries the fields that a step
+# Two functions a step; every tile is checked. A loop carries the fields that a step
 # updates, and knows the step. The last step computes less of U than the others do.
 param N
 grid G = [0..N-1]

@@ -1,6 +1,6 @@
 // RUN: stencilc %programs/jacobi1d3.stencil --emit=stencil -D N=65536 --fp-contract=off -o %t
-// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=warp per-thread=8 pyramid-height=8},lower-warp{unroll=2},gpu.module(canonicalize,cse))' | FileCheck %s
-// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=warp per-thread=8 pyramid-height=5},lower-warp{unroll=2 warps=1},gpu.module(canonicalize,cse))' | FileCheck %s --check-prefix=ODD
+// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=warp per-thread=8 pyramid-height=8},split-interior,lower-warp{unroll=2},gpu.module(canonicalize,cse))' | FileCheck %s
+// RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{strategy=warp per-thread=8 pyramid-height=5},split-interior,lower-warp{unroll=2 warps=1},gpu.module(canonicalize,cse))' | FileCheck %s --check-prefix=ODD
 // Eight steps in the registers of a warp: 240 cells, and a lane's cells on each side as halo. 274 tiles,
 // four a block.
 

@@ -13,7 +13,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @g(%w: f32 {stencil.read = @B, stencil.offset = array<i64: -1, 0>}) -> f32 {
     return %w : f32
   }
-  // expected-error @unknown {{the functions update fields on grids that no tile covers together, so a launch takes a part of one step; leave pyramid-height out}}
+  // expected-error @unknown {{the functions update fields on grids that no tile covers or repeats together, so a launch takes at most one step; leave pyramid-height out}}
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
   "stencil.apply"() {updates = [@B], pieces = [{function = @g, lower = affine_map<()[n] -> (1, 0)>, upper = affine_map<()[n] -> (n - 1, n - 1)>}]} : () -> ()
 }

@@ -29,6 +29,9 @@ impl Checker<'_> {
                 return None;
             }
         };
+        if self.reads_in_rule(name, span) {
+            return None;
+        }
         let declared = self.program.fields.get(field)?;
         let element = declared.element;
         let grid = self.program.grids.get(declared.grid)?;
@@ -100,6 +103,7 @@ impl Checker<'_> {
             return None;
         }
         match self.resolve(name, name.span)? {
+            Symbol::Field(_) if self.reads_in_rule(name, span) => {}
             Symbol::Field(id) => self.absolute(id, name, arguments, span),
             Symbol::Function => {
                 let message = match self.scope.function == name.node {

@@ -1,7 +1,7 @@
-//! Declarations: params, scalars, fields, boundaries, steps.
+//! Declarations: params, scalars, fields, steps.
 
 use super::Checker;
-use super::names::{Symbol, is_reserved};
+use super::names::Symbol;
 use super::prove;
 use crate::ast::{self, ExprKind, FieldRole, Name, UnaryOp};
 use crate::diagnostics::Diagnostic;
@@ -142,26 +142,6 @@ impl Checker<'_> {
         } else if let Some(symbol) = self.resolve(name, span) {
             let message = format!("expected a type, but `{name}` is {}", symbol.describe());
             self.report(Diagnostic::error(message, span, ""));
-        }
-    }
-
-    pub(super) fn boundary(&mut self, field: &Name, rule: &ast::Expr, span: Span) {
-        match self.resolve(field, field.span) {
-            None => self.sound = false,
-            Some(Symbol::Field(_)) => {
-                let feature = match &rule.node {
-                    ExprKind::Name(name) if is_reserved(name) && name != "t" => {
-                        format!("{name} boundary")
-                    }
-                    _ => "expression boundary".into(),
-                };
-                let help = "leave it out and write pieces that stay inside the grid";
-                self.unsupported(&feature, span, help);
-            }
-            Some(other) => {
-                let message = format!("a boundary belongs to a field, but `{}` is {}", field.node, other.describe());
-                self.report(Diagnostic::error(message, field.span, ""));
-            }
         }
     }
 

@@ -84,6 +84,9 @@ impl Checker<'_> {
         if let Some(dimension) = self.scope.coordinates.iter().position(named) {
             return Some(Value::typed(ExprKind::Coordinate(dimension), I64, span));
         }
+        if let Some(ty) = self.nearest(name) {
+            return Some(Value::typed(ExprKind::Nearest, ty, span));
+        }
         if name == "t" {
             return Some(Value::typed(ExprKind::Step, I64, span));
         }

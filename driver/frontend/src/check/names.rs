@@ -1,6 +1,7 @@
 //! Which name stands for what.
 
 use super::Checker;
+use super::boundary::COORDINATES;
 use crate::ast::Name;
 use crate::diagnostics::Diagnostic;
 use crate::program::{FieldId, GridId, MathFunction, ParamId, ScalarId};
@@ -117,6 +118,15 @@ impl Checker<'_> {
         if self.names_lost {
             return; // An unreadable item may have declared it.
         }
+        if OTHERS.contains(&name) {
+            let message = format!("`{name}` stands for nothing in an expression here");
+            let error = Diagnostic::error(message, span, "");
+            self.report(error.help(match name {
+                "nearest" => "it is a value in boundary rules alone: `boundary A = 0.5 * nearest`",
+                _ => "it is a boundary rule by itself: `boundary A = periodic`",
+            }));
+            return;
+        }
         let message = format!("unknown name `{}`", crate::lexer::shorten(name));
         let error = Diagnostic::error(message, span, "declared nowhere");
         let locals = self.scope.locals.iter().map(|local| local.name.as_str());
@@ -129,8 +139,15 @@ impl Checker<'_> {
             0..100 => suggest::nearest(name, known),
             _ => None, // So many errors have another cause.
         };
+        let coordinates = COORDINATES.get(..self.scope.coordinates.len()).unwrap_or_default().join(", ");
         let error = match near {
+            _ if self.scope.rule.is_some() && COORDINATES.contains(&name) => {
+                error.help(format!("the coordinates of this rule's field: {coordinates}"))
+            }
             Some(other) => error.help(format!("did you mean `{other}`?")),
+            None if self.scope.rule.is_some() => error.help(format!(
+                "a rule is nearest, periodic, reflect, or an expression of nearest, {coordinates}, t, params and scalars"
+            )),
             None if ["i", "j", "k", "x", "y", "z", "x0", "x1", "x2"].contains(&name) => {
                 error.help(format!("a coordinate is named in the box, as in `[{name} in 1..N-2]`"))
             }

@@ -9,6 +9,7 @@
 //! for all of them: an error. Otherwise the first dimension that can separate them in exactly one
 //! order must do so, by a check; where both orders remain possible the user has to say more.
 
+use super::boundary::FARTHEST;
 use super::names::Symbol;
 use super::prove::Facts;
 use super::{Checker, Read};
@@ -243,16 +244,22 @@ impl Checker<'_> {
             let Some(grid) = self.program.grids.get(field.grid).cloned() else {
                 continue;
             };
-            if self.bounded.contains(&field.name) {
-                continue; // Its boundary rule was refused; the read itself is no fault.
+            let ruled = self.bounded.contains_key(&field.name);
+            if ruled {
+                self.not_too_far(read);
+                if grids.iter().any(|other| other.region == grid.region) {
+                    continue;
+                }
             }
             for (dimension, offset) in read.offset.iter().enumerate() {
                 let both = (bounds_of(region, dimension), bounds_of(&grid.region, dimension));
                 let (Some((lower, upper)), Some((first, last))) = both else {
                     continue;
                 };
+                // What lies beside the grid's points is known, but the point itself must be one.
+                let offset = if ruled { 0 } else { *offset };
                 for (point, edge, before) in [(lower, first, true), (upper, last, false)] {
-                    let reached = point.shifted(*offset);
+                    let reached = point.shifted(offset);
                     let value = reached.as_ref().and_then(|reached| match before {
                         true => reached.minus(edge),
                         false => edge.minus(reached),
@@ -267,14 +274,15 @@ impl Checker<'_> {
                     }
                     if facts.refute(&value) {
                         told.push(key);
-                        self.read_outside(read, dimension, &grid, (point, &reached), at);
+                        self.read_outside(read, dimension, &grid, (point, &reached), at, ruled);
                     } else if !checked.iter().any(|(known, _)| *known == value) {
                         let needed = value.show_condition(&self.program.params);
                         let message = format!(
-                            "`{}` in the piece `{}` of `{}` reads outside the grid's {} unless {needed}",
+                            "`{}` in the piece `{}` of `{}` {} outside the grid's {} unless {needed}",
                             self.source.slice(read.span),
                             self.source.slice(at),
                             self.scope.function,
+                            if ruled { "is read from points" } else { "reads" },
                             self.show_range(&grid.region, dimension),
                         );
                         let unless_empty = may_be_empty(region);
@@ -286,6 +294,15 @@ impl Checker<'_> {
         }
     }
 
+    /// Where a rule says what lies outside, only the distance is limited.
+    fn not_too_far(&mut self, read: &Read) {
+        if read.offset.iter().any(|offset| offset.unsigned_abs() > FARTHEST.unsigned_abs()) {
+            let text = crate::lexer::shorten(self.source.slice(read.span));
+            let error = Diagnostic::error(format!("`{text}` reads too far from its point"), read.span, "");
+            self.report(error.help(format!("with a boundary rule, offsets go from -{FARTHEST} to {FARTHEST}")));
+        }
+    }
+
     fn read_outside(
         &mut self,
         read: &Read,
@@ -293,6 +310,7 @@ impl Checker<'_> {
         grid: &Grid,
         (point, reached): (&Affine, &Affine),
         at: Span,
+        ruled: bool,
     ) {
         let params = &self.program.params;
         let (point, reached) = (point.show(params), reached.show(params));
@@ -300,11 +318,18 @@ impl Checker<'_> {
         let range = self.show_range(&grid.region, dimension);
         let name = self.scope.coordinates.get(dimension).cloned().flatten();
         let axis = name.map_or(format!("dimension {dimension}"), |name| format!("`{}`", name.node));
-        let message = format!("`{text}` reads outside the grid's {range}");
-        let error = Diagnostic::error(message, read.span, format!("reads {reached} in {axis}"))
+        let (message, label, help) = if ruled {
+            let message = format!("`{text}` is read from points outside the grid's {range}");
+            let help = "shrink the box: a `boundary` rule is for reads from the field's own points";
+            (message, format!("read from {point} in {axis}"), help)
+        } else {
+            let help = "shrink the box, or give the field a `boundary` rule; an `if` does not guard a read";
+            (format!("`{text}` reads outside the grid's {range}"), format!("reads {reached} in {axis}"), help)
+        };
+        let error = Diagnostic::error(message, read.span, label)
             .see(at, format!("has the point {point} in {axis}"))
             .note(format!("`{}` lies on {} = {range} in dimension {dimension}", self.field_name(read), grid.name))
-            .help("shrink the box; an `if` does not guard a read");
+            .help(help);
         self.report(error);
     }
 

@@ -1,6 +1,7 @@
 //! Expressions as lists of operations on registers. A register holds one value for each cell of
 //! a strip; registers of different types are numbered apart.
 
+use super::outside::{Map, Reach};
 use crate::program::*;
 use crate::sizes::Sizes;
 use cranelift_entity::PrimaryMap;
@@ -73,8 +74,13 @@ pub enum Op {
     Fill { to: Register, value: Constant },
     /// A field's cells at an offset.
     Read { to: Register, field: FieldId, layout: Layout },
-    /// The coordinate along a dimension; `last` for the dimension in which a strip runs.
-    Coordinate { to: Register, dimension: usize, last: bool },
+    /// A field's cells, or what a boundary rule takes for those outside the grid.
+    Reach { to: Register, reach: Reach },
+    /// Whether a read lies inside the grid.
+    Inside { to: Register, reach: Reach },
+    /// The coordinate along a dimension, `plus` cells further; `last` for the dimension in which a
+    /// strip runs.
+    Coordinate { to: Register, dimension: usize, last: bool, plus: i64 },
     /// The number of the step.
     Step { to: Register },
     /// `-a`, or `!a` for a condition.
@@ -103,7 +109,7 @@ pub enum Constant {
 impl Code {
     /// The code for the values of a piece of so many dimensions.
     pub fn new(values: &[Expr], rank: usize, environment: &Environment) -> Self {
-        let mut compiler = Compiler { environment, rank, used: HashMap::new(), locals: BTreeMap::new() };
+        let mut compiler = Compiler { environment, rank, used: HashMap::new(), locals: BTreeMap::new(), outside: None };
         let mut ops = Vec::new();
         // Results stay taken, so that a later value does not overwrite an earlier one.
         let results = values.iter().map(|value| compiler.expr(value, &mut ops).register).collect();
@@ -126,6 +132,8 @@ struct Compiler<'a> {
     /// For each type, which registers are taken.
     used: HashMap<Type, Vec<bool>>,
     locals: BTreeMap<LocalId, Slot>,
+    /// In the expression of a boundary rule: the read that it stands for, which takes the nearest cell.
+    outside: Option<Reach>,
 }
 
 impl Compiler<'_> {
@@ -144,16 +152,17 @@ impl Compiler<'_> {
                 let value = self.environment.sizes.get(id).copied();
                 self.fill(ty, |_| value.map(Number::I64), ops)
             }
-            ExprKind::Read { field, offset } => {
-                let to = self.take(ty);
-                let layout = Layout::new(self.environment.bounds_of(*field), offset);
-                ops.push(Op::Read { to: to.register, field: *field, layout });
-                to
-            }
+            ExprKind::Read { field, offset } => self.read(ty, *field, offset, ops),
+            ExprKind::Nearest => match self.outside.clone() {
+                Some(reach) => self.reach(ty, reach, ops),
+                None => self.fill(ty, |_| None, ops), // The checker lets it stand in rules alone.
+            },
             ExprKind::Coordinate(dimension) => {
                 let to = self.take(ty);
                 let last = dimension + 1 == self.rank;
-                ops.push(Op::Coordinate { to: to.register, dimension: *dimension, last });
+                // In a boundary rule it is that of the point outside.
+                let plus = self.outside.as_ref().and_then(|reach| reach.offset.get(*dimension).copied()).unwrap_or(0);
+                ops.push(Op::Coordinate { to: to.register, dimension: *dimension, last, plus });
                 to
             }
             ExprKind::Step => {
@@ -161,8 +170,6 @@ impl Compiler<'_> {
                 ops.push(Op::Step { to: to.register });
                 to
             }
-            // Only in a boundary rule, which the checker refuses.
-            ExprKind::Nearest => self.fill(ty, |_| None, ops),
             ExprKind::Local(id) => match self.locals.get(id) {
                 Some(slot) => Slot { owned: false, ..*slot },
                 None => self.fill(ty, |_| None, ops), // The checker binds before it uses.
@@ -240,19 +247,76 @@ impl Compiler<'_> {
     /// `if`; a side is an expression or a constant condition.
     fn branch(&mut self, ty: Type, condition: &Expr, sides: [Result<&Expr, bool>; 2], ops: &mut Vec<Op>) -> Slot {
         let condition = self.expr(condition, ops);
-        let to = self.take(ty);
-        let sides = sides.map(|side| {
-            let mut inner = Vec::new();
-            let slot = match side {
-                Ok(expr) => self.expr(expr, &mut inner),
-                Err(value) => self.condition(value, &mut inner),
-            };
-            // The result is copied before anything else runs.
-            self.give(slot);
-            (inner, slot.register)
+        let [yes, no] = sides.map(|side| {
+            move |compiler: &mut Self, inner: &mut Vec<Op>| match side {
+                Ok(expr) => compiler.expr(expr, inner),
+                Err(value) => compiler.condition(value, inner),
+            }
         });
-        ops.push(Op::Branch { to: to.register, ty, condition: condition.register, sides: Box::new(sides) });
+        self.choose(ty, condition, yes, no, ops)
+    }
+
+    /// One of two sides, by a condition; each adds its operations to a list of its own.
+    fn choose(
+        &mut self,
+        ty: Type,
+        condition: Slot,
+        yes: impl FnOnce(&mut Self, &mut Vec<Op>) -> Slot,
+        no: impl FnOnce(&mut Self, &mut Vec<Op>) -> Slot,
+        ops: &mut Vec<Op>,
+    ) -> Slot {
+        let to = self.take(ty);
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        // A side's result is copied before anything else runs.
+        let yes = yes(self, &mut first);
+        self.give(yes);
+        let no = no(self, &mut second);
+        self.give(no);
+        let sides = Box::new([(first, yes.register), (second, no.register)]);
+        ops.push(Op::Branch { to: to.register, ty, condition: condition.register, sides });
         self.give(condition);
+        to
+    }
+
+    /// A read at constant offsets, by the field's boundary rule where it has one.
+    fn read(&mut self, ty: Type, field: FieldId, offset: &[i64], ops: &mut Vec<Op>) -> Slot {
+        let declared = self.environment.program.fields.get(field);
+        let bounds = self.environment.bounds_of(field);
+        let reach = |map| Reach { field, offset: offset.to_vec(), bounds: bounds.to_vec(), map };
+        let (reach, value) = match declared.and_then(|field| field.boundary.as_ref()) {
+            None => {
+                let to = self.take(ty);
+                ops.push(Op::Read { to: to.register, field, layout: Layout::new(bounds, offset) });
+                return to;
+            }
+            Some(Boundary::Nearest) => return self.reach(ty, reach(Map::Nearest), ops),
+            Some(Boundary::Periodic) => return self.reach(ty, reach(Map::Periodic), ops),
+            Some(Boundary::Reflect) => return self.reach(ty, reach(Map::Reflect), ops),
+            Some(Boundary::Value(value)) => (reach(Map::Nearest), value),
+        };
+        let condition = self.take(Type::Bool);
+        ops.push(Op::Inside { to: condition.register, reach: reach.clone() });
+        let outside = reach.clone();
+        self.choose(
+            ty,
+            condition,
+            |compiler, inner| compiler.reach(ty, reach, inner),
+            |compiler, inner| {
+                // The rule's locals are numbered apart from those of the piece.
+                let locals = std::mem::take(&mut compiler.locals);
+                compiler.outside = Some(outside);
+                let slot = compiler.expr(value, inner);
+                compiler.outside = None;
+                compiler.locals = locals;
+                slot
+            },
+            ops,
+        )
+    }
+
+    fn reach(&mut self, ty: Type, reach: Reach, ops: &mut Vec<Op>) -> Slot {
+        let to = self.take(ty);
+        ops.push(Op::Reach { to: to.register, reach });
         to
     }
 

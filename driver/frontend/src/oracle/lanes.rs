@@ -1,6 +1,7 @@
 //! Runs code over a strip of neighbouring cells, one operation for all cells at a time.
 
 use super::code::{Code, Constant, Layout, Op, Register};
+use super::outside::Reach;
 use crate::program::{BinaryOp, FieldId, MathFunction, Type};
 use cranelift_entity::PrimaryMap;
 use stencil_runtime::array::{Array, Cell, Data, each_cell, f16, with_cell};
@@ -286,8 +287,12 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
                 registers.write(*to, count, |out, _| out.fill(T::of_number(*value).unwrap_or_default()))
             }),
             Op::Read { to, field, layout } => read(registers, strip, *to, *field, layout),
-            Op::Coordinate { to, dimension, last } => {
-                let start = strip.point.get(*dimension).copied().unwrap_or(0);
+            Op::Reach { to, reach } => self::reach(registers, strip, *to, reach),
+            Op::Inside { to, reach } => {
+                registers.write(*to, count, |out, _| at_points(strip, out, |point| reach.inside(point)));
+            }
+            Op::Coordinate { to, dimension, last, plus } => {
+                let start = strip.point.get(*dimension).copied().unwrap_or(0).wrapping_add(*plus);
                 registers.write(*to, count, |out, _| match last {
                     true => out.iter_mut().zip(0i64..).for_each(|(out, lane)| *out = start.wrapping_add(lane)),
                     false => out.fill(start),
@@ -339,6 +344,27 @@ fn read(registers: &mut Registers, strip: &Strip, to: Register, field: FieldId, 
     let start = layout.index(strip.point);
     if let Some(data) = strip.fields.get(field).map(Array::data) {
         each_cell!(Data, data, _wrap(values) => copy(registers, to, values, start, strip.count));
+    }
+}
+
+/// Computes a value at each point of a strip.
+fn at_points<T>(strip: &Strip, out: &mut [T], value: impl Fn(&[i64]) -> T) {
+    let mut point = strip.point.to_vec();
+    for out in out {
+        *out = value(&point);
+        if let Some(last) = point.last_mut() {
+            *last += 1;
+        }
+    }
+}
+
+fn reach(registers: &mut Registers, strip: &Strip, to: Register, reach: &Reach) {
+    fn gather<T: Lane>(registers: &mut Registers, strip: &Strip, to: Register, reach: &Reach, from: &[T]) {
+        let value = |point: &[i64]| from.get(reach.index(point)).copied().unwrap_or_default();
+        registers.write(to, strip.count, |out, _| at_points(strip, out, value));
+    }
+    if let Some(data) = strip.fields.get(reach.field).map(Array::data) {
+        each_cell!(Data, data, _wrap(values) => gather(registers, strip, to, reach, values));
     }
 }
 

@@ -292,3 +292,39 @@ fn wrong_inputs_are_told() {
     let fields = attempt(&scalars, vec![("A", good)]).unwrap();
     assert_eq!(f32s(&fields, "A"), [1.0, 0.1, 0.1, 0.1, 1.0]);
 }
+
+/// What a line of cells becomes where each takes the sum of its neighbours at two offsets, by a rule.
+fn by_rule(rule: &str, offsets: [i64; 2], cells: &[f32]) -> Vec<f32> {
+    let [low, high] = offsets;
+    let function = format!("fn f -> A [0..N-1] = A[{low}] + 100*A[{high}]");
+    let text = format!("scalar s : f32 = 3\n{}", line(&format!("boundary A = {rule}\n{function}\nsteps 2")));
+    let fields = take(&text, 1, &[("A", singles(&[cells.len()], cells.to_vec()))]).unwrap();
+    f32s(&fields, "A").to_vec()
+}
+
+#[test]
+fn a_rule_says_what_lies_outside() {
+    let cells = [1., 2., 3., 4.];
+    assert_eq!(by_rule("nearest", [-1, 1], &cells), [201., 301., 402., 403.]);
+    assert_eq!(by_rule("nearest", [-3, 9], &cells), [401., 401., 401., 401.]);
+    assert_eq!(by_rule("periodic", [-1, 1], &cells), [204., 301., 402., 103.]);
+    assert_eq!(by_rule("periodic", [-5, 7], &cells), [404., 101., 202., 303.]);
+    assert_eq!(by_rule("reflect", [-1, 1], &cells), [202., 301., 402., 303.]);
+    assert_eq!(by_rule("reflect", [-7, 4], &cells), [302., 201., 102., 203.]);
+    // The outside point's coordinate, the step, the nearest cell, a size and a scalar.
+    let rule = "{ let c = f32(x0); if x0 < 0 then nearest + 10*c else f32(N) + s + f32(t) }";
+    assert_eq!(by_rule(rule, [-2, 1], &cells), [181., 291., 401., 702.]);
+    for rule in ["nearest", "periodic", "reflect"] {
+        assert_eq!(by_rule(rule, [-3, 2], &[5.]), [505.]);
+        assert!(by_rule(rule, [-3, 2], &[]).is_empty());
+    }
+}
+
+#[test]
+fn corners_are_mapped_one_dimension_at_a_time() {
+    let text = "param N\nparam M\ngrid G = [2..N+1, -1..M-2]\nfield A : f32 on G\nboundary A = reflect\n\
+                fn f -> A [2..N+1, -1..M-2] = A[-1,2]\nsteps 1";
+    let cells: Vec<f32> = (0..6).map(|cell| cell as f32).collect();
+    let fields = take(text, 1, &[("A", singles(&[2, 3], cells))]).unwrap();
+    assert_eq!(f32s(&fields, "A"), [5., 4., 3., 2., 1., 0.]);
+}

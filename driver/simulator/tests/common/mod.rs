@@ -66,6 +66,7 @@ impl Case {
                 tile: self.tile.clone(),
                 pyramid_height: self.pyramid_height,
                 per_thread: self.per_thread.clone(),
+                no_split_interior: false,
             },
             arithmetic: Arithmetic { contract: self.contract, fast_math: false },
             arch: "sm_90".to_owned(),

@@ -72,9 +72,9 @@ fn graph<'c>(
                 graph.scratch = graph.scratch.max(height * width * footprint::long_operations(module, &apply.pieces)?);
                 let here = kernel.schedule.tile.iter().map(|_| 0).collect::<Vec<_>>();
                 let kept = apply.outputs.iter().map(|(field, _)| (*field, here.clone()));
-                let read =
-                    footprint::of_pieces(module, &apply.pieces)?.into_iter().map(|read| (read.field, read.offset));
-                for (field, offset) in kept.chain(read) {
+                let reads = footprint::of_pieces(module, program, &apply.pieces)?;
+                let reads = reads.iter().flat_map(|read| read.offsets().into_iter().map(|offset| (read.field, offset)));
+                for (field, offset) in kept.chain(reads) {
                     let tile = apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
                     let value = places
                         .get(&mlir::key(tile))

@@ -1,6 +1,7 @@
 //! The walk of a block along its tile: the loops over planes.
 
 use super::super::emit::Frame;
+use super::super::evaluate::{Distance, Rules};
 use super::super::interior::{self, Limits};
 use super::super::lanes;
 use super::super::pieces::{self, Candidate};
@@ -129,7 +130,8 @@ impl<'c, 'p> Walk<'c, 'p> {
 
     /// The whole tile: a version without checks of rows and columns for most tiles, and one with. In
     /// two dimensions few tiles lie at a rim: the version without checks is for those at no rim at all,
-    /// which saves registers, and so does a short body of the other version.
+    /// which saves registers, and so does a short body of the other version. So it is where an apply has
+    /// several pieces, because those beside the main one are told apart by all dimensions.
     pub fn tile(&self) -> Result<(), Error> {
         let builder = &self.frame.builder;
         let first = self.frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
@@ -140,7 +142,8 @@ impl<'c, 'p> Walk<'c, 'p> {
         let free = limits.range(self.frame, builder)?;
         let mut conditions: Vec<_> = limits.condition(self.frame, builder, self.kernel, 1)?.into_iter().collect();
         let (mut inner, mut outer) = (Planes::Partly(free), Planes::Partly(free));
-        if self.frame.origin.len() == 2 {
+        let several = |op: &TileOp| matches!(op, TileOp::Apply(apply) if apply.pieces.len() > 1);
+        if self.frame.origin.len() == 2 || self.kernel.body.iter().any(several) {
             (inner, outer) = (Planes::Free, Planes::Checked);
             let [after, before] = self.within(builder, first, self.patch.iterations(self.kernel), free)?;
             conditions.extend([after, before]);
@@ -446,6 +449,10 @@ impl<'c, 'p> Walk<'c, 'p> {
     ) -> Result<Vec<Vec<Val<'c>>>, Error> {
         let cell = |(position, (row, column))| Cell { state, apply, position, point: Cells::point(plane, row, column) };
         let cells: Vec<_> = self.positions().zip(self.cells.each()).map(cell).collect();
+        if rims.cells.is_none() && !rims.planes {
+            let piece = apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
+            return cells.iter().map(|at| self.evaluate(builder, at, &piece)).collect();
+        }
         // Without checks of cells there is one piece.
         let mut cuts = Vec::new();
         for (place, piece) in apply.pieces.iter().enumerate() {
@@ -491,9 +498,14 @@ impl<'c, 'p> Walk<'c, 'p> {
     }
 
     fn evaluate(&self, builder: &Builder<'c>, at: &Cell<'c, '_>, piece: &Piece<'c>) -> Result<Vec<Val<'c>>, Error> {
-        self.frame.evaluate(builder, self.module, piece, &at.point, at.apply.step, &|_, field, offset| {
-            self.read(at, field, offset)
-        })
+        let fetch = |_: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
+            let constant = |distance: &Distance<'c>| match distance {
+                Distance::Constant(cells) => Ok(*cells),
+                Distance::Mapped(_) => Err(Error::internal("a mapped read of a stream")),
+            };
+            self.read(at, field, &distances.iter().map(constant).collect::<Result<Vec<_>, _>>()?)
+        };
+        self.frame.evaluate(builder, self.module, piece, &at.point, at.apply.step, Rules::Unneeded, &fetch)
     }
 
     fn read(&self, at: &Cell<'c, '_>, field: &str, offset: &[i64]) -> Result<Val<'c>, Error> {

@@ -1,6 +1,7 @@
 //! The cells of a lane: loaded, computed and stored.
 
 use super::super::emit::Frame;
+use super::super::evaluate::{Distance, Rules};
 use super::super::interior;
 use super::super::lanes;
 use super::super::pieces::{self, Candidate};
@@ -265,12 +266,13 @@ impl<'c, 'p> Cells<'c, 'p> {
         let mut columns = vec![Vec::new(); apply.outputs.len()];
         for (cell, point) in (0..).zip(&self.points) {
             let evaluate = |builder: &Builder<'c>, piece: &Piece<'c>| {
-                let step = apply.step;
-                frame.evaluate(builder, self.module, piece, &[*point], step, &|_, field, offset| {
-                    read(cell, field, offset.first().copied().unwrap_or(0))
-                })
+                let fetch = |_: &Builder<'c>, field: &str, distances: &[Distance<'c>]| match distances {
+                    [Distance::Constant(offset)] => read(cell, field, *offset),
+                    _ => Err(Error::internal("a read that has not one offset")),
+                };
+                frame.evaluate(builder, self.module, piece, &[*point], apply.step, Rules::Unneeded, &fetch)
             };
-            let values = match (checks, apply.pieces.as_slice()) {
+            let values = match (checks, &apply.main) {
                 (Some(_), _) => {
                     let old =
                         apply.outputs.iter().map(|(field, _)| read(cell, field, 0)).collect::<Result<Vec<_>, _>>()?;
@@ -280,8 +282,8 @@ impl<'c, 'p> Cells<'c, 'p> {
                     }
                     pieces::values(builder, &candidates, &old, &evaluate)?
                 }
-                (None, [piece]) => evaluate(builder, piece)?,
-                (None, _) => return Err(Error::internal("several pieces without checks")),
+                (None, Some(piece)) => evaluate(builder, piece)?,
+                (None, None) => return Err(Error::internal("an apply of no main piece")),
             };
             for (column, value) in columns.iter_mut().zip(values) {
                 column.push(value);
@@ -303,13 +305,12 @@ impl<'c, 'p> Cells<'c, 'p> {
         for (field, cells) in state {
             window.extend((0..).zip(*cells).map(|(cell, value)| ((*field, cell), *value)));
         }
-        let reads = footprint::of_pieces(self.module, &apply.pieces)?.into_iter();
-        let wanted: BTreeSet<(&str, i64)> = reads
-            .flat_map(|read| {
-                let offset = read.offset.first().copied().unwrap_or(0);
-                (0..width).map(move |cell| (read.field, cell + offset))
-            })
-            .collect();
+        let mut wanted = BTreeSet::new();
+        for read in footprint::of_pieces(self.module, self.frame.program, &apply.pieces)? {
+            for offset in read.offsets().into_iter().flatten() {
+                wanted.extend((0..width).map(|cell| (read.field, cell + offset)));
+            }
+        }
         for (field, cell) in wanted {
             let own = usize::try_from(cell.rem_euclid(width)).unwrap_or(usize::MAX);
             let value = state.get(field).and_then(|cells| cells.get(own)).copied();

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil::Piece;
 use stencil_dialects::tiled::{Apply, Kernel, TileOp};
 
 /// The lane's cells of tile values, by [`mlir::key`].
@@ -194,13 +195,12 @@ fn drifts(step: &[Placed], next: &[Placed]) -> Vec<[i64; 2]> {
 /// Whether an apply does one step later what another does.
 fn continues(one: &Apply, other: &Apply) -> bool {
     let names = |tiles: &[(&str, Val)]| tiles.iter().map(|(field, _)| (*field).to_owned()).collect::<Vec<_>>();
-    let pieces = one.pieces.len() == other.pieces.len()
-        && one
-            .pieces
-            .iter()
-            .zip(&other.pieces)
-            .all(|(one, other)| (one.function, one.lower, one.upper) == (other.function, other.lower, other.upper));
-    pieces
+    let same = |(one, other): (&Piece, &Piece)| {
+        (one.function, one.lower, one.upper) == (other.function, other.lower, other.upper)
+    };
+    let main = one.main.iter().zip(&other.main).all(same);
+    let pieces = one.pieces.len() == other.pieces.len() && one.pieces.iter().zip(&other.pieces).all(same);
+    main && pieces
         && one.step + 1 == other.step
         && names(&one.inputs) == names(&other.inputs)
         && names(&one.outputs) == names(&other.outputs)

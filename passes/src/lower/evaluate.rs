@@ -1,0 +1,364 @@
+//! Evaluation of point functions: which piece covers a point, what each argument stands for, and
+//! which cell a read takes that lies outside the grid.
+//!
+//! Outside cells are nowhere stored: a boundary rule changes where a read goes. Read at `p + o`, the
+//! rule maps the coordinate to one inside, and the read goes to `p + d` in place of `p + o`, with `d`
+//! as [`Halo::of_read`](stencil_dialects::tiled::Halo::of_read) bounds it. The expression of a rule
+//! is evaluated only where the read lies outside.
+
+use super::emit::Frame;
+use melior::ir::AffineMap;
+use melior::ir::{Module, Type, ValueLike};
+use stencil_dialects::affine::Linear;
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil::{self, Argument, Boundary, Field, Piece};
+use stencil_dialects::tiled::Apply;
+
+/// How far from the point a cell is read, along one dimension.
+#[derive(Clone, Copy)]
+pub enum Distance<'c> {
+    /// Cells known at compile time.
+    Constant(i64),
+    /// Cells that a boundary rule finds, as `index`.
+    Mapped(Val<'c>),
+}
+
+impl<'c> Distance<'c> {
+    /// A coordinate or index at this distance from another.
+    pub fn from(self, builder: &Builder<'c>, start: Val<'c>) -> Result<Val<'c>, Error> {
+        match self {
+            Self::Constant(cells) => builder.add_constant(start, cells),
+            Self::Mapped(cells) => builder.add(start, cells),
+        }
+    }
+}
+
+/// Fetches a cell's old value: the field, and the distance from the point along each dimension.
+pub type Fetch<'c, 'r> = dyn Fn(&Builder<'c>, &str, &[Distance<'c>]) -> Result<Val<'c>, Error> + 'r;
+
+/// Which boundary rules an evaluation has to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// None: no read lies outside the grid.
+    Unneeded,
+    /// All.
+    All,
+    /// All but `periodic`: the tile goes on beyond the grid as the grid repeated.
+    Wrapped,
+}
+
+/// Where a point function is evaluated.
+struct At<'c, 'a> {
+    piece: &'a Piece<'c>,
+    point: &'a [Val<'c>],
+    step: i64,
+    rules: Rules,
+    fetch: &'a Fetch<'c, 'a>,
+}
+
+impl<'c> Frame<'c, '_> {
+    /// The new values of an apply's fields at a point: those of the piece that covers it, else the
+    /// old ones.
+    #[allow(clippy::too_many_arguments, reason = "what is computed, where, and from what")]
+    pub fn new_values(
+        &self,
+        builder: &Builder<'c>,
+        module: &Module<'c>,
+        apply: &Apply<'c>,
+        pieces: &[Piece<'c>],
+        point: &[Val<'c>],
+        rules: Rules,
+        fetch: &Fetch<'c, '_>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let Some((piece, rest)) = pieces.split_first() else {
+            let here = vec![Distance::Constant(0); point.len()];
+            let old = |(field, _): &(&str, _)| {
+                let fetch = |builder: &Builder<'c>| Ok(vec![fetch(builder, field, &here)?]);
+                self.where_it_lies(builder, field, point, &[self.program.field(field)?.element], fetch)
+            };
+            return Ok(apply.outputs.iter().map(old).collect::<Result<Vec<_>, _>>()?.concat());
+        };
+        let covered = self.inside(builder, point, piece.lower, piece.upper)?;
+        let types = apply
+            .outputs
+            .iter()
+            .map(|(field, _)| Ok(self.program.field(field)?.element))
+            .collect::<Result<Vec<_>, Error>>()?;
+        builder.choose(
+            covered,
+            &types,
+            |builder| self.evaluate(builder, module, piece, point, apply.step, rules, fetch),
+            |builder| self.new_values(builder, module, apply, rest, point, rules, fetch),
+        )
+    }
+
+    /// Code for a point where it lies on a field's grid, with zeros as its results elsewhere. Where the
+    /// stored fields lie on the same points there is no condition: the caller sees to it.
+    pub fn where_it_lies(
+        &self,
+        builder: &Builder<'c>,
+        field: &str,
+        point: &[Val<'c>],
+        results: &[Type<'c>],
+        code: impl FnOnce(&Builder<'c>) -> Result<Vec<Val<'c>>, Error>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        if self.hull.alike {
+            return code(builder);
+        }
+        let grid = self.program.grid_of(field)?;
+        let inside = self.inside(builder, point, grid.lower, grid.upper)?;
+        builder.choose(inside, results, code, |builder| results.iter().map(|ty| builder.zero(*ty)).collect())
+    }
+
+    /// Evaluates a piece's point function at a point that the piece covers.
+    #[allow(clippy::too_many_arguments, reason = "what is computed, where, and from what")]
+    pub fn evaluate(
+        &self,
+        builder: &Builder<'c>,
+        module: &Module<'c>,
+        piece: &Piece<'c>,
+        point: &[Val<'c>],
+        step: i64,
+        rules: Rules,
+        fetch: &Fetch<'c, '_>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let at = At { piece, point, step, rules, fetch };
+        let function = stencil::function(module, piece.function)?;
+        let mut values = Vec::new();
+        for argument in stencil::arguments(function)? {
+            values.push(match &argument {
+                Argument::Read { field, offset } => self.read(builder, module, &at, field, offset)?,
+                other => self.outer(builder, other, point, step)?,
+            });
+        }
+        Ok(mlir::inline_block(stencil::function_body(function)?, &values, builder.block))
+    }
+
+    /// The value of an argument that is no cell.
+    fn outer(
+        &self,
+        builder: &Builder<'c>,
+        argument: &Argument,
+        point: &[Val<'c>],
+        step: i64,
+    ) -> Result<Val<'c>, Error> {
+        let i64_type = builder.integer_type(64);
+        match argument {
+            Argument::Scalar(name) => self
+                .scalars
+                .get(name)
+                .copied()
+                .ok_or_else(|| Error::internal(format!("no scalar @{name} reaches the kernel"))),
+            Argument::Param(name) => {
+                let position = self.program.params.iter().position(|param| param == name);
+                let value = position.and_then(|position| self.params.get(position)).copied();
+                let value = value.ok_or_else(|| Error::internal(format!("no size {name} reaches the kernel")))?;
+                builder.value("arith.index_cast", &[value], i64_type, &[])
+            }
+            Argument::Coordinate(dimension) => {
+                let value =
+                    point.get(*dimension).copied().ok_or_else(|| Error::internal("a coordinate beyond the rank"))?;
+                builder.value("arith.index_cast", &[value], i64_type, &[])
+            }
+            Argument::Step => builder.add(self.step, builder.constant(i64_type, step)?),
+            Argument::Read { .. } | Argument::Nearest => Err(Error::internal("a cell where none can be read")),
+        }
+    }
+
+    /// A cell's old value at an offset from the point, by the boundary rule of the field.
+    fn read(
+        &self,
+        builder: &Builder<'c>,
+        module: &Module<'c>,
+        at: &At<'c, '_>,
+        name: &str,
+        offset: &[i64],
+    ) -> Result<Val<'c>, Error> {
+        let field = self.program.field(name)?;
+        let straight: Vec<_> = offset.iter().map(|cells| Distance::Constant(*cells)).collect();
+        let rule = match (at.rules, field.boundary) {
+            (Rules::Unneeded, _) | (_, None) | (Rules::Wrapped, Some(Boundary::Periodic)) => {
+                return (at.fetch)(builder, name, &straight);
+            }
+            (_, Some(rule)) => rule,
+        };
+        let mut distances = straight.clone();
+        let (mut reached, mut outside) = (at.point.to_vec(), Vec::new());
+        for (dimension, cells) in offset.iter().enumerate() {
+            let (Some(coordinate), Some(distance)) = (reached.get_mut(dimension), distances.get_mut(dimension)) else {
+                return Err(Error::internal("an offset beyond the rank"));
+            };
+            let start = *coordinate;
+            *coordinate = builder.add_constant(start, *cells)?;
+            let edges = Edges::new(self, builder, at.piece, field, dimension, *cells)?;
+            outside.extend(edges.outside(builder, *coordinate)?);
+            if edges.crossed() {
+                let mapped = match rule {
+                    Boundary::Nearest | Boundary::Value(_) => edges.nearest(builder, *coordinate)?,
+                    Boundary::Periodic => edges.repeated(builder, *coordinate)?,
+                    Boundary::Reflect => edges.mirrored(builder, *coordinate, *cells)?,
+                };
+                *distance = Distance::Mapped(builder.binary("arith.subi", mapped, start)?);
+            }
+        }
+        let Boundary::Value(function) = rule else { return (at.fetch)(builder, name, &distances) };
+        let Some(outside) = any(builder, &outside)? else { return (at.fetch)(builder, name, &straight) };
+        let function = stencil::function(module, function)?;
+        let beyond = |builder: &Builder<'c>| {
+            let mut values = Vec::new();
+            for argument in stencil::arguments(function)? {
+                values.push(match &argument {
+                    Argument::Nearest => (at.fetch)(builder, name, &distances)?,
+                    other => self.outer(builder, other, &reached, at.step)?,
+                });
+            }
+            Ok(mlir::inline_block(stencil::function_body(function)?, &values, builder.block))
+        };
+        let within = |builder: &Builder<'c>| Ok(vec![(at.fetch)(builder, name, &straight)?]);
+        let values = builder.choose(outside, &[field.element], beyond, within)?;
+        values.first().copied().ok_or_else(|| Error::internal("scf.if without a result"))
+    }
+
+    /// The coordinate inside a field's grid that a coordinate stands for where the grid repeats.
+    pub fn wrapped(&self, builder: &Builder<'c>, field: &str, point: &[Val<'c>]) -> Result<Vec<Val<'c>>, Error> {
+        let grid = self.program.grid_of(field)?;
+        let (lower, upper) = (self.bounds(builder, grid.lower)?, self.bounds(builder, grid.upper)?);
+        let bounds = lower.into_iter().zip(upper);
+        point.iter().zip(bounds).map(|(at, (first, last))| repeated(builder, *at, first, last)).collect()
+    }
+}
+
+/// The grid's first and last coordinate along a dimension, and which of them reads may cross.
+struct Edges<'c> {
+    first: Val<'c>,
+    last: Val<'c>,
+    below: bool,
+    above: bool,
+    /// Cells between first and last, where they are known.
+    length: Option<i64>,
+}
+
+impl<'c> Edges<'c> {
+    /// For reads of a field at an offset from the points of a piece.
+    fn new(
+        frame: &Frame<'c, '_>,
+        builder: &Builder<'c>,
+        piece: &Piece<'c>,
+        field: &Field<'c>,
+        dimension: usize,
+        offset: i64,
+    ) -> Result<Self, Error> {
+        let grid = frame.program.grid_of(field.name)?;
+        let edge = |map: AffineMap<'c>| {
+            let bound = frame.bounds(builder, map)?.get(dimension).copied();
+            bound.ok_or_else(|| Error::internal("a bound beyond the rank"))
+        };
+        let linear = |map| Linear::of_map(map)?.get(dimension).cloned();
+        // Where it can't be told, the read is taken to leave the grid.
+        let stays = |from: AffineMap<'c>, to: AffineMap<'c>, offset: i64| {
+            let room = linear(to).zip(linear(from)).and_then(|(to, from)| to.minus(&from));
+            room.is_some_and(|room| {
+                let room = room.constant.checked_sub(offset).map(|constant| Linear { constant, ..room });
+                room.is_some_and(|room| room.is_never_negative())
+            })
+        };
+        let length = linear(grid.upper).zip(linear(grid.lower)).and_then(|(upper, lower)| upper.minus(&lower));
+        Ok(Self {
+            first: edge(grid.lower)?,
+            last: edge(grid.upper)?,
+            below: !stays(grid.lower, piece.lower, -offset),
+            above: !stays(piece.upper, grid.upper, offset),
+            length: length.filter(Linear::is_constant).map(|length| length.constant),
+        })
+    }
+
+    fn crossed(&self) -> bool {
+        self.below || self.above
+    }
+
+    /// Conditions of which one holds where a coordinate lies outside.
+    fn outside(&self, builder: &Builder<'c>, at: Val<'c>) -> Result<Vec<Val<'c>>, Error> {
+        let mut conditions = Vec::new();
+        if self.below {
+            conditions.push(builder.compare(Compare::Lt, at, self.first)?);
+        }
+        if self.above {
+            conditions.push(builder.compare(Compare::Gt, at, self.last)?);
+        }
+        Ok(conditions)
+    }
+
+    fn nearest(&self, builder: &Builder<'c>, mut at: Val<'c>) -> Result<Val<'c>, Error> {
+        if self.above {
+            at = builder.binary("arith.minsi", at, self.last)?;
+        }
+        if self.below {
+            at = builder.binary("arith.maxsi", at, self.first)?;
+        }
+        Ok(at)
+    }
+
+    /// Divisions take long, so that they stand in a branch.
+    fn repeated(&self, builder: &Builder<'c>, at: Val<'c>) -> Result<Val<'c>, Error> {
+        self.where_outside(builder, at, |builder| repeated(builder, at, self.first, self.last))
+    }
+
+    fn mirrored(&self, builder: &Builder<'c>, at: Val<'c>, offset: i64) -> Result<Val<'c>, Error> {
+        let minus = |builder: &Builder<'c>, a, b| builder.binary("arith.subi", a, b);
+        let zero = builder.index(0)?;
+        let magnitude =
+            |builder: &Builder<'c>, value| builder.binary("arith.maxsi", value, minus(builder, zero, value)?);
+        if self.length.is_some_and(|length| offset.saturating_abs() <= length) {
+            // One bounce is enough.
+            let mut at = at;
+            if self.below {
+                at = builder.add(self.first, magnitude(builder, minus(builder, at, self.first)?)?)?;
+            }
+            if self.above {
+                at = minus(builder, self.last, magnitude(builder, minus(builder, self.last, at)?)?)?;
+            }
+            return Ok(at);
+        }
+        self.where_outside(builder, at, |builder| {
+            // Counted from the first cell, both sides are alike; every stretch from edge to edge, of
+            // an odd number, runs backwards. A single cell has stretches of no length.
+            let from_first = magnitude(builder, minus(builder, at, self.first)?)?;
+            let length = minus(builder, self.last, self.first)?;
+            let divisor = builder.binary("arith.maxsi", length, builder.index(1)?)?;
+            let stretch = builder.binary("arith.divui", from_first, divisor)?;
+            let within = minus(builder, from_first, builder.binary("arith.muli", stretch, divisor)?)?;
+            let odd = builder.binary("arith.andi", stretch, builder.index(1)?)?;
+            let odd = builder.compare(Compare::Ne, odd, zero)?;
+            builder.add(self.first, builder.select(odd, minus(builder, length, within)?, within)?)
+        })
+    }
+
+    fn where_outside(
+        &self,
+        builder: &Builder<'c>,
+        at: Val<'c>,
+        mapped: impl FnOnce(&Builder<'c>) -> Result<Val<'c>, Error>,
+    ) -> Result<Val<'c>, Error> {
+        let Some(outside) = any(builder, &self.outside(builder, at)?)? else { return Ok(at) };
+        let values = builder.choose(outside, &[at.r#type()], |builder| Ok(vec![mapped(builder)?]), |_| Ok(vec![at]))?;
+        values.first().copied().ok_or_else(|| Error::internal("scf.if without a result"))
+    }
+}
+
+/// The coordinate from `first` to `last` that a coordinate stands for where the grid repeats.
+fn repeated<'c>(builder: &Builder<'c>, at: Val<'c>, first: Val<'c>, last: Val<'c>) -> Result<Val<'c>, Error> {
+    let extent = builder.add_constant(builder.binary("arith.subi", last, first)?, 1)?;
+    let from_first = builder.binary("arith.subi", at, first)?;
+    let rest = builder.binary("arith.remsi", from_first, extent)?;
+    let negative = builder.compare(Compare::Lt, rest, builder.index(0)?)?;
+    let rest = builder.select(negative, builder.add(rest, extent)?, rest)?;
+    builder.add(first, rest)
+}
+
+/// Whether one of some conditions holds; none for no conditions.
+fn any<'c>(builder: &Builder<'c>, conditions: &[Val<'c>]) -> Result<Option<Val<'c>>, Error> {
+    let Some((first, rest)) = conditions.split_first() else { return Ok(None) };
+    rest.iter().try_fold(*first, |any, condition| builder.binary("arith.ori", any, *condition)).map(Some)
+}

@@ -1,0 +1,3 @@
+//! Passes on the tiled level.
+
+pub mod split_interior;
