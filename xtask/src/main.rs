@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod demo;
+mod gallery;
 mod links;
 mod picture;
 mod project;
@@ -22,6 +23,7 @@ Usage: cargo xtask COMMAND
 
   setup                          install what is missing: LLVM 22, ptxas, libdevice, NumPy
   demo                           set up, build, then compile, run, check and draw the heat equation
+  gallery                        set up, build, then run the programs of docs/gallery.md and draw them
   test [--keep-going] [STAGE]... set up, then every check that a change must pass, or only the
                                  stages named: ";
 
@@ -41,12 +43,13 @@ fn run(arguments: &[String]) -> Result<()> {
     match (command, rest) {
         ("setup", []) => setup::run(&Project::find()?),
         ("demo", []) => demo::run(&Project::find()?),
+        ("gallery", []) => gallery::run(&Project::find()?),
         ("test", _) => stages::run(&Project::find()?, &stages::Selection::parse(rest)?),
         ("help" | "--help" | "-h", []) => {
             println!("{USAGE}{}", stages::names().join(" "));
             Ok(())
         }
-        ("setup" | "demo" | "help", [extra, ..]) => bail!("'{command}' takes no '{extra}'"),
-        _ => bail!("no command '{command}': there are setup, demo, test"),
+        ("setup" | "demo" | "gallery" | "help", [extra, ..]) => bail!("'{command}' takes no '{extra}'"),
+        _ => bail!("no command '{command}': there are setup, demo, gallery, test"),
     }
 }

@@ -1,6 +1,6 @@
-//! Pictures of terrain: `.npy` in, PNG out.
+//! Pictures of arrays: `.npy` in, PNG out.
 //!
-//! Height is told by colour (viridis, which is even to the eye) and slope by hill shading with the
+//! Of terrain, height is told by colour (viridis, which is even to the eye) and slope by hill shading with the
 //! light from the north-west, so that what a smoothing takes away can be seen at once.
 
 use std::io::BufWriter;
@@ -56,6 +56,33 @@ pub fn compare(before: &Heights, after: &Heights, folder: &Path) -> Result<()> {
     before.draw(&folder.join("difference.png"), |row, column| {
         let place = 0.5 + 0.5 * change(row, column) / largest.max(f32::MIN_POSITIVE);
         colour(&DIVERGING, place)
+    })
+}
+
+/// How values become colours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Palette {
+    /// Black for 0, white for 1: photographs.
+    Grey,
+    /// Viridis from the least value to the largest.
+    Viridis,
+    /// Blue, white and red around 0; the number is that of the full colours.
+    Diverging(f32),
+}
+
+/// Draws one array.
+///
+/// # Errors
+/// When the file can't be written.
+pub fn draw(values: &Heights, palette: Palette, path: &Path) -> Result<()> {
+    let (low, high) = values.range();
+    values.draw(path, |row, column| {
+        let value = values.at(row, column);
+        match palette {
+            Palette::Grey => colour(&[[0.0; 3], [255.0; 3]], value),
+            Palette::Viridis => colour(&VIRIDIS, (value - low) / (high - low)),
+            Palette::Diverging(full) => colour(&DIVERGING, 0.5 + 0.5 * value / full),
+        }
     })
 }
 

@@ -91,8 +91,9 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.dedup();
 }
 
-/// Findings that are shown; a file with more is no program yet.
+/// Findings and bytes that are shown; a file with more is no program yet.
 const MOST_SHOWN: usize = 100;
+const MOST_BYTES: usize = 1 << 18;
 
 /// All findings as text, each with its source lines and carets, an empty line between two. Of very
 /// many the first are shown, and how many there are.
@@ -100,7 +101,12 @@ pub fn render(diagnostics: &[Diagnostic], source: &Source, look: Look) -> String
     let file = SimpleFile::new(source.name.as_str(), source.text.as_str());
     let config = Config::default();
     let mut out = Vec::new();
+    let mut shown = 0;
     for diagnostic in diagnostics.iter().take(MOST_SHOWN) {
+        if out.len() > MOST_BYTES {
+            break;
+        }
+        shown += 1;
         let finding = convert(diagnostic, source);
         let emitted = match look {
             Look::Plain => term::emit_to_io_write(&mut out, &config, &file, &finding),
@@ -115,7 +121,8 @@ pub fn render(diagnostics: &[Diagnostic], source: &Source, look: Look) -> String
             out.extend_from_slice(format!("error: {}\n", diagnostic.message).as_bytes());
         }
     }
-    if let Some(rest) = diagnostics.len().checked_sub(MOST_SHOWN).filter(|rest| *rest > 0) {
+    let rest = diagnostics.len() - shown;
+    if rest > 0 {
         out.extend_from_slice(format!("error: {rest} more findings are not shown; mend these first\n").as_bytes());
     }
     String::from_utf8_lossy(&out).into_owned()

@@ -119,9 +119,11 @@ impl<'a> Parser<'a> {
             self.span(),
             "no item starts like this",
         );
-        self.fail(match hint {
-            Some(word) => error.help(format!("did you mean `{word}`?")),
-            None => error.note("items are param, scalar, struct, grid, field, boundary, fn, steps"),
+        self.fail(match (hint, self.peek()) {
+            (Some(word), _) => error.help(format!("did you mean `{word}`?")),
+            (None, TokenKind::Mark("/")) => error.help("a comment starts with `#`"),
+            (None, TokenKind::Mark("?")) => error.help("write `if c then a else b`"),
+            (None, _) => error.note("items are param, scalar, struct, grid, field, boundary, fn, steps"),
         });
         self.bump();
         match (hint, self.peek()) {
@@ -192,7 +194,10 @@ impl<'a> Parser<'a> {
                 let name = declared(self, "the field's name")?;
                 self.expect(":", "and the type of a cell, as in `: f32`")?;
                 let ty = self.ty()?;
-                self.keyword(Keyword::On)?;
+                if *self.peek() != TokenKind::Keyword(Keyword::On) {
+                    return Err(self.expected("`on` and a grid, as in `on G`"));
+                }
+                self.bump();
                 ItemKind::Field { role, name, ty, grid: self.name("the name of a grid")? }
             }
             Keyword::Boundary => {

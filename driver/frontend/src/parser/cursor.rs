@@ -87,7 +87,13 @@ impl<'a> Parser<'a> {
         let message = format!("expected {what}, found {}", self.peek().describe());
         let error = Diagnostic::error(message, self.span(), "");
         let error = match self.peek() {
-            TokenKind::Mark("=") => error.help("equality is written `==`"),
+            TokenKind::Mark("=") if what == "`then`" => error.help("equality is written `==`"),
+            TokenKind::Mark("=") if what == "an expression" => {
+                error.help("equality is written `==`; there is no assignment but `let`")
+            }
+            TokenKind::Mark("+") if what == "an expression" => {
+                error.help("there is no sign `+` and no `++`; leave it out")
+            }
             TokenKind::Mark("&") => error.help("write `&&`"),
             TokenKind::Mark("|") => error.help("write `||`"),
             TokenKind::Mark("?") => error.help("write `if c then a else b`"),

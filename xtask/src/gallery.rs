@@ -1,0 +1,90 @@
+//! `cargo xtask gallery`: the programs of `docs/gallery.md` on their data, measured and drawn into
+//! `docs/images`.
+
+use anyhow::{Context, Result};
+
+use crate::picture::{self, Heights, Palette};
+use crate::project::{Project, capture};
+use crate::{setup, stages};
+
+const TOOL: &str = "test-suite/tools/gallery.py";
+const OUT: &str = "out/gallery";
+
+/// A run and what is drawn of it.
+struct Exhibit {
+    program: &'static str,
+    /// Further arguments of `stencilc run`.
+    arguments: &'static str,
+    /// An array with the name of its picture and how it is coloured.
+    pictures: &'static [(&'static str, &'static str, Palette)],
+    /// What the result should be, what it was, and what it is.
+    compared: Option<[&'static str; 3]>,
+}
+
+const MRI: &str = "test-suite/data/mri.npy";
+const CAMERA: &str = "test-suite/data/camera.npy";
+
+/// As `docs/gallery.md` tells of them.
+const EXHIBITS: [Exhibit; 4] = [
+    Exhibit {
+        program: "rician",
+        arguments: "--steps 60 --set sigma=0.08 --set lambda=0.2 --in U=out/gallery/mri.npy --in F=out/gallery/mri.npy \
+                    --out U=out/gallery/rician.npy",
+        pictures: &[
+            (MRI, "mri-slice", Palette::Grey),
+            ("out/gallery/mri.npy", "mri-noisy", Palette::Grey),
+            ("out/gallery/rician.npy", "mri-denoised", Palette::Grey),
+        ],
+        compared: Some([MRI, "out/gallery/mri.npy", "out/gallery/rician.npy"]),
+    },
+    Exhibit {
+        program: "tvupdate",
+        arguments: "--steps 60 --set V=4 --in U=out/gallery/camera.npy --in F=out/gallery/camera.npy \
+                    --out U=out/gallery/tvupdate.npy",
+        pictures: &[
+            ("out/gallery/camera.npy", "camera-noisy", Palette::Grey),
+            ("out/gallery/tvupdate.npy", "camera-denoised", Palette::Grey),
+        ],
+        compared: Some([CAMERA, "out/gallery/camera.npy", "out/gallery/tvupdate.npy"]),
+    },
+    Exhibit {
+        program: "wave2d",
+        arguments: "--steps 420 --in P=out/gallery/drop.npy --in U=out/gallery/drop.npy --in C=out/gallery/speed.npy \
+                    --out U=out/gallery/wave.npy",
+        pictures: &[("out/gallery/wave.npy", "wave", Palette::Diverging(0.05))],
+        compared: None,
+    },
+    Exhibit {
+        program: "grayscott",
+        arguments: "--steps 5000 --in U=out/gallery/u.npy --in V=out/gallery/v.npy --out V=out/gallery/grayscott.npy",
+        pictures: &[("out/gallery/grayscott.npy", "grayscott", Palette::Viridis)],
+        compared: None,
+    },
+];
+
+/// Builds, runs, measures and draws.
+///
+/// # Errors
+/// Whatever goes wrong first; a denoised image that is hardly better is an error too.
+pub fn run(project: &Project) -> Result<()> {
+    setup::run(project)?;
+    stages::build(project)?;
+    std::fs::create_dir_all(project.root().join(OUT)).with_context(|| format!("creating {OUT}"))?;
+    let python = |arguments: &[&str]| capture(project.command(project.python()).arg(TOOL).args(arguments));
+    python(&["inputs", OUT])?;
+    for exhibit in &EXHIBITS {
+        let program = format!("test-suite/programs/{}.stencil", exhibit.program);
+        let mut stencilc = project.command(project.binaries().join("stencilc"));
+        let said = capture(stencilc.args(["run", &program]).args(exhibit.arguments.split_whitespace()))?;
+        project.say(format!("gallery: {}: {}", exhibit.program, said.trim()));
+        if let Some([wanted, before, after]) = exhibit.compared {
+            let measured = python(&["psnr", wanted, before, after]).context(exhibit.program)?;
+            project.say(format!("gallery: {}: {}", exhibit.program, measured.trim()));
+        }
+        for (array, name, palette) in exhibit.pictures {
+            let path = project.root().join("docs/images").join(format!("{name}.png"));
+            picture::draw(&Heights::read(&project.root().join(array))?, *palette, &path)?;
+        }
+    }
+    Ok(())
+}
