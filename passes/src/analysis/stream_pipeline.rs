@@ -140,6 +140,9 @@ const WIDE_OVERHEAD: i64 = 16;
 /// More of them for each field that is loaded beside the first, in cells.
 const FIELD_OVERHEAD: i64 = 12;
 
+/// More of them where parts of a block exchange rows: addresses in shared memory.
+const PART_OVERHEAD: i64 = 4;
+
 /// Registers a thread at which one more warp fits on a multiprocessor with 65,536 of them, in steps
 /// that matter: 16, 12, 10 and 8 warps.
 const REGISTER_STEPS: [i64; 4] = [128, 168, 200, 255];
@@ -256,6 +259,14 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
         value.words * (window.carried(graph.width) + waiting)
     });
     let widest = graph.values.iter().map(|value| value.words).max().unwrap_or(1);
+    // Rows of other parts are all there at once, with the edges of a plane.
+    let others = graph.values.iter().zip(windows).filter(|(_, window)| window.shared.is_some());
+    let coming = others.map(|(value, window)| {
+        let foreign = window.rows.iter().filter(|row| !(0..graph.height).contains(&row.row)).count();
+        let edges = window.rows.iter().map(|row| row.edges.len()).sum::<usize>();
+        value.words * (i64::try_from(foreign).unwrap_or(0) * graph.width + i64::try_from(edges).unwrap_or(0))
+    });
+    let coming = coming.max().map_or(0, |cells| cells + PART_OVERHEAD);
     let loads =
         graph.values.iter().filter(|value| !graph.reads.iter().any(|read| read.operation == value.operation)).count();
     let fields = i64::try_from(loads).unwrap_or(1).max(1);
@@ -264,6 +275,7 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
         + wide
         + (fields - 1) * FIELD_OVERHEAD * widest
         + cells.sum::<i64>()
+        + coming
         + widest * (graph.width * graph.height + graph.scratch)
 }
 

@@ -100,6 +100,7 @@ fn lower<'c>(
         in_place: false,
         warps: None,
         rim_first: false,
+        margin: &[],
         registers: None,
     };
     let frame = Frame::new(context, module, program, &spec)?;

@@ -35,6 +35,8 @@ pub struct Frame<'c, 'p> {
     pub hull: Hull<'c>,
     /// First coordinate of the tile per dimension, slowest first, as `index`.
     pub origin: Vec<Val<'c>>,
+    /// The margin that tiles have, per dimension: see [`FrameSpec::margin`].
+    pub margin: Vec<[i64; 2]>,
     /// The thread's position in the block per dimension, slowest first; where each warp has a tile
     /// of its own, the lane's position in the warp alone.
     pub thread: Vec<Val<'c>>,
@@ -62,6 +64,9 @@ pub struct FrameSpec<'c, 's> {
     pub warps: Option<i64>,
     /// Whether tiles at a rim, which take longer, have the lowest numbers.
     pub rim_first: bool,
+    /// Cells at both ends of the grid per dimension that the first and the last tile take beside their
+    /// own, if the grid's size is known; empty for none.
+    pub margin: &'s [[i64; 2]],
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,
 }
@@ -108,7 +113,8 @@ impl<'c, 'p> Frame<'c, 'p> {
         let region = Region::new();
         let all: Vec<_> = types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
         let entry = mlir::append_block(&region, &all);
-        let tiles = tile_counts(context, &hull, &spec.kernel.schedule)?;
+        let margin = margin(&hull, spec.margin);
+        let tiles = tile_counts(context, &hull, &spec.kernel.schedule, &margin)?;
         let all_tiles = tiles
             .iter()
             .copied()
@@ -174,9 +180,25 @@ impl<'c, 'p> Frame<'c, 'p> {
                 Binding::Step => step = Some(*value),
             }
         }
-        let Place { origin, thread, exists } = place_of_tile(&builder, &hull, &tiles, all_tiles, &params, spec)?;
+        let Place { origin, thread, exists } =
+            place_of_tile(&builder, &hull, (&tiles, all_tiles), &margin, &params, spec)?;
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
-        Ok(Self { builder, op, program, params, shared, hull, origin, thread, exists, sources, targets, scalars, step })
+        Ok(Self {
+            builder,
+            op,
+            program,
+            params,
+            shared,
+            hull,
+            origin,
+            margin,
+            thread,
+            exists,
+            sources,
+            targets,
+            scalars,
+            step,
+        })
     }
 
     /// The same kernel some steps later; `steps` is an `index`.
@@ -367,12 +389,33 @@ fn hull_of_kernel<'c>(context: &'c Context, program: &Program<'c>, kernel: &Kern
 }
 
 /// Tiles per dimension, as expressions in the run-time sizes.
-fn tile_counts<'c>(context: &'c Context, hull: &Hull<'c>, schedule: &Schedule) -> Result<Vec<AffineExpr<'c>>, Error> {
+fn tile_counts<'c>(
+    context: &'c Context,
+    hull: &Hull<'c>,
+    schedule: &Schedule,
+    margin: &[[i64; 2]],
+) -> Result<Vec<AffineExpr<'c>>, Error> {
     extents(context, hull.lower, hull.upper)?
         .into_iter()
-        .zip(&schedule.tile)
-        .map(|(extent, tile)| Ok(AffineExpr::ceil_div(extent, AffineExpr::constant(context, *tile))))
+        .zip(schedule.tile.iter().zip(margin))
+        .map(|(extent, (tile, [before, after]))| {
+            let own = extent + AffineExpr::constant(context, -before - after);
+            Ok(AffineExpr::ceil_div(own, AffineExpr::constant(context, *tile)))
+        })
         .collect()
+}
+
+/// The margin, where the grid is known to be larger; none elsewhere.
+fn margin(hull: &Hull, wanted: &[[i64; 2]]) -> Vec<[i64; 2]> {
+    let extents = constant_extents(hull.lower, hull.upper).unwrap_or_default();
+    let wide = |(dimension, [before, after]): (usize, &[i64; 2])| {
+        extents.get(dimension).is_some_and(|extent| *extent > before + after)
+    };
+    if wanted.len() == hull.rank() && wanted.iter().enumerate().all(wide) {
+        wanted.to_vec()
+    } else {
+        vec![[0, 0]; hull.rank()]
+    }
 }
 
 /// Cells per dimension, slowest first, as expressions in the run-time sizes.
@@ -463,8 +506,8 @@ struct Place<'c> {
 fn place_of_tile<'c>(
     builder: &Builder<'c>,
     hull: &Hull<'c>,
-    tiles: &[AffineExpr<'c>],
-    all_tiles: AffineExpr<'c>,
+    (tiles, all_tiles): (&[AffineExpr<'c>], AffineExpr<'c>),
+    margin: &[[i64; 2]],
     params: &[Val<'c>],
     spec: &FrameSpec<'c, '_>,
 ) -> Result<Place<'c>, Error> {
@@ -516,6 +559,7 @@ fn place_of_tile<'c>(
     for (position, (number, tile)) in numbers.into_iter().zip(&spec.kernel.schedule.tile).enumerate() {
         let lower = hull.lower.result(position).map_err(|error| Error::internal(error.to_string()))?;
         let first = builder.binary("arith.muli", number, builder.index(*tile)?)?;
+        let first = builder.add_constant(first, margin.get(position).map_or(0, |[before, _]| *before))?;
         origin.push(builder.add(first, builder.affine(lower, &[], params)?)?);
     }
     Ok(Place { origin, thread, exists })

@@ -24,6 +24,14 @@ pub fn vector_length(ty: Type, width: i64) -> i64 {
     (1..=cells).rev().find(|cells| cells.count_ones() == 1 && width % cells == 0).unwrap_or(1)
 }
 
+/// Bytes of global memory that are written at once: tiles that begin within one cost a second access.
+const SECTOR: i64 = 32;
+
+/// Whether so many cells of a type are whole sectors.
+pub fn whole_sectors(ty: Type, cells: i64) -> bool {
+    cells * i64::from(mlir::bit_width(ty).unwrap_or(64)) % (8 * SECTOR) == 0
+}
+
 /// The cell that the lane `distance` further on holds; some cell for lanes that have none there.
 pub fn shuffle<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Result<Val<'c>, Error> {
     let ty = value.r#type();

@@ -81,7 +81,16 @@ fn lower<'c>(
             ),
         ));
     }
-    let spec = FrameSpec { kernel, threads, shared: &[], in_place, warps: None, rim_first: false, registers: None };
+    let spec = FrameSpec {
+        kernel,
+        threads,
+        shared: &[],
+        in_place,
+        warps: None,
+        rim_first: false,
+        margin: &[],
+        registers: None,
+    };
     let frame = Frame::new(context, module, program, &spec)?;
     let stored =
         |field: &str| kernel.body.iter().any(|op| matches!(op, TileOp::Store { field: name, .. } if *name == field));

@@ -100,6 +100,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             in_place: false,
             warps: None,
             rim_first: true,
+            margin: &patch.margin(kernel),
             registers: Some(registers.unwrap_or(limit)),
         };
         let frame = Frame::new(context, module, &program, &spec)?;

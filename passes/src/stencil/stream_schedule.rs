@@ -38,8 +38,8 @@ const ROWS: i64 = 2;
 /// Cells of a row that a block in three dimensions holds, halo included.
 const COLUMNS: i64 = 64;
 
-/// Threads of a block in three dimensions.
-const THREADS: i64 = 512;
+/// Threads of a block in three dimensions, as many as the registers that a lane takes leave room for.
+const THREADS: [i64; 2] = [512, 384];
 
 /// Steps a launch are never more, for cells of one register and of more.
 const HIGHEST: [i64; 2] = [10, 8];
@@ -51,13 +51,9 @@ const BUDGET: [i64; 2] = [150, 224];
 /// Registers in place of these where a function has long operations: their latency wants warps.
 const LONG_BUDGET: i64 = 124;
 
-/// Registers in place of these in three dimensions, where the threads of a block share them.
-/// Addresses in shared memory and what lies at rims take more of them than in two dimensions.
-const BLOCK_BUDGET: i64 = 65_536 / THREADS - 20;
-
 /// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions and
 /// in three.
-const USEFUL: [(i64, i64); 2] = [(3, 4), (1, 2)];
+const USEFUL: [(i64, i64); 2] = [(3, 4), (2, 3)];
 
 /// Cells a thread per dimension.
 pub fn per_thread(program: &Program, rank: usize) -> Vec<i64> {
@@ -73,14 +69,22 @@ fn shape(per_thread: &[i64]) -> (i64, i64) {
     }
 }
 
-/// Rows and columns that a block holds of a plane.
-fn plane(per_thread: &[i64]) -> (i64, i64) {
+/// Threads of a block for this many registers a lane; none where no block has so many.
+fn threads(per_thread: &[i64], registers: i64) -> Option<i64> {
+    if per_thread.len() == 2 {
+        return Some(WARP);
+    }
+    THREADS.into_iter().find(|threads| registers <= stream_pipeline::register_limit(255, *threads))
+}
+
+/// Rows and columns that a block of some threads holds of a plane.
+fn plane(per_thread: &[i64], threads: i64) -> (i64, i64) {
     let (height, width) = shape(per_thread);
     if per_thread.len() == 2 {
         return (1, WARP * width);
     }
     let lanes = (COLUMNS / width).clamp(1, WARP);
-    (THREADS / lanes * height, lanes * width)
+    (threads / lanes * height, lanes * width)
 }
 
 /// The most steps a launch within the budget of registers and halo; at least 1.
@@ -96,13 +100,14 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
         }
         let scaled = |bounds: &[i64]| bounds.iter().map(|bound| bound * steps).collect();
         let halo = Halo { lower: scaled(&halo.lower), upper: scaled(&halo.upper) };
-        let (rows, columns) = plane(per_thread);
-        let (tile_rows, tile_columns) = within(per_thread, &[&halo]);
+        let registers = stream_pipeline::of(&graph).registers;
+        let Some(threads) = threads(per_thread, registers) else { continue };
+        let (rows, columns) = plane(per_thread, threads);
+        let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
         let (part, whole) = USEFUL[solid];
         let useful = tile_rows > 0 && tile_columns > 0 && tile_rows * tile_columns * whole >= rows * columns * part;
         let long = if graph.scratch > 0 { LONG_BUDGET << wide } else { BUDGET[wide] };
-        let budget = if solid == 1 { BLOCK_BUDGET } else { long.min(BUDGET[wide]) };
-        if useful && stream_pipeline::of(&graph).registers <= budget {
+        if useful && (solid == 1 || registers <= long.min(BUDGET[wide])) {
             best = steps;
         }
     }
@@ -110,8 +115,8 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
 }
 
 /// The rows and columns of a plane that are left for a tile beside a halo; less than 1 for none.
-fn within(per_thread: &[i64], halos: &[&Halo]) -> (i64, i64) {
-    let ((_, width), (rows, columns)) = (shape(per_thread), plane(per_thread));
+fn within(per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
+    let ((_, width), (rows, columns)) = (shape(per_thread), plane(per_thread, threads));
     let halo = halos.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
     let lost = |(lower, upper): (&i64, &i64), unit| reaching(-lower, unit) + reaching(*upper, unit);
     let mut ends = halo.lower.iter().zip(&halo.upper).skip(1).rev();
@@ -137,27 +142,47 @@ pub fn tile(
         let after: i64 = halo.upper.iter().map(|upper| reaching(*upper, width)).sum();
         return Ok(vec![(WARP * width - before - after).max(width)]);
     }
-    let (rows, columns) = within(per_thread, loads);
-    let (rows, columns) = (rows.max(1), columns.max(shape(per_thread).1));
-    let tile = |planes| if per_thread.len() == 2 { vec![planes, columns] } else { vec![planes, rows, columns] };
-    let Some(extents) = constant_extents(hull.lower, hull.upper) else { return Ok(tile(PLANES)) };
     let pipeline = stream_pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
-    let threads = if per_thread.len() == 2 { WARP } else { THREADS };
-    let limit = stream_pipeline::register_limit(pipeline.registers, threads);
-    let slots = multiprocessors * (stream_pipeline::resident_warps(limit) * WARP / threads).max(1);
-    let across = extents
-        .iter()
-        .zip(tile(1))
-        .skip(1)
-        .fold(1_i64, |count, (extent, tile)| count.saturating_mul((extent + tile - 1) / tile));
-    let all_planes = extents.first().copied().unwrap_or(1);
-    let fill = loads.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
-    let fill = fill.upper.first().copied().unwrap_or(0) - fill.lower.first().copied().unwrap_or(0);
-    let planes = TRIED_PLANES.min_by_key(|planes| {
-        let tiles = across.saturating_mul((all_planes + planes - 1) / planes);
-        waves(tiles, slots).saturating_mul(planes + fill)
-    });
-    Ok(tile(planes.unwrap_or(PLANES)))
+    let threads = threads(per_thread, pipeline.registers).unwrap_or(THREADS[1]);
+    let (mut rows, mut columns) = within(per_thread, threads, loads);
+    (rows, columns) = (rows.max(1), columns.max(shape(per_thread).1));
+    let extents = constant_extents(hull.lower, hull.upper);
+    let halo = loads.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
+    let fill = halo.upper.first().copied().unwrap_or(0) - halo.lower.first().copied().unwrap_or(0);
+    let slots = |threads| {
+        let limit = stream_pipeline::register_limit(pipeline.registers, threads);
+        multiprocessors * (stream_pipeline::resident_warps(limit) * WARP / threads).max(1)
+    };
+    match extents.as_deref() {
+        Some([all_planes, all_columns]) => {
+            let across = (all_columns + columns - 1) / columns;
+            let planes = TRIED_PLANES.min_by_key(|planes| {
+                let tiles = across.saturating_mul((all_planes + planes - 1) / planes);
+                waves(tiles, slots(threads)).saturating_mul(planes + fill)
+            });
+            Ok(vec![planes.unwrap_or(PLANES), columns])
+        }
+        Some([all_planes, all_rows, all_columns]) => {
+            // The first and the last tile of a row hold their halo's cells too.
+            let (whole_rows, whole_columns) = plane(per_thread, threads);
+            let beside = |all: i64, whole: i64, tile: i64| (all - (whole - tile)).max(1);
+            let count = |all: i64, tile: i64| (all + tile - 1) / tile;
+            let own_rows = beside(*all_rows, whole_rows, rows);
+            rows = count(own_rows, count(own_rows, rows));
+            let left = reaching(-halo.lower.last().copied().unwrap_or(0), shape(per_thread).1);
+            let whole = program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
+            let own_columns = if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
+            let across = count(own_rows, rows).saturating_mul(count(own_columns, columns));
+            let planes = (1..=*all_planes).min_by_key(|planes| {
+                let tiles = across.saturating_mul(count(*all_planes, *planes));
+                let rounds = count(tiles, slots(threads));
+                (rounds.saturating_mul(planes + fill), *planes)
+            });
+            Ok(vec![planes.unwrap_or(PLANES), rows, columns])
+        }
+        _ if per_thread.len() == 2 => Ok(vec![PLANES, columns]),
+        _ => Ok(vec![PLANES, rows, columns]),
+    }
 }
 
 /// How long tiles take that run `slots` at a time, in units of a tile's time over `slots`. A last wave

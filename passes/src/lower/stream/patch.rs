@@ -192,6 +192,21 @@ impl<'c> Patch<'c> {
         rows
     }
 
+    /// Cells at both ends of the grid that need no tile of their own in three dimensions: where the grid
+    /// ends no halo is wanted, so the first and the last tile hold valid cells there. Of columns only if
+    /// tiles then still begin with a sector.
+    pub fn margin(&self, kernel: &Kernel) -> Vec<[i64; 2]> {
+        match kernel.schedule.tile.as_slice() {
+            [_, rows, columns] => {
+                let right = self.lanes * self.width - self.left - columns;
+                let whole = self.elements.iter().all(|element| lanes::whole_sectors(*element, self.left));
+                let columns = if whole { [self.left, right] } else { [0, 0] };
+                vec![[0, 0], [self.top, self.parts * self.height - self.top - rows], columns]
+            }
+            other => vec![[0, 0]; other.len()],
+        }
+    }
+
     /// Iterations for a whole tile, full bodies of the loop.
     pub fn iterations(&self, kernel: &Kernel) -> i64 {
         let planes = kernel.schedule.tile.first().copied().unwrap_or(1) + self.fill;

@@ -36,6 +36,53 @@ pub struct Walk<'c, 'p> {
     limits: Option<Limits<'c>>,
     /// Planes of the tile that lie in the grid.
     planes: Val<'c>,
+    ends: Vec<Ends<'c>>,
+}
+
+/// Whether a tile is the first or the last along a dimension, and so holds cells of the margin; none
+/// without one.
+struct Ends<'c> {
+    is: Option<[Val<'c>; 2]>,
+}
+
+impl<'c> Ends<'c> {
+    fn all(frame: &Frame<'c, '_>, kernel: &Kernel<'c>) -> Result<Vec<Self>, Error> {
+        let builder = &frame.builder;
+        let bounds = frame.bounds(builder, frame.hull.lower)?.into_iter().zip(frame.bounds(builder, frame.hull.upper)?);
+        let places = frame.origin.iter().zip(&kernel.schedule.tile).zip(&frame.margin).zip(bounds);
+        let ends = places.map(|(((origin, tile), margin), (lower, upper))| {
+            let [before, after] = *margin;
+            if (before, after) == (0, 0) {
+                return Ok(Self { is: None });
+            }
+            let first = builder.compare(Compare::Le, *origin, builder.add_constant(lower, before)?)?;
+            let last = builder.compare(Compare::Ge, builder.add_constant(*origin, tile - 1 + after)?, upper)?;
+            Ok(Self { is: Some([first, last]) })
+        });
+        ends.collect()
+    }
+
+    /// Whether a coordinate belongs to a tile from `origin` on, of `cells` cells and what it holds of the
+    /// margin.
+    fn holds(
+        &self,
+        builder: &Builder<'c>,
+        coordinate: Val<'c>,
+        origin: Option<Val<'c>>,
+        cells: i64,
+    ) -> Result<Val<'c>, Error> {
+        let origin = origin.ok_or_else(|| Error::internal("a tile of no dimensions"))?;
+        let beyond = builder.binary("arith.subi", coordinate, origin)?;
+        let cells = builder.index(cells)?;
+        let Some([first, last]) = self.is else { return builder.compare(Compare::Below, beyond, cells) };
+        let after = builder.compare(Compare::Ge, beyond, builder.index(0)?)?;
+        let before = builder.compare(Compare::Lt, beyond, cells)?;
+        builder.binary(
+            "arith.andi",
+            builder.binary("arith.ori", after, first)?,
+            builder.binary("arith.ori", before, last)?,
+        )
+    }
 }
 
 /// What is checked of cells at a rim.
@@ -91,19 +138,21 @@ impl<'c, 'p> Walk<'c, 'p> {
         };
         let offset = builder.binary("arith.muli", *lane, builder.index(width)?)?;
         let column = builder.add_constant(builder.add(*first_column, offset)?, -patch.left)?;
-        let beyond = builder.add_constant(*lane, -(patch.left / width))?;
-        let lane_in_tile = builder.compare(Compare::Below, beyond, builder.index(columns / width)?)?;
+        let ends = Ends::all(frame, kernel)?;
+        let last = ends.last().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
+        let lane_in_tile = last.holds(builder, column, frame.origin.last().copied(), columns)?;
         let (mut rows, mut in_tile) = (vec![None], vec![lane_in_tile]);
         if let ([_, first_row, _], [_, part, _], [_, tile_rows, _]) =
             (frame.origin.as_slice(), frame.thread.as_slice(), kernel.schedule.tile.as_slice())
         {
             (rows, in_tile) = (Vec::new(), Vec::new());
-            let first =
-                builder.add_constant(builder.binary("arith.muli", *part, builder.index(height)?)?, -patch.top)?;
+            let first = builder.binary("arith.muli", *part, builder.index(height)?)?;
+            let first = builder.add_constant(builder.add(*first_row, first)?, -patch.top)?;
             for number in 0..height {
                 let row = builder.add_constant(first, number)?;
-                rows.push(Some(builder.add(*first_row, row)?));
-                let row_in_tile = builder.compare(Compare::Below, row, builder.index(*tile_rows)?)?;
+                rows.push(Some(row));
+                let of_rows = ends.get(1).ok_or_else(|| Error::internal("a tile without rows"))?;
+                let row_in_tile = of_rows.holds(builder, row, Some(*first_row), *tile_rows)?;
                 in_tile.push(builder.binary("arith.andi", row_in_tile, lane_in_tile)?);
             }
         }
@@ -120,6 +169,7 @@ impl<'c, 'p> Walk<'c, 'p> {
             in_tile,
             limits,
             planes: tile_planes,
+            ends,
         };
         let last_plane = frame.bounds(builder, frame.hull.upper)?.first().copied();
         let last_plane = last_plane.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
@@ -141,6 +191,9 @@ impl<'c, 'p> Walk<'c, 'p> {
         let Some(limits) = &self.limits else { return self.version(builder, all, true, &Planes::Checked) };
         let free = limits.range(self.frame, builder)?;
         let mut conditions: Vec<_> = limits.condition(self.frame, builder, self.kernel, 1)?.into_iter().collect();
+        for end in self.ends.iter().filter_map(|ends| ends.is).flatten() {
+            conditions.push(builder.compare(Compare::Eq, end, builder.constant(builder.integer_type(1), 0)?)?);
+        }
         let (mut inner, mut outer) = (Planes::Partly(free), Planes::Partly(free));
         let several = |op: &TileOp| matches!(op, TileOp::Apply(apply) if apply.pieces.len() > 1);
         if self.frame.origin.len() == 2 || self.kernel.body.iter().any(several) {
