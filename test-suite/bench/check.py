@@ -57,6 +57,10 @@ def cases(program):
         for height in HEIGHTS:
             schedules.append(["--strategy", "stream", "--pyramid-height", str(height)])
         schedules.append(["--strategy", "stream", "--tile", "31,96", "--pyramid-height", "4"])
+    if dimensions == 3:
+        for height in HEIGHTS[:3]:
+            schedules.append(["--strategy", "stream", "--pyramid-height", str(height)])
+        schedules.append(["--strategy", "stream", "--tile", "9,12,24", "--pyramid-height", "2"])
     data = [item for i, name in enumerate(inputs) for item in ("--in", f"{name}=random:{i + 1}")]
     for size in SIZES[dimensions]:
         values = dict(item.split("=") for item in size)
