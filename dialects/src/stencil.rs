@@ -32,6 +32,7 @@ const PARAMS: &str = "stencil.params";
 const CONSTANTS: &str = "stencil.constants";
 const STEPS: &str = "stencil.steps";
 const BOUNDARY: &str = "stencil.boundary";
+const MEMBER: &str = "stencil.member";
 
 /// All declarations of a module.
 #[derive(Debug)]
@@ -115,10 +116,23 @@ pub struct Field<'c> {
     pub element: Type<'c>,
     /// Whether it is declared as an unsigned integer.
     pub unsigned: bool,
+    /// Which part it is of a field of structs or vecs; none for one that is declared so.
+    pub member: Option<Member<'c>>,
     /// What it is to the outside.
     pub role: Role,
     /// What a read outside its grid gives; none where no read may lie outside.
     pub boundary: Option<Boundary<'c>>,
+}
+
+/// Which part of the cells of a declared field a field is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member<'c> {
+    /// The declared field; the name of the part begins with it.
+    pub field: &'c str,
+    /// Where it begins in a cell, in bytes.
+    pub offset: i64,
+    /// Bytes of a cell.
+    pub size: i64,
 }
 
 /// What a read outside a field's grid gives. A coordinate below stands for each dimension by itself,
@@ -269,6 +283,7 @@ impl<'c> Program<'c> {
                         grid: read(op, "grid", attribute::as_symbol)?,
                         element,
                         unsigned,
+                        member: member(op)?,
                         role: role(op)?,
                         boundary: boundary(op)?,
                     });
@@ -348,6 +363,18 @@ fn role(op: Op) -> Result<Role, Error> {
         Error::new(mlir::place(op.location()), format!("there is no role \"{name}\"; there are state, const and temp"))
     };
     Role::parse(name).ok_or_else(wrong)
+}
+
+fn member<'c>(op: Op<'c>) -> Result<Option<Member<'c>>, Error> {
+    let Some(attribute) = mlir::attribute(op, MEMBER) else { return Ok(None) };
+    let parse = || {
+        let number = |name| attribute::entry(attribute, name).and_then(attribute::as_integer);
+        let field = attribute::entry(attribute, "field").and_then(attribute::as_string)?;
+        Some(Member { field, offset: number("offset")?, size: number("size")? })
+    };
+    let wrong =
+        || Error::new(mlir::place(op.location()), format!("{MEMBER} needs field, offset and size: {attribute}"));
+    parse().map(Some).ok_or_else(wrong)
 }
 
 fn boundary<'c>(op: Op<'c>) -> Result<Option<Boundary<'c>>, Error> {
@@ -519,6 +546,17 @@ pub fn field<'c>(
     ];
     attributes.extend(boundary.map(|rule| (BOUNDARY, rule.attribute(builder))));
     builder.op(FIELD, &[], &[], &attributes)
+}
+
+/// Says of a field which part it is of another.
+pub fn set_member<'c>(builder: &Builder<'c>, field: Op<'c>, member: Member) {
+    let context = builder.context;
+    let entries = [
+        ("field", attribute::string(context, member.field)),
+        ("offset", attribute::integer(context, member.offset)),
+        ("size", attribute::integer(context, member.size)),
+    ];
+    mlir::set_attribute(field, MEMBER, attribute::dictionary(context, &entries));
 }
 
 /// Builds `stencil.scalar`.

@@ -112,11 +112,11 @@ impl<'c> Import<'c, '_> {
                 Some(program::Boundary::Value(value)) => {
                     // No name of the language has a dot, so that this one is free.
                     outside = format!("{}.boundary", field.name);
-                    self.point_function(&outside, value.span, std::slice::from_ref(value))?;
+                    self.point_function(&outside, value.span, &[], std::slice::from_ref(value))?;
                     Some(Boundary::Value(outside.as_str()))
                 }
             };
-            stencil::field(
+            let declared = stencil::field(
                 &self.at(field.span),
                 &field.name,
                 &program.grids[field.grid].name,
@@ -124,6 +124,12 @@ impl<'c> Import<'c, '_> {
                 role,
                 boundary,
             )?;
+            if let Some(member) = &field.member {
+                let number =
+                    |bytes: usize| i64::try_from(bytes).map_err(|_| Error::internal("a cell of more than 2^63 bytes"));
+                let (offset, size) = (number(member.offset)?, number(member.size)?);
+                stencil::set_member(&self.builder, declared, stencil::Member { field: &member.field, offset, size });
+            }
         }
         for check in &program.checks {
             let unless_empty = check.unless_empty.as_ref().map(|region| self.bounds(region));
@@ -148,7 +154,7 @@ impl<'c> Import<'c, '_> {
         };
         let mut pieces = Vec::new();
         for (piece, name) in function.pieces.iter().zip(&names) {
-            self.point_function(name, piece.span, &piece.values)?;
+            self.point_function(name, piece.span, &piece.lets, &piece.values)?;
             let (lower, upper) = self.bounds(&piece.region);
             pieces.push(Piece { function: name, lower, upper });
         }
@@ -158,8 +164,8 @@ impl<'c> Import<'c, '_> {
     }
 
     /// A private `func.func` that returns some values; its arguments are what they read.
-    fn point_function(&self, name: &str, span: Span, values: &[Expr]) -> Result<(), Error> {
-        let arguments = Footprint::of(self, values);
+    fn point_function(&self, name: &str, span: Span, lets: &[(LocalId, Expr)], values: &[Expr]) -> Result<(), Error> {
+        let arguments = Footprint::of(self, lets.iter().map(|(_, value)| value).chain(values));
         let builder = self.at(span);
         let types: Vec<_> = arguments
             .list
@@ -172,6 +178,10 @@ impl<'c> Import<'c, '_> {
         let mut body =
             Body { import: self, arguments: &arguments, values: mlir::arguments(entry), locals: HashMap::new() };
         let inner = builder.at(entry);
+        for (local, value) in lets {
+            let value = body.expression(&inner, value)?;
+            body.locals.insert(*local, value);
+        }
         let values = values.iter().map(|value| body.expression(&inner, value)).collect::<Result<Vec<_>, _>>()?;
         inner.op("func.return", &values, &[], &[])?;
         Ok(())
@@ -240,7 +250,7 @@ struct Footprint<'p> {
 }
 
 impl<'p> Footprint<'p> {
-    fn of(import: &Import<'_, 'p>, values: &'p [Expr]) -> Self {
+    fn of(import: &Import<'_, 'p>, values: impl Iterator<Item = &'p Expr>) -> Self {
         let mut footprint = Self::default();
         for value in values {
             footprint.collect(import.program, value);

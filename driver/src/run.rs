@@ -22,6 +22,7 @@ use stencil_runtime::input::{self, Source as Input};
 use stencil_runtime::npy;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{self, Plan};
+use stencil_runtime::record::records;
 
 /// What a program runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -88,13 +89,10 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
         npy::check_place(path).map_err(Failure::user)?;
     }
     for name in job.outputs.keys() {
-        if !program.fields.values().any(|field| field.name == *name && field.role == Role::State) {
-            let known: Vec<_> = program
-                .fields
-                .values()
-                .filter(|field| field.role == Role::State)
-                .map(|field| field.name.as_str())
-                .collect();
+        let states = || program.fields.values().filter(|field| field.role == Role::State);
+        if !states().any(|field| field.declared_name() == name) {
+            let mut known: Vec<_> = states().map(|field| field.declared_name()).collect();
+            known.dedup();
             return Err(Failure::user(format!("{} has no output '{name}'; it has {}", program.name, known.join(", "))));
         }
     }
@@ -138,9 +136,11 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
     if job.check {
         report += &compare(&on_oracle(&program, &bound, &inputs)?, &outputs, options, job.tolerance)?;
     }
-    for (name, path) in &job.outputs {
-        let array = outputs.get(name).ok_or_else(|| Failure::user(format!("there is no output '{name}'")))?;
-        npy::write(path, array).map_err(Failure::user)?;
+    for record in records(&declared.fields) {
+        let Some(path) = job.outputs.get(record.name) else { continue };
+        let leaves: Option<Vec<&Array>> = record.leaves.iter().map(|(_, leaf)| outputs.get(&leaf.name)).collect();
+        let leaves = leaves.ok_or_else(|| Failure::user(format!("there is no output '{}'", record.name)))?;
+        record.write(path, &leaves).map_err(Failure::user)?;
     }
     Ok(report)
 }
@@ -200,6 +200,7 @@ fn declarations(program: &Program) -> Result<Plan, Failure> {
         plan.fields.push(plan::FieldDecl {
             name: field.name.clone(),
             element: field.element,
+            member: field.member.clone(),
             role: match field.role {
                 Role::State => plan::Role::State,
                 Role::Const => plan::Role::Const,

@@ -8,7 +8,7 @@ use stencil_dialects::affine;
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{Program, Role};
+use stencil_dialects::stencil::{Member, Program, Role};
 use stencil_dialects::tiled::{self, Binding, Launch};
 use stencil_runtime::array::Element;
 use stencil_runtime::expr::Expr;
@@ -48,6 +48,7 @@ pub fn of<'c>(
         fields.push(FieldDecl {
             name: field.name.to_owned(),
             element: element(field.element, field.unsigned)?,
+            member: field.member.map(member).transpose()?,
             role: match field.role {
                 Role::State => plan::Role::State,
                 Role::Const => plan::Role::Const,
@@ -174,6 +175,13 @@ fn element(ty: Type, unsigned: bool) -> Result<Element, Error> {
     let name = ty.to_string();
     let name = if unsigned { name.replacen('i', "u", 1) } else { name };
     Element::from_name(&name).ok_or_else(|| Error::user(format!("there are no cells of type {name}")))
+}
+
+fn member(member: Member) -> Result<plan::Member, Error> {
+    let bytes = |number: i64| {
+        usize::try_from(number).map_err(|_| Error::user(format!("a part of @{} at {number} bytes", member.field)))
+    };
+    Ok(plan::Member { field: member.field.to_owned(), offset: bytes(member.offset)?, size: bytes(member.size)? })
 }
 
 /// A default as a number of its scalar's type.

@@ -307,23 +307,29 @@ impl Array {
     /// # Errors
     /// When the size overflows or the machine has too little memory.
     pub fn noise(element: Element, shape: &[usize], seed: u64) -> Result<Array, ArrayError> {
-        fn fill<T>(cells: &mut [T], seed: u64, value: impl Fn(u64) -> T) {
-            for (cell, i) in cells.iter_mut().zip(0u64..) {
-                *cell = value(noise_bits(seed, i));
-            }
-        }
+        Self::noise_of(element, shape, seed, |cell| cell)
+    }
+
+    /// As [`Array::noise`], with the bits of number `place(i)` for cell `i`.
+    pub(crate) fn noise_of(
+        element: Element,
+        shape: &[usize],
+        seed: u64,
+        place: impl Fn(u64) -> u64,
+    ) -> Result<Array, ArrayError> {
+        let fill = Noise { seed, place };
         fn unit(z: u64) -> f64 {
             (z >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
         }
         let mut array = Array::zeros(element, shape)?;
         match &mut array.data {
-            Data::F16(v) => fill(v, seed, |z| number::half(unit(z))),
-            Data::F32(v) => fill(v, seed, |z| unit(z) as f32),
-            Data::F64(v) => fill(v, seed, unit),
-            Data::I32(v) => fill(v, seed, |z| (z >> 56) as i32),
-            Data::I64(v) => fill(v, seed, |z| (z >> 56) as i64),
-            Data::U32(v) => fill(v, seed, |z| (z >> 56) as u32),
-            Data::U64(v) => fill(v, seed, |z| z >> 56),
+            Data::F16(v) => fill.cells(v, |z| number::half(unit(z))),
+            Data::F32(v) => fill.cells(v, |z| unit(z) as f32),
+            Data::F64(v) => fill.cells(v, unit),
+            Data::I32(v) => fill.cells(v, |z| (z >> 56) as i32),
+            Data::I64(v) => fill.cells(v, |z| (z >> 56) as i64),
+            Data::U32(v) => fill.cells(v, |z| (z >> 56) as u32),
+            Data::U64(v) => fill.cells(v, |z| z >> 56),
         }
         Ok(array)
     }
@@ -397,6 +403,20 @@ impl Array {
     /// Type and shape for messages: `f32 344x403`.
     pub fn kind(&self) -> String {
         format!("{} {}", self.element(), shape_text(&self.shape))
+    }
+}
+
+/// Fills cells from the bits of their places.
+struct Noise<F> {
+    seed: u64,
+    place: F,
+}
+
+impl<F: Fn(u64) -> u64> Noise<F> {
+    fn cells<T>(&self, cells: &mut [T], value: impl Fn(u64) -> T) {
+        for (cell, i) in cells.iter_mut().zip(0u64..) {
+            *cell = value(noise_bits(self.seed, (self.place)(i)));
+        }
     }
 }
 

@@ -232,7 +232,9 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
     solve(plan, request, &mut known)?;
     if let Some(name) = plan.params.iter().find(|name| !known.contains_key(*name)) {
         let fields = plan.fields.iter().filter(|field| field.role != Role::Temp && tells(field, name));
-        return Err(BindError::MissingSize { name: name.clone(), fields: fields.map(|f| f.name.clone()).collect() });
+        let mut fields: Vec<String> = fields.map(|field| field.declared_name().to_owned()).collect();
+        fields.dedup();
+        return Err(BindError::MissingSize { name: name.clone(), fields });
     }
     let mut sizes: Sizes = known.iter().map(|(name, size)| (name.clone(), size.value)).collect();
     compare_shapes(plan, request, &sizes, &known)?;

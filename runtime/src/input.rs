@@ -3,8 +3,9 @@
 use crate::array::{Array, ArrayError};
 use crate::bind::{BindError, Bound, Request, bind};
 use crate::execute::ExecuteError;
-use crate::npy::{self, NpyError};
+use crate::npy::NpyError;
 use crate::plan::{Plan, Role};
+use crate::record::{Record, records};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -87,34 +88,39 @@ pub fn prepare(
     sources: &BTreeMap<String, Source>,
     default: impl Fn(usize) -> Option<Source>,
 ) -> Result<(Bound, BTreeMap<String, Array>), InputError> {
-    let fields: Vec<_> = plan.fields.iter().enumerate().filter(|(_, field)| field.role != Role::Temp).collect();
-    if let Some(name) = sources.keys().find(|name| fields.iter().all(|(_, field)| field.name != **name)) {
-        let known: Vec<_> = fields.iter().map(|(_, field)| field.name.as_str()).collect();
+    let fields: Vec<Record> =
+        records(&plan.fields).into_iter().filter(|record| record.role() != Some(Role::Temp)).collect();
+    if let Some(name) = sources.keys().find(|name| fields.iter().all(|field| field.name != **name)) {
+        let known: Vec<_> = fields.iter().map(|field| field.name).collect();
         let program = plan.program.clone();
         return Err(ExecuteError::UnknownInput { program, name: name.clone(), known: known.join(", ") }.into());
     }
     let mut arrays = BTreeMap::new();
-    for (_, field) in &fields {
-        if let Some(Source::File(path)) = sources.get(&field.name) {
-            let array = npy::read_as(path, field.element, field.extents.len())?;
-            request.shapes.insert(field.name.clone(), array.shape().to_vec());
-            arrays.insert(field.name.clone(), array);
+    for field in &fields {
+        if let Some(Source::File(path)) = sources.get(field.name) {
+            for ((_, leaf), array) in field.leaves.iter().zip(field.read(path)?) {
+                request.shapes.insert(leaf.name.clone(), array.shape().to_vec());
+                arrays.insert(leaf.name.clone(), array);
+            }
         }
     }
     let bound = bind(plan, &request)?;
-    for (place, field) in &fields {
-        if arrays.contains_key(&field.name) {
+    for field in &fields {
+        let Some((place, first)) = field.leaves.first() else { continue };
+        if arrays.contains_key(&first.name) {
             continue;
         }
         let shape = bound.shapes.get(*place).map(Vec::as_slice).unwrap_or_default();
-        let source = sources.get(&field.name).cloned().or_else(|| default(*place));
-        let array = match source {
-            Some(Source::Random(seed)) => Array::noise(field.element, shape, seed)?,
-            Some(Source::Zeros) => Array::zeros(field.element, shape)?,
-            Some(Source::File(path)) => npy::read_as(&path, field.element, field.extents.len())?,
-            None => return Err(ExecuteError::MissingInput(field.name.clone()).into()),
+        let source = sources.get(field.name).cloned().or_else(|| default(*place));
+        let made = match source {
+            Some(Source::Random(seed)) => field.noise(shape, seed)?,
+            Some(Source::Zeros) => {
+                field.leaves.iter().map(|(_, leaf)| Array::zeros(leaf.element, shape)).collect::<Result<_, _>>()?
+            }
+            Some(Source::File(path)) => field.read(&path)?,
+            None => return Err(ExecuteError::MissingInput(field.name.to_string()).into()),
         };
-        arrays.insert(field.name.clone(), array);
+        arrays.extend(field.leaves.iter().map(|(_, leaf)| leaf.name.clone()).zip(made));
     }
     Ok((bound, arrays))
 }
@@ -123,6 +129,7 @@ pub fn prepare(
 mod tests {
     use super::*;
     use crate::array::Element;
+    use crate::npy;
     use crate::plan::tests::heat;
 
     #[test]

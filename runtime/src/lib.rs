@@ -10,6 +10,7 @@
 //! | [`expr`] | sizes as text: `(N + 63) floordiv 64` |
 //! | [`mod@array`] | dense arrays, seeded noise |
 //! | [`compare`] | two arrays compared, bit by bit and by error |
+//! | [`record`] | fields of structs and vecs: files to arrays of numbers and back |
 //! | [`npy`] | `.npy` files in and out |
 //! | [`number`] | single numbers, typed and as text |
 //! | [`input`] | where the data of an input comes from |
@@ -35,3 +36,4 @@ pub mod launch;
 pub mod npy;
 pub mod number;
 pub mod plan;
+pub mod record;

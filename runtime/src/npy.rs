@@ -4,6 +4,7 @@
 //! Writing gives C order, little endian, and leaves either the whole file or none.
 
 use crate::array::{Array, ArrayError, Data, Element, each_cell, shape_text};
+use crate::record::Layout;
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, WriterBuilder};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -89,6 +90,32 @@ pub enum NpyError {
         /// Its shape.
         shape: String,
         /// Dimensions wanted.
+        wanted: usize,
+    },
+    /// Cells of another type than wanted.
+    #[error("{} holds cells of type {found} where {wanted} is wanted; make it with numpy.dtype, without padding", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// The type in NumPy's words.
+        found: String,
+        /// The type wanted, likewise.
+        wanted: String,
+    },
+    /// The numbers of a struct's cells in column-major order.
+    #[error("{} holds structs in Fortran order; save numpy.ascontiguousarray of it", path.display())]
+    Fortran {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Vecs of another length.
+    #[error("{} has {found} numbers in its last dimension where vecs of {wanted} are wanted; reshape it", path.display())]
+    Lanes {
+        /// The file.
+        path: PathBuf,
+        /// Extent of the last dimension.
+        found: usize,
+        /// Lanes wanted.
         wanted: usize,
     },
     /// The array can't be held.
@@ -177,29 +204,105 @@ pub fn read_as(path: &Path, element: Element, rank: usize) -> Result<Array, NpyE
     Ok(array)
 }
 
+/// The type of a cell in NumPy's words, little endian.
+fn dtype(layout: &Layout) -> io::Result<DType> {
+    Ok(match layout {
+        Layout::Number(element) => {
+            DType::new_scalar(element.descr().parse().map_err(|e| io::Error::other(format!("{e}")))?)
+        }
+        Layout::Vec(count, of) => DType::Array(*count as u64, Box::new(dtype(of)?)),
+        Layout::Struct(members) => {
+            let member =
+                |(name, layout): &(String, Layout)| Ok(npyz::Field { name: name.clone(), dtype: dtype(layout)? });
+            DType::Record(members.iter().map(member).collect::<io::Result<_>>()?)
+        }
+    })
+}
+
+/// Reverses the bytes of every number on a machine that is not little endian.
+fn little_endian(layout: &Layout, cells: &mut [u8]) {
+    fn sizes(layout: &Layout, all: &mut Vec<usize>) {
+        match layout {
+            Layout::Number(element) => all.push(element.size()),
+            Layout::Vec(count, of) => (0..*count).for_each(|_| sizes(of, all)),
+            Layout::Struct(members) => members.iter().for_each(|(_, layout)| sizes(layout, all)),
+        }
+    }
+    if cfg!(target_endian = "little") {
+        return;
+    }
+    let mut all = Vec::new();
+    sizes(layout, &mut all);
+    for cell in cells.chunks_exact_mut(all.iter().sum::<usize>().max(1)) {
+        let mut rest = cell;
+        for size in &all {
+            let (number, others) = rest.split_at_mut((*size).min(rest.len()));
+            number.reverse();
+            rest = others;
+        }
+    }
+}
+
+/// Reads an array of structs: its shape, and the bytes of its cells. It must have the given type and
+/// number of dimensions.
+pub(crate) fn read_records(path: &Path, layout: &Layout, rank: usize) -> Result<(Vec<usize>, Vec<u8>), NpyError> {
+    let fail = |source| NpyError::Read { path: path.to_path_buf(), source };
+    let mut file = BufReader::new(File::open(path).map_err(fail)?);
+    let header = NpyHeader::from_reader(&mut file)
+        .map_err(|e| NpyError::Header { path: path.to_path_buf(), message: header_message(&e) })?;
+    let wanted = dtype(layout).map_err(fail)?;
+    if header.dtype() != wanted {
+        let (found, wanted) = (header.dtype().descr(), wanted.descr());
+        return Err(NpyError::Record { path: path.to_path_buf(), found, wanted });
+    }
+    let dimensions = header.shape();
+    let shape: Vec<usize> = dimensions.iter().filter_map(|&n| usize::try_from(n).ok()).collect();
+    if dimensions.len() != rank || shape.len() != rank {
+        let (found, shape) = (dimensions.len(), shape_text(&shape));
+        return Err(NpyError::Rank { path: path.to_path_buf(), found, shape, wanted: rank });
+    }
+    if header.order() == Order::Fortran && rank > 1 {
+        return Err(NpyError::Fortran { path: path.to_path_buf() });
+    }
+    let mut cells = Vec::new();
+    file.read_to_end(&mut cells).map_err(fail)?;
+    let bytes = wanted.num_bytes().and_then(|cell| shape.iter().try_fold(cell, |n, &extent| n.checked_mul(extent)));
+    if bytes != Some(cells.len()) {
+        let message = format!("{} bytes of data do not fill {} of its cells", cells.len(), shape_text(&shape));
+        return Err(NpyError::Header { path: path.to_path_buf(), message });
+    }
+    little_endian(layout, &mut cells);
+    Ok((shape, cells))
+}
+
+/// Writes cells of any type from their bytes: C order, little endian.
+pub(crate) fn write_records(path: &Path, layout: &Layout, shape: &[usize], cells: &[u8]) -> Result<(), NpyError> {
+    write_whole(path, |file| {
+        let mut shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
+        let mut cell = dtype(layout)?;
+        // An array's type has no extents of its own: they are the last dimensions.
+        while let DType::Array(count, of) = cell {
+            shape.push(count);
+            cell = *of;
+        }
+        let options = npyz::WriteOptions::new_header_only().dtype(cell).shape(&shape);
+        let file = options.writer(file).write_header_only()?;
+        if cfg!(target_endian = "little") {
+            return file.write_all(cells);
+        }
+        let mut cells = cells.to_vec();
+        little_endian(layout, &mut cells);
+        file.write_all(&cells)
+    })
+    .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
+}
+
 /// Writes an array: C order, little endian. The file appears whole or not at all.
 ///
 /// # Errors
 /// When the folder or the file can't be written.
 pub fn write(path: &Path, array: &Array) -> Result<(), NpyError> {
-    write_whole(path, |file| {
-        let shape: Vec<u64> = array.shape().iter().map(|&n| n as u64).collect();
-        let descr = array.element().descr().parse().map_err(|e| io::Error::other(format!("{e}")))?;
-        let file = npyz::WriteOptions::new_header_only()
-            .dtype(DType::new_scalar(descr))
-            .shape(&shape)
-            .writer(file)
-            .write_header_only()?;
-        if cfg!(target_endian = "little") {
-            return file.write_all(array.bytes());
-        }
-        array.bytes().chunks_exact(array.element().size()).try_for_each(|number| {
-            let mut number = number.to_vec();
-            number.reverse();
-            file.write_all(&number)
-        })
-    })
-    .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
+    write_records(path, &Layout::Number(array.element()), array.shape(), array.bytes())
 }
 
 /// Writes a file through a temporary one beside it, so that it appears whole or not at all.

@@ -80,12 +80,36 @@ pub struct FieldDecl {
     pub name: String,
     /// Type of a cell.
     pub element: Element,
+    /// Which part it is of a declared field whose cells are structs or vecs; left out for one of numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<Member>,
     /// Input, output, both or neither.
     pub role: Role,
     /// Cells per dimension, slowest first.
     pub extents: Vec<Expr>,
     /// Device buffers: 2 where a kernel reads one and writes the other, else 1.
     pub buffers: u32,
+}
+
+/// Which part of a declared field a field of numbers is. Its name is that of the declared field and
+/// then `.member` or `.lane`, once or more. In memory each is an array of its own; in files
+/// ([`crate::record`]) they are the cells of one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// The declared field.
+    pub field: String,
+    /// Where the number begins in a cell, in bytes.
+    pub offset: usize,
+    /// Bytes of a cell.
+    pub size: usize,
+}
+
+impl FieldDecl {
+    /// The name of the declared field.
+    pub fn declared_name(&self) -> &str {
+        self.member.as_ref().map_or(&self.name, |member| &member.field)
+    }
 }
 
 /// A condition on the sizes: `value >= 0`, unless one of `unless_negative` is negative.

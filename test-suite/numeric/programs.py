@@ -170,6 +170,32 @@ def grayscott(fields, scalars):
     update(V, [1, 1], [1, 1], new_v)
 
 
+def life2d(fields, scalars):
+    A = fields["A"]
+    a = inner(A, 1)
+    n = sum(a(*offset) for offset in box(2, 1) if any(offset))
+    update(A, [1, 1], [1, 1], (n == 3) | ((n == 2) & (a(0, 0) == 1)))
+
+
+def cell3d(fields, scalars):
+    A = fields["A"]
+    a = inner(A, 1)
+    n = sum(a(*offset) for offset in box(3, 1) if any(offset))
+    update(A, [1] * 3, [1] * 3, (n == 6) | ((a(0, 0, 0) == 1) & (n >= 5) & (n <= 7)))
+
+
+def flow2d(fields, scalars):
+    W, F = fields["W"], fields["F"]
+    c, h, v, f = numbers(W["h"]), inner(W["h"], 1), inner(W["v"], 1), inner(F, 1)
+    dt = c(scalars.get("dt", "0.05"))
+    slope = np.stack([h(1, 0) - h(0, 0), h(0, 1) - h(0, 0)], axis=-1)
+    new = v(0, 0) + dt * (f(0, 0) - slope)
+    wet = (h(0, 0) > c("0.01"))[..., None]
+    update(W["v"], [1, 1], [1, 1], np.where(wet, new, c("0.5") * new))
+    out = v(0, 0)[..., 0] - v(-1, 0)[..., 0] + v(0, 0)[..., 1] - v(0, -1)[..., 1]
+    update(W["h"], [1, 1], [1, 1], h(0, 0) - dt * out)
+
+
 def weighted(radius, divisor, *terms):
     """The sum of weights times neighbours, in order, over a divisor. A term is a weight (none for 1)
     with an offset; a divisor of none divides by nothing."""
@@ -262,6 +288,9 @@ PROGRAMS = {
     "grayscott": (grayscott, ["U", "V"], []),
     "plate": (mean((-1, 0), (0, -1), (0, 1), (1, 0)), ["A"], []),
     "platehalo": (mean(*[offset for offset in box(2, 1) if any(offset)]), ["A"], []),
+    "life2d": (life2d, ["A"], []),
+    "cell3d": (cell3d, ["A"], []),
+    "flow2d": (flow2d, ["W"], ["F"]),
     **{name: (step, ["A"], []) for name, step in (JACOBI | AN5D).items()},
     **{f"{name}_f64": (step, ["A"], []) for name, step in JACOBI.items()},
 }
@@ -272,9 +301,19 @@ def rank(name):
     return 1 if "1d" in name else 3 if "3d" in name else 2
 
 
-def dtype(name):
-    """Type of a program's cells."""
-    return np.float64 if name.endswith("_f64") else np.float32
+# Types of cells that are no single float, from the float type.
+DTYPES = {
+    ("life2d", "A"): lambda real: np.int32,
+    ("cell3d", "A"): lambda real: np.int32,
+    ("flow2d", "W"): lambda real: [("h", real), ("v", real, (2,))],
+    ("flow2d", "F"): lambda real: (real, (2,)),
+}
+
+
+def dtype(program, field, double=False):
+    """Type of a field's cells; `double` for f64 where the program has f32."""
+    real = "<f8" if double or program.endswith("_f64") else "<f4"
+    return np.dtype(DTYPES.get((program, field), lambda real: real)(real))
 
 
 # Shapes of the fields, for programs whose fields lie on several grids, from the sizes N, M, ...

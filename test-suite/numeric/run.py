@@ -21,6 +21,7 @@ sys.dont_write_bytecode = True
 from programs import AN5D, PROGRAMS, dtype, rank, shapes
 
 SUITE = Path(__file__).resolve().parent.parent
+FOLDER = tempfile.TemporaryDirectory()
 SIZE_NAMES = "NML"
 # Sizes: smaller than any stencil, one cell, primes, and others that no tile divides.
 SHAPES = {
@@ -41,13 +42,20 @@ OF_RANK = {1: [["--strategy=warp"]]}
 
 
 def noise(seed, shape, kind):
-    """The cells of `random:SEED`: splitmix64, as `Array::noise` of the runtime documents it."""
+    """The cells of `random:SEED`: splitmix64, as `Array::noise` of the runtime documents it. The numbers of
+    a vec or a struct count as one more dimension."""
+    number = kind.base if kind.names is None else kind[0].base
+    whole = (*shape, kind.itemsize // number.itemsize)
     with np.errstate(over="ignore"):
-        z = np.uint64(seed) + np.arange(1, int(np.prod(shape)) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = np.uint64(seed) + np.arange(1, int(np.prod(whole)) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z = z ^ (z >> np.uint64(31))
-    return ((z >> np.uint64(11)) * 2.0**-53).astype(kind).reshape(shape)
+    values = z >> np.uint64(56) if np.issubdtype(number, np.integer) else (z >> np.uint64(11)) * 2.0**-53
+    cells = values.astype(number).reshape(whole)
+    if kind.names:
+        return cells.view(kind).reshape(shape)
+    return cells if kind.shape else cells.reshape(shape)
 
 
 class Case:
@@ -68,15 +76,15 @@ class Case:
     def expected(self):
         """The outputs by NumPy."""
         step, state, const = PROGRAMS[self.program]
-        kind = np.float64 if self.double else dtype(self.program)
         shape = shapes(self.program, self.shape)
         fields = {}
         for name in state + const:
             source = self.inputs[name]
+            kind = dtype(self.program, name, self.double)
             if source.startswith("random:"):
                 fields[name] = noise(int(source.removeprefix("random:")), shape[name], kind)
             else:
-                fields[name] = np.load(source).astype(kind, casting="no")
+                fields[name] = np.load(source).astype(kind.base, casting="no")
         with np.errstate(all="ignore"):
             for _ in range(self.steps):
                 step(fields, self.scalars)
@@ -110,7 +118,8 @@ def difference(name, found, wanted):
     """What is wrong with an output, in words; nothing where it agrees bit for bit."""
     if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
         return f"{name} is {found.dtype} {found.shape}, wanted {wanted.dtype} {wanted.shape}"
-    bits = f"u{wanted.dtype.itemsize}"
+    size = wanted.dtype.itemsize
+    bits = f"u{size}" if size in (2, 4, 8) else f"V{size}"
     unlike = np.ascontiguousarray(found).view(bits) != np.ascontiguousarray(wanted).view(bits)
     if not unlike.any():
         return ""
@@ -153,6 +162,12 @@ def cases():
             # Each size with a few steps more than the one before; the largest with all numbers.
             for steps in STEPS if shape == shapes[-1] else [STEPS[number % 3 + 1]]:
                 yield Case(program, inputs, shape, steps)
+    for program, shape in (("life2d", (37, 101)), ("cell3d", (11, 13, 37))):
+        # Noise of whole numbers is never alive; every second of these cells is.
+        alive = f"{FOLDER.name}/{program}.npy"
+        np.save(alive, noise(1, shape, dtype(program, "A")) % 2)
+        for steps in STEPS:
+            yield Case(program, {"A": alive}, shape, steps)
 
 
 def tool_path():

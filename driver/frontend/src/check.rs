@@ -15,9 +15,11 @@
 //! | `prove.rs` | what follows from linear inequalities over sizes |
 //! | `regions.rs` | grids, pieces, reads: inside, disjoint |
 //! | `expressions.rs` | the forms of an expression, names in it |
+//! | `aggregates.rs` | structs and vecs, taken apart |
 //! | `calls.rs` | accesses, calls, casts |
 //! | `literals.rs` | literals take the type of their context |
 
+mod aggregates;
 mod boundary;
 mod calls;
 mod declarations;
@@ -32,6 +34,7 @@ use crate::ast::{self, ExprKind, ItemKind, Name};
 use crate::diagnostics::{self, Diagnostic};
 use crate::program::*;
 use crate::source::{Source, Span};
+use aggregates::{StructType, Tree, Ty};
 use cranelift_entity::EntityRef;
 use expressions::Value;
 use names::Symbol;
@@ -77,6 +80,10 @@ struct Checker<'a> {
     refused: BTreeSet<String>,
     steps_at: Option<Span>,
     scope: Scope,
+    /// Declared structs.
+    structs: Vec<StructType>,
+    /// Types of fields that are no numbers, by the first of the fields that they consist of.
+    shapes: BTreeMap<FieldId, Ty>,
     /// Float literals rounded to f32 straight from their text, by place.
     singles: HashMap<Span, f32>,
 }
@@ -102,6 +109,8 @@ struct Scope {
     reads: Vec<Read>,
     /// The type of the value that is being computed.
     wanted: Option<Element>,
+    /// What the open blocks have bound, innermost last; the first is the piece's own.
+    frames: Vec<Vec<(LocalId, Expr)>>,
 }
 
 struct LocalName {
@@ -112,10 +121,8 @@ struct LocalName {
 
 #[derive(Clone)]
 enum Binding {
-    /// A value of its own.
-    Local(LocalId, Type),
-    /// A literal, which takes the type of each context.
-    Literal(Value),
+    /// A value: bound ones, and literals, which take the type of each context.
+    Value(Tree),
     /// Faulty.
     Poisoned,
 }
@@ -172,6 +179,8 @@ impl<'a> Checker<'a> {
             refused: BTreeSet::new(),
             steps_at: None,
             scope: Scope::default(),
+            structs: Vec::new(),
+            shapes: BTreeMap::new(),
             singles: HashMap::new(),
         }
     }
@@ -186,10 +195,7 @@ impl<'a> Checker<'a> {
         match &item.node {
             ItemKind::Param { name, value } => self.param(name, value.as_ref()),
             ItemKind::Scalar { name, ty, default } => self.scalar(name, ty, default.as_ref()),
-            ItemKind::Struct { name, .. } => {
-                self.unsupported("struct", item.span, "use one field for each member");
-                self.declare(name, Symbol::Poisoned);
-            }
+            ItemKind::Struct { name, members } => self.struct_type(name, members),
             ItemKind::Grid { name, region } => self.grid(name, region),
             ItemKind::Field { role, name, ty, grid } => self.field(*role, name, ty, grid),
             ItemKind::Boundary { field, rule } => self.boundary(field, rule, item.span),
@@ -218,8 +224,9 @@ impl<'a> Checker<'a> {
             let error = Diagnostic::error(message, name.span, "");
             self.report(error.help("as in `fn f -> A [1..N-2] = A[0]`"));
         }
-        let known: Vec<FieldId> = fields.iter().flatten().copied().collect();
-        let sound = self.one_rank(&known, updates);
+        let declared: Vec<FieldId> = fields.iter().flatten().copied().collect();
+        let sound = self.one_rank(&declared, updates);
+        let known: Vec<FieldId> = declared.iter().flat_map(|field| self.leaf_fields(*field)).collect();
         let mut checked = Vec::new();
         for piece in pieces {
             self.scope = Scope { updates: known.clone(), function: name.node.clone(), ..Scope::default() };
@@ -291,6 +298,7 @@ impl<'a> Checker<'a> {
             self.sound = false;
             return None;
         }
+        self.scope.frames.push(Vec::new());
         let grids = self.grids_of(&self.scope.updates);
         self.scope.rank = grids.first().map(|grid| grid.region.lower.len());
         self.name_coordinates(&piece.region);
@@ -310,34 +318,41 @@ impl<'a> Checker<'a> {
         let mut values = Vec::new();
         for (index, value) in piece.values.iter().enumerate() {
             let field = fields.get(index).copied().flatten();
-            values.extend(self.piece_value(value, field));
+            values.extend(self.piece_value(value, field).into_iter().flatten());
         }
+        let lets = std::mem::take(&mut self.scope.frames).into_iter().flatten().collect();
         let reads = std::mem::take(&mut self.scope.reads);
         let region = region?;
         self.reads_inside(&region, &grids, &reads, piece.region.span);
-        Some(Piece { region, values, span: piece.region.span })
+        Some(Piece { region, lets, values, span: piece.region.span })
     }
 
-    fn piece_value(&mut self, value: &ast::Expr, field: Option<FieldId>) -> Option<Expr> {
-        let field = field.and_then(|id| self.program.fields.get(id));
-        self.scope.wanted = field.map(|field| field.element);
-        let wanted = field.map(|field| (field.element, field.name.clone()));
-        let found = self.expression(value)?;
-        let (element, name) = wanted?;
+    /// The values for the fields that an updated one consists of.
+    fn piece_value(&mut self, value: &ast::Expr, field: Option<FieldId>) -> Option<Vec<Expr>> {
+        let ty = field.and_then(|id| self.field_type(id));
+        self.scope.wanted = ty.as_ref().and_then(|ty| self.wanted(ty));
+        let found = self.tree(value)?;
+        let name = self.field_name(field?).to_string();
+        self.coerce(found, &ty?, &name, value.span)
+    }
+
+    /// A field's name in the program.
+    fn field_name(&self, field: FieldId) -> &str {
+        self.program.fields.get(field).map_or("", Field::declared_name)
+    }
+
+    fn coerce_number(&mut self, found: Value, element: Element, name: &str, span: Span) -> Option<Expr> {
         let expr = &found.expr;
         if found.literal.is_none() && expr.ty != Type::Element(element) {
-            let holds = element.name();
             let error = match expr.ty {
                 Type::Bool => {
-                    Diagnostic::error(format!("`{name}` holds {holds}, but the value is a condition"), value.span, "")
+                    Diagnostic::error(format!("`{name}` holds {element}, but the value is a condition"), span, "")
                         .help("choose two numbers: `if condition then 1 else 0`")
                 }
-                Type::Element(found) => Diagnostic::error(
-                    format!("`{name}` holds {holds}, but the value is {}", found.name()),
-                    value.span,
-                    "",
-                )
-                .help(format!("convert it: `{}`", self.cast_text(element, value.span))),
+                Type::Element(found) => {
+                    Diagnostic::error(format!("`{name}` holds {element}, but the value is {found}"), span, "")
+                        .help(format!("convert it: `{}`", self.cast_text(element, expr.span)))
+                }
             };
             self.report(error);
             return None;

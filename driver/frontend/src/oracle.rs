@@ -209,7 +209,7 @@ impl Job {
         let mut pieces = Vec::new();
         for piece in &function.pieces {
             let bounds = sizes::bounds(program, &piece.region, sizes)?;
-            let code = Code::new(&piece.values, bounds.len(), environment);
+            let code = Code::new(&piece.lets, &piece.values, bounds.len(), environment);
             pieces.push(Part { bounds, code });
         }
         Ok(Self { updates: function.updates.iter().map(updated).collect(), pieces })

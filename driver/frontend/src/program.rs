@@ -7,6 +7,7 @@ use crate::source::Span;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use stencil_runtime::array::Element;
 use stencil_runtime::number::Numeral;
+use stencil_runtime::plan::Member;
 
 /// A size named by `param`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -118,12 +119,22 @@ pub struct Field {
     pub role: Role,
     /// Type of one cell.
     pub element: Element,
+    /// Which part it is of a declared field whose cells are structs or vecs; its name then is
+    /// `FIELD.member` or `FIELD.lane`, and such fields follow each other in order.
+    pub member: Option<Member>,
     /// The grid that it lies on.
     pub grid: GridId,
     /// What a read outside of the grid gives; none where no read may lie outside.
     pub boundary: Option<Boundary>,
     /// Where it is declared.
     pub span: Span,
+}
+
+impl Field {
+    /// The name of the declared field.
+    pub fn declared_name(&self) -> &str {
+        self.member.as_ref().map_or(&self.name, |member| &member.field)
+    }
 }
 
 /// `boundary FIELD = RULE`. Coordinates are mapped each by itself; here they count from the grid's
@@ -160,6 +171,8 @@ pub struct Function {
 pub struct Piece {
     /// The points it covers.
     pub region: Region,
+    /// What several values share: bound in order, before them.
+    pub lets: Vec<(LocalId, Expr)>,
     /// One value per updated field, of that field's type.
     pub values: Vec<Expr>,
     /// Where it stands.

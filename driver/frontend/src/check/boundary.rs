@@ -39,10 +39,17 @@ impl Checker<'_> {
         let named = |(known, _): &&(&str, Boundary)| matches!(&rule.node, ExprKind::Name(word) if word == known);
         let boundary = match RULES.iter().find(named) {
             Some((_, rule)) => Some(rule.clone()),
+            None if self.shapes.contains_key(&field) => {
+                let help = "take nearest, periodic or reflect, or one field for each number";
+                self.unsupported("expression boundary of structs and vecs", span, help);
+                None
+            }
             None => self.outside_value(field, rule).map(Boundary::Value),
         };
-        if let Some(field) = self.program.fields.get_mut(field) {
-            field.boundary = boundary;
+        for leaf in self.leaf_fields(field) {
+            if let Some(field) = self.program.fields.get_mut(leaf) {
+                field.boundary = boundary.clone();
+            }
         }
     }
 
@@ -56,7 +63,14 @@ impl Checker<'_> {
             coordinates: COORDINATES.iter().take(dimensions).map(coordinate).collect(),
             ..Scope::default()
         };
-        let value = self.piece_value(rule, Some(field));
+        let value = self.piece_value(rule, Some(field)).and_then(|values| values.into_iter().next());
+        let shared = std::mem::take(&mut self.scope.frames).into_iter().flatten().rev();
+        let value = value.map(|value| {
+            shared.fold(value, |body, (id, shared)| {
+                let (ty, span) = (body.ty, body.span);
+                Expr { kind: crate::program::ExprKind::Let(id, Box::new(shared), Box::new(body)), ty, span }
+            })
+        });
         self.scope = Scope::default();
         value
     }

@@ -1,5 +1,6 @@
 //! Accesses of fields, and calls: casts, math functions, absolute reads.
 
+use super::aggregates::Tree;
 use super::expressions::{Literal, Value};
 use super::names::{MATH, Symbol};
 use super::{Checker, OFFSET, Read};
@@ -11,7 +12,7 @@ use stencil_runtime::array::Element;
 
 impl Checker<'_> {
     /// `A[o, o]` and `A'[o, o]`
-    pub(super) fn access(&mut self, name: &Name, primed: bool, offsets: &[ast::Expr], span: Span) -> Option<Value> {
+    pub(super) fn access(&mut self, name: &Name, primed: bool, offsets: &[ast::Expr], span: Span) -> Option<Tree> {
         let offset: Option<Vec<i64>> = {
             let each: Vec<_> = offsets.iter().map(|expr| self.constant(expr, OFFSET)).collect();
             each.into_iter().collect()
@@ -33,7 +34,6 @@ impl Checker<'_> {
             return None;
         }
         let declared = self.program.fields.get(field)?;
-        let element = declared.element;
         let grid = self.program.grids.get(declared.grid)?;
         let dimensions = grid.region.lower.len();
         if offsets.len() != dimensions {
@@ -71,7 +71,7 @@ impl Checker<'_> {
             return None;
         }
         self.scope.reads.push(Read { field, offset: offset.clone(), span });
-        Some(Value::typed(ExprKind::Read { field, offset }, Type::Element(element), span))
+        self.cell(field, &offset, span)
     }
 
     /// What is wrong with a primed read, or that there are none yet.
@@ -97,10 +97,6 @@ impl Checker<'_> {
         }
         if let Some((_, function, count)) = MATH.iter().find(|(known, ..)| *known == name.node) {
             return self.math(*function, *count, name, arguments, span);
-        }
-        if name.node == "vec" {
-            self.unsupported("vec literal", span, "");
-            return None;
         }
         match self.resolve(name, name.span)? {
             Symbol::Field(_) if self.reads_in_rule(name, span) => {}

@@ -1,6 +1,7 @@
 //! Declarations: params, scalars, fields, steps.
 
 use super::Checker;
+use super::aggregates::Ty;
 use super::names::Symbol;
 use super::prove;
 use crate::ast::{self, ExprKind, FieldRole, Name, UnaryOp};
@@ -9,6 +10,7 @@ use crate::program::{Affine, Check, Field, Param, Role, Scalar, Type};
 use crate::source::Span;
 use stencil_runtime::array::Element;
 use stencil_runtime::number::{Number, Numeral};
+use stencil_runtime::plan::Member;
 
 impl Checker<'_> {
     pub(super) fn param(&mut self, name: &Name, value: Option<&ast::Expr>) {
@@ -81,7 +83,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn field(&mut self, role: FieldRole, name: &Name, ty: &ast::Type, grid: &Name) {
-        let element = self.element(ty);
+        let cell = self.ty(ty);
         let grid = match self.resolve(grid, grid.span) {
             Some(Symbol::Grid(id)) => Some(id),
             Some(other) => {
@@ -91,7 +93,7 @@ impl Checker<'_> {
             }
             None => None,
         };
-        let (Some(element), Some(grid)) = (element, grid) else {
+        let (Some(cell), Some(grid)) = (cell, grid) else {
             self.sound = false;
             self.declare(name, Symbol::Poisoned);
             return;
@@ -103,25 +105,38 @@ impl Checker<'_> {
                 FieldRole::Const => Role::Const,
                 FieldRole::Temp => Role::Temp,
             };
-            let field = Field { name: name.node.clone(), role, element, grid, boundary: None, span: name.span };
-            self.program.fields.push(field);
+            let leaves = self.leaves(&cell);
+            let size = leaves.iter().map(|(_, element)| element.size()).sum();
+            let mut offset = 0;
+            for (path, element) in leaves {
+                let member = (!path.is_empty()).then(|| Member { field: name.node.clone(), offset, size });
+                offset += element.size();
+                self.program.fields.push(Field {
+                    name: format!("{}{path}", name.node),
+                    role,
+                    element,
+                    member,
+                    grid,
+                    boundary: None,
+                    span: name.span,
+                });
+            }
+            if !matches!(cell, Ty::Number(_)) {
+                self.shapes.insert(id, cell);
+            }
         }
     }
 
-    /// The number type of a field or scalar.
+    /// The type of a scalar.
     fn element(&mut self, ty: &ast::Type) -> Option<Element> {
-        let name = match &ty.node {
-            ast::TypeKind::Vec(..) => {
-                self.unsupported("vec types", ty.span, "use one field for each lane");
-                return None;
+        match self.ty(ty)? {
+            Ty::Number(element) => Some(element),
+            other => {
+                let message = format!("a scalar is one number, not {}", self.ty_name(&other));
+                self.report(Diagnostic::error(message, ty.span, "").help("declare a scalar for each of its parts"));
+                None
             }
-            ast::TypeKind::Named(name) => name,
-        };
-        let element = Element::from_name(name);
-        if element.is_none() {
-            self.unknown_type(name, ty.span);
         }
-        element
     }
 
     pub(super) fn unknown_type(&mut self, name: &str, span: Span) {

@@ -1,5 +1,6 @@
 //! Types of expressions: names, operators, `if`, blocks.
 
+use super::aggregates::Tree;
 use super::names::Symbol;
 use super::{Binding, Checker, LocalName};
 use crate::ast::{self, BinaryOp, Name, Spanned, UnaryOp};
@@ -37,29 +38,18 @@ const I64: Type = Type::Element(Element::I64);
 
 impl Checker<'_> {
     /// Checks an expression; `None` after an error.
-    pub(super) fn expression(&mut self, expr: &ast::Expr) -> Option<Value> {
+    pub(super) fn tree(&mut self, expr: &ast::Expr) -> Option<Tree> {
         let span = expr.span;
         match &expr.node {
-            ast::ExprKind::Int(value) => Some(self.int_literal(*value, span)),
-            ast::ExprKind::Float(text) => self.float_literal(text, span),
+            ast::ExprKind::Int(value) => Some(Tree::One(self.int_literal(*value, span))),
+            ast::ExprKind::Float(text) => self.float_literal(text, span).map(Tree::One),
             ast::ExprKind::Name(name) => self.variable(name, span),
             ast::ExprKind::Access { field, primed, offsets } => self.access(field, *primed, offsets, span),
-            ast::ExprKind::Call { name, arguments } => self.call(name, arguments, span),
-            ast::ExprKind::Struct { name, .. } => {
-                self.unsupported("struct literal", span, "");
-                if !self.symbols.contains_key(&name.node) {
-                    self.unknown_type(name, name.span);
-                }
-                None
-            }
-            ast::ExprKind::Member(..) => {
-                self.unsupported("struct member", span, "");
-                None
-            }
-            ast::ExprKind::Lane(..) => {
-                self.unsupported("vector lane", span, "");
-                None
-            }
+            ast::ExprKind::Call { name, arguments } if name.node == "vec" => self.vec_literal(arguments, span),
+            ast::ExprKind::Call { name, arguments } => self.call(name, arguments, span).map(Tree::One),
+            ast::ExprKind::Struct { name, members } => self.struct_literal(name, members, span),
+            ast::ExprKind::Member(inner, name) => self.member(inner, name, span),
+            ast::ExprKind::Lane(inner, lane) => self.lane(inner, lane, span),
             ast::ExprKind::Unary(op, value) => self.unary(*op, value, span),
             ast::ExprKind::Binary(..) => self.chain(expr),
             ast::ExprKind::If(condition, yes, no) => self.conditional(condition, yes, no, span),
@@ -72,23 +62,22 @@ impl Checker<'_> {
     }
 
     /// A name that stands alone.
-    fn variable(&mut self, name: &str, span: Span) -> Option<Value> {
+    fn variable(&mut self, name: &str, span: Span) -> Option<Tree> {
         if let Some(local) = self.scope.locals.iter().rev().find(|local| local.name == name) {
             return match local.binding.clone() {
-                Binding::Local(id, ty) => Some(Value::typed(ExprKind::Local(id), ty, span)),
-                Binding::Literal(value) => Some(value),
+                Binding::Value(tree) => Some(tree.named_at(span)),
                 Binding::Poisoned => None,
             };
         }
         let named = |known: &Option<Name>| known.as_ref().is_some_and(|known| known.node == name);
         if let Some(dimension) = self.scope.coordinates.iter().position(named) {
-            return Some(Value::typed(ExprKind::Coordinate(dimension), I64, span));
+            return Some(Tree::One(Value::typed(ExprKind::Coordinate(dimension), I64, span)));
         }
         if let Some(ty) = self.nearest(name) {
-            return Some(Value::typed(ExprKind::Nearest, ty, span));
+            return Some(Tree::One(Value::typed(ExprKind::Nearest, ty, span)));
         }
         if name == "t" {
-            return Some(Value::typed(ExprKind::Step, I64, span));
+            return Some(Tree::One(Value::typed(ExprKind::Step, I64, span)));
         }
         let what = match self.resolve(name, span)? {
             Symbol::Param(id) => {
@@ -96,11 +85,11 @@ impl Checker<'_> {
                     Some(value) => ExprKind::Int(value.into()),
                     None => ExprKind::Param(id),
                 };
-                return Some(Value::typed(kind, I64, span));
+                return Some(Tree::One(Value::typed(kind, I64, span)));
             }
             Symbol::Scalar(id) => {
                 let ty = Type::Element(self.program.scalars.get(id)?.element);
-                return Some(Value::typed(ExprKind::Scalar(id), ty, span));
+                return Some(Tree::One(Value::typed(ExprKind::Scalar(id), ty, span)));
             }
             Symbol::Field(id) => {
                 let grid = self.program.fields.get(id).map(|field| field.grid);
@@ -116,8 +105,16 @@ impl Checker<'_> {
         None
     }
 
-    fn unary(&mut self, op: UnaryOp, inner: &ast::Expr, span: Span) -> Option<Value> {
-        let value = self.expression(inner)?;
+    fn unary(&mut self, op: UnaryOp, inner: &ast::Expr, span: Span) -> Option<Tree> {
+        let value = match self.tree(inner)? {
+            Tree::One(value) => value,
+            Tree::Vec(lanes) if op == UnaryOp::Neg => return Some(self.negative(lanes, span)),
+            _ => {
+                let message = "an operator that takes no structs, and no vecs but `-`";
+                self.report(Diagnostic::error(message, span, "").help("take the parts: `.name`, `.0`"));
+                return None;
+            }
+        };
         let ty = value.expr.ty;
         match (op, ty) {
             (UnaryOp::Neg, Type::Element(_)) | (UnaryOp::Not, Type::Bool) => {}
@@ -134,30 +131,30 @@ impl Checker<'_> {
             }
         }
         let expr = Expr { kind: ExprKind::Unary(op, Box::new(value.expr)), ty, span };
-        Some(Value { expr, literal: value.literal })
+        Some(Tree::One(Value { expr, literal: value.literal }))
     }
 
     /// Infix operators, down the left side in a loop: sums may be long.
-    fn chain(&mut self, whole: &ast::Expr) -> Option<Value> {
+    fn chain(&mut self, whole: &ast::Expr) -> Option<Tree> {
         let mut steps = Vec::new();
         let mut first = whole;
         while let ast::ExprKind::Binary(op, left, right) = &first.node {
             steps.push((op, right, first.span));
             first = left;
         }
-        let mut left = self.expression(first);
+        let mut left = self.tree(first);
         for (op, right, span) in steps.into_iter().rev() {
             // Both sides are looked at before giving up: they may both be wrong.
-            let right = self.expression(right);
+            let right = self.tree(right);
             left = match (left, right) {
-                (Some(left), Some(right)) => self.binary(op, left, right, span),
+                (Some(left), Some(right)) => self.combine(op, left, right, span),
                 _ => None,
             };
         }
         left
     }
 
-    fn binary(&mut self, op: &Spanned<BinaryOp>, left: Value, right: Value, span: Span) -> Option<Value> {
+    pub(super) fn binary(&mut self, op: &Spanned<BinaryOp>, left: Value, right: Value, span: Span) -> Option<Value> {
         let logical = matches!(op.node, BinaryOp::And | BinaryOp::Or);
         let compares = ast::precedence(op.node) == ast::COMPARISON;
         for side in [&left, &right] {
@@ -290,50 +287,49 @@ impl Checker<'_> {
         Some(value.expr)
     }
 
-    fn conditional(&mut self, condition: &ast::Expr, yes: &ast::Expr, no: &ast::Expr, span: Span) -> Option<Value> {
-        let parts = (self.condition(condition), self.expression(yes), self.expression(no));
-        let (Some(condition), Some(yes), Some(no)) = parts else {
+    fn conditional(&mut self, condition: &ast::Expr, yes: &ast::Expr, no: &ast::Expr, span: Span) -> Option<Tree> {
+        let parts = (self.condition(condition), self.tree(yes), self.tree(no));
+        let (Some(mut condition), Some(yes), Some(no)) = parts else {
             return None;
         };
-        let (yes, no, literal) = self.unify(yes, no, "the two values of `if`")?;
-        let ty = yes.ty;
-        let kind = ExprKind::If(Box::new(condition), Box::new(yes), Box::new(no));
-        Some(Value { expr: Expr { kind, ty, span }, literal })
+        if !matches!((&yes, &no), (Tree::One(_), Tree::One(_))) {
+            condition = self.hoist(condition);
+        }
+        self.choose(&condition, yes, no, span)
     }
 
-    /// `{ let x = value; body }`
-    fn block(&mut self, lets: &[(Name, ast::Expr)], body: &ast::Expr, span: Span) -> Option<Value> {
+    /// `{ let x = value; body }`. What is bound stands around a body that is one value, and else in
+    /// what is around the block: all components share it.
+    fn block(&mut self, lets: &[(Name, ast::Expr)], body: &ast::Expr, span: Span) -> Option<Tree> {
         let outer = self.scope.locals.len();
-        let mut bound = Vec::new();
+        self.scope.frames.push(Vec::new());
         for (name, value) in lets {
-            let value = self.expression(value);
-            let binding = match value {
-                None => Binding::Poisoned,
-                Some(value) if is_literal(&value) => Binding::Literal(value),
-                Some(value) => match self.let_value(value) {
-                    None => Binding::Poisoned,
-                    Some(expr) => {
-                        let id = self.next_local();
-                        let ty = expr.ty;
-                        bound.push((id, expr));
-                        Binding::Local(id, ty)
-                    }
-                },
-            };
-            self.bind(name, binding);
+            let tree = self.tree(value).and_then(|tree| self.bound(tree));
+            self.bind(name, tree.into());
         }
-        let body = self.expression(body);
+        let body = self.tree(body);
         self.scope.locals.truncate(outer);
-        let Value { mut expr, literal } = body?;
-        for (id, value) in bound.into_iter().rev() {
-            let ty = expr.ty;
-            expr = Expr { kind: ExprKind::Let(id, Box::new(value), Box::new(expr)), ty, span };
+        let bound = self.scope.frames.pop().unwrap_or_default();
+        match body? {
+            Tree::One(Value { mut expr, literal }) => {
+                for (id, value) in bound.into_iter().rev() {
+                    let ty = expr.ty;
+                    expr = Expr { kind: ExprKind::Let(id, Box::new(value), Box::new(expr)), ty, span };
+                }
+                Some(Tree::One(Value { expr, literal }))
+            }
+            tree => {
+                match self.scope.frames.last_mut() {
+                    Some(frame) => frame.extend(bound),
+                    None => self.scope.frames.push(bound),
+                }
+                Some(tree)
+            }
         }
-        Some(Value { expr, literal })
     }
 
     /// Several literals together take the type that the piece computes in, where they fit it.
-    fn let_value(&mut self, value: Value) -> Option<Expr> {
+    pub(super) fn let_value(&mut self, value: Value) -> Option<Expr> {
         match (value.literal, self.scope.wanted) {
             (Some(_), Some(wanted)) => self.adopt(value, Type::Element(wanted)),
             _ => self.settle(value),
@@ -356,7 +352,7 @@ impl Checker<'_> {
 }
 
 /// A single literal, with or without a sign.
-fn is_literal(value: &Value) -> bool {
+pub(super) fn is_literal(value: &Value) -> bool {
     let kind = match &value.expr.kind {
         ExprKind::Unary(UnaryOp::Neg, inner) => &inner.kind,
         other => other,

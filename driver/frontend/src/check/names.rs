@@ -20,6 +20,8 @@ pub enum Symbol {
     Grid(GridId),
     /// A field.
     Field(FieldId),
+    /// A struct, by its place among the declared ones.
+    Struct(usize),
     /// A function.
     Function,
     /// Its declaration is faulty or not supported, and that has been said.
@@ -34,6 +36,7 @@ impl Symbol {
             Self::Scalar(_) => "a scalar",
             Self::Grid(_) => "a grid",
             Self::Field(_) => "a field",
+            Self::Struct(_) => "a struct",
             Self::Function => "a function",
             Self::Poisoned => "a faulty declaration",
         }

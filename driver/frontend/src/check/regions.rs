@@ -244,7 +244,7 @@ impl Checker<'_> {
             let Some(grid) = self.program.grids.get(field.grid).cloned() else {
                 continue;
             };
-            let ruled = self.bounded.contains_key(&field.name);
+            let ruled = self.bounded.contains_key(field.declared_name());
             if ruled {
                 self.not_too_far(read);
                 if grids.iter().any(|other| other.region == grid.region) {
@@ -328,13 +328,9 @@ impl Checker<'_> {
         };
         let error = Diagnostic::error(message, read.span, label)
             .see(at, format!("has the point {point} in {axis}"))
-            .note(format!("`{}` lies on {} = {range} in dimension {dimension}", self.field_name(read), grid.name))
+            .note(format!("`{}` lies on {} = {range} in dimension {dimension}", self.field_name(read.field), grid.name))
             .help(help);
         self.report(error);
-    }
-
-    fn field_name(&self, read: &Read) -> &str {
-        self.program.fields.get(read.field).map_or("", |field| &field.name)
     }
 
     /// No two pieces of a function overlap.

@@ -108,9 +108,13 @@ pub enum Constant {
 
 impl Code {
     /// The code for the values of a piece of so many dimensions.
-    pub fn new(values: &[Expr], rank: usize, environment: &Environment) -> Self {
+    pub fn new(lets: &[(LocalId, Expr)], values: &[Expr], rank: usize, environment: &Environment) -> Self {
         let mut compiler = Compiler { environment, rank, used: HashMap::new(), locals: BTreeMap::new(), outside: None };
         let mut ops = Vec::new();
+        for (id, value) in lets {
+            let slot = compiler.expr(value, &mut ops);
+            compiler.locals.insert(*id, slot);
+        }
         // Results stay taken, so that a later value does not overwrite an earlier one.
         let results = values.iter().map(|value| compiler.expr(value, &mut ops).register).collect();
         Self { ops, results }

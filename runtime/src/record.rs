@@ -1,0 +1,247 @@
+//! Fields whose cells are structs or vecs: files hold them as they are declared, everything else as
+//! one array of numbers for each leaf, and here one becomes the other.
+//!
+//! A `vec<N, T>` is an array with one more last dimension of N. A struct is a NumPy structured type,
+//! packed, in order of declaration.
+
+use crate::array::{Array, ArrayError, Element};
+use crate::npy::{self, NpyError};
+use crate::plan::{FieldDecl, Role};
+use std::path::Path;
+
+/// The type of a cell as a file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// A number.
+    Number(Element),
+    /// So many of a type.
+    Vec(usize, Box<Layout>),
+    /// Named members in order.
+    Struct(Vec<(String, Layout)>),
+}
+
+impl Layout {
+    /// The type of the cells that some leaves make up: what follows the dots of each one's name, and
+    /// its type, in order. None where they contradict each other.
+    pub fn of(leaves: &[(&str, Element)]) -> Option<Layout> {
+        if let [("", element)] = leaves {
+            return Some(Layout::Number(*element));
+        }
+        let mut parts: Vec<(&str, Vec<(&str, Element)>)> = Vec::new();
+        for (path, element) in leaves {
+            let path = path.strip_prefix('.').unwrap_or(path);
+            let (name, rest) = path.split_at(path.find('.').unwrap_or(path.len()));
+            match parts.last_mut() {
+                Some((last, inner)) if *last == name => inner.push((rest, *element)),
+                _ => parts.push((name, vec![(rest, *element)])),
+            }
+        }
+        let parts: Vec<(&str, Layout)> =
+            parts.into_iter().map(|(name, inner)| Some((name, Layout::of(&inner)?))).collect::<Option<_>>()?;
+        let (first, lane) = parts.first()?;
+        if first.starts_with(|letter: char| letter.is_ascii_digit()) {
+            let alike = parts.iter().all(|(_, other)| other == lane);
+            return alike.then(|| Layout::Vec(parts.len(), Box::new(lane.clone())));
+        }
+        Some(Layout::Struct(parts.into_iter().map(|(name, layout)| (name.to_owned(), layout)).collect()))
+    }
+}
+
+/// The fields that a declared one consists of, and the type of its cells.
+pub struct Record<'p> {
+    /// Its name.
+    pub name: &'p str,
+    /// The fields, in order; their places in the plan.
+    pub leaves: Vec<(usize, &'p FieldDecl)>,
+    /// The type of a cell.
+    pub layout: Layout,
+}
+
+/// The declared fields of some that are leaves or whole, in order.
+pub fn records(fields: &[FieldDecl]) -> Vec<Record<'_>> {
+    let mut records: Vec<Record> = Vec::new();
+    for (place, field) in fields.iter().enumerate() {
+        let name = field.declared_name();
+        match records.last_mut() {
+            Some(record) if record.name == name => record.leaves.push((place, field)),
+            _ => records.push(Record { name, leaves: vec![(place, field)], layout: Layout::Number(field.element) }),
+        }
+    }
+    for record in &mut records {
+        let path = |field: &'_ FieldDecl| field.name.get(record.name.len()..).unwrap_or_default().to_owned();
+        let leaves: Vec<(String, Element)> =
+            record.leaves.iter().map(|(_, field)| (path(field), field.element)).collect();
+        let leaves: Vec<(&str, Element)> = leaves.iter().map(|(path, element)| (path.as_str(), *element)).collect();
+        if let Some(layout) = Layout::of(&leaves) {
+            record.layout = layout;
+        }
+    }
+    records
+}
+
+impl Record<'_> {
+    /// What the field is to the outside.
+    pub fn role(&self) -> Option<Role> {
+        self.leaves.first().map(|(_, field)| field.role)
+    }
+
+    fn elements(&self) -> impl Iterator<Item = Element> {
+        self.leaves.iter().map(|(_, field)| field.element)
+    }
+
+    /// Reads the cells of a file into one array a leaf.
+    ///
+    /// # Errors
+    /// As [`npy::read_as`], for the type that the record has.
+    pub fn read(&self, path: &Path) -> Result<Vec<Array>, NpyError> {
+        let rank = self.leaves.first().map_or(0, |(_, field)| field.extents.len());
+        let no_array = |source| NpyError::Array { path: path.to_path_buf(), source };
+        match &self.layout {
+            Layout::Number(element) => Ok(vec![npy::read_as(path, *element, rank)?]),
+            Layout::Vec(lanes, of) if matches!(**of, Layout::Number(_)) => {
+                let element = self.elements().next().unwrap_or(Element::F32);
+                let array = npy::read_as(path, element, rank + 1)?;
+                let mut shape = array.shape().to_vec();
+                let found = shape.pop().unwrap_or(0);
+                if found != *lanes {
+                    return Err(NpyError::Lanes { path: path.to_path_buf(), found, wanted: *lanes });
+                }
+                self.split(&shape, array.bytes()).map_err(no_array)
+            }
+            layout => {
+                let (shape, bytes) = npy::read_records(path, layout, rank)?;
+                self.split(&shape, &bytes).map_err(no_array)
+            }
+        }
+    }
+
+    /// Writes one array a leaf as cells of a file.
+    ///
+    /// # Errors
+    /// As [`npy::write`].
+    pub fn write(&self, path: &Path, leaves: &[&Array]) -> Result<(), NpyError> {
+        let shape = leaves.first().map_or(&[][..], |leaf| leaf.shape());
+        npy::write_records(path, &self.layout, shape, &join(leaves))
+    }
+
+    /// Seeded noise for all leaves: that of an array whose last dimension counts the numbers of a cell.
+    ///
+    /// # Errors
+    /// When the machine has too little memory.
+    pub fn noise(&self, shape: &[usize], seed: u64) -> Result<Vec<Array>, ArrayError> {
+        let count = self.leaves.len() as u64;
+        let leaf = |(place, element)| Array::noise_of(element, shape, seed, |cell| cell * count + place);
+        (0..count).zip(self.elements()).map(leaf).collect()
+    }
+
+    fn split(&self, shape: &[usize], bytes: &[u8]) -> Result<Vec<Array>, ArrayError> {
+        let cell: usize = self.elements().map(Element::size).sum();
+        let mut offset = 0;
+        let mut arrays = Vec::new();
+        for element in self.elements() {
+            let size = element.size();
+            let mut array = Array::zeros(element, shape)?;
+            for (to, from) in array.bytes_mut().chunks_exact_mut(size).zip(bytes.chunks_exact(cell.max(1))) {
+                to.copy_from_slice(from.get(offset..offset + size).unwrap_or_default());
+            }
+            offset += size;
+            arrays.push(array);
+        }
+        Ok(arrays)
+    }
+}
+
+/// The numbers of all leaves, cell by cell.
+fn join(leaves: &[&Array]) -> Vec<u8> {
+    let mut numbers: Vec<_> = leaves.iter().map(|leaf| leaf.bytes().chunks_exact(leaf.element().size())).collect();
+    let cells = leaves.first().map_or(0, |leaf| leaf.len());
+    let mut bytes = Vec::with_capacity(leaves.iter().map(|leaf| leaf.bytes().len()).sum());
+    for _ in 0..cells {
+        for leaf in &mut numbers {
+            bytes.extend_from_slice(leaf.next().unwrap_or_default());
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Member;
+
+    fn fields(name: &str, leaves: &[(&str, Element)]) -> Vec<FieldDecl> {
+        let size = leaves.iter().map(|(_, element)| element.size()).sum();
+        let mut offset = 0;
+        let leaf = |(path, element): &(&str, Element)| {
+            offset += element.size();
+            FieldDecl {
+                name: format!("{name}{path}"),
+                element: *element,
+                member: Some(Member { field: name.to_owned(), offset: offset - element.size(), size }),
+                role: Role::State,
+                extents: vec!["N".parse().unwrap(), "3".parse().unwrap()],
+                buffers: 1,
+            }
+        };
+        leaves.iter().map(leaf).collect()
+    }
+
+    #[test]
+    fn structs_go_through_files_with_every_member() {
+        let leaves = [
+            (".u", Element::F32),
+            (".v.0", Element::F16),
+            (".v.1", Element::F16),
+            (".in.a", Element::U64),
+            (".in.b", Element::I32),
+        ];
+        let fields = fields("C", &leaves);
+        let records = records(&fields);
+        let [record] = records.as_slice() else { panic!("one field") };
+        let half = Layout::Number(Element::F16);
+        let inner = vec![("a".into(), Layout::Number(Element::U64)), ("b".into(), Layout::Number(Element::I32))];
+        assert_eq!(
+            record.layout,
+            Layout::Struct(vec![
+                ("u".into(), Layout::Number(Element::F32)),
+                ("v".into(), Layout::Vec(2, Box::new(half))),
+                ("in".into(), Layout::Struct(inner)),
+            ])
+        );
+        let arrays = record.noise(&[2, 3], 5).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.npy");
+        record.write(&path, &arrays.iter().collect::<Vec<_>>()).unwrap();
+        assert_eq!(record.read(&path).unwrap(), arrays);
+        // 20 bytes a cell, nothing between them.
+        let bytes = std::fs::read(&path).unwrap();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        assert!(text.contains("('v', '<f2', (2,))") && text.contains("('in', ["), "{text}");
+        assert_eq!(bytes.len() % 64, 6 * 20 % 64);
+        let error = npy::read(&path).unwrap_err().to_string();
+        assert!(error.contains("holds cells of type [('u', '<f4')"), "{error}");
+    }
+
+    #[test]
+    fn vecs_have_a_last_dimension() {
+        let fields = fields("V", &[(".0", Element::F32), (".1", Element::F32)]);
+        let records = records(&fields);
+        let record = records.first().unwrap();
+        let arrays = record.noise(&[2, 3], 5).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("v.npy");
+        record.write(&path, &arrays.iter().collect::<Vec<_>>()).unwrap();
+        // Noise is that of the array as it is declared.
+        let whole = npy::read(&path).unwrap();
+        assert_eq!(whole, Array::noise(Element::F32, &[2, 3, 2], 5).unwrap());
+        assert_eq!(record.read(&path).unwrap(), arrays);
+        npy::write(&path, &Array::zeros(Element::F32, &[2, 3, 4]).unwrap()).unwrap();
+        let error = record.read(&path).unwrap_err().to_string();
+        assert!(
+            error.ends_with("has 4 numbers in its last dimension where vecs of 2 are wanted; reshape it"),
+            "{error}"
+        );
+        npy::write(&path, &Array::zeros(Element::F32, &[2, 3]).unwrap()).unwrap();
+        assert!(record.read(&path).unwrap_err().to_string().contains("has 2 dimensions (2x3) where 3 are wanted"));
+    }
+}
