@@ -35,6 +35,17 @@ irdl.dialect @stencil {
     irdl.attributes {"updates" = %updates, "pieces" = %pieces}
   }
 
+  // %v = stencil.gather(%i, %j) {field = @K}: a cell of a const field at these coordinates, in a point
+  // function. They lie in the field's grid.
+  irdl.operation @gather {
+    %field = irdl.base "#builtin.symbol_ref"
+    %coordinate = irdl.is i64
+    %value = irdl.any
+    irdl.operands(coordinates: variadic %coordinate)
+    irdl.attributes {"field" = %field}
+    irdl.results(value: %value)
+  }
+
   // stencil.check {value = affine_map<()[n] -> (n - 3)>, unless_empty = [affine_map<...>, affine_map<...>],
   //                message = "..."}: a condition on the run-time sizes, `value >= 0`.
   irdl.operation @check {

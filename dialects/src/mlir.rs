@@ -419,6 +419,14 @@ pub fn inline_block<'c>(source: Blk<'c>, arguments: &[Val<'c>], target: Blk<'c>)
     operands(*terminator).into_iter().map(|result| map.get(&key(result)).copied().unwrap_or(result)).collect()
 }
 
+/// Moves the operations of a block before an operation of another one.
+pub fn move_before<'c>(source: Blk<'c>, place: Op<'c>) {
+    for operation in operations(source) {
+        // SAFETY: both are valid and stand in blocks, which keep owning them.
+        unsafe { mlir_sys::mlirOperationMoveBefore(operation.to_raw(), place.to_raw()) }
+    }
+}
+
 /// A value's identity, for maps.
 pub fn key(value: Val) -> usize {
     value.to_raw().ptr as usize

@@ -4,7 +4,7 @@ use crate::Signature;
 use crate::attribute::{self, read};
 use crate::builder::Builder;
 use crate::error::Error;
-use crate::mlir::{self, Blk, Op};
+use crate::mlir::{self, Blk, Op, Val};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Attribute, Module, Type};
 
@@ -17,6 +17,8 @@ pub const SCALAR: &str = "stencil.scalar";
 /// See [`GRID`].
 pub const APPLY: &str = "stencil.apply";
 /// See [`GRID`].
+pub const GATHER: &str = "stencil.gather";
+/// See [`GRID`].
 pub const CHECK: &str = "stencil.check";
 
 /// Every operation, as the IRDL text declares it.
@@ -25,6 +27,7 @@ pub const OPERATIONS: &[Signature] = &[
     Signature { name: FIELD, operands: &[], results: &[], attributes: &["sym_name", "grid", "type", "role"] },
     Signature { name: SCALAR, operands: &[], results: &[], attributes: &["sym_name", "type", "default"] },
     Signature { name: APPLY, operands: &[], results: &[], attributes: &["updates", "pieces"] },
+    Signature { name: GATHER, operands: &["coordinates"], results: &["value"], attributes: &["field"] },
     Signature { name: CHECK, operands: &[], results: &[], attributes: &["value", "unless_empty", "message"] },
 ];
 
@@ -485,6 +488,28 @@ pub fn argument_attributes<'c>(builder: &Builder<'c>, argument: &Argument) -> Ve
         Argument::Step => vec![("stencil.step", Attribute::unit(context))],
         Argument::Nearest => vec![("stencil.nearest", Attribute::unit(context))],
     }
+}
+
+/// An absolute read in a point function.
+#[derive(Clone, Debug)]
+pub struct Gather<'c> {
+    /// The operation.
+    pub op: Op<'c>,
+    /// The const field.
+    pub field: &'c str,
+    /// One coordinate a dimension, slowest first, as i64.
+    pub at: Vec<Val<'c>>,
+}
+
+/// The absolute reads of an operation's regions, such as a point function's.
+pub fn gathers<'c>(of: Op<'c>) -> Result<Vec<Gather<'c>>, Error> {
+    let all = mlir::walk(of).into_iter().filter(|op| mlir::name(*op) == GATHER);
+    all.map(|op| Ok(Gather { op, field: read(op, "field", attribute::as_symbol)?, at: mlir::operands(op) })).collect()
+}
+
+/// Builds `stencil.gather`.
+pub fn gather<'c>(builder: &Builder<'c>, field: &str, at: &[Val<'c>], element: Type<'c>) -> Result<Val<'c>, Error> {
+    builder.value(GATHER, at, element, &[("field", attribute::symbol(builder.context, field))])
 }
 
 /// Makes a module a stencil program.

@@ -280,7 +280,9 @@ impl<'p> Footprint<'p> {
                     self.collect(program, part);
                 }
             }
-            ExprKind::Call(_, operands) => operands.iter().for_each(|operand| self.collect(program, operand)),
+            ExprKind::Call(_, operands) | ExprKind::Gather { at: operands, .. } => {
+                operands.iter().for_each(|operand| self.collect(program, operand));
+            }
             _ => {}
         }
     }
@@ -365,6 +367,10 @@ impl<'c, 'p> Body<'c, 'p, '_> {
             ExprKind::Cast(inner) => {
                 let value = self.expression(builder, inner)?;
                 numbers::convert(builder, value, number_type(inner)?, number_type(expr)?)
+            }
+            ExprKind::Gather { field, at } => {
+                let at = at.iter().map(|at| self.expression(builder, at)).collect::<Result<Vec<_>, _>>()?;
+                stencil::gather(builder, &self.import.program.fields[*field].name, &at, ty)
             }
             ExprKind::Read { .. }
             | ExprKind::Scalar(_)

@@ -79,6 +79,21 @@ def wave2d(fields, scalars):
     update(U, [1] * 2, [1] * 2, new)
 
 
+def pathfinder(fields, scalars, t):
+    best, cost = fields["best"], fields["cost"]
+    if best.size:
+        wide = np.concatenate([[np.inf], best, [np.inf]]).astype(best.dtype)
+        best[:] = cost[min(t, len(cost) - 1)] + np.minimum(wide[:-2], np.minimum(wide[1:-1], wide[2:]))
+
+
+def lookup(fields, scalars):
+    A, rate, weight = fields["A"], fields["rate"], fields["weight"]
+    c, a = numbers(A), inner(A, 1)
+    slot = np.clip((c(scalars.get("scale", "8")) * a(0, 0)).astype(np.int64), 0, len(rate) - 1)
+    near = a(-1, 0) + a(1, 0) + a(0, -1) + a(0, 1) - c(4) * a(0, 0)
+    update(A, [1, 1], [1, 1], a(0, 0) + weight[1:-1, None] * rate[slot] * near)
+
+
 def wave3d(fields, scalars):
     P, U, C = fields["P"], fields["U"], fields["C"]
     number, p, u, c = numbers(U), inner(P, 1), inner(U, 1), inner(C, 1)
@@ -276,6 +291,8 @@ AN5D = {
 PROGRAMS = {
     "heat2d": (heat2d, ["A"], ["K"]),
     "fdtd2d": (fdtd2d, ["Ex", "Ey", "Hz"], []),
+    "lookup": (lookup, ["A"], ["rate", "weight"]),
+    "pathfinder": (pathfinder, ["best"], ["cost"]),
     "yee2d": (yee2d, ["Ex", "Ey", "Hz"], []),
     "wave2d": (wave2d, ["P", "U"], ["C"]),
     "wave3d": (wave3d, ["P", "U"], ["C"]),
@@ -318,8 +335,19 @@ def dtype(program, field, double=False):
 
 # Shapes of the fields, for programs whose fields lie on several grids, from the sizes N, M, ...
 SHAPES = {
+    "lookup": lambda n, m: {"A": (n, m), "rate": (n + m + 1,), "weight": (n,)},
+    "pathfinder": lambda n, m: {"best": (m,), "cost": (n, m)},
     "yee2d": lambda n, m: {"Ex": (n, m + 1), "Ey": (n + 1, m), "Hz": (n, m)},
 }
+
+# Sizes that a program has beside N, M, ..., from these.
+MORE_SIZES = {"lookup": lambda n, m: {"K": n + m + 1}}
+
+# The least sizes of programs that do not take all.
+LEAST = {"pathfinder": (1, 2)}
+
+# Programs whose steps take their number.
+NUMBERED = {"pathfinder"}
 
 
 def shapes(name, sizes):

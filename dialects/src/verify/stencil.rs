@@ -270,8 +270,31 @@ fn signature<'c>(
     let operations = mlir::operations(entry);
     for op in mlir::walk(function).into_iter().skip(1) {
         let name = mlir::name(op);
-        if !["arith.", "math.", "scf.if", "scf.yield", "func.return"].iter().any(|allowed| name.starts_with(allowed)) {
-            return Err(at(op, format!("{name} can't stand in a point function; arith, math and scf.if can")));
+        let gathers = name == stencil::GATHER && matches!(purpose, Purpose::Point(_));
+        let allowed = ["arith.", "math.", "scf.if", "scf.yield", "func.return"];
+        if !gathers && !allowed.iter().any(|allowed| name.starts_with(allowed)) {
+            return Err(at(
+                op,
+                format!("{name} can't stand in a point function; arith, math, scf.if and stencil.gather can"),
+            ));
+        }
+    }
+    for gather in stencil::gathers(function)? {
+        let field = program.field(gather.field).map_err(|error| at(gather.op, error.message))?;
+        let rank = program.grid_of(gather.field)?.rank();
+        let found = mlir::results(gather.op).first().map(|value| value.r#type().to_string()).unwrap_or_default();
+        if field.role != Role::Const {
+            return Err(at(gather.op, format!("@{} is no const field; read it at an offset", field.name)));
+        }
+        if gather.at.len() != rank {
+            let count = gather.at.len();
+            return Err(at(
+                gather.op,
+                format!("@{} has {rank} dimensions, and this read {count} coordinates", field.name),
+            ));
+        }
+        if found != field.element.to_string() {
+            return Err(at(gather.op, format!("a cell of @{} has type {}, not {found}", field.name, field.element)));
         }
     }
     let returned = operations.last().map(|op| mlir::operands(*op)).unwrap_or_default();

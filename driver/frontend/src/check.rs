@@ -17,6 +17,7 @@
 //! | `expressions.rs` | the forms of an expression, names in it |
 //! | `aggregates.rs` | structs and vecs, taken apart |
 //! | `calls.rs` | accesses, calls, casts |
+//! | `gathers.rs` | absolute reads: inside |
 //! | `literals.rs` | literals take the type of their context |
 
 mod aggregates;
@@ -24,6 +25,7 @@ mod boundary;
 mod calls;
 mod declarations;
 mod expressions;
+mod gathers;
 mod integer;
 mod literals;
 mod names;
@@ -37,7 +39,9 @@ use crate::source::{Source, Span};
 use aggregates::{StructType, Tree, Ty};
 use cranelift_entity::EntityRef;
 use expressions::Value;
+use gathers::Range;
 use names::Symbol;
+use prove::Facts;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use stencil_runtime::array::Element;
 
@@ -107,6 +111,12 @@ struct Scope {
     count: usize,
     /// Reads of the present piece.
     reads: Vec<Read>,
+    /// The piece's box, where it is sound, and its place.
+    region: Option<(Region, Span)>,
+    /// What holds of the sizes where the piece has a point.
+    facts: Facts,
+    /// Between which bounds the integers bound by `let` lie.
+    ranges: HashMap<LocalId, Range>,
     /// The type of the value that is being computed.
     wanted: Option<Element>,
     /// What the open blocks have bound, innermost last; the first is the piece's own.
@@ -303,6 +313,10 @@ impl<'a> Checker<'a> {
         self.scope.rank = grids.first().map(|grid| grid.region.lower.len());
         self.name_coordinates(&piece.region);
         let region = self.piece_region(piece, &grids);
+        if let Some(region) = &region {
+            self.scope.facts = Facts::of_piece(region, &grids);
+            self.scope.region = Some((region.clone(), piece.region.span));
+        }
         let broken = matches!(piece.values.first(), Some(value) if value.node == ExprKind::Broken);
         if piece.values.len() != fields.len() && !broken && !fields.is_empty() {
             let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });

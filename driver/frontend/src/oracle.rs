@@ -84,6 +84,16 @@ pub enum OracleError {
         /// The value given.
         value: Numeral,
     },
+    /// An absolute read lies outside the field's grid, which the checker should have found.
+    #[error("`{function}` reads outside a grid, at {point:?}, in step {step}")]
+    Outside {
+        /// The function.
+        function: String,
+        /// The coordinates that are read.
+        point: Vec<i64>,
+        /// The step, from 0.
+        step: u64,
+    },
     /// The run was cancelled.
     #[error("cancelled after step {0}")]
     Cancelled(u64),
@@ -174,6 +184,7 @@ fn compare(
 
 /// A function, ready to run.
 struct Job {
+    name: String,
     updates: Vec<Updated>,
     pieces: Vec<Part>,
 }
@@ -212,7 +223,7 @@ impl Job {
             let code = Code::new(&piece.lets, &piece.values, bounds.len(), environment);
             pieces.push(Part { bounds, code });
         }
-        Ok(Self { updates: function.updates.iter().map(updated).collect(), pieces })
+        Ok(Self { name: function.name.clone(), updates: function.updates.iter().map(updated).collect(), pieces })
     }
 
     /// The coordinates along the slowest dimension that some updated field has.
@@ -357,6 +368,9 @@ impl State {
         for step in 0..steps {
             for function in functions {
                 self.apply(function, step);
+                if let Some(point) = self.registers.iter().find_map(|registers| registers.outside.clone()) {
+                    return Err(OracleError::Outside { function: function.name.clone(), point, step });
+                }
             }
             if progress(step + 1, steps).is_break() {
                 return Err(OracleError::Cancelled(step + 1));

@@ -239,6 +239,13 @@ pub enum ExprKind {
         /// One offset a dimension.
         offset: Vec<i64>,
     },
+    /// A cell of a const field at a place that is computed, inside its grid.
+    Gather {
+        /// Which field.
+        field: FieldId,
+        /// The coordinate along each dimension, as i64.
+        at: Vec<Expr>,
+    },
     /// A run-time scalar.
     Scalar(ScalarId),
     /// A run-time size, as i64.

@@ -12,11 +12,14 @@ const SLACK: i64 = 1 << 21;
 /// integer. Cells outside of the grid have coordinates, but no number among the cells.
 pub fn of(program: &Program) -> u32 {
     let fits = |number: i64| number < i64::from(i32::MAX);
+    let near = |map| {
+        let far = |bound: &Linear| bound.constant.checked_abs().and_then(|distance| distance.checked_add(SLACK));
+        Linear::of_map(map).is_some_and(|bounds| bounds.iter().all(|bound| far(bound).is_some_and(fits)))
+    };
     let small = program.grids.iter().all(|grid| {
-        constant_extents(grid.lower, grid.upper).is_some_and(|extents| {
-            let cells = extents.iter().try_fold(1_i64, |product, extent| product.checked_mul(*extent));
-            cells.is_some_and(fits) && extents.iter().all(|extent| extent.checked_add(SLACK).is_some_and(fits))
-        })
+        let cells = constant_extents(grid.lower, grid.upper)
+            .and_then(|extents| extents.iter().try_fold(1_i64, |product, extent| product.checked_mul(*extent)));
+        cells.is_some_and(fits) && near(grid.lower) && near(grid.upper)
     });
     if small { 32 } else { 64 }
 }

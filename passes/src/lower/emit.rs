@@ -12,7 +12,7 @@ use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::stencil::{self, Program};
+use stencil_dialects::stencil::{self, Gather, Program};
 use stencil_dialects::tiled::{self, Binding, Kernel, Schedule, TileOp};
 
 /// The name of the module that holds the kernels.
@@ -84,7 +84,7 @@ impl<'c, 'p> Frame<'c, 'p> {
     ) -> Result<Self, Error> {
         let location = spec.kernel.op.location();
         let outer = Builder::new(context, location, gpu_module(context, module, location)?);
-        let bindings = bindings(program, spec);
+        let bindings = bindings(module, program, spec)?;
         let hull = hull_of_kernel(context, program, spec.kernel)?;
 
         let memref = |element| -> Type<'c> { MemRefType::new(element, &[], None, None).into() };
@@ -219,7 +219,27 @@ impl<'c, 'p> Frame<'c, 'p> {
 
     /// Ends the kernel.
     pub fn finish(&self) -> Result<(), Error> {
-        self.builder.op("gpu.return", &[], &[], &[]).map(|_| ())
+        self.builder.op("gpu.return", &[], &[], &[])?;
+        stencil::gathers(self.op)?.into_iter().try_for_each(|gather| self.load_gathered(&gather))
+    }
+
+    /// Puts a load from global memory in the place of an absolute read.
+    fn load_gathered(&self, gather: &Gather<'c>) -> Result<(), Error> {
+        let region = Region::new();
+        let builder = Builder { location: gather.op.location(), ..self.builder.at(mlir::append_block(&region, &[])) };
+        let point: Vec<_> = gather
+            .at
+            .iter()
+            .map(|at| builder.value("arith.index_cast", &[*at], builder.index_type(), &[]))
+            .collect::<Result<_, _>>()?;
+        let cell = self.cell(&builder, gather.field, &point)?;
+        let value = builder.load(self.source(gather.field)?, &cell)?;
+        mlir::move_before(builder.block, gather.op);
+        for result in mlir::results(gather.op) {
+            mlir::replace_uses(result, value);
+        }
+        mlir::erase(gather.op);
+        Ok(())
     }
 
     /// The bounds of a map of run-time sizes as values.
@@ -348,9 +368,25 @@ fn scalar_type<'c>(program: &Program<'c>, name: &str) -> Result<Type<'c>, Error>
 }
 
 /// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step.
-fn bindings<'c>(program: &Program<'c>, spec: &FrameSpec<'c, '_>) -> Vec<Binding<'c>> {
-    let loaded =
-        |name: &str| spec.kernel.body.iter().any(|op| matches!(op, TileOp::Load { field, .. } if *field == name));
+fn bindings<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    spec: &FrameSpec<'c, '_>,
+) -> Result<Vec<Binding<'c>>, Error> {
+    let mut read = BTreeSet::new();
+    for op in &spec.kernel.body {
+        match op {
+            TileOp::Load { field, .. } => drop(read.insert(*field)),
+            TileOp::Apply(apply) => {
+                for piece in &apply.pieces {
+                    let gathers = stencil::gathers(stencil::function(module, piece.function)?)?;
+                    read.extend(gathers.into_iter().map(|gather| gather.field));
+                }
+            }
+            TileOp::Store { .. } => {}
+        }
+    }
+    let loaded = |name: &str| read.contains(name);
     let stored =
         |name: &str| spec.kernel.body.iter().any(|op| matches!(op, TileOp::Store { field, .. } if *field == name));
     let names = || program.fields.iter().map(|field| field.name);
@@ -364,7 +400,7 @@ fn bindings<'c>(program: &Program<'c>, spec: &FrameSpec<'c, '_>) -> Vec<Binding<
     all.extend(program.params.iter().map(|name| Binding::Param(name)));
     all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));
     all.push(Binding::Step);
-    all
+    Ok(all)
 }
 
 /// What the tiles cut: the hull of the stored fields' grids. It is alike where all fields that the

@@ -42,7 +42,8 @@ pub fn values<'c>(
     )
 }
 
-/// Whether a point function has a result for any operands: division of integers has none by zero.
+/// Whether a point function has a result for any operands: division of integers has none by zero, and an
+/// absolute read none outside.
 pub fn is_total(module: &Module, piece: &Piece) -> Result<bool, Error> {
     let partial = [
         "arith.divsi",
@@ -52,6 +53,7 @@ pub fn is_total(module: &Module, piece: &Piece) -> Result<bool, Error> {
         "arith.ceildivsi",
         "arith.ceildivui",
         "arith.floordivsi",
+        stencil::GATHER,
     ];
     Ok(!mlir::walk(stencil::function(module, piece.function)?).into_iter().any(|op| partial.contains(&mlir::name(op))))
 }

@@ -411,7 +411,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
   func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
-    // expected-error @+1 {{memref.alloc can't stand in a point function; arith, math and scf.if can}}
+    // expected-error @+1 {{memref.alloc can't stand in a point function; arith, math, scf.if and stencil.gather can}}
     %m = memref.alloc() : memref<1xf32>
     return %w : f32
   }
@@ -694,6 +694,48 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   // expected-error @+1 {{stencil.nearest is for the functions of boundary rules; use stencil.read}}
   func.func private @f(%a: f32 {stencil.nearest}) -> f32 {
     return %a : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// Absolute reads are of const fields, with a coordinate a dimension and the field's type.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%i: i64 {stencil.coord = 0 : i64}) -> f32 {
+    // expected-error @+1 {{@A is no const field; read it at an offset}}
+    %a = "stencil.gather"(%i) {field = @A} : (i64) -> f32
+    return %a : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "K", grid = @G, type = f32, role = "const"} : () -> ()
+  func.func private @f(%i: i64 {stencil.coord = 0 : i64}) -> f32 {
+    // expected-error @+1 {{@K has 1 dimensions, and this read 2 coordinates}}
+    %a = "stencil.gather"(%i, %i) {field = @K} : (i64, i64) -> f32
+    return %a : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f64, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "K", grid = @G, type = f32, role = "const"} : () -> ()
+  func.func private @f(%i: i64 {stencil.coord = 0 : i64}) -> f64 {
+    // expected-error @+1 {{a cell of @K has type f32, not f64}}
+    %a = "stencil.gather"(%i) {field = @K} : (i64) -> f64
+    return %a : f64
   }
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
 }

@@ -119,6 +119,7 @@ const KNOWN: &[&str] = &[
     // Pieces and reads outside of the grid, for sizes that are fixed.
     "reads outside the grid",
     "starts before the grid",
+    "ends before it starts",
     "ends behind the grid",
     "holds no point",
     // A divisor that is a fixed size of 0.

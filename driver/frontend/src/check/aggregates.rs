@@ -149,11 +149,11 @@ impl Checker<'_> {
         }
     }
 
-    /// A cell of a field at an offset.
-    pub(super) fn cell(&self, field: FieldId, offset: &[i64], span: Span) -> Option<Tree> {
+    /// A cell of a field; `read` reads the cell of one leaf.
+    pub(super) fn cell(&self, field: FieldId, span: Span, read: impl Fn(FieldId) -> ExprKind) -> Option<Tree> {
         let mut next = field.index();
         let mut leaf = |element| {
-            let kind = ExprKind::Read { field: FieldId::new(next), offset: offset.to_vec() };
+            let kind = read(FieldId::new(next));
             next += 1;
             Value::typed(kind, Type::Element(element), span)
         };
@@ -198,6 +198,8 @@ impl Checker<'_> {
     /// Binds a value once, in the innermost block that is open, or in the piece.
     pub(super) fn hoist(&mut self, expr: Expr) -> Expr {
         let (id, ty, span) = (self.next_local(), expr.ty, expr.span);
+        let range = self.range(&expr);
+        self.scope.ranges.insert(id, range);
         match self.scope.frames.last_mut() {
             Some(frame) => frame.push((id, expr)),
             None => self.scope.frames.push(vec![(id, expr)]),

@@ -71,7 +71,7 @@ impl Checker<'_> {
             return None;
         }
         self.scope.reads.push(Read { field, offset: offset.clone(), span });
-        self.cell(field, &offset, span)
+        self.cell(field, span, |field| ExprKind::Read { field, offset: offset.clone() })
     }
 
     /// What is wrong with a primed read, or that there are none yet.
@@ -91,16 +91,16 @@ impl Checker<'_> {
     }
 
     /// `name(argument, ...)`
-    pub(super) fn call(&mut self, name: &Name, arguments: &[ast::Expr], span: Span) -> Option<Value> {
+    pub(super) fn call(&mut self, name: &Name, arguments: &[ast::Expr], span: Span) -> Option<Tree> {
         if let Some(element) = Element::from_name(name) {
-            return self.cast(element, name, arguments, span);
+            return self.cast(element, name, arguments, span).map(Tree::One);
         }
         if let Some((_, function, count)) = MATH.iter().find(|(known, ..)| *known == name.node) {
-            return self.math(*function, *count, name, arguments, span);
+            return self.math(*function, *count, name, arguments, span).map(Tree::One);
         }
         match self.resolve(name, name.span)? {
             Symbol::Field(_) if self.reads_in_rule(name, span) => {}
-            Symbol::Field(id) => self.absolute(id, name, arguments, span),
+            Symbol::Field(id) => return self.absolute(id, name, arguments, span),
             Symbol::Function => {
                 let message = match self.scope.function == name.node {
                     true => format!("`{}` calls itself", name.node),
@@ -216,11 +216,10 @@ impl Checker<'_> {
     }
 
     /// `K(e, e)`
-    fn absolute(&mut self, field: FieldId, name: &Name, arguments: &[ast::Expr], span: Span) {
-        let Some(declared) = self.program.fields.get(field) else {
-            return;
-        };
-        let dimensions = self.program.grids.get(declared.grid).map_or(0, |grid| grid.region.lower.len());
+    fn absolute(&mut self, field: FieldId, name: &Name, arguments: &[ast::Expr], span: Span) -> Option<Tree> {
+        let places: Vec<_> = arguments.iter().map(|argument| self.place(name, argument)).collect();
+        let declared = self.program.fields.get(field)?;
+        let dimensions = self.program.grids.get(declared.grid)?.region.lower.len();
         if declared.role != crate::program::Role::Const {
             let error = Diagnostic::error(
                 format!("only const fields can be read at absolute places, and `{}` is none", name.node),
@@ -234,11 +233,42 @@ impl Checker<'_> {
                 vec!["0"; dimensions].join(", ")
             ));
             self.report(error);
-            return;
+            return None;
         }
-        if self.arity(dimensions, name, arguments.len(), span) {
-            let help = format!("read it at a constant offset: `{}[...]`", name.node);
-            self.unsupported("absolute read", span, &help);
+        if !self.arity(dimensions, name, arguments.len(), span) {
+            return None;
         }
+        let mut at: Vec<Expr> = places.into_iter().collect::<Option<_>>()?;
+        if self.leaf_fields(field).len() > 1 {
+            at = at.into_iter().map(|place| self.hoist(place)).collect();
+        }
+        self.gather_inside(field, &at, span);
+        self.cell(field, span, |field| ExprKind::Gather { field, at: at.clone() })
+    }
+
+    /// A coordinate of an absolute read, as i64.
+    fn place(&mut self, name: &Name, argument: &ast::Expr) -> Option<Expr> {
+        let value = self.expression(argument)?;
+        let wide = Type::Element(Element::I64);
+        let float = match value.expr.ty {
+            Type::Element(element) => element.is_float() && value.literal != Some(Literal::Int),
+            Type::Bool => {
+                let message = format!("a coordinate of `{}` is a condition", name.node);
+                let error = Diagnostic::error(message, argument.span, "a condition");
+                self.report(error.help("choose two integers: `if condition then 1 else 0`"));
+                return None;
+            }
+        };
+        if float {
+            let message = format!("a coordinate of `{}` is a float", name.node);
+            let error = Diagnostic::error(message, argument.span, "not an integer");
+            self.report(error.help(format!("cut it off: `{}`", self.cast_text(Element::I64, argument.span))));
+            return None;
+        }
+        let expr = if value.literal.is_some() { self.adopt(value, wide)? } else { value.expr };
+        Some(match expr.ty {
+            ty if ty == wide => expr,
+            _ => Expr { span: expr.span, ty: wide, kind: ExprKind::Cast(Box::new(expr)) },
+        })
     }
 }

@@ -46,7 +46,7 @@ impl Checker<'_> {
             ast::ExprKind::Name(name) => self.variable(name, span),
             ast::ExprKind::Access { field, primed, offsets } => self.access(field, *primed, offsets, span),
             ast::ExprKind::Call { name, arguments } if name.node == "vec" => self.vec_literal(arguments, span),
-            ast::ExprKind::Call { name, arguments } => self.call(name, arguments, span).map(Tree::One),
+            ast::ExprKind::Call { name, arguments } => self.call(name, arguments, span),
             ast::ExprKind::Struct { name, members } => self.struct_literal(name, members, span),
             ast::ExprKind::Member(inner, name) => self.member(inner, name, span),
             ast::ExprKind::Lane(inner, lane) => self.lane(inner, lane, span),

@@ -6,7 +6,7 @@
 //! Where numbers or the number of inequalities grow too large the answer is "not proved", which
 //! is always safe.
 
-use crate::program::{Affine, Region};
+use crate::program::{Affine, Grid, Region};
 use std::collections::BTreeSet;
 
 /// More inequalities than this are not pursued.
@@ -30,6 +30,16 @@ impl Facts {
         for (lower, upper) in region.lower.iter().zip(&region.upper) {
             self.add_order(lower, upper);
         }
+    }
+
+    /// What holds of the sizes where a piece has a point and lies inside the grids.
+    pub fn of_piece(region: &Region, grids: &[Grid]) -> Self {
+        let mut facts = Self::default();
+        facts.add_points(region);
+        for grid in grids {
+            facts.add_inside(region, &grid.region);
+        }
+        facts
     }
 
     /// Adds that a region lies in another.

@@ -221,20 +221,14 @@ impl Checker<'_> {
         true
     }
 
-    fn show_range(&self, region: &Region, dimension: usize) -> String {
+    pub(super) fn show_range(&self, region: &Region, dimension: usize) -> String {
         let show = |bound: Option<&Affine>| bound.map_or(String::new(), |b| b.show(&self.program.params));
         format!("{}..{}", show(region.lower.get(dimension)), show(region.upper.get(dimension)))
     }
 
     /// Every read of a piece lies inside its field's grid; one message a field, dimension and side.
-    /// `grids` are those of the updated fields, in which the piece lies.
     pub(super) fn reads_inside(&mut self, region: &Region, grids: &[Grid], reads: &[Read], at: Span) {
-        let mut facts = Facts::default();
-        facts.add_points(region);
-        // The piece itself lies inside: proved, or checked.
-        for grid in grids {
-            facts.add_inside(region, &grid.region);
-        }
+        let facts = self.scope.facts.clone();
         let mut told = Vec::new();
         let mut checked: Vec<(Affine, Region)> = Vec::new();
         for read in reads {
@@ -406,7 +400,7 @@ impl Checker<'_> {
 }
 
 /// The region, unless it holds a point for all sizes.
-fn may_be_empty(region: &Region) -> Option<Region> {
+pub(super) fn may_be_empty(region: &Region) -> Option<Region> {
     let facts = Facts::default();
     let full = region
         .lower
@@ -416,7 +410,7 @@ fn may_be_empty(region: &Region) -> Option<Region> {
     (!full).then(|| region.clone())
 }
 
-fn bounds_of(region: &Region, dimension: usize) -> Option<(&Affine, &Affine)> {
+pub(super) fn bounds_of(region: &Region, dimension: usize) -> Option<(&Affine, &Affine)> {
     Some((region.lower.get(dimension)?, region.upper.get(dimension)?))
 }
 

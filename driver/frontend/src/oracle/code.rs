@@ -78,6 +78,8 @@ pub enum Op {
     Reach { to: Register, reach: Reach },
     /// Whether a read lies inside the grid.
     Inside { to: Register, reach: Reach },
+    /// A field's cells at places that are computed, on a grid with these first and last coordinates.
+    Gather { to: Register, field: FieldId, at: Vec<Register>, bounds: Vec<(i64, i64)> },
     /// The coordinate along a dimension, `plus` cells further; `last` for the dimension in which a
     /// strip runs.
     Coordinate { to: Register, dimension: usize, last: bool, plus: i64 },
@@ -161,6 +163,15 @@ impl Compiler<'_> {
                 Some(reach) => self.reach(ty, reach, ops),
                 None => self.fill(ty, |_| None, ops), // The checker lets it stand in rules alone.
             },
+            ExprKind::Gather { field, at } => {
+                let slots: Vec<Slot> = at.iter().map(|at| self.expr(at, ops)).collect();
+                let to = self.take(ty);
+                let bounds = self.environment.bounds_of(*field).to_vec();
+                let at = slots.iter().map(|slot| slot.register).collect();
+                ops.push(Op::Gather { to: to.register, field: *field, at, bounds });
+                slots.into_iter().for_each(|slot| self.give(slot));
+                to
+            }
             ExprKind::Coordinate(dimension) => {
                 let to = self.take(ty);
                 let last = dimension + 1 == self.rank;

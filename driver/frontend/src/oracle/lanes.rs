@@ -33,6 +33,8 @@ pub struct Registers {
     u32: Vec<Vec<u32>>,
     u64: Vec<Vec<u64>>,
     bool: Vec<Vec<bool>>,
+    /// Where an absolute read lies outside its grid.
+    pub outside: Option<Vec<i64>>,
 }
 
 /// A type that registers hold.
@@ -298,6 +300,9 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
                     false => out.fill(start),
                 });
             }
+            Op::Gather { to, field, at, bounds } => {
+                gather(registers, strip, *to, *field, (at, bounds));
+            }
             Op::Step { to } => registers.write(*to, count, |out, _| out.fill(strip.step)),
             Op::Unary { to, ty, a } => typed!(
                 ty, T => registers.map(*to, *a, count, <T as Number>::neg),
@@ -365,6 +370,35 @@ fn reach(registers: &mut Registers, strip: &Strip, to: Register, reach: &Reach) 
     }
     if let Some(data) = strip.fields.get(reach.field).map(Array::data) {
         each_cell!(Data, data, _wrap(values) => gather(registers, strip, to, reach, values));
+    }
+}
+
+/// Cells at computed places. Places outside are kept in `registers.outside`: the checker has shown that
+/// there are none, whichever side of an `if` a cell takes.
+fn gather(
+    registers: &mut Registers,
+    strip: &Strip,
+    to: Register,
+    field: FieldId,
+    (at, bounds): (&[Register], &[(i64, i64)]),
+) {
+    let layout = Layout::new(bounds, &vec![0; bounds.len()]);
+    let mut places = Vec::new();
+    for lane in 0..strip.count {
+        let point: Vec<i64> = at.iter().filter_map(|at| registers.row::<i64>(*at).get(lane).copied()).collect();
+        let inside = point.iter().zip(bounds).all(|(at, (first, last))| (first..=last).contains(&at));
+        places.push(inside.then(|| layout.index(&point)));
+        if !inside {
+            registers.outside = Some(point);
+        }
+    }
+    if let Some(data) = strip.fields.get(field).map(Array::data) {
+        each_cell!(Data, data, _wrap(values) => {
+            let cell = |place: &Option<usize>| place.and_then(|place| values.get(place).copied()).unwrap_or_default();
+            registers.write(to, strip.count, |out, _| {
+                out.iter_mut().zip(&places).for_each(|(out, place)| *out = cell(place));
+            });
+        });
     }
 }
 

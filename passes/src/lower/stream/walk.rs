@@ -158,6 +158,8 @@ impl<'c, 'p> Walk<'c, 'p> {
         }
         let columns = (0..width).map(|cell| builder.add_constant(column, cell)).collect::<Result<_, _>>()?;
         let limits = Limits::of(frame, kernel, |op, halo| patch.reach(kernel, op, halo))?;
+        // Without checks all cells of the patch are computed, those beyond the halo too.
+        let limits = limits.filter(|_| patch.total.values().all(|total| *total));
         let tile_planes = builder.index(kernel.schedule.tile.first().copied().unwrap_or(1))?;
         let mut walk = Self {
             frame,
