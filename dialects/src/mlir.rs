@@ -357,6 +357,12 @@ pub fn set_operand<'c>(operation: Op<'c>, index: usize, operand: Val<'c>) {
     unsafe { OperationRefMut::from_raw(operation.to_raw()) }.set_operand(index, operand);
 }
 
+/// Moves an operation before another.
+pub fn move_before(operation: Op, other: Op) {
+    // SAFETY: both handles are valid, and both operations lie in blocks.
+    unsafe { mlir_sys::mlirOperationMoveBefore(operation.to_raw(), other.to_raw()) }
+}
+
 /// The attribute of a name, or none.
 pub fn attribute<'c>(operation: Op<'c>, name: &str) -> Option<Attribute<'c>> {
     operation.attribute(name).ok()

@@ -120,6 +120,7 @@ fn resolve_math<'l>(
     if target.fast_math {
         // There is no approximate root of f64 that is good enough.
         exact = exact.replace("call float @llvm.sqrt", "call fast float @llvm.sqrt");
+        exact += include_str!("fast_math.ll");
     }
     link(module, parse(llvm, &exact, "exact_math")?, machine)?;
     let missing = unresolved(module);

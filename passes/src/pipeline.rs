@@ -17,7 +17,7 @@ pub struct Config {
 
 /// A stencil program as it was imported, checked and simplified.
 pub fn stencil() -> String {
-    "stencil-verify,func.func(canonicalize,cse)".to_owned()
+    "stencil-verify,func.func(canonicalize,cse),relax-arithmetic,func.func(canonicalize,cse)".to_owned()
 }
 
 /// From the stencil level to the tiled level.

@@ -6,6 +6,7 @@ use crate::{lower, stencil, tiled};
 /// All passes, in the order in which a program meets them.
 pub const PASSES: &[Pass] = &[
     stencil::verify::PASS,
+    stencil::relax_arithmetic::PASS,
     stencil::tile_overlapped::PASS,
     tiled::split_interior::PASS,
     lower::naive::PASS,

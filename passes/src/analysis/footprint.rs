@@ -49,7 +49,10 @@ pub fn long_operations<'c>(module: &Module<'c>, pieces: &[Piece<'c>]) -> Result<
     for piece in pieces {
         for op in mlir::walk(stencil::function(module, piece.function)?) {
             let name = mlir::name(op);
-            let fast = mlir::attribute(op, "fastmath").is_some_and(|flags| flags.to_string().contains("fast>"));
+            let fast = mlir::attribute(op, "fastmath").is_some_and(|flags| {
+                let flags = flags.to_string();
+                flags.contains("fast>") || flags.contains("afn")
+            });
             rows = rows.max(match (name.starts_with("math.") || name == "arith.remf", name == "arith.divf", fast) {
                 (true, _, true) => FAST_ROWS,
                 (true, _, false) | (_, true, false) => EXACT_ROWS,

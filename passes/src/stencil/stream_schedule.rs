@@ -21,7 +21,7 @@ pub const PLANES: i64 = 256;
 
 /// Planes of a tile that are tried where the grid's are known. In two dimensions higher tiles save halo
 /// rows by count, and still measured worse in every program: 382 rows by 1 to 6 per cent against 256.
-const TRIED_PLANES: std::ops::RangeInclusive<i64> = 32..=272;
+const TRIED_PLANES: std::ops::RangeInclusive<i64> = 32..=280;
 
 /// Multiprocessors of the device, if nothing else is said: those of an H200.
 pub const MULTIPROCESSORS: i64 = 132;
@@ -49,10 +49,10 @@ const HIGHEST: [i64; 2] = [10, 8];
 
 /// Registers that a lane may take by the estimate, for cells of one register and of more. Kernels
 /// of 32-bit cells want twice as many warps to keep the arithmetic units busy.
-const BUDGET: [i64; 2] = [150, 224];
+const BUDGET: [i64; 2] = [150, 240];
 
 /// Registers in place of these where a function has long operations: their latency wants warps.
-const LONG_BUDGET: i64 = 124;
+const LONG_BUDGET: [i64; 2] = [124, 168];
 
 /// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions and
 /// in three.
@@ -109,8 +109,8 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
         let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
         let (part, whole) = USEFUL[solid];
         let useful = tile_rows > 0 && tile_columns > 0 && tile_rows * tile_columns * whole >= rows * columns * part;
-        let long = if graph.scratch > 0 { LONG_BUDGET << wide } else { BUDGET[wide] };
-        if useful && (solid == 1 || registers <= long.min(BUDGET[wide])) {
+        let budget = if graph.scratch > 0 { LONG_BUDGET } else { BUDGET }[wide];
+        if useful && (solid == 1 || registers <= budget) {
             best = steps;
         }
     }

@@ -4,7 +4,7 @@
 // RUN: stencil-opt %t.wide --pass-pipeline='builtin.module(tile-overlapped{strategy=warp})' | FileCheck %s --check-prefix=WIDE
 // As many cells a lane as registers allow, and as many steps as the halo does: whole lanes of it.
 
-// CHECK: func.func @jacobi1d3_64() attributes {tiled.per_thread = array<i64: 32>, tiled.steps = 64 : i64, tiled.strategy = "warp", tiled.tile = array<i64: 896>}
-// CHECK: func.func @jacobi1d3_32() attributes {{.*}}, tiled.tile = array<i64: 960>}
+// CHECK: func.func @jacobi1d3_48() attributes {tiled.per_thread = array<i64: 48>, tiled.steps = 48 : i64, tiled.strategy = "warp", tiled.tile = array<i64: 1440>}
+// CHECK: func.func @jacobi1d3_32() attributes {{.*}}, tiled.tile = array<i64: 1440>}
 
-// WIDE: func.func @jacobi1d7_f64_10() attributes {tiled.per_thread = array<i64: 16>, {{.*}}, tiled.tile = array<i64: 448>}
+// WIDE: func.func @jacobi1d7_f64_16() attributes {tiled.per_thread = array<i64: 24>, {{.*}}, tiled.tile = array<i64: 672>}

@@ -1,0 +1,272 @@
+//! `relax-arithmetic`: uses the freedom that fast-math flags give, where it saves work.
+//!
+//! Afterwards the order of a sum is final: code generators that re-associate look at one cell, and an
+//! order that suits one can cost registers for all that a lane holds.
+//!
+//! Needs: a stencil program. Guarantees: operations without fast-math flags stay as they are; of those
+//! with the permission
+//! - a division by a constant is a product with its reciprocal;
+//! - a constant times a sum of products with constants is a sum of products with other constants, so
+//!   that a weighted mean costs one fused multiply-add a term;
+//! - a quotient by a square root that nothing else uses is a product with `math.rsqrt`;
+//! - a sum in two dimensions that reaches two cells or more along its own row adds those cells last: in
+//!   streams of rows they come from other lanes, and all of them just before they are used;
+//! - no operation may be re-associated any more.
+//!
+//! ```text
+//! %s = arith.addf %p, %q fastmath<fast>            // p = 5.1 a, q = 15 b
+//! %r = arith.divf %s, %c118 fastmath<fast>
+//! ```
+//! becomes
+//! ```text
+//! %s = arith.addf %p, %q fastmath<...,contract,afn>  // p = (5.1 / 118) a, q = (15 / 118) b
+//! ```
+
+use crate::options::Options;
+use crate::pass::Pass;
+use melior::Context;
+use melior::ir::attribute::FloatAttribute;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, Module, Type, ValueLike};
+use std::collections::{BTreeMap, BTreeSet};
+use stencil_dialects::attribute;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Op, Val};
+use stencil_dialects::stencil::{self, Argument, Program};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "relax-arithmetic",
+    summary: "rewrite arithmetic of point functions as fast-math flags permit",
+    options: &[],
+    run,
+};
+
+/// The flags that are left: all but re-association.
+const KEPT: &str = "#arith.fastmath<nnan,ninf,nsz,arcp,contract,afn>";
+
+fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
+    let program = Program::read(module)?;
+    let kept = Attribute::parse(context, KEPT).ok_or_else(|| Error::internal("the arith dialect is not loaded"))?;
+    for piece in program.applies.iter().flat_map(|apply| &apply.pieces) {
+        let function = stencil::function(module, piece.function)?;
+        let builder = Builder::new(context, function.location(), stencil::function_body(function)?);
+        for op in mlir::walk(function).into_iter().filter(|op| is_fast(*op)) {
+            let here = Builder { location: op.location(), ..builder };
+            // What replaces the operation; looked for in the function as it now is.
+            let body = Body::of(function);
+            let new = match (mlir::name(op), mlir::operands(op).as_slice()) {
+                ("arith.divf", &[value, divisor]) => match body.constant(divisor) {
+                    Some(divisor) => body.scaled(&here, op, value, 1.0 / divisor)?,
+                    None => body.over_root(&here, op, value, divisor)?,
+                },
+                ("arith.mulf", &[left, right]) => match (body.constant(left), body.constant(right)) {
+                    (None, Some(factor)) => body.scaled(&here, op, left, factor)?,
+                    (Some(factor), None) => body.scaled(&here, op, right, factor)?,
+                    _ => None,
+                },
+                _ => None,
+            };
+            if let (Some(new), [result]) = (new, mlir::results(op).as_slice()) {
+                mlir::replace_uses(*result, new);
+                mlir::erase(op);
+            }
+        }
+        let late = late(function)?;
+        if !late.is_empty() {
+            let body = Body::of(function);
+            for op in mlir::walk(function).into_iter().filter(|op| mlir::name(*op) == "arith.addf") {
+                body.order(&Builder { location: op.location(), ..builder }, op, &late)?;
+            }
+        }
+        for op in mlir::walk(function).into_iter().filter(|op| is_fast(*op)) {
+            mlir::set_attribute(op, FLAGS, kept);
+        }
+    }
+    Ok(())
+}
+
+const FLAGS: &str = "fastmath";
+
+/// Whether an operation has every permission.
+fn is_fast(op: Op) -> bool {
+    mlir::attribute(op, FLAGS).is_some_and(|flags| flags.to_string().contains("<fast>"))
+}
+
+/// Who makes and who uses the values of a function.
+struct Body<'c> {
+    makers: BTreeMap<usize, Op<'c>>,
+    uses: BTreeMap<usize, usize>,
+    /// The last user of each value.
+    users: BTreeMap<usize, Op<'c>>,
+}
+
+impl<'c> Body<'c> {
+    fn of(function: Op<'c>) -> Self {
+        let (mut makers, mut uses, mut users) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        for op in mlir::walk(function) {
+            makers.extend(mlir::results(op).into_iter().map(|result| (mlir::key(result), op)));
+            for operand in mlir::operands(op) {
+                *uses.entry(mlir::key(operand)).or_insert(0) += 1;
+                users.insert(mlir::key(operand), op);
+            }
+        }
+        Self { makers, uses, users }
+    }
+
+    fn maker(&self, value: Val<'c>) -> Option<Op<'c>> {
+        self.makers.get(&mlir::key(value)).copied()
+    }
+
+    /// The value of a constant.
+    fn constant(&self, value: Val<'c>) -> Option<f64> {
+        let op = self.maker(value).filter(|op| mlir::name(*op) == "arith.constant")?;
+        mlir::attribute(op, "value").and_then(attribute::as_float)
+    }
+
+    /// The operation that makes a value for a single user with every permission.
+    fn only(&self, value: Val<'c>) -> Option<Op<'c>> {
+        let op = self.maker(value)?;
+        (self.is_single(value) && is_fast(op)).then_some(op)
+    }
+
+    fn is_single(&self, value: Val<'c>) -> bool {
+        self.uses.get(&mlir::key(value)) == Some(&1)
+    }
+
+    /// A value times a constant, in place of `op`: none where `op` is that already.
+    fn scaled(&self, builder: &Builder<'c>, op: Op<'c>, value: Val<'c>, factor: f64) -> Result<Option<Val<'c>>, Error> {
+        let ty = value.r#type();
+        let normal = |number: f64| match mlir::bit_width(ty) {
+            // The smallest normal number and the largest of half precision.
+            Some(16) => (6.103_515_625e-5..=65504.0).contains(&number.abs()),
+            Some(32) => (number as f32).is_normal(),
+            _ => number.is_normal(),
+        };
+        let mut terms = Vec::new();
+        let is_sum = self.products(value, &mut terms) && terms.len() > 1;
+        if is_sum && terms.iter().all(|(.., weight)| normal(weight * factor)) {
+            for (term, place, weight) in terms {
+                mlir::set_operand(term, place, constant(builder, term, ty, weight * factor)?);
+            }
+            return Ok(Some(value));
+        }
+        if mlir::name(op) != "arith.divf" || !normal(factor) {
+            return Ok(None);
+        }
+        let factor = constant(builder, op, ty, factor)?;
+        insert(builder, op, "arith.mulf", &[value, factor], (FLAGS, flags(op)?)).map(Some)
+    }
+
+    /// Whether a value is a sum of products with constants; the products, each with the place of its
+    /// constant among its operands.
+    fn products(&self, value: Val<'c>, terms: &mut Vec<(Op<'c>, usize, f64)>) -> bool {
+        let Some(op) = self.only(value) else { return false };
+        let operands = mlir::operands(op);
+        let &[left, right] = operands.as_slice() else { return false };
+        match (mlir::name(op), self.constant(left), self.constant(right)) {
+            ("arith.addf" | "arith.subf", None, None) => self.products(left, terms) && self.products(right, terms),
+            ("arith.mulf", Some(weight), None) => {
+                terms.push((op, 0, weight));
+                true
+            }
+            ("arith.mulf", None, Some(weight)) => {
+                terms.push((op, 1, weight));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Puts the terms of a whole sum that are late, or products of what is late, behind the others.
+    fn order(&self, builder: &Builder<'c>, op: Op<'c>, late: &BTreeSet<usize>) -> Result<(), Error> {
+        let is_sum = |op: &Op<'c>| mlir::name(*op) == "arith.addf" && is_fast(*op);
+        let Some(result) = mlir::results(op).first().copied() else { return Ok(()) };
+        if !is_sum(&op) || self.users.get(&mlir::key(result)).is_some_and(is_sum) && self.is_single(result) {
+            return Ok(());
+        }
+        let (mut terms, mut rest) = (Vec::new(), mlir::operands(op));
+        rest.reverse();
+        while let Some(value) = rest.pop() {
+            match self.only(value).filter(is_sum) {
+                Some(sum) => rest.extend(mlir::operands(sum).into_iter().rev()),
+                None => terms.push(value),
+            }
+        }
+        let is_late = |value: &Val<'c>| {
+            let factors = self.only(*value).filter(|op| mlir::name(*op) == "arith.mulf").map(mlir::operands);
+            factors.unwrap_or_else(|| vec![*value]).iter().any(|factor| late.contains(&mlir::key(*factor)))
+        };
+        let (last, first): (Vec<_>, Vec<_>) = terms.into_iter().partition(is_late);
+        let mut terms = first.into_iter().chain(last);
+        let Some(mut sum) = terms.next() else { return Ok(()) };
+        for term in terms {
+            sum = insert(builder, op, "arith.addf", &[sum, term], (FLAGS, flags(op)?))?;
+        }
+        mlir::replace_uses(result, sum);
+        Ok(())
+    }
+
+    /// A quotient by a square root that nothing else uses, in place of `op`.
+    fn over_root(
+        &self,
+        builder: &Builder<'c>,
+        op: Op<'c>,
+        value: Val<'c>,
+        divisor: Val<'c>,
+    ) -> Result<Option<Val<'c>>, Error> {
+        let Some(root) = self.only(divisor).filter(|root| mlir::name(*root) == "math.sqrt") else { return Ok(None) };
+        let flags = (FLAGS, flags(op)?);
+        let inverse = insert(builder, op, "math.rsqrt", &mlir::operands(root), flags)?;
+        if self.constant(value) == Some(1.0) {
+            return Ok(Some(inverse));
+        }
+        insert(builder, op, "arith.mulf", &[value, inverse], flags).map(Some)
+    }
+}
+
+/// The arguments of a function that come late: cells of the point's own row, where some of them lie two
+/// cells off or more.
+fn late(function: Op) -> Result<BTreeSet<usize>, Error> {
+    let (mut beside, mut far) = (BTreeSet::new(), false);
+    let values = mlir::arguments(stencil::function_body(function)?);
+    for (value, argument) in values.into_iter().zip(stencil::arguments(function)?) {
+        if let Argument::Read { offset, .. } = argument
+            && let [0, columns] = *offset.as_slice()
+            && columns != 0
+        {
+            beside.insert(mlir::key(value));
+            far |= columns.abs() > 1;
+        }
+    }
+    Ok(if far { beside } else { BTreeSet::new() })
+}
+
+fn flags<'c>(op: Op<'c>) -> Result<Attribute<'c>, Error> {
+    mlir::attribute(op, FLAGS).ok_or_else(|| Error::internal("an operation without flags"))
+}
+
+/// A new operation before another, whose result has the type of its last operand.
+fn insert<'c>(
+    builder: &Builder<'c>,
+    before: Op<'c>,
+    name: &str,
+    operands: &[Val<'c>],
+    attribute: (&str, Attribute<'c>),
+) -> Result<Val<'c>, Error> {
+    let ty = operands.last().map(|operand| operand.r#type());
+    let ty = ty.ok_or_else(|| Error::internal(format!("{name} without operands")))?;
+    place(builder.op(name, operands, &[ty], &[attribute])?, before)
+}
+
+/// A new constant before an operation.
+fn constant<'c>(builder: &Builder<'c>, before: Op<'c>, ty: Type<'c>, value: f64) -> Result<Val<'c>, Error> {
+    let value = FloatAttribute::new(builder.context, ty, value).into();
+    place(builder.op("arith.constant", &[], &[ty], &[("value", value)])?, before)
+}
+
+fn place<'c>(op: Op<'c>, before: Op<'c>) -> Result<Val<'c>, Error> {
+    mlir::move_before(op, before);
+    mlir::results(op).first().copied().ok_or_else(|| Error::internal("an operation without a result"))
+}
