@@ -426,10 +426,9 @@ pub fn inline_block<'c>(source: Blk<'c>, arguments: &[Val<'c>], target: Blk<'c>)
 }
 
 /// Moves the operations of a block before an operation of another one.
-pub fn move_before<'c>(source: Blk<'c>, place: Op<'c>) {
+pub fn move_all_before<'c>(source: Blk<'c>, place: Op<'c>) {
     for operation in operations(source) {
-        // SAFETY: both are valid and stand in blocks, which keep owning them.
-        unsafe { mlir_sys::mlirOperationMoveBefore(operation.to_raw(), place.to_raw()) }
+        move_before(operation, place);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{self, Op, Val};
 use crate::stencil::{self, Argument, Boundary, Field, Piece, Program};
+use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Attribute, Module, Type};
 use std::collections::BTreeMap;
@@ -350,6 +351,45 @@ pub fn schedule_attributes<'c>(builder: &Builder<'c>, schedule: &Schedule) -> Ve
 /// in order the place of the piece that covers it there.
 pub fn set_interior(builder: &Builder, kernel: Op, pieces: &[i64]) {
     mlir::set_attribute(kernel, INTERIOR, attribute::integers(builder.context, pieces));
+}
+
+/// What a module says of the schedule of kernels that are still to be made; the rest is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// See [`Schedule::strategy`].
+    pub strategy: Option<String>,
+    /// See [`Schedule::tile`].
+    pub tile: Option<Vec<i64>>,
+    /// Steps a launch of the main kernel.
+    pub pyramid_height: Option<i64>,
+    /// See [`Schedule::per_thread`]; one number alone is for the dimension that the strategy widens.
+    pub per_thread: Option<Vec<i64>>,
+}
+
+/// Reads a module's choice of schedule.
+pub fn choice(module: &Module) -> Choice {
+    let attribute = |name| mlir::attribute(mlir::module_op(module), name);
+    Choice {
+        strategy: attribute(STRATEGY).and_then(attribute::as_string).map(str::to_owned),
+        tile: attribute(TILE).and_then(attribute::as_integers),
+        per_thread: attribute(PER_THREAD).and_then(attribute::as_integers),
+        pyramid_height: attribute(STEPS).and_then(attribute::as_integer),
+    }
+}
+
+/// Writes a module's choice of schedule.
+pub fn set_choice<'c>(context: &'c Context, module: &Module<'c>, choice: &Choice) {
+    let entries = [
+        (STRATEGY, choice.strategy.as_ref().map(|strategy| attribute::string(context, strategy))),
+        (TILE, choice.tile.as_ref().map(|tile| attribute::integers(context, tile))),
+        (PER_THREAD, choice.per_thread.as_ref().map(|cells| attribute::integers(context, cells))),
+        (STEPS, choice.pyramid_height.map(|steps| attribute::integer(context, steps))),
+    ];
+    for (name, value) in entries {
+        if let Some(value) = value {
+            mlir::set_attribute(mlir::module_op(module), name, value);
+        }
+    }
 }
 
 /// Builds `tiled.load`.

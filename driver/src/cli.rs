@@ -9,12 +9,14 @@ use crate::toolchain;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use stencil_frontend::source::Source;
 use stencil_passes::emit_ptx::ARCHITECTURES;
 use stencil_passes::pipeline::Config;
+use stencil_passes::stencil::choose_schedule::Candidate;
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
+use stencil_runtime::plan::Plan;
 
 /// Compile stencil programs to PTX, and run them.
 #[derive(Debug, Parser)]
@@ -45,6 +47,10 @@ struct CompileArgs {
     /// Print each kernel's schedule, registers, spills and shared memory (needs ptxas)
     #[arg(long)]
     report: bool,
+    /// Compile the N schedules that are predicted to be fastest, for stencil-bench --tune; the
+    /// files are named after -o with a number each
+    #[arg(long, value_name = "N", requires = "output", conflicts_with_all = ["report", "passes"])]
+    candidates: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -125,6 +131,10 @@ struct CommonArgs {
     /// Allow re-association, reciprocals and approximate functions
     #[arg(long)]
     fast_math: bool,
+    /// Measured schedules to take where none is asked for (stencil-bench --tune writes them); else
+    /// those in the file that STENCILC_SCHEDULES names
+    #[arg(long, value_name = "FILE")]
+    schedules: Option<PathBuf>,
     /// Passes from the stencil level to the gpu level, in place of the compiler's own
     #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["strategy", "tile", "pyramid_height", "per_thread", "no_split_interior"])]
     passes: Option<String>,
@@ -140,9 +150,9 @@ struct CommonArgs {
 }
 
 impl CommonArgs {
-    fn options(&self) -> Result<Options, Failure> {
+    fn options(&self, source: &Source) -> Result<Options, Failure> {
         unique("-D", &self.defines)?;
-        Ok(Options {
+        let options = Options {
             defines: self.defines.clone(),
             config: Config {
                 strategy: self.strategy.clone(),
@@ -156,7 +166,11 @@ impl CommonArgs {
             libdevice: self.libdevice.clone(),
             passes: self.passes.clone(),
             print_ir_after_all: self.print_ir_after_all,
-        })
+        };
+        match self.schedules.clone().or_else(|| std::env::var_os("STENCILC_SCHEDULES").map(PathBuf::from)) {
+            Some(schedules) => compile::with_schedules(source, options, &schedules),
+            None => Ok(options),
+        }
     }
 }
 
@@ -173,7 +187,10 @@ impl Cli {
 
 fn execute_compile(common: &CommonArgs, args: &CompileArgs) -> Result<(), Failure> {
     let source = files::read(&common.file)?;
-    let options = common.options()?;
+    let options = common.options(&source)?;
+    if let (Some(count), Some(stem)) = (args.candidates, &args.output) {
+        return write_candidates(&source, &options, &args.emit, count, stem);
+    }
     let mut wanted = args.emit.clone();
     if args.report {
         wanted.extend([Level::Plan, Level::Ptx]);
@@ -197,6 +214,32 @@ fn execute_compile(common: &CommonArgs, args: &CompileArgs) -> Result<(), Failur
     }
 }
 
+/// Compiles the schedules that are predicted to be fastest, each to files with its number.
+fn write_candidates(
+    source: &Source,
+    options: &Options,
+    wanted: &[Level],
+    count: usize,
+    stem: &Path,
+) -> Result<(), Failure> {
+    let fingerprint = compile::fingerprint(source, options)?;
+    for (number, candidate) in compile::candidates(source, options)?.into_iter().take(count).enumerate() {
+        let options = Options { config: options.config.with(candidate.config), ..options.clone() };
+        for (level, text) in compile::emit(source, &options, wanted)?.0 {
+            let text = if level == Level::Plan {
+                let mut plan = Plan::from_json(&text, &source.name).map_err(Failure::user)?;
+                plan.settings.fingerprint.clone_from(&fingerprint);
+                plan.to_json().map_err(Failure::user)? + "\n"
+            } else {
+                text
+            };
+            let place = files::with_extension(stem, &format!("{number}.{}", level.extension()));
+            files::write(Some(&place), &text)?;
+        }
+    }
+    Ok(())
+}
+
 fn execute_run(args: &RunArgs) -> Result<(), Failure> {
     if args.target != Target::Sim && (args.report || args.report_json.is_some() || args.seed.is_some()) {
         return Err(Failure::user(
@@ -217,7 +260,7 @@ fn execute_run(args: &RunArgs) -> Result<(), Failure> {
         seed: args.seed,
         tolerance: args.tolerance,
     };
-    let report = run::run(&source, &args.common.options()?, &job)?;
+    let report = run::run(&source, &args.common.options(&source)?, &job)?;
     eprint!("{report}");
     Ok(())
 }
@@ -257,7 +300,7 @@ fn print_timing(timing: &Timing) {
 fn report(source: &Source, options: &Options, texts: &[(Level, String)]) -> Result<String, Failure> {
     let find =
         |wanted| texts.iter().find(|(level, _)| *level == wanted).map(|(_, text)| text.as_str()).unwrap_or_default();
-    let plan = stencil_runtime::plan::Plan::from_json(find(Level::Plan), &source.name).map_err(Failure::user)?;
+    let plan = Plan::from_json(find(Level::Plan), &source.name).map_err(Failure::user)?;
     let settings = &plan.settings;
     let list = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join(" x ");
     let mut text = format!(
@@ -289,9 +332,42 @@ fn report(source: &Source, options: &Options, texts: &[(Level, String)]) -> Resu
             number(found.map(|resources| resources.spills))
         );
     }
+    if options.passes.is_none() {
+        text += &predictions(&compile::candidates(source, options)?);
+    }
     if resources.is_none() {
         text +=
             "registers and spills are unknown: ptxas was not found (set STENCILC_PTXAS, or run cargo xtask setup)\n";
     }
     Ok(text)
+}
+
+/// Schedules that a report shows beside the chosen one.
+const SHOWN: usize = 5;
+
+/// The chosen schedule's predicted time by term, and the runners-up.
+fn predictions(candidates: &[Candidate]) -> String {
+    let list = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
+    let mut text = format!("predicted, of {} schedules, terms in ps a point and step:\n", candidates.len());
+    text +=
+        &format!("{:<8} {:>14} {:>10} {:>3} {:>10} {:>6}", "strategy", "tile", "per thread", "T", "GCells/s", "halo");
+    for (name, _) in candidates.first().map(|candidate| candidate.prediction.terms()).unwrap_or_default() {
+        text += &format!(" {name:>10}");
+    }
+    for candidate in candidates.iter().take(SHOWN) {
+        let work: f64 = candidate.kernels.iter().map(|work| work.redundancy).sum();
+        text += &format!(
+            "\n{:<8} {:>14} {:>10} {:>3} {:>10.1} {:>5.2}x",
+            candidate.config.strategy.as_deref().unwrap_or_default(),
+            list(&candidate.tile),
+            list(&candidate.per_thread),
+            candidate.config.pyramid_height.unwrap_or_default(),
+            candidate.gcells(),
+            work / candidate.kernels.len().max(1) as f64
+        );
+        for (_, seconds) in candidate.prediction.terms() {
+            text += &format!(" {:>10.3}", seconds / candidate.points * 1e12);
+        }
+    }
+    text + "\n"
 }

@@ -6,9 +6,10 @@ use clap::ValueEnum;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use stencil_dialects::error::Error;
+use stencil_dialects::tiled::Choice;
 use stencil_dialects::{mlir, tiled};
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
@@ -16,7 +17,9 @@ use stencil_passes::emit_ptx::{self, Code, PtxTarget};
 use stencil_passes::launch_plan;
 use stencil_passes::pipeline::{self, Config};
 use stencil_passes::runner::Runner;
+use stencil_passes::stencil::choose_schedule::{self, Candidate};
 use stencil_runtime::plan::Plan;
+use stencil_runtime::tune::{self, Schedules};
 
 /// What a compile can stop at and print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -126,7 +129,14 @@ impl<'c, 's> Compilation<'c, 's> {
 
     /// On to the tiled level.
     pub fn tile(&mut self) -> Result<(), Failure> {
-        self.run(&pipeline::tiled(&self.options.config))
+        self.run(&pipeline::tiled(&self.options.config, &self.options.arch))
+    }
+
+    /// The schedules that were to choose from at the stencil level, the fastest by the model first.
+    pub fn candidates(&self) -> Result<Vec<Candidate>, Failure> {
+        let device = choose_schedule::device_of(Some(&self.options.arch));
+        choose_schedule::candidates(self.context, &self.module, &self.options.config.choice(), device)
+            .map_err(|error| Failure::in_source(&error, self.source))
     }
 
     /// On to the gpu level: by the passes that the user gave, else from the tiled level.
@@ -244,4 +254,35 @@ pub fn emit(source: &Source, options: &Options, wanted: &[Level]) -> Result<(Vec
         }
     }
     Ok((texts, compilation.timing))
+}
+
+/// The schedules that the compile of a source chooses from, the fastest by the model first.
+pub fn candidates(source: &Source, options: &Options) -> Result<Vec<Candidate>, Failure> {
+    let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
+    Compilation::new(&context, source, options)?.candidates()
+}
+
+/// What measured schedules of a source are remembered by: see [`tune::fingerprint`].
+pub fn fingerprint(source: &Source, options: &Options) -> Result<String, Failure> {
+    let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
+    let module = text(&Compilation::new(&context, source, options)?.module);
+    Ok(tune::fingerprint(&format!("{} {}", env!("CARGO_PKG_VERSION"), options.arch), &module))
+}
+
+/// Takes the schedule that was measured to be fastest, where one is known and none is asked for.
+pub fn with_schedules(source: &Source, options: Options, schedules: &Path) -> Result<Options, Failure> {
+    if options.config.choice() != Choice::default() || options.passes.is_some() {
+        return Ok(options);
+    }
+    let schedules = Schedules::load(schedules).map_err(Failure::user)?;
+    let device = choose_schedule::device_of(Some(&options.arch));
+    let found = schedules.find(&fingerprint(source, &options)?, device.name).map(|entry| &entry.settings);
+    let choice = found.map_or_else(Choice::default, |settings| Choice {
+        strategy: Some(settings.strategy.clone()),
+        tile: Some(settings.tile.clone()),
+        pyramid_height: Some(settings.pyramid_height),
+        per_thread: Some(settings.per_thread.clone()),
+    });
+    let config = options.config.with(choice);
+    Ok(Options { config, ..options })
 }

@@ -114,6 +114,7 @@ pub fn of<'c>(
             per_thread: main.per_thread,
             contract,
             fast_math,
+            fingerprint: String::new(),
         },
     };
     // What IR by hand may get wrong, such as too many threads for a block.

@@ -1,5 +1,7 @@
 //! The compiler, as lists of passes from level to level.
 
+use stencil_dialects::tiled::Choice;
+
 /// What the pipelines are made from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
@@ -15,22 +17,42 @@ pub struct Config {
     pub no_split_interior: bool,
 }
 
+impl Config {
+    /// What is asked of the schedule; the rest is chosen.
+    pub fn choice(&self) -> Choice {
+        Choice {
+            strategy: self.strategy.clone(),
+            tile: self.tile.clone(),
+            pyramid_height: self.pyramid_height,
+            per_thread: self.per_thread.clone(),
+        }
+    }
+
+    /// The same with another schedule.
+    pub fn with(&self, choice: Choice) -> Self {
+        let Choice { strategy, tile, pyramid_height, per_thread } = choice;
+        Self { strategy, tile, pyramid_height, per_thread, ..self.clone() }
+    }
+}
+
 /// A stencil program as it was imported, checked and simplified.
 pub fn stencil() -> String {
     "stencil-verify,func.func(canonicalize,cse),relax-arithmetic,func.func(canonicalize,cse)".to_owned()
 }
 
-/// From the stencil level to the tiled level.
-pub fn tiled(config: &Config) -> String {
+/// From the stencil level to the tiled level, for an architecture such as `sm_90`.
+pub fn tiled(config: &Config, arch: &str) -> String {
     let list = |values: &Vec<i64>| values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     let options = [
         config.strategy.as_ref().map(|strategy| format!("strategy={strategy}")),
         config.tile.as_ref().map(|tile| format!("tile={}", list(tile))),
         config.pyramid_height.map(|height| format!("pyramid-height={height}")),
         config.per_thread.as_ref().map(|cells| format!("per-thread={}", list(cells))),
+        Some(format!("arch={arch}")),
     ];
+    let options = options.into_iter().flatten().collect::<Vec<_>>().join(" ");
     let split = if config.no_split_interior { "" } else { ",split-interior" };
-    format!("tile-overlapped{{{}}}{split}", options.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    format!("choose-schedule{{{options}}},tile-overlapped{split}")
 }
 
 /// From the tiled level to the gpu level. Each lowering takes the kernels of its strategy.

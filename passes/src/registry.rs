@@ -7,6 +7,7 @@ use crate::{lower, stencil, tiled};
 pub const PASSES: &[Pass] = &[
     stencil::verify::PASS,
     stencil::relax_arithmetic::PASS,
+    stencil::choose_schedule::PASS,
     stencil::tile_overlapped::PASS,
     tiled::split_interior::PASS,
     lower::naive::PASS,
@@ -18,4 +19,9 @@ pub const PASSES: &[Pass] = &[
 /// The pass of a name.
 pub fn find(name: &str) -> Option<&'static Pass> {
     PASSES.iter().find(|pass| pass.name == name)
+}
+
+/// The passes that follow one of them.
+pub fn after(name: &str) -> impl Iterator<Item = &'static Pass> {
+    PASSES.iter().skip_while(move |pass| pass.name != name).skip(1)
 }

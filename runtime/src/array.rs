@@ -315,7 +315,7 @@ impl Array {
         element: Element,
         shape: &[usize],
         seed: u64,
-        place: impl Fn(u64) -> u64,
+        place: impl Fn(u64) -> u64 + Sync,
     ) -> Result<Array, ArrayError> {
         let fill = Noise { seed, place };
         fn unit(z: u64) -> f64 {
@@ -412,11 +412,20 @@ struct Noise<F> {
     place: F,
 }
 
-impl<F: Fn(u64) -> u64> Noise<F> {
-    fn cells<T>(&self, cells: &mut [T], value: impl Fn(u64) -> T) {
-        for (cell, i) in cells.iter_mut().zip(0u64..) {
-            *cell = value(noise_bits(self.seed, (self.place)(i)));
-        }
+impl<F: Fn(u64) -> u64 + Sync> Noise<F> {
+    fn cells<T: Send>(&self, cells: &mut [T], value: impl Fn(u64) -> T + Sync) {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let length = cells.len().div_ceil(threads).max(1 << 20);
+        std::thread::scope(|scope| {
+            for (first, part) in (0u64..).step_by(length).zip(cells.chunks_mut(length)) {
+                let value = &value;
+                scope.spawn(move || {
+                    for (cell, i) in part.iter_mut().zip(first..) {
+                        *cell = value(noise_bits(self.seed, (self.place)(i)));
+                    }
+                });
+            }
+        });
     }
 }
 

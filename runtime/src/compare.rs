@@ -18,6 +18,8 @@ pub struct Comparison {
     pub max_absolute: f64,
     /// Largest `|a - b| / max(|a|, |b|)`: 0 to 2, or infinite as above.
     pub max_relative: f64,
+    /// Largest finite magnitude in the second array.
+    pub largest: f64,
     /// Most representable numbers between the two, in the array's own type; for integers the
     /// difference. `u64::MAX` where just one is a NaN.
     pub max_ulp: u64,
@@ -35,6 +37,11 @@ pub struct Difference {
 }
 
 impl Comparison {
+    /// The largest error relative to the largest magnitude of the second array.
+    pub fn error(&self) -> f64 {
+        if self.exact() { 0.0 } else { self.max_absolute / self.largest.max(f64::MIN_POSITIVE) }
+    }
+
     /// Whether every cell has the same bits.
     pub fn exact(&self) -> bool {
         self.differing == 0
@@ -83,7 +90,7 @@ pub fn compare(left: &Array, right: &Array) -> Result<Comparison, ArrayError> {
 }
 
 /// What a comparison needs to know of a number.
-trait Number: Copy + fmt::Debug {
+trait Number: Copy + Sync + fmt::Debug {
     /// Same bits, or both NaN.
     fn same(self, other: Self) -> bool;
     /// As f64, for errors.
@@ -135,18 +142,55 @@ integer_number!(i64);
 integer_number!(u32);
 integer_number!(u64);
 
+/// Cells that a thread compares at least.
+const PART: usize = 1 << 20;
+
 fn compare_cells<T: Number>(shape: &[usize], left: &[T], right: &[T]) -> Comparison {
-    let mut result =
-        Comparison { cells: left.len(), differing: 0, first: None, max_absolute: 0.0, max_relative: 0.0, max_ulp: 0 };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let length = left.len().div_ceil(threads).max(PART);
+    let parts: Vec<Comparison> = std::thread::scope(|scope| {
+        let parts = (0..).step_by(length).zip(left.chunks(length).zip(right.chunks(length)));
+        let running: Vec<_> =
+            parts.map(|(first, (left, right))| scope.spawn(move || compare_part(shape, first, left, right))).collect();
+        running.into_iter().filter_map(|part| part.join().ok()).collect()
+    });
+    let mut result = compare_part(shape, 0, &left[..0], &right[..0]);
+    for part in parts {
+        result.cells += part.cells;
+        result.differing += part.differing;
+        result.first = result.first.or(part.first);
+        result.max_absolute = result.max_absolute.max(part.max_absolute);
+        result.max_relative = result.max_relative.max(part.max_relative);
+        result.largest = result.largest.max(part.largest);
+        result.max_ulp = result.max_ulp.max(part.max_ulp);
+    }
+    result
+}
+
+/// Compares some of the cells, the first of which has number `first` in the array.
+fn compare_part<T: Number>(shape: &[usize], first: usize, left: &[T], right: &[T]) -> Comparison {
+    let mut result = Comparison {
+        cells: left.len(),
+        differing: 0,
+        first: None,
+        max_absolute: 0.0,
+        max_relative: 0.0,
+        largest: 0.0,
+        max_ulp: 0,
+    };
     for (i, (&a, &b)) in left.iter().zip(right).enumerate() {
+        let (x, y) = (a.value(), b.value());
+        if y.is_finite() {
+            result.largest = result.largest.max(y.abs());
+        }
         if a.same(b) {
             continue;
         }
         result.differing += 1;
         if result.first.is_none() {
-            result.first = Some(Difference { index: place(shape, i), left: format!("{a:?}"), right: format!("{b:?}") });
+            let index = place(shape, first + i);
+            result.first = Some(Difference { index, left: format!("{a:?}"), right: format!("{b:?}") });
         }
-        let (x, y) = (a.value(), b.value());
         let absolute = (x - y).abs();
         let (absolute, relative) = if !absolute.is_finite() {
             (f64::INFINITY, f64::INFINITY)

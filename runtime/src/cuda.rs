@@ -296,6 +296,7 @@ impl Cuda {
             functions,
             name: plan.program.clone(),
             buffers: Vec::new(),
+            saved: Vec::new(),
             graph: false,
             capturing: false,
             _module: module,
@@ -416,6 +417,7 @@ pub struct Program<'c> {
     // Fields are dropped in this order: all of them before the module and the device.
     clock: Clock<'c>,
     buffers: Vec<Memory<'c>>,
+    saved: Vec<Memory<'c>>,
     functions: Vec<Function>,
     /// The program's name.
     name: String,
@@ -444,6 +446,30 @@ impl Program<'_> {
     /// the time between short kernels; the measured time is then that of the graph.
     pub fn use_graph(&mut self, graph: bool) {
         self.graph = graph;
+    }
+
+    /// Keeps a copy of all buffers on the device, for [`Program::restore`].
+    ///
+    /// # Errors
+    /// When the device has no room for it, or the copy fails.
+    pub fn save(&mut self) -> Result<(), CudaError> {
+        self.saved.clear();
+        for buffer in &self.buffers {
+            let memory = Memory::new(self.cuda, buffer.bytes)?;
+            memory.copy_from(buffer)?;
+            self.saved.push(memory);
+        }
+        self.cuda.synchronize()
+    }
+
+    /// Gives all buffers what they held when they were saved.
+    ///
+    /// # Errors
+    /// When a copy fails.
+    pub fn restore(&self) -> Result<(), CudaError> {
+        self.cuda.enter()?;
+        self.buffers.iter().zip(&self.saved).try_for_each(|(buffer, saved)| buffer.copy_from(saved))?;
+        self.cuda.synchronize()
     }
 
     fn buffer(&self, id: BufferId) -> Result<&Memory<'_>, CudaError> {
@@ -543,6 +569,7 @@ impl Program<'_> {
 impl Target for Program<'_> {
     fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
         self.cuda.enter()?;
+        self.saved.clear();
         self.buffers.clear();
         let wanted = bound.device_bytes();
         let (free, total) = self.cuda.memory()?;
@@ -574,10 +601,7 @@ impl Target for Program<'_> {
     fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
         self.cuda.enter()?;
         let from = self.buffer(from)?;
-        let to = self.sized_buffer(to, from.bytes)?;
-        self.cuda.ok("cuMemcpyDtoDAsync", unsafe {
-            sys::cuMemcpyDtoDAsync_v2(to.address, from.address, from.bytes, self.cuda.stream)
-        })?;
+        self.sized_buffer(to, from.bytes)?.copy_from(from)?;
         Ok(self.cuda.synchronize()?)
     }
 
@@ -647,6 +671,13 @@ impl<'c> Memory<'c> {
         cuda.ok("cuMemsetD8Async", unsafe { sys::cuMemsetD8Async(address, 0, bytes.max(1), cuda.stream) })?;
         cuda.synchronize()?;
         Ok(memory)
+    }
+
+    /// Starts a copy of another block of the same size into this one.
+    fn copy_from(&self, other: &Memory<'_>) -> Result<(), CudaError> {
+        self.cuda.ok("cuMemcpyDtoDAsync", unsafe {
+            sys::cuMemcpyDtoDAsync_v2(self.address, other.address, self.bytes.min(other.bytes), self.cuda.stream)
+        })
     }
 }
 

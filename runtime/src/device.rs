@@ -31,6 +31,21 @@ pub struct Device {
     pub shared_bandwidth: u32,
     /// Lanes that one SM shuffles per clock.
     pub shuffle_lanes: u32,
+    /// Warp instructions that one SM issues per clock.
+    pub schedulers: u32,
+    /// Clocks from the start of a block that loads, computes a little and stores, to the start of the
+    /// block that takes its place.
+    pub block_clocks: f64,
+    /// Clocks that a barrier keeps a block waiting.
+    pub barrier_clocks: f64,
+    /// Clocks of an iteration that loads a cell of device memory and stores it in shared memory.
+    pub fetch_clocks: f64,
+    /// Clocks of an iteration that computes a cell from shared memory.
+    pub round_clocks: f64,
+    /// Clocks from an instruction to one that needs its result, in divisions and roots.
+    pub serial_clocks: f64,
+    /// Seconds from a launch to the next in a stream that has nothing to wait for.
+    pub launch_seconds: f64,
     /// Threads of a warp.
     pub warp: u32,
     /// Most threads of a block.
@@ -68,6 +83,13 @@ pub const H200: Device = Device {
     fma_f64: 16.7e12,
     shared_bandwidth: 128,
     shuffle_lanes: 32,
+    schedulers: 4,
+    block_clocks: 1800.0,
+    barrier_clocks: 40.0,
+    fetch_clocks: 450.0,
+    round_clocks: 60.0,
+    serial_clocks: 4.5,
+    launch_seconds: 2.2e-6,
     warp: 32,
     threads_per_block: 1024,
     threads_per_multiprocessor: 2048,
@@ -78,7 +100,8 @@ pub const H200: Device = Device {
     shared_per_block: 227 * 1024,
     static_shared_per_block: 48 * 1024,
     shared_reserved: 1024,
-    source: "copy and FMA rates, SMs and clock measured on one H200, November 2026; memory from NVIDIA's data sheet; \
+    source: "clocks of blocks, barriers, fetches and rounds fitted to kernels of the strategies naive and block; copy \
+             and FMA rates, SMs and clock measured on one H200, November 2026; memory from NVIDIA's data sheet; \
              limits per SM and block from the CUDA C++ Programming Guide, technical specifications of compute capability 9.0",
 };
 
@@ -141,6 +164,11 @@ impl Device {
             return Err(SharedError::Total { wanted, most, device: self.name });
         }
         Ok(())
+    }
+
+    /// What all SMs do per second, if one does this much per clock.
+    pub fn per_second(&self, per_clock: u32) -> f64 {
+        f64::from(self.multiprocessors) * self.clock * f64::from(per_clock)
     }
 
     /// Fused multiply-adds per second for cells of this many bytes: f32 for 4, else f64.

@@ -19,6 +19,8 @@
 //! | [`execute`] | upload, launch, download on any [`execute::Target`] |
 //! | `cuda` | the CUDA driver as a target (feature `cuda`) |
 //! | [`device`] | devices as data |
+//! | [`tune`] | schedules that were measured to be fastest |
+//! | [`model`] | what a schedule is predicted to take on a device |
 
 #![cfg_attr(feature = "cuda", deny(unsafe_code))]
 #![cfg_attr(not(feature = "cuda"), forbid(unsafe_code))]
@@ -33,7 +35,9 @@ pub mod execute;
 pub mod expr;
 pub mod input;
 pub mod launch;
+pub mod model;
 pub mod npy;
 pub mod number;
 pub mod plan;
 pub mod record;
+pub mod tune;

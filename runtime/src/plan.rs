@@ -188,6 +188,9 @@ pub struct Settings {
     pub contract: bool,
     /// Whether approximate and re-associated arithmetic was allowed.
     pub fast_math: bool,
+    /// What the schedule can be remembered by (`crate::tune`); of candidates alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fingerprint: String,
 }
 
 /// Why a plan could not be loaded, saved or used.

@@ -3,5 +3,7 @@
 pub mod footprint;
 pub mod hull;
 pub mod index_width;
+pub mod kernel_work;
 pub mod shared_slots;
 pub mod stream_pipeline;
+pub mod tile_traffic;

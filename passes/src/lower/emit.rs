@@ -234,7 +234,7 @@ impl<'c, 'p> Frame<'c, 'p> {
             .collect::<Result<_, _>>()?;
         let cell = self.cell(&builder, gather.field, &point)?;
         let value = builder.load(self.source(gather.field)?, &cell)?;
-        mlir::move_before(builder.block, gather.op);
+        mlir::move_all_before(builder.block, gather.op);
         for result in mlir::results(gather.op) {
             mlir::replace_uses(result, value);
         }

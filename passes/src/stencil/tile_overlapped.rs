@@ -6,7 +6,8 @@
 //! functions and steps, a rectangular hull where a field is reached twice. Unlike the paper's fixed
 //! region, each apply gets the region that is needed at its step.
 //!
-//! Needs: a verified stencil program. Guarantees: tile kernels of heights `T`, and of the powers
+//! Needs: a verified stencil program. The schedule comes from options, else from `choose-schedule`,
+//! else from defaults. Guarantees: tile kernels of heights `T`, and of the powers
 //! of two below it for the steps that are left over; a host schedule of `tiled.repeat`; no
 //! `stencil.apply` any more. The strategy `naive` gets one kernel an apply and one step a launch.
 //!
@@ -46,14 +47,14 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{self, Apply, Program};
-use stencil_dialects::tiled::{self, Halo, MOST_CELLS, MOST_STEPS, Schedule};
+use stencil_dialects::tiled::{self, Choice, Halo, MOST_CELLS, MOST_STEPS, Schedule};
 
 /// The pass.
 pub const PASS: Pass = Pass {
     name: "tile-overlapped",
     summary: "cut the grid into overlapping tiles that run several steps without exchange",
     options: &[
-        ("strategy", "how tiles are lowered: naive, block, stream or warp (default block)"),
+        ("strategy", "how tiles are lowered: naive, block, stream or warp (default: as chosen, else block)"),
         ("tile", "cells of a tile per dimension, slowest first"),
         ("pyramid-height", "steps a launch (default by rank: 8, 4, 2; of stream by registers, of warp by halo)"),
         ("multiprocessors", "of the device that the strategy stream fits its tiles to (default 132)"),
@@ -62,6 +63,9 @@ pub const PASS: Pass = Pass {
     run,
 };
 
+/// What tiles can be lowered by. Where no schedule is chosen the first is taken.
+pub const STRATEGIES: [&str; 4] = ["block", "stream", "warp", "naive"];
+
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
     let program = Program::read(module)?;
     let Some(first) = program.applies.first() else {
@@ -69,6 +73,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             "there is no stencil.apply to tile; the program has no functions, or is tiled already",
         ));
     };
+    let options = &completed(options, &tiled::choice(module));
     let tiling = Tiling { module, program: &program, options };
     let groups = groups(context, module, &program)?;
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
@@ -78,6 +83,23 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         mlir::erase(apply.op);
     }
     Ok(())
+}
+
+/// The options, and what they leave open from a choice of schedule.
+pub fn completed(options: &Options, choice: &Choice) -> Options {
+    let list = |values: &Vec<i64>| values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    let mut all = options.clone();
+    for (name, value) in [
+        ("strategy", choice.strategy.clone()),
+        ("tile", choice.tile.as_ref().map(list)),
+        ("pyramid-height", choice.pyramid_height.map(|height| height.to_string())),
+        ("per-thread", choice.per_thread.as_ref().map(list)),
+    ] {
+        if let (None, Some(value)) = (options.text(name), value) {
+            all.set(name, value);
+        }
+    }
+    all
 }
 
 /// Consecutive applies whose tiles cover one hull.

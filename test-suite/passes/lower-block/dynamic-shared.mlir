@@ -1,7 +1,7 @@
 // RUN: stencilc %programs/j2d5pt.stencil --emit=stencil -o %t
 // RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{tile=94,126 pyramid-height=1 per-thread=16},lower-block)' | FileCheck %s --check-prefix=STATIC
 // RUN: stencil-opt %t --pass-pipeline='builtin.module(tile-overlapped{tile=96,128 pyramid-height=2 per-thread=16},lower-block)' | FileCheck %s --check-prefix=DYNAMIC
-// RUN: stencilc %programs/j2d5pt.stencil --tile 96,128 --pyramid-height 2 --per-thread 16 --emit=plan | FileCheck %s --check-prefix=PLAN
+// RUN: stencilc %programs/j2d5pt.stencil --strategy block --tile 96,128 --pyramid-height 2 --per-thread 16 --emit=plan | FileCheck %s --check-prefix=PLAN
 // Up to 48 KB the buffers are static; beyond, they are cut out of one dynamic buffer, whose size
 // the plan tells. 96 x 128 cells of 4 bytes are 48 KB exactly.
 

@@ -135,9 +135,9 @@ refused! {
     tile_rank: "stencilc heat2d.stencil --tile 64 -o out.ptx";
     tile_zero: "stencilc heat2d.stencil --tile 0,64 -o out.ptx";
     tile_no_number: "stencilc heat2d.stencil --tile 8x64 -o out.ptx";
-    tile_shared_memory: "stencilc heat2d.stencil --tile 256,256 --per-thread 64 -o out.ptx";
-    tile_threads: "stencilc heat2d.stencil --tile 64,128 -o out.ptx";
-    height_shared_memory: "stencilc heat2d.stencil --pyramid-height 64 -o out.ptx";
+    tile_shared_memory: "stencilc heat2d.stencil --strategy block --pyramid-height 4 --tile 256,256 --per-thread 64 -o out.ptx";
+    tile_threads: "stencilc heat2d.stencil --strategy block --tile 64,128 --per-thread 4 -o out.ptx";
+    height_shared_memory: "stencilc heat2d.stencil --strategy block --tile 32,64 --per-thread 4 --pyramid-height 64 -o out.ptx";
     height_too_large: "stencilc heat2d.stencil --pyramid-height 100000 -o out.ptx";
     height_naive: "stencilc heat2d.stencil --strategy naive --pyramid-height 4 -o out.ptx";
     per_thread_rank: "stencilc heat2d.stencil --per-thread 1,2,3 -o out.ptx";
@@ -185,8 +185,16 @@ fn no_device() {
 fn an_older_output_survives_a_failure() {
     let scratch = scratch();
     scratch.write("out.ptx", "older");
-    assert_eq!(scratch.run("stencilc", &["heat2d.stencil", "--tile", "64,128", "-o", "out.ptx"]).code, Some(1));
+    assert_eq!(
+        scratch
+            .run(
+                "stencilc",
+                &["heat2d.stencil", "--strategy", "block", "--tile", "64,128", "--per-thread", "4", "-o", "out.ptx"]
+            )
+            .code,
+        Some(1)
+    );
     assert_eq!(scratch.read("out.ptx"), "older");
     assert_eq!(scratch.run("stencilc", &["heat2d.stencil", "-o", "out.ptx"]).code, Some(0));
-    assert!(scratch.read("out.ptx").contains(".entry heat2d_4"));
+    assert!(scratch.read("out.ptx").contains(".entry heat2d_1"));
 }

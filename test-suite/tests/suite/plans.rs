@@ -18,7 +18,10 @@ fn plan(program: &str, arguments: &[&str]) -> String {
 
 #[test]
 fn heat_by_blocks() {
-    snapshot("plan__heat2d_block", &plan("heat2d", &[]));
+    snapshot(
+        "plan__heat2d_block",
+        &plan("heat2d", &["--strategy", "block", "--tile", "32,64", "--pyramid-height", "4", "--per-thread", "4"]),
+    );
 }
 
 #[test]
@@ -31,6 +34,9 @@ fn heat_naive_with_sizes_fixed() {
 
 #[test]
 fn three_functions_a_step() {
-    snapshot("plan__fdtd2d_block", &plan("fdtd2d", &["--pyramid-height", "3", "--tile", "16,64"]));
+    snapshot(
+        "plan__fdtd2d_block",
+        &plan("fdtd2d", &["--strategy", "block", "--pyramid-height", "3", "--tile", "16,64", "--per-thread", "4"]),
+    );
     snapshot("plan__fdtd2d_naive", &plan("fdtd2d", &["--strategy", "naive"]));
 }

@@ -7,12 +7,13 @@ mod options;
 mod report;
 
 use clap::Parser;
-use measure::{Job, Loaded, Measurement, measure};
+use measure::{Job, Loaded, Measurement, Shared, measure};
 use options::Options;
 use report::{Record, State};
 use std::error::Error;
 use std::process::ExitCode;
 use stencil_runtime::cuda::Cuda;
+use stencil_runtime::tune::{Entry, Schedules};
 
 fn main() -> ExitCode {
     let options = match Options::try_parse() {
@@ -47,7 +48,12 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
         plans.push(Loaded::read(plan, options.ptx.as_deref())?);
     }
     let reference = options.reference.as_deref().map(|plan| Loaded::read(plan, None)).transpose()?;
-    let first = plans.first().map(|plan| Job::prepare(plan, options)).transpose()?;
+    if options.tune.is_some() && (options.reference.is_none() || options.check_steps == Some(0)) {
+        return Err("--tune remembers checked schedules alone; give it a plan to check against with --reference".into());
+    }
+    let mut schedules = options.tune.as_deref().map(Schedules::load).transpose()?.unwrap_or_default();
+    let mut shared = Shared::default();
+    let mut first = plans.first().map(|plan| Job::prepare(plan, options, &mut shared)).transpose()?;
 
     let cuda = Cuda::open(options.device)?;
     let copy_bandwidth = cuda.copy_bandwidth()?;
@@ -65,9 +71,9 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     let mut results = Vec::new();
     let mut failures = Vec::new();
     let mut state = None;
-    let jobs = first.into_iter().map(Ok).chain(plans.iter().skip(1).map(|plan| Job::prepare(plan, options)));
-    for (job, plan) in jobs.zip(&options.plans) {
-        match job.and_then(|job| measure(&cuda, copy_bandwidth, job, reference.as_ref(), options)) {
+    for (loaded, plan) in plans.iter().zip(&options.plans) {
+        let job = first.take().map_or_else(|| Job::prepare(loaded, options, &mut shared), Ok);
+        match job.and_then(|job| measure(&cuda, copy_bandwidth, job, &mut shared, reference.as_ref(), options)) {
             Ok(result) => results.push(result),
             Err(error) => {
                 eprintln!("error: {}: {error}", plan.display());
@@ -85,6 +91,12 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
             state.driver, state.clock_mhz, state.memory_clock_mhz, state.temperature, state.power
         );
     }
+    if let Some(path) = &options.tune {
+        let best = tune(&results, &device.name)?;
+        println!("\nfastest: {}, {:.1} GCells/s; remembered in {}", best.program, best.gcells, path.display());
+        schedules.remember(best);
+        schedules.save(path)?;
+    }
     if let Some(path) = &options.json {
         let record = Record {
             date: report::now(),
@@ -99,4 +111,24 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     }
     let passed = |result: &Measurement| result.check.as_ref().is_none_or(|check| check.passed);
     Ok(failures.is_empty() && results.iter().all(passed))
+}
+
+/// The fastest of the plans whose results were right.
+fn tune(results: &[Measurement], device: &str) -> Result<Entry, Box<dyn Error>> {
+    let right = results.iter().filter(|result| result.check.as_ref().is_some_and(|check| check.passed));
+    let best = right.max_by(|a, b| a.gcells.median.total_cmp(&b.gcells.median)).ok_or("no plan gave a right result")?;
+    if best.settings.fingerprint.is_empty()
+        || results.iter().any(|other| other.settings.fingerprint != best.settings.fingerprint)
+    {
+        return Err("--tune compares the plans of one program that stencilc --candidates made".into());
+    }
+    let points = best.shape.iter().map(|cells| *cells as u64).fold(1, u64::saturating_mul);
+    Ok(Entry {
+        fingerprint: best.settings.fingerprint.clone(),
+        device: device.to_owned(),
+        size_class: points.max(1).ilog2(),
+        program: best.program.clone(),
+        settings: best.settings.clone(),
+        gcells: best.gcells.median,
+    })
 }

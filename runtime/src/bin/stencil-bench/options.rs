@@ -54,7 +54,11 @@ pub struct Options {
     #[arg(long, value_name = "FIELD=FILE.npy", value_parser = assignment::<PathBuf>)]
     pub expect: Vec<(String, PathBuf)>,
 
-    /// Largest relative error of a cell, |a - b| / max(|a|, |b|); 0 wants the same bits.
+    /// Steps of the run whose result is checked; those of a measured run unless given.
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub check_steps: Option<i64>,
+
+    /// Largest error of a cell, relative to the field's largest value; 0 wants the same bits.
     #[arg(long, value_name = "REL", default_value_t = 0.0, value_parser = tolerance)]
     pub tolerance: f64,
 
@@ -65,6 +69,11 @@ pub struct Options {
     /// Fused multiply-adds of a point and step: also print the ratio to the FMA limit.
     #[arg(long, value_name = "K")]
     pub fma_per_point: Option<f64>,
+
+    /// Remember the fastest of the plans, which stencilc --candidates made, in a file that
+    /// stencilc --schedules reads. A plan whose result is wrong, or unchecked, never wins.
+    #[arg(long, value_name = "FILE")]
+    pub tune: Option<PathBuf>,
 
     /// Number of the CUDA device.
     #[arg(long, value_name = "N", default_value_t = 0)]

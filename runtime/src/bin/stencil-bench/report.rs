@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 use stencil_runtime::array::shape_text;
+use stencil_runtime::compare::Comparison;
 use stencil_runtime::cuda::DeviceFacts;
 use stencil_runtime::npy::write_whole;
 
@@ -137,7 +138,7 @@ fn check_text(result: &Measurement) -> String {
         Some(check) if !check.passed => "WRONG".to_string(),
         Some(check) if check.fields.values().all(|found| found.exact()) => "exact".to_string(),
         Some(check) => {
-            let worst = check.fields.values().map(|found| found.max_relative).fold(0.0, f64::max);
+            let worst = check.fields.values().map(Comparison::error).fold(0.0, f64::max);
             format!("within {worst:.1e}")
         }
     }

@@ -1,0 +1,343 @@
+//! What a kernel on the gpu level executes, counted by resource: whichever lowering made it, its
+//! operations are upstream's, so one count serves all strategies.
+//!
+//! Of a kernel with two versions of its body the first is counted, which runs without checks: most
+//! tiles run it. The counts are those of the instructions that ptxas makes of an operation, on
+//! average; index arithmetic is not counted by itself but as a part of loops and accesses, because
+//! most of it goes away.
+
+use melior::ir::r#type::MemRefType;
+use melior::ir::{ShapedTypeLike, Type, ValueLike};
+use std::collections::{BTreeMap, BTreeSet};
+use stencil_dialects::attribute;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Blk, Op, Val};
+use stencil_dialects::tiled::Launch;
+use stencil_runtime::model::Work;
+
+/// Instructions of an iteration of a loop: counter, comparison, branch, and the indices of its body.
+const LOOP: f64 = 8.0;
+/// Instructions that the address of an access to global memory takes.
+const ADDRESS: f64 = 2.0;
+/// Instructions of a block's start: its tile's place, and whether it lies at a rim.
+const START: f64 = 30.0;
+/// Registers of a thread where the kernel states no limit: ptxas chose 13 to 26 for kernels of the
+/// strategy naive.
+const REGISTERS: i64 = 32;
+
+/// 32-bit registers of a multiprocessor, for which `nvvm.minctasm` is stated.
+const REGISTER_FILE: i64 = 65_536;
+
+/// What ptxas makes of an operation for which the device has no instruction: instructions, and those
+/// of them that the floating-point units run. Fitted to rates of kernels that differ in these alone.
+#[derive(Clone, Copy)]
+struct Sequence {
+    instructions: f64,
+    arithmetic: f64,
+}
+
+const fn sequence(instructions: f64, arithmetic: f64) -> Sequence {
+    Sequence { instructions, arithmetic }
+}
+
+const ONE: Sequence = sequence(1.0, 1.0);
+
+/// Exact and fast sequences, each for `f32` and `f64`.
+struct Long([[Sequence; 2]; 2]);
+
+const DIVISION: Long = Long([[sequence(18.0, 9.0), sequence(40.0, 14.0)], [sequence(2.0, 1.0), sequence(20.0, 15.0)]]);
+const ROOT: Long = Long([[sequence(20.0, 9.0), sequence(45.0, 16.0)], [sequence(2.0, 1.0), sequence(20.0, 15.0)]]);
+const FUNCTION: Long =
+    Long([[sequence(40.0, 20.0), sequence(90.0, 45.0)], [sequence(10.0, 4.0), sequence(60.0, 40.0)]]);
+
+/// How often something runs: on average over the threads, and in the thread that it keeps longest.
+#[derive(Clone, Copy)]
+struct Times {
+    mean: f64,
+    longest: f64,
+}
+
+const ONCE: Times = Times { mean: 1.0, longest: 1.0 };
+
+/// Counts of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Count {
+    single: f64,
+    double: f64,
+    instructions: f64,
+    shuffles: f64,
+    exchanged: f64,
+    barriers: f64,
+    fetches: f64,
+    rounds: f64,
+    serial: f64,
+}
+
+/// Counts what a block of a kernel does. What does not stand in the code (blocks, bytes of device
+/// memory, redundancy) is left at zero.
+pub fn of(launch: &Launch) -> Result<Work, Error> {
+    let values = Values::of(launch.op);
+    let mut count = Count { instructions: START, ..Count::default() };
+    if let Some(entry) = mlir::entry(launch.op) {
+        values.block(entry, ONCE, &mut count);
+    }
+    let threads = launch.block.iter().product::<i64>().max(1);
+    let lanes = threads as f64;
+    let number = |name| mlir::attribute(launch.op, name).and_then(attribute::as_integer);
+    // Room for some blocks on a multiprocessor is room that ptxas uses.
+    let shared_out = |blocks: i64| REGISTER_FILE / (blocks.max(1) * threads);
+    let registers = number("nvvm.maxnreg").or(number("nvvm.minctasm").map(shared_out)).unwrap_or(REGISTERS);
+    let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
+    let fixed: i64 = arguments.iter().skip(launch.bindings.len()).map(|buffer| shared_bytes(*buffer)).sum();
+    Ok(Work {
+        threads: u32::try_from(threads).unwrap_or(u32::MAX),
+        registers: u32::try_from(registers).unwrap_or(u32::MAX),
+        shared: u64::try_from(fixed.saturating_add(launch.dynamic_shared)).unwrap_or(0),
+        single: count.single * lanes,
+        double: count.double * lanes,
+        instructions: count.instructions * lanes / 32.0,
+        shuffles: count.shuffles * lanes / 32.0,
+        exchanged: count.exchanged * lanes,
+        barriers: count.barriers,
+        fetches: count.fetches,
+        rounds: count.rounds,
+        serial: count.serial,
+        ..Work::default()
+    })
+}
+
+fn shared_bytes(buffer: Val) -> i64 {
+    let ty = buffer.r#type();
+    let Ok(memref) = MemRefType::try_from(ty) else { return 0 };
+    let bits = i64::from(mlir::bit_width(memref.element()).unwrap_or(0));
+    mlir::static_cells(ty).unwrap_or(0).saturating_mul(bits) / 8
+}
+
+/// A value plus a constant, or a constant alone.
+type Place<'c> = (Option<Val<'c>>, i64);
+
+/// Where values come from and who uses them, by [`mlir::key`].
+struct Values<'c> {
+    defined: BTreeMap<usize, Op<'c>>,
+    users: BTreeMap<usize, Vec<Op<'c>>>,
+    arguments: BTreeSet<usize>,
+}
+
+impl<'c> Values<'c> {
+    fn of(root: Op<'c>) -> Self {
+        let (mut defined, mut users) = (BTreeMap::new(), BTreeMap::<_, Vec<_>>::new());
+        for op in mlir::walk(root) {
+            for result in mlir::results(op) {
+                defined.insert(mlir::key(result), op);
+            }
+            for operand in mlir::operands(op) {
+                users.entry(mlir::key(operand)).or_default().push(op);
+            }
+        }
+        let arguments = mlir::entry(root).map(mlir::arguments).unwrap_or_default();
+        Self { defined, users, arguments: arguments.into_iter().map(mlir::key).collect() }
+    }
+
+    fn block(&self, block: Blk<'c>, times: Times, count: &mut Count) {
+        for op in mlir::operations(block) {
+            self.operation(op, times, count);
+        }
+    }
+
+    fn operation(&self, op: Op<'c>, all: Times, count: &mut Count) {
+        let times = all.mean;
+        match mlir::name(op) {
+            "scf.for" => {
+                let trips = self.trips(op);
+                let all = Times { mean: times * trips.mean, longest: all.longest * trips.longest };
+                count.instructions += all.mean * LOOP;
+                let bodies = mlir::blocks(op, 0);
+                let innermost = |op: &Op<'c>| mlir::name(*op) != "scf.for";
+                if bodies.iter().flat_map(|body| mlir::operations(*body)).all(|op| innermost(&op)) {
+                    let fetches = bodies.iter().flat_map(|body| mlir::operations(*body)).any(|op| self.copies(op));
+                    *(if fetches { &mut count.fetches } else { &mut count.rounds }) += all.longest;
+                }
+                bodies.into_iter().for_each(|body| self.block(body, all, count));
+            }
+            "scf.if" => {
+                // A choice of values runs both sides for some lanes; a choice of code is one between
+                // a version without checks and one with.
+                let regions = (0..2).flat_map(|region| mlir::blocks(op, region));
+                let loops = regions.flat_map(mlir::operations).any(|op| mlir::name(op) == "scf.for");
+                let both = !mlir::results(op).is_empty() && !loops;
+                count.instructions += times;
+                for region in 0..if both { 2 } else { 1 } {
+                    mlir::blocks(op, region).into_iter().for_each(|body| self.block(body, all, count));
+                }
+            }
+            "gpu.barrier" => {
+                count.barriers += all.longest;
+                count.instructions += times;
+            }
+            "gpu.shuffle" => {
+                count.shuffles += times;
+                count.instructions += times;
+            }
+            "memref.load" | "vector.load" => {
+                access(mlir::operands(op).first(), mlir::results(op).first(), times, count)
+            }
+            "memref.store" | "vector.store" => {
+                access(mlir::operands(op).get(1), mlir::operands(op).first(), times, count);
+            }
+            "arith.select" | "arith.cmpf" | "arith.sitofp" | "arith.uitofp" | "arith.fptosi" | "arith.fptoui" => {
+                count.instructions += times;
+            }
+            _ => self.arithmetic(op, times, count),
+        }
+    }
+
+    /// Floating-point operations; others are index arithmetic.
+    fn arithmetic(&self, op: Op<'c>, times: f64, count: &mut Count) {
+        let name = mlir::name(op);
+        let Some(result) = mlir::results(op).first().copied() else { return };
+        let wide = usize::from(mlir::bit_width(result.r#type()) == Some(64));
+        let flags = mlir::attribute(op, "fastmath").map(|flags| flags.to_string()).unwrap_or_default();
+        let fast = flags.contains("fast>") || flags.contains("arcp");
+        let by = |long: &Long| long.0[usize::from(fast)][wide];
+        let sequence = match name {
+            "arith.mulf" if flags.contains("contract") || flags.contains("fast>") => {
+                if self.fused(op, result) {
+                    return;
+                } else {
+                    ONE
+                }
+            }
+            // A product with a reciprocal that is computed once.
+            "arith.divf" if fast && self.invariant(mlir::operands(op).get(1)) => ONE,
+            "arith.divf" | "arith.remf" => by(&DIVISION),
+            "math.sqrt" | "math.rsqrt" => by(&ROOT),
+            "math.absf" | "math.fma" | "math.floor" | "math.ceil" => ONE,
+            _ if name.starts_with("math.") => by(&FUNCTION),
+            _ if name.starts_with("arith.") && name.ends_with('f') => ONE,
+            _ => return,
+        };
+        count.instructions += times * sequence.instructions;
+        if sequence.instructions > ONE.instructions {
+            count.serial += times * sequence.instructions;
+        }
+        *(if wide == 1 { &mut count.double } else { &mut count.single }) += times * sequence.arithmetic;
+    }
+
+    /// Whether an operation loads a cell of device memory that another stores at once: the loop around
+    /// them waits for it.
+    fn copies(&self, op: Op<'c>) -> bool {
+        let store = |user: &Op<'c>| mlir::name(*user) == "memref.store";
+        let stored = |value: &Val<'c>| self.users.get(&mlir::key(*value)).is_some_and(|users| users.iter().any(store));
+        mlir::name(op) == "memref.load"
+            && mlir::operands(op).first().is_some_and(|buffer| !is_shared(*buffer))
+            && mlir::results(op).first().is_some_and(stored)
+    }
+
+    /// Whether a product becomes a part of the sum that alone uses it. Of a sum of two such products
+    /// one does.
+    fn fused(&self, product: Op<'c>, result: Val<'c>) -> bool {
+        let only_use = |value: Val| match self.users.get(&mlir::key(value)).map(Vec::as_slice) {
+            Some([user]) => matches!(mlir::name(*user), "arith.addf" | "arith.subf").then_some(*user),
+            _ => None,
+        };
+        let Some(sum) = only_use(result) else { return false };
+        let first = mlir::operands(sum).into_iter().find(|operand| {
+            self.defined.get(&mlir::key(*operand)).is_some_and(|op| mlir::name(*op) == "arith.mulf")
+                && only_use(*operand).is_some()
+        });
+        first.is_some_and(|first| self.defined.get(&mlir::key(first)) == Some(&product))
+    }
+
+    /// Whether a value is a constant or the kernel's argument.
+    fn invariant(&self, value: Option<&Val<'c>>) -> bool {
+        value.is_some_and(|value| match self.defined.get(&mlir::key(*value)) {
+            Some(op) => mlir::name(*op) == "arith.constant",
+            None => self.arguments.contains(&mlir::key(*value)),
+        })
+    }
+
+    /// Iterations of a loop: one where they can't be told.
+    fn trips(&self, op: Op<'c>) -> Times {
+        let operands = mlir::operands(op);
+        let [lower, upper, step, ..] = operands.as_slice() else { return ONCE };
+        let step = self.places(*step).first().map_or(1, |(_, step)| *step).max(1) as f64;
+        let (lowers, uppers) = (self.places(*lower), self.places(*upper));
+        if let ([(from, _)], [(None, last)]) = (lowers.as_slice(), uppers.as_slice())
+            && let Some(axis) = self.thread_axis(*from)
+        {
+            // Threads share the iterations; along x, warps run on as long as one of their lanes does.
+            let cells = *last as f64;
+            let active = if axis == "x" { (cells / 32.0).ceil() * 32.0 } else { cells };
+            return Times { mean: active / step, longest: (cells / step).ceil() };
+        }
+        let pairs = lowers.iter().flat_map(|lower| uppers.iter().map(move |upper| (lower, upper)));
+        let same = |((from, _), (to, _)): &(&Place<'c>, &Place<'c>)| from.map(mlir::key) == to.map(mlir::key);
+        // Of two constants one is a rim's.
+        let mut pairs: Vec<_> = pairs.filter(same).collect();
+        pairs.sort_by_key(|((from, _), _)| from.is_none());
+        pairs.first().map_or(ONCE, |((_, first), (_, last))| {
+            let trips = ((last - first) as f64 / step).ceil().max(0.0);
+            Times { mean: trips, longest: trips }
+        })
+    }
+
+    /// What a value may be, as another plus a constant; no other where it is a constant. The larger or
+    /// smaller of two values may be either: rims cut off what most tiles have whole.
+    fn places(&self, value: Val<'c>) -> Vec<Place<'c>> {
+        let itself = vec![(Some(value), 0)];
+        let Some(op) = self.defined.get(&mlir::key(value)) else { return itself };
+        match (mlir::name(*op), mlir::operands(*op).as_slice()) {
+            ("arith.constant", _) => match mlir::attribute(*op, "value").and_then(attribute::as_integer) {
+                Some(number) => vec![(None, number)],
+                None => itself,
+            },
+            ("arith.addi", [left, right]) => {
+                let (left, right) = (self.places(*left), self.places(*right));
+                let pairs = left.iter().flat_map(|one| right.iter().map(move |other| (one, other)));
+                let sums = pairs.filter_map(|((root, a), (other, b))| {
+                    let root = if root.is_none() || other.is_none() { root.or(*other) } else { return None };
+                    Some((root, a.saturating_add(*b)))
+                });
+                let sums: Vec<_> = sums.collect();
+                if sums.is_empty() { itself } else { sums }
+            }
+            ("arith.maxsi" | "arith.minsi", [left, right]) => [self.places(*left), self.places(*right)].concat(),
+            _ => itself,
+        }
+    }
+
+    /// The axis of which a value is the thread's number.
+    fn thread_axis(&self, value: Option<Val<'c>>) -> Option<&'static str> {
+        let op = self.defined.get(&mlir::key(value?))?;
+        if mlir::name(*op) != "gpu.thread_id" {
+            return None;
+        }
+        let axis = mlir::attribute(*op, "dimension")?.to_string();
+        ["x", "y", "z"].into_iter().find(|name| axis.contains(&format!("dim {name}")))
+    }
+}
+
+/// An access to a buffer, of the cells in `value`.
+fn access(buffer: Option<&Val>, value: Option<&Val>, times: f64, count: &mut Count) {
+    let Some(buffer) = buffer else { return };
+    count.instructions += times;
+    if !is_shared(*buffer) {
+        count.instructions += times * ADDRESS;
+        return;
+    }
+    let Ok(memref) = MemRefType::try_from(buffer.r#type()) else { return };
+    let bytes = f64::from(mlir::bit_width(memref.element()).unwrap_or(0)) / 8.0;
+    let cells = value.map_or(1, |value| vector_cells(value.r#type()));
+    count.exchanged += times * bytes * cells as f64;
+}
+
+fn is_shared(buffer: Val) -> bool {
+    MemRefType::try_from(buffer.r#type()).is_ok_and(|memref| memref.memory_space().is_some())
+}
+
+/// Cells of a vector of one dimension, `vector<4xf32>`; 1 for other types.
+fn vector_cells(ty: Type) -> i64 {
+    let text = ty.to_string();
+    let cells = text.strip_prefix("vector<").and_then(|rest| rest.split_once('x'));
+    cells.and_then(|(cells, _)| cells.parse().ok()).unwrap_or(1)
+}

@@ -1,0 +1,231 @@
+//! How long a schedule takes: plain arithmetic on counted work and a device.
+//!
+//! An analysis counts what a block of each kernel does ([`Work`]); [`predict`] turns that into
+//! seconds a step, resource by resource. A kernel is bound by the resource that takes longest, and
+//! loses some time to the others: resources overlap, but not fully. The sum of the terms' fourth
+//! powers stands for that (a norm between the sum, of which nothing overlaps, and the maximum, of
+//! which all does); the exponent was fitted to the measured rates in `test-suite/bench/results`.
+//!
+//! Sources: the roofline model (Williams, Waterman, Patterson, "Roofline: An Insightful Visual
+//! Performance Model for Multicore Architectures", 2009) for the terms; Holewinski, Pouchet,
+//! Sadayappan, "High-Performance Code Generation for Stencil Computations on GPU Architectures",
+//! section 5, for recomputed halos as work like any other; Little's law for [`Prediction::latency`].
+
+mod residency;
+
+pub use residency::{resident_blocks, waves};
+
+use crate::device::Device;
+use serde::Serialize;
+
+/// How sharply the slowest resource decides: the exponent of the norm.
+const SHARPNESS: i32 = 4;
+
+/// The part of the halo that comes from device memory: neighbouring tiles run at about the same time,
+/// so one finds in the level 2 cache what the other has loaded. Fitted, like the exponent.
+const HALO_MISSES: f64 = 0.2;
+
+/// What one kernel does in a launch. Counts are of one block unless they say otherwise, halo included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Work {
+    /// Blocks of a launch.
+    pub blocks: f64,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Registers of a thread, estimated.
+    pub registers: u32,
+    /// Bytes of shared memory.
+    pub shared: u64,
+    /// Bytes of its tile's own cells that come from and go to device memory.
+    pub own: f64,
+    /// Bytes of cells beside the tile that are loaded too.
+    pub halo: f64,
+    /// Floating-point instructions of a lane on `f32`; a fused multiply-add counts one.
+    pub single: f64,
+    /// The same on `f64`.
+    pub double: f64,
+    /// Instructions of a warp, whatever they do.
+    pub instructions: f64,
+    /// Shuffles of a warp.
+    pub shuffles: f64,
+    /// Bytes that lanes read from and write to shared memory.
+    pub exchanged: f64,
+    /// Barriers that a thread waits at.
+    pub barriers: f64,
+    /// Iterations of loops that wait for device memory.
+    pub fetches: f64,
+    /// Iterations of other loops.
+    pub rounds: f64,
+    /// Instructions of a thread that wait for each other: those of divisions, roots and the like.
+    pub serial: f64,
+    /// Points computed for each point of the result: 1 without a halo.
+    pub redundancy: f64,
+}
+
+/// Seconds a step, by resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Device memory at the copy rate.
+    pub memory: f64,
+    /// Floating-point units.
+    pub arithmetic: f64,
+    /// Slots of the instruction schedulers.
+    pub issue: f64,
+    /// Exchange between lanes.
+    pub shuffle: f64,
+    /// Shared memory.
+    pub shared: f64,
+    /// Lives of blocks one after the other, as many at a time as a multiprocessor holds.
+    pub latency: f64,
+    /// Lost at the end of a launch, when blocks do not fill the device any more.
+    pub tail: f64,
+    /// Launches.
+    pub launch: f64,
+    /// All of it.
+    pub seconds: f64,
+}
+
+impl Prediction {
+    /// The terms with their names, in the order of a report.
+    pub fn terms(&self) -> [(&'static str, f64); 8] {
+        [
+            ("memory", self.memory),
+            ("arithmetic", self.arithmetic),
+            ("issue", self.issue),
+            ("shuffle", self.shuffle),
+            ("shared", self.shared),
+            ("latency", self.latency),
+            ("tail", self.tail),
+            ("launch", self.launch),
+        ]
+    }
+}
+
+/// The time of a step, where one launch of each kernel takes `steps` steps; `None` where a block of a
+/// kernel does not fit on a multiprocessor.
+pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Prediction> {
+    let mut total = Prediction::default();
+    for work in kernels {
+        let resident = resident_blocks(work, device);
+        if resident == 0 {
+            return None;
+        }
+        let rate = |per_clock: u32| device.per_second(per_clock);
+        let warp = f64::from(device.warp);
+        let slots = f64::from(device.multiprocessors) * f64::from(resident);
+        let all = |each: f64| work.blocks * each;
+        let part = Prediction {
+            memory: all(work.own + HALO_MISSES * work.halo) / device.copy_bandwidth,
+            arithmetic: all(work.single) / device.fma_f32 + all(work.double) / device.fma_f64,
+            issue: all(work.instructions) / rate(device.schedulers),
+            shuffle: all(work.shuffles * warp) / rate(device.shuffle_lanes),
+            shared: all(work.exchanged) / rate(device.shared_bandwidth),
+            latency: all(life(work, device)) / (slots * device.clock),
+            ..Prediction::default()
+        };
+        let terms = [part.memory, part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
+        let busy = norm(&terms);
+        let tail = busy * (waves(work.blocks, slots) - 1.0);
+        for (sum, term) in [
+            (&mut total.memory, part.memory),
+            (&mut total.arithmetic, part.arithmetic),
+            (&mut total.issue, part.issue),
+            (&mut total.shuffle, part.shuffle),
+            (&mut total.shared, part.shared),
+            (&mut total.latency, part.latency),
+            (&mut total.tail, tail),
+            (&mut total.launch, device.launch_seconds),
+            (&mut total.seconds, busy + tail + device.launch_seconds),
+        ] {
+            *sum += term / f64::from(steps.max(1));
+        }
+    }
+    Some(total)
+}
+
+/// Clocks that a block lives at least, however few others there are.
+fn life(work: &Work, device: &Device) -> f64 {
+    device.block_clocks
+        + work.barriers * device.barrier_clocks
+        + work.fetches * device.fetch_clocks
+        + work.rounds * device.round_clocks
+        + work.serial * device.serial_clocks
+}
+
+fn norm(terms: &[f64]) -> f64 {
+    let largest = terms.iter().copied().fold(0.0, f64::max);
+    if largest <= 0.0 {
+        return 0.0;
+    }
+    let sum: f64 = terms.iter().map(|term| (term / largest).powi(SHARPNESS)).sum();
+    largest * sum.powf(1.0 / f64::from(SHARPNESS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::H200;
+
+    /// A copy of 2^28 cells of `f32` by blocks of 1,024 cells.
+    fn copy() -> Work {
+        Work { blocks: 262_144.0, threads: 256, registers: 16, own: 8192.0, redundancy: 1.0, ..Work::default() }
+    }
+
+    #[test]
+    fn a_copy_runs_at_the_copy_rate() {
+        let found = predict(&[copy()], 1, &H200).unwrap();
+        // 2 GiB at 4.25 TB/s; 262,144 blocks on 132 x 8 places leave a last wave of 0.24.
+        assert!((found.memory - 2_147_483_648.0 / 4.25e12).abs() < 1e-12);
+        // Blocks come and go beside that.
+        let busy = found.seconds - found.tail - H200.launch_seconds;
+        assert!(busy > found.memory && busy < 1.2 * found.memory, "{found:?}");
+        assert!(found.tail < 0.005 * found.memory);
+        // Two steps a launch halve everything.
+        let halved = predict(&[copy()], 2, &H200).unwrap();
+        assert!((2.0 * halved.seconds - found.seconds).abs() < 1e-12);
+        // Two kernels a step double it.
+        assert!((predict(&[copy(), copy()], 1, &H200).unwrap().seconds - 2.0 * found.seconds).abs() < 1e-12);
+    }
+
+    #[test]
+    fn every_term_has_its_unit() {
+        let work = Work {
+            blocks: 132.0,
+            threads: 32,
+            registers: 32,
+            single: 32.0 * 1000.0,
+            instructions: 1000.0,
+            shuffles: 1000.0,
+            exchanged: 128_000.0,
+            barriers: 10.0,
+            fetches: 2.0,
+            rounds: 5.0,
+            serial: 100.0,
+            ..Work::default()
+        };
+        let found = predict(&[work], 1, &H200).unwrap();
+        let clock = 1.0 / H200.clock;
+        let near = |term: f64, clocks: f64| assert!((term / clock / clocks - 1.0).abs() < 0.01, "{term} {clocks}");
+        // A warp's 1,000 instructions are 250 clocks of four schedulers, and 250 of 128 lanes.
+        near(found.issue, 250.0);
+        near(found.arithmetic, 250.0);
+        near(found.shuffle, 1000.0);
+        near(found.shared, 1000.0);
+        // 32 blocks live at a time.
+        near(found.latency, (1800.0 + 10.0 * 40.0 + 2.0 * 450.0 + 5.0 * 60.0 + 100.0 * 4.5) / 32.0);
+    }
+
+    #[test]
+    fn the_slowest_resource_decides() {
+        assert_eq!(norm(&[]), 0.0);
+        assert_eq!(norm(&[3.0, 0.0]), 3.0);
+        let both = norm(&[3.0, 3.0]);
+        assert!(both > 3.0 && both < 3.6);
+        assert!(norm(&[3.0, 1.0]) < 3.01);
+    }
+
+    #[test]
+    fn what_does_not_fit_has_no_time() {
+        assert_eq!(predict(&[Work { shared: 300_000, ..copy() }], 1, &H200), None);
+    }
+}

@@ -1,0 +1,157 @@
+//! Schedules that were measured to be fastest, in a file: `stencil-bench --tune` writes it, `stencilc
+//! --schedules` reads it.
+//!
+//! An entry is found by what it was measured for: the program's IR with its sizes and arithmetic and
+//! the compiler's version (the fingerprint), and the device. Whatever changes, no entry fits any more.
+
+use crate::npy::write_whole;
+use crate::plan::Settings;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// One measured schedule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// See [`fingerprint`].
+    pub fingerprint: String,
+    /// The device's name, as the driver spells it.
+    pub device: String,
+    /// The power of two below the number of points that it was measured with.
+    pub size_class: u32,
+    /// The program's name, for readers.
+    pub program: String,
+    /// The schedule.
+    pub settings: Settings,
+    /// Points times steps a second, in 10^9.
+    pub gcells: f64,
+}
+
+/// All measured schedules of a file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedules {
+    /// In the order in which they were measured.
+    pub entries: Vec<Entry>,
+}
+
+/// Why the file could not be used.
+#[derive(Debug, Error)]
+pub enum TuneError {
+    /// It can't be read or written.
+    #[error("can't use the schedules in {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It holds something else.
+    #[error("{} holds no schedules: {message}; name a file that stencil-bench --tune wrote, or a new one", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and in which line.
+        message: String,
+    },
+}
+
+impl Schedules {
+    /// Reads a file; one that is not there yet holds nothing.
+    ///
+    /// # Errors
+    /// When the file can't be read or holds something else.
+    pub fn load(path: &Path) -> Result<Self, TuneError> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => serde_json::from_str(&text)
+                .map_err(|error| TuneError::Syntax { path: path.to_path_buf(), message: error.to_string() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(source) => Err(TuneError::Io { path: path.to_path_buf(), source }),
+        }
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub fn save(&self, path: &Path) -> Result<(), TuneError> {
+        let failed = |source| TuneError::Io { path: path.to_path_buf(), source };
+        let text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
+        write_whole(path, |file| writeln!(file, "{text}")).map_err(failed)
+    }
+
+    /// Adds an entry in place of the one that was measured for the same.
+    pub fn remember(&mut self, entry: Entry) {
+        self.entries.retain(|known| {
+            (&known.fingerprint, &known.device, known.size_class)
+                != (&entry.fingerprint, &entry.device, entry.size_class)
+        });
+        self.entries.push(entry);
+    }
+
+    /// The entry for a program on a device; of several, which differ in run-time sizes, that of the
+    /// largest.
+    pub fn find(&self, fingerprint: &str, device: &str) -> Option<&Entry> {
+        let fits = |entry: &&Entry| entry.fingerprint == fingerprint && entry.device == device;
+        self.entries.iter().filter(fits).max_by_key(|entry| entry.size_class)
+    }
+}
+
+/// What identifies a program to a version of the compiler: a hash of both (64 bits of FNV-1a, Fowler, Noll, Vo).
+pub fn fingerprint(version: &str, program: &str) -> String {
+    let hash = version
+        .bytes()
+        .chain([0])
+        .chain(program.bytes())
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(fingerprint: &str, device: &str, size_class: u32, gcells: f64) -> Entry {
+        Entry {
+            fingerprint: fingerprint.to_owned(),
+            device: device.to_owned(),
+            size_class,
+            program: "heat".to_owned(),
+            settings: Settings { strategy: "stream".to_owned(), ..Settings::default() },
+            gcells,
+        }
+    }
+
+    #[test]
+    fn an_entry_is_found_for_what_it_was_measured_for_alone() {
+        let mut schedules = Schedules::default();
+        schedules.remember(entry("a", "H", 28, 1.0));
+        schedules.remember(entry("a", "H", 20, 2.0));
+        schedules.remember(entry("a", "H", 28, 3.0));
+        assert_eq!(schedules.entries.len(), 2);
+        assert_eq!(schedules.find("a", "H").map(|entry| entry.gcells), Some(3.0));
+        assert_eq!((schedules.find("b", "H"), schedules.find("a", "I")), (None, None));
+    }
+
+    #[test]
+    fn files_are_read_back_and_others_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("schedules.json");
+        assert_eq!(Schedules::load(&path).unwrap(), Schedules::default());
+        let schedules = Schedules { entries: vec![entry("a", "H", 28, 1.5)] };
+        schedules.save(&path).unwrap();
+        assert_eq!(Schedules::load(&path).unwrap(), schedules);
+        std::fs::write(&path, "{\"entries\": 1}").unwrap();
+        assert!(Schedules::load(&path).unwrap_err().to_string().contains("holds no schedules"));
+    }
+
+    #[test]
+    fn fingerprints_tell_versions_and_programs_apart() {
+        // The offset basis, hashed with the zero between version and program.
+        assert_eq!(fingerprint("", ""), "af63bd4c8601b7df");
+        assert_ne!(fingerprint("1", "a"), fingerprint("1a", ""));
+        assert_ne!(fingerprint("1", "a"), fingerprint("2", "a"));
+    }
+}
