@@ -288,6 +288,81 @@ AN5D = {
 }
 
 # A program's step, the fields that are read and written, and those that are only read.
+def mapped(rule, cells, offset):
+    """For each cell of a dimension the one that a boundary rule gives at an offset from it."""
+    there = np.arange(cells) + offset
+    match rule:
+        case "nearest":
+            return there.clip(0, cells - 1)
+        case "periodic":
+            return there % max(cells, 1)
+        case "reflect":
+            there = abs(there) % max(2 * (cells - 1), 1)
+            return np.minimum(there, 2 * (cells - 1) - there) if cells > 1 else there * 0
+
+
+def anywhere(field, rule):
+    """Reads at offsets from all points, by a boundary rule."""
+    return lambda *offset: field[np.ix_(*(mapped(rule, cells, by) for cells, by in zip(field.shape, offset)))]
+
+
+def advect2d(fields, scalars):
+    A = fields["A"]
+    a, c = anywhere(A, "periodic"), numbers(A)(scalars.get("c", "0.3"))
+    A[...] = a(0, 0) - c * (a(0, 0) - a(-1, 0)) - c * (a(0, 0) - a(0, -1))
+
+
+def heat(A, a, c):
+    A[...] = a(0, 0) + c("0.2") * (a(-1, 0) + a(1, 0) + a(0, -1) + a(0, 1) - c(4) * a(0, 0))
+
+
+def insulated2d(fields, scalars):
+    A = fields["A"]
+    heat(A, anywhere(A, "nearest"), numbers(A))
+
+
+def driven2d(fields, scalars):
+    A = fields["A"]
+    c, inside = numbers(A), anywhere(A, "nearest")
+    edge = c(scalars.get("hot", "2.0")) * np.arange(A.shape[0]).astype(A.dtype)[:, None]
+
+    def a(row, column):
+        beyond = (np.arange(A.shape[1]) + column < 0)[None, :]
+        return np.where(beyond, edge, inside(row, column))
+
+    heat(A, a, c)
+
+
+def blur2d(fields, scalars):
+    A = fields["A"]
+    a, c = anywhere(A, "reflect"), numbers(A)
+    ring = a(-2, 0) + a(-1, -1) + a(-1, 1) + a(0, -2) + a(0, 2) + a(1, -1) + a(1, 1) + a(2, 0)
+    A[...] = c("0.2") * a(0, 0) + c("0.1") * ring
+
+
+def ring1d(fields, scalars):
+    A = fields["A"]
+    a, c = anywhere(A, "periodic"), numbers(A)
+    A[...] = a(0) + c("0.25") * (a(-1) - c(2) * a(0) + a(1))
+
+
+def torus3d(fields, scalars):
+    A = fields["A"]
+    a, c = anywhere(A, "periodic"), numbers(A)
+    ring = a(-1, 0, 0) + a(1, 0, 0) + a(0, -1, 0) + a(0, 1, 0) + a(0, 0, -1) + a(0, 0, 1)
+    A[...] = a(0, 0, 0) + c("0.1") * (ring - c(6) * a(0, 0, 0))
+
+
+# Programs whose fields have boundary rules, which not every strategy knows yet.
+RULED = {
+    "advect2d": advect2d,
+    "insulated2d": insulated2d,
+    "driven2d": driven2d,
+    "blur2d": blur2d,
+    "ring1d": ring1d,
+    "torus3d": torus3d,
+}
+
 PROGRAMS = {
     "heat2d": (heat2d, ["A"], ["K"]),
     "fdtd2d": (fdtd2d, ["Ex", "Ey", "Hz"], []),
@@ -308,7 +383,7 @@ PROGRAMS = {
     "life2d": (life2d, ["A"], []),
     "cell3d": (cell3d, ["A"], []),
     "flow2d": (flow2d, ["W"], ["F"]),
-    **{name: (step, ["A"], []) for name, step in (JACOBI | AN5D).items()},
+    **{name: (step, ["A"], []) for name, step in (JACOBI | AN5D | RULED).items()},
     **{f"{name}_f64": (step, ["A"], []) for name, step in JACOBI.items()},
 }
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 sys.dont_write_bytecode = True
-from programs import AN5D, LEAST, MORE_SIZES, NUMBERED, PROGRAMS, dtype, rank, shapes
+from programs import AN5D, LEAST, MORE_SIZES, NUMBERED, PROGRAMS, RULED, dtype, rank, shapes
 
 SUITE = Path(__file__).resolve().parent.parent
 FOLDER = tempfile.TemporaryDirectory()
@@ -204,7 +204,8 @@ def main():
         for target in found:
             if target == "sim" and int(np.prod(case.shape)) * case.steps > SIMULATED:
                 continue
-            of_rank = OF_RANK.get(rank(case.program), []) if target != "reference" else []
+            known = target != "reference" and case.program not in RULED
+            of_rank = OF_RANK.get(rank(case.program), []) if known else []
             for schedule in SCHEDULES[target] + of_rank:
                 title = " ".join([case.title(), target, *(word.removeprefix("--strategy=") for word in schedule)])
                 if wanted_words and not any(word in title for word in wanted_words):
