@@ -492,7 +492,12 @@ impl<'c, 'p> Body<'c, 'p, '_> {
             MathFunction::Max => "arith.maxsi",
             MathFunction::Abs if float => "math.absf",
             MathFunction::Abs if unsigned => return operands.first().copied().ok_or_else(no_operand),
-            MathFunction::Abs => "math.absi",
+            // The absolute value of the smallest integer is itself.
+            MathFunction::Abs => {
+                let value = operands.first().copied().ok_or_else(no_operand)?;
+                let negative = builder.binary("arith.subi", builder.constant(value.r#type(), 0)?, value)?;
+                return builder.binary("arith.maxsi", value, negative);
+            }
             MathFunction::Sqrt | MathFunction::Rsqrt => "math.sqrt",
             MathFunction::Exp => "math.exp",
             MathFunction::Log => "math.log",

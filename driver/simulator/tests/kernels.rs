@@ -33,11 +33,7 @@ fn every_program_of_the_suite_equals_the_oracle() {
     names.sort();
     assert!(names.len() > 20, "{names:?}");
     for name in names {
-        let rank = match name.as_str() {
-            name if name.contains("1d") && !name.contains("2d") && !name.contains("3d") => 1,
-            name if name.contains("3d") => 3,
-            _ => 2,
-        };
+        let rank = common::rank(&Case::naive(&name));
         let (tile, size): (&[i64], _) = match rank {
             1 => (&[64], 300),
             2 => (&[8, 32], 45),

@@ -86,7 +86,11 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let config = match open.as_slice() {
         // Nothing to choose: `tile-overlapped` and the lowering say what is wrong with it.
         [only] => only.clone(),
-        _ => evaluate(context, module, &open, device)?.swap_remove(0).config,
+        // The model says nothing of a grid without points, so any schedule will do.
+        _ => match evaluate(context, module, &open, device)?.into_iter().next() {
+            Some(best) => best.config,
+            None => open.into_iter().next().unwrap_or(forced),
+        },
     };
     tiled::set_choice(context, module, &config);
     Ok(())
@@ -126,10 +130,10 @@ fn evaluate<'c>(
     found.sort_by(|a: &Candidate, b| a.prediction.seconds.total_cmp(&b.prediction.seconds));
     // A default may be one of the others.
     found.dedup_by(|a, b| a.config == b.config);
-    if found.is_empty() {
-        return Err(declined.unwrap_or_else(|| Error::user("no schedule fits on the device; make the tile smaller")));
+    match declined {
+        Some(error) if found.is_empty() => Err(error),
+        _ => Ok(found),
     }
-    Ok(found)
 }
 
 /// Tiles, lowers, counts and predicts one schedule; none where its blocks fit on no multiprocessor.

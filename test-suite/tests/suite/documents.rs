@@ -47,8 +47,12 @@ fn command(program: &Program, strategy: &str) -> Vec<String> {
     for param in program.params.values().filter(|param| param.value.is_none()) {
         words.extend(["--size".to_owned(), format!("{}={SIZE}", param.name)]);
     }
-    for (place, field) in program.fields.values().filter(|field| field.role != Role::Temp).enumerate() {
-        words.extend(["--in".to_owned(), format!("{}=random:{place}", field.name)]);
+    // The leaves of a struct or vec follow each other, and are one input.
+    let inputs = program.fields.values().filter(|field| field.role != Role::Temp);
+    let mut inputs: Vec<_> = inputs.map(|field| field.name.split('.').next().unwrap_or_default()).collect();
+    inputs.dedup();
+    for (place, name) in inputs.into_iter().enumerate() {
+        words.extend(["--in".to_owned(), format!("{name}=random:{place}")]);
     }
     for scalar in program.scalars.values().filter(|scalar| scalar.default.is_none()) {
         words.extend(["--set".to_owned(), format!("{}=0.5", scalar.name)]);

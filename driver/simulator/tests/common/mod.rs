@@ -97,6 +97,13 @@ pub fn bind(plan: &Plan, size: i64, steps: i64) -> (Bound, BTreeMap<String, Arra
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// Dimensions of the field that is updated first.
+pub fn rank(case: &Case) -> usize {
+    let program = check(&case.source(), &[]).unwrap_or_else(|failure| panic!("{}", failure.text));
+    let field = program.functions[0].updates[0];
+    program.grids[program.fields[field].grid].region.lower.len()
+}
+
 /// The oracle's result.
 pub fn expected(case: &Case, bound: &Bound, inputs: &BTreeMap<String, Array>) -> BTreeMap<String, Array> {
     let program = check(&case.source(), &[]).unwrap_or_else(|failure| panic!("{}", failure.text));
