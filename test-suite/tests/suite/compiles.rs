@@ -60,14 +60,19 @@ fn processor_time(scratch: &Scratch, name: &str, arguments: &[&str]) -> f64 {
 }
 
 #[test]
-fn a_compile_takes_less_than_half_a_second() {
+fn compiles_are_quick() {
     let scratch = Scratch::new();
     for name in ["heat2d", "fdtd2d", "jacobi1d3", "jacobi2d", "jacobi2d_f64", "jacobi3d", "jacobi3d_f64"] {
         let file = format!("{name}.stencil");
         scratch.copy(&format!("programs/{file}"));
-        // Other processes share the caches: the shortest of some runs is what the compiler needs.
-        let runs = (0..5).map(|_| processor_time(&scratch, "stencilc", &[&file, "-o", "out.ptx"]));
-        let shortest = runs.fold(f64::INFINITY, f64::min);
-        assert!(shortest > 0.0 && shortest < 0.5, "{name}: {shortest} s");
+        // The choice of a schedule lowers every candidate.
+        let chosen: &[&str] = &[&file, "-o", "out.ptx"];
+        let named: &[&str] = &[&file, "-o", "out.ptx", "--strategy", "block", "--pyramid-height", "2"];
+        for (arguments, limit) in [(named, 0.5), (chosen, 1.5)] {
+            // Other processes share the caches: the shortest of some runs is what the compiler needs.
+            let runs = (0..5).map(|_| processor_time(&scratch, "stencilc", arguments));
+            let shortest = runs.fold(f64::INFINITY, f64::min);
+            assert!(shortest > 0.0 && shortest < limit, "{arguments:?}: {shortest} s");
+        }
     }
 }

@@ -1,0 +1,143 @@
+"""Writes docs/performance.md and its plots from a record that table.py made.
+
+    python3 test-suite/bench/page.py RECORD.json
+
+The page's table lies between two marker lines; all other text of the page is left as it is.
+"""
+
+import json
+import math
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/performance.md"
+IMAGES = ROOT / "docs/images"
+BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+# Rates of others on the same kind of device (GCells/s), f32 and f64; the page says how they were measured.
+PEERS = {
+    "AN5D": {
+        "j2d5pt": (1571, 272), "star2d1r": (1599, 630), "j2d9pt": (768, 248), "j2d9pt-gol": (721, None),
+        "box2d1r": (728, 331), "star2d2r": (782, 325), "gradient2d": (1059, 258), "star3d1r": (471, 217),
+        "j3d27pt": (290, 84),
+    },
+    "EBISU": {
+        "j2d5pt": (901, 731), "j2d9pt": (581, 432), "j2d9pt-gol": (854, 540), "box2d1r": (854, 540),
+        "star2d2r": (581, 432), "box2d2r": (443, 277),
+    },
+}
+COLORS = ["#1f6fb4", "#c44e2a", "#3a8f4d", "#7a52a3", "#8c6d1f", "#444444"]
+
+
+def right(row):
+    """The row's results that passed their check, as the model ranked them."""
+    return [result for result in row["results"] if result["check"] and result["check"]["passed"]]
+
+
+def table(record):
+    """The table of rates, a line a row."""
+    lines = [
+        "| program | type | cells | schedule | T | registers | spilled | GCells/s | of copy | of FMA | best other schedule | AN5D | EBISU | first result |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in record["rows"]:
+        found = right(row)
+        if row["why"] not in ("main", "size") or not found:
+            continue
+        chosen, others = found[0], [result["gcells"]["median"] for result in found[1:]]
+        kernel, settings, rate = chosen["kernels"][0], chosen["settings"], chosen["gcells"]["median"]
+        ratios = []
+        for rates in PEERS.values():
+            peer = rates.get(row["program"], (None, None))[row["kind"] == "f64"] if row["why"] == "main" else None
+            ratios.append(f"{rate / peer:.2f}x of {peer:,}" if peer else "")
+        cells = [
+            row["program"], row["kind"], " x ".join(map(str, row["shape"])),
+            f"{settings['strategy']} {' x '.join(map(str, settings['tile']))}", settings["pyramid_height"],
+            kernel["registers"], kernel["local"], f"{rate:,.0f}", f"{100 * chosen['of_copy_limit']:.0f} %",
+            f"{100 * (chosen['of_fma_limit'] or 0):.0f} %", f"{max(others):,.0f}" if others else "", *ratios,
+            f"{1e3 * chosen['first_seconds']:.0f} ms",
+        ]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def plot(title, axis, series, logarithmic):
+    """An SVG of rates over a number; `series` maps a name to pairs."""
+    width, height, left, top = 640, 360, 60, 40
+    points = [point for pairs in series.values() for point in pairs]
+    place = (lambda x: math.log2(x)) if logarithmic else (lambda x: x)
+    low, high = min(place(x) for x, _ in points), max(place(x) for x, _ in points)
+    most = max(y for _, y in points) * 1.05
+    def at(x, y):
+        return (
+            left + (place(x) - low) / ((high - low) or 1) * (width - left - 150),
+            height - 50 - y / most * (height - 50 - top),
+        )
+    step = 10 ** math.floor(math.log10(most))
+    step = step / 2 if most / step < 3 else step
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<text x="{left}" y="20" font-size="14">{title}</text>',
+        f'<text x="{(left + width - 150) / 2:.0f}" y="{height - 10}" text-anchor="middle">{axis}</text>',
+    ]
+    for number in range(int(most / step) + 1):
+        y = at(points[0][0], number * step)[1]
+        parts.append(f'<line x1="{left}" y1="{y:.1f}" x2="{width - 150}" y2="{y:.1f}" stroke="#dddddd"/>')
+        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{number * step:g}</text>')
+    for x in sorted({x for x, _ in points}):
+        parts.append(f'<text x="{at(x, 0)[0]:.1f}" y="{height - 32}" text-anchor="middle">{x:g}</text>')
+    for number, (name, pairs) in enumerate(series.items()):
+        color = COLORS[number % len(COLORS)]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*pair) for pair in sorted(pairs)))
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{color}" stroke-width="2"/>')
+        parts += [f'<circle cx="{at(*pair)[0]:.1f}" cy="{at(*pair)[1]:.1f}" r="3" fill="{color}"/>' for pair in pairs]
+        parts.append(f'<text x="{width - 140}" y="{top + 18 * number + 10}" fill="{color}">{name}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def series(record):
+    """What the plots show: rates over the size, the steps a launch and the radius."""
+    sizes, heights, radii = {}, {}, {}
+    for row in record["rows"]:
+        found = right(row)
+        name = f"{row['program']} {row['kind']}"
+        square = len(row["shape"]) == 2 and row["shape"][0] == row["shape"][1]
+        if found and square and row["why"] in ("main", "size"):
+            sizes.setdefault(name, []).append((row["shape"][0], found[0]["gcells"]["median"]))
+        if row["why"] == "height":
+            heights[name] = [(result["settings"]["pyramid_height"], result["gcells"]["median"]) for result in found]
+        if found and row["why"] == "radius":
+            kind, radius = row["program"][:-2], int(row["program"][-2])
+            radii.setdefault(f"{kind} {row['kind']}", []).append((radius, found[0]["gcells"]["median"]))
+    several = lambda lines: {name: pairs for name, pairs in lines.items() if len(pairs) > 1}
+    return [
+        ("rates-size", "Rates over the size, GCells/s", "points of a side", {n: p for n, p in several(sizes).items() if len(p) > 3}, True),
+        ("rates-steps", "Rates over the steps a launch, GCells/s", "steps a launch", several(heights), False),
+        ("rates-radius", "Rates over the radius, GCells/s", "radius", several(radii), False),
+    ]
+
+
+def main():
+    record = json.loads(pathlib.Path(sys.argv[1]).read_text())
+    page = PAGE.read_text()
+    before, rest = page.split(BEGIN)
+    plots = []
+    for name, title, axis, lines, logarithmic in series(record):
+        if lines:
+            (IMAGES / f"{name}.svg").write_text(plot(title, axis, lines, logarithmic))
+            plots.append(f"![{title}](images/{name}.svg)")
+    state = record["state"]
+    head = (
+        f"{record['device']['name']}, driver {state['driver']}, {state['clock_mhz']} MHz after the last run; copy "
+        f"{record['copy_bandwidth'] * 1e-12:.2f} TB/s; {record['steps']} steps; {record['date'][:10]}."
+    )
+    left = sorted({f"{name} {kind} {' x '.join(map(str, shape))}" for name, kind, shape, why in record.get("left_out", []) if why == "main"})
+    if left:
+        head += f" Not reached within the time of that call: {', '.join(left)}, other sizes and the plots."
+    body = "\n\n".join([head, table(record), *plots])
+    PAGE.write_text(f"{before}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}")
+
+
+if __name__ == "__main__":
+    main()
