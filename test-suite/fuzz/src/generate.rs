@@ -530,7 +530,9 @@ fn size(program: &Program) -> usize {
 fn schedule(random: &mut Random, program: &Program) -> Schedule {
     let rank = program.rank();
     let of_rank = [Some("warp"), Some("stream"), Some("stream")][rank - 1];
-    let of_rank = of_rank.filter(|strategy| registry::find(&format!("lower-{strategy}")).is_some());
+    // These refuse boundary rules; a few cases see to it that they do.
+    let ruled = program.fields.iter().any(|field| field.rule.is_some()) && !random.percent(5);
+    let of_rank = of_rank.filter(|strategy| !ruled && registry::find(&format!("lower-{strategy}")).is_some());
     let strategy = match of_rank {
         _ if random.percent(25) => "naive",
         Some(strategy) if random.percent(50) => strategy,
