@@ -21,7 +21,7 @@ use melior::utility::{
     load_irdl_dialects, parse_pass_pipeline, register_all_dialects, register_all_llvm_translations, register_all_passes,
 };
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -397,32 +397,36 @@ pub fn append_block<'c>(region: &Region<'c>, arguments: &[(Type<'c>, Location<'c
 /// Copies the operations of `source`, less its terminator, to the end of `target` with the
 /// source's arguments replaced; returns what the terminator returns.
 pub fn inline_block<'c>(source: Blk<'c>, arguments: &[Val<'c>], target: Blk<'c>) -> Vec<Val<'c>> {
-    let mut map = HashMap::new();
-    for (old, new) in self::arguments(source).into_iter().zip(arguments) {
-        map.insert(key(old), *new);
-    }
+    let mut map: BTreeMap<usize, Val<'c>> =
+        self::arguments(source).into_iter().map(key).zip(arguments.iter().copied()).collect();
     let all = operations(source);
     let Some((terminator, rest)) = all.split_last() else { return Vec::new() };
     for original in rest {
-        // SAFETY: the clone is owned here until `append` gives it to the block.
-        let clone = unsafe {
-            let raw = mlir_sys::mlirOperationClone(original.to_raw());
-            mlir_sys::mlirBlockAppendOwnedOperation(target.to_raw(), raw);
-            OperationRef::from_raw(raw)
-        };
-        for inner in walk(clone) {
-            for (index, operand) in operands(inner).into_iter().enumerate() {
-                if let Some(new) = map.get(&key(operand)) {
-                    // SAFETY: both handles are valid and of one type.
-                    unsafe { mlir_sys::mlirOperationSetOperand(inner.to_raw(), index as isize, new.to_raw()) }
-                }
-            }
-        }
-        for (old, new) in results(*original).into_iter().zip(results(clone)) {
-            map.insert(key(old), new);
-        }
+        copy_to(*original, target, &mut map);
     }
     operands(*terminator).into_iter().map(|result| map.get(&key(result)).copied().unwrap_or(result)).collect()
+}
+
+/// Copies an operation to the end of a block, with values replaced as a map from their [`key`] says; the
+/// map then knows its results too.
+pub fn copy_to<'c>(original: Op<'c>, target: Blk<'c>, map: &mut BTreeMap<usize, Val<'c>>) {
+    // SAFETY: the clone is owned here until `append` gives it to the block.
+    let clone: Op<'c> = unsafe {
+        let raw = mlir_sys::mlirOperationClone(original.to_raw());
+        mlir_sys::mlirBlockAppendOwnedOperation(target.to_raw(), raw);
+        OperationRef::from_raw(raw)
+    };
+    for inner in walk(clone) {
+        for (index, operand) in operands(inner).into_iter().enumerate() {
+            if let Some(new) = map.get(&key(operand)) {
+                // SAFETY: both handles are valid and of one type.
+                unsafe { mlir_sys::mlirOperationSetOperand(inner.to_raw(), index as isize, new.to_raw()) }
+            }
+        }
+    }
+    for (old, new) in results(original).into_iter().zip(results(clone)) {
+        map.insert(key(old), new);
+    }
 }
 
 /// Moves the operations of a block before an operation of another one.

@@ -243,6 +243,8 @@ pub enum Argument<'c> {
     Step,
     /// In the function of a boundary rule: the old value of the nearest cell inside.
     Nearest,
+    /// In a function of a `tiled.apply`: what another one computed of the new value.
+    Partial,
 }
 
 impl<'c> Program<'c> {
@@ -423,6 +425,11 @@ pub fn function<'c>(module: &Module<'c>, name: &str) -> Result<Op<'c>, Error> {
         .ok_or_else(|| Error::user(format!("there is no func.func @{name}")))
 }
 
+/// The name of a function.
+pub fn function_name<'c>(function: Op<'c>) -> Result<&'c str, Error> {
+    read(function, "sym_name", attribute::as_string)
+}
+
 /// The entry block of a function that has a body.
 pub fn function_body<'c>(function: Op<'c>) -> Result<Blk<'c>, Error> {
     mlir::entry(function).ok_or_else(|| {
@@ -467,6 +474,8 @@ fn as_argument<'c>(attributes: Attribute<'c>) -> Option<Argument<'c>> {
         Some(Argument::Coordinate(usize::try_from(attribute::as_integer(dimension)?).ok()?))
     } else if entry("stencil.nearest").is_some() {
         Some(Argument::Nearest)
+    } else if entry("stencil.partial").is_some() {
+        Some(Argument::Partial)
     } else {
         entry("stencil.step").map(|_| Argument::Step)
     }
@@ -487,6 +496,7 @@ pub fn argument_attributes<'c>(builder: &Builder<'c>, argument: &Argument) -> Ve
         Argument::Coordinate(dimension) => vec![("stencil.coord", attribute::integer(context, *dimension as i64))],
         Argument::Step => vec![("stencil.step", Attribute::unit(context))],
         Argument::Nearest => vec![("stencil.nearest", Attribute::unit(context))],
+        Argument::Partial => vec![("stencil.partial", Attribute::unit(context))],
     }
 }
 

@@ -48,6 +48,8 @@ const GRID: &str = "tiled.grid";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 const INDEX_WIDTH: &str = "tiled.index_width";
 const INTERIOR: &str = "tiled.interior";
+const PARTIAL: &str = "tiled.partial";
+const KEEPS: &str = "tiled.keeps";
 
 /// A box of cells relative to a tile, in cells: from `tile origin + lower` to
 /// `tile origin + tile size - 1 + upper`, both inclusive, slowest dimension first.
@@ -202,12 +204,37 @@ pub struct Apply<'c> {
     pub step: i64,
     /// The piece that covers all of the apply's cells in a tile away from every rim.
     pub main: Option<Piece<'c>>,
+    /// What other applies computed of the output, where this one goes on with it.
+    pub partial: Option<Val<'c>>,
+    /// What the output is where no piece lies.
+    pub keeps: Keeps,
+}
+
+/// What a cell that no piece covers has after an apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeps {
+    /// Its old value.
+    #[default]
+    Old,
+    /// The partial result.
+    Partial,
+    /// Nothing that anybody reads.
+    Nothing,
 }
 
 impl<'c> Apply<'c> {
     /// The tile that holds a field's old values.
     pub fn input(&self, field: &str) -> Option<Val<'c>> {
         self.inputs.iter().find(|(name, _)| *name == field).map(|(_, tile)| *tile)
+    }
+
+    /// The tile whose values an updated field keeps where no piece lies.
+    pub fn kept(&self, field: &str) -> Option<Val<'c>> {
+        match self.keeps {
+            Keeps::Old => self.input(field),
+            Keeps::Partial => self.partial,
+            Keeps::Nothing => None,
+        }
     }
 }
 
@@ -265,14 +292,21 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
                         format!("{INTERIOR} names a piece of each tiled.apply in order, from 0, and none of this one"),
                     ));
                 }
+                let mut operands = mlir::operands(inner);
+                let partial = match mlir::attribute(inner, PARTIAL) {
+                    Some(_) => Some(operands.pop().ok_or_else(malformed)?),
+                    None => None,
+                };
                 body.push(TileOp::Apply(Apply {
                     op: inner,
-                    inputs: pair(read(inner, "reads", attribute::as_symbols)?, mlir::operands(inner))?,
+                    inputs: pair(read(inner, "reads", attribute::as_symbols)?, operands)?,
                     outputs,
                     halo,
                     pieces,
                     step: read(inner, "step", attribute::as_integer)?,
                     main,
+                    partial,
+                    keeps: read_keeps(inner)?,
                 }));
             }
             "func.return" => {}
@@ -298,6 +332,20 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
 
 fn read_halo(op: Op) -> Result<Halo, Error> {
     Ok(Halo { lower: read(op, "lower", attribute::as_integers)?, upper: read(op, "upper", attribute::as_integers)? })
+}
+
+fn read_keeps(op: Op) -> Result<Keeps, Error> {
+    if mlir::attribute(op, KEEPS).is_none() {
+        return Ok(Keeps::Old);
+    }
+    match read(op, KEEPS, attribute::as_string)? {
+        "partial" => Ok(Keeps::Partial),
+        "nothing" => Ok(Keeps::Nothing),
+        other => Err(Error::new(
+            mlir::place(op.location()),
+            format!("{KEEPS} is \"partial\" or \"nothing\" where it is not left out, and here it is \"{other}\""),
+        )),
+    }
 }
 
 fn read_schedule(op: Op) -> Result<Schedule, Error> {
@@ -425,6 +473,39 @@ pub fn apply<'c>(
         upper,
     ];
     Ok(mlir::results(builder.op(APPLY, &tiles, &outputs, &attributes)?))
+}
+
+/// Builds a `tiled.apply` that goes on with the partial result of another, or has one that others go on
+/// with.
+pub fn apply_in_part<'c>(
+    builder: &Builder<'c>,
+    of: &Apply<'c>,
+    pieces: &[Piece<'c>],
+    partial: Option<Val<'c>>,
+    keeps: Keeps,
+) -> Result<Op<'c>, Error> {
+    let context = builder.context;
+    let (names, mut tiles): (Vec<_>, Vec<_>) = of.inputs.iter().copied().unzip();
+    let updates: Vec<_> = of.outputs.iter().map(|(field, _)| *field).collect();
+    let [lower, upper] = halo_attributes(builder, &of.halo);
+    let mut attributes = vec![
+        ("reads", attribute::symbols(context, &names)),
+        ("updates", attribute::symbols(context, &updates)),
+        ("pieces", stencil::pieces_attribute(builder, pieces)),
+        ("step", attribute::integer(context, of.step)),
+        lower,
+        upper,
+    ];
+    if let Some(partial) = partial {
+        tiles.push(partial);
+        attributes.push((PARTIAL, Attribute::unit(context)));
+    }
+    match keeps {
+        Keeps::Old => {}
+        Keeps::Partial => attributes.push((KEEPS, attribute::string(context, "partial"))),
+        Keeps::Nothing => attributes.push((KEEPS, attribute::string(context, "nothing"))),
+    }
+    builder.op(APPLY, &tiles, &[tile_type(builder)?], &attributes)
 }
 
 /// Builds `tiled.store`.

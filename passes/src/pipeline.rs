@@ -52,7 +52,7 @@ pub fn tiled(config: &Config, arch: &str) -> String {
     ];
     let options = options.into_iter().flatten().collect::<Vec<_>>().join(" ");
     let split = if config.no_split_interior { "" } else { ",split-interior" };
-    format!("choose-schedule{{{options}}},tile-overlapped{split}")
+    format!("choose-schedule{{{options}}},tile-overlapped,split-sums{split}")
 }
 
 /// From the tiled level to the gpu level. Each lowering takes the kernels of its strategy.

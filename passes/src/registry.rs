@@ -9,6 +9,7 @@ pub const PASSES: &[Pass] = &[
     stencil::relax_arithmetic::PASS,
     stencil::choose_schedule::PASS,
     stencil::tile_overlapped::PASS,
+    tiled::split_sums::PASS,
     tiled::split_interior::PASS,
     lower::naive::PASS,
     lower::block::PASS,

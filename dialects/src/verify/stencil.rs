@@ -27,7 +27,7 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
         }
     }
     for apply in &program.applies {
-        pieces(module, &program, apply, errors);
+        pieces(module, &program, apply, false, errors);
     }
 }
 
@@ -130,8 +130,15 @@ fn element<'c>(op: Op<'c>, errors: &mut Vec<Error>) -> Option<Type<'c>> {
 }
 
 /// Verifies the updated fields, point functions and boxes of an apply; those of a `tiled.apply` are the
-/// same as those of the `stencil.apply` that it comes from.
-pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &Apply<'c>, errors: &mut Vec<Error>) {
+/// same as those of the `stencil.apply` that it comes from, but that its functions may go on with a
+/// partial result.
+pub(super) fn pieces<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    apply: &Apply<'c>,
+    partial: bool,
+    errors: &mut Vec<Error>,
+) {
     if apply.updates.is_empty() || apply.pieces.is_empty() {
         return errors.push(at(apply.op, "an apply needs at least one updated field and one piece"));
     }
@@ -173,7 +180,9 @@ pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &App
                 ));
             }
         }
-        if let Err(error) = signature(module, program, apply.op, piece.function, &Purpose::Point(&apply.updates)) {
+        if let Err(error) =
+            signature(module, program, apply.op, piece.function, &Purpose::Point(&apply.updates, partial))
+        {
             errors.push(error);
         } else if let Some(error) = grids.iter().find_map(|grid| {
             inside(program, apply, piece, &grids, grid, &vec![0; grid.rank()], "the piece reaches").err()
@@ -200,8 +209,8 @@ pub(super) fn pieces<'c>(module: &Module<'c>, program: &Program<'c>, apply: &App
 
 /// Whose function it is.
 enum Purpose<'p, 'c> {
-    /// A piece's: it returns one value a field.
-    Point(&'p [&'c str]),
+    /// A piece's: it returns one value a field. It may go on with a partial result or not.
+    Point(&'p [&'c str], bool),
     /// A boundary rule's: it returns the field's value outside the grid.
     Boundary(&'p Field<'c>),
 }
@@ -221,7 +230,7 @@ fn signature<'c>(
         return Err(at(function, format!("the point function @{name} has several blocks; use scf.if")));
     }
     let updates = match purpose {
-        Purpose::Point(updates) => updates,
+        Purpose::Point(updates, _) => updates,
         Purpose::Boundary(field) => std::slice::from_ref(&field.name),
     };
     let rank = program.grid_of(updates.first().copied().unwrap_or_default())?.rank();
@@ -233,11 +242,15 @@ fn signature<'c>(
                     format!("the boundary rule of @{} reads no cell but the nearest: use stencil.nearest", field.name),
                 ));
             }
-            (Argument::Nearest, Purpose::Point(_)) => {
+            (Argument::Nearest, Purpose::Point(..)) => {
                 return Err(at(function, "stencil.nearest is for the functions of boundary rules; use stencil.read"));
             }
             (Argument::Nearest, Purpose::Boundary(field)) => field.element.to_string(),
-            (Argument::Read { field, offset }, Purpose::Point(_)) => {
+            (Argument::Partial, Purpose::Point([field], true)) => program.field(field)?.element.to_string(),
+            (Argument::Partial, _) => {
+                return Err(at(function, "stencil.partial is for a tiled.apply of one field that has tiled.partial"));
+            }
+            (Argument::Read { field, offset }, Purpose::Point(..)) => {
                 let declared = program.field(field).map_err(|error| at(function, error.message))?;
                 if offset.len() != rank || program.grid_of(field)?.rank() != rank {
                     return Err(at(
@@ -270,7 +283,7 @@ fn signature<'c>(
     let operations = mlir::operations(entry);
     for op in mlir::walk(function).into_iter().skip(1) {
         let name = mlir::name(op);
-        let gathers = name == stencil::GATHER && matches!(purpose, Purpose::Point(_));
+        let gathers = name == stencil::GATHER && matches!(purpose, Purpose::Point(..));
         let allowed = ["arith.", "math.", "scf.if", "scf.yield", "func.return"];
         if !gathers && !allowed.iter().any(|allowed| name.starts_with(allowed)) {
             return Err(at(
@@ -300,7 +313,7 @@ fn signature<'c>(
     let returned = operations.last().map(|op| mlir::operands(*op)).unwrap_or_default();
     if returned.len() != updates.len() {
         let wanted = match purpose {
-            Purpose::Point(updates) => format!("{} fields are updated", updates.len()),
+            Purpose::Point(updates, _) => format!("{} fields are updated", updates.len()),
             Purpose::Boundary(field) => format!("the boundary rule of @{} gives one", field.name),
         };
         return Err(at(function, format!("@{name} returns {} values, and {wanted}", returned.len())));

@@ -5,7 +5,7 @@ use crate::attribute;
 use crate::error::Error;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Argument, Program};
-use crate::tiled::{self, Binding, Halo, Kernel, Launch, MOST_CELLS, MOST_STEPS, Schedule, TileOp};
+use crate::tiled::{self, Binding, Halo, Keeps, Kernel, Launch, MOST_CELLS, MOST_STEPS, Schedule, TileOp};
 use crate::verify::stencil::pieces as stencil_pieces;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
@@ -58,6 +58,7 @@ fn verify_kernel<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel
                 module,
                 program,
                 &stencil::Apply { op: apply.op, updates, pieces: apply.pieces.clone() },
+                apply.partial.is_some(),
                 errors,
             );
             if errors.len() == before {
@@ -226,8 +227,11 @@ fn verify_apply<'c>(
         ))
     };
     for (field, _) in &apply.outputs {
-        require(field, &apply.halo, "updated, and keeps its value where no piece lies")?;
+        if apply.keeps == Keeps::Old {
+            require(field, &apply.halo, "updated, and keeps its value where no piece lies")?;
+        }
     }
+    verify_partial(kernel, apply)?;
     for piece in &apply.pieces {
         let function = stencil::function(module, piece.function).map_err(|error| at(apply.op, error.message))?;
         for argument in stencil::arguments(function)? {
@@ -239,6 +243,30 @@ fn verify_apply<'c>(
         }
     }
     Ok(())
+}
+
+/// That a partial result is one of the updated field, and holds all cells that are computed.
+fn verify_partial<'c>(kernel: &Kernel<'c>, apply: &tiled::Apply<'c>) -> Result<(), Error> {
+    if kernel.schedule.strategy != "stream" && (apply.partial.is_some() || apply.keeps != Keeps::Old) {
+        return Err(at(apply.op, "tiled.partial and tiled.keeps are for kernels of the strategy stream"));
+    }
+    let Some(partial) = apply.partial else {
+        return match apply.keeps {
+            Keeps::Partial => Err(at(apply.op, "an apply that keeps the partial result needs tiled.partial")),
+            _ => Ok(()),
+        };
+    };
+    let (partial, fields) = (kernel.tile(partial)?, &apply.outputs);
+    if fields.len() != 1 || fields.iter().any(|(field, _)| *field != partial.field) {
+        return Err(at(
+            apply.op,
+            format!("a partial result of @{} is for an apply that updates this field and no other", partial.field),
+        ));
+    }
+    if partial.halo.contains(&apply.halo) {
+        return Ok(());
+    }
+    Err(at(apply.op, format!("the partial result {}, and the apply {}", reach(&partial.halo), reach(&apply.halo))))
 }
 
 /// That the arguments of a lowered kernel are what they are bound to, and its grid and block possible.

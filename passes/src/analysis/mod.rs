@@ -4,6 +4,7 @@ pub mod footprint;
 pub mod hull;
 pub mod index_width;
 pub mod kernel_work;
+pub mod partial_sums;
 pub mod shared_slots;
 pub mod stream_pipeline;
 pub mod tile_traffic;

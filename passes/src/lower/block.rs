@@ -25,7 +25,7 @@
 //! Declines: tiles that need more shared memory or more threads than a block can have.
 
 use super::emit::{self, Frame, FrameSpec};
-use super::evaluate::{Distance, Rules};
+use super::evaluate::{At, Distance, Rules};
 use super::interior::Limits;
 use crate::analysis::shared_slots::{self, Life};
 use crate::options::Options;
@@ -275,11 +275,12 @@ impl<'c> Lowering<'c, '_> {
             builder.load(self.shared(tile)?, &at)
         };
         let (frame, module) = (self.frame, self.module);
+        let at = |rules| At { point, step: apply.step, rules, fetch: &fetch, partial: None };
         match (checked, apply.main) {
-            (false, Some(piece)) => frame.evaluate(builder, module, &piece, point, apply.step, Rules::Unneeded, &fetch),
+            (false, Some(piece)) => frame.evaluate(builder, module, &piece, &at(Rules::Unneeded)),
             _ => {
                 let rules = if self.wraps { Rules::Wrapped } else { Rules::All };
-                frame.new_values(builder, module, apply, &apply.pieces, point, rules, &fetch)
+                frame.new_values(builder, module, apply, &apply.pieces, &at(rules))
             }
         }
     }

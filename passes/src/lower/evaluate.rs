@@ -49,38 +49,40 @@ pub enum Rules {
     Wrapped,
 }
 
-/// Where a point function is evaluated.
-struct At<'c, 'a> {
-    piece: &'a Piece<'c>,
-    point: &'a [Val<'c>],
-    step: i64,
-    rules: Rules,
-    fetch: &'a Fetch<'c, 'a>,
+/// Where and from what a point function is evaluated.
+pub struct At<'c, 'a> {
+    /// The point's coordinates.
+    pub point: &'a [Val<'c>],
+    /// The step within the launch.
+    pub step: i64,
+    /// Which boundary rules reads follow.
+    pub rules: Rules,
+    /// Where old values come from.
+    pub fetch: &'a Fetch<'c, 'a>,
+    /// What another function computed of the new value.
+    pub partial: Option<Val<'c>>,
 }
 
 impl<'c> Frame<'c, '_> {
     /// The new values of an apply's fields at a point: those of the piece that covers it, else the
     /// old ones.
-    #[allow(clippy::too_many_arguments, reason = "what is computed, where, and from what")]
     pub fn new_values(
         &self,
         builder: &Builder<'c>,
         module: &Module<'c>,
         apply: &Apply<'c>,
         pieces: &[Piece<'c>],
-        point: &[Val<'c>],
-        rules: Rules,
-        fetch: &Fetch<'c, '_>,
+        at: &At<'c, '_>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let Some((piece, rest)) = pieces.split_first() else {
-            let here = vec![Distance::Constant(0); point.len()];
+            let here = vec![Distance::Constant(0); at.point.len()];
             let old = |(field, _): &(&str, _)| {
-                let fetch = |builder: &Builder<'c>| Ok(vec![fetch(builder, field, &here)?]);
-                self.where_it_lies(builder, field, point, &[self.program.field(field)?.element], fetch)
+                let fetch = |builder: &Builder<'c>| Ok(vec![(at.fetch)(builder, field, &here)?]);
+                self.where_it_lies(builder, field, at.point, &[self.program.field(field)?.element], fetch)
             };
             return Ok(apply.outputs.iter().map(old).collect::<Result<Vec<_>, _>>()?.concat());
         };
-        let covered = self.inside(builder, point, piece.lower, piece.upper)?;
+        let covered = self.inside(builder, at.point, piece.lower, piece.upper)?;
         let types = apply
             .outputs
             .iter()
@@ -89,8 +91,8 @@ impl<'c> Frame<'c, '_> {
         builder.choose(
             covered,
             &types,
-            |builder| self.evaluate(builder, module, piece, point, apply.step, rules, fetch),
-            |builder| self.new_values(builder, module, apply, rest, point, rules, fetch),
+            |builder| self.evaluate(builder, module, piece, at),
+            |builder| self.new_values(builder, module, apply, rest, at),
         )
     }
 
@@ -113,24 +115,20 @@ impl<'c> Frame<'c, '_> {
     }
 
     /// Evaluates a piece's point function at a point that the piece covers.
-    #[allow(clippy::too_many_arguments, reason = "what is computed, where, and from what")]
     pub fn evaluate(
         &self,
         builder: &Builder<'c>,
         module: &Module<'c>,
         piece: &Piece<'c>,
-        point: &[Val<'c>],
-        step: i64,
-        rules: Rules,
-        fetch: &Fetch<'c, '_>,
+        at: &At<'c, '_>,
     ) -> Result<Vec<Val<'c>>, Error> {
-        let at = At { piece, point, step, rules, fetch };
         let function = stencil::function(module, piece.function)?;
         let mut values = Vec::new();
         for argument in stencil::arguments(function)? {
             values.push(match &argument {
-                Argument::Read { field, offset } => self.read(builder, module, &at, field, offset)?,
-                other => self.outer(builder, other, point, step)?,
+                Argument::Read { field, offset } => self.read(builder, module, piece, at, (field, offset))?,
+                Argument::Partial => at.partial.ok_or_else(|| Error::internal("no partial result reaches a point"))?,
+                other => self.outer(builder, other, at.point, at.step)?,
             });
         }
         Ok(mlir::inline_block(stencil::function_body(function)?, &values, builder.block))
@@ -163,7 +161,9 @@ impl<'c> Frame<'c, '_> {
                 builder.value("arith.index_cast", &[value], i64_type, &[])
             }
             Argument::Step => builder.add(self.step, builder.constant(i64_type, step)?),
-            Argument::Read { .. } | Argument::Nearest => Err(Error::internal("a cell where none can be read")),
+            Argument::Read { .. } | Argument::Nearest | Argument::Partial => {
+                Err(Error::internal("a cell where none can be read"))
+            }
         }
     }
 
@@ -172,9 +172,9 @@ impl<'c> Frame<'c, '_> {
         &self,
         builder: &Builder<'c>,
         module: &Module<'c>,
+        piece: &Piece<'c>,
         at: &At<'c, '_>,
-        name: &str,
-        offset: &[i64],
+        (name, offset): (&str, &[i64]),
     ) -> Result<Val<'c>, Error> {
         let field = self.program.field(name)?;
         let straight: Vec<_> = offset.iter().map(|cells| Distance::Constant(*cells)).collect();
@@ -192,7 +192,7 @@ impl<'c> Frame<'c, '_> {
             };
             let start = *coordinate;
             *coordinate = builder.add_constant(start, *cells)?;
-            let edges = Edges::new(self, builder, at.piece, field, dimension, *cells)?;
+            let edges = Edges::new(self, builder, piece, field, dimension, *cells)?;
             outside.extend(edges.outside(builder, *coordinate)?);
             if edges.crossed() {
                 let mapped = match rule {

@@ -18,7 +18,7 @@
 //! do not store what they compute.
 
 use super::emit::{self, Frame, FrameSpec};
-use super::evaluate::{Distance, Rules};
+use super::evaluate::{At, Distance, Rules};
 use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
@@ -128,8 +128,9 @@ fn lower<'c>(
             }
             Ok(())
         };
+        let at = At { point: &point, step: apply.step, rules: Rules::All, fetch: &fetch, partial: None };
         if !in_place {
-            let values = frame.new_values(builder, module, apply, &apply.pieces, &point, Rules::All, &fetch)?;
+            let values = frame.new_values(builder, module, apply, &apply.pieces, &at)?;
             for ((field, _), value) in apply.outputs.iter().zip(values) {
                 frame.where_it_lies(builder, field, &point, &[], |builder| {
                     builder.store(value, frame.target(field)?, cell(field)?)?;
@@ -140,9 +141,7 @@ fn lower<'c>(
         }
         for piece in &apply.pieces {
             let covered = frame.inside(builder, &point, piece.lower, piece.upper)?;
-            builder.when(covered, |builder| {
-                store(builder, frame.evaluate(builder, module, piece, &point, apply.step, Rules::All, &fetch)?)
-            })?;
+            builder.when(covered, |builder| store(builder, frame.evaluate(builder, module, piece, &at)?))?;
         }
         Ok(())
     })?;

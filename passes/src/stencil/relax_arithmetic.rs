@@ -9,8 +9,9 @@
 //! - a constant times a sum of products with constants is a sum of products with other constants, so
 //!   that a weighted mean costs one fused multiply-add a term;
 //! - a quotient by a square root that nothing else uses is a product with `math.rsqrt`;
-//! - a sum in two dimensions that reaches two cells or more along its own row adds those cells last: in
-//!   streams of rows they come from other lanes, and all of them just before they are used;
+//! - a sum over a box adds its terms plane by plane, so that `split-sums` can cut it;
+//! - another sum in two dimensions that reaches two cells or more along its own row adds those cells last:
+//!   in streams of rows they come from other lanes, and all of them just before they are used;
 //! - no operation may be re-associated any more.
 //!
 //! ```text
@@ -22,6 +23,7 @@
 //! %s = arith.addf %p, %q fastmath<...,contract,afn>  // p = (5.1 / 118) a, q = (15 / 118) b
 //! ```
 
+use crate::analysis::partial_sums::Planes;
 use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
@@ -73,11 +75,15 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
                 mlir::erase(op);
             }
         }
-        let late = late(function)?;
-        if !late.is_empty() {
+        let (late, planes) = (late(function)?, Planes::of(function)?);
+        if is_box(function)? || !late.is_empty() {
             let body = Body::of(function);
+            let place = |term: Val<'c>| match late.is_empty() {
+                true => planes.of_value(term).unwrap_or(i64::MIN),
+                false => i64::from(body.is_late(term, &late)),
+            };
             for op in mlir::walk(function).into_iter().filter(|op| mlir::name(*op) == "arith.addf") {
-                body.order(&Builder { location: op.location(), ..builder }, op, &late)?;
+                body.order(&Builder { location: op.location(), ..builder }, op, &place)?;
             }
         }
         for op in mlir::walk(function).into_iter().filter(|op| is_fast(*op)) {
@@ -179,8 +185,14 @@ impl<'c> Body<'c> {
         }
     }
 
-    /// Puts the terms of a whole sum that are late, or products of what is late, behind the others.
-    fn order(&self, builder: &Builder<'c>, op: Op<'c>, late: &BTreeSet<usize>) -> Result<(), Error> {
+    /// Whether a term is late, or a product of what is late.
+    fn is_late(&self, term: Val<'c>, late: &BTreeSet<usize>) -> bool {
+        let factors = self.only(term).filter(|op| mlir::name(*op) == "arith.mulf").map(mlir::operands);
+        factors.unwrap_or_else(|| vec![term]).iter().any(|factor| late.contains(&mlir::key(*factor)))
+    }
+
+    /// Puts the terms of a whole sum in the order of their places; those of one place keep theirs.
+    fn order(&self, builder: &Builder<'c>, op: Op<'c>, place: &impl Fn(Val<'c>) -> i64) -> Result<(), Error> {
         let is_sum = |op: &Op<'c>| mlir::name(*op) == "arith.addf" && is_fast(*op);
         let Some(result) = mlir::results(op).first().copied() else { return Ok(()) };
         if !is_sum(&op) || self.users.get(&mlir::key(result)).is_some_and(is_sum) && self.is_single(result) {
@@ -194,12 +206,8 @@ impl<'c> Body<'c> {
                 None => terms.push(value),
             }
         }
-        let is_late = |value: &Val<'c>| {
-            let factors = self.only(*value).filter(|op| mlir::name(*op) == "arith.mulf").map(mlir::operands);
-            factors.unwrap_or_else(|| vec![*value]).iter().any(|factor| late.contains(&mlir::key(*factor)))
-        };
-        let (last, first): (Vec<_>, Vec<_>) = terms.into_iter().partition(is_late);
-        let mut terms = first.into_iter().chain(last);
+        terms.sort_by_key(|term| place(*term));
+        let mut terms = terms.into_iter();
         let Some(mut sum) = terms.next() else { return Ok(()) };
         for term in terms {
             sum = insert(builder, op, "arith.addf", &[sum, term], (FLAGS, flags(op)?))?;
@@ -226,10 +234,24 @@ impl<'c> Body<'c> {
     }
 }
 
+/// Whether a function reads cells beside the point in other planes than the point's.
+fn is_box(function: Op) -> Result<bool, Error> {
+    let beside = |argument: &Argument| match argument {
+        Argument::Read { offset, .. } => {
+            offset.split_first().is_some_and(|(plane, rest)| *plane != 0 && rest.iter().any(|cells| *cells != 0))
+        }
+        _ => false,
+    };
+    Ok(stencil::arguments(function)?.iter().any(beside))
+}
+
 /// The arguments of a function that come late: cells of the point's own row, where some of them lie two
-/// cells off or more.
+/// cells off or more; none of a box.
 fn late(function: Op) -> Result<BTreeSet<usize>, Error> {
     let (mut beside, mut far) = (BTreeSet::new(), false);
+    if is_box(function)? {
+        return Ok(beside);
+    }
     let values = mlir::arguments(stencil::function_body(function)?);
     for (value, argument) in values.into_iter().zip(stencil::arguments(function)?) {
         if let Argument::Read { offset, .. } = argument

@@ -6,7 +6,8 @@
 use crate::analysis::footprint;
 use crate::analysis::hull::Hull;
 use crate::analysis::index_width::constant_extents;
-use crate::analysis::stream_pipeline::{self, Graph, Read, Value};
+use crate::analysis::partial_sums;
+use crate::analysis::stream_pipeline::{self, Graph, Value};
 use crate::lower::emit::WARP;
 use crate::lower::lanes;
 use melior::ir::Module;
@@ -221,22 +222,15 @@ fn graph(
         current.insert(field.name, operation);
         graph.values.push(Value { operation, words: lanes::words(field.element) });
     }
-    let loads = graph.values.len();
-    for (number, apply) in (0..steps).flat_map(|_| applies).enumerate() {
-        let operation = loads + number;
+    let mut parts = Vec::new();
+    for apply in applies {
         graph.scratch = graph.scratch.max(height * width * footprint::long_operations(module, &apply.pieces)?);
-        let here = vec![0; program.grid_of(apply.updates.first().copied().unwrap_or_default())?.rank()];
-        let kept = apply.updates.iter().map(|field| (*field, here.clone()));
-        let reads = footprint::of_pieces(module, program, &apply.pieces)?;
-        let reads = reads.iter().flat_map(|read| read.offsets().into_iter().map(|offset| (read.field, offset)));
-        for (field, offset) in kept.chain(reads) {
-            let value = current.get(field).copied().ok_or_else(|| Error::internal(format!("no field @{field}")))?;
-            graph.reads.push(Read { operation, value, offset });
-        }
-        for field in &apply.updates {
-            current.insert(*field, graph.values.len());
-            graph.values.push(Value { operation, words: lanes::words(program.field(field)?.element) });
-        }
+        let cuts = partial_sums::cuts(module, program, &apply.updates, &apply.pieces, (height, width))?;
+        parts.push((&apply.updates, partial_sums::parts(module, program, &apply.pieces, &cuts)?));
+    }
+    for (updates, parts) in (0..steps).flat_map(|_| &parts) {
+        let new = partial_sums::extend(&mut graph, program, parts, updates, &current)?;
+        current.extend(updates.iter().copied().zip(new));
     }
     Ok(graph)
 }

@@ -1,3 +1,4 @@
 //! Passes on the tiled level.
 
 pub mod split_interior;
+pub mod split_sums;

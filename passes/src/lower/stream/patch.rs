@@ -71,11 +71,14 @@ fn graph<'c>(
                 }
                 graph.scratch = graph.scratch.max(height * width * footprint::long_operations(module, &apply.pieces)?);
                 let here = kernel.schedule.tile.iter().map(|_| 0).collect::<Vec<_>>();
-                let kept = apply.outputs.iter().map(|(field, _)| (*field, here.clone()));
-                let reads = footprint::of_pieces(module, program, &apply.pieces)?;
-                let reads = reads.iter().flat_map(|read| read.offsets().into_iter().map(|offset| (read.field, offset)));
-                for (field, offset) in kept.chain(reads) {
-                    let tile = apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
+                let kept = apply.outputs.iter().filter_map(|(field, _)| apply.kept(field));
+                let mut reads: Vec<_> = kept.chain(apply.partial).map(|tile| (tile, here.clone())).collect();
+                for read in footprint::of_pieces(module, program, &apply.pieces)? {
+                    let tile = apply.input(read.field);
+                    let tile = tile.ok_or_else(|| Error::internal(format!("no tile of @{}", read.field)))?;
+                    reads.extend(read.offsets().into_iter().map(|offset| (tile, offset)));
+                }
+                for (tile, offset) in reads {
                     let value = places
                         .get(&mlir::key(tile))
                         .copied()

@@ -1,7 +1,7 @@
 //! The walk of a block along its tile: the loops over planes.
 
 use super::super::emit::Frame;
-use super::super::evaluate::{Distance, Rules};
+use super::super::evaluate::{At, Distance, Rules};
 use super::super::interior::{self, Limits};
 use super::super::lanes;
 use super::super::pieces::{self, Candidate};
@@ -525,7 +525,7 @@ impl<'c, 'p> Walk<'c, 'p> {
                     candidates.push(Candidate { piece, covered, total });
                 }
                 let evaluate = |builder: &Builder<'c>, piece: &Piece<'c>| self.evaluate(builder, at, piece);
-                pieces::values(builder, &candidates, &self.old(at)?, &evaluate)
+                pieces::values(builder, &candidates, &self.old(builder, at)?, &evaluate)
             };
             cells.iter().enumerate().map(cell).collect::<Result<Vec<_>, _>>()
         };
@@ -538,7 +538,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         }
         // The usual single piece is a branch for the whole plane; several are conditions of each cell.
         if let [inside] = in_planes.as_slice() {
-            let old = cells.iter().map(|at| self.old(at)).collect::<Result<Vec<_>, _>>()?.concat();
+            let old = cells.iter().map(|at| self.old(builder, at)).collect::<Result<Vec<_>, _>>()?.concat();
             let types: Vec<_> = old.iter().map(|value| value.r#type()).collect();
             let new = |builder: &Builder<'c>| all(builder, &[None]).map(|cells| cells.concat());
             let flat = builder.choose(*inside, &types, new, |_| Ok(old))?;
@@ -548,8 +548,12 @@ impl<'c, 'p> Walk<'c, 'p> {
     }
 
     /// The values of the updated fields before the apply.
-    fn old(&self, at: &Cell<'c, '_>) -> Result<Vec<Val<'c>>, Error> {
-        at.apply.outputs.iter().map(|(field, _)| self.read(at, field, &vec![0; at.point.len()])).collect()
+    fn old(&self, builder: &Builder<'c>, at: &Cell<'c, '_>) -> Result<Vec<Val<'c>>, Error> {
+        let old = |(field, _): &(&str, _)| match at.apply.kept(field) {
+            Some(tile) => self.held(at, tile, &vec![0; at.point.len()]),
+            None => builder.zero(self.frame.program.field(field)?.element),
+        };
+        at.apply.outputs.iter().map(old).collect()
     }
 
     fn evaluate(&self, builder: &Builder<'c>, at: &Cell<'c, '_>, piece: &Piece<'c>) -> Result<Vec<Val<'c>>, Error> {
@@ -560,11 +564,19 @@ impl<'c, 'p> Walk<'c, 'p> {
             };
             self.read(at, field, &distances.iter().map(constant).collect::<Result<Vec<_>, _>>()?)
         };
-        self.frame.evaluate(builder, self.module, piece, &at.point, at.apply.step, Rules::Unneeded, &fetch)
+        let partial = at.apply.partial.map(|tile| self.held(at, tile, &vec![0; at.point.len()])).transpose()?;
+        let (point, step) = (at.point.as_slice(), at.apply.step);
+        let at = At { point, step, rules: Rules::Unneeded, fetch: &fetch, partial };
+        self.frame.evaluate(builder, self.module, piece, &at)
     }
 
     fn read(&self, at: &Cell<'c, '_>, field: &str, offset: &[i64]) -> Result<Val<'c>, Error> {
         let tile = at.apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
+        self.held(at, tile, offset)
+    }
+
+    /// A cell of a tile at an offset.
+    fn held(&self, at: &Cell<'c, '_>, tile: Val<'c>, offset: &[i64]) -> Result<Val<'c>, Error> {
         let (row, column) = at.position;
         let (plane, position) = match offset {
             [plane, columns] => (plane, (row, column + columns)),

@@ -1,7 +1,7 @@
 //! The cells of a lane: loaded, computed and stored.
 
 use super::super::emit::Frame;
-use super::super::evaluate::{Distance, Rules};
+use super::super::evaluate::{At, Distance, Rules};
 use super::super::interior;
 use super::super::lanes;
 use super::super::pieces::{self, Candidate};
@@ -270,7 +270,9 @@ impl<'c, 'p> Cells<'c, 'p> {
                     [Distance::Constant(offset)] => read(cell, field, *offset),
                     _ => Err(Error::internal("a read that has not one offset")),
                 };
-                frame.evaluate(builder, self.module, piece, &[*point], apply.step, Rules::Unneeded, &fetch)
+                let (point, step) = (&[*point], apply.step);
+                let at = At { point, step, rules: Rules::Unneeded, fetch: &fetch, partial: None };
+                frame.evaluate(builder, self.module, piece, &at)
             };
             let values = match (checks, &apply.main) {
                 (Some(_), _) => {

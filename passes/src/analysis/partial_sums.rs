@@ -1,0 +1,231 @@
+//! Where a point function can be cut into parts, each of which reads one plane.
+//!
+//! A *plane* is what a grid has at one coordinate of its slowest dimension. A weighted sum over a box
+//! adds the terms of one plane after those of another, so what it has after the last term of a plane is
+//! all that the rest of it needs. Computed as the planes arrive, it holds one value for each plane of its
+//! footprint but one, where it would hold the planes with all that lies beside the point in them.
+
+use crate::analysis::footprint;
+use crate::analysis::stream_pipeline::{self, Graph, Read, Value};
+use crate::lower::lanes;
+use melior::ir::{Module, ValueLike};
+use std::collections::{BTreeMap, BTreeSet};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Op, Val};
+use stencil_dialects::stencil::{self, Argument, Piece, Program};
+use stencil_dialects::tiled::Keeps;
+
+/// A part of an apply: it reads planes up to one, and those behind the part before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part<'c> {
+    /// What it reads: field and offset.
+    pub reads: BTreeSet<(&'c str, Vec<i64>)>,
+    /// What its result is where no piece lies.
+    pub keeps: Keeps,
+}
+
+/// The order of a function's operations by the planes that they need.
+pub struct Planes<'c> {
+    /// For each value that depends on cells the last plane of them.
+    last: BTreeMap<usize, i64>,
+    body: Vec<Op<'c>>,
+}
+
+impl<'c> Planes<'c> {
+    /// Those of a point function.
+    pub fn of(function: Op<'c>) -> Result<Self, Error> {
+        let entry = stencil::function_body(function)?;
+        let mut last = BTreeMap::new();
+        for (argument, value) in stencil::arguments(function)?.iter().zip(mlir::arguments(entry)) {
+            if let Argument::Read { offset, .. } = argument {
+                last.insert(mlir::key(value), offset.first().copied().unwrap_or(0));
+            }
+        }
+        let body = mlir::operations(entry);
+        for op in &body {
+            if let Some(plane) = used(*op).filter_map(|operand| last.get(&mlir::key(operand)).copied()).max() {
+                last.extend(mlir::results(*op).into_iter().map(|result| (mlir::key(result), plane)));
+            }
+        }
+        Ok(Self { last, body })
+    }
+
+    /// The last plane that an operation needs; none for what needs no cell.
+    pub fn of_operation(&self, op: Op<'c>) -> Option<i64> {
+        let result = mlir::results(op).first().copied()?;
+        self.last.get(&mlir::key(result)).copied()
+    }
+
+    /// The last plane of a value; none for one that needs no cell.
+    pub fn of_value(&self, value: Val<'c>) -> Option<i64> {
+        self.last.get(&mlir::key(value)).copied()
+    }
+
+    /// What operations up to a plane make and later ones use.
+    pub fn crossing(&self, plane: i64) -> Vec<Val<'c>> {
+        let early = |op: &Op<'c>| self.of_operation(*op).is_some_and(|last| last <= plane);
+        let made: BTreeSet<usize> =
+            self.body.iter().filter(|op| early(op)).flat_map(|op| mlir::results(*op)).map(mlir::key).collect();
+        let mut crossing: Vec<Val<'c>> = Vec::new();
+        for op in self.body.iter().filter(|op| !early(op)) {
+            for operand in used(*op).filter(|operand| made.contains(&mlir::key(*operand))) {
+                if !crossing.iter().any(|known| mlir::key(*known) == mlir::key(operand)) {
+                    crossing.push(operand);
+                }
+            }
+        }
+        crossing
+    }
+}
+
+/// The operands of an operation and of all in its regions.
+fn used<'c>(op: Op<'c>) -> impl Iterator<Item = Val<'c>> {
+    mlir::walk(op).into_iter().flat_map(mlir::operands)
+}
+
+/// The planes after which all functions of an apply can be cut, where that takes fewer registers of a lane
+/// that holds `height` rows of `width` cells; none otherwise, and none where a field has a boundary rule,
+/// which may take a cell of another plane.
+pub fn cuts<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    updates: &[&str],
+    pieces: &[Piece<'c>],
+    (height, width): (i64, i64),
+) -> Result<Vec<i64>, Error> {
+    let &[updated] = updates else { return Ok(Vec::new()) };
+    let element = program.field(updated)?.element;
+    let mut planes = BTreeSet::new();
+    for read in footprint::of_pieces(module, program, pieces)? {
+        if program.field(read.field)?.boundary.is_some() {
+            return Ok(Vec::new());
+        }
+        planes.extend(read.reach.lower.first().copied());
+    }
+    planes.pop_last();
+    let mut functions = Vec::new();
+    for piece in pieces {
+        functions.push(Planes::of(stencil::function(module, piece.function)?)?);
+    }
+    let fits = |values: &[Val<'c>]| values.len() <= 1 && values.iter().all(|value| value.r#type() == element);
+    let cuts: Vec<i64> =
+        planes.into_iter().filter(|plane| functions.iter().all(|of| fits(&of.crossing(*plane)))).collect();
+    if cuts.is_empty() {
+        return Ok(cuts);
+    }
+    let registers = |cuts: &[i64]| -> Result<i64, Error> {
+        let graph = of_one_step(program, updated, &parts(module, program, pieces, cuts)?, (height, width))?;
+        Ok(stream_pipeline::of(&graph).registers)
+    };
+    Ok(if registers(&cuts)? < registers(&[])? { cuts } else { Vec::new() })
+}
+
+/// The parts of an apply that is cut after some planes, in their order; one part for no cuts.
+pub fn parts<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    pieces: &[Piece<'c>],
+    cuts: &[i64],
+) -> Result<Vec<Part<'c>>, Error> {
+    let reads = footprint::of_pieces(module, program, pieces)?;
+    let reads = reads.iter().flat_map(|read| read.offsets().into_iter().map(|offset| (read.field, offset)));
+    let all: BTreeSet<_> = reads.collect();
+    if cuts.is_empty() {
+        return Ok(vec![Part { reads: all, keeps: Keeps::Old }]);
+    }
+    let mut parts = Vec::new();
+    let mut old = false;
+    for number in 0..=cuts.len() {
+        let (last, before) = (cuts.get(number).copied(), number.checked_sub(1).and_then(|at| cuts.get(at)).copied());
+        let mut reads = BTreeSet::new();
+        for piece in pieces {
+            let function = stencil::function(module, piece.function)?;
+            let planes = Planes::of(function)?;
+            let values = mlir::arguments(stencil::function_body(function)?);
+            let named: BTreeMap<usize, Argument> =
+                values.into_iter().map(mlir::key).zip(stencil::arguments(function)?).collect();
+            for op in planes.body.iter().filter(|op| planes.is_within(**op, before, last)) {
+                for operand in used(*op) {
+                    if let Some(Argument::Read { field, offset }) = named.get(&mlir::key(operand)) {
+                        reads.insert((*field, offset.clone()));
+                    }
+                }
+            }
+        }
+        let keeps = match (old, last) {
+            (true, _) => Keeps::Partial,
+            (false, Some(last)) if last < 0 => Keeps::Nothing,
+            (false, _) => Keeps::Old,
+        };
+        old |= keeps == Keeps::Old;
+        parts.push(Part { reads, keeps });
+    }
+    Ok(parts)
+}
+
+impl<'c> Planes<'c> {
+    /// Whether an operation belongs to the part behind one cut up to another. The function's return is in
+    /// the last part; what needs no cell is in none, since each part has its own.
+    pub fn is_within(&self, op: Op<'c>, before: Option<i64>, last: Option<i64>) -> bool {
+        if mlir::name(op) == "func.return" {
+            return last.is_none();
+        }
+        let plane = self.of_operation(op);
+        plane.is_some_and(|plane| before.is_none_or(|before| plane > before) && last.is_none_or(|last| plane <= last))
+    }
+}
+
+/// The tile graph of one step.
+fn of_one_step(program: &Program, updated: &str, parts: &[Part], (height, width): (i64, i64)) -> Result<Graph, Error> {
+    let mut graph = Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0 };
+    let mut loads: BTreeMap<&str, usize> = BTreeMap::new();
+    let read = parts.iter().flat_map(|part| part.reads.iter().map(|(field, _)| *field));
+    for field in read.chain([updated]) {
+        if !loads.contains_key(field) {
+            let operation = graph.values.len();
+            loads.insert(field, operation);
+            graph.values.push(Value { operation, words: words(program, field)? });
+        }
+    }
+    extend(&mut graph, program, parts, &[updated], &loads)?;
+    Ok(graph)
+}
+
+/// Adds an apply to a tile graph, one operation for each of its parts; the values of its updated fields.
+/// `values` are those of the fields before it.
+pub fn extend(
+    graph: &mut Graph,
+    program: &Program,
+    parts: &[Part],
+    updates: &[&str],
+    values: &BTreeMap<&str, usize>,
+) -> Result<Vec<usize>, Error> {
+    let value = |field: &str| {
+        let value = values.get(field).copied();
+        value.ok_or_else(|| Error::internal(format!("no tile of @{field} reaches an apply")))
+    };
+    let here = vec![0; program.grid_of(updates.first().copied().unwrap_or_default())?.rank()];
+    let mut partial: Vec<usize> = Vec::new();
+    for part in parts {
+        let operation = graph.values.last().map_or(0, |value| value.operation + 1);
+        for (field, offset) in &part.reads {
+            graph.reads.push(Read { operation, value: value(field)?, offset: offset.clone() });
+        }
+        for value in partial {
+            graph.reads.push(Read { operation, value, offset: here.clone() });
+        }
+        for field in updates.iter().filter(|_| part.keeps == Keeps::Old) {
+            graph.reads.push(Read { operation, value: value(field)?, offset: here.clone() });
+        }
+        partial = Vec::new();
+        for field in updates {
+            partial.push(graph.values.len());
+            graph.values.push(Value { operation, words: words(program, field)? });
+        }
+    }
+    Ok(partial)
+}
+
+fn words(program: &Program, field: &str) -> Result<i64, Error> {
+    Ok(lanes::words(program.field(field)?.element))
+}

@@ -1,0 +1,155 @@
+//! `split-sums`: computes weighted sums over several planes one plane at a time, as the planes arrive.
+//!
+//! A stream that reads a box holds all planes of its footprint, with what lies beside the point in each.
+//! Cut into parts, each of which adds the terms of one plane, it holds a partial result for each plane but
+//! the last, and cells beside the point of the newest plane alone. The operations and their order stay as
+//! they are, and so do the results.
+//!
+//! Needs: tile kernels. Guarantees: in those of strategy `stream`, an apply that takes fewer registers in
+//! parts (`analysis/partial_sums`) is one apply a part; each but the first goes on with the result of the
+//! one before, by `tiled.partial`. Where no piece lies, the first part that reads the point's plane or a
+//! later one gives the old value, and those behind it keep what they are given. Other kernels stay as
+//! they are. Declines, and leaves alone: functions of several fields, fields with boundary rules.
+//!
+//! ```text
+//! %1 = "tiled.apply"(%0) {reads = [@A], pieces = [{function = @box, ...}], ...}
+//! ```
+//! becomes, for sums over three planes,
+//! ```text
+//! %1 = "tiled.apply"(%0) {pieces = [{function = @box.0, ...}], tiled.keeps = "nothing", ...}
+//! %2 = "tiled.apply"(%0, %1) {pieces = [{function = @box.1, ...}], tiled.partial, ...}
+//! %3 = "tiled.apply"(%0, %2) {pieces = [{function = @box.2, ...}], tiled.partial, tiled.keeps = "partial", ...}
+//! ```
+
+use crate::analysis::partial_sums::{self, Planes};
+use crate::options::Options;
+use crate::pass::Pass;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Module, Type, ValueLike};
+use std::collections::{BTreeMap, BTreeSet};
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Op, Val};
+use stencil_dialects::stencil::{self, Argument, Piece, Program};
+use stencil_dialects::tiled::{self, Apply, Schedule, TileOp};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "split-sums",
+    summary: "compute sums over several planes of a stream one plane at a time",
+    options: &[],
+    run,
+};
+
+fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
+    let program = Program::read(module)?;
+    for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "stream") {
+        let mut replaced = Vec::new();
+        for op in &kernel.body {
+            let TileOp::Apply(apply) = op else { continue };
+            let builder = Builder::new(context, apply.op.location(), mlir::body(module));
+            if let Some(result) = split(&builder, module, &program, &kernel.schedule, apply)? {
+                replaced.push((apply, result));
+            }
+        }
+        // Once all are made, for one may read what another gives.
+        for (apply, result) in &replaced {
+            for (_, output) in &apply.outputs {
+                mlir::replace_uses(*output, *result);
+            }
+        }
+        for (apply, _) in replaced {
+            mlir::erase(apply.op);
+        }
+    }
+    Ok(())
+}
+
+/// Puts the parts of an apply before it, if it has several; the result of the last.
+fn split<'c>(
+    builder: &Builder<'c>,
+    module: &Module<'c>,
+    program: &Program<'c>,
+    schedule: &Schedule,
+    apply: &Apply<'c>,
+) -> Result<Option<Val<'c>>, Error> {
+    let (height, width) = match schedule.per_thread.as_slice() {
+        [_, height, width] => (*height, *width),
+        other => (1, other.last().copied().unwrap_or(1)),
+    };
+    let updates: Vec<&str> = apply.outputs.iter().map(|(field, _)| *field).collect();
+    let cuts = partial_sums::cuts(module, program, &updates, &apply.pieces, (height, width))?;
+    let (&[updated], false) = (updates.as_slice(), cuts.is_empty()) else { return Ok(None) };
+    let element = program.field(updated)?.element;
+    let mut partial = None;
+    for (number, part) in partial_sums::parts(module, program, &apply.pieces, &cuts)?.iter().enumerate() {
+        let mut pieces = Vec::new();
+        for piece in &apply.pieces {
+            let name = format!("{}.{number}", piece.function);
+            let function = match stencil::function(module, &name) {
+                Ok(function) => function,
+                Err(_) => of_part(builder, module, piece, &name, element, (number, &cuts))?,
+            };
+            pieces.push(Piece { function: stencil::function_name(function)?, ..*piece });
+        }
+        let op = tiled::apply_in_part(builder, apply, &pieces, partial, part.keeps)?;
+        mlir::move_before(op, apply.op);
+        partial = mlir::results(op).first().copied();
+    }
+    Ok(partial)
+}
+
+/// Makes the function of a part: what the whole function does behind one cut up to the next.
+fn of_part<'c>(
+    builder: &Builder<'c>,
+    module: &Module<'c>,
+    piece: &Piece<'c>,
+    name: &str,
+    element: Type<'c>,
+    (number, cuts): (usize, &[i64]),
+) -> Result<Op<'c>, Error> {
+    let whole = stencil::function(module, piece.function)?;
+    let planes = Planes::of(whole)?;
+    let (before, last) = (number.checked_sub(1).and_then(|at| cuts.get(at)).copied(), cuts.get(number).copied());
+    let entering = before.map_or(Vec::new(), |plane| planes.crossing(plane));
+    let values = mlir::arguments(stencil::function_body(whole)?);
+    let body = mlir::operations(stencil::function_body(whole)?);
+    let read: BTreeSet<usize> = body
+        .iter()
+        .filter(|op| planes.is_within(**op, before, last))
+        .flat_map(|op| mlir::walk(*op))
+        .flat_map(mlir::operands)
+        .map(mlir::key)
+        .collect();
+    let mut arguments: Vec<(Argument, Val)> = stencil::arguments(whole)?.into_iter().zip(values).collect();
+    arguments
+        .retain(|(argument, value)| !matches!(argument, Argument::Read { .. }) || read.contains(&mlir::key(*value)));
+    arguments.extend(entering.iter().map(|value| (Argument::Partial, *value)));
+    let types: Vec<_> = arguments
+        .iter()
+        .map(|(argument, value)| (value.r#type(), stencil::argument_attributes(builder, argument)))
+        .collect();
+    let builder = &Builder { location: whole.location(), ..*builder };
+    let (op, entry) = builder.function(name, &types, &[element], &[])?;
+    mlir::move_before(op, whole);
+    let mut map: BTreeMap<usize, Val<'c>> =
+        arguments.iter().map(|(_, value)| mlir::key(*value)).zip(mlir::arguments(entry)).collect();
+    let wanted = |op: &Op<'c>| planes.of_operation(*op).is_none() || planes.is_within(*op, before, last);
+    let (terminator, rest) = body.split_last().ok_or_else(|| Error::internal("a function without a return"))?;
+    for op in rest.iter().filter(|op| wanted(op)) {
+        mlir::copy_to(*op, entry, &mut map);
+    }
+    let results = match last {
+        Some(plane) => planes.crossing(plane),
+        None => mlir::operands(*terminator),
+    };
+    let at = builder.at(entry);
+    let result = match results.first() {
+        Some(value) => map.get(&mlir::key(*value)).copied().ok_or_else(|| Error::internal("a value of no part"))?,
+        // Nothing is computed yet.
+        None => at.zero(element)?,
+    };
+    at.op("func.return", &[result], &[], &[])?;
+    Ok(op)
+}
