@@ -27,6 +27,7 @@
 use super::emit::{self, Frame, FrameSpec};
 use super::evaluate::{At, Distance, Rules};
 use super::interior::Limits;
+use super::shared_memory;
 use crate::analysis::shared_slots::{self, Life};
 use crate::options::Options;
 use crate::pass::Pass;
@@ -85,7 +86,7 @@ fn lower<'c>(
     }
     let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
     let buffers = Buffers::plan(&outer, program, kernel)?;
-    let wanted = emit::shared_bytes(&buffers.types);
+    let wanted = shared_memory::shared_bytes(&buffers.types);
     if wanted > max_shared {
         return Err(at(format!(
             "a tile of {:?} cells with pyramid height {} needs {wanted} bytes of shared memory, and a block has {max_shared} at most; \
@@ -158,7 +159,7 @@ impl<'c> Buffers<'c> {
             .iter()
             .map(|slot| {
                 let element = elements.get(&slot.kind).copied().ok_or_else(|| Error::internal("a slot of no type"))?;
-                emit::shared_type(builder, &slot.extents, element)
+                shared_memory::shared_type(builder, &slot.extents, element)
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { types, slot_of: keys.into_iter().zip(assigned).collect() })

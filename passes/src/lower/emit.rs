@@ -1,6 +1,9 @@
-//! What the lowerings share: the kernel's frame, a field's buffer as a memref of the grid's shape, and
-//! the tile's place in the grid.
+//! What the lowerings share: the kernel's frame, and a field's buffer as a memref of the grid's shape.
+//! The tile's place in the grid is found by `tile_place.rs`, the shared buffers are made by
+//! `shared_memory.rs`.
 
+use super::shared_memory::{self, BUFFER_ALIGNMENT, STATIC_SHARED_LIMIT, shared_bytes};
+use super::tile_place::{self, Place};
 use crate::analysis::hull::{self, Hull};
 use crate::analysis::index_width::constant_extents;
 use melior::Context;
@@ -13,7 +16,7 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Gather, Program};
-use stencil_dialects::tiled::{self, Binding, Kernel, Schedule, TileOp};
+use stencil_dialects::tiled::{self, Binding, Kernel, TileOp};
 
 /// The name of the module that holds the kernels.
 pub const GPU_MODULE: &str = "kernels";
@@ -113,8 +116,8 @@ impl<'c, 'p> Frame<'c, 'p> {
         let region = Region::new();
         let all: Vec<_> = types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
         let entry = mlir::append_block(&region, &all);
-        let margin = margin(&hull, spec.margin);
-        let tiles = tile_counts(context, &hull, &spec.kernel.schedule, &margin)?;
+        let margin = tile_place::margin(&hull, spec.margin);
+        let tiles = tile_place::tile_counts(context, &hull, &spec.kernel.schedule, &margin)?;
         let all_tiles = tiles
             .iter()
             .copied()
@@ -144,14 +147,15 @@ impl<'c, 'p> Frame<'c, 'p> {
         if let Some(registers) = spec.registers {
             attributes.push(("nvvm.maxnreg", attribute::integer(context, registers)));
         } else if !spec.shared.is_empty() {
-            attributes.push(("nvvm.minctasm", attribute::integer(context, resident_blocks(spec))));
+            attributes.push(("nvvm.minctasm", attribute::integer(context, shared_memory::resident_blocks(spec))));
         }
         let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;
 
         let builder = outer.at(entry);
         let values = mlir::arguments(entry);
         let (values, attributed) = values.split_at(types.len().min(values.len()));
-        let shared = if dynamic { dynamic_shared(&builder, op, spec.shared)? } else { attributed.to_vec() };
+        let shared =
+            if dynamic { shared_memory::dynamic_shared(&builder, op, spec.shared)? } else { attributed.to_vec() };
         let params: Vec<_> = bindings
             .iter()
             .zip(values)
@@ -181,7 +185,7 @@ impl<'c, 'p> Frame<'c, 'p> {
             }
         }
         let Place { origin, thread, exists } =
-            place_of_tile(&builder, &hull, (&tiles, all_tiles), &margin, &params, spec)?;
+            tile_place::place_of_tile(&builder, &hull, (&tiles, all_tiles), &margin, &params, spec)?;
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
         Ok(Self {
             builder,
@@ -280,64 +284,6 @@ impl<'c, 'p> Frame<'c, 'p> {
     }
 }
 
-/// Bytes of static shared memory that every device gives without being asked (CUDA C++ Programming
-/// Guide, technical specifications per compute capability).
-const STATIC_SHARED_LIMIT: i64 = 48 * 1024;
-
-/// Blocks that a multiprocessor runs at once (CUDA C++ Programming Guide, table of compute capabilities).
-const MOST_RESIDENT: i64 = 32;
-
-/// Blocks that should fit on a multiprocessor at once: as many as its shared memory (227 KB) has
-/// room for, and at most 1,024 threads together, so that each may have 64 of the 65,536 registers.
-/// Without a word ptxas saves registers for blocks that can't come, and spills.
-fn resident_blocks(spec: &FrameSpec) -> i64 {
-    let threads = spec.threads.iter().product::<i64>().max(1);
-    let room = 232_448 / shared_bytes(spec.shared).max(1);
-    (1024 / threads).min(room).clamp(1, MOST_RESIDENT)
-}
-
-/// Bytes to which every shared buffer is aligned: those of the widest access.
-const BUFFER_ALIGNMENT: i64 = 16;
-
-/// Bytes of all shared buffers, each aligned.
-pub fn shared_bytes(buffers: &[MemRefType]) -> i64 {
-    buffers.iter().map(buffer_bytes).fold(0, i64::saturating_add)
-}
-
-fn buffer_bytes(ty: &MemRefType) -> i64 {
-    use melior::ir::ShapedTypeLike;
-    let element = i64::from(mlir::bit_width(ty.element()).unwrap_or(64).div_ceil(8));
-    let cells = mlir::static_cells((*ty).into()).unwrap_or(i64::MAX);
-    cells.saturating_mul(element).saturating_add(BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT
-}
-
-/// `memref<extents x element, #gpu.address_space<workgroup>>`; extents in cells, `i64::MIN` for one that
-/// is not static.
-pub fn shared_type<'c>(builder: &Builder<'c>, extents: &[i64], element: Type<'c>) -> Result<MemRefType<'c>, Error> {
-    let space = Attribute::parse(builder.context, "#gpu.address_space<workgroup>")
-        .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
-    Ok(MemRefType::new(element, extents, None, Some(space)))
-}
-
-/// Cuts the buffers out of one dynamic shared buffer.
-fn dynamic_shared<'c>(
-    builder: &Builder<'c>,
-    kernel: Op<'c>,
-    buffers: &[MemRefType<'c>],
-) -> Result<Vec<Val<'c>>, Error> {
-    tiled::set_dynamic_shared(builder, kernel, shared_bytes(buffers));
-    let bytes = shared_type(builder, &[i64::MIN], builder.integer_type(8))?;
-    let all = builder.value("gpu.dynamic_shared_memory", &[], bytes.into(), &[])?;
-    let mut offset = 0;
-    let mut views = Vec::new();
-    for ty in buffers {
-        let start = builder.index(offset)?;
-        views.push(builder.value("memref.view", &[all, start], (*ty).into(), &[])?);
-        offset += buffer_bytes(ty);
-    }
-    Ok(views)
-}
-
 /// The body of the module's `gpu.module`, made where there is none.
 fn gpu_module<'c>(
     context: &'c Context,
@@ -424,36 +370,6 @@ fn hull_of_kernel<'c>(context: &'c Context, program: &Program<'c>, kernel: &Kern
     Ok(Hull { alike: all.alike, ..hull })
 }
 
-/// Tiles per dimension, as expressions in the run-time sizes.
-fn tile_counts<'c>(
-    context: &'c Context,
-    hull: &Hull<'c>,
-    schedule: &Schedule,
-    margin: &[[i64; 2]],
-) -> Result<Vec<AffineExpr<'c>>, Error> {
-    extents(context, hull.lower, hull.upper)?
-        .into_iter()
-        .zip(schedule.tile.iter().zip(margin))
-        .map(|(extent, (tile, [before, after]))| {
-            let own = extent + AffineExpr::constant(context, -before - after);
-            Ok(AffineExpr::ceil_div(own, AffineExpr::constant(context, *tile)))
-        })
-        .collect()
-}
-
-/// The margin, where the grid is known to be larger; none elsewhere.
-fn margin(hull: &Hull, wanted: &[[i64; 2]]) -> Vec<[i64; 2]> {
-    let extents = constant_extents(hull.lower, hull.upper).unwrap_or_default();
-    let wide = |(dimension, [before, after]): (usize, &[i64; 2])| {
-        extents.get(dimension).is_some_and(|extent| *extent > before + after)
-    };
-    if wanted.len() == hull.rank() && wanted.iter().enumerate().all(wide) {
-        wanted.to_vec()
-    } else {
-        vec![[0, 0]; hull.rank()]
-    }
-}
-
 /// Cells per dimension, slowest first, as expressions in the run-time sizes.
 pub fn extents<'c>(
     context: &'c Context,
@@ -528,109 +444,6 @@ fn whole_grid<'c>(
             ("operandSegmentSizes", attribute::integers32(context, &segments)),
         ],
     )
-}
-
-/// Where a thread works.
-struct Place<'c> {
-    origin: Vec<Val<'c>>,
-    thread: Vec<Val<'c>>,
-    exists: Option<Val<'c>>,
-}
-
-/// The tile's first coordinate and the thread's position, per dimension. Tiles are numbered in
-/// row-major order, and blocks along x alone, because only x may count more than 65,535 of them.
-fn place_of_tile<'c>(
-    builder: &Builder<'c>,
-    hull: &Hull<'c>,
-    (tiles, all_tiles): (&[AffineExpr<'c>], AffineExpr<'c>),
-    margin: &[[i64; 2]],
-    params: &[Val<'c>],
-    spec: &FrameSpec<'c, '_>,
-) -> Result<Place<'c>, Error> {
-    let identity = |kind: &str, axis: &str| {
-        let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {axis}>"))
-            .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
-        builder.value(kind, &[], builder.index_type(), &[("dimension", dimension)])
-    };
-    let mut rest = identity("gpu.block_id", "x")?;
-    let (mut thread, mut exists) = (Vec::new(), None);
-    if let Some(warps) = spec.warps {
-        let mut lane = identity("gpu.thread_id", "x")?;
-        if warps > 1 {
-            let warp = builder.binary("arith.divui", lane, builder.index(WARP)?)?;
-            lane = builder.binary("arith.remui", lane, builder.index(WARP)?)?;
-            rest = builder.add(builder.binary("arith.muli", rest, builder.index(warps)?)?, warp)?;
-            exists = Some(builder.compare(Compare::Lt, rest, builder.affine(all_tiles, &[], params)?)?);
-        }
-        thread.push(lane);
-    } else {
-        for axis in ["x", "y", "z"].iter().take(hull.rank()).rev() {
-            thread.push(identity("gpu.thread_id", axis)?);
-        }
-    }
-    let counts: Vec<_> = tiles.iter().map(|count| builder.affine(*count, &[], params)).collect::<Result<_, _>>()?;
-    let numbers = match (spec.rim_first, counts.as_slice()) {
-        (true, [rows, columns]) => rim_first(builder, rest, *rows, *columns)?.to_vec(),
-        (true, [planes, rows, columns]) => {
-            let plane = builder.binary("arith.remui", rest, *planes)?;
-            rest = builder.binary("arith.divui", rest, *planes)?;
-            let [row, column] = rim_first(builder, rest, *rows, *columns)?;
-            vec![plane, row, column]
-        }
-        _ => {
-            let mut numbers = Vec::new();
-            for (position, count) in counts.iter().enumerate().rev() {
-                if position == 0 {
-                    numbers.push(rest);
-                } else {
-                    numbers.push(builder.binary("arith.remui", rest, *count)?);
-                    rest = builder.binary("arith.divui", rest, *count)?;
-                }
-            }
-            numbers.reverse();
-            numbers
-        }
-    };
-    let mut origin = Vec::new();
-    for (position, (number, tile)) in numbers.into_iter().zip(&spec.kernel.schedule.tile).enumerate() {
-        let lower = hull.lower.result(position).map_err(|error| Error::internal(error.to_string()))?;
-        let first = builder.binary("arith.muli", number, builder.index(*tile)?)?;
-        let first = builder.add_constant(first, margin.get(position).map_or(0, |[before, _]| *before))?;
-        origin.push(builder.add(first, builder.affine(lower, &[], params)?)?);
-    }
-    Ok(Place { origin, thread, exists })
-}
-
-/// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast
-/// ones. Rows and columns of tiles are turned by two, so that the last two and the first lead; then
-/// the leading rows are numbered through, then the leading columns of the other rows, then the rest.
-fn rim_first<'c>(
-    builder: &Builder<'c>,
-    number: Val<'c>,
-    rows: Val<'c>,
-    columns: Val<'c>,
-) -> Result<[Val<'c>; 2], Error> {
-    let (zero, one) = (builder.index(0)?, builder.index(1)?);
-    let lead = |count| builder.binary("arith.minui", count, builder.index(3)?);
-    let (lead_rows, lead_columns) = (lead(rows)?, lead(columns)?);
-    let minus = |a, b| builder.binary("arith.subi", a, b);
-    let times = |a, b| builder.binary("arith.muli", a, b);
-    // Three rectangles in turn, each with its first number, corner and width.
-    let second = times(lead_rows, columns)?;
-    let third = builder.add(second, times(minus(rows, lead_rows)?, lead_columns)?)?;
-    let in_first = builder.compare(Compare::Below, number, second)?;
-    let in_third = builder.compare(Compare::Ge, number, third)?;
-    let pick = |first, second, third| builder.select(in_first, first, builder.select(in_third, third, second)?);
-    let within = minus(number, pick(zero, second, third)?)?;
-    let width = pick(columns, lead_columns, minus(columns, lead_columns)?)?;
-    let width = builder.binary("arith.maxui", width, one)?;
-    let row = builder.add(builder.binary("arith.divui", within, width)?, pick(zero, lead_rows, lead_rows)?)?;
-    let column = builder.add(builder.binary("arith.remui", within, width)?, pick(zero, zero, lead_columns)?)?;
-    let turned = |value, count| {
-        let back = minus(count, builder.binary("arith.minui", count, builder.index(2)?)?)?;
-        builder.binary("arith.remui", builder.add(value, back)?, count)
-    };
-    Ok([turned(row, rows)?, turned(column, columns)?])
 }
 
 /// The tile kernels of a strategy.

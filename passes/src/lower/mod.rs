@@ -7,5 +7,7 @@ pub mod interior;
 pub mod lanes;
 pub mod naive;
 pub mod pieces;
+pub mod shared_memory;
 pub mod stream;
+pub mod tile_place;
 pub mod warp;

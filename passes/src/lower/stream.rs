@@ -48,6 +48,7 @@ mod shared;
 mod walk;
 
 use super::emit::{self, Frame, FrameSpec};
+use super::shared_memory;
 use crate::analysis::stream_pipeline;
 use crate::options::Options;
 use crate::pass::Pass;
@@ -91,7 +92,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         let threads = patch.threads(kernel);
         let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
         let shared = shared::types(&outer, &patch)?;
-        fits(kernel, threads.iter().product(), emit::shared_bytes(&shared), max_shared)?;
+        fits(kernel, threads.iter().product(), shared_memory::shared_bytes(&shared), max_shared)?;
         let limit = stream_pipeline::register_limit(patch.pipeline.registers, threads.iter().product());
         let spec = FrameSpec {
             kernel,

@@ -3,8 +3,9 @@
 //! Each value whose neighbouring rows are read has a double buffer: what one iteration puts there, the
 //! next takes. So one barrier an iteration serves all values.
 
-use super::super::emit::{self, Frame};
+use super::super::emit::Frame;
 use super::super::lanes;
+use super::super::shared_memory;
 use super::in_flight::InFlight;
 use super::patch::Patch;
 use melior::ir::r#type::MemRefType;
@@ -49,7 +50,7 @@ pub fn types<'c>(builder: &Builder<'c>, patch: &Patch<'c>) -> Result<Vec<MemRefT
             let rows = i64::try_from(patch.shared_rows(window).len()).unwrap_or(i64::MAX);
             let (before, after) = patch.neighbours(window);
             let parts = patch.parts - before + after;
-            types.push(emit::shared_type(builder, &[2, parts, rows, patch.lanes * patch.width], *element)?);
+            types.push(shared_memory::shared_type(builder, &[2, parts, rows, patch.lanes * patch.width], *element)?);
         }
     }
     Ok(types)

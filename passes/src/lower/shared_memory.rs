@@ -1,0 +1,67 @@
+//! The shared memory of a block: the buffers' types and bytes, how many blocks their room lets a
+//! multiprocessor run, and the buffers themselves where they are too large to be declared.
+
+use super::emit::FrameSpec;
+use melior::ir::r#type::MemRefType;
+use melior::ir::{Attribute, ShapedTypeLike, Type};
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Op, Val};
+use stencil_dialects::tiled;
+
+/// Bytes of static shared memory that every device gives without being asked (CUDA C++ Programming
+/// Guide, technical specifications per compute capability).
+pub const STATIC_SHARED_LIMIT: i64 = 48 * 1024;
+
+/// Blocks that a multiprocessor runs at once (CUDA C++ Programming Guide, table of compute capabilities).
+const MOST_RESIDENT: i64 = 32;
+
+/// Blocks that should fit on a multiprocessor at once: as many as its shared memory (227 KB) has
+/// room for, and at most 1,024 threads together, so that each may have 64 of the 65,536 registers.
+/// Without a word ptxas saves registers for blocks that can't come, and spills.
+pub fn resident_blocks(spec: &FrameSpec) -> i64 {
+    let threads = spec.threads.iter().product::<i64>().max(1);
+    let room = 232_448 / shared_bytes(spec.shared).max(1);
+    (1024 / threads).min(room).clamp(1, MOST_RESIDENT)
+}
+
+/// Bytes to which every shared buffer is aligned: those of the widest access.
+pub const BUFFER_ALIGNMENT: i64 = 16;
+
+/// Bytes of all shared buffers, each aligned.
+pub fn shared_bytes(buffers: &[MemRefType]) -> i64 {
+    buffers.iter().map(buffer_bytes).fold(0, i64::saturating_add)
+}
+
+fn buffer_bytes(ty: &MemRefType) -> i64 {
+    let element = i64::from(mlir::bit_width(ty.element()).unwrap_or(64).div_ceil(8));
+    let cells = mlir::static_cells((*ty).into()).unwrap_or(i64::MAX);
+    cells.saturating_mul(element).saturating_add(BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT
+}
+
+/// `memref<extents x element, #gpu.address_space<workgroup>>`; extents in cells, `i64::MIN` for one that
+/// is not static.
+pub fn shared_type<'c>(builder: &Builder<'c>, extents: &[i64], element: Type<'c>) -> Result<MemRefType<'c>, Error> {
+    let space = Attribute::parse(builder.context, "#gpu.address_space<workgroup>")
+        .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
+    Ok(MemRefType::new(element, extents, None, Some(space)))
+}
+
+/// Cuts the buffers out of one dynamic shared buffer.
+pub fn dynamic_shared<'c>(
+    builder: &Builder<'c>,
+    kernel: Op<'c>,
+    buffers: &[MemRefType<'c>],
+) -> Result<Vec<Val<'c>>, Error> {
+    tiled::set_dynamic_shared(builder, kernel, shared_bytes(buffers));
+    let bytes = shared_type(builder, &[i64::MIN], builder.integer_type(8))?;
+    let all = builder.value("gpu.dynamic_shared_memory", &[], bytes.into(), &[])?;
+    let mut offset = 0;
+    let mut views = Vec::new();
+    for ty in buffers {
+        let start = builder.index(offset)?;
+        views.push(builder.value("memref.view", &[all, start], (*ty).into(), &[])?);
+        offset += buffer_bytes(ty);
+    }
+    Ok(views)
+}

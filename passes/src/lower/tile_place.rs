@@ -1,0 +1,148 @@
+//! Where a block's or a warp's tile lies in the grid: how many tiles there are, which of them has a
+//! number, and where it begins. The order of tiles is decided here and nowhere else.
+
+use super::emit::{FrameSpec, WARP, extents};
+use crate::analysis::hull::Hull;
+use crate::analysis::index_width::constant_extents;
+use melior::Context;
+use melior::ir::{AffineExpr, Attribute};
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Val;
+use stencil_dialects::tiled::Schedule;
+
+/// Tiles per dimension, as expressions in the run-time sizes.
+pub fn tile_counts<'c>(
+    context: &'c Context,
+    hull: &Hull<'c>,
+    schedule: &Schedule,
+    margin: &[[i64; 2]],
+) -> Result<Vec<AffineExpr<'c>>, Error> {
+    extents(context, hull.lower, hull.upper)?
+        .into_iter()
+        .zip(schedule.tile.iter().zip(margin))
+        .map(|(extent, (tile, [before, after]))| {
+            let own = extent + AffineExpr::constant(context, -before - after);
+            Ok(AffineExpr::ceil_div(own, AffineExpr::constant(context, *tile)))
+        })
+        .collect()
+}
+
+/// The margin, where the grid is known to be larger; none elsewhere.
+pub fn margin(hull: &Hull, wanted: &[[i64; 2]]) -> Vec<[i64; 2]> {
+    let extents = constant_extents(hull.lower, hull.upper).unwrap_or_default();
+    let wide = |(dimension, [before, after]): (usize, &[i64; 2])| {
+        extents.get(dimension).is_some_and(|extent| *extent > before + after)
+    };
+    if wanted.len() == hull.rank() && wanted.iter().enumerate().all(wide) {
+        wanted.to_vec()
+    } else {
+        vec![[0, 0]; hull.rank()]
+    }
+}
+
+/// Where a thread works.
+pub struct Place<'c> {
+    /// First coordinate of the tile per dimension, as `index`.
+    pub origin: Vec<Val<'c>>,
+    /// The thread's position per dimension: see [`Frame::thread`](super::emit::Frame).
+    pub thread: Vec<Val<'c>>,
+    /// Whether the tile exists; none if it always does.
+    pub exists: Option<Val<'c>>,
+}
+
+/// The tile's first coordinate and the thread's position, per dimension. Tiles are numbered in
+/// row-major order, and blocks along x alone, because only x may count more than 65,535 of them.
+pub fn place_of_tile<'c>(
+    builder: &Builder<'c>,
+    hull: &Hull<'c>,
+    (tiles, all_tiles): (&[AffineExpr<'c>], AffineExpr<'c>),
+    margin: &[[i64; 2]],
+    params: &[Val<'c>],
+    spec: &FrameSpec<'c, '_>,
+) -> Result<Place<'c>, Error> {
+    let identity = |kind: &str, axis: &str| {
+        let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {axis}>"))
+            .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
+        builder.value(kind, &[], builder.index_type(), &[("dimension", dimension)])
+    };
+    let mut rest = identity("gpu.block_id", "x")?;
+    let (mut thread, mut exists) = (Vec::new(), None);
+    if let Some(warps) = spec.warps {
+        let mut lane = identity("gpu.thread_id", "x")?;
+        if warps > 1 {
+            let warp = builder.binary("arith.divui", lane, builder.index(WARP)?)?;
+            lane = builder.binary("arith.remui", lane, builder.index(WARP)?)?;
+            rest = builder.add(builder.binary("arith.muli", rest, builder.index(warps)?)?, warp)?;
+            exists = Some(builder.compare(Compare::Lt, rest, builder.affine(all_tiles, &[], params)?)?);
+        }
+        thread.push(lane);
+    } else {
+        for axis in ["x", "y", "z"].iter().take(hull.rank()).rev() {
+            thread.push(identity("gpu.thread_id", axis)?);
+        }
+    }
+    let counts: Vec<_> = tiles.iter().map(|count| builder.affine(*count, &[], params)).collect::<Result<_, _>>()?;
+    let numbers = match (spec.rim_first, counts.as_slice()) {
+        (true, [rows, columns]) => rim_first(builder, rest, *rows, *columns)?.to_vec(),
+        (true, [planes, rows, columns]) => {
+            let plane = builder.binary("arith.remui", rest, *planes)?;
+            rest = builder.binary("arith.divui", rest, *planes)?;
+            let [row, column] = rim_first(builder, rest, *rows, *columns)?;
+            vec![plane, row, column]
+        }
+        _ => {
+            let mut numbers = Vec::new();
+            for (position, count) in counts.iter().enumerate().rev() {
+                if position == 0 {
+                    numbers.push(rest);
+                } else {
+                    numbers.push(builder.binary("arith.remui", rest, *count)?);
+                    rest = builder.binary("arith.divui", rest, *count)?;
+                }
+            }
+            numbers.reverse();
+            numbers
+        }
+    };
+    let mut origin = Vec::new();
+    for (position, (number, tile)) in numbers.into_iter().zip(&spec.kernel.schedule.tile).enumerate() {
+        let lower = hull.lower.result(position).map_err(|error| Error::internal(error.to_string()))?;
+        let first = builder.binary("arith.muli", number, builder.index(*tile)?)?;
+        let first = builder.add_constant(first, margin.get(position).map_or(0, |[before, _]| *before))?;
+        origin.push(builder.add(first, builder.affine(lower, &[], params)?)?);
+    }
+    Ok(Place { origin, thread, exists })
+}
+
+/// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast
+/// ones. Rows and columns of tiles are turned by two, so that the last two and the first lead; then
+/// the leading rows are numbered through, then the leading columns of the other rows, then the rest.
+fn rim_first<'c>(
+    builder: &Builder<'c>,
+    number: Val<'c>,
+    rows: Val<'c>,
+    columns: Val<'c>,
+) -> Result<[Val<'c>; 2], Error> {
+    let (zero, one) = (builder.index(0)?, builder.index(1)?);
+    let lead = |count| builder.binary("arith.minui", count, builder.index(3)?);
+    let (lead_rows, lead_columns) = (lead(rows)?, lead(columns)?);
+    let minus = |a, b| builder.binary("arith.subi", a, b);
+    let times = |a, b| builder.binary("arith.muli", a, b);
+    // Three rectangles in turn, each with its first number, corner and width.
+    let second = times(lead_rows, columns)?;
+    let third = builder.add(second, times(minus(rows, lead_rows)?, lead_columns)?)?;
+    let in_first = builder.compare(Compare::Below, number, second)?;
+    let in_third = builder.compare(Compare::Ge, number, third)?;
+    let pick = |first, second, third| builder.select(in_first, first, builder.select(in_third, third, second)?);
+    let within = minus(number, pick(zero, second, third)?)?;
+    let width = pick(columns, lead_columns, minus(columns, lead_columns)?)?;
+    let width = builder.binary("arith.maxui", width, one)?;
+    let row = builder.add(builder.binary("arith.divui", within, width)?, pick(zero, lead_rows, lead_rows)?)?;
+    let column = builder.add(builder.binary("arith.remui", within, width)?, pick(zero, zero, lead_columns)?)?;
+    let turned = |value, count| {
+        let back = minus(count, builder.binary("arith.minui", count, builder.index(2)?)?)?;
+        builder.binary("arith.remui", builder.add(value, back)?, count)
+    };
+    Ok([turned(row, rows)?, turned(column, columns)?])
+}
