@@ -24,6 +24,7 @@
 //! ```
 //! Declines: tiles that need more shared memory or more threads than a block can have.
 
+use super::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};
 use super::emit::{self, Frame, FrameSpec};
 use super::evaluate::{At, Distance, Rules};
 use super::interior::Limits;
@@ -46,20 +47,16 @@ use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
 pub const PASS: Pass = Pass {
     name: "lower-block",
     summary: "lower tile kernels of strategy block: tiles in shared memory",
-    options: &[
-        ("max-shared", "bytes of shared memory that a block may have (default 232448, sm_90)"),
-        ("max-threads", "threads that a block may have (default 1024)"),
-    ],
+    options: &[MAX_SHARED, MAX_THREADS],
     run,
 };
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
-    let max_shared = options.integer("max-shared", 0..=i64::from(u32::MAX))?.unwrap_or(232_448);
-    let max_threads = options.integer("max-threads", 1..=i64::from(u32::MAX))?.unwrap_or(1024);
+    let limits = BlockLimits::of(options)?;
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, "block")?;
     for kernel in &kernels {
-        lower(context, module, &program, kernel, max_shared, max_threads)?;
+        lower(context, module, &program, kernel, &limits)?;
     }
     emit::erase_kernels(module, &kernels)
 }
@@ -69,31 +66,14 @@ fn lower<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
     kernel: &Kernel<'c>,
-    max_shared: i64,
-    max_threads: i64,
+    limits: &BlockLimits,
 ) -> Result<(), Error> {
-    let at = |message: String| Error::new(mlir::place(kernel.op.location()), message);
     let schedule = &kernel.schedule;
     let threads: Vec<i64> =
         schedule.tile.iter().zip(&schedule.per_thread).map(|(cells, each)| (cells + each - 1) / each).collect();
-    let count = threads.iter().fold(1_i64, |product, threads| product.saturating_mul(*threads));
-    if count > max_threads {
-        return Err(at(format!(
-            "a tile of {:?} cells with {:?} cells a thread needs {count} threads, and a block has {max_threads} at most; \
-             make the tile smaller or give a thread more cells",
-            schedule.tile, schedule.per_thread
-        )));
-    }
     let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
     let buffers = Buffers::plan(&outer, program, kernel)?;
-    let wanted = shared_memory::shared_bytes(&buffers.types);
-    if wanted > max_shared {
-        return Err(at(format!(
-            "a tile of {:?} cells with pyramid height {} needs {wanted} bytes of shared memory, and a block has {max_shared} at most; \
-             make the tile or the pyramid height smaller",
-            schedule.tile, schedule.steps
-        )));
-    }
+    limits.admit(kernel, &threads, shared_memory::shared_bytes(&buffers.types))?;
     let spec = FrameSpec {
         kernel,
         threads: &threads,

@@ -1,6 +1,7 @@
 //! Lowerings of tile kernels to the gpu level, one a strategy.
 
 pub mod block;
+pub mod block_limits;
 pub mod emit;
 pub mod evaluate;
 pub mod interior;

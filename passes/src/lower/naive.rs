@@ -17,6 +17,7 @@
 //! Declines: tiles that need more threads than a block can have; kernels with several applies, or that
 //! do not store what they compute.
 
+use super::block_limits::{BlockLimits, MAX_THREADS};
 use super::emit::{self, Frame, FrameSpec};
 use super::evaluate::{At, Distance, Rules};
 use crate::options::Options;
@@ -37,16 +38,16 @@ use crate::analysis::footprint;
 pub const PASS: Pass = Pass {
     name: "lower-naive",
     summary: "lower tile kernels of strategy naive: one thread a point",
-    options: &[("max-threads", "threads that a block may have (default 1024)")],
+    options: &[MAX_THREADS],
     run,
 };
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
-    let max_threads = options.integer("max-threads", 1..=i64::from(u32::MAX))?.unwrap_or(1024);
+    let limits = BlockLimits::of(options)?;
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, "naive")?;
     for kernel in &kernels {
-        lower(context, module, &program, kernel, max_threads)?;
+        lower(context, module, &program, kernel, &limits)?;
     }
     emit::erase_kernels(module, &kernels)
 }
@@ -56,7 +57,7 @@ fn lower<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
     kernel: &Kernel<'c>,
-    max_threads: i64,
+    limits: &BlockLimits,
 ) -> Result<(), Error> {
     let applies: Vec<_> =
         kernel.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None }).collect();
@@ -72,15 +73,7 @@ fn lower<'c>(
     let here = Halo::none(kernel.schedule.tile.len());
     let in_place = reads.iter().all(|read| !updated(read.field) || read.reach == here);
     let threads = &kernel.schedule.tile;
-    let count = threads.iter().fold(1_i64, |product, threads| product.saturating_mul(*threads));
-    if count > max_threads {
-        return Err(Error::new(
-            mlir::place(kernel.op.location()),
-            format!(
-                "a tile of {threads:?} cells needs {count} threads, and a block has {max_threads} at most; make the tile smaller"
-            ),
-        ));
-    }
+    limits.admit(kernel, threads, 0)?;
     let spec = FrameSpec {
         kernel,
         threads,

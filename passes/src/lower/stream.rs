@@ -47,6 +47,7 @@ mod patch;
 mod shared;
 mod walk;
 
+use super::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};
 use super::emit::{self, Frame, FrameSpec};
 use super::shared_memory;
 use crate::analysis::stream_pipeline;
@@ -69,19 +70,17 @@ pub const PASS: Pass = Pass {
     options: &[
         ("ahead", "planes loaded ahead of their turn (default: 2 or 3)"),
         ("unroll", "planes of the loop's body (default: by the planes in flight)"),
-        ("max-shared", "bytes of shared memory that a block may have (default 232448, sm_90)"),
+        MAX_SHARED,
+        MAX_THREADS,
         ("registers", "registers that a thread may take (default: by the planes in flight)"),
     ],
     run,
 };
 
-/// Threads that a block can have.
-const MOST_THREADS: i64 = 1024;
-
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
     let (ahead, unroll) = (options.integer("ahead", 1..=64)?, options.integer("unroll", 1..=64)?);
     let registers = options.integer("registers", 16..=255)?;
-    let max_shared = options.integer("max-shared", 0..=i64::from(u32::MAX))?.unwrap_or(232_448);
+    let limits = BlockLimits::of(options)?;
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, "stream")?;
     emit::refuse_rules(&program, &kernels)?;
@@ -92,7 +91,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         let threads = patch.threads(kernel);
         let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
         let shared = shared::types(&outer, &patch)?;
-        fits(kernel, threads.iter().product(), shared_memory::shared_bytes(&shared), max_shared)?;
+        limits.admit(kernel, &threads, shared_memory::shared_bytes(&shared))?;
         let limit = stream_pipeline::register_limit(patch.pipeline.registers, threads.iter().product());
         let spec = FrameSpec {
             kernel,
@@ -109,32 +108,6 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         frame.finish()?;
     }
     emit::erase_kernels(module, &kernels)
-}
-
-/// Declines blocks that no device runs.
-fn fits(kernel: &Kernel, threads: i64, shared: i64, max_shared: i64) -> Result<(), Error> {
-    let schedule = &kernel.schedule;
-    if threads > MOST_THREADS {
-        return Err(refuse(
-            kernel,
-            format!(
-                "a tile of {:?} cells with {:?} cells a thread and pyramid height {} needs {threads} threads, and a block has \
-                 {MOST_THREADS} at most; make the tile smaller or give a thread more cells",
-                schedule.tile, schedule.per_thread, schedule.steps
-            ),
-        ));
-    }
-    if shared > max_shared {
-        return Err(refuse(
-            kernel,
-            format!(
-                "a tile of {:?} cells with pyramid height {} needs {shared} bytes of shared memory, and a block has {max_shared} at most; \
-                 make the tile or the pyramid height smaller",
-                schedule.tile, schedule.steps
-            ),
-        ));
-    }
-    Ok(())
 }
 
 /// An error at the tile kernel.
