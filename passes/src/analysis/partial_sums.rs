@@ -113,11 +113,11 @@ pub fn cuts<'c>(
     if cuts.is_empty() {
         return Ok(cuts);
     }
-    let registers = |cuts: &[i64]| -> Result<i64, Error> {
+    let carried = |cuts: &[i64]| -> Result<i64, Error> {
         let graph = of_one_step(program, updated, &parts(module, program, pieces, cuts)?, (height, width))?;
-        Ok(stream_pipeline::of(&graph).registers)
+        Ok(stream_pipeline::of(&graph).carried(&graph))
     };
-    Ok(if registers(&cuts)? < registers(&[])? { cuts } else { Vec::new() })
+    Ok(if carried(&cuts)? < carried(&[])? { cuts } else { Vec::new() })
 }
 
 /// The parts of an apply that is cut after some planes, in their order; one part for no cuts.

@@ -100,6 +100,25 @@ pub struct Window {
     pub shared: Option<i64>,
 }
 
+/// Planes beside the pipeline's own depth in a tile that keeps others off the rim: bodies and loads that
+/// run ahead of it.
+const RIM: i64 = 8;
+
+impl Pipeline {
+    /// Planes of a first tile after which the next meets no rim: twice the largest lag covers the halo
+    /// before a tile.
+    pub fn first_tile(&self) -> i64 {
+        let lags = self.windows.iter().map(|window| window.lag);
+        lags.clone().max().unwrap_or(0) - lags.min().unwrap_or(0).min(0) + self.unroll + self.ahead + RIM
+    }
+
+    /// Registers that hold cells from one iteration to the next, in cells a lane.
+    pub fn carried(&self, graph: &Graph) -> i64 {
+        let words = graph.values.iter().zip(&self.windows);
+        words.map(|(value, window)| value.words * window.carried(graph.width)).sum()
+    }
+}
+
 impl Window {
     /// Registers that hold cells of this value from one iteration to the next, in cells a lane.
     pub fn carried(&self, width: i64) -> i64 {

@@ -3,7 +3,7 @@
 //! `shared_memory.rs`.
 
 use super::shared_memory::{self, BUFFER_ALIGNMENT, STATIC_SHARED_LIMIT, shared_bytes};
-use super::tile_place::{self, Place};
+use super::tile_place::{self, Place, Share};
 use crate::analysis::hull::{self, Hull};
 use crate::analysis::index_width::constant_extents;
 use melior::Context;
@@ -16,7 +16,7 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Gather, Program};
-use stencil_dialects::tiled::{self, Binding, Kernel, TileOp};
+use stencil_dialects::tiled::{self, Binding, Kernel, Schedule, TileOp};
 
 /// The name of the module that holds the kernels.
 pub const GPU_MODULE: &str = "kernels";
@@ -36,8 +36,11 @@ pub struct Frame<'c, 'p> {
     pub shared: Vec<Val<'c>>,
     /// What the tiles cut: the hull of the stored fields' grids.
     pub hull: Hull<'c>,
-    /// First coordinate of the tile per dimension, slowest first, as `index`.
+    /// First coordinate of the tile per dimension, slowest first, as `index`; where tiles go on from column
+    /// to column, those that [`Frame::each_tile`] hands out have one.
     pub origin: Vec<Val<'c>>,
+    /// The block's planes, where tiles go on from column to column.
+    share: Option<Share<'c>>,
     /// The margin that tiles have, per dimension: see [`FrameSpec::margin`].
     pub margin: Vec<[i64; 2]>,
     /// The thread's position in the block per dimension, slowest first; where each warp has a tile
@@ -67,8 +70,11 @@ pub struct FrameSpec<'c, 's> {
     pub warps: Option<i64>,
     /// Whether tiles at a rim, which take longer, have the lowest numbers.
     pub rim_first: bool,
+    /// Whether blocks take equal shares of the planes of all columns of tiles, which then go on from one
+    /// column into the next.
+    pub shares: bool,
     /// Cells at both ends of the grid per dimension that the first and the last tile take beside their
-    /// own, if the grid's size is known; empty for none.
+    /// own, if the grid's size is known; empty for none. With fewer than none, the first tile is smaller.
     pub margin: &'s [[i64; 2]],
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,
@@ -117,7 +123,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         let all: Vec<_> = types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
         let entry = mlir::append_block(&region, &all);
         let margin = tile_place::margin(&hull, spec.margin);
-        let tiles = tile_place::tile_counts(context, &hull, &spec.kernel.schedule, &margin)?;
+        let tiles = tile_place::tile_counts(context, &hull, (&spec.kernel.schedule, spec.shares), &margin)?;
         let all_tiles = tiles
             .iter()
             .copied()
@@ -125,6 +131,10 @@ impl<'c, 'p> Frame<'c, 'p> {
             .ok_or_else(|| Error::internal("a grid of no dimensions"))?;
         let blocks = match spec.warps {
             Some(warps) => AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, warps)),
+            None if spec.shares => {
+                let share = spec.kernel.schedule.tile.first().copied().unwrap_or(1);
+                AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, share))
+            }
             None => all_tiles,
         };
         let map = stencil_dialects::affine::symbolic(context, program.params.len(), &[blocks]);
@@ -184,7 +194,7 @@ impl<'c, 'p> Frame<'c, 'p> {
                 Binding::Step => step = Some(*value),
             }
         }
-        let Place { origin, thread, exists } =
+        let Place { origin, share, thread, exists } =
             tile_place::place_of_tile(&builder, &hull, (&tiles, all_tiles), &margin, &params, spec)?;
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
         Ok(Self {
@@ -195,6 +205,7 @@ impl<'c, 'p> Frame<'c, 'p> {
             shared,
             hull,
             origin,
+            share,
             margin,
             thread,
             exists,
@@ -209,6 +220,41 @@ impl<'c, 'p> Frame<'c, 'p> {
     pub fn later(&self, builder: &Builder<'c>, steps: Val<'c>) -> Result<Self, Error> {
         let steps = builder.value("arith.index_cast", &[steps], self.step.r#type(), &[])?;
         Ok(Self { step: builder.add(self.step, steps)?, ..self.clone() })
+    }
+
+    /// Code for each tile of the block, of which `planes` are as many as the schedule says or fewer.
+    pub fn each_tile(
+        &self,
+        schedule: &Schedule,
+        body: impl FnOnce(&Self, Val<'c>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let builder = &self.builder;
+        let most = schedule.tile.first().copied().unwrap_or(1);
+        let Some(share) = &self.share else {
+            let ([first, rest @ ..], [[before, _], ..]) = (self.origin.as_slice(), self.margin.as_slice()) else {
+                return Err(Error::internal("a tile of no dimensions"));
+            };
+            if *before >= 0 {
+                return body(self, builder.index(most)?);
+            }
+            // The first tile begins with the grid.
+            let lower = self.bounds(builder, self.hull.lower)?.first().copied();
+            let lower = lower.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+            let end = builder.add_constant(*first, most)?;
+            let first = builder.binary("arith.maxsi", *first, lower)?;
+            let planes = builder.binary("arith.minsi", builder.index(most)?, builder.binary("arith.subi", end, first)?)?;
+            return body(&Self { origin: [&[first], rest].concat(), ..self.clone() }, planes);
+        };
+        share.each_column(builder, |builder, column, first, planes| {
+            let numbers = [&[first], column].concat();
+            let mut tile = schedule.tile.clone();
+            if let Some(planes) = tile.first_mut() {
+                *planes = 1;
+            }
+            let origin = tile_place::origin(builder, &self.hull, &numbers, &tile, (&self.margin, &self.params))?;
+            let planes = builder.binary("arith.minsi", builder.index(most)?, planes)?;
+            body(&Self { builder: *builder, origin, ..self.clone() }, planes)
+        })
     }
 
     /// The current buffer of a field, shaped like its grid.

@@ -81,6 +81,7 @@ fn lower<'c>(
         in_place,
         warps: None,
         rim_first: false,
+        shares: false,
         margin: &[],
         registers: None,
     };

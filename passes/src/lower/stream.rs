@@ -89,6 +89,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         patch.pipeline.unroll = unroll.unwrap_or(patch.pipeline.unroll);
         patch.pipeline.ahead = ahead.unwrap_or(patch.pipeline.ahead);
         let threads = patch.threads(kernel);
+        let shares = threads.len() == 3 || std::env::var("SHARES").is_ok();
         let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
         let shared = shared::types(&outer, &patch)?;
         limits.admit(kernel, &threads, shared_memory::shared_bytes(&shared))?;
@@ -100,11 +101,14 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             in_place: false,
             warps: None,
             rim_first: true,
+            shares,
             margin: &patch.margin(kernel),
             registers: Some(registers.unwrap_or(limit)),
         };
         let frame = Frame::new(context, module, &program, &spec)?;
-        walk::Walk::new(&frame, module, kernel, &patch)?.tile()?;
+        frame.each_tile(&kernel.schedule, |frame, planes| {
+            walk::Walk::new(frame, module, kernel, &patch, planes)?.tile()
+        })?;
         frame.finish()?;
     }
     emit::erase_kernels(module, &kernels)

@@ -11,16 +11,20 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::tiled::Schedule;
 
-/// Tiles per dimension, as expressions in the run-time sizes.
+/// Tiles per dimension, as expressions in the run-time sizes; with shares, planes of the slowest.
 pub fn tile_counts<'c>(
     context: &'c Context,
     hull: &Hull<'c>,
-    schedule: &Schedule,
+    (schedule, shares): (&Schedule, bool),
     margin: &[[i64; 2]],
 ) -> Result<Vec<AffineExpr<'c>>, Error> {
+    let mut tile = schedule.tile.clone();
+    if let (Some(planes), true) = (tile.first_mut(), shares) {
+        *planes = 1;
+    }
     extents(context, hull.lower, hull.upper)?
         .into_iter()
-        .zip(schedule.tile.iter().zip(margin))
+        .zip(tile.iter().zip(margin))
         .map(|(extent, (tile, [before, after]))| {
             let own = extent + AffineExpr::constant(context, -before - after);
             Ok(AffineExpr::ceil_div(own, AffineExpr::constant(context, *tile)))
@@ -41,10 +45,26 @@ pub fn margin(hull: &Hull, wanted: &[[i64; 2]]) -> Vec<[i64; 2]> {
     }
 }
 
+/// A block's share of the planes of all columns of tiles, where tiles go on from one column into the next:
+/// planes are numbered through, those of a column one after the other.
+#[derive(Clone)]
+pub struct Share<'c> {
+    /// The number of the first plane.
+    first: Val<'c>,
+    /// The number after the last.
+    end: Val<'c>,
+    /// Planes of a column.
+    planes: Val<'c>,
+    /// Columns per dimension but the slowest.
+    columns: Vec<Val<'c>>,
+}
+
 /// Where a thread works.
 pub struct Place<'c> {
-    /// First coordinate of the tile per dimension, as `index`.
+    /// First coordinate of the tile per dimension, as `index`; none of a share.
     pub origin: Vec<Val<'c>>,
+    /// The planes, where tiles go on from column to column.
+    pub share: Option<Share<'c>>,
     /// The thread's position per dimension: see [`Frame::thread`](super::emit::Frame).
     pub thread: Vec<Val<'c>>,
     /// Whether the tile exists; none if it always does.
@@ -83,14 +103,18 @@ pub fn place_of_tile<'c>(
         }
     }
     let counts: Vec<_> = tiles.iter().map(|count| builder.affine(*count, &[], params)).collect::<Result<_, _>>()?;
+    if let ([planes, columns @ ..], [share, ..], true) =
+        (counts.as_slice(), spec.kernel.schedule.tile.as_slice(), spec.shares)
+    {
+        let share = builder.index(*share)?;
+        let first = builder.binary("arith.muli", rest, share)?;
+        let all = builder.affine(all_tiles, &[], params)?;
+        let end = builder.binary("arith.minsi", builder.add(first, share)?, all)?;
+        let share = Share { first, end, planes: *planes, columns: columns.to_vec() };
+        return Ok(Place { origin: Vec::new(), share: Some(share), thread, exists });
+    }
     let numbers = match (spec.rim_first, counts.as_slice()) {
         (true, [rows, columns]) => rim_first(builder, rest, *rows, *columns)?.to_vec(),
-        (true, [planes, rows, columns]) => {
-            let plane = builder.binary("arith.remui", rest, *planes)?;
-            rest = builder.binary("arith.divui", rest, *planes)?;
-            let [row, column] = rim_first(builder, rest, *rows, *columns)?;
-            vec![plane, row, column]
-        }
         _ => {
             let mut numbers = Vec::new();
             for (position, count) in counts.iter().enumerate().rev() {
@@ -105,14 +129,52 @@ pub fn place_of_tile<'c>(
             numbers
         }
     };
+    let origin = origin(builder, hull, &numbers, &spec.kernel.schedule.tile, (margin, params))?;
+    Ok(Place { origin, share: None, thread, exists })
+}
+
+/// First coordinates of the tile of some numbers.
+pub fn origin<'c>(
+    builder: &Builder<'c>,
+    hull: &Hull<'c>,
+    numbers: &[Val<'c>],
+    tile: &[i64],
+    (margin, params): (&[[i64; 2]], &[Val<'c>]),
+) -> Result<Vec<Val<'c>>, Error> {
     let mut origin = Vec::new();
-    for (position, (number, tile)) in numbers.into_iter().zip(&spec.kernel.schedule.tile).enumerate() {
+    for (position, (number, tile)) in numbers.iter().zip(tile).enumerate() {
         let lower = hull.lower.result(position).map_err(|error| Error::internal(error.to_string()))?;
-        let first = builder.binary("arith.muli", number, builder.index(*tile)?)?;
+        let first = builder.binary("arith.muli", *number, builder.index(*tile)?)?;
         let first = builder.add_constant(first, margin.get(position).map_or(0, |[before, _]| *before))?;
         origin.push(builder.add(first, builder.affine(lower, &[], params)?)?);
     }
-    Ok(Place { origin, thread, exists })
+    Ok(origin)
+}
+
+impl<'c> Share<'c> {
+    /// Code for the planes of each column: `body` gets the column's number per dimension, the first plane,
+    /// counted from the column's first, and how many there are.
+    pub fn each_column(
+        &self,
+        builder: &Builder<'c>,
+        body: impl FnOnce(&Builder<'c>, &[Val<'c>], Val<'c>, Val<'c>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (one, zero) = (builder.index(1)?, builder.index(0)?);
+        let minus = |builder: &Builder<'c>, a, b| builder.binary("arith.subi", a, b);
+        let begin = builder.binary("arith.divui", self.first, self.planes)?;
+        let beyond = minus(builder, builder.add(self.end, self.planes)?, one)?;
+        let end = builder.binary("arith.divui", beyond, self.planes)?;
+        builder.repeat((begin, end, one), |builder, number| {
+            let before = builder.binary("arith.muli", number, self.planes)?;
+            let first = builder.binary("arith.maxsi", minus(builder, self.first, before)?, zero)?;
+            let last = builder.binary("arith.minsi", minus(builder, self.end, before)?, self.planes)?;
+            let column = match self.columns.as_slice() {
+                [rows, columns] => rim_first(builder, number, *rows, *columns)?.to_vec(),
+                _ => vec![number],
+            };
+            body(builder, &column, first, minus(builder, last, first)?)
+        })
+    }
 }
 
 /// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast

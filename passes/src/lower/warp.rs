@@ -73,6 +73,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             in_place: false,
             warps: Some(warps),
             rim_first: false,
+            shares: false,
             margin: &[],
             registers: None,
         };

@@ -14,7 +14,7 @@ use melior::ir::Module;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program};
-use stencil_dialects::tiled::{Halo, Schedule};
+use stencil_dialects::tiled::{Halo, MOST_CELLS, Schedule};
 
 /// Planes of a tile where the grid's are not known at compile time: the halo's planes cost a few per
 /// cent of it, and thousands of tiles fill a device.
@@ -44,6 +44,12 @@ const THREADS: [i64; 2] = [512, 384];
 
 /// Planes in whose time a block in three dimensions begins; fitted to tiles of two fields on an H200.
 const BEGIN: i64 = 8;
+
+/// How much longer a plane takes with checks than without, by the instructions of `star2d1r`.
+const RIM_SLOWNESS: i64 = 2;
+
+/// Rounds in which a device is tried to be filled, one block after the other.
+const ROUNDS: i64 = 4;
 
 /// Steps a launch are never more, for cells of one register and of more.
 const HIGHEST: [i64; 2] = [10, 8];
@@ -160,8 +166,12 @@ pub fn tile(
     match extents.as_deref() {
         Some([all_planes, all_columns]) => {
             let across = (all_columns + columns - 1) / columns;
-            let planes = TRIED_PLANES.min_by_key(|planes| {
-                let tiles = across.saturating_mul((all_planes + planes - 1) / planes);
+            // Tiles at the first and the last planes run code with checks, which is slower.
+            let first = pipeline.first_tile();
+            let planes = TRIED_PLANES.filter(|planes| *planes > first).min_by_key(|planes| {
+                let (whole, last) = ((all_planes - first).max(0) / planes, (all_planes - first).max(0) % planes);
+                let rims = RIM_SLOWNESS * (first + last + 2 * fill);
+                let tiles = across.saturating_mul(whole * (planes + fill) + rims) / (planes + fill);
                 waves(tiles, slots(threads)).saturating_mul(planes + fill)
             });
             Ok(vec![planes.unwrap_or(PLANES), columns])
@@ -177,12 +187,13 @@ pub fn tile(
             let whole = program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
             let own_columns = if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
             let across = count(own_rows, rows).saturating_mul(count(own_columns, columns));
-            let planes = (1..=*all_planes).min_by_key(|planes| {
-                let tiles = across.saturating_mul(count(*all_planes, *planes));
-                let rounds = count(tiles, slots(threads));
-                (rounds.saturating_mul(planes + fill + BEGIN), *planes)
+            // Tiles go on from one column into the next, and begin there anew.
+            let shares = (1..=ROUNDS).map(|rounds| {
+                let share = count(across.saturating_mul(*all_planes), slots(threads) * rounds).clamp(1, MOST_CELLS);
+                let begun = 1 + count(share, (*all_planes).max(1));
+                (rounds.saturating_mul(share + begun * (fill + BEGIN)), share)
             });
-            Ok(vec![planes.unwrap_or(PLANES), rows, columns])
+            Ok(vec![shares.min().map_or(PLANES, |(_, share)| share), rows, columns])
         }
         _ if per_thread.len() == 2 => Ok(vec![PLANES, columns]),
         _ => Ok(vec![PLANES, rows, columns]),

@@ -197,7 +197,8 @@ impl<'c> Patch<'c> {
 
     /// Cells at both ends of the grid that need no tile of their own in three dimensions: where the grid
     /// ends no halo is wanted, so the first and the last tile hold valid cells there. Of columns only if
-    /// tiles then still begin with a sector.
+    /// tiles then still begin with a sector. In two dimensions the first tile of a column has just the rows
+    /// that lie at the rim, because code with checks is slower.
     pub fn margin(&self, kernel: &Kernel) -> Vec<[i64; 2]> {
         match kernel.schedule.tile.as_slice() {
             [_, rows, columns] => {
@@ -206,14 +207,12 @@ impl<'c> Patch<'c> {
                 let columns = if whole { [self.left, right] } else { [0, 0] };
                 vec![[0, 0], [self.top, self.parts * self.height - self.top - rows], columns]
             }
+            [planes, _] => {
+                let first = self.pipeline.first_tile();
+                vec![[if *planes > first { first - planes } else { 0 }, 0], [0, 0]]
+            }
             other => vec![[0, 0]; other.len()],
         }
-    }
-
-    /// Iterations for a whole tile, full bodies of the loop.
-    pub fn iterations(&self, kernel: &Kernel) -> i64 {
-        let planes = kernel.schedule.tile.first().copied().unwrap_or(1) + self.fill;
-        (planes + self.pipeline.unroll - 1) / self.pipeline.unroll * self.pipeline.unroll
     }
 
     /// Parts that the rows of a window come from, by their distance: the first and the last.

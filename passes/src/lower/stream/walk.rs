@@ -129,6 +129,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         module: &'p Module<'c>,
         kernel: &'p Kernel<'c>,
         patch: &'p Patch<'c>,
+        tile_planes: Val<'c>,
     ) -> Result<Self, Error> {
         let builder = &frame.builder;
         let (width, height) = (patch.width, patch.height);
@@ -160,7 +161,6 @@ impl<'c, 'p> Walk<'c, 'p> {
         let limits = Limits::of(frame, kernel, |op, halo| patch.reach(kernel, op, halo))?;
         // Without checks all cells of the patch are computed, those beyond the halo too.
         let limits = limits.filter(|_| patch.total.values().all(|total| *total));
-        let tile_planes = builder.index(kernel.schedule.tile.first().copied().unwrap_or(1))?;
         let mut walk = Self {
             frame,
             module,
@@ -200,8 +200,9 @@ impl<'c, 'p> Walk<'c, 'p> {
         let several = |op: &TileOp| matches!(op, TileOp::Apply(apply) if apply.pieces.len() > 1);
         if self.frame.origin.len() == 2 || self.kernel.body.iter().any(several) {
             (inner, outer) = (Planes::Free, Planes::Checked);
-            let [after, before] = self.within(builder, first, self.patch.iterations(self.kernel), free)?;
-            conditions.extend([after, before]);
+            // The last body may go on beyond the end.
+            let last = builder.add_constant(end, self.patch.pipeline.unroll - 2)?;
+            conditions.extend(self.within(builder, (first, last), free)?);
         }
         let version =
             |cells, planes| move |builder: &Builder<'c>| self.version(builder, all, cells, planes).map(|()| Vec::new());
@@ -211,15 +212,13 @@ impl<'c, 'p> Walk<'c, 'p> {
         }
     }
 
-    /// Whether iterations keep to the limits.
+    /// Whether the first and the last iteration keep to the limits.
     fn within(
         &self,
         builder: &Builder<'c>,
-        first: Val<'c>,
-        count: i64,
+        (first, last): (Val<'c>, Val<'c>),
         [lower, upper]: [Val<'c>; 2],
     ) -> Result<[Val<'c>; 2], Error> {
-        let last = builder.add_constant(first, count - 1)?;
         Ok([builder.compare(Compare::Ge, first, lower)?, builder.compare(Compare::Le, last, upper)?])
     }
 
@@ -247,7 +246,8 @@ impl<'c, 'p> Walk<'c, 'p> {
             Planes::Free => free(builder, plane, carried),
             Planes::Checked => one(builder, plane, carried),
             Planes::Partly(limits) => {
-                let [after, before] = self.within(builder, plane, unroll, *limits)?;
+                let last = builder.add_constant(plane, unroll - 1)?;
+                let [after, before] = self.within(builder, (plane, last), *limits)?;
                 let types: Vec<_> = carried.iter().map(|value| value.r#type()).collect();
                 builder.choose(
                     builder.binary("arith.andi", after, before)?,
