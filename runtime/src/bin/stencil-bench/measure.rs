@@ -15,7 +15,8 @@ use stencil_runtime::execute::{Control, Target, check_inputs, download, launch_a
 use stencil_runtime::input::{self, Source};
 use stencil_runtime::npy;
 use stencil_runtime::number::Numeral;
-use stencil_runtime::plan::{Plan, Role, Settings, ptx_beside};
+use stencil_runtime::plan::{FieldDecl, Plan, Role, Settings, ptx_beside};
+use stencil_runtime::record::records;
 
 /// What was measured of one plan.
 #[derive(Clone, Debug, Serialize)]
@@ -213,10 +214,7 @@ pub fn measure(
         }
         None if options.expect.is_empty() => None,
         None => {
-            let mut wanted = BTreeMap::new();
-            for (field, path) in &options.expect {
-                wanted.insert(field.clone(), npy::read(path)?);
-            }
+            let wanted = read_wanted(&plan.fields, &options.expect)?;
             Some(check("files".to_string(), options.tolerance, &outputs, &wanted)?)
         }
     };
@@ -278,6 +276,23 @@ fn run_reference(
     let outcome = run(plan, &bound, inputs, &mut program, &mut Control::default())
         .map_err(|e| format!("reference {}: {e}", path.display()))?;
     Ok(outcome.outputs)
+}
+
+/// The arrays of the files that are wanted, one for each leaf of a struct or vec.
+fn read_wanted(fields: &[FieldDecl], files: &[(String, PathBuf)]) -> Result<BTreeMap<String, Array>, Box<dyn Error>> {
+    let records = records(fields);
+    let mut wanted = BTreeMap::new();
+    for (field, path) in files {
+        match records.iter().find(|record| record.name == field) {
+            Some(record) => {
+                let leaves = record.leaves.iter().map(|(_, leaf)| leaf.name.clone());
+                wanted.extend(leaves.zip(record.read(path)?));
+            }
+            // `check` says which outputs there are.
+            None => drop(wanted.insert(field.clone(), npy::read(path)?)),
+        }
+    }
+    Ok(wanted)
 }
 
 fn check(
@@ -345,13 +360,34 @@ fn spread(values: &[f64]) -> Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stencil_runtime::array::Data;
+    use stencil_runtime::array::{Data, Element};
+    use stencil_runtime::plan::Member;
 
     #[test]
     fn spreads() {
         assert_eq!(spread(&[3.0, 1.0, 2.0]), Spread { median: 2.0, min: 1.0, max: 3.0 });
         assert_eq!(spread(&[4.0, 1.0]), Spread { median: 2.5, min: 1.0, max: 4.0 });
         assert_eq!(spread(&[]), Spread { median: 0.0, min: 0.0, max: 0.0 });
+    }
+
+    #[test]
+    fn wanted_vecs_come_as_their_leaves() {
+        let leaf = |lane: usize| FieldDecl {
+            name: format!("V.{lane}"),
+            element: Element::F32,
+            member: Some(Member { field: "V".to_owned(), offset: 4 * lane, size: 8 }),
+            role: Role::State,
+            extents: vec!["N".parse().unwrap()],
+            buffers: 2,
+        };
+        let fields = [leaf(0), leaf(1)];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("v.npy");
+        npy::write(&path, &Array::new(vec![2, 2], Data::F32(vec![1.0, 2.0, 3.0, 4.0])).unwrap()).unwrap();
+        let wanted = read_wanted(&fields, &[("V".to_owned(), path.clone())]).unwrap();
+        assert_eq!(wanted["V.0"], Array::new(vec![2], Data::F32(vec![1.0, 3.0])).unwrap());
+        assert_eq!(wanted["V.1"], Array::new(vec![2], Data::F32(vec![2.0, 4.0])).unwrap());
+        assert!(read_wanted(&fields, &[("W".to_owned(), path)]).unwrap().contains_key("W"));
     }
 
     #[test]
