@@ -5,6 +5,7 @@ mod command_line;
 mod compiles;
 mod diagnostics;
 mod documents;
+mod index_width;
 mod operations;
 mod plans;
 
