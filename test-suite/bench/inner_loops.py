@@ -1,0 +1,170 @@
+"""What the inner parts of kernels execute for a cell and step, counted in the machine code.
+
+    python3 test-suite/bench/inner_loops.py [--nvdisasm FILE] [--release FOLDER] [--print] [PROGRAM...]
+
+Needs the compiled project, `ptxas` and `nvdisasm` (`pip install nvidia-cuda-nvdisasm`), and no GPU. Prints
+the table of docs/inner-loops.md; `--print` shows the instructions too.
+
+The inner part is what tiles away from every rim repeat: of a naive kernel the way of a thread whose point
+is computed, of all its kernels; of the others, in the kernel of most steps, the loop with the largest share of
+floating-point instructions, without the loops in it. How many such instructions a cell takes is known, so
+they tell how many cells a turn of the loop computes.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SIZES = {1: {"N": 1 << 28}, 2: {"N": 16384, "M": 16384}, 3: {"N": 512, "M": 512, "L": 512}}
+# Floating-point instructions of a cell and step, and strategies; a block's loops compute one function each,
+# so that programs of several have no one inner loop.
+PROGRAMS = {
+    "j2d5pt": (5, ["naive", "block", "stream"]),
+    "hotspot2d": (9, ["naive", "block", "stream"]),
+    "fdtd2d": (8, ["naive", "stream"]),
+    "star3d1r": (7, ["naive", "block", "stream"]),
+    "jacobi1d3": (3, ["naive", "block", "warp"]),
+    "insulated2d": (5, ["naive", "block"]),
+}
+KINDS = {
+    "float": r"FADD|FMUL|FFMA|DADD|DMUL|DFMA|MUFU|FMNMX|FSEL|FSETP|FSET|F2F|I2F",
+    "global": r"LDG|STG",
+    "shared": r"LDS|STS",
+    "shuffle": r"SHFL",
+    "move": r"MOV|UMOV|CS2R|HFMA2|PRMT|LDC|ULDC|S2R|S2UR|R2UR|SEL|USEL",
+    "control": r"BRA|BAR|BSSY|BSYNC|ISETP|UISETP|PLOP3|EXIT|NOP|WARPSYNC|ELECT|VOTEU|BREAK",
+    "address": r".*",
+}
+
+
+def call(words):
+    """What a command says; its failure ends this one."""
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def kernels(text):
+    """Per kernel its lines of machine code: labels and instructions."""
+    found, lines = {}, None
+    for line in text.splitlines():
+        if match := re.match(r"\.text\.(\w+):", line):
+            lines = found.setdefault(match[1], [])
+        elif re.match(r"//-{5}", line):
+            lines = None
+        elif lines is not None and (match := re.match(r"(\.L_\w+):|\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line)):
+            lines.append(match[1] + ":" if match[1] else match[2])
+    return found
+
+
+def operation(line):
+    """An instruction's name without its guard and its modifiers."""
+    return re.sub(r"^@!?U?P\w+\s+", "", line).split()[0].split(".")[0]
+
+
+def kind(line):
+    """Which column an instruction counts in; IMAD.MOV moves only."""
+    name = operation(line)
+    if name == "IMAD" and "IMAD.MOV" in line:
+        return "move"
+    return next(kind for kind, names in KINDS.items() if re.fullmatch(names, name))
+
+
+def straight(lines):
+    """The way of a thread that takes no conditional branch."""
+    labels = {line: place for place, line in enumerate(lines) if line.endswith(":")}
+    way, place, seen = [], 0, set()
+    while place < len(lines) and place not in seen:
+        seen.add(place)
+        line = lines[place]
+        place += 1
+        if line.endswith(":"):
+            continue
+        way.append(line)
+        if operation(line) == "EXIT" and not line.startswith("@"):
+            break
+        if operation(line) == "BRA" and not line.startswith("@"):
+            place = labels[re.search(r"\.L_\w+", line)[0] + ":"]
+    return way
+
+
+def loops(lines):
+    """What each loop has beside the loops in it: from a label to the branch back to it."""
+    labels = {line: place for place, line in enumerate(lines) if line.endswith(":")}
+    ends = []
+    for place, line in enumerate(lines):
+        if operation(line) == "BRA":
+            start = labels.get(re.search(r"\.L_\w+", line)[0] + ":", place)
+            if start < place:
+                ends.append((start, place))
+    def own(a, b):
+        others = [(c, d) for c, d in ends if a <= c and d <= b and (a, b) != (c, d)]
+        places = [place for place in range(a, b + 1) if not any(c <= place <= d for c, d in others)]
+        return [lines[place] for place in places if not lines[place].endswith(":")]
+
+    return [own(a, b) for a, b in ends]
+
+
+def count(lines):
+    """Instructions by kind."""
+    return collections.Counter(map(kind, lines))
+
+
+def hot(lines):
+    """The loop of the largest share of floating-point instructions, of those with many."""
+    found = [(count(loop), loop) for loop in loops(lines)]
+    most = max((counts["float"] for counts, _ in found), default=0)
+    return max((one for one in found if 2 * one[0]["float"] > most), key=lambda one: one[0]["float"] / len(one[1]))[1]
+
+
+def inner_part(args, folder, name, strategy):
+    """The lines of the inner part."""
+    source = ROOT / f"test-suite/programs/{name}.stencil"
+    text = source.read_text()
+    rank = re.search(r"^grid[^=]*=\s*\[(.*?)\]", text, re.M)[1].count(",") + 1
+    words = [word for item in SIZES[rank].items() for word in ("-D", f"{item[0]}={item[1]}")]
+    words += ["--fast-math"] if re.search(r"\s/\s", text) else []
+    stem = folder / f"{name}.{strategy}"
+    call([args.release / "stencilc", source, "--strategy", strategy, "--emit=ptx,plan", "-o", stem, *words])
+    plan = json.loads(pathlib.Path(f"{stem}.plan.json").read_text())
+    call([args.ptxas, f"-arch={plan['target']}", f"{stem}.ptx", "-o", f"{stem}.cubin"])
+    code = kernels(call([args.nvdisasm, f"{stem}.cubin"]))
+    if strategy == "naive":
+        return [line for kernel in plan["kernels"] for line in straight(code[kernel["name"]])]
+    main = max(plan["kernels"], key=lambda kernel: kernel["steps"])
+    return hot(code[main["name"]])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nvdisasm", default="nvdisasm")
+    parser.add_argument("--ptxas", default=ROOT / ".toolchain/cuda/nvidia/cu13/bin/ptxas")
+    parser.add_argument("--release", type=pathlib.Path, default=ROOT / "target/release")
+    parser.add_argument("--print", action="store_true")
+    parser.add_argument("programs", nargs="*", choices=[[], *PROGRAMS])
+    args = parser.parse_args()
+    print("| program | strategy | cells a turn | " + " | ".join(KINDS) + " | all | float of all |")
+    print("|---|---|---|" + "---|" * (len(KINDS) + 2))
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in args.programs or PROGRAMS:
+            of_a_cell, strategies = PROGRAMS[name]
+            for strategy in strategies:
+                lines = inner_part(args, pathlib.Path(scratch), name, strategy)
+                counts = count(lines)
+                cells = 1 if strategy == "naive" else counts["float"] / of_a_cell
+                each = [f"{counts[kind] / cells:.2f}" for kind in KINDS]
+                share = f"{100 * counts['float'] / len(lines):.0f} %"
+                print(f"| {name} | {strategy} | {cells:.4g} | {' | '.join(each)} | {len(lines) / cells:.2f} | {share} |", flush=True)
+                if args.print:
+                    print("\n".join(f"    {kind(line):8}{line}" for line in lines))
+
+
+if __name__ == "__main__":
+    main()
