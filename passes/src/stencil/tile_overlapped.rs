@@ -78,7 +78,9 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let groups = groups(context, module, &program)?;
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
     tiling.all(&builder, &groups)?;
-    tiled::set_index_width(&builder, module, index_width::of(&program));
+    let naive = options.text("strategy") == Some("naive");
+    let width = if naive { index_width::of_naive(module, &program)? } else { index_width::of(&program) };
+    tiled::set_index_width(&builder, module, width);
     for apply in &program.applies {
         mlir::erase(apply.op);
     }
