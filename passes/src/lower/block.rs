@@ -202,7 +202,15 @@ impl<'c> Lowering<'c, '_> {
             };
             match (checked, self.wraps) {
                 (false, _) => copy(builder, point),
-                (true, true) => copy(builder, &self.frame.wrapped(builder, field, point)?),
+                (true, true) => {
+                    let wrapped = |builder: &Builder<'c>| copy(builder, &self.frame.wrapped(builder, field, point)?);
+                    if self.frame.hull.has_points_of(grid) {
+                        return wrapped(builder);
+                    }
+                    // A grid that is not that of the tiles may have no cell to repeat.
+                    let first = self.frame.bounds(builder, grid.lower)?;
+                    builder.when(self.frame.inside(builder, &first, grid.lower, grid.upper)?, wrapped)
+                }
                 (true, false) => {
                     let inside = self.frame.inside(builder, point, grid.lower, grid.upper)?;
                     builder.when(inside, |builder| copy(builder, point))
