@@ -37,6 +37,17 @@ impl Hull<'_> {
     pub fn has_points_of(&self, grid: &Grid) -> bool {
         (self.lower, self.upper) == (grid.lower, grid.upper)
     }
+
+    /// Whether a grid is known to have no point beside it.
+    pub fn holds(&self, grid: &Grid) -> bool {
+        let below = |first: AffineMap, second: AffineMap| {
+            let (Some(first), Some(second)) = (Linear::of_map(first), Linear::of_map(second)) else { return false };
+            let mut pairs = first.iter().zip(&second);
+            first.len() == second.len()
+                && pairs.all(|(first, second)| second.minus(first).is_some_and(|gap| gap.is_never_negative()))
+        };
+        below(self.lower, grid.lower) && below(grid.upper, self.upper)
+    }
 }
 
 /// The hull of the fields' grids; none where they have different ranks.

@@ -9,6 +9,7 @@ use melior::ir::{AffineExpr, Attribute};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
+use stencil_dialects::stencil::Grid;
 use stencil_dialects::tiled::Schedule;
 
 /// Tiles per dimension, as expressions in the run-time sizes; with shares, planes of the slowest.
@@ -32,17 +33,15 @@ pub fn tile_counts<'c>(
         .collect()
 }
 
-/// The margin, where the grid is known to be larger; none elsewhere.
-pub fn margin(hull: &Hull, wanted: &[[i64; 2]]) -> Vec<[i64; 2]> {
+/// The margin, where the grid is known to be larger; none elsewhere, and none where a field has cells
+/// beyond the grid, which the tiles at its ends want too.
+pub fn margin(hull: &Hull, loaded: &[&Grid], wanted: &[[i64; 2]]) -> Vec<[i64; 2]> {
     let extents = constant_extents(hull.lower, hull.upper).unwrap_or_default();
     let wide = |(dimension, [before, after]): (usize, &[i64; 2])| {
         extents.get(dimension).is_some_and(|extent| *extent > before + after)
     };
-    if wanted.len() == hull.rank() && wanted.iter().enumerate().all(wide) {
-        wanted.to_vec()
-    } else {
-        vec![[0, 0]; hull.rank()]
-    }
+    let fits = wanted.iter().enumerate().all(wide) && loaded.iter().all(|grid| hull.holds(grid));
+    if wanted.len() == hull.rank() && fits { wanted.to_vec() } else { vec![[0, 0]; hull.rank()] }
 }
 
 /// A block's share of the planes of all columns of tiles, where tiles go on from one column into the next:
