@@ -137,7 +137,8 @@ impl<'c, 'p> Frame<'c, 'p> {
             Some(warps) => AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, warps)),
             None if spec.shares => {
                 let share = spec.kernel.schedule.tile.first().copied().unwrap_or(1);
-                AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, share))
+                let weight = tile_place::weighted_planes(context, &tiles, all_tiles);
+                AffineExpr::ceil_div(weight, AffineExpr::constant(context, tile_place::weight_of_share(share)))
             }
             None => all_tiles,
         };
@@ -246,7 +247,8 @@ impl<'c, 'p> Frame<'c, 'p> {
             let lower = lower.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
             let end = builder.add_constant(*first, most)?;
             let first = builder.binary("arith.maxsi", *first, lower)?;
-            let planes = builder.binary("arith.minsi", builder.index(most)?, builder.binary("arith.subi", end, first)?)?;
+            let planes =
+                builder.binary("arith.minsi", builder.index(most)?, builder.binary("arith.subi", end, first)?)?;
             return body(&Self { origin: [&[first], rest].concat(), ..self.clone() }, planes);
         };
         share.each_column(builder, |builder, column, first, planes| {

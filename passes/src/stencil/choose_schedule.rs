@@ -268,8 +268,7 @@ fn shapes(module: &Module, program: &Program, strategy: &str, rank: usize) -> Ve
                 let highest = stream_schedule::height(module, program, &applies, &cells).unwrap_or(1);
                 (None, Some(cells), ((highest - 2).max(1)..=highest).map(Some).collect())
             };
-            let narrow = (rank == 2).then(|| vec![1, 2]);
-            [Some(stream_schedule::per_thread(program, rank)), narrow].into_iter().flatten().map(shape).collect()
+            stream_schedule::shapes(program, rank).into_iter().map(shape).collect()
         }
         ("warp", 1) => vec![(None, None, some(&[8, 16, 32]))],
         _ => Vec::new(),

@@ -9,7 +9,7 @@ use crate::analysis::index_width::constant_extents;
 use crate::analysis::partial_sums;
 use crate::analysis::stream_pipeline::{self, Graph, Value};
 use crate::lower::emit::WARP;
-use crate::lower::lanes;
+use crate::lower::{lanes, tile_place};
 use melior::ir::Module;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
@@ -33,6 +33,9 @@ const LANE_BYTES: i64 = 16;
 /// Cells a lane in two dimensions, of any type.
 const WIDTH: i64 = 4;
 
+/// Fewer of them, where long operations want registers.
+const NARROW: i64 = 2;
+
 /// Rows a lane in three dimensions.
 const ROWS: i64 = 2;
 
@@ -40,7 +43,7 @@ const ROWS: i64 = 2;
 const COLUMNS: i64 = 64;
 
 /// Threads of a block in three dimensions, as many as the registers that a lane takes leave room for.
-const THREADS: [i64; 2] = [512, 384];
+const THREADS: [i64; 5] = [1024, 768, 512, 384, 256];
 
 /// Planes in whose time a block in three dimensions begins; fitted to tiles of two fields on an H200.
 const BEGIN: i64 = 8;
@@ -64,6 +67,16 @@ const LONG_BUDGET: [i64; 2] = [124, 168];
 /// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions and
 /// in three.
 const USEFUL: [(i64, i64); 2] = [(3, 4), (2, 3)];
+
+/// Cells a thread per dimension that are worth a try.
+pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
+    let usual = per_thread(program, rank);
+    match *usual.as_slice() {
+        // Fewer rows leave room for more threads, which hide latency; more rows pass less through shared memory.
+        [one, rows, width] => [rows, 1, 2 * rows].map(|rows| vec![one, rows, width]).to_vec(),
+        _ => vec![usual, vec![1, NARROW]],
+    }
+}
 
 /// Cells a thread per dimension.
 pub fn per_thread(program: &Program, rank: usize) -> Vec<i64> {
@@ -153,7 +166,7 @@ pub fn tile(
         return Ok(vec![(WARP * width - before - after).max(width)]);
     }
     let pipeline = stream_pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
-    let threads = threads(per_thread, pipeline.registers).unwrap_or(THREADS[1]);
+    let threads = threads(per_thread, pipeline.registers).unwrap_or(THREADS[4]);
     let (mut rows, mut columns) = within(per_thread, threads, loads);
     (rows, columns) = (rows.max(1), columns.max(shape(per_thread).1));
     let extents = constant_extents(hull.lower, hull.upper);
@@ -186,10 +199,12 @@ pub fn tile(
             let left = reaching(-halo.lower.last().copied().unwrap_or(0), shape(per_thread).1);
             let whole = program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
             let own_columns = if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
-            let across = count(own_rows, rows).saturating_mul(count(own_columns, columns));
-            // Tiles go on from one column into the next, and begin there anew.
+            // Tiles go on from one column into the next, and begin there anew. Columns at a rim count more.
+            let (down, across) = (count(own_rows, rows), count(own_columns, columns));
+            let inner = (down - 2).max(0) * (across - 2).max(0);
+            let weight = tile_place::weight_of_columns(down * across, inner).saturating_mul(*all_planes);
             let shares = (1..=ROUNDS).map(|rounds| {
-                let share = count(across.saturating_mul(*all_planes), slots(threads) * rounds).clamp(1, MOST_CELLS);
+                let share = count(weight, tile_place::weight_of_share(slots(threads) * rounds)).clamp(1, MOST_CELLS);
                 let begun = 1 + count(share, (*all_planes).max(1));
                 (rounds.saturating_mul(share + begun * (fill + BEGIN)), share)
             });

@@ -51,17 +51,21 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
 
 /// The place of each apply's main piece; none where no tile fits into its grids and pieces.
 fn main_pieces(program: &Program, kernel: &Kernel) -> Result<Option<Vec<i64>>, Error> {
-    let tile = &kernel.schedule.tile;
+    let mut tile = kernel.schedule.tile.clone();
+    // Streams of planes tell planes at a rim from others as they come.
+    if let ("stream", [planes, _, _]) = (kernel.schedule.strategy.as_str(), tile.as_mut_slice()) {
+        *planes = 1;
+    }
     let mut places = Vec::new();
     for op in &kernel.body {
         match op {
             TileOp::Load { field, tile: loaded, .. } => {
                 let grid = program.grid_of(field)?;
-                if !fits(&kernel.tile(*loaded)?.halo, tile, (grid.lower, grid.upper)) {
+                if !fits(&kernel.tile(*loaded)?.halo, &tile, (grid.lower, grid.upper)) {
                     return Ok(None);
                 }
             }
-            TileOp::Apply(apply) => match main_piece(apply, tile) {
+            TileOp::Apply(apply) => match main_piece(apply, &tile) {
                 Some(place) => places.push(place),
                 None => return Ok(None),
             },
