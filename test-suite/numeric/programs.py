@@ -153,6 +153,39 @@ def rician(fields, scalars):
     update(U, [1, 1], [1, 1], (value + c(5) * (near + gamma * f * r)) / (c(1) + c(5) * (weight + gamma)))
 
 
+def gauss2d(fields, scalars):
+    A = fields["A"]
+    c, B = numbers(A), np.zeros_like(A)
+
+    def blur(cells):
+        five = [c(weight) * cell for weight, cell in zip(("0.0625", "0.25", "0.375", "0.25", "0.0625"), cells)]
+        return five[0] + five[1] + five[2] + five[3] + five[4]
+
+    update(B, [0, 2], [0, 2], blur([at(A, [0, 2], [0, 2], 0, offset) for offset in range(-2, 3)]))
+    b = inner(B, 2)
+    update(A, [2, 2], [2, 2], blur([b(offset, 0) for offset in range(-2, 3)]))
+
+
+def fluxes2d(fields, scalars):
+    A, K = fields["A"], fields["K"]
+    c = numbers(A)
+    dt = c(scalars.get("dt", "0.2"))
+    x = c("0.5") * (K[:-1] + K[1:]) * (A[1:] - A[:-1])
+    y = c("0.5") * (K[:, :-1] + K[:, 1:]) * (A[:, 1:] - A[:, :-1])
+    if min(A.shape) > 2:
+        gain = x[1:, 1:-1] - x[:-1, 1:-1] + y[1:-1, 1:] - y[1:-1, :-1]
+        A[1:-1, 1:-1] = A[1:-1, 1:-1] + dt * gain
+
+
+def burgers1d(fields, scalars):
+    A = fields["A"]
+    number = numbers(A)
+    c = number(scalars.get("c", "0.4"))
+    F = number("0.25") * (A[:-1] * A[:-1] + A[1:] * A[1:]) - number("0.5") * (A[1:] - A[:-1]) / c
+    if A.size > 2:
+        A[1:-1] = A[1:-1] - c * (F[1:] - F[:-1])
+
+
 def tvupdate(fields, scalars):
     U, F = fields["U"], fields["F"]
     c, u, f = numbers(U), inner(U, 1), inner(F, 1)(0, 0)
@@ -377,6 +410,9 @@ PROGRAMS = {
     "poisson2d": (poisson2d, ["A"], []),
     "rician": (rician, ["U"], ["F"]),
     "tvupdate": (tvupdate, ["U"], ["F"]),
+    "gauss2d": (gauss2d, ["A"], []),
+    "fluxes2d": (fluxes2d, ["A"], ["K"]),
+    "burgers1d": (burgers1d, ["A"], []),
     "grayscott": (grayscott, ["U", "V"], []),
     "plate": (mean((-1, 0), (0, -1), (0, 1), (1, 0)), ["A"], []),
     "platehalo": (mean(*[offset for offset in box(2, 1) if any(offset)]), ["A"], []),
@@ -419,7 +455,7 @@ SHAPES = {
 MORE_SIZES = {"lookup": lambda n, m: {"K": n + m + 1}}
 
 # The least sizes of programs that do not take all.
-LEAST = {"pathfinder": (1, 2)}
+LEAST = {"pathfinder": (1, 2), "fluxes2d": (1, 1), "burgers1d": (1,)}
 
 # Programs whose steps take their number.
 NUMBERED = {"pathfinder"}
