@@ -199,7 +199,8 @@ pub fn upload(
     inputs: &BTreeMap<String, Array>,
     target: &mut dyn Target,
 ) -> Result<(), ExecuteError> {
-    for ((field, shape), first) in plan.fields.iter().zip(&bound.shapes).zip(&bound.first_buffer) {
+    let fields = plan.fields.iter().zip(&bound.shapes).zip(&bound.first_buffer);
+    for ((field, shape), first) in fields.filter(|((field, _), _)| field.buffers > 0) {
         match inputs.get(&field.name) {
             Some(array) => target.upload(*first, array.bytes()),
             None => target.upload(*first, Array::zeros(field.element, shape)?.bytes()),

@@ -87,7 +87,8 @@ pub struct FieldDecl {
     pub role: Role,
     /// Cells per dimension, slowest first.
     pub extents: Vec<Expr>,
-    /// Device buffers: 2 where a kernel reads one and writes the other, else 1.
+    /// Device buffers: 2 where a kernel reads one and writes the other, 0 for a temp field that no kernel
+    /// takes, else 1.
     pub buffers: u32,
 }
 
@@ -389,6 +390,11 @@ impl Plan {
                 return Some(format!("kernel `{name}` has the argument {argument:?}, which is not declared"));
             }
             match argument {
+                Argument::Read(field) | Argument::ReadWrite(field)
+                    if self.field(field).is_some_and(|f| f.buffers < 1) =>
+                {
+                    return Some(format!("kernel `{name}` takes field `{field}`, which has no buffer"));
+                }
                 Argument::Write(field) if self.field(field).is_some_and(|f| f.buffers < 2) => {
                     return Some(format!("kernel `{name}` writes field `{field}`, which has only one buffer"));
                 }
@@ -406,8 +412,9 @@ impl Plan {
 const MOST_THREADS: u32 = 1024;
 
 fn bad_field(field: &FieldDecl) -> Option<String> {
-    if !matches!(field.buffers, 1 | 2) {
-        return Some(format!("field `{}` has {} buffers; 1 or 2 are possible", field.name, field.buffers));
+    let least = if field.role == Role::Temp { 0 } else { 1 };
+    if !(least..=2).contains(&field.buffers) {
+        return Some(format!("field `{}` has {} buffers; {least} to 2 are possible", field.name, field.buffers));
     }
     if field.extents.is_empty() {
         return Some(format!("field `{}` has no dimensions", field.name));
@@ -513,7 +520,9 @@ pub(crate) mod tests {
                 "an extent of field `W`, `steps`, uses the size `steps`, which is not declared there",
             ),
             ("N - 3", "L - 3", "a check, `L - 3`, uses the size `L`, which is not declared there"),
-            ("\"buffers\": 2", "\"buffers\": 3", "field `A` has 3 buffers; 1 or 2 are possible"),
+            ("\"buffers\": 2", "\"buffers\": 3", "field `A` has 3 buffers; 1 to 2 are possible"),
+            ("\"buffers\": 2", "\"buffers\": 0", "field `A` has 0 buffers; 1 to 2 are possible"),
+            ("[\"Q\"], \"buffers\": 1", "[\"Q\"], \"buffers\": 0", "kernel `one` takes field `W`, which has no buffer"),
         ] {
             let wanted = format!("the plan of heat is not valid: {wanted}; compile the program again");
             assert_eq!(error(from, to), wanted);
