@@ -7,6 +7,7 @@
 pub mod affine;
 pub mod attribute;
 pub mod builder;
+pub mod cover;
 pub mod error;
 pub mod mlir;
 pub mod peer;

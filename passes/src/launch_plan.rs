@@ -44,7 +44,8 @@ pub fn of<'c>(
     for field in &program.fields {
         let grid = program.grid_of(field.name)?;
         let cells = extents(context, grid.lower, grid.upper)?;
-        let written = launches.iter().any(|launch| launch.bindings.contains(&Binding::Write(field.name)));
+        let bound = |wanted: Binding| launches.iter().any(|launch| launch.bindings.contains(&wanted));
+        let taken = bound(Binding::Read(field.name)) || bound(Binding::ReadWrite(field.name));
         fields.push(FieldDecl {
             name: field.name.to_owned(),
             element: element(field.element, field.unsigned)?,
@@ -58,7 +59,12 @@ pub fn of<'c>(
                 .into_iter()
                 .map(|extent| expression(&affine::text(extent, &names)))
                 .collect::<Result<_, _>>()?,
-            buffers: if written { 2 } else { 1 },
+            // A temp field that no kernel takes lives in tiles alone.
+            buffers: match (bound(Binding::Write(field.name)), taken || field.role != Role::Temp) {
+                (true, _) => 2,
+                (false, true) => 1,
+                (false, false) => 0,
+            },
         });
     }
     let height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);

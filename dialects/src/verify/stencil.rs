@@ -5,6 +5,7 @@
 
 use crate::affine::Linear;
 use crate::attribute;
+use crate::cover::{checked_values, of_points};
 use crate::error::Error;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Apply, Argument, Boundary, Field, Grid, Piece, Program, Role};
@@ -417,30 +418,6 @@ fn inside(
         }
     }
     Ok(())
-}
-
-/// What is not negative where a piece holds a point: its lengths, and its margins within the grids.
-fn of_points(piece: &Piece, grids: &[&Grid]) -> Vec<Linear> {
-    let bounds = |map| Linear::of_map(map).unwrap_or_default();
-    let differences = |upper: &[Linear], lower: &[Linear]| -> Vec<Linear> {
-        upper.iter().zip(lower).filter_map(|(upper, lower)| upper.minus(lower)).collect()
-    };
-    let (lower, upper) = (bounds(piece.lower), bounds(piece.upper));
-    let mut known = differences(&upper, &lower);
-    for grid in grids {
-        known.extend(differences(&lower, &bounds(grid.lower)));
-        known.extend(differences(&bounds(grid.upper), &upper));
-    }
-    known
-}
-
-/// The values that a `stencil.check` guards wherever all of the pieces hold a point.
-fn checked_values<'p>(program: &'p Program, pieces: &'p [&Piece]) -> impl Iterator<Item = Linear> + 'p {
-    let holds = |(lower, upper): (AffineMap, AffineMap)| {
-        pieces.iter().any(|piece| piece.lower == lower && piece.upper == upper)
-    };
-    let checks = program.checks.iter().filter(move |check| check.unless_empty.is_none_or(holds));
-    checks.filter_map(|check| Linear::of_map(check.value)?.into_iter().next())
 }
 
 /// Whether some dimension separates two pieces within some grids, for all sizes or for those that a

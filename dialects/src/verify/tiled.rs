@@ -2,6 +2,7 @@
 //! of their launch is possible.
 
 use crate::attribute;
+use crate::cover::Defined;
 use crate::error::Error;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Argument, Program};
@@ -10,6 +11,7 @@ use crate::verify::stencil::pieces as stencil_pieces;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{Module, ShapedTypeLike, Type, ValueLike};
+use std::collections::BTreeMap;
 
 /// Verifies every tile kernel, every lowered kernel and the host schedule.
 pub fn verify(module: &Module, errors: &mut Vec<Error>) {
@@ -68,6 +70,7 @@ fn verify_kernel<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel
     }
     if sound && errors.is_empty() {
         errors.extend(verify_wraps(module, program, kernel).err());
+        errors.extend(verify_defined(module, program, kernel).err());
     }
 }
 
@@ -96,6 +99,56 @@ fn verify_wraps<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<
                     kernel.name
                 ),
             ));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that every cell which is read or stored has a value. A tile that is loaded has them all; the
+/// result of an apply has those of its pieces, and of its operand of the same field where it has one.
+fn verify_defined<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+    let mut defined: BTreeMap<usize, Defined> = BTreeMap::new();
+    for op in &kernel.body {
+        match op {
+            TileOp::Load { tile, .. } => drop(defined.insert(mlir::key(*tile), Defined::All)),
+            TileOp::Apply(apply) => {
+                for piece in &apply.pieces {
+                    for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
+                        let Argument::Read { field, offset } = argument else { continue };
+                        let known = apply.input(field).and_then(|tile| defined.get(&mlir::key(tile)));
+                        let held = known.is_none_or(|known| {
+                            program.field(field).is_ok_and(|field| known.holds_read(program, piece, field, &offset))
+                        });
+                        if !held {
+                            return Err(at(
+                                apply.op,
+                                format!(
+                                    "@{} reads @{field} at {offset:?} where it may have no value: the apply that makes the tile has no \
+                                     operand of @{field} for the cells that its pieces leave out",
+                                    piece.function
+                                ),
+                            ));
+                        }
+                    }
+                }
+                for (field, tile) in &apply.outputs {
+                    let before = apply.kept(field).and_then(|tile| defined.get(&mlir::key(tile)).cloned());
+                    let after = before.unwrap_or_else(|| Defined::Pieces(Vec::new())).and(&apply.pieces);
+                    defined.insert(mlir::key(*tile), after);
+                }
+            }
+            TileOp::Store { op, field, tile } => {
+                let grid = program.grid_of(field)?;
+                if defined.get(&mlir::key(*tile)).is_some_and(|known| !known.is_whole(program, grid)) {
+                    return Err(at(
+                        *op,
+                        format!(
+                            "tiled.store of @{field} needs a value in every cell, and the pieces of its apply may leave some out; \
+                             give the apply an operand of @{field}"
+                        ),
+                    ));
+                }
+            }
         }
     }
     Ok(())
@@ -226,7 +279,8 @@ fn verify_apply<'c>(
             ),
         ))
     };
-    for (field, _) in &apply.outputs {
+    // Without an operand an updated field has values where pieces lie, and nowhere else.
+    for (field, _) in apply.outputs.iter().filter(|(field, _)| apply.input(field).is_some()) {
         if apply.keeps == Keeps::Old {
             require(field, &apply.halo, "updated, and keeps its value where no piece lies")?;
         }

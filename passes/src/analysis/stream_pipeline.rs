@@ -50,7 +50,7 @@ impl Read {
     }
 }
 
-/// A tile graph as the pipeline sees it. An operation without reads is a load.
+/// A tile graph as the pipeline sees it. An operation without reads is a load, or computes from no cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     /// All values, in the order of their operations.
@@ -237,7 +237,8 @@ fn lags(graph: &Graph) -> Vec<i64> {
     // A load waits for its first reader, so that no plane is kept before it is wanted.
     for (index, value) in graph.values.iter().enumerate() {
         if !graph.reads.iter().any(|read| read.operation == value.operation) {
-            let readers = graph.reads.iter().filter(|read| read.value == index);
+            let made = |read: &&Read| graph.values.get(read.value).map(|value| value.operation);
+            let readers = graph.reads.iter().filter(|read| made(read) == Some(value.operation));
             let wait = readers
                 .map(|read| operation_lag(graph, &lags, read.operation) - read.split()[0] - read.soonest())
                 .min();

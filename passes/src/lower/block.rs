@@ -29,6 +29,7 @@ use super::emit::{self, Frame, FrameSpec};
 use super::evaluate::{At, Distance, Rules};
 use super::interior::Limits;
 use super::shared_memory;
+use crate::analysis::footprint;
 use crate::analysis::shared_slots::{self, Life};
 use crate::options::Options;
 use crate::pass::Pass;
@@ -175,6 +176,10 @@ impl<'c> Lowering<'c, '_> {
                 TileOp::Load { op, field, tile } => {
                     let builder = &Builder { location: op.location(), ..*builder };
                     let Some(slot) = self.buffers.slot(*tile) else { continue };
+                    // Without checks, cells that pieces leave out are there no more to keep their values.
+                    if !checked && !self.is_read_by_main(field, *tile)? {
+                        continue;
+                    }
                     hazards.before(builder, &[], &[slot])?;
                     self.load(builder, field, *tile, checked)?;
                 }
@@ -190,6 +195,19 @@ impl<'c> Lowering<'c, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the main piece of any apply reads a tile.
+    fn is_read_by_main(&self, field: &str, tile: Val<'c>) -> Result<bool, Error> {
+        for op in &self.kernel.body {
+            let TileOp::Apply(apply) = op else { continue };
+            let main = apply.main.as_slice();
+            let reads = footprint::of_pieces(self.module, self.frame.program, main)?;
+            if apply.input(field) == Some(tile) && reads.iter().any(|read| read.field == field) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn load(&self, builder: &Builder<'c>, field: &str, tile: Val<'c>, checked: bool) -> Result<(), Error> {

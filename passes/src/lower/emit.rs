@@ -392,8 +392,9 @@ fn bindings<'c>(
     for name in names().filter(|name| loaded(name)) {
         all.push(if spec.in_place && stored(name) { Binding::ReadWrite(name) } else { Binding::Read(name) });
     }
+    // What no block loads is written where it lies.
     for name in names().filter(|name| stored(name) && !(spec.in_place && loaded(name))) {
-        all.push(Binding::Write(name));
+        all.push(if loaded(name) { Binding::Write(name) } else { Binding::ReadWrite(name) });
     }
     all.extend(program.params.iter().map(|name| Binding::Param(name)));
     all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));

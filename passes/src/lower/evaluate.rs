@@ -77,6 +77,10 @@ impl<'c> Frame<'c, '_> {
         let Some((piece, rest)) = pieces.split_first() else {
             let here = vec![Distance::Constant(0); at.point.len()];
             let old = |(field, _): &(&str, _)| {
+                // A field without a tile has no value here, and nobody asks for one.
+                if apply.kept(field).is_none() {
+                    return Ok(vec![builder.zero(self.program.field(field)?.element)?]);
+                }
                 let fetch = |builder: &Builder<'c>| Ok(vec![(at.fetch)(builder, field, &here)?]);
                 self.where_it_lies(builder, field, at.point, &[self.program.field(field)?.element], fetch)
             };

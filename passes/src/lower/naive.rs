@@ -14,8 +14,7 @@
 //! ```
 //! A read outside the grid is sent to another cell by the field's boundary rule (`evaluate.rs`).
 //!
-//! Declines: tiles that need more threads than a block can have; kernels with several applies, or that
-//! do not store what they compute.
+//! Declines: tiles that need more threads than a block can have; kernels with several applies.
 
 use super::block_limits::{BlockLimits, MAX_THREADS};
 use super::emit::{self, Frame, FrameSpec};
@@ -88,12 +87,6 @@ fn lower<'c>(
     let frame = Frame::new(context, module, program, &spec)?;
     let stored =
         |field: &str| kernel.body.iter().any(|op| matches!(op, TileOp::Store { field: name, .. } if *name == field));
-    if let Some((field, _)) = apply.outputs.iter().find(|(field, _)| !stored(field)) {
-        return Err(Error::new(
-            mlir::place(apply.op.location()),
-            format!("a tile kernel of strategy naive stores all that it computes, and @{field} is not stored"),
-        ));
-    }
     let builder = Builder { location: apply.op.location(), ..frame.builder };
     let point: Vec<_> = frame
         .origin
@@ -117,7 +110,7 @@ fn lower<'c>(
             builder.load(frame.source(field)?, &at)
         };
         let store = |builder: &Builder<'c>, values: Vec<Val<'c>>| {
-            for ((field, _), value) in apply.outputs.iter().zip(values) {
+            for ((field, _), value) in apply.outputs.iter().zip(values).filter(|((field, _), _)| stored(field)) {
                 builder.store(value, frame.target(field)?, cell(field)?)?;
             }
             Ok(())
@@ -125,7 +118,7 @@ fn lower<'c>(
         let at = At { point: &point, step: apply.step, rules: Rules::All, fetch: &fetch, partial: None };
         if !in_place {
             let values = frame.new_values(builder, module, apply, &apply.pieces, &at)?;
-            for ((field, _), value) in apply.outputs.iter().zip(values) {
+            for ((field, _), value) in apply.outputs.iter().zip(values).filter(|((field, _), _)| stored(field)) {
                 frame.where_it_lies(builder, field, &point, &[], |builder| {
                     builder.store(value, frame.target(field)?, cell(field)?)?;
                     Ok(Vec::new())

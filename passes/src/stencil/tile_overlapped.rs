@@ -9,7 +9,9 @@
 //! Needs: a verified stencil program. The schedule comes from options, else from `choose-schedule`,
 //! else from defaults. Guarantees: tile kernels of heights `T`, and of the powers
 //! of two below it for the steps that are left over; a host schedule of `tiled.repeat`; no
-//! `stencil.apply` any more. The strategy `naive` gets one kernel an apply and one step a launch.
+//! `stencil.apply` any more. The strategy `naive` gets one kernel an apply and one step a launch. What nobody
+//! needs is neither loaded nor stored (`analysis/transfers.rs`): a field that is overwritten before it is
+//! read, and a temp field that is overwritten so in every launch.
 //!
 //! A kernel's tiles cover the hull of the grids of its updated fields. Where the grids of a step differ by
 //! more than a rim, as those of other sizes or ranks do, the step is cut into groups of consecutive
@@ -33,6 +35,7 @@
 //! ```
 
 use crate::analysis::hull::{self, Hull};
+use crate::analysis::transfers::{self, Transfers};
 use crate::analysis::{footprint, index_width};
 use crate::options::Options;
 use crate::pass::Pass;
@@ -75,7 +78,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     };
     let options = &completed(options, &tiled::choice(module));
     let tiling = Tiling { module, program: &program, options };
-    let groups = groups(context, module, &program)?;
+    let groups = groups(context, module, &program, options.text("strategy") == Some("naive"))?;
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
     tiling.all(&builder, &groups)?;
     let naive = options.text("strategy") == Some("naive");
@@ -104,16 +107,24 @@ pub fn completed(options: &Options, choice: &Choice) -> Options {
     all
 }
 
-/// Consecutive applies whose tiles cover one hull.
+/// Consecutive applies of one kernel, whose tiles cover one hull.
 struct Group<'c, 'p> {
     applies: Vec<&'p Apply<'c>>,
     hull: Hull<'c>,
+    transfers: Transfers<'c>,
 }
 
 impl<'c, 'p> Group<'c, 'p> {
     /// The applies of some steps, each with its step.
     fn steps(&self, steps: i64) -> Vec<(i64, &'p Apply<'c>)> {
         (0..steps).flat_map(|step| self.applies.iter().map(move |apply| (step, *apply))).collect()
+    }
+
+    /// Whether an apply keeps a field's values where its pieces leave cells out: unless it is the first in
+    /// a step to update one whose old values nobody reads.
+    fn keeps(&self, apply: &Apply<'c>, field: &str) -> bool {
+        let first = self.applies.iter().find(|apply| apply.updates.contains(&field));
+        !self.transfers.fresh.contains(field) || first.is_none_or(|first| !std::ptr::eq(*first, apply))
     }
 }
 
@@ -134,11 +145,13 @@ fn repeats_alike<'c>(
     Ok(!periodic || hull::of(context, program, &fields)?.is_some_and(|hull| hull.alike))
 }
 
-/// Cuts a step where the grids of the updated fields differ by more than rims.
+/// Cuts a step where the grids of the updated fields differ by more than rims; after each apply where
+/// they are to stand alone.
 fn groups<'c, 'p>(
     context: &'c Context,
     module: &Module<'c>,
     program: &'p Program<'c>,
+    alone: bool,
 ) -> Result<Vec<Group<'c, 'p>>, Error> {
     let hull = |applies: &[&Apply<'c>]| {
         let updated: Vec<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
@@ -146,16 +159,20 @@ fn groups<'c, 'p>(
     };
     let mut groups: Vec<Group> = Vec::new();
     for apply in &program.applies {
-        if let Some(last) = groups.last_mut() {
+        if let Some(last) = groups.last_mut().filter(|_| !alone) {
             let joined = [last.applies.as_slice(), &[apply]].concat();
             let together = repeats_alike(context, module, program, &joined)?;
             if let Some(hull) = hull(&joined)?.filter(|hull| hull.tight && together) {
-                *last = Group { applies: joined, hull };
+                *last = Group { applies: joined, hull, transfers: Transfers::default() };
                 continue;
             }
         }
         let hull = hull(&[apply])?.ok_or_else(|| Error::internal("an apply to grids of different ranks"))?;
-        groups.push(Group { applies: vec![apply], hull });
+        groups.push(Group { applies: vec![apply], hull, transfers: Transfers::default() });
+    }
+    let launches: Vec<_> = groups.iter().map(|group| group.applies.clone()).collect();
+    for (group, transfers) in groups.iter_mut().zip(transfers::of(module, program, &launches)?) {
+        group.transfers = transfers;
     }
     Ok(groups)
 }
@@ -189,22 +206,11 @@ impl<'c> Tiling<'c, '_> {
                 ));
             }
         }
-        // One kernel a group, and for the strategy naive one an apply.
-        let mut kernels = Vec::new();
-        for group in groups {
-            let schedule = self.schedule(group, groups)?;
-            if schedule.strategy == "naive" {
-                kernels.extend(group.applies.iter().map(|apply| (group, vec![(0, *apply)], schedule.clone())));
-            } else {
-                kernels.push((group, group.applies.iter().map(|apply| (0, *apply)).collect(), schedule));
-            }
-        }
-        let count = kernels.len();
         let mut names = Vec::new();
-        for (index, (group, applies, schedule)) in kernels.into_iter().enumerate() {
+        for (index, group) in groups.iter().enumerate() {
             let name = kernel_name(self.program, index);
-            let schedule = Schedule { steps: i64::from(index + 1 == count), ..schedule };
-            self.kernel(builder, &name, group, &applies, schedule)?;
+            let schedule = Schedule { steps: i64::from(index + 1 == groups.len()), ..self.schedule(group, groups)? };
+            self.kernel(builder, &name, group, 1, schedule)?;
             names.push(name);
         }
         let symbols = self.program.params.len();
@@ -258,7 +264,7 @@ impl<'c> Tiling<'c, '_> {
         let width = schedule.per_thread.last().copied().unwrap_or(1);
         match schedule.strategy.as_str() {
             "stream" => stream_schedule::height(self.module, self.program, &group.applies, &schedule.per_thread),
-            "warp" => warp_schedule::height(width, |steps| reach(self.module, self.program, &group.steps(steps))),
+            "warp" => warp_schedule::height(width, |steps| reach(self.module, self.program, group, steps)),
             other => Ok(Defaults::of(other, group.hull.rank())?.height),
         }
     }
@@ -287,7 +293,7 @@ impl<'c> Tiling<'c, '_> {
         }
         for (steps, count) in launches {
             let name = kernel_name(self.program, steps);
-            self.kernel(builder, &name, group, &group.steps(steps), Schedule { steps, ..schedule.clone() })?;
+            self.kernel(builder, &name, group, steps, Schedule { steps, ..schedule.clone() })?;
             tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
         }
         Ok(())
@@ -370,17 +376,25 @@ struct Regions<'c> {
     loads: BTreeMap<&'c str, Halo>,
 }
 
+impl Regions<'_> {
+    /// Every box. Some applies load nothing and may reach farther than all loads.
+    fn all(&self) -> impl Iterator<Item = &Halo> {
+        self.applies.iter().chain(self.loads.values())
+    }
+}
+
 fn regions<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
-    applies: &[(i64, &Apply<'c>)],
-    rank: usize,
+    group: &Group<'c, '_>,
+    steps: i64,
 ) -> Result<Regions<'c>, Error> {
-    let tile = Halo::none(rank);
+    let tile = Halo::none(group.hull.rank());
+    let applies = group.steps(steps);
     let mut needed: BTreeMap<&str, Halo> = BTreeMap::new();
     let mut computed = Vec::new();
     for (_, apply) in applies.iter().rev() {
-        // What later applies read of the updated fields, and the tile itself, which is stored.
+        // What later applies read of the updated fields, and the tile itself, which may be stored.
         let mut region = tile.clone();
         for field in &apply.updates {
             if let Some(later) = needed.remove(field) {
@@ -390,7 +404,7 @@ fn regions<'c>(
         let mut need = |field, halo: Halo| {
             needed.entry(field).and_modify(|known| *known = known.hull(&halo)).or_insert(halo);
         };
-        for field in &apply.updates {
+        for field in apply.updates.iter().filter(|field| group.keeps(apply, field)) {
             need(*field, region.clone());
         }
         for read in footprint::of_pieces(module, program, &apply.pieces)? {
@@ -413,23 +427,23 @@ fn regions<'c>(
 }
 
 /// How far some applies reach beyond a tile of one dimension, before and after it.
-fn reach<'c>(module: &Module<'c>, program: &Program<'c>, applies: &[(i64, &Apply<'c>)]) -> Result<[i64; 2], Error> {
-    let loads = regions(module, program, applies, 1)?.loads;
-    let whole = loads.values().fold(Halo::none(1), |whole, halo| whole.hull(halo));
+fn reach<'c>(module: &Module<'c>, program: &Program<'c>, group: &Group<'c, '_>, steps: i64) -> Result<[i64; 2], Error> {
+    let regions = regions(module, program, group, steps)?;
+    let whole = regions.all().fold(Halo::none(1), |whole, halo| whole.hull(halo));
     Ok([-whole.lower.iter().sum::<i64>(), whole.upper.iter().sum::<i64>()])
 }
 
 impl<'c> Tiling<'c, '_> {
-    /// One tile kernel: the applies of some steps of a group.
+    /// One tile kernel: some steps of a group.
     fn kernel(
         &self,
         builder: &Builder<'c>,
         name: &str,
         group: &Group<'c, '_>,
-        applies: &[(i64, &Apply<'c>)],
+        steps: i64,
         mut schedule: Schedule,
     ) -> Result<(), Error> {
-        let regions = regions(self.module, self.program, applies, schedule.tile.len())?;
+        let regions = regions(self.module, self.program, group, steps)?;
         if matches!(schedule.strategy.as_str(), "stream" | "warp") && self.options.text("tile").is_none() {
             let multiprocessors = self.options.integer("multiprocessors", 1..=MOST_CELLS)?;
             schedule.tile = stream_schedule::tile(
@@ -437,7 +451,7 @@ impl<'c> Tiling<'c, '_> {
                 self.program,
                 (&group.applies, &group.hull),
                 &schedule,
-                &regions.loads.values().collect::<Vec<_>>(),
+                &regions.all().collect::<Vec<_>>(),
                 multiprocessors.unwrap_or(stream_schedule::MULTIPROCESSORS),
             )?;
         }
@@ -450,13 +464,13 @@ impl<'c> Tiling<'c, '_> {
                 tiles.insert(field.name, tiled::load(&body, field.name, halo)?);
             }
         }
-        for ((step, apply), region) in applies.iter().zip(&regions.applies) {
+        for ((step, apply), region) in group.steps(steps).iter().zip(&regions.applies) {
             let at = Builder { location: apply_location(apply), ..body };
             let mut names: Vec<&str> = footprint::of_pieces(self.module, self.program, &apply.pieces)?
                 .into_iter()
                 .map(|read| read.field)
                 .collect();
-            names.extend(&apply.updates);
+            names.extend(apply.updates.iter().filter(|field| group.keeps(apply, field)));
             names.sort_by_key(|name| self.program.fields.iter().position(|field| field.name == *name));
             names.dedup();
             let mut inputs = Vec::new();
@@ -470,8 +484,8 @@ impl<'c> Tiling<'c, '_> {
             tiles.extend(apply.updates.iter().copied().zip(outputs));
         }
         for field in &self.program.fields {
-            let updated = applies.iter().any(|(_, apply)| apply.updates.contains(&field.name));
-            if let (true, Some(tile)) = (updated, tiles.get(field.name)) {
+            let stored = group.transfers.stored.contains(field.name);
+            if let (true, Some(tile)) = (stored, tiles.get(field.name)) {
                 tiled::store(&body, field.name, *tile)?;
             }
         }

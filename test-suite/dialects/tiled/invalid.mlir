@@ -425,10 +425,38 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   }
   func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
     %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
-    // expected-error @+1 {{@B is updated, and keeps its value where no piece lies but is not among `reads`}}
     %u = "tiled.apply"(%a) {reads = [@A], updates = [@B], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
                           step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    // expected-error @+1 {{tiled.store of @B needs a value in every cell, and the pieces of its apply may leave some out; give the apply an operand of @B}}
     "tiled.store"(%u) {field = @B} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @g(%w: f32 {stencil.read = @B, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -2>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@B], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: -1>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    // The point 2 reads a cell of the piece, the point 1 does not.
+    %v = "tiled.apply"(%a, %u) {reads = [@A, @B], updates = [@A], pieces = [{function = @g, lower = affine_map<()[n] -> (2)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile, !tiled.tile) -> !tiled.tile
+    // expected-error @+1 {{@g reads @B at [-1] where it may have no value: the apply that makes the tile has no operand of @B for the cells that its pieces leave out}}
+    %w = "tiled.apply"(%v, %u) {reads = [@A, @B], updates = [@A], pieces = [{function = @g, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile, !tiled.tile) -> !tiled.tile
+    "tiled.store"(%w) {field = @A} : (!tiled.tile) -> ()
     return
   }
   "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()

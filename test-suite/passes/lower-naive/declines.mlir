@@ -71,23 +71,3 @@ module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
     return
   }
 }
-
-// -----
-
-module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
-  "stencil.grid"() {sym_name = "G", lower = affine_map<() -> (0)>, upper = affine_map<() -> (9)>} : () -> ()
-  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
-  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "state"} : () -> ()
-  func.func private @f(%c: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> (f32, f32) {
-    return %c, %c : f32, f32
-  }
-  func.func @k() attributes {tiled.strategy = "naive", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
-    %a = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
-    %b = "tiled.load"() {field = @B, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
-    // expected-error @+1 {{a tile kernel of strategy naive stores all that it computes, and @A is not stored}}
-    %u:2 = "tiled.apply"(%a, %b) {reads = [@A, @B], updates = [@A, @B], pieces = [{function = @f, lower = affine_map<() -> (0)>, upper = affine_map<() -> (9)>}],
-                                  step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile, !tiled.tile) -> (!tiled.tile, !tiled.tile)
-    "tiled.store"(%u#1) {field = @B} : (!tiled.tile) -> ()
-    return
-  }
-}

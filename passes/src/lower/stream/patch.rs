@@ -142,8 +142,8 @@ impl<'c> Patch<'c> {
                 patch.top = patch.top.max(-north);
                 bottom = bottom.max(*south);
             }
-            if let TileOp::Load { tile, .. } = op {
-                first.push(before + patch.window(*tile)?.lag);
+            if let Some((_, tile)) = Self::source(op) {
+                first.push(before + patch.window(tile)?.lag);
             }
             if let TileOp::Apply(apply) = op {
                 for piece in &apply.pieces {
@@ -174,6 +174,18 @@ impl<'c> Patch<'c> {
             patch.parts = (parts + rows_of_warps - 1) / rows_of_warps * rows_of_warps;
         }
         Ok(patch)
+    }
+
+    /// The tile of an operation with which the pipeline begins, and its field: a load, or an apply that
+    /// takes no tile.
+    pub fn source(op: &TileOp<'c>) -> Option<(&'c str, Val<'c>)> {
+        match op {
+            TileOp::Load { field, tile, .. } => Some((field, *tile)),
+            TileOp::Apply(apply) if apply.inputs.is_empty() && apply.partial.is_none() => {
+                apply.outputs.first().copied()
+            }
+            _ => None,
+        }
     }
 
     /// A tile value's place in the pipeline.

@@ -266,11 +266,10 @@ impl<'c, 'p> Walk<'c, 'p> {
     /// The first iteration: none is for planes before the grid alone.
     fn start(&self, builder: &Builder<'c>, first: Val<'c>) -> Result<Val<'c>, Error> {
         let mut begin: Option<Val<'c>> = None;
-        for op in &self.kernel.body {
-            let TileOp::Load { field, tile, .. } = op else { continue };
+        for (field, tile) in self.kernel.body.iter().filter_map(Patch::source) {
             let bounds = self.frame.bounds(builder, self.frame.program.grid_of(field)?.lower)?;
             let Some(bound) = bounds.first() else { continue };
-            let bound = builder.add_constant(*bound, self.patch.window(*tile)?.lag)?;
+            let bound = builder.add_constant(*bound, self.patch.window(tile)?.lag)?;
             begin = Some(begin.map_or(Ok(bound), |begin| builder.binary("arith.minsi", begin, bound))?);
         }
         begin.map_or(Ok(first), |begin| builder.binary("arith.maxsi", begin, first))
@@ -547,7 +546,8 @@ impl<'c, 'p> Walk<'c, 'p> {
         all(builder, &in_planes.into_iter().map(Some).collect::<Vec<_>>())
     }
 
-    /// The values of the updated fields before the apply.
+    /// The values of the updated fields before the apply; zeros for those that have none where no piece
+    /// lies.
     fn old(&self, builder: &Builder<'c>, at: &Cell<'c, '_>) -> Result<Vec<Val<'c>>, Error> {
         let old = |(field, _): &(&str, _)| match at.apply.kept(field) {
             Some(tile) => self.held(at, tile, &vec![0; at.point.len()]),

@@ -111,6 +111,12 @@ impl<'c, 'p> Cells<'c, 'p> {
         self.total.values().all(|total| *total)
     }
 
+    /// Zeros for the lane's cells of a field.
+    pub fn zeros(&self, builder: &Builder<'c>, field: &str) -> Result<Vec<Val<'c>>, Error> {
+        let zero = builder.zero(self.frame.program.field(field)?.element)?;
+        Ok(vec![zero; self.points.len()])
+    }
+
     /// What a tile at a rim checks.
     pub fn checks(&self, builder: &Builder<'c>) -> Result<Checks<'c>, Error> {
         let (mut grids, mut pieces) = (BTreeMap::new(), BTreeMap::new());
@@ -276,8 +282,14 @@ impl<'c, 'p> Cells<'c, 'p> {
             };
             let values = match (checks, &apply.main) {
                 (Some(_), _) => {
-                    let old =
-                        apply.outputs.iter().map(|(field, _)| read(cell, field, 0)).collect::<Result<Vec<_>, _>>()?;
+                    let mut old = Vec::new();
+                    for (field, _) in &apply.outputs {
+                        // A field without a tile has no value where no piece lies.
+                        old.push(match apply.input(field) {
+                            Some(_) => read(cell, field, 0)?,
+                            None => builder.zero(frame.program.field(field)?.element)?,
+                        });
+                    }
                     let mut candidates = Vec::new();
                     for (piece, span, total) in &spans {
                         candidates.push(Candidate { piece, covered: span.holds(builder, cell)?, total: *total });

@@ -74,17 +74,20 @@ impl<'c> Lane<'c, '_> {
             let drifts = steps.get(1).map(|second| drifts(first, second)).unwrap_or_default();
             let mut initial = Vec::new();
             for (field, before) in &fields {
-                initial.push(((field, before), held(state, *before)?.to_vec()));
+                initial.push(match before {
+                    Some(before) => held(state, *before)?.to_vec(),
+                    None => self.cells.zeros(builder, field)?,
+                });
             }
-            let flat: Vec<_> = initial.iter().flat_map(|(_, cells)| cells).copied().collect();
-            let lengths: Vec<_> = initial.iter().map(|(_, cells)| cells.len()).collect();
+            let flat: Vec<_> = initial.iter().flatten().copied().collect();
+            let lengths: Vec<_> = initial.iter().map(Vec::len).collect();
             let index = |number: usize| builder.index(i64::try_from(number).unwrap_or(i64::MAX));
             let bounds = (index(0)?, index(looped)?, index(unroll)?);
             let outer: &State<'c> = state;
             let flat = builder.carry(bounds, &flat, |builder, number, carried| {
                 let mut state = outer.clone();
                 for ((_, before), cells) in fields.iter().zip(parts(carried, &lengths)) {
-                    state.insert(mlir::key(*before), cells);
+                    state.extend(before.map(|before| (mlir::key(before), cells)));
                 }
                 let frame = self.cells.frame.later(builder, number)?;
                 for step in body {
@@ -133,13 +136,14 @@ fn parts<'c>(values: &[Val<'c>], lengths: &[usize]) -> Vec<Vec<Val<'c>>> {
     lengths.iter().map(|length| rest.by_ref().take(*length).collect()).collect()
 }
 
-/// The fields that a step updates, each with its tile before the step.
-fn updated<'c>(step: &[Placed<'c, '_>]) -> Vec<(&'c str, Val<'c>)> {
-    let mut fields: Vec<(&str, Val)> = Vec::new();
+/// The fields that a step updates, each with its tile before the step if the step takes one.
+fn updated<'c>(step: &[Placed<'c, '_>]) -> Vec<(&'c str, Option<Val<'c>>)> {
+    let mut fields: Vec<(&str, Option<Val>)> = Vec::new();
     for (field, _) in step.iter().flat_map(|(_, apply)| &apply.outputs) {
-        let before = step.iter().find_map(|(_, apply)| apply.input(field));
-        if let (Some(before), false) = (before, fields.iter().any(|(known, _)| known == field)) {
-            fields.push((field, before));
+        if !fields.iter().any(|(known, _)| known == field) {
+            let first = step.iter().position(|(_, apply)| apply.outputs.iter().any(|(name, _)| name == field));
+            let until = step.iter().take(first.unwrap_or(0) + 1);
+            fields.push((field, until.filter_map(|(_, apply)| apply.input(field)).next()));
         }
     }
     fields

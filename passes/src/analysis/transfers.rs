@@ -1,0 +1,194 @@
+//! What launches have to load and to store of the fields that they update.
+//!
+//! A field's old values are of no use to a launch that overwrites every cell of it that it reads, and its
+//! new values are of no use to anybody where it is a temp field that every launch overwrites before it
+//! reads it. Cells of a temp field that no piece covers are zeros for the whole run, whether they are stored
+//! or not. What can't be proved for all sizes is loaded and stored.
+
+use melior::ir::Module;
+use std::collections::BTreeSet;
+use stencil_dialects::cover::Defined;
+use stencil_dialects::error::Error;
+use stencil_dialects::stencil::{self, Apply, Argument, Program, Role};
+
+/// The fields that a launch updates and does not load, or stores.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transfers<'c> {
+    /// Fields of which the launch reads no cell before it overwrites it. Those that it stores it
+    /// overwrites whole.
+    pub fresh: BTreeSet<&'c str>,
+    /// Fields whose new values the launch leaves behind.
+    pub stored: BTreeSet<&'c str>,
+}
+
+/// What the launches of a step transfer, each given by its applies in order. A launch that takes several
+/// steps repeats the applies of one, and transfers the same.
+pub fn of<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    launches: &[Vec<&Apply<'c>>],
+) -> Result<Vec<Transfers<'c>>, Error> {
+    let mut all = Vec::new();
+    for applies in launches {
+        let updated: BTreeSet<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
+        let mut stored = BTreeSet::new();
+        for field in &updated {
+            if program.field(field)?.role != Role::Temp || outlives(module, program, launches, field)? {
+                stored.insert(*field);
+            }
+        }
+        // A launch is for what it stores.
+        if stored.is_empty() {
+            stored.clone_from(&updated);
+        }
+        let mut fresh = BTreeSet::new();
+        for field in updated {
+            let (defined, reads) = overwritten(module, program, applies, field)?;
+            let whole = || Ok::<_, Error>(defined.is_whole(program, program.grid_of(field)?));
+            if reads.iter().all(|read| *read) && (!stored.contains(field) || whole()?) {
+                fresh.insert(field);
+            }
+        }
+        all.push(Transfers { fresh, stored });
+    }
+    Ok(all)
+}
+
+/// The cells of a field that a launch has overwritten at its end, and for each apply whether all cells that
+/// it reads were overwritten before.
+fn overwritten<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    applies: &[&Apply<'c>],
+    name: &str,
+) -> Result<(Defined, Vec<bool>), Error> {
+    let field = program.field(name)?;
+    let (mut defined, mut reads) = (Defined::Pieces(Vec::new()), Vec::new());
+    for apply in applies {
+        let mut held = true;
+        for piece in &apply.pieces {
+            for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
+                if let Argument::Read { field: read, offset } = argument {
+                    held &= read != name || defined.holds_read(program, piece, field, &offset);
+                }
+            }
+        }
+        reads.push(held);
+        if apply.updates.contains(&name) {
+            defined = defined.and(&apply.pieces);
+        }
+    }
+    Ok((defined, reads))
+}
+
+/// Whether any launch may read what another one left in a field: some apply reads cells that were not
+/// overwritten before in its own launch, and others may have been there since they did it last.
+fn outlives<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    launches: &[Vec<&Apply<'c>>],
+    name: &str,
+) -> Result<bool, Error> {
+    let writers = |applies: &[&Apply<'c>]| applies.iter().filter(|apply| apply.updates.contains(&name)).count();
+    let all: usize = launches.iter().map(|applies| writers(applies)).sum();
+    for applies in launches {
+        let (_, reads) = overwritten(module, program, applies, name)?;
+        for (place, held) in reads.into_iter().enumerate() {
+            // After all that write to it, what is not overwritten is no one's.
+            if !held && applies.get(..place).is_some_and(|before| writers(before) < all) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step: applies of `A`, `B` (temp) and `C` by pieces from first to last, each with the reads of its function.
+    type Step<'s> = &'s [(&'s str, [&'s str; 2], &'s [(&'s str, i64)])];
+
+    /// What the launches of such a step transfer, given how many applies each takes.
+    fn transfers(step: Step, launches: &[usize]) -> Vec<(Vec<String>, Vec<String>)> {
+        let map = |bound: &str| format!("affine_map<()[n] -> ({bound})>");
+        let mut text = format!(
+            "module attributes {{stencil.params = [\"N\"], stencil.steps = {}}} {{ \
+             \"stencil.grid\"() {{sym_name = \"G\", lower = {}, upper = {}}} : () -> ()\n",
+            map("4"),
+            map("0"),
+            map("n - 1")
+        );
+        for (field, role) in [("A", "state"), ("B", "temp"), ("C", "state")] {
+            text += &format!(
+                "\"stencil.field\"() {{sym_name = \"{field}\", grid = @G, type = f32, role = \"{role}\"}} : () -> ()\n"
+            );
+        }
+        for (place, (updated, [first, last], reads)) in step.iter().enumerate() {
+            let arguments: Vec<_> = (reads.iter().enumerate())
+                .map(|(index, (field, offset))| {
+                    format!("%{index}: f32 {{stencil.read = @{field}, stencil.offset = array<i64: {offset}>}}")
+                })
+                .collect();
+            text += &format!(
+                "func.func private @f{place}({}) -> f32 {{ %c = arith.constant 1.0 : f32 return %c : f32 }}\n\
+                 \"stencil.apply\"() {{updates = [@{updated}], pieces = [{{function = @f{place}, lower = {}, upper = {}}}]}} : () -> ()\n",
+                arguments.join(", "),
+                map(first),
+                map(last)
+            );
+        }
+        let context = stencil_dialects::context().unwrap();
+        let module = Module::parse(&context, &(text + "}")).unwrap();
+        let program = Program::read(&module).unwrap();
+        let mut rest = program.applies.iter();
+        let launches: Vec<Vec<&Apply>> = launches.iter().map(|count| rest.by_ref().take(*count).collect()).collect();
+        let names = |fields: BTreeSet<&str>| fields.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let found = of(&module, &program, &launches).unwrap();
+        found.into_iter().map(|transfers| (names(transfers.fresh), names(transfers.stored))).collect()
+    }
+
+    fn names(fields: &[&str]) -> Vec<String> {
+        fields.iter().map(|field| (*field).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_temp_field_that_is_overwritten_where_it_is_read_stays_in_its_launch() {
+        let read_inside: Step = &[("B", ["1", "n - 2"], &[("A", 1)]), ("A", ["2", "n - 3"], &[("B", -1), ("B", 1)])];
+        assert_eq!(transfers(read_inside, &[2]), [(names(&["B"]), names(&["A"]))]);
+        // The rim is read too. It is zero for ever, so it is loaded and never stored.
+        let read_at_rim: Step = &[("B", ["1", "n - 2"], &[("A", 1)]), ("A", ["1", "n - 2"], &[("B", -1)])];
+        assert_eq!(transfers(read_at_rim, &[2]), [(names(&[]), names(&["A"]))]);
+    }
+
+    #[test]
+    fn what_another_launch_reads_is_stored() {
+        let whole: Step = &[("B", ["0", "n - 1"], &[("A", 0)]), ("A", ["1", "n - 2"], &[("B", -1)])];
+        assert_eq!(transfers(whole, &[1, 1]), [(names(&["B"]), names(&["B"])), (names(&[]), names(&["A"]))]);
+        // Without the rim, what is stored needs the old rim.
+        let part: Step = &[("B", ["1", "n - 1"], &[("A", 0)]), ("A", ["1", "n - 2"], &[("B", 0)])];
+        assert_eq!(transfers(part, &[1, 1]), [(names(&[]), names(&["B"])), (names(&[]), names(&["A"]))]);
+    }
+
+    #[test]
+    fn what_the_next_step_reads_is_stored() {
+        // A reads what the step before wrote.
+        let late: Step = &[("A", ["0", "n - 1"], &[("B", 0)]), ("B", ["0", "n - 1"], &[("C", 0)])];
+        assert_eq!(transfers(late, &[2]), [(names(&["A"]), names(&["A", "B"]))]);
+        // So does the second apply, at the cells that the last one writes.
+        let twice: Step =
+            &[("B", ["1", "n - 2"], &[("C", 0)]), ("A", ["0", "n - 1"], &[("B", 0)]), ("B", ["0", "0"], &[("C", 0)])];
+        assert_eq!(transfers(twice, &[3]), [(names(&["A"]), names(&["A", "B"]))]);
+    }
+
+    #[test]
+    fn outputs_are_stored_and_loaded_where_they_are_not_whole() {
+        let outputs: Step = &[("C", ["1", "n - 1"], &[("A", 0)]), ("A", ["0", "n - 1"], &[("C", 0)])];
+        assert_eq!(transfers(outputs, &[2]), [(names(&[]), names(&["A", "C"]))]);
+        let unread: Step = &[("A", ["0", "n - 1"], &[]), ("C", ["1", "n - 1"], &[("A", -1)])];
+        assert_eq!(transfers(unread, &[2]), [(names(&["A"]), names(&["A", "C"]))]);
+        // A launch that nobody needs stores what it has.
+        assert_eq!(transfers(&[("B", ["0", "n - 1"], &[])], &[1]), [(names(&["B"]), names(&["B"]))]);
+    }
+}
