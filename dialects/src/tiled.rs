@@ -44,6 +44,7 @@ const STRATEGY: &str = "tiled.strategy";
 const TILE: &str = "tiled.tile";
 const PER_THREAD: &str = "tiled.per_thread";
 const STEPS: &str = "tiled.steps";
+const REGION: &str = "tiled.region";
 const GRID: &str = "tiled.grid";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 const INDEX_WIDTH: &str = "tiled.index_width";
@@ -87,6 +88,18 @@ impl Halo {
         let add =
             |bounds: &[i64], by: &[i64]| bounds.iter().zip(by).map(|(bound, by)| bound.saturating_add(*by)).collect();
         Self { lower: add(&self.lower, &reach.lower), upper: add(&self.upper, &reach.upper) }
+    }
+
+    /// The cells of this box from which nothing in `reach` leaves another box.
+    pub fn whose_reach_is_in(&self, reach: &Self, held: &Self) -> Self {
+        let ends = |own: &[i64], held: &[i64], reach: &[i64], pick: fn(i64, i64) -> i64| {
+            let held = held.iter().zip(reach).map(|(held, reach)| held.saturating_sub(*reach));
+            own.iter().zip(held).map(|(own, held)| pick(*own, held)).collect()
+        };
+        Self {
+            lower: ends(&self.lower, &held.lower, &reach.lower, i64::max),
+            upper: ends(&self.upper, &held.upper, &reach.upper, i64::min),
+        }
     }
 
     /// The smallest box that holds both.
@@ -136,6 +149,38 @@ pub struct Schedule {
     pub per_thread: Vec<i64>,
     /// Steps a launch of this kernel (0 for all but the last kernel of a step that takes several).
     pub steps: i64,
+    /// What each apply computes.
+    pub region: Region,
+}
+
+/// Which cells the applies of a kernel compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Region {
+    /// Those that later applies and the tile need of each.
+    #[default]
+    Shrinking,
+    /// Those that the first one needs to, of all: threads do the same in each step. Cells beyond what is
+    /// needed may come from cells that no tile holds, and no cell that is stored comes from them.
+    Fixed,
+}
+
+impl Region {
+    const ALL: [(&'static str, Self); 2] = [("shrinking", Self::Shrinking), ("fixed", Self::Fixed)];
+
+    /// The region of a name.
+    ///
+    /// # Errors
+    /// Says which names there are.
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|(word, _)| *word == name);
+        let wrong = || Error::user(format!("there is no region '{name}'; there are shrinking and fixed"));
+        found.map(|(_, region)| region).ok_or_else(wrong)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|(_, region)| *region == self).map_or("", |(name, _)| name)
+    }
 }
 
 /// A tile kernel: straight-line SSA over tile values.
@@ -354,7 +399,14 @@ fn read_schedule(op: Op) -> Result<Schedule, Error> {
         tile: read(op, TILE, attribute::as_integers)?,
         per_thread: read(op, PER_THREAD, attribute::as_integers)?,
         steps: read(op, STEPS, attribute::as_integer)?,
+        region: region(op)?.unwrap_or_default(),
     })
+}
+
+fn region(op: Op) -> Result<Option<Region>, Error> {
+    let Some(attribute) = mlir::attribute(op, REGION) else { return Ok(None) };
+    let at = |error: Error| Error::new(mlir::place(op.location()), error.message);
+    Region::parse(attribute::as_string(attribute).unwrap_or_default()).map(Some).map_err(at)
 }
 
 /// Whether a kernel's tiles go on beyond the grid as the grid repeated: whether any of its point
@@ -387,12 +439,16 @@ pub fn reads_periodic<'c>(module: &Module<'c>, program: &Program<'c>, pieces: &[
 /// Attributes of a tile kernel's function.
 pub fn schedule_attributes<'c>(builder: &Builder<'c>, schedule: &Schedule) -> Vec<(&'static str, Attribute<'c>)> {
     let context = builder.context;
-    vec![
+    let mut attributes = vec![
         (STRATEGY, attribute::string(context, &schedule.strategy)),
         (TILE, attribute::integers(context, &schedule.tile)),
         (PER_THREAD, attribute::integers(context, &schedule.per_thread)),
         (STEPS, attribute::integer(context, schedule.steps)),
-    ]
+    ];
+    if schedule.region != Region::default() {
+        attributes.push((REGION, attribute::string(context, schedule.region.name())));
+    }
+    attributes
 }
 
 /// Says that a tile kernel runs code without checks in tiles away from every rim, and for each apply
@@ -412,6 +468,8 @@ pub struct Choice {
     pub pyramid_height: Option<i64>,
     /// See [`Schedule::per_thread`]; one number alone is for the dimension that the strategy widens.
     pub per_thread: Option<Vec<i64>>,
+    /// The name of a [`Region`].
+    pub region: Option<String>,
 }
 
 /// Reads a module's choice of schedule.
@@ -422,6 +480,7 @@ pub fn choice(module: &Module) -> Choice {
         tile: attribute(TILE).and_then(attribute::as_integers),
         per_thread: attribute(PER_THREAD).and_then(attribute::as_integers),
         pyramid_height: attribute(STEPS).and_then(attribute::as_integer),
+        region: attribute(REGION).and_then(attribute::as_string).map(str::to_owned),
     }
 }
 
@@ -432,6 +491,7 @@ pub fn set_choice<'c>(context: &'c Context, module: &Module<'c>, choice: &Choice
         (TILE, choice.tile.as_ref().map(|tile| attribute::integers(context, tile))),
         (PER_THREAD, choice.per_thread.as_ref().map(|cells| attribute::integers(context, cells))),
         (STEPS, choice.pyramid_height.map(|steps| attribute::integer(context, steps))),
+        (REGION, choice.region.as_ref().map(|region| attribute::string(context, region))),
     ];
     for (name, value) in entries {
         if let Some(value) = value {

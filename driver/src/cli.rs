@@ -122,6 +122,10 @@ struct CommonArgs {
     /// Cells a thread: in the slowest dimension, or one number a dimension
     #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
     per_thread: Option<Vec<i64>>,
+    /// What each function of a launch computes: shrinking, what is needed at its step; fixed, the
+    /// same cells in each step (strategies block and naive)
+    #[arg(long, value_parser = word)]
+    region: Option<String>,
     /// Run all tiles with checks, those too that lie away from every rim
     #[arg(long)]
     no_split_interior: bool,
@@ -136,7 +140,7 @@ struct CommonArgs {
     #[arg(long, value_name = "FILE")]
     schedules: Option<PathBuf>,
     /// Passes from the stencil level to the gpu level, in place of the compiler's own
-    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["strategy", "tile", "pyramid_height", "per_thread", "no_split_interior"])]
+    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["strategy", "tile", "pyramid_height", "per_thread", "region", "no_split_interior"])]
     passes: Option<String>,
     /// NVIDIA's libdevice.10.bc, for exp, log, sin, cos, tan, tanh and pow
     #[arg(long, value_name = "FILE")]
@@ -159,6 +163,7 @@ impl CommonArgs {
                 tile: self.tile.clone(),
                 pyramid_height: self.pyramid_height,
                 per_thread: self.per_thread.clone(),
+                region: self.region.clone(),
                 no_split_interior: self.no_split_interior,
             },
             arithmetic: Arithmetic { contract: self.fp_contract == Contraction::On, fast_math: self.fast_math },

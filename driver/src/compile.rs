@@ -282,6 +282,7 @@ pub fn with_schedules(source: &Source, options: Options, schedules: &Path) -> Re
         tile: Some(settings.tile.clone()),
         pyramid_height: Some(settings.pyramid_height),
         per_thread: Some(settings.per_thread.clone()),
+        region: settings.region.clone(),
     });
     let config = options.config.with(choice);
     Ok(Options { config, ..options })

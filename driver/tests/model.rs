@@ -48,7 +48,7 @@ fn measured() -> BTreeMap<String, Vec<Row>> {
                     tile: Some(integers(&settings["tile"])),
                     pyramid_height: settings["pyramid_height"].as_i64(),
                     per_thread: Some(integers(&settings["per_thread"])),
-                    no_split_interior: false,
+                    ..Config::default()
                 },
                 arithmetic: Arithmetic { contract: true, fast_math },
                 arch: "sm_90".to_owned(),

@@ -9,7 +9,7 @@ use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{Member, Program, Role};
-use stencil_dialects::tiled::{self, Binding, Launch};
+use stencil_dialects::tiled::{self, Binding, Launch, Region};
 use stencil_runtime::array::Element;
 use stencil_runtime::expr::Expr;
 use stencil_runtime::number::{Number, Numeral};
@@ -118,6 +118,7 @@ pub fn of<'c>(
             tile: main.tile,
             pyramid_height: height,
             per_thread: main.per_thread,
+            region: (main.region != Region::default()).then(|| main.region.name().to_owned()),
             contract,
             fast_math,
             fingerprint: String::new(),

@@ -13,6 +13,8 @@ pub struct Config {
     pub pyramid_height: Option<i64>,
     /// Cells a thread per dimension, slowest first; one number alone is for the slowest.
     pub per_thread: Option<Vec<i64>>,
+    /// What each apply computes: `shrinking` or `fixed`.
+    pub region: Option<String>,
     /// Whether all tiles run the code with checks, those too that need none.
     pub no_split_interior: bool,
 }
@@ -25,13 +27,14 @@ impl Config {
             tile: self.tile.clone(),
             pyramid_height: self.pyramid_height,
             per_thread: self.per_thread.clone(),
+            region: self.region.clone(),
         }
     }
 
     /// The same with another schedule.
     pub fn with(&self, choice: Choice) -> Self {
-        let Choice { strategy, tile, pyramid_height, per_thread } = choice;
-        Self { strategy, tile, pyramid_height, per_thread, ..self.clone() }
+        let Choice { strategy, tile, pyramid_height, per_thread, region } = choice;
+        Self { strategy, tile, pyramid_height, per_thread, region, ..self.clone() }
     }
 }
 
@@ -48,6 +51,7 @@ pub fn tiled(config: &Config, arch: &str) -> String {
         config.tile.as_ref().map(|tile| format!("tile={}", list(tile))),
         config.pyramid_height.map(|height| format!("pyramid-height={height}")),
         config.per_thread.as_ref().map(|cells| format!("per-thread={}", list(cells))),
+        config.region.as_ref().map(|region| format!("region={region}")),
         Some(format!("arch={arch}")),
     ];
     let options = options.into_iter().flatten().collect::<Vec<_>>().join(" ");

@@ -189,6 +189,9 @@ pub struct Settings {
     pub contract: bool,
     /// Whether approximate and re-associated arithmetic was allowed.
     pub fast_math: bool,
+    /// What each function of a launch computes, unless what is needed alone: `fixed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
     /// What the schedule can be remembered by (`crate::tune`); of candidates alone.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,

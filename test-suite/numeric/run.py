@@ -39,6 +39,9 @@ SCHEDULES = {
 }
 # Strategies for one number of dimensions alone.
 OF_RANK = {1: [["--strategy=warp"]]}
+# Programs that run with a fixed region too: one or several functions, grids, boundary rules.
+FIXED = ["jacobi1d5", "heat2d", "fdtd2d", "fluxes2d", "blur2d", "driven2d", "torus3d", "burgers1d"]
+FIXED_REGION = ["--strategy=block", "--region=fixed"]
 
 
 def noise(seed, shape, kind):
@@ -205,8 +208,10 @@ def main():
             if target == "sim" and int(np.prod(case.shape)) * case.steps > SIMULATED:
                 continue
             known = target != "reference" and case.program not in RULED
-            of_rank = OF_RANK.get(rank(case.program), []) if known else []
-            for schedule in SCHEDULES[target] + of_rank:
+            more = OF_RANK.get(rank(case.program), []) if known else []
+            if target != "reference" and case.program in FIXED:
+                more = [*more, FIXED_REGION]
+            for schedule in SCHEDULES[target] + more:
                 title = " ".join([case.title(), target, *(word.removeprefix("--strategy=") for word in schedule)])
                 if wanted_words and not any(word in title for word in wanted_words):
                     continue

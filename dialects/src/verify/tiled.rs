@@ -6,7 +6,7 @@ use crate::cover::Defined;
 use crate::error::Error;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Argument, Program};
-use crate::tiled::{self, Binding, Halo, Keeps, Kernel, Launch, MOST_CELLS, MOST_STEPS, Schedule, TileOp};
+use crate::tiled::{self, Binding, Halo, Keeps, Kernel, Launch, MOST_CELLS, MOST_STEPS, Region, Schedule, TileOp};
 use crate::verify::stencil::pieces as stencil_pieces;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
@@ -71,6 +71,9 @@ fn verify_kernel<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel
     if sound && errors.is_empty() {
         errors.extend(verify_wraps(module, program, kernel).err());
         errors.extend(verify_defined(module, program, kernel).err());
+        if kernel.schedule.region == Region::Fixed {
+            errors.extend(verify_valid(module, program, kernel).err());
+        }
     }
 }
 
@@ -145,6 +148,48 @@ fn verify_defined<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kerne
                         format!(
                             "tiled.store of @{field} needs a value in every cell, and the pieces of its apply may leave some out; \
                              give the apply an operand of @{field}"
+                        ),
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the cells which are stored come from cells that the tiles hold. Of a load all cells are
+/// valid; of an apply those that read no others, and with the operand's cell keep no other.
+fn verify_valid<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+    let mut valid: BTreeMap<usize, Halo> = BTreeMap::new();
+    for op in &kernel.body {
+        match op {
+            TileOp::Load { tile, .. } => drop(valid.insert(mlir::key(*tile), kernel.tile(*tile)?.halo.clone())),
+            TileOp::Apply(apply) => {
+                let rank = apply.halo.lower.len();
+                let mut reads: Vec<_> = apply.outputs.iter().map(|(field, _)| (*field, Halo::none(rank))).collect();
+                for piece in &apply.pieces {
+                    for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
+                        if let Argument::Read { field, offset } = argument {
+                            reads.push((field, Halo::of_read(program.field(field)?, &offset)));
+                        }
+                    }
+                }
+                let mut cells = apply.halo.clone();
+                for (field, reach) in reads {
+                    if let Some(held) = apply.input(field).and_then(|tile| valid.get(&mlir::key(tile))) {
+                        cells = cells.whose_reach_is_in(&reach, held);
+                    }
+                }
+                valid.extend(apply.outputs.iter().map(|(_, tile)| (mlir::key(*tile), cells.clone())));
+            }
+            TileOp::Store { op, field, tile } => {
+                let Some(cells) = valid.get(&mlir::key(*tile)) else { continue };
+                if !cells.contains(&Halo::none(cells.lower.len())) {
+                    return Err(at(
+                        *op,
+                        format!(
+                            "tiled.store of @{field} needs the whole tile, and what comes from cells that tiles hold {}",
+                            reach(cells)
                         ),
                     ));
                 }
@@ -267,7 +312,8 @@ fn verify_apply<'c>(
         let input =
             apply.input(field).ok_or_else(|| at(apply.op, format!("@{field} is {why} but is not among `reads`")))?;
         let held = &kernel.tile(input)?.halo;
-        if held.contains(needed) {
+        // Of fixed regions the cells that are stored matter alone: see `verify_valid`.
+        if held.contains(needed) || kernel.schedule.region == Region::Fixed {
             return Ok(());
         }
         Err(at(

@@ -22,12 +22,17 @@
 //!       gpu.barrier
 //!       for each cell of the tile { A_next[origin + i] = heat(shared1[i + ...], ...) }
 //! ```
-//! Declines: tiles that need more shared memory or more threads than a block can have.
+//! Where the kernel has a fixed region, cells at a tile's outer rim read beyond what the tiles hold: they
+//! take the nearest cell there. Cells outside the grid hold zeros, so that whatever they take is written.
+//!
+//! Declines: tiles that need more shared memory or more threads than a block can have; fixed regions with
+//! point functions that have no result for some operands.
 
 use super::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};
 use super::emit::{self, Frame, FrameSpec};
 use super::evaluate::{At, Distance, Rules};
 use super::interior::Limits;
+use super::pieces;
 use super::shared_memory;
 use crate::analysis::footprint;
 use crate::analysis::shared_slots::{self, Life};
@@ -42,7 +47,7 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
+use stencil_dialects::tiled::{self, Apply, Halo, Kernel, Region, TileOp};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -72,6 +77,9 @@ fn lower<'c>(
     let schedule = &kernel.schedule;
     let threads: Vec<i64> =
         schedule.tile.iter().zip(&schedule.per_thread).map(|(cells, each)| (cells + each - 1) / each).collect();
+    if schedule.region == Region::Fixed {
+        all_total(module, kernel)?;
+    }
     let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
     let buffers = Buffers::plan(&outer, program, kernel)?;
     limits.admit(kernel, &threads, shared_memory::shared_bytes(&buffers.types))?;
@@ -102,6 +110,28 @@ fn lower<'c>(
         None => lowering.body(&frame.builder, true)?,
     }
     frame.finish()
+}
+
+/// Checks that all point functions have a result for the operands of cells at a tile's outer rim. A single
+/// apply computes what is needed of it.
+fn all_total<'c>(module: &Module<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+    let applies = kernel.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None });
+    let applies: Vec<_> = applies.collect();
+    for apply in applies.iter().filter(|_| applies.len() > 1) {
+        for piece in &apply.pieces {
+            if !pieces::is_total(module, piece)? {
+                return Err(Error::new(
+                    mlir::place(apply.op.location()),
+                    format!(
+                        "with a fixed region, cells at a tile's rim are computed from any operands, and @{} divides integers or reads a \
+                         const field at coordinates; take the region shrinking",
+                        piece.function
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Which shared buffer holds which tile value.
@@ -231,7 +261,7 @@ impl<'c> Lowering<'c, '_> {
                 }
                 (true, false) => {
                     let inside = self.frame.inside(builder, point, grid.lower, grid.upper)?;
-                    builder.when(inside, |builder| copy(builder, point))
+                    self.either(builder, inside, |builder| copy(builder, point), &[tile], local)
                 }
             }
         })
@@ -251,11 +281,36 @@ impl<'c> Lowering<'c, '_> {
             };
             // Each field has its own condition where they lie on different points.
             if checked && hull.alike && !beyond {
-                builder.when(self.frame.inside(builder, point, hull.lower, hull.upper)?, one)
+                let inside = self.frame.inside(builder, point, hull.lower, hull.upper)?;
+                let tiles: Vec<_> = apply.outputs.iter().map(|(_, tile)| *tile).collect();
+                self.either(builder, inside, one, &tiles, local)
             } else {
                 one(builder)
             }
         })
+    }
+
+    /// Code for a cell inside the grid. Outside, the cell of each tile becomes zero where reads may be
+    /// sent there.
+    fn either(
+        &self,
+        builder: &Builder<'c>,
+        inside: Val<'c>,
+        code: impl FnOnce(&Builder<'c>) -> Result<(), Error>,
+        tiles: &[Val<'c>],
+        local: &[Val<'c>],
+    ) -> Result<(), Error> {
+        if self.kernel.schedule.region != Region::Fixed {
+            return builder.when(inside, code);
+        }
+        let zeros = |builder: &Builder<'c>| {
+            for tile in tiles.iter().filter(|tile| self.buffers.slot(**tile).is_some()) {
+                let element = self.frame.program.field(self.kernel.tile(*tile)?.field)?.element;
+                builder.store(builder.zero(element)?, self.shared(*tile)?, local)?;
+            }
+            Ok(Vec::new())
+        };
+        builder.choose(inside, &[], |builder| code(builder).map(|()| Vec::new()), zeros).map(|_| ())
     }
 
     /// One cell's new values.
@@ -270,15 +325,28 @@ impl<'c> Lowering<'c, '_> {
         let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
             let tile = apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
             let held = &self.kernel.tile(tile)?.halo;
+            let extents = held.extents(&self.kernel.schedule.tile);
             let mut at = Vec::new();
-            for (((index, region), held), distance) in
-                local.iter().zip(&apply.halo.lower).zip(&held.lower).zip(distances)
-            {
-                let shift = region - held;
-                at.push(match distance {
-                    Distance::Constant(cells) => builder.add_constant(*index, shift + cells)?,
-                    mapped => mapped.from(builder, builder.add_constant(*index, shift)?)?,
-                });
+            for (dimension, (index, distance)) in local.iter().zip(distances).enumerate() {
+                let of = |bounds: &[i64]| bounds.get(dimension).copied().unwrap_or(0);
+                let before = of(&apply.halo.lower) - of(&held.lower);
+                let beyond = of(&apply.halo.upper) - of(&held.upper);
+                let (mut cell, leaves) = match distance {
+                    Distance::Constant(cells) => {
+                        (builder.add_constant(*index, before + cells)?, [before + cells < 0, beyond + cells > 0])
+                    }
+                    mapped => (mapped.from(builder, builder.add_constant(*index, before)?)?, [true, true]),
+                };
+                if self.kernel.schedule.region == Region::Fixed {
+                    let [first, last] = leaves;
+                    if first {
+                        cell = builder.binary("arith.maxsi", cell, builder.index(0)?)?;
+                    }
+                    if last {
+                        cell = builder.binary("arith.minsi", cell, builder.index(of(&extents) - 1)?)?;
+                    }
+                }
+                at.push(cell);
             }
             builder.load(self.shared(tile)?, &at)
         };

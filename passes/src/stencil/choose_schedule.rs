@@ -41,6 +41,7 @@ pub const PASS: Pass = Pass {
         ("tile", "cells of a tile per dimension, likewise"),
         ("pyramid-height", "steps a launch, likewise"),
         ("per-thread", "cells a thread per dimension, or one number as for tile-overlapped, likewise"),
+        ("region", "what each apply computes, as for tile-overlapped"),
         ("arch", "the architecture of the device (default sm_90)"),
     ],
     run,
@@ -79,6 +80,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         tile: options.integers("tile", 1..=MOST_CELLS)?,
         pyramid_height: options.integer("pyramid-height", 1..=MOST_STEPS)?,
         per_thread: options.integers("per-thread", 1..=MOST_CELLS)?,
+        region: options.text("region").map(str::to_owned),
     };
     let device = device_of(options.text("arch"));
     let program = Program::read(module)?;
@@ -237,6 +239,7 @@ fn openings(module: &Module, program: &Program, forced: &Choice) -> Vec<Choice> 
                     tile: forced.tile.clone().or_else(|| tile.clone()),
                     pyramid_height,
                     per_thread: forced.per_thread.clone().or_else(|| per_thread.clone()),
+                    region: forced.region.clone(),
                 };
                 if !found.contains(&config) {
                     found.push(config);

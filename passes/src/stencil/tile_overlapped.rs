@@ -3,8 +3,10 @@
 //!
 //! Source: Holewinski, Pouchet, Sadayappan, "High-Performance Code Generation for Stencil
 //! Computations on GPU Architectures", section 4.2, algorithm 2: regions are found backwards over
-//! functions and steps, a rectangular hull where a field is reached twice. Unlike the paper's fixed
-//! region, each apply gets the region that is needed at its step.
+//! functions and steps, a rectangular hull where a field is reached twice. By default each apply gets the
+//! region that is needed at its step, which shrinks from step to step; with `region=fixed` all of a launch get
+//! the largest, as in the paper, so that each thread does the same in each step. Then cells at a tile's
+//! outer rim come from cells that no tile holds; the verifier proves that no cell which is stored does.
 //!
 //! Needs: a verified stencil program. The schedule comes from options, else from `choose-schedule`,
 //! else from defaults. Guarantees: tile kernels of heights `T`, and of the powers
@@ -50,7 +52,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{self, Apply, Program};
-use stencil_dialects::tiled::{self, Choice, Halo, MOST_CELLS, MOST_STEPS, Schedule};
+use stencil_dialects::tiled::{self, Choice, Halo, MOST_CELLS, MOST_STEPS, Region, Schedule};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -62,6 +64,7 @@ pub const PASS: Pass = Pass {
         ("pyramid-height", "steps a launch (default by rank: 8, 4, 2; of stream by registers, of warp by halo)"),
         ("multiprocessors", "of the device that the strategy stream fits its tiles to (default 132)"),
         ("per-thread", "cells a thread per dimension, or in the slowest dimension alone"),
+        ("region", "what each apply computes: shrinking or fixed (default: shrinking)"),
     ],
     run,
 };
@@ -99,6 +102,7 @@ pub fn completed(options: &Options, choice: &Choice) -> Options {
         ("tile", choice.tile.as_ref().map(list)),
         ("pyramid-height", choice.pyramid_height.map(|height| height.to_string())),
         ("per-thread", choice.per_thread.as_ref().map(list)),
+        ("region", choice.region.clone()),
     ] {
         if let (None, Some(value)) = (options.text(name), value) {
             all.set(name, value);
@@ -251,11 +255,20 @@ impl<'c> Tiling<'c, '_> {
             None if defaults.strategy == "stream" => stream_schedule::per_thread(self.program, rank),
             None => defaults.per_thread,
         };
+        let region = self.options.text("region").map(Region::parse).transpose()?.unwrap_or_default();
+        if region == Region::Fixed && !matches!(defaults.strategy, "block" | "naive") {
+            return Err(Error::user(format!(
+                "a fixed region is for the strategies block and naive, and {} computes whole lanes in each step anyway; \
+                 leave region out or choose another strategy",
+                defaults.strategy
+            )));
+        }
         Ok(Schedule {
             strategy: defaults.strategy.to_owned(),
             tile: dimensions(tile, "tile", rank, |_| None)?.unwrap_or(defaults.tile),
             per_thread,
             steps: 0,
+            region,
         })
     }
 
@@ -443,7 +456,11 @@ impl<'c> Tiling<'c, '_> {
         steps: i64,
         mut schedule: Schedule,
     ) -> Result<(), Error> {
-        let regions = regions(self.module, self.program, group, steps)?;
+        let mut regions = regions(self.module, self.program, group, steps)?;
+        if schedule.region == Region::Fixed {
+            let largest = regions.applies.iter().fold(Halo::none(group.hull.rank()), |all, region| all.hull(region));
+            regions.applies.fill(largest);
+        }
         if matches!(schedule.strategy.as_str(), "stream" | "warp") && self.options.text("tile").is_none() {
             let multiprocessors = self.options.integer("multiprocessors", 1..=MOST_CELLS)?;
             schedule.tile = stream_schedule::tile(

@@ -914,3 +914,37 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
     return
   }
 }
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+    return %w : f32
+  }
+  // A fixed region may compute cells from what no tile holds, but not those that are stored.
+  func.func @k() attributes {tiled.strategy = "block", tiled.region = "fixed", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 3 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -2>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: -2>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    %v = "tiled.apply"(%u) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 1 : i64, lower = array<i64: -2>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    %w = "tiled.apply"(%v) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 2 : i64, lower = array<i64: -2>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    // expected-error @+1 {{tiled.store of @A needs the whole tile, and what comes from cells that tiles hold reaches from [1] to [0]}}
+    "tiled.store"(%w) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{there is no region 'large'; there are shrinking and fixed}}
+  func.func @k() attributes {tiled.strategy = "block", tiled.region = "large", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    return
+  }
+}

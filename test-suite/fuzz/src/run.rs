@@ -47,6 +47,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             pyramid_height: schedule.height,
             per_thread: schedule.per_thread.clone(),
             no_split_interior: schedule.no_split,
+            ..Config::default()
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },
         arch: "sm_90".to_owned(),
