@@ -126,6 +126,9 @@ struct CommonArgs {
     /// same cells in each step (strategies block and naive)
     #[arg(long, value_parser = word)]
     region: Option<String>,
+    /// Keep all temp fields, those too that are cheaper to compute again where they are read
+    #[arg(long)]
+    no_fuse: bool,
     /// Run all tiles with checks, those too that lie away from every rim
     #[arg(long)]
     no_split_interior: bool,
@@ -164,6 +167,7 @@ impl CommonArgs {
                 pyramid_height: self.pyramid_height,
                 per_thread: self.per_thread.clone(),
                 region: self.region.clone(),
+                no_fuse: self.no_fuse,
                 no_split_interior: self.no_split_interior,
             },
             arithmetic: Arithmetic { contract: self.fp_contract == Contraction::On, fast_math: self.fast_math },

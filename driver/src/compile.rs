@@ -114,7 +114,7 @@ impl<'c, 's> Compilation<'c, 's> {
         };
         let timing = vec![("parse and check".to_owned(), start.elapsed())];
         let mut compilation = Self { context, source, options, module, timing };
-        compilation.run(&pipeline::stencil())?;
+        compilation.run(&pipeline::stencil(&options.config, &options.arch))?;
         Ok(compilation)
     }
 

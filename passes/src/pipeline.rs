@@ -15,6 +15,8 @@ pub struct Config {
     pub per_thread: Option<Vec<i64>>,
     /// What each apply computes: `shrinking` or `fixed`.
     pub region: Option<String>,
+    /// Whether temp fields are kept, however cheap they are to compute again.
+    pub no_fuse: bool,
     /// Whether all tiles run the code with checks, those too that need none.
     pub no_split_interior: bool,
 }
@@ -39,12 +41,16 @@ impl Config {
 }
 
 /// A stencil program as it was imported, checked and simplified.
-pub fn stencil() -> String {
-    "stencil-verify,func.func(canonicalize,cse),relax-arithmetic,func.func(canonicalize,cse)".to_owned()
+///
+/// `fuse-functions` comes last: it compares what it makes as code that is as good as it gets.
+pub fn stencil(config: &Config, arch: &str) -> String {
+    let fuse =
+        if config.no_fuse { String::new() } else { format!(",fuse-functions{{{}}}", schedule_options(config, arch)) };
+    format!("stencil-verify,func.func(canonicalize,cse),relax-arithmetic,func.func(canonicalize,cse){fuse}")
 }
 
-/// From the stencil level to the tiled level, for an architecture such as `sm_90`.
-pub fn tiled(config: &Config, arch: &str) -> String {
+/// What is not to be chosen of the schedule.
+fn schedule_options(config: &Config, arch: &str) -> String {
     let list = |values: &Vec<i64>| values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     let options = [
         config.strategy.as_ref().map(|strategy| format!("strategy={strategy}")),
@@ -54,7 +60,12 @@ pub fn tiled(config: &Config, arch: &str) -> String {
         config.region.as_ref().map(|region| format!("region={region}")),
         Some(format!("arch={arch}")),
     ];
-    let options = options.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    options.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// From the stencil level to the tiled level, for an architecture such as `sm_90`.
+pub fn tiled(config: &Config, arch: &str) -> String {
+    let options = schedule_options(config, arch);
     let split = if config.no_split_interior { "" } else { ",split-interior" };
     format!("choose-schedule{{{options}}},tile-overlapped,split-sums{split}")
 }

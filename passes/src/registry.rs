@@ -7,6 +7,7 @@ use crate::{lower, stencil, tiled};
 pub const PASSES: &[Pass] = &[
     stencil::verify::PASS,
     stencil::relax_arithmetic::PASS,
+    stencil::fuse_functions::PASS,
     stencil::choose_schedule::PASS,
     stencil::tile_overlapped::PASS,
     tiled::split_sums::PASS,

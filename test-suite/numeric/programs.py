@@ -186,6 +186,18 @@ def burgers1d(fields, scalars):
         A[1:-1] = A[1:-1] - c * (F[1:] - F[:-1])
 
 
+def laser2d(fields, scalars, t):
+    A = fields["A"]
+    c, a = numbers(A), inner(A, 1)
+    y, x = np.indices(A.shape).astype(np.int64)
+    y, x = (y - 8).astype(A.dtype), (x - t).astype(A.dtype)
+    S = c(scalars.get("power", "5")) / (c(1) + y * y + x * x)
+    s = inner(S, 1)
+    flow = a(-1, 0) + a(1, 0) + a(0, -1) + a(0, 1) - c(4) * a(0, 0)
+    near = s(-1, 0) + s(1, 0) + s(0, -1) + s(0, 1) + c(4) * s(0, 0)
+    update(A, [1, 1], [1, 1], a(0, 0) + c("0.2") * flow + c("0.125") * near)
+
+
 def tvupdate(fields, scalars):
     U, F = fields["U"], fields["F"]
     c, u, f = numbers(U), inner(U, 1), inner(F, 1)(0, 0)
@@ -413,6 +425,7 @@ PROGRAMS = {
     "gauss2d": (gauss2d, ["A"], []),
     "fluxes2d": (fluxes2d, ["A"], ["K"]),
     "burgers1d": (burgers1d, ["A"], []),
+    "laser2d": (laser2d, ["A"], []),
     "grayscott": (grayscott, ["U", "V"], []),
     "plate": (mean((-1, 0), (0, -1), (0, 1), (1, 0)), ["A"], []),
     "platehalo": (mean(*[offset for offset in box(2, 1) if any(offset)]), ["A"], []),
@@ -458,7 +471,7 @@ MORE_SIZES = {"lookup": lambda n, m: {"K": n + m + 1}}
 LEAST = {"pathfinder": (1, 2), "fluxes2d": (1, 1), "burgers1d": (1,)}
 
 # Programs whose steps take their number.
-NUMBERED = {"pathfinder"}
+NUMBERED = {"pathfinder", "laser2d"}
 
 
 def shapes(name, sizes):

@@ -42,6 +42,9 @@ OF_RANK = {1: [["--strategy=warp"]]}
 # Programs that run with a fixed region too: one or several functions, grids, boundary rules.
 FIXED = ["jacobi1d5", "heat2d", "fdtd2d", "fluxes2d", "blur2d", "driven2d", "torus3d", "burgers1d"]
 FIXED_REGION = ["--strategy=block", "--region=fixed"]
+# Programs with temp fields that are computed again where they are read, unless they are to be kept.
+FUSED = ["gauss2d", "fluxes2d", "burgers1d", "laser2d"]
+KEPT = ["--strategy=naive", "--no-fuse"]
 
 
 def noise(seed, shape, kind):
@@ -211,6 +214,8 @@ def main():
             more = OF_RANK.get(rank(case.program), []) if known else []
             if target != "reference" and case.program in FIXED:
                 more = [*more, FIXED_REGION]
+            if target != "reference" and case.program in FUSED:
+                more = [*more, KEPT]
             for schedule in SCHEDULES[target] + more:
                 title = " ".join([case.title(), target, *(word.removeprefix("--strategy=") for word in schedule)])
                 if wanted_words and not any(word in title for word in wanted_words):

@@ -36,16 +36,19 @@ use stencil_runtime::model::{self, Prediction, Work};
 pub const PASS: Pass = Pass {
     name: "choose-schedule",
     summary: "choose strategy, tile and steps a launch by a model of the device",
-    options: &[
-        ("strategy", "the strategy, if it is not to be chosen"),
-        ("tile", "cells of a tile per dimension, likewise"),
-        ("pyramid-height", "steps a launch, likewise"),
-        ("per-thread", "cells a thread per dimension, or one number as for tile-overlapped, likewise"),
-        ("region", "what each apply computes, as for tile-overlapped"),
-        ("arch", "the architecture of the device (default sm_90)"),
-    ],
+    options: OPTIONS,
     run,
 };
+
+/// What is not to be chosen, and for which device the rest is.
+pub const OPTIONS: &[(&str, &str)] = &[
+    ("strategy", "the strategy, if it is not to be chosen"),
+    ("tile", "cells of a tile per dimension, likewise"),
+    ("pyramid-height", "steps a launch, likewise"),
+    ("per-thread", "cells a thread per dimension, or one number as for tile-overlapped, likewise"),
+    ("region", "what each apply computes, as for tile-overlapped"),
+    ("arch", "the architecture of the device (default sm_90)"),
+];
 
 /// Points of a dimension of a run-time size, by the number of dimensions.
 pub const LARGE: [i64; 3] = [1 << 28, 1 << 14, 1 << 9];
@@ -75,13 +78,7 @@ impl Candidate {
 }
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
-    let forced = Choice {
-        strategy: options.text("strategy").map(str::to_owned),
-        tile: options.integers("tile", 1..=MOST_CELLS)?,
-        pyramid_height: options.integer("pyramid-height", 1..=MOST_STEPS)?,
-        per_thread: options.integers("per-thread", 1..=MOST_CELLS)?,
-        region: options.text("region").map(str::to_owned),
-    };
+    let forced = forced(options)?;
     let device = device_of(options.text("arch"));
     let program = Program::read(module)?;
     let open = openings(module, &program, &forced);
@@ -96,6 +93,17 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     };
     tiled::set_choice(context, module, &config);
     Ok(())
+}
+
+/// What [`OPTIONS`] say of the schedule.
+pub fn forced(options: &Options) -> Result<Choice, Error> {
+    Ok(Choice {
+        strategy: options.text("strategy").map(str::to_owned),
+        tile: options.integers("tile", 1..=MOST_CELLS)?,
+        pyramid_height: options.integer("pyramid-height", 1..=MOST_STEPS)?,
+        per_thread: options.integers("per-thread", 1..=MOST_CELLS)?,
+        region: options.text("region").map(str::to_owned),
+    })
 }
 
 /// The device of an architecture; the one that is described best for those that are not.
