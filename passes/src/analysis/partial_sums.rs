@@ -15,6 +15,8 @@ use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Argument, Piece, Program};
 use stencil_dialects::tiled::Keeps;
 
+const RETURN: &str = "func.return";
+
 /// A part of an apply: it reads planes up to one, and those behind the part before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part<'c> {
@@ -50,10 +52,14 @@ impl<'c> Planes<'c> {
         Ok(Self { last, body })
     }
 
-    /// The last plane that an operation needs; none for what needs no cell.
+    /// The last plane that an operation needs; none for what needs no cell, and for the function's return.
     pub fn of_operation(&self, op: Op<'c>) -> Option<i64> {
-        let result = mlir::results(op).first().copied()?;
-        self.last.get(&mlir::key(result)).copied()
+        match mlir::results(op).first() {
+            Some(result) => self.of_value(*result),
+            None if mlir::name(op) == RETURN => None,
+            // A branch whose value nobody uses, with an absolute read in it.
+            None => used(op).filter_map(|operand| self.of_value(operand)).max(),
+        }
     }
 
     /// The last plane of a value; none for one that needs no cell.
@@ -167,7 +173,7 @@ impl<'c> Planes<'c> {
     /// Whether an operation belongs to the part behind one cut up to another. The function's return is in
     /// the last part; what needs no cell is in none, since each part has its own.
     pub fn is_within(&self, op: Op<'c>, before: Option<i64>, last: Option<i64>) -> bool {
-        if mlir::name(op) == "func.return" {
+        if mlir::name(op) == RETURN {
             return last.is_none();
         }
         let plane = self.of_operation(op);
