@@ -2,6 +2,7 @@
 //! `stencil.apply` a function. Every operation carries the place in the source that asks for it.
 
 mod numbers;
+mod outside;
 
 use melior::Context;
 use melior::ir::attribute::{FloatAttribute, IntegerAttribute};
@@ -37,6 +38,7 @@ pub fn module<'c>(
     source: &Source,
     arithmetic: Arithmetic,
 ) -> Result<Module<'c>, Error> {
+    let program = &outside::written_out(program);
     let module = Module::new(Location::new(context, &source.name, 1, 1));
     let runtime: Vec<ParamId> =
         program.params.iter().filter(|(_, param)| param.value.is_none()).map(|(id, _)| id).collect();
@@ -265,26 +267,7 @@ impl<'p> Footprint<'p> {
             }
             return;
         }
-        match &expr.kind {
-            ExprKind::Unary(_, inner) | ExprKind::Cast(inner) => self.collect(program, inner),
-            ExprKind::Binary(_, left, right) => {
-                self.collect(program, left);
-                self.collect(program, right);
-            }
-            ExprKind::Let(_, value, body) => {
-                self.collect(program, value);
-                self.collect(program, body);
-            }
-            ExprKind::If(condition, then, otherwise) => {
-                for part in [condition, then, otherwise] {
-                    self.collect(program, part);
-                }
-            }
-            ExprKind::Call(_, operands) | ExprKind::Gather { at: operands, .. } => {
-                operands.iter().for_each(|operand| self.collect(program, operand));
-            }
-            _ => {}
-        }
+        expr.children().into_iter().for_each(|child| self.collect(program, child));
     }
 }
 
@@ -298,7 +281,7 @@ fn argument<'p>(program: &'p Program, expr: &'p Expr) -> Option<Argument<'p>> {
         ExprKind::Param(id) => Some(Argument::Param(&program.params[*id].name)),
         ExprKind::Coordinate(dimension) => Some(Argument::Coordinate(*dimension)),
         ExprKind::Step => Some(Argument::Step),
-        ExprKind::Nearest => Some(Argument::Nearest),
+        ExprKind::Nearest(_) => Some(Argument::Nearest),
         _ => None,
     }
 }
@@ -377,7 +360,7 @@ impl<'c, 'p> Body<'c, 'p, '_> {
             | ExprKind::Param(_)
             | ExprKind::Coordinate(_)
             | ExprKind::Step
-            | ExprKind::Nearest => Err(Error::internal("a leaf that is no argument")),
+            | ExprKind::Nearest(_) => Err(Error::internal("a leaf that is no argument")),
         }
     }
 

@@ -222,6 +222,30 @@ pub struct Expr {
     pub span: Span,
 }
 
+impl Expr {
+    /// The expressions that it consists of, in the order in which they are evaluated.
+    pub fn children(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Unary(_, a) | ExprKind::Cast(a) => vec![a],
+            ExprKind::Binary(_, a, b) | ExprKind::Let(_, a, b) => vec![a, b],
+            ExprKind::If(condition, yes, no) => vec![condition, yes, no],
+            ExprKind::Call(_, parts) | ExprKind::Gather { at: parts, .. } => parts.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same, to be changed in place.
+    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+        match &mut self.kind {
+            ExprKind::Unary(_, a) | ExprKind::Cast(a) => vec![a],
+            ExprKind::Binary(_, a, b) | ExprKind::Let(_, a, b) => vec![a, b],
+            ExprKind::If(condition, yes, no) => vec![condition, yes, no],
+            ExprKind::Call(_, parts) | ExprKind::Gather { at: parts, .. } => parts.iter_mut().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// The forms of an expression. Operands of arithmetic and comparisons have one type;
 /// conversions are explicit.
 #[derive(Clone, Debug, PartialEq)]
@@ -239,7 +263,8 @@ pub enum ExprKind {
         /// One offset a dimension.
         offset: Vec<i64>,
     },
-    /// A cell of a const field at a place that is computed, inside its grid.
+    /// A cell of a const field at a place that is computed, inside its grid or where its boundary rule
+    /// says what there is.
     Gather {
         /// Which field.
         field: FieldId,
@@ -254,8 +279,9 @@ pub enum ExprKind {
     Coordinate(usize),
     /// The number of the step, from 0, as i64.
     Step,
-    /// In a boundary rule: the old value of the field's cell that is nearest to the point outside.
-    Nearest,
+    /// In a boundary rule: the old value of the cell that is nearest to the point outside, of the field
+    /// itself or of another that is part of the same declared one.
+    Nearest(FieldId),
     /// A `let`-bound value.
     Local(LocalId),
     /// One operand.

@@ -2,9 +2,9 @@
 
 use super::names::Symbol;
 use super::{Checker, Scope};
-use crate::ast::{self, ExprKind, Name};
+use crate::ast::{self, Name};
 use crate::diagnostics::Diagnostic;
-use crate::program::{Boundary, Expr, FieldId, Type};
+use crate::program::{Boundary, Expr, ExprKind, FieldId, LocalId};
 use crate::source::Span;
 
 /// Names of the coordinates in a rule, slowest dimension first.
@@ -36,25 +36,21 @@ impl Checker<'_> {
             self.report(error.see(first, "first here").help("leave one of them out"));
             return;
         }
-        let named = |(known, _): &&(&str, Boundary)| matches!(&rule.node, ExprKind::Name(word) if word == known);
-        let boundary = match RULES.iter().find(named) {
-            Some((_, rule)) => Some(rule.clone()),
-            None if self.shapes.contains_key(&field) => {
-                let help = "take nearest, periodic or reflect, or one field for each number";
-                self.unsupported("expression boundary of structs and vecs", span, help);
-                None
-            }
-            None => self.outside_value(field, rule).map(Boundary::Value),
+        let named = |(known, _): &&(&str, Boundary)| matches!(&rule.node, ast::ExprKind::Name(word) if word == known);
+        let leaves = self.leaf_fields(field);
+        let boundaries: Vec<Boundary> = match RULES.iter().find(named) {
+            Some((_, rule)) => vec![rule.clone(); leaves.len()],
+            None => self.outside_values(field, rule).into_iter().flatten().map(Boundary::Value).collect(),
         };
-        for leaf in self.leaf_fields(field) {
+        for (leaf, boundary) in leaves.into_iter().zip(boundaries) {
             if let Some(field) = self.program.fields.get_mut(leaf) {
-                field.boundary = boundary.clone();
+                field.boundary = Some(boundary);
             }
         }
     }
 
-    /// The value of a rule that is an expression.
-    fn outside_value(&mut self, field: FieldId, rule: &ast::Expr) -> Option<Expr> {
+    /// The values of a rule that is an expression, one for each number of a cell.
+    fn outside_values(&mut self, field: FieldId, rule: &ast::Expr) -> Option<Vec<Expr>> {
         let grid = self.program.fields.get(field)?.grid;
         let dimensions = self.program.grids.get(grid)?.region.lower.len();
         let coordinate = |name: &&str| Some(Name::new((*name).to_owned(), rule.span));
@@ -63,22 +59,14 @@ impl Checker<'_> {
             coordinates: COORDINATES.iter().take(dimensions).map(coordinate).collect(),
             ..Scope::default()
         };
-        let value = self.piece_value(rule, Some(field)).and_then(|values| values.into_iter().next());
-        let shared = std::mem::take(&mut self.scope.frames).into_iter().flatten().rev();
-        let value = value.map(|value| {
-            shared.fold(value, |body, (id, shared)| {
-                let (ty, span) = (body.ty, body.span);
-                Expr { kind: crate::program::ExprKind::Let(id, Box::new(shared), Box::new(body)), ty, span }
-            })
-        });
+        let values = self.piece_value(rule, Some(field));
+        let shared: Vec<_> = std::mem::take(&mut self.scope.frames).into_iter().flatten().collect();
+        let bind = |body: Expr, (id, value): &(LocalId, Expr)| {
+            let (ty, span) = (body.ty, body.span);
+            Expr { kind: ExprKind::Let(*id, Box::new(value.clone()), Box::new(body)), ty, span }
+        };
         self.scope = Scope::default();
-        value
-    }
-
-    /// `nearest` in a rule; `None` for other names and places.
-    pub(super) fn nearest(&self, name: &str) -> Option<Type> {
-        let field = self.program.fields.get(self.scope.rule?)?;
-        (name == "nearest").then_some(Type::Element(field.element))
+        Some(values?.into_iter().map(|value| shared.iter().rev().fold(value, bind)).collect())
     }
 
     /// Refuses reads of cells in a rule.

@@ -73,8 +73,8 @@ impl Checker<'_> {
         if let Some(dimension) = self.scope.coordinates.iter().position(named) {
             return Some(Tree::One(Value::typed(ExprKind::Coordinate(dimension), I64, span)));
         }
-        if let Some(ty) = self.nearest(name) {
-            return Some(Tree::One(Value::typed(ExprKind::Nearest, ty, span)));
+        if let Some(field) = self.scope.rule.filter(|_| name == "nearest") {
+            return self.cell(field, span, ExprKind::Nearest);
         }
         if name == "t" {
             return Some(Tree::One(Value::typed(ExprKind::Step, I64, span)));

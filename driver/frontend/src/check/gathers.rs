@@ -3,7 +3,8 @@
 //! A coordinate is any integer expression. What it is made of gives it bounds that are affine in the
 //! sizes: coordinates lie in the piece's box, `min`, `max`, `%` and `/` cut, values that come from
 //! fields have no bounds of their own. A bound that keeps the read inside is proved, or left to a
-//! [`Check`] before the run; where there is none the program is refused.
+//! [`Check`] before the run; where there is none the program is refused. Where the field has a boundary
+//! rule any coordinate will do, as long as the grid has a cell.
 //!
 //! Integers wrap, so bounds say something of a sum or a product only if none can: all its parts have
 //! bounds on both sides, with small coefficients, and sizes larger than 2^40 are refused before a run
@@ -12,7 +13,7 @@
 use super::Checker;
 use super::regions::{bounds_of, may_be_empty};
 use crate::diagnostics::Diagnostic;
-use crate::program::{Affine, BinaryOp, Check, Expr, ExprKind, FieldId, MathFunction, ParamId, Type, UnaryOp};
+use crate::program::{Affine, BinaryOp, Check, Expr, ExprKind, FieldId, MathFunction, ParamId, Region, Type, UnaryOp};
 use crate::source::Span;
 use std::collections::BTreeSet;
 use stencil_runtime::array::Element;
@@ -132,6 +133,10 @@ impl Checker<'_> {
         let Some(grid) = grid.cloned() else { return };
         let unless_empty = may_be_empty(&region);
         let text = crate::lexer::shorten(self.source.slice(span));
+        let declared = self.program.fields.get(field).map(|field| field.declared_name());
+        if declared.is_some_and(|name| self.bounded.contains_key(name)) {
+            return self.gather_from_some(&grid, (piece, unless_empty), &text, span);
+        }
         for (dimension, place) in at.iter().enumerate() {
             let range = self.range(place);
             let Some((first, last)) = bounds_of(&grid.region, dimension) else { continue };
@@ -145,26 +150,56 @@ impl Checker<'_> {
                 let Some(open) = ways.min_by_key(Vec::len) else {
                     return self.gather_outside(&text, dimension, &range, &grid, place.span);
                 };
+                let what = format!("may lie outside the grid's {}", self.show_range(&grid.region, dimension));
                 for value in open {
-                    if self
-                        .program
-                        .checks
-                        .iter()
-                        .any(|check| check.value == value && check.unless_empty == unless_empty)
-                    {
-                        continue;
-                    }
-                    let needed = value.show_condition(&self.program.params);
-                    let message = format!(
-                        "`{text}` in the piece `{}` of `{}` may lie outside the grid's {} unless {needed}",
-                        self.source.slice(piece),
-                        self.scope.function,
-                        self.show_range(&grid.region, dimension),
-                    );
-                    self.program.checks.push(Check { value, unless_empty: unless_empty.clone(), message, span });
+                    self.gather_needs(value, (piece, unless_empty.clone()), (&text, &what), span);
                 }
             }
         }
+    }
+
+    /// A rule says what lies beside a grid's cells, but of a grid without cells it says nothing.
+    fn gather_from_some(
+        &mut self,
+        grid: &crate::program::Grid,
+        (piece, unless_empty): (Span, Option<Region>),
+        text: &str,
+        span: Span,
+    ) {
+        for dimension in 0..grid.region.lower.len() {
+            let Some(last) = bounds_of(&grid.region, dimension).and_then(|(first, last)| last.minus(first)) else {
+                continue;
+            };
+            if self.scope.facts.prove(&last) {
+                continue;
+            }
+            if self.scope.facts.refute(&last) {
+                let message = format!("`{text}` reads a grid without cells");
+                let whole = self.show_range(&grid.region, dimension);
+                let error =
+                    Diagnostic::error(message, span, "").see(grid.span, format!("`{}` is {whole} here", grid.name));
+                return self.report(error.help("give the grid a cell; a `boundary` rule needs one"));
+            }
+            self.gather_needs(last, (piece, unless_empty.clone()), (text, "reads a grid without cells"), span);
+        }
+    }
+
+    /// Asks for a condition before a run, once.
+    fn gather_needs(
+        &mut self,
+        value: Affine,
+        (piece, unless_empty): (Span, Option<Region>),
+        (text, what): (&str, &str),
+        span: Span,
+    ) {
+        let known = |check: &Check| check.value == value && check.unless_empty == unless_empty;
+        if self.program.checks.iter().any(known) {
+            return;
+        }
+        let needed = value.show_condition(&self.program.params);
+        let (piece, function) = (self.source.slice(piece), &self.scope.function);
+        let message = format!("`{text}` in the piece `{piece}` of `{function}` {what} unless {needed}");
+        self.program.checks.push(Check { value, unless_empty, message, span });
     }
 
     /// Which of some conditions are not proved; none where one can't hold.

@@ -78,8 +78,13 @@ pub enum Op {
     Reach { to: Register, reach: Reach },
     /// Whether a read lies inside the grid.
     Inside { to: Register, reach: Reach },
-    /// A field's cells at places that are computed, on a grid with these first and last coordinates.
-    Gather { to: Register, field: FieldId, at: Vec<Register>, bounds: Vec<(i64, i64)> },
+    /// A field's cells at places that are computed, on a grid with these first and last coordinates;
+    /// with a map, others stand for those outside.
+    Gather { to: Register, field: FieldId, at: Vec<Register>, bounds: Vec<(i64, i64)>, map: Option<Map> },
+    /// Whether such places lie inside the grid.
+    Holds { to: Register, at: Vec<Register>, bounds: Vec<(i64, i64)> },
+    /// The same value as in another register.
+    Copy { to: Register, from: Register },
     /// The coordinate along a dimension, `plus` cells further; `last` for the dimension in which a
     /// strip runs.
     Coordinate { to: Register, dimension: usize, last: bool, plus: i64 },
@@ -138,11 +143,30 @@ struct Compiler<'a> {
     /// For each type, which registers are taken.
     used: HashMap<Type, Vec<bool>>,
     locals: BTreeMap<LocalId, Slot>,
-    /// In the expression of a boundary rule: the read that it stands for, which takes the nearest cell.
-    outside: Option<Reach>,
+    /// In the expression of a boundary rule: the read that it stands for.
+    outside: Option<Outside>,
 }
 
-impl Compiler<'_> {
+/// A read that may lie outside the grid.
+#[derive(Clone)]
+enum Outside {
+    /// At an offset.
+    Offset(Reach),
+    /// At a place that is computed.
+    Place(Place),
+}
+
+/// Cells at places that are computed.
+#[derive(Clone)]
+struct Place {
+    field: FieldId,
+    /// Registers of the coordinates.
+    at: Vec<Register>,
+    /// First and last coordinate of the field's grid.
+    bounds: Vec<(i64, i64)>,
+}
+
+impl<'a> Compiler<'a> {
     fn expr(&mut self, expr: &Expr, ops: &mut Vec<Op>) -> Slot {
         let ty = expr.ty;
         match &expr.kind {
@@ -159,16 +183,18 @@ impl Compiler<'_> {
                 self.fill(ty, |_| value.map(Number::I64), ops)
             }
             ExprKind::Read { field, offset } => self.read(ty, *field, offset, ops),
-            ExprKind::Nearest => match self.outside.clone() {
-                Some(reach) => self.reach(ty, reach, ops),
+            ExprKind::Nearest(field) => match self.outside.clone() {
+                Some(Outside::Offset(reach)) => self.reach(ty, Reach { field: *field, ..reach }, ops),
+                Some(Outside::Place(place)) => {
+                    self.gather(ty, &Place { field: *field, ..place }, Some(Map::Nearest), ops)
+                }
                 None => self.fill(ty, |_| None, ops), // The checker lets it stand in rules alone.
             },
             ExprKind::Gather { field, at } => {
                 let slots: Vec<Slot> = at.iter().map(|at| self.expr(at, ops)).collect();
-                let to = self.take(ty);
-                let bounds = self.environment.bounds_of(*field).to_vec();
                 let at = slots.iter().map(|slot| slot.register).collect();
-                ops.push(Op::Gather { to: to.register, field: *field, at, bounds });
+                let place = Place { field: *field, at, bounds: self.environment.bounds_of(*field).to_vec() };
+                let to = self.read_at(ty, place, ops);
                 slots.into_iter().for_each(|slot| self.give(slot));
                 to
             }
@@ -176,7 +202,15 @@ impl Compiler<'_> {
                 let to = self.take(ty);
                 let last = dimension + 1 == self.rank;
                 // In a boundary rule it is that of the point outside.
-                let plus = self.outside.as_ref().and_then(|reach| reach.offset.get(*dimension).copied()).unwrap_or(0);
+                let plus = match &self.outside {
+                    Some(Outside::Place(place)) => {
+                        let from = place.at.get(*dimension).copied().unwrap_or(to.register);
+                        ops.push(Op::Copy { to: to.register, from });
+                        return to;
+                    }
+                    Some(Outside::Offset(reach)) => reach.offset.get(*dimension).copied().unwrap_or(0),
+                    None => 0,
+                };
                 ops.push(Op::Coordinate { to: to.register, dimension: *dimension, last, plus });
                 to
             }
@@ -295,38 +329,71 @@ impl Compiler<'_> {
 
     /// A read at constant offsets, by the field's boundary rule where it has one.
     fn read(&mut self, ty: Type, field: FieldId, offset: &[i64], ops: &mut Vec<Op>) -> Slot {
-        let declared = self.environment.program.fields.get(field);
         let bounds = self.environment.bounds_of(field);
         let reach = |map| Reach { field, offset: offset.to_vec(), bounds: bounds.to_vec(), map };
-        let (reach, value) = match declared.and_then(|field| field.boundary.as_ref()) {
+        match self.rule(field) {
             None => {
                 let to = self.take(ty);
                 ops.push(Op::Read { to: to.register, field, layout: Layout::new(bounds, offset) });
-                return to;
+                to
             }
-            Some(Boundary::Nearest) => return self.reach(ty, reach(Map::Nearest), ops),
-            Some(Boundary::Periodic) => return self.reach(ty, reach(Map::Periodic), ops),
-            Some(Boundary::Reflect) => return self.reach(ty, reach(Map::Reflect), ops),
-            Some(Boundary::Value(value)) => (reach(Map::Nearest), value),
-        };
-        let condition = self.take(Type::Bool);
-        ops.push(Op::Inside { to: condition.register, reach: reach.clone() });
-        let outside = reach.clone();
-        self.choose(
-            ty,
-            condition,
-            |compiler, inner| compiler.reach(ty, reach, inner),
-            |compiler, inner| {
-                // The rule's locals are numbered apart from those of the piece.
-                let locals = std::mem::take(&mut compiler.locals);
-                compiler.outside = Some(outside);
-                let slot = compiler.expr(value, inner);
-                compiler.outside = None;
-                compiler.locals = locals;
-                slot
-            },
-            ops,
-        )
+            Some(Ok(map)) => self.reach(ty, reach(map), ops),
+            Some(Err(value)) => {
+                let condition = self.take(Type::Bool);
+                let reach = reach(Map::Nearest);
+                ops.push(Op::Inside { to: condition.register, reach: reach.clone() });
+                let within = |compiler: &mut Self, inner: &mut Vec<Op>| compiler.reach(ty, reach.clone(), inner);
+                let beyond = Outside::Offset(reach.clone());
+                self.choose(ty, condition, within, |compiler, inner| compiler.rule_value(value, beyond, inner), ops)
+            }
+        }
+    }
+
+    /// An absolute read, by the field's boundary rule where it has one.
+    fn read_at(&mut self, ty: Type, place: Place, ops: &mut Vec<Op>) -> Slot {
+        match self.rule(place.field) {
+            None => self.gather(ty, &place, None, ops),
+            Some(Ok(map)) => self.gather(ty, &place, Some(map), ops),
+            Some(Err(value)) => {
+                let condition = self.take(Type::Bool);
+                let (at, bounds) = (place.at.clone(), place.bounds.clone());
+                ops.push(Op::Holds { to: condition.register, at, bounds });
+                // A side runs for all cells of a strip, so that places outside come here too.
+                let nearest = Some(Map::Nearest);
+                let within = |compiler: &mut Self, inner: &mut Vec<Op>| compiler.gather(ty, &place, nearest, inner);
+                let beyond = Outside::Place(place.clone());
+                self.choose(ty, condition, within, |compiler, inner| compiler.rule_value(value, beyond, inner), ops)
+            }
+        }
+    }
+
+    /// The boundary rule of a field: which cell it takes, or the expression.
+    fn rule(&self, field: FieldId) -> Option<Result<Map, &'a Expr>> {
+        let environment = self.environment;
+        Some(match environment.program.fields.get(field)?.boundary.as_ref()? {
+            Boundary::Nearest => Ok(Map::Nearest),
+            Boundary::Periodic => Ok(Map::Periodic),
+            Boundary::Reflect => Ok(Map::Reflect),
+            Boundary::Value(value) => Err(value),
+        })
+    }
+
+    /// The expression of a boundary rule, for a read outside.
+    fn rule_value(&mut self, value: &Expr, outside: Outside, ops: &mut Vec<Op>) -> Slot {
+        // The rule's locals are numbered apart from those of the piece.
+        let locals = std::mem::take(&mut self.locals);
+        self.outside = Some(outside);
+        let slot = self.expr(value, ops);
+        self.outside = None;
+        self.locals = locals;
+        slot
+    }
+
+    fn gather(&mut self, ty: Type, place: &Place, map: Option<Map>, ops: &mut Vec<Op>) -> Slot {
+        let to = self.take(ty);
+        let Place { field, at, bounds } = place.clone();
+        ops.push(Op::Gather { to: to.register, field, at, bounds, map });
+        to
     }
 
     fn reach(&mut self, ty: Type, reach: Reach, ops: &mut Vec<Op>) -> Slot {

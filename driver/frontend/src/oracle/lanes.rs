@@ -1,7 +1,7 @@
 //! Runs code over a strip of neighbouring cells, one operation for all cells at a time.
 
 use super::code::{Code, Constant, Layout, Op, Register};
-use super::outside::Reach;
+use super::outside::{Map, Reach};
 use crate::program::{BinaryOp, FieldId, MathFunction, Type};
 use cranelift_entity::PrimaryMap;
 use stencil_runtime::array::{Array, Cell, Data, each_cell, f16, with_cell};
@@ -300,9 +300,16 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
                     false => out.fill(start),
                 });
             }
-            Op::Gather { to, field, at, bounds } => {
-                gather(registers, strip, *to, *field, (at, bounds));
+            Op::Gather { to, field, at, bounds, map } => {
+                gather(registers, strip, *to, *field, (at, bounds, *map));
             }
+            Op::Holds { to, at, bounds } => registers.write(*to, count, |out: &mut [bool], all| {
+                for (lane, out) in out.iter_mut().enumerate() {
+                    let place = at.iter().filter_map(|at| all.row::<i64>(*at).get(lane));
+                    *out = place.zip(bounds).all(|(at, (first, last))| (first..=last).contains(&at));
+                }
+            }),
+            Op::Copy { to, from } => registers.map(*to, *from, count, |value: i64| value),
             Op::Step { to } => registers.write(*to, count, |out, _| out.fill(strip.step)),
             Op::Unary { to, ty, a } => typed!(
                 ty, T => registers.map(*to, *a, count, <T as Number>::neg),
@@ -380,12 +387,19 @@ fn gather(
     strip: &Strip,
     to: Register,
     field: FieldId,
-    (at, bounds): (&[Register], &[(i64, i64)]),
+    (at, bounds, map): (&[Register], &[(i64, i64)], Option<Map>),
 ) {
     let layout = Layout::new(bounds, &vec![0; bounds.len()]);
     let mut places = Vec::new();
     for lane in 0..strip.count {
-        let point: Vec<i64> = at.iter().filter_map(|at| registers.row::<i64>(*at).get(lane).copied()).collect();
+        let point = at.iter().filter_map(|at| registers.row::<i64>(*at).get(lane).copied());
+        let point: Vec<i64> = match map {
+            None => point.collect(),
+            Some(map) => {
+                let cells = point.zip(bounds);
+                cells.map(|(at, (first, last))| first.wrapping_add(map.cell(at, *first, last - first + 1))).collect()
+            }
+        };
         let inside = point.iter().zip(bounds).all(|(at, (first, last))| (first..=last).contains(&at));
         places.push(inside.then(|| layout.index(&point)));
         if !inside {

@@ -38,27 +38,27 @@ impl Reach {
         let all = point.iter().zip(&self.offset).zip(&self.bounds);
         all.fold(0, |index, ((at, offset), (first, last))| {
             let extent = last - first + 1;
-            let cell = self.map.cell(at.wrapping_add(*offset).wrapping_sub(*first), extent);
+            let cell = self.map.cell(at.wrapping_add(*offset), *first, extent);
             index * extent.max(0) as usize + cell.max(0) as usize
         })
     }
 }
 
 impl Map {
-    /// The cell, from 0 to `extent - 1`, for one counted from the grid's first.
-    fn cell(self, mut at: i64, extent: i64) -> i64 {
-        let last = extent - 1;
-        match self {
-            Self::Nearest => at.min(last).max(0),
-            Self::Periodic => at.rem_euclid(extent.max(1)),
-            Self::Reflect if extent <= 1 => 0,
+    /// The cell, from 0 to `extent - 1`, for a coordinate on a grid whose first is `first`; any
+    /// coordinate, however far.
+    pub fn cell(self, at: i64, first: i64, extent: i64) -> i64 {
+        let (at, last) = (i128::from(at) - i128::from(first), i128::from(extent.max(1)) - 1);
+        let cell = match self {
+            Self::Nearest => at.clamp(0, last),
+            Self::Periodic => at.rem_euclid(last + 1),
             Self::Reflect => {
-                while !(0..extent).contains(&at) {
-                    at = if at < 0 { -at } else { last - (at - last) };
-                }
-                at
+                // To the last cell and back is one period.
+                let there = at.rem_euclid((2 * last).max(1));
+                there.min(2 * last - there)
             }
-        }
+        };
+        i64::try_from(cell).unwrap_or(0)
     }
 }
 
@@ -68,13 +68,16 @@ mod tests {
 
     #[test]
     fn four_cells_and_what_stands_around_them() {
-        let around = |map: Map| (-5..9).map(|at| b"abcd"[map.cell(at, 4) as usize] as char).collect::<String>();
+        let around = |map: Map| (-5..9).map(|at| b"abcd"[map.cell(at + 7, 7, 4) as usize] as char).collect::<String>();
         assert_eq!(around(Map::Nearest), "aaaaaabcdddddd");
         assert_eq!(around(Map::Periodic), "dabcdabcdabcda");
         // NumPy: np.pad(list("abcd"), 5, mode="reflect")[:-1].
         assert_eq!(around(Map::Reflect), "bcdcbabcdcbabc");
         for map in [Map::Nearest, Map::Periodic, Map::Reflect] {
-            assert!((-5..9).all(|at| map.cell(at, 1) == 0));
+            assert!((-5..9).all(|at| map.cell(at, 0, 1) == 0));
+            // Of 2^63, which both are away from the first cell, periods of 4 leave 0 and periods of 6 leave 2.
+            let far = [map.cell(i64::MIN, 0, 4), map.cell(i64::MAX, -1, 4)];
+            assert_eq!(far, [[0, 3], [0, 0], [2, 2]][map as usize], "{map:?}");
         }
     }
 }

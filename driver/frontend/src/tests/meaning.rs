@@ -328,3 +328,33 @@ fn corners_are_mapped_one_dimension_at_a_time() {
     let fields = take(text, 1, &[("A", singles(&[2, 3], cells))]).unwrap();
     assert_eq!(f32s(&fields, "A"), [5., 4., 3., 2., 1., 0.]);
 }
+
+#[test]
+fn a_rule_says_what_an_absolute_read_gives() {
+    let read = |rule: &str, at: &str| {
+        let text = format!(
+            "param N\nparam K\ngrid G = [0..N-1]\ngrid T = [2..K+1]\nfield A : f32 on G\nconst field k : f32 on T\n\
+             boundary k = {rule}\nfn f -> A [i in 0..N-1] = k({at})\nsteps 1"
+        );
+        let arrays = [("A", singles(&[5], vec![0.; 5])), ("k", singles(&[4], vec![1., 2., 3., 4.]))];
+        f32s(&take(&text, 1, &arrays).unwrap(), "A").to_vec()
+    };
+    // Five places from -5 to 7, on the cells 2 to 5.
+    assert_eq!(read("nearest", "3*i - 5"), [1., 1., 1., 3., 4.]);
+    assert_eq!(read("periodic", "3*i - 5"), [2., 1., 4., 3., 2.]);
+    assert_eq!(read("reflect", "3*i - 5"), [2., 3., 2., 3., 2.]);
+    assert_eq!(read("f32(x0) + 100*nearest", "3*i - 5"), [95., 98., 101., 3., 407.]);
+    // The ends of 64 bits, and what is no number.
+    assert_eq!(read("periodic", "9223372036854775807 + 0*i"), [2.; 5]);
+    assert_eq!(read("nearest", "i64(A[0] / A[0])"), [1.; 5]);
+}
+
+#[test]
+fn a_rule_gives_a_whole_cell() {
+    let text = "param N\nstruct S { u : f32, v : vec<2, f32> }\ngrid G = [0..N-1]\nfield A : S on G\n\
+                boundary A = { let x = f32(x0); S { u: nearest.v.1, v: vec(nearest.u, x) } }\n\
+                fn f -> A [0..N-1] = A[-1]\nsteps 1";
+    let parts = [("A.u", vec![1., 2.]), ("A.v.0", vec![3., 4.]), ("A.v.1", vec![5., 6.])];
+    let fields = take(text, 1, &parts.map(|(name, cells)| (name, singles(&[2], cells)))).unwrap();
+    assert_eq!(["A.u", "A.v.0", "A.v.1"].map(|name| f32s(&fields, name).to_vec()), [[5., 1.], [1., 3.], [-1., 5.]]);
+}

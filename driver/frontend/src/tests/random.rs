@@ -270,7 +270,7 @@ fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> Valu
                 Bool(_) => panic!(),
             }
         }
-        ExprKind::Bool(_) | ExprKind::Scalar(_) | ExprKind::Nearest | ExprKind::Gather { .. } => panic!(),
+        ExprKind::Bool(_) | ExprKind::Scalar(_) | ExprKind::Nearest(_) | ExprKind::Gather { .. } => panic!(),
     }
 }
 
