@@ -112,6 +112,8 @@ const KNOWN: &[&str] = &[
     // The width of a warp.
     "columns with its halo, and a warp with",
     "cells with its halo, and a warp with",
+    // Grids that differ, or fields with rules on them.
+    "so a launch takes at most one step",
     // Order of pieces or reads that hangs on the sizes.
     "may overlap",
     "it depends on the sizes whether the pieces",

@@ -5,8 +5,9 @@
 //! seed --generate--> Case --check--> Verdict --shrink--> a small Case --record--> .stencil, command line
 //! ```
 //!
-//! A feature of the language enters in [`model`] (what it is and how it is written), in
-//! [`generate`] (how often), and, where it can be made smaller, in [`shrink`].
+//! A feature of the language enters in [`model`] (what it is), in [`print`] (how it is written), in
+//! [`generate`] (how often), and, where it can be made smaller, in [`shrink`]; what names a place in
+//! [`transform`] too.
 //! Nothing here knows how a pass works: a case is judged by its result alone.
 //!
 //! Two more kinds of case are damaged inputs: source text ([`text`]) and MLIR ([`ir`]), for which the
@@ -21,6 +22,7 @@ pub mod model;
 pub mod mutate;
 pub mod outcome;
 pub mod pool;
+pub mod print;
 pub mod random;
 pub mod record;
 pub mod run;

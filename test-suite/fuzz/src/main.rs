@@ -188,7 +188,7 @@ fn program_worker(args: &Args, every: u64) -> ExitCode {
         }
         Some(match &verdict {
             Verdict::Agreed { telling } => format!("agreed {telling}"),
-            Verdict::Refused(_) => "refused".to_owned(),
+            Verdict::Refused(message) => format!("refused {}", message.lines().next().unwrap_or_default()),
             Verdict::Declined(message) => format!("declined {}", message.lines().next().unwrap_or_default()),
             Verdict::Failed(fault, _) => format!("failed {fault:?} {message}"),
         })
@@ -270,7 +270,7 @@ fn verdict(line: &str) -> Option<Verdict> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     match word {
         "agreed" => Some(Verdict::Agreed { telling: rest == "true" }),
-        "refused" => Some(Verdict::Refused(String::new())),
+        "refused" => Some(Verdict::Refused(rest.to_owned())),
         "declined" => Some(Verdict::Declined(rest.to_owned())),
         "failed" => {
             let fault = Fault::ALL.iter().copied().find(|fault| rest.starts_with(&format!("{fault:?} ")))?;

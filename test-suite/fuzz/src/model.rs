@@ -1,7 +1,6 @@
 //! A program as the generator makes it, with a schedule, sizes and data: enough structure to
-//! shrink it and to transpose it, and the text that the compiler gets.
+//! shrink it and to transpose it. `print.rs` writes the text that the compiler gets.
 
-use std::fmt::Write;
 use stencil_runtime::array::Element;
 
 /// A program with everything that a run needs.
@@ -34,8 +33,10 @@ pub struct Program {
     pub params: Vec<Param>,
     /// Scalars, named `s0`, `s1`, ...
     pub scalars: Vec<Scalar>,
-    /// The grid.
-    pub grid: Region,
+    /// Structs, named `S0`, `S1`, ...: the types of their members `m0`, `m1`, ...
+    pub structs: Vec<Vec<Type>>,
+    /// Grids, named `G0`, `G1`, ...
+    pub grids: Vec<Region>,
     /// Fields, named `A`, `B`, ...
     pub fields: Vec<Field>,
     /// Functions, named `f0`, `f1`, ...
@@ -82,7 +83,8 @@ impl Scalar {
     }
 }
 
-fn number_text(element: Element, value: f64) -> String {
+/// A number as it is written.
+pub fn number_text(element: Element, value: f64) -> String {
     if element.is_float() { format!("{value:?}") } else { format!("{value}") }
 }
 
@@ -103,7 +105,9 @@ pub struct Field {
     /// What it is to the outside.
     pub role: Role,
     /// The type of a cell.
-    pub element: Element,
+    pub ty: Type,
+    /// The grid by its place.
+    pub grid: usize,
     /// What reads outside the grid give; none where there are none.
     pub rule: Option<Rule>,
 }
@@ -157,13 +161,17 @@ pub struct Piece {
     pub values: Vec<Expr>,
 }
 
-/// Type of an expression.
+/// Type of an expression or a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// A number.
     Number(Element),
     /// A condition.
     Bool,
+    /// `vec<LANES, TYPE>`.
+    Vec(usize, Element),
+    /// A struct by its place.
+    Struct(usize),
 }
 
 /// An expression with its type.
@@ -180,8 +188,10 @@ pub struct Expr {
 pub enum Kind {
     /// A number, written with its type around it, or bare where the context gives the type.
     Number(f64, bool),
-    /// A cell.
+    /// A cell at an offset from the point.
     Read(usize, Vec<i64>),
+    /// A cell at coordinates.
+    Gather(usize, Vec<Expr>),
     /// A scalar.
     Scalar(usize),
     /// A size.
@@ -192,6 +202,10 @@ pub enum Kind {
     Step,
     /// In a boundary rule: the nearest cell inside.
     Nearest,
+    /// A vec of its lanes, or a struct of its members.
+    Whole(Vec<Expr>),
+    /// A lane of a vec, or a member of a struct, by its place.
+    Part(Box<Expr>, usize),
     /// A local by its number.
     Local(usize),
     /// `-` or `!` before an operand.
@@ -219,8 +233,28 @@ pub struct Schedule {
     pub height: Option<i64>,
     /// Cells a thread.
     pub per_thread: Option<Vec<i64>>,
-    /// Whether all tiles run the code with checks.
-    pub no_split: bool,
+    /// Switches of the compiler.
+    pub flags: Vec<Flag>,
+}
+
+/// A switch of the compiler that must not change a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flag {
+    /// All tiles run the code with checks.
+    NoSplitInterior,
+    /// Temp fields are not folded into the functions that read them.
+    NoFuse,
+    /// All functions of a launch compute the same region.
+    FixedRegion,
+}
+
+impl Flag {
+    /// All of them, with their option and how many schedules of a hundred have it.
+    pub const ALL: [(Self, &'static str, usize); 3] = [
+        (Self::NoSplitInterior, "--no-split-interior", 10),
+        (Self::NoFuse, "--no-fuse", 30),
+        (Self::FixedRegion, "--region=fixed", 15),
+    ];
 }
 
 /// Where inputs come from.
@@ -248,18 +282,21 @@ impl Affine {
     pub fn value(&self, params: &[Param]) -> i64 {
         self.constant + self.term.map_or(0, |(param, coefficient)| coefficient * params[param].value)
     }
-
-    fn text(&self) -> String {
-        let Some((param, coefficient)) = self.term else { return self.constant.to_string() };
-        let product = if coefficient == 1 { format!("P{param}") } else { format!("{coefficient}*P{param}") };
-        match self.constant {
-            0 => product,
-            constant => format!("{product}{constant:+}"),
-        }
-    }
 }
 
 impl Region {
+    /// Dimensions.
+    pub fn rank(&self) -> usize {
+        self.lower.len()
+    }
+
+    /// Whether the bounds of two boxes differ by constants.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let term = |bound: &Affine| bound.term;
+        self.lower.iter().map(term).eq(other.lower.iter().map(term))
+            && self.upper.iter().map(term).eq(other.upper.iter().map(term))
+    }
+
     /// First and last point of each dimension.
     pub fn bounds(&self, params: &[Param]) -> Vec<(i64, i64)> {
         self.lower.iter().zip(&self.upper).map(|(lower, upper)| (lower.value(params), upper.value(params))).collect()
@@ -270,37 +307,25 @@ impl Type {
     /// What coordinates, sizes and the number of the step are.
     pub const INDEX: Self = Self::Number(Element::I64);
 
-    /// Its name in a program.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Number(element) => element.name(),
-            Self::Bool => "condition",
-        }
-    }
-
     /// Whether it is a float.
     pub fn is_float(self) -> bool {
         matches!(self, Self::Number(element) if element.is_float())
     }
-}
 
-/// The name of a field: a letter, though not that of the grid.
-pub fn field_name(place: usize) -> String {
-    "ABCDEFHJKLM".get(place..=place).map_or_else(|| format!("A{place}"), str::to_owned)
+    /// Whether it is a vec or a struct.
+    pub fn is_aggregate(self) -> bool {
+        matches!(self, Self::Vec(..) | Self::Struct(_))
+    }
 }
-
-/// Names of coordinates in pieces, and in boundary rules.
-const COORDINATES: [&str; 3] = ["i", "j", "k"];
-const OUTSIDE: [&str; 3] = ["x0", "x1", "x2"];
 
 impl Expr {
     /// The expressions that it consists of.
     pub fn children(&self) -> Vec<&Expr> {
         match &self.kind {
-            Kind::Unary(_, a) | Kind::Cast(a) => vec![a],
+            Kind::Unary(_, a) | Kind::Cast(a) | Kind::Part(a, _) => vec![a],
             Kind::Binary(_, a, b) | Kind::Let(_, a, b) => vec![a, b],
             Kind::If(parts) => parts.iter().collect(),
-            Kind::Call(_, arguments) => arguments.iter().collect(),
+            Kind::Call(_, parts) | Kind::Gather(_, parts) | Kind::Whole(parts) => parts.iter().collect(),
             _ => Vec::new(),
         }
     }
@@ -308,10 +333,10 @@ impl Expr {
     /// The same, to be changed in place.
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
-            Kind::Unary(_, a) | Kind::Cast(a) => vec![a],
+            Kind::Unary(_, a) | Kind::Cast(a) | Kind::Part(a, _) => vec![a],
             Kind::Binary(_, a, b) | Kind::Let(_, a, b) => vec![a, b],
             Kind::If(parts) => parts.iter_mut().collect(),
-            Kind::Call(_, arguments) => arguments.iter_mut().collect(),
+            Kind::Call(_, parts) | Kind::Gather(_, parts) | Kind::Whole(parts) => parts.iter_mut().collect(),
             _ => Vec::new(),
         }
     }
@@ -338,121 +363,58 @@ impl Expr {
         self.visit(&mut |_| count += 1);
         count
     }
-
-    fn text(&self, coordinates: &[&str; 3]) -> String {
-        let text = |part: &Expr| part.text(coordinates);
-        match &self.kind {
-            Kind::Number(value, typed) => {
-                let bare = match self.ty {
-                    Type::Number(element) => number_text(element, *value),
-                    Type::Bool => value.to_string(),
-                };
-                if *typed { format!("{}({bare})", self.ty.name()) } else { bare }
-            }
-            Kind::Read(field, offset) => {
-                let offset: Vec<_> = offset.iter().map(i64::to_string).collect();
-                format!("{}[{}]", field_name(*field), offset.join(", "))
-            }
-            Kind::Scalar(place) => format!("s{place}"),
-            Kind::Param(place) => format!("P{place}"),
-            Kind::Coordinate(dimension) => coordinates[*dimension].to_owned(),
-            Kind::Step => "t".to_owned(),
-            Kind::Nearest => "nearest".to_owned(),
-            Kind::Local(number) => format!("v{number}"),
-            Kind::Unary(operator, a) => format!("({operator}{})", text(a)),
-            Kind::Binary(operator, a, b) => format!("({} {operator} {})", text(a), text(b)),
-            Kind::If(parts) => format!("(if {} then {} else {})", text(&parts[0]), text(&parts[1]), text(&parts[2])),
-            Kind::Let(number, value, body) => format!("{{ let v{number} = {}; {} }}", text(value), text(body)),
-            Kind::Call(function, arguments) => {
-                let arguments: Vec<_> = arguments.iter().map(text).collect();
-                format!("{function}({})", arguments.join(", "))
-            }
-            Kind::Cast(a) => format!("{}({})", self.ty.name(), text(a)),
-        }
-    }
-}
-
-impl Piece {
-    fn text(&self) -> String {
-        let mut used = false;
-        for value in &self.values {
-            value.visit(&mut |part| used |= matches!(part.kind, Kind::Coordinate(_)));
-        }
-        let ranges: Vec<_> = (0..self.region.lower.len())
-            .map(|dimension| {
-                let (lower, upper) = (self.region.lower[dimension], self.region.upper[dimension]);
-                let name = if used { format!("{} in ", COORDINATES[dimension]) } else { String::new() };
-                let range = if lower == upper { lower.text() } else { format!("{}..{}", lower.text(), upper.text()) };
-                name + &range
-            })
-            .collect();
-        let values: Vec<_> = self.values.iter().map(|value| value.text(&COORDINATES)).collect();
-        let values = if values.len() == 1 { values.concat() } else { format!("({})", values.join(",\n      ")) };
-        format!("[{}] = {values}", ranges.join(", "))
-    }
 }
 
 impl Program {
-    /// Dimensions of the grid.
+    /// Dimensions of the first grid.
     pub fn rank(&self) -> usize {
-        self.grid.lower.len()
+        self.grids[0].rank()
     }
 
-    /// The expressions of all pieces and boundary rules.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+    /// The grid of a field.
+    pub fn grid_of(&self, field: usize) -> &Region {
+        &self.grids[self.fields[field].grid]
+    }
+
+    /// The types of a type's lanes or members; none of a number.
+    pub fn parts(&self, ty: Type) -> Vec<Type> {
+        match ty {
+            Type::Vec(lanes, element) => vec![Type::Number(element); lanes],
+            Type::Struct(place) => self.structs[place].clone(),
+            Type::Number(_) | Type::Bool => Vec::new(),
+        }
+    }
+
+    /// The numbers that a value of a type consists of: what follows its name, and the number's type.
+    pub fn leaves(&self, ty: Type) -> Vec<(String, Element)> {
+        if let Type::Number(element) = ty {
+            return vec![(String::new(), element)];
+        }
+        let parts = self.parts(ty).into_iter().enumerate();
+        parts
+            .flat_map(|(place, part)| {
+                let name = crate::print::part_name(ty, place);
+                self.leaves(part).into_iter().map(move |(rest, element)| (format!(".{name}{rest}"), element))
+            })
+            .collect()
+    }
+
+    /// The expressions of all pieces.
+    pub fn values(&self) -> impl Iterator<Item = &Expr> {
+        self.functions.iter().flat_map(|function| &function.pieces).flat_map(|piece| &piece.values)
+    }
+
+    /// The expressions of all pieces and boundary rules, with the number of their coordinates.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = (usize, &mut Expr)> {
+        let grids = &self.grids;
         let rules = self.fields.iter_mut().filter_map(|field| match &mut field.rule {
-            Some(Rule::Value(value)) => Some(value),
+            Some(Rule::Value(value)) => Some((grids[field.grid].rank(), value)),
             _ => None,
         });
         let pieces = self.functions.iter_mut().flat_map(|function| &mut function.pieces);
-        rules.chain(pieces.flat_map(|piece| &mut piece.values))
-    }
-
-    /// The program's text.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        for (place, param) in self.params.iter().enumerate() {
-            let value = if param.known == Known::File { format!(" = {}", param.value) } else { String::new() };
-            let _ = writeln!(text, "param P{place}{value}");
-        }
-        for (place, scalar) in self.scalars.iter().enumerate() {
-            let value = if scalar.given { String::new() } else { format!(" = {}", scalar.text()) };
-            let _ = writeln!(text, "scalar s{place} : {}{value}", scalar.element.name());
-        }
-        let bounds = self.grid.lower.iter().zip(&self.grid.upper);
-        let ranges: Vec<_> = bounds.map(|(lower, upper)| format!("{}..{}", lower.text(), upper.text())).collect();
-        let _ = writeln!(text, "grid G = [{}]", ranges.join(", "));
-        for (place, field) in self.fields.iter().enumerate() {
-            let role = match field.role {
-                Role::State => "",
-                Role::Const => "const ",
-                Role::Temp => "temp ",
-            };
-            let _ = writeln!(text, "{role}field {} : {} on G", field_name(place), field.element.name());
-            let rule = match &field.rule {
-                None => continue,
-                Some(Rule::Nearest) => "nearest".to_owned(),
-                Some(Rule::Periodic) => "periodic".to_owned(),
-                Some(Rule::Reflect) => "reflect".to_owned(),
-                Some(Rule::Value(value)) => value.text(&OUTSIDE),
-            };
-            let _ = writeln!(text, "boundary {} = {rule}", field_name(place));
-        }
-        for (place, function) in self.functions.iter().enumerate() {
-            let updates: Vec<_> = function.updates.iter().map(|field| field_name(*field)).collect();
-            let updates = if updates.len() == 1 { updates.concat() } else { format!("({})", updates.join(", ")) };
-            match function.pieces.as_slice() {
-                [only] => drop(writeln!(text, "fn f{place} -> {updates} {}", only.text())),
-                pieces => {
-                    let _ = writeln!(text, "fn f{place} -> {updates} {{");
-                    for piece in pieces {
-                        let _ = writeln!(text, "  {}", piece.text());
-                    }
-                    text += "}\n";
-                }
-            }
-        }
-        let _ = writeln!(text, "steps {}", self.steps);
-        text
+        rules.chain(pieces.flat_map(|piece| {
+            let rank = piece.region.rank();
+            piece.values.iter_mut().map(move |value| (rank, value))
+        }))
     }
 }

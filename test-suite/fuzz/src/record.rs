@@ -2,11 +2,12 @@
 //! wrong and the command line, and the inputs where no seed makes them.
 
 use crate::check::Fault;
-use crate::model::{Case, Known, Schedule, field_name};
+use crate::model::{Case, Flag, Known, Schedule};
+use crate::print::field_name;
 use crate::run;
 use std::io;
 use std::path::{Path, PathBuf};
-use stencil_runtime::npy;
+use stencil_runtime::record::records;
 
 /// The command line that runs a case with one of its schedules.
 pub fn command_line(case: &Case, schedule: &Schedule, file: &str) -> String {
@@ -22,8 +23,8 @@ pub fn command_line(case: &Case, schedule: &Schedule, file: &str) -> String {
     if let Some(cells) = &schedule.per_thread {
         line += &format!(" --per-thread {}", list(cells));
     }
-    if schedule.no_split {
-        line += " --no-split-interior";
+    for (_, option, _) in Flag::ALL.iter().filter(|(flag, ..)| schedule.flags.contains(flag)) {
+        line += &format!(" {option}");
     }
     for (place, param) in case.program.params.iter().enumerate() {
         match param.known {
@@ -90,8 +91,13 @@ pub fn write(case: &Case, fault: Fault, message: &str, folder: &Path, stem: &str
     let path = folder.join(&file);
     std::fs::write(&path, text(case, fault, message, &file))?;
     if case.data.rough {
-        for (name, array) in run::inputs(case).unwrap_or_default() {
-            npy::write(&folder.join(format!("{stem}.{name}.npy")), &array).map_err(io::Error::other)?;
+        let arrays = run::inputs(case).unwrap_or_default();
+        for record in records(&run::leaves(&case.program)) {
+            let leaves: Vec<_> = record.leaves.iter().filter_map(|(_, leaf)| arrays.get(&leaf.name)).collect();
+            if !leaves.is_empty() {
+                let path = folder.join(format!("{stem}.{}.npy", record.name));
+                record.write(&path, &leaves).map_err(io::Error::other)?;
+            }
         }
     }
     Ok(path)

@@ -1,7 +1,8 @@
 //! One case on the oracle and on the simulator.
 
 use crate::check::{Fault, Stop};
-use crate::model::{Case, Data, Role, Schedule, field_name};
+use crate::model::{self, Case, Flag, Schedule};
+use crate::print::field_name;
 use crate::random::Random;
 use melior::Context;
 use melior::ir::Module;
@@ -18,7 +19,8 @@ use stencil_runtime::array::{Array, DataMut};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::execute::{self, Control};
 use stencil_runtime::number::{Numeral, half};
-use stencil_runtime::plan::Plan;
+use stencil_runtime::plan::{FieldDecl, Member, Plan, Role};
+use stencil_runtime::record::records;
 use stencil_simulator::{Settings, Simulator};
 use stencilc::compile::{self, Compilation, Options};
 use stencilc::import::Arithmetic;
@@ -46,8 +48,9 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             tile: schedule.tile.clone(),
             pyramid_height: schedule.height,
             per_thread: schedule.per_thread.clone(),
-            no_split_interior: schedule.no_split,
-            ..Config::default()
+            no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
+            no_fuse: schedule.flags.contains(&Flag::NoFuse),
+            region: schedule.flags.contains(&Flag::FixedRegion).then(|| "fixed".to_owned()),
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },
         arch: "sm_90".to_owned(),
@@ -66,22 +69,59 @@ pub fn stop(failure: &Failure) -> Stop {
     }
 }
 
-/// The inputs; none where an extent would be negative.
-pub fn inputs(case: &Case) -> Option<Arrays> {
-    let bounds = case.program.grid.bounds(&case.program.params);
-    let shape: Vec<usize> =
-        bounds.iter().map(|(first, last)| usize::try_from(last - first + 1).ok()).collect::<Option<_>>()?;
-    let fields = case.program.fields.iter().enumerate().filter(|(_, field)| field.role != Role::Temp);
-    fields.map(|(place, field)| Some((field_name(place), cells(field.element, &shape, case.data, place)?))).collect()
+/// The numbers of all fields, as a plan has them but for their extents.
+pub fn leaves(program: &model::Program) -> Vec<FieldDecl> {
+    let mut all = Vec::new();
+    for (place, field) in program.fields.iter().enumerate() {
+        let name = field_name(place);
+        let leaves = program.leaves(field.ty);
+        let size = leaves.iter().map(|(_, element)| element.size()).sum();
+        let mut offset = 0;
+        for (path, element) in leaves {
+            all.push(FieldDecl {
+                name: format!("{name}{path}"),
+                element,
+                member: field.ty.is_aggregate().then(|| Member { field: name.clone(), offset, size }),
+                role: match field.role {
+                    model::Role::State => Role::State,
+                    model::Role::Const => Role::Const,
+                    model::Role::Temp => Role::Temp,
+                },
+                extents: Vec::new(),
+                buffers: 1,
+            });
+            offset += element.size();
+        }
+    }
+    all
 }
 
-/// Noise from 0 to 1, or rough data.
-fn cells(element: stencil_runtime::array::Element, shape: &[usize], data: Data, place: usize) -> Option<Array> {
-    let seed = data.seed + place as u64;
-    let mut array = Array::noise(element, shape, seed).ok()?;
-    if !data.rough {
-        return Some(array);
+/// The inputs, an array for each number of a cell; none where an extent would be negative.
+pub fn inputs(case: &Case) -> Option<Arrays> {
+    let program = &case.program;
+    let leaves = leaves(program);
+    let mut arrays = Arrays::new();
+    for (place, record) in records(&leaves).iter().enumerate() {
+        let bounds = program.grid_of(place).bounds(&program.params);
+        let extents = bounds.iter().map(|(first, last)| usize::try_from(last - first + 1).ok());
+        let shape: Vec<usize> = extents.collect::<Option<_>>()?;
+        if record.role() == Some(Role::Temp) {
+            continue;
+        }
+        let seed = case.data.seed + place as u64;
+        let noise = record.noise(&shape, seed).ok()?;
+        for ((lane, (_, leaf)), mut array) in record.leaves.iter().enumerate().zip(noise) {
+            if case.data.rough {
+                roughen(&mut array, seed + 1000 * lane as u64);
+            }
+            arrays.insert(leaf.name.clone(), array);
+        }
     }
+    Some(arrays)
+}
+
+/// Mixes what is seldom among numbers into an array of noise.
+fn roughen(array: &mut Array, seed: u64) {
     let mut random = Random::of_case(seed, 0);
     // Beyond the range of a type, and within it.
     let special = [0.0, -0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-310, -1e-42, 3e38, 1e300, 6e4, 1e-7];
@@ -105,7 +145,6 @@ fn cells(element: stencil_runtime::array::Element, shape: &[usize], data: Data, 
         DataMut::U32(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as u32),
         DataMut::U64(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as u64),
     }
-    Some(array)
 }
 
 /// The oracle's result: the state fields, or why it refuses the sizes.
@@ -118,9 +157,8 @@ pub fn reference(case: &Case, program: &Program, inputs: &Arrays) -> Result<Arra
     let steps = u64::try_from(case.program.steps).map_err(|error| error.to_string())?;
     oracle::run(program, &sizes, &scalars(case), steps, &mut fields, &mut |_, _| ControlFlow::Continue(()))
         .map_err(|error| error.to_string())?;
-    let states = case.program.fields.iter().enumerate().filter(|(_, field)| field.role == Role::State);
-    let states: Vec<_> = states.map(|(place, _)| field_name(place)).collect();
-    fields.retain(|name, _| states.contains(name));
+    let leaves = leaves(&case.program);
+    fields.retain(|name, _| leaves.iter().any(|leaf| leaf.role == Role::State && leaf.name == *name));
     Ok(fields)
 }
 

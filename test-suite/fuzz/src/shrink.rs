@@ -2,6 +2,9 @@
 //!
 //! Greedy: of all ways to make the case a little smaller, the first one that still fails is taken,
 //! until none does. Candidates need not be valid programs; those that aren't fail in another way.
+//! `types.rs` makes grids fewer and cells smaller.
+
+mod types;
 
 use crate::check::{Fault, Verdict, check};
 use crate::model::*;
@@ -52,6 +55,7 @@ fn with(case: &Case, change: impl FnOnce(&mut Case)) -> Case {
 fn candidates(case: &Case) -> Vec<Case> {
     let mut found = runs(case);
     found.extend(parts(case));
+    found.extend(types::candidates(case));
     found.extend(sizes(case));
     found.extend(schedules(case));
     found.extend(expressions(case));
@@ -106,7 +110,7 @@ fn parts(case: &Case) -> Vec<Case> {
             }
             if let Rule::Value(whole) = rule {
                 for part in 0..whole.size() {
-                    for other in replacements(nth(&mut whole.clone(), part)) {
+                    for other in replacements(&case.program, nth(&mut whole.clone(), part)) {
                         let mut value = whole.clone();
                         *nth(&mut value, part) = other;
                         simpler.push(Some(Rule::Value(value)));
@@ -129,31 +133,31 @@ fn parts(case: &Case) -> Vec<Case> {
     found
 }
 
-/// The case without a field that no function updates; its cells count as 0.5, or 1 of an integer type.
+/// The case without a field that no function updates; its cells count as 0.5, or 1 of
+/// an integer type.
 fn without_field(case: &Case, field: usize) -> Option<Case> {
     let program = &case.program;
     if program.fields.len() < 2 || program.functions.iter().any(|function| function.updates.contains(&field)) {
         return None;
     }
     Some(with(case, |case| {
-        case.program.fields.remove(field);
         for function in &mut case.program.functions {
             for update in &mut function.updates {
                 *update -= usize::from(*update > field);
             }
         }
+        let cell = types::plain(&case.program, case.program.fields[field].ty);
+        case.program.fields.remove(field);
         each(case, &mut |part| match &mut part.kind {
-            Kind::Read(place, _) if *place == field => {
-                part.kind = Kind::Number(if part.ty.is_float() { 0.5 } else { 1.0 }, true);
-            }
-            Kind::Read(place, _) if *place > field => *place -= 1,
+            Kind::Read(place, _) | Kind::Gather(place, _) if *place == field => *part = cell.clone(),
+            Kind::Read(place, _) | Kind::Gather(place, _) if *place > field => *place -= 1,
             _ => {}
         });
     }))
 }
 
 fn each(case: &mut Case, change: &mut impl FnMut(&mut Expr)) {
-    for value in case.program.values_mut() {
+    for (_, value) in case.program.values_mut() {
         value.change(change);
     }
 }
@@ -176,15 +180,18 @@ fn sizes(case: &Case) -> Vec<Case> {
         found.push(with(case, |case| case.program.params[place].known = Known::File));
     }
     for dimension in 0..case.program.rank() {
-        let lower = case.program.grid.lower[dimension];
+        let lower = case.program.grids[0].lower[dimension];
         let mut back = vec![0; case.program.rank()];
         back[dimension] = -lower.constant;
         if lower.constant != 0 {
             found.push(crate::transform::shifted(case, &back));
         }
-        let upper = case.program.grid.upper[dimension];
-        if upper.term.is_none() && upper.constant >= lower.constant {
-            found.push(with(case, |case| case.program.grid.upper[dimension].constant -= 1));
+    }
+    for (place, grid) in case.program.grids.iter().enumerate() {
+        for (dimension, (lower, upper)) in grid.lower.iter().zip(&grid.upper).enumerate() {
+            if upper.term.is_none() && upper.constant >= lower.constant {
+                found.push(with(case, |case| case.program.grids[place].upper[dimension].constant -= 1));
+            }
         }
     }
     found
@@ -198,7 +205,9 @@ fn schedules(case: &Case) -> Vec<Case> {
             (schedule.strategy, schedule.height) = ("naive", None);
         }));
         found.push(change(&|schedule| schedule.per_thread = None));
-        found.push(change(&|schedule| schedule.no_split = true));
+        for (flag, ..) in Flag::ALL.into_iter().filter(|(flag, ..)| !schedule.flags.contains(flag)) {
+            found.push(change(&|schedule| schedule.flags.push(flag)));
+        }
         for height in schedule.height.map(|height| nearer(height, 1)).unwrap_or_default() {
             found.push(change(&|schedule| schedule.height = Some(height)));
         }
@@ -221,7 +230,7 @@ fn expressions(case: &Case) -> Vec<Case> {
         for (piece, known) in function.pieces.iter().enumerate() {
             for (value, whole) in known.values.iter().enumerate() {
                 for part in 0..whole.size() {
-                    for other in replacements(nth(&mut whole.clone(), part)) {
+                    for other in replacements(&case.program, nth(&mut whole.clone(), part)) {
                         found.push(with(case, |case| {
                             *nth(&mut case.program.functions[place].pieces[piece].values[value], part) = other;
                         }));
@@ -254,7 +263,7 @@ fn nth(expr: &mut Expr, number: usize) -> &mut Expr {
 }
 
 /// Simpler expressions of the same type.
-fn replacements(expr: &Expr) -> Vec<Expr> {
+fn replacements(program: &Program, expr: &Expr) -> Vec<Expr> {
     let mut found: Vec<Expr> = expr.children().into_iter().filter(|child| child.ty == expr.ty).cloned().collect();
     for child in expr.children() {
         found.extend(child.children().into_iter().filter(|part| part.ty == expr.ty).cloned());
@@ -270,7 +279,7 @@ fn replacements(expr: &Expr) -> Vec<Expr> {
             }
         }
         Kind::Number(..) => {}
-        _ if expr.ty != Type::Bool => found.push(Expr { ty: expr.ty, kind: Kind::Number(1.0, true) }),
+        _ if expr.ty != Type::Bool => found.push(types::plain(program, expr.ty)),
         _ => {}
     }
     found

@@ -14,6 +14,8 @@ pub struct Summary {
     pub kinds: BTreeMap<String, u64>,
     /// Declined cases by the reason.
     pub declines: BTreeMap<String, u64>,
+    /// Refused sizes by the reason.
+    pub refusals: BTreeMap<String, u64>,
     /// Failures by the kind of fault.
     pub faults: BTreeMap<Fault, u64>,
 }
@@ -24,7 +26,10 @@ impl Summary {
         let name = match verdict {
             Verdict::Agreed { telling: true } => "agreed",
             Verdict::Agreed { telling: false } => "agreed, but no cell changed to a finite value",
-            Verdict::Refused(_) => "sizes refused by oracle and plan alike",
+            Verdict::Refused(message) => {
+                *self.refusals.entry(reason(message)).or_default() += 1;
+                "sizes refused by oracle and plan alike"
+            }
             Verdict::Declined(message) => {
                 *self.declines.entry(reason(message)).or_default() += 1;
                 "declined"
@@ -52,6 +57,7 @@ impl Summary {
         join(&mut self.verdicts, &other.verdicts);
         join(&mut self.kinds, &other.kinds);
         join(&mut self.declines, &other.declines);
+        join(&mut self.refusals, &other.refusals);
         join(&mut self.faults, &other.faults);
     }
 
@@ -68,7 +74,7 @@ impl Summary {
 
 /// What a case is made of.
 fn kinds(case: &Case) -> Vec<String> {
-    use crate::model::{Known, Rule};
+    use crate::model::{Flag, Kind, Known, Rule, Type};
     let program = &case.program;
     let mut kinds = vec![format!("dimensions: {}", program.rank()), format!("functions: {}", program.functions.len())];
     kinds.extend(case.schedules.iter().map(|schedule| format!("strategy: {}", schedule.strategy)));
@@ -82,7 +88,22 @@ fn kinds(case: &Case) -> Vec<String> {
             };
             format!("boundary: {name}")
         }));
+        kinds.extend(match field.ty {
+            Type::Vec(..) => Some("cells: vecs".to_owned()),
+            Type::Struct(_) => Some("cells: structs".to_owned()),
+            _ => None,
+        });
     }
+    for value in program.values() {
+        value.visit(&mut |part| {
+            if matches!(part.kind, Kind::Gather(..)) {
+                kinds.push("absolute reads".to_owned());
+            }
+        });
+    }
+    let updated = program.functions.iter().flat_map(|function| &function.updates);
+    let mut homes: Vec<_> = updated.map(|field| program.grid_of(*field)).collect();
+    homes.dedup();
     kinds.sort();
     kinds.dedup();
     let mut flag = |name: &str, is: bool| {
@@ -93,9 +114,12 @@ fn kinds(case: &Case) -> Vec<String> {
     flag("several pieces", program.functions.iter().any(|function| function.pieces.len() > 1));
     flag("several fields updated at once", program.functions.iter().any(|function| function.updates.len() > 1));
     flag("sizes known at run time only", program.params.iter().any(|param| param.known == Known::Run));
-    flag("an empty grid", program.grid.bounds(&program.params).iter().any(|(first, last)| last < first));
+    flag("several updated grids", homes.len() > 1);
+    flag("an empty grid", program.grids[0].bounds(&program.params).iter().any(|(first, last)| last < first));
     flag("no steps", program.steps == 0);
-    flag("tiles with checks alone", case.schedules.iter().any(|schedule| schedule.no_split));
+    for (switch, option, _) in Flag::ALL {
+        flag(option, case.schedules.iter().any(|schedule| schedule.flags.contains(&switch)));
+    }
     flag("rough data", case.data.rough);
     flag("levels read again", case.round_trip);
     flag("transposed too", case.transpose);
@@ -108,6 +132,7 @@ fn kinds(case: &Case) -> Vec<String> {
 /// A message without its numbers and names, so that equal reasons count together.
 pub fn reason(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let line = line.split(" unless ").next().unwrap_or_default();
     let mut text = String::new();
     let mut digits = false;
     let mut quoted = false;
@@ -125,11 +150,22 @@ pub fn reason(message: &str) -> String {
         }
         digits = letter.is_ascii_digit();
     }
-    for (from, to) in [("-#", "#"), ("[#]", "[..]"), ("[#, #]", "[..]"), ("[#, #, #]", "[..]")] {
+    for (from, to) in [
+        ("-#", "#"),
+        ("#*P#", "#"),
+        ("P#", "#"),
+        ("##", "#"),
+        ("#+#", "#"),
+        ("[#]", "[..]"),
+        ("[#, #]", "[..]"),
+        ("[#, #, #]", "[..]"),
+    ] {
         text = text.replace(from, to);
     }
-    for name in 'A'..='H' {
-        text = text.replace(&format!("@{name} "), "@field ");
+    for name in 'A'..='M' {
+        for part in ["", ".#", ".m#"] {
+            text = text.replace(&format!("@{name}{part} "), "@field ");
+        }
     }
     text
 }
@@ -149,6 +185,7 @@ impl fmt::Display for Summary {
         block("by verdict", self.verdicts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect())?;
         block("cases that agreed, by what they hold", named(&self.kinds))?;
         block("declined", named(&self.declines))?;
+        block("sizes refused", named(&self.refusals))?;
         block("failures", self.faults.iter().map(|(fault, count)| (format!("{fault:?}"), *count)).collect())
     }
 }

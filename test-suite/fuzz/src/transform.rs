@@ -6,19 +6,19 @@ use stencil_runtime::array::{Array, ArrayError, Data as Cells, each_cell};
 /// The case with its dimensions in the reverse order.
 pub fn transposed(case: &Case) -> Case {
     let mut case = case.clone();
-    let last = case.program.rank() - 1;
     let turn = |region: &mut Region| {
         region.lower.reverse();
         region.upper.reverse();
     };
-    turn(&mut case.program.grid);
+    case.program.grids.iter_mut().for_each(turn);
     for piece in case.program.functions.iter_mut().flat_map(|function| &mut function.pieces) {
         turn(&mut piece.region);
     }
-    for value in case.program.values_mut() {
+    for (rank, value) in case.program.values_mut() {
         value.change(&mut |part| match &mut part.kind {
             Kind::Read(_, offset) => offset.reverse(),
-            Kind::Coordinate(dimension) => *dimension = last - *dimension,
+            Kind::Gather(_, at) => at.reverse(),
+            Kind::Coordinate(dimension) => *dimension = rank - 1 - *dimension,
             _ => {}
         });
     }
@@ -31,26 +31,41 @@ pub fn transposed(case: &Case) -> Case {
     case
 }
 
-/// The case with its grid and all its pieces shifted; coordinates are written so that their values
-/// stay.
+/// The case with all grids of as many dimensions as `by` shifted, and all pieces on them; coordinates
+/// are written so that their values stay, and absolute reads so that they read the same cell.
 pub fn shifted(case: &Case, by: &[i64]) -> Case {
     let mut case = case.clone();
     let shift = |region: &mut Region| {
-        for (dimension, distance) in by.iter().enumerate() {
-            region.lower[dimension] = region.lower[dimension].plus(*distance);
-            region.upper[dimension] = region.upper[dimension].plus(*distance);
+        if region.rank() == by.len() {
+            for (dimension, distance) in by.iter().enumerate() {
+                region.lower[dimension] = region.lower[dimension].plus(*distance);
+                region.upper[dimension] = region.upper[dimension].plus(*distance);
+            }
         }
     };
-    shift(&mut case.program.grid);
+    case.program.grids.iter_mut().for_each(shift);
     for piece in case.program.functions.iter_mut().flat_map(|function| &mut function.pieces) {
         shift(&mut piece.region);
     }
-    for value in case.program.values_mut() {
-        value.change(&mut |part| {
-            if let Kind::Coordinate(dimension) = part.kind {
-                let distance = Expr { ty: Type::INDEX, kind: Kind::Number(by[dimension] as f64, false) };
-                *part = Expr { ty: Type::INDEX, kind: Kind::Binary("-", Box::new(part.clone()), Box::new(distance)) };
+    let ranks: Vec<usize> = (0..case.program.fields.len()).map(|field| case.program.grid_of(field).rank()).collect();
+    let moved = |operator, of: &mut Expr, distance: i64| {
+        if distance == 0 {
+            return;
+        }
+        let distance = Expr { ty: Type::INDEX, kind: Kind::Number(distance as f64, false) };
+        let kind = Kind::Binary(operator, Box::new(of.clone()), Box::new(distance));
+        *of = Expr { ty: Type::INDEX, kind };
+    };
+    for (rank, value) in case.program.values_mut() {
+        value.change(&mut |part| match &mut part.kind {
+            Kind::Coordinate(dimension) if rank == by.len() => {
+                let distance = by[*dimension];
+                moved("-", part, distance);
             }
+            Kind::Gather(field, at) if ranks[*field] == by.len() => {
+                at.iter_mut().zip(by).for_each(|(at, distance)| moved("+", at, *distance));
+            }
+            _ => {}
         });
     }
     case
