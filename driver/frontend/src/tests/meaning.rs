@@ -333,7 +333,7 @@ fn corners_are_mapped_one_dimension_at_a_time() {
 fn a_rule_says_what_an_absolute_read_gives() {
     let read = |rule: &str, at: &str| {
         let text = format!(
-            "param N\nparam K\ngrid G = [0..N-1]\ngrid T = [2..K+1]\nfield A : f32 on G\nconst field k : f32 on T\n\
+            "param N\ngrid G = [0..N-1]\ngrid T = [2..5]\nfield A : f32 on G\nconst field k : f32 on T\n\
              boundary k = {rule}\nfn f -> A [i in 0..N-1] = k({at})\nsteps 1"
         );
         let arrays = [("A", singles(&[5], vec![0.; 5])), ("k", singles(&[4], vec![1., 2., 3., 4.]))];
