@@ -283,7 +283,11 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
     let others = graph.values.iter().zip(windows).filter(|(_, window)| window.shared.is_some());
     let coming = others.map(|(value, window)| {
         let foreign = window.rows.iter().filter(|row| !(0..graph.height).contains(&row.row)).count();
+        let beside = |row: &&Row| !(0..graph.height).contains(&row.row);
         let edges = window.rows.iter().map(|row| row.edges.len()).sum::<usize>();
+        // A star's are taken row by row.
+        let corners = window.rows.iter().filter(beside).any(|row| !row.edges.is_empty());
+        let edges = if corners { edges } else { edges / 2 };
         value.words * (i64::try_from(foreign).unwrap_or(0) * graph.width + i64::try_from(edges).unwrap_or(0))
     });
     let coming = coming.max().map_or(0, |cells| cells + PART_OVERHEAD);
@@ -293,7 +297,7 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
     let wide = if widest > 1 { WIDE_OVERHEAD } else { 0 };
     OVERHEAD
         + wide
-        + (fields - 1) * FIELD_OVERHEAD * widest
+        + (fields - 1) * FIELD_OVERHEAD
         + cells.sum::<i64>()
         + coming
         + widest * (graph.width * graph.height + graph.scratch)

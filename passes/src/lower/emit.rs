@@ -137,8 +137,7 @@ impl<'c, 'p> Frame<'c, 'p> {
             Some(warps) => AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, warps)),
             None if spec.shares => {
                 let share = spec.kernel.schedule.tile.first().copied().unwrap_or(1);
-                let weight = tile_place::weighted_planes(context, &tiles, all_tiles);
-                AffineExpr::ceil_div(weight, AffineExpr::constant(context, tile_place::weight_of_share(share)))
+                AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, share))
             }
             None => all_tiles,
         };

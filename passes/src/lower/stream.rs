@@ -89,7 +89,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         patch.pipeline.unroll = unroll.unwrap_or(patch.pipeline.unroll);
         patch.pipeline.ahead = ahead.unwrap_or(patch.pipeline.ahead);
         let threads = patch.threads(kernel);
-        let shares = threads.len() == 3;
+        // Equal shares take equal times where all tiles run the same code.
+        let shares = threads.len() == 3 && !kernel.split;
         let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
         let shared = shared::types(&outer, &patch)?;
         limits.admit(kernel, &threads, shared_memory::shared_bytes(&shared))?;

@@ -105,31 +105,40 @@ pub fn place_of_tile<'c>(
     if let ([planes, columns @ ..], [share, ..], true) =
         (counts.as_slice(), spec.kernel.schedule.tile.as_slice(), spec.shares)
     {
-        let weights = Weights::new(builder, *planes, columns, builder.affine(all_tiles, &[], params)?)?;
-        let first = builder.binary("arith.muli", rest, builder.index(weight_of_share(*share))?)?;
-        let end = builder.add_constant(first, weight_of_share(*share))?;
-        let (first, end) = (weights.plane(builder, first)?, weights.plane(builder, end)?);
+        let share = builder.index(*share)?;
+        let first = builder.binary("arith.muli", rest, share)?;
+        let all = builder.affine(all_tiles, &[], params)?;
+        let end = builder.binary("arith.minsi", builder.add(first, share)?, all)?;
         let share = Share { first, end, planes: *planes, columns: columns.to_vec() };
         return Ok(Place { origin: Vec::new(), share: Some(share), thread, exists });
     }
     let numbers = match (spec.rim_first, counts.as_slice()) {
-        (true, [rows, columns]) => rim_first(builder, rest, [*rows, *columns], 2)?.to_vec(),
-        _ => {
-            let mut numbers = Vec::new();
-            for (position, count) in counts.iter().enumerate().rev() {
-                if position == 0 {
-                    numbers.push(rest);
-                } else {
-                    numbers.push(builder.binary("arith.remui", rest, *count)?);
-                    rest = builder.binary("arith.divui", rest, *count)?;
-                }
-            }
-            numbers.reverse();
-            numbers
+        (true, [rows, columns]) => rim_first(builder, rest, *rows, *columns)?.to_vec(),
+        (true, [planes, rows, columns]) => {
+            let plane = builder.binary("arith.remui", rest, *planes)?;
+            rest = builder.binary("arith.divui", rest, *planes)?;
+            let [row, column] = rim_first(builder, rest, *rows, *columns)?;
+            vec![plane, row, column]
         }
+        _ => row_major(builder, rest, &counts)?,
     };
     let origin = origin(builder, hull, &numbers, &spec.kernel.schedule.tile, (margin, params))?;
     Ok(Place { origin, share: None, thread, exists })
+}
+
+/// The numbers per dimension of what has a number in row-major order.
+fn row_major<'c>(builder: &Builder<'c>, number: Val<'c>, counts: &[Val<'c>]) -> Result<Vec<Val<'c>>, Error> {
+    let (mut numbers, mut rest) = (Vec::new(), number);
+    for (position, count) in counts.iter().enumerate().rev() {
+        if position == 0 {
+            numbers.push(rest);
+        } else {
+            numbers.push(builder.binary("arith.remui", rest, *count)?);
+            rest = builder.binary("arith.divui", rest, *count)?;
+        }
+    }
+    numbers.reverse();
+    Ok(numbers)
 }
 
 /// First coordinates of the tile of some numbers.
@@ -167,78 +176,23 @@ impl<'c> Share<'c> {
             let before = builder.binary("arith.muli", number, self.planes)?;
             let first = builder.binary("arith.maxsi", minus(builder, self.first, before)?, zero)?;
             let last = builder.binary("arith.minsi", minus(builder, self.end, before)?, self.planes)?;
-            let column = match self.columns.as_slice() {
-                [rows, columns] => rim_first(builder, number, [*rows, *columns], 1)?.to_vec(),
-                _ => vec![number],
-            };
+            let column = row_major(builder, number, &self.columns)?;
             body(builder, &column, first, minus(builder, last, first)?)
         })
     }
 }
 
-/// What a plane takes in a column of tiles at a rim, and what in another: measured as 1.23 to 1 with
-/// `star3d1r` on an H200.
-const RIM: i64 = 5;
-const OTHER: i64 = 4;
-
-/// All columns' planes, weighted: those of columns at a rim come first and take longer.
-struct Weights<'c> {
-    /// Planes of all columns, and of those at a rim.
-    all: Val<'c>,
-    at_rim: Val<'c>,
-}
-
-/// Planes of all columns with their weights, as an expression in the run-time sizes.
-pub fn weighted_planes<'c>(context: &'c Context, counts: &[AffineExpr<'c>], all: AffineExpr<'c>) -> AffineExpr<'c> {
-    let constant = |value| AffineExpr::constant(context, value);
-    let [planes, columns @ ..] = counts else { return all };
-    let inner = columns.iter().fold(*planes, |product, count| product * (*count + constant(-2)));
-    all * constant(RIM) + inner * constant(OTHER - RIM)
-}
-
-/// The weight that a block of so many planes takes away from the rims.
-pub fn weight_of_share(planes: i64) -> i64 {
-    planes.saturating_mul(OTHER)
-}
-
-/// The weight of a plane of each of some columns, of which some lie at no rim.
-pub fn weight_of_columns(all: i64, inner: i64) -> i64 {
-    RIM * all - (RIM - OTHER) * inner
-}
-
-impl<'c> Weights<'c> {
-    fn new(builder: &Builder<'c>, planes: Val<'c>, columns: &[Val<'c>], all: Val<'c>) -> Result<Self, Error> {
-        let mut inner = planes;
-        for count in columns {
-            inner = builder.binary("arith.muli", inner, builder.add_constant(*count, -2)?)?;
-        }
-        let at_rim = builder.binary("arith.subi", all, inner)?;
-        Ok(Self { all, at_rim: builder.binary("arith.minsi", at_rim, all)? })
-    }
-
-    /// The plane at which a weight is reached; the number of planes beyond all.
-    fn plane(&self, builder: &Builder<'c>, weight: Val<'c>) -> Result<Val<'c>, Error> {
-        let of_rim = builder.binary("arith.muli", self.at_rim, builder.index(RIM)?)?;
-        let beyond = builder.binary("arith.subi", weight, of_rim)?;
-        let beyond = builder.binary("arith.maxsi", beyond, builder.index(0)?)?;
-        let at_rim = builder.binary("arith.divui", weight, builder.index(RIM)?)?;
-        let at_rim = builder.binary("arith.minsi", at_rim, self.at_rim)?;
-        let plane = builder.add(at_rim, builder.binary("arith.divui", beyond, builder.index(OTHER)?)?)?;
-        builder.binary("arith.minsi", plane, self.all)
-    }
-}
-
 /// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast
-/// ones. Rows and columns of tiles are turned by `last`, so that as many of the last and the first lead;
-/// then the leading rows are numbered through, then the leading columns of the other rows, then the rest.
+/// ones. Rows and columns of tiles are turned by two, so that the last two and the first lead; then
+/// the leading rows are numbered through, then the leading columns of the other rows, then the rest.
 fn rim_first<'c>(
     builder: &Builder<'c>,
     number: Val<'c>,
-    [rows, columns]: [Val<'c>; 2],
-    last: i64,
+    rows: Val<'c>,
+    columns: Val<'c>,
 ) -> Result<[Val<'c>; 2], Error> {
     let (zero, one) = (builder.index(0)?, builder.index(1)?);
-    let lead = |count| builder.binary("arith.minui", count, builder.index(last + 1)?);
+    let lead = |count| builder.binary("arith.minui", count, builder.index(3)?);
     let (lead_rows, lead_columns) = (lead(rows)?, lead(columns)?);
     let minus = |a, b| builder.binary("arith.subi", a, b);
     let times = |a, b| builder.binary("arith.muli", a, b);
@@ -254,7 +208,7 @@ fn rim_first<'c>(
     let row = builder.add(builder.binary("arith.divui", within, width)?, pick(zero, lead_rows, lead_rows)?)?;
     let column = builder.add(builder.binary("arith.remui", within, width)?, pick(zero, zero, lead_columns)?)?;
     let turned = |value, count| {
-        let back = minus(count, builder.binary("arith.minui", count, builder.index(last)?)?)?;
+        let back = minus(count, builder.binary("arith.minui", count, builder.index(2)?)?)?;
         builder.binary("arith.remui", builder.add(value, back)?, count)
     };
     Ok([turned(row, rows)?, turned(column, columns)?])

@@ -9,7 +9,7 @@ use crate::analysis::index_width::constant_extents;
 use crate::analysis::partial_sums;
 use crate::analysis::stream_pipeline::{self, Graph, Value};
 use crate::lower::emit::WARP;
-use crate::lower::{lanes, tile_place};
+use crate::lower::lanes;
 use melior::ir::Module;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
@@ -20,9 +20,9 @@ use stencil_dialects::tiled::{Halo, MOST_CELLS, Schedule};
 /// cent of it, and thousands of tiles fill a device.
 pub const PLANES: i64 = 256;
 
-/// Planes of a tile that are tried where the grid's are known. In two dimensions higher tiles save halo
-/// rows by count, and still measured worse in every program: 382 rows by 1 to 6 per cent against 256.
-const TRIED_PLANES: std::ops::RangeInclusive<i64> = 32..=280;
+/// Planes of a tile that are tried where the grid's are known. Higher tiles save halo rows, and leave the
+/// device's multiprocessors less to share: 545 rows measured 7 to 15 per cent less than 408 in all programs.
+const TRIED_PLANES: std::ops::RangeInclusive<i64> = 32..=420;
 
 /// Multiprocessors of the device, if nothing else is said: those of an H200.
 pub const MULTIPROCESSORS: i64 = 132;
@@ -36,7 +36,7 @@ const WIDTH: i64 = 4;
 /// Fewer of them, where long operations want registers.
 const NARROW: i64 = 2;
 
-/// Rows a lane in three dimensions.
+/// Rows a lane in three dimensions, of cells of one register.
 const ROWS: i64 = 2;
 
 /// Cells of a row that a block in three dimensions holds, halo included.
@@ -61,27 +61,38 @@ const HIGHEST: [i64; 2] = [10, 8];
 /// of 32-bit cells want twice as many warps to keep the arithmetic units busy.
 const BUDGET: [i64; 2] = [150, 240];
 
-/// Registers in place of these where a function has long operations: their latency wants warps.
-const LONG_BUDGET: [i64; 2] = [124, 168];
+/// Registers in place of these where a function has long operations, or a lane few cells: their latency
+/// wants warps.
+const LONG_BUDGET: [i64; 2] = [124, 176];
 
 /// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions and
 /// in three.
-const USEFUL: [(i64, i64); 2] = [(3, 4), (2, 3)];
+const USEFUL: [(i64, i64); 2] = [(3, 4), (11, 20)];
+
+/// Whether all tiles of a kernel run the same code, with checks.
+pub fn is_whole(program: &Program, schedule: &Schedule) -> bool {
+    schedule.strategy == "stream" && schedule.tile.len() == 3 && words(program) > 1
+}
+
+/// 32-bit registers of the widest cell.
+fn words(program: &Program) -> i64 {
+    program.fields.iter().map(|field| lanes::words(field.element)).max().unwrap_or(1)
+}
 
 /// Cells a thread per dimension that are worth a try.
 pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     let usual = per_thread(program, rank);
     match *usual.as_slice() {
-        // Fewer rows leave room for more threads, which hide latency; more rows pass less through shared memory.
-        [one, rows, width] => [rows, 1, 2 * rows].map(|rows| vec![one, rows, width]).to_vec(),
+        // Fewer rows leave room for more threads, which hide latency.
+        [one, rows, width] => [rows, rows / 2].map(|rows| vec![one, rows, width]).to_vec(),
         _ => vec![usual, vec![1, NARROW]],
     }
 }
 
 /// Cells a thread per dimension.
 pub fn per_thread(program: &Program, rank: usize) -> Vec<i64> {
-    let bytes = program.fields.iter().map(|field| 4 * lanes::words(field.element)).max().unwrap_or(4);
-    if rank == 2 { vec![1, WIDTH] } else { vec![1, ROWS, LANE_BYTES / bytes] }
+    let words = words(program);
+    if rank == 2 { vec![1, WIDTH] } else { vec![1, ROWS * words, LANE_BYTES / (4 * words)] }
 }
 
 /// Rows and columns that a lane holds of a plane.
@@ -129,7 +140,8 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
         let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
         let (part, whole) = USEFUL[solid];
         let useful = tile_rows > 0 && tile_columns > 0 && tile_rows * tile_columns * whole >= rows * columns * part;
-        let budget = if graph.scratch > 0 { LONG_BUDGET } else { BUDGET }[wide];
+        let narrow = shape(per_thread).1 <= NARROW;
+        let budget = if graph.scratch > 0 || narrow { LONG_BUDGET } else { BUDGET }[wide];
         if useful && (solid == 1 || registers <= budget) {
             best = steps;
         }
@@ -199,16 +211,17 @@ pub fn tile(
             let left = reaching(-halo.lower.last().copied().unwrap_or(0), shape(per_thread).1);
             let whole = program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
             let own_columns = if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
-            // Tiles go on from one column into the next, and begin there anew. Columns at a rim count more.
-            let (down, across) = (count(own_rows, rows), count(own_columns, columns));
-            let inner = (down - 2).max(0) * (across - 2).max(0);
-            let weight = tile_place::weight_of_columns(down * across, inner).saturating_mul(*all_planes);
-            let shares = (1..=ROUNDS).map(|rounds| {
-                let share = count(weight, tile_place::weight_of_share(slots(threads) * rounds)).clamp(1, MOST_CELLS);
-                let begun = 1 + count(share, (*all_planes).max(1));
-                (rounds.saturating_mul(share + begun * (fill + BEGIN)), share)
-            });
-            Ok(vec![shares.min().map_or(PLANES, |(_, share)| share), rows, columns])
+            let across = count(own_rows, rows).saturating_mul(count(own_columns, columns));
+            let best = if is_whole(program, schedule) {
+                // Tiles go on from one column into the next, and begin there anew.
+                let share = |rounds| count(across.saturating_mul(*all_planes), slots(threads) * rounds);
+                let begun = |share| (1 + count(share, (*all_planes).max(1))) * (fill + BEGIN);
+                (1..=ROUNDS).map(|rounds| (rounds * (share(rounds) + begun(share(rounds))), share(rounds))).min()
+            } else {
+                let rounds = |planes| count(across.saturating_mul(count(*all_planes, planes)), slots(threads));
+                (1..=*all_planes).map(|planes| (rounds(planes).saturating_mul(planes + fill + BEGIN), planes)).min()
+            };
+            Ok(vec![best.map_or(PLANES, |(_, planes)| planes.clamp(1, MOST_CELLS)), rows, columns])
         }
         _ if per_thread.len() == 2 => Ok(vec![PLANES, columns]),
         _ => Ok(vec![PLANES, rows, columns]),
@@ -217,10 +230,11 @@ pub fn tile(
 
 /// How long tiles take that run `slots` at a time, in units of a tile's time over `slots`. A last wave
 /// that fills the fraction `r` of the device takes 0.55 + 0.5 r of a whole wave's time, and never
-/// more than one: on an H200, waves of 0.39 and 0.79 took 0.73 and 0.96.
+/// more than one: on an H200, waves of 0.39 and 0.79 took 0.73 and 0.96. A few tiles more find room
+/// beside others, because not all take the same time: a wave of 0.07 took 0.14.
 fn waves(tiles: i64, slots: i64) -> i64 {
     let rest = tiles % slots;
-    tiles - rest + if rest == 0 { 0 } else { (slots * 11 / 20 + rest / 2).min(slots) }
+    tiles - rest + (slots * 11 / 20 + rest / 2).min(slots).min(2 * rest)
 }
 
 /// A reach rounded up to whole lanes.
@@ -269,7 +283,8 @@ mod tests {
     fn the_last_wave_takes_more_than_half_of_a_whole_ones_time() {
         // 2,112 tiles fill an H200 with 16 warps a multiprocessor once.
         assert_eq!(waves(2112, 2112), 2112);
-        assert_eq!(waves(2113, 2112), 2112 + 1161);
+        assert_eq!(waves(2113, 2112), 2112 + 2);
+        assert_eq!(waves(2112 + 800, 2112), 2112 + 1161 + 400);
         assert_eq!(waves(2112 + 1056, 2112), 2112 + 1161 + 528);
         assert_eq!(waves(4200, 2112), 2 * 2112);
     }

@@ -66,7 +66,7 @@ impl Case {
                 tile: self.tile.clone(),
                 pyramid_height: self.pyramid_height,
                 per_thread: self.per_thread.clone(),
-                no_split_interior: false,
+                ..stencil_passes::pipeline::Config::default()
             },
             arithmetic: Arithmetic { contract: self.contract, fast_math: false },
             arch: "sm_90".to_owned(),

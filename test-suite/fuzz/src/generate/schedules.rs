@@ -41,7 +41,7 @@ fn lanes_schedule(random: &mut Random, program: &Program, strategy: &'static str
         2 => (vec![random.range(1, 24), columns], vec![1, lane]),
         _ => (vec![random.range(1, 24), random.range(1, 12), columns], vec![1, rows, lane]),
     };
-    let flags = flags(random);
+    let flags = flags(random, strategy);
     Schedule { strategy, tile: Some(tile), height: Some(height), per_thread: Some(per_thread), flags }
 }
 
@@ -54,8 +54,12 @@ fn size(program: &Program) -> usize {
     count
 }
 
-fn flags(random: &mut Random) -> Vec<Flag> {
-    Flag::ALL.iter().filter(|(.., chance)| random.percent(*chance)).map(|(flag, ..)| *flag).collect()
+fn flags(random: &mut Random, strategy: &str) -> Vec<Flag> {
+    let drawn: Vec<_> =
+        Flag::ALL.iter().filter(|(.., chance)| random.percent(*chance)).map(|(flag, ..)| *flag).collect();
+    // Strategies of whole lanes refuse a fixed region.
+    let whole_lanes = !matches!(strategy, "naive" | "block");
+    drawn.into_iter().filter(|flag| !whole_lanes || *flag != Flag::FixedRegion).collect()
 }
 
 /// A schedule that mostly fits a block. What does not is refused.
@@ -75,7 +79,7 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
         return lanes_schedule(random, program, strategy, rank);
     }
     if Some(strategy) == of_rank || random.percent(6) {
-        return Schedule { strategy, tile: None, height: None, per_thread: None, flags: flags(random) };
+        return Schedule { strategy, tile: None, height: None, per_thread: None, flags: flags(random, strategy) };
     }
     let largest: &[i64] = match rank {
         1 => &[200],
@@ -103,5 +107,5 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
     // Rules and different grids together may leave one step a launch.
     let apart = program.fields.iter().any(|field| field.rule.is_some() && program.grids.len() > 1);
     let height = (!apart || random.percent(40)).then_some(height);
-    Schedule { strategy, tile: Some(tile), height, per_thread, flags: flags(random) }
+    Schedule { strategy, tile: Some(tile), height, per_thread, flags: flags(random, strategy) }
 }
