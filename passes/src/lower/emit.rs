@@ -122,11 +122,19 @@ impl<'c, 'p> Frame<'c, 'p> {
         let region = Region::new();
         let all: Vec<_> = types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
         let entry = mlir::append_block(&region, &all);
-        let loads = spec.kernel.body.iter().filter_map(|op| match op {
-            TileOp::Load { field, .. } => Some(program.grid_of(field)),
-            _ => None,
-        });
-        let margin = tile_place::margin(&hull, &loads.collect::<Result<Vec<_>, _>>()?, spec.margin);
+        let mut held = Vec::new();
+        for op in &spec.kernel.body {
+            match op {
+                TileOp::Load { field, .. } => held.push(program.grid_of(field)?),
+                TileOp::Apply(apply) => {
+                    for (field, _) in &apply.outputs {
+                        held.push(program.grid_of(field)?);
+                    }
+                }
+                TileOp::Store { .. } => {}
+            }
+        }
+        let margin = tile_place::margin(&hull, &held, spec.margin);
         let tiles = tile_place::tile_counts(context, &hull, (&spec.kernel.schedule, spec.shares), &margin)?;
         let all_tiles = tiles
             .iter()

@@ -35,12 +35,12 @@ pub fn tile_counts<'c>(
 
 /// The margin, where the grid is known to be larger; none elsewhere, and none where a field has cells
 /// beyond the grid, which the tiles at its ends want too.
-pub fn margin(hull: &Hull, loaded: &[&Grid], wanted: &[[i64; 2]]) -> Vec<[i64; 2]> {
+pub fn margin(hull: &Hull, held: &[&Grid], wanted: &[[i64; 2]]) -> Vec<[i64; 2]> {
     let extents = constant_extents(hull.lower, hull.upper).unwrap_or_default();
     let wide = |(dimension, [before, after]): (usize, &[i64; 2])| {
         extents.get(dimension).is_some_and(|extent| *extent > before + after)
     };
-    let fits = wanted.iter().enumerate().all(wide) && loaded.iter().all(|grid| hull.holds(grid));
+    let fits = wanted.iter().enumerate().all(wide) && held.iter().all(|grid| hull.holds(grid));
     if wanted.len() == hull.rank() && fits { wanted.to_vec() } else { vec![[0, 0]; hull.rank()] }
 }
 

@@ -266,7 +266,12 @@ impl<'c, 'p> Walk<'c, 'p> {
     /// The first iteration: none is for planes before the grid alone.
     fn start(&self, builder: &Builder<'c>, first: Val<'c>) -> Result<Val<'c>, Error> {
         let mut begin: Option<Val<'c>> = None;
-        for (field, tile) in self.kernel.body.iter().filter_map(Patch::source) {
+        let tiles = self.kernel.body.iter().flat_map(|op| match op {
+            TileOp::Load { field, tile, .. } => vec![(*field, *tile)],
+            TileOp::Apply(apply) => apply.outputs.clone(),
+            TileOp::Store { .. } => Vec::new(),
+        });
+        for (field, tile) in tiles {
             let bounds = self.frame.bounds(builder, self.frame.program.grid_of(field)?.lower)?;
             let Some(bound) = bounds.first() else { continue };
             let bound = builder.add_constant(*bound, self.patch.window(tile)?.lag)?;
