@@ -186,6 +186,16 @@ def burgers1d(fields, scalars):
         A[1:-1] = A[1:-1] - c * (F[1:] - F[:-1])
 
 
+def ghost2d(fields, scalars):
+    A = fields["A"]
+    c, T = numbers(A), np.zeros([cells + 4 for cells in A.shape], A.dtype)
+    T[:2], T[-2:], T[2:-2, :2], T[2:-2, -2:] = c("1.5"), c("0.25"), c("0.5"), c("0.75")
+    T[2:-2, 2:-2] = A
+    t = inner(T, 2)
+    near = t(-2, 0) + t(-1, 0) + t(1, 0) + t(2, 0) + t(0, -2) + t(0, -1) + t(0, 1) + t(0, 2)
+    A[...] = c("0.5") * t(0, 0) + c("0.0625") * near
+
+
 def laser2d(fields, scalars, t):
     A = fields["A"]
     c, a = numbers(A), inner(A, 1)
@@ -425,6 +435,7 @@ PROGRAMS = {
     "gauss2d": (gauss2d, ["A"], []),
     "fluxes2d": (fluxes2d, ["A"], ["K"]),
     "burgers1d": (burgers1d, ["A"], []),
+    "ghost2d": (ghost2d, ["A"], []),
     "laser2d": (laser2d, ["A"], []),
     "grayscott": (grayscott, ["U", "V"], []),
     "plate": (mean((-1, 0), (0, -1), (0, 1), (1, 0)), ["A"], []),

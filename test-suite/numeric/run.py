@@ -43,8 +43,8 @@ OF_RANK = {1: [["--strategy=warp"]]}
 FIXED = ["jacobi1d5", "heat2d", "fdtd2d", "fluxes2d", "blur2d", "driven2d", "torus3d", "burgers1d"]
 FIXED_REGION = ["--strategy=block", "--region=fixed"]
 # Programs with temp fields that are computed again where they are read, unless they are to be kept.
-FUSED = ["gauss2d", "fluxes2d", "burgers1d", "laser2d"]
-KEPT = ["--strategy=naive", "--no-fuse"]
+FUSED = ["gauss2d", "fluxes2d", "burgers1d", "laser2d", "ghost2d", "rician"]
+KEPT = {1: [["--strategy=naive", "--no-fuse"]], 2: [["--strategy=naive", "--no-fuse"], ["--strategy=stream"]]}
 
 
 def noise(seed, shape, kind):
@@ -215,7 +215,7 @@ def main():
             if target != "reference" and case.program in FIXED:
                 more = [*more, FIXED_REGION]
             if target != "reference" and case.program in FUSED:
-                more = [*more, KEPT]
+                more = [*more, *KEPT[rank(case.program)]]
             for schedule in SCHEDULES[target] + more:
                 title = " ".join([case.title(), target, *(word.removeprefix("--strategy=") for word in schedule)])
                 if wanted_words and not any(word in title for word in wanted_words):
