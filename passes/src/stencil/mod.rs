@@ -2,6 +2,7 @@
 
 pub mod choose_schedule;
 pub mod fuse_functions;
+pub mod launch_groups;
 pub mod relax_arithmetic;
 pub mod stream_schedule;
 pub mod tile_overlapped;

@@ -15,11 +15,7 @@
 //! needs is neither loaded nor stored (`analysis/transfers.rs`): a field that is overwritten before it is
 //! read, and a temp field that is overwritten so in every launch.
 //!
-//! A kernel's tiles cover the hull of the grids of its updated fields. Where the grids of a step differ by
-//! more than a rim, as those of other sizes or ranks do, the step is cut into groups of consecutive
-//! applies whose hull is tight; then each group is a kernel, and no launch takes more than one step. So it
-//! is where a periodic field is read and not all fields lie on the same points: then tiles can't go on
-//! beyond the grid, and each apply is a kernel.
+//! Which applies share a kernel, and which fields it has to load and to store, is for `launch_groups.rs`.
 //!
 //! ```text
 //! "stencil.apply"() {updates = [@A], pieces = [...]}
@@ -36,11 +32,10 @@
 //! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps mod 2)>, kernels = [@heat_1]}
 //! ```
 
-use crate::analysis::hull::{self, Hull};
-use crate::analysis::transfers::{self, Transfers};
 use crate::analysis::{footprint, index_width};
 use crate::options::Options;
 use crate::pass::Pass;
+use crate::stencil::launch_groups::{self, Group};
 use crate::stencil::{stream_schedule, warp_schedule};
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -80,11 +75,11 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         ));
     };
     let options = &completed(options, &tiled::choice(module));
+    let naive = options.text("strategy") == Some("naive");
     let tiling = Tiling { module, program: &program, options };
-    let groups = groups(context, module, &program, options.text("strategy") == Some("naive"))?;
+    let groups = launch_groups::of(context, module, &program, naive)?;
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
     tiling.all(&builder, &groups)?;
-    let naive = options.text("strategy") == Some("naive");
     let width = if naive { index_width::of_naive(module, &program)? } else { index_width::of(&program) };
     tiled::set_index_width(&builder, module, width);
     for apply in &program.applies {
@@ -111,76 +106,6 @@ pub fn completed(options: &Options, choice: &Choice) -> Options {
     all
 }
 
-/// Consecutive applies of one kernel, whose tiles cover one hull.
-struct Group<'c, 'p> {
-    applies: Vec<&'p Apply<'c>>,
-    hull: Hull<'c>,
-    transfers: Transfers<'c>,
-}
-
-impl<'c, 'p> Group<'c, 'p> {
-    /// The applies of some steps, each with its step.
-    fn steps(&self, steps: i64) -> Vec<(i64, &'p Apply<'c>)> {
-        (0..steps).flat_map(|step| self.applies.iter().map(move |apply| (step, *apply))).collect()
-    }
-
-    /// Whether an apply keeps a field's values where its pieces leave cells out: unless it is the first in
-    /// a step to update one whose old values nobody reads.
-    fn keeps(&self, apply: &Apply<'c>, field: &str) -> bool {
-        let first = self.applies.iter().find(|apply| apply.updates.contains(&field));
-        !self.transfers.fresh.contains(field) || first.is_none_or(|first| !std::ptr::eq(*first, apply))
-    }
-}
-
-/// Whether applies may stand in one kernel that computes more than its tile: unless they read a periodic
-/// field and have fields on other points too.
-fn repeats_alike<'c>(
-    context: &'c Context,
-    module: &Module<'c>,
-    program: &Program<'c>,
-    applies: &[&Apply<'c>],
-) -> Result<bool, Error> {
-    let mut periodic = false;
-    let mut fields: Vec<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
-    for apply in applies {
-        periodic |= tiled::reads_periodic(module, program, &apply.pieces)?;
-        fields.extend(footprint::of_pieces(module, program, &apply.pieces)?.into_iter().map(|read| read.field));
-    }
-    Ok(!periodic || hull::of(context, program, &fields)?.is_some_and(|hull| hull.alike))
-}
-
-/// Cuts a step where the grids of the updated fields differ by more than rims; after each apply where
-/// they are to stand alone.
-fn groups<'c, 'p>(
-    context: &'c Context,
-    module: &Module<'c>,
-    program: &'p Program<'c>,
-    alone: bool,
-) -> Result<Vec<Group<'c, 'p>>, Error> {
-    let hull = |applies: &[&Apply<'c>]| {
-        let updated: Vec<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
-        hull::of(context, program, &updated)
-    };
-    let mut groups: Vec<Group> = Vec::new();
-    for apply in &program.applies {
-        if let Some(last) = groups.last_mut().filter(|_| !alone) {
-            let joined = [last.applies.as_slice(), &[apply]].concat();
-            let together = repeats_alike(context, module, program, &joined)?;
-            if let Some(hull) = hull(&joined)?.filter(|hull| hull.tight && together) {
-                *last = Group { applies: joined, hull, transfers: Transfers::default() };
-                continue;
-            }
-        }
-        let hull = hull(&[apply])?.ok_or_else(|| Error::internal("an apply to grids of different ranks"))?;
-        groups.push(Group { applies: vec![apply], hull, transfers: Transfers::default() });
-    }
-    let launches: Vec<_> = groups.iter().map(|group| group.applies.clone()).collect();
-    for (group, transfers) in groups.iter_mut().zip(transfers::of(module, program, &launches)?) {
-        group.transfers = transfers;
-    }
-    Ok(groups)
-}
-
 struct Tiling<'c, 'p> {
     module: &'p Module<'c>,
     program: &'p Program<'c>,
@@ -193,7 +118,10 @@ impl<'c> Tiling<'c, '_> {
         let naive = self.options.text("strategy") == Some("naive");
         let height = self.options.integer("pyramid-height", 1..=MOST_STEPS)?;
         match groups {
-            [group] if !naive && repeats_alike(builder.context, self.module, self.program, &group.applies)? => {
+            [group]
+                if !naive
+                    && launch_groups::repeats_alike(builder.context, self.module, self.program, &group.applies)? =>
+            {
                 let schedule = self.schedule(group, groups)?;
                 let height = height.map_or_else(|| self.height(group, &schedule), Ok)?;
                 return self.pyramids(builder, group, &schedule, height);

@@ -1,0 +1,89 @@
+//! Which applies of a step share a kernel.
+//!
+//! A kernel's tiles cover the hull of the grids of its updated fields. Where the grids of a step differ by
+//! more than a rim, as those of other sizes or ranks do, the step is cut into groups of consecutive
+//! applies whose hull is tight; then each group is a kernel, and no launch takes more than one step. So it
+//! is where a periodic field is read and not all fields lie on the same points: then tiles can't go on
+//! beyond the grid, and each apply is a kernel.
+
+use crate::analysis::footprint;
+use crate::analysis::hull::{self, Hull};
+use crate::analysis::transfers::{self, Transfers};
+use melior::Context;
+use melior::ir::Module;
+use stencil_dialects::error::Error;
+use stencil_dialects::stencil::{Apply, Program};
+use stencil_dialects::tiled;
+
+/// Consecutive applies of one kernel, whose tiles cover one hull.
+pub struct Group<'c, 'p> {
+    /// In their order.
+    pub applies: Vec<&'p Apply<'c>>,
+    /// What the tiles cover.
+    pub hull: Hull<'c>,
+    /// What the kernel has to load and to store.
+    pub transfers: Transfers<'c>,
+}
+
+impl<'c, 'p> Group<'c, 'p> {
+    /// The applies of some steps, each with its step.
+    pub fn steps(&self, steps: i64) -> Vec<(i64, &'p Apply<'c>)> {
+        (0..steps).flat_map(|step| self.applies.iter().map(move |apply| (step, *apply))).collect()
+    }
+
+    /// Whether an apply keeps a field's values where its pieces leave cells out: unless it is the first in
+    /// a step to update one whose old values nobody reads.
+    pub fn keeps(&self, apply: &Apply<'c>, field: &str) -> bool {
+        let first = self.applies.iter().find(|apply| apply.updates.contains(&field));
+        !self.transfers.fresh.contains(field) || first.is_none_or(|first| !std::ptr::eq(*first, apply))
+    }
+}
+
+/// Cuts a step where the grids of the updated fields differ by more than rims; after each apply where
+/// they are to stand alone.
+pub fn of<'c, 'p>(
+    context: &'c Context,
+    module: &Module<'c>,
+    program: &'p Program<'c>,
+    alone: bool,
+) -> Result<Vec<Group<'c, 'p>>, Error> {
+    let hull = |applies: &[&Apply<'c>]| {
+        let updated: Vec<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
+        hull::of(context, program, &updated)
+    };
+    let mut groups: Vec<Group> = Vec::new();
+    for apply in &program.applies {
+        if let Some(last) = groups.last_mut().filter(|_| !alone) {
+            let joined = [last.applies.as_slice(), &[apply]].concat();
+            let together = repeats_alike(context, module, program, &joined)?;
+            if let Some(hull) = hull(&joined)?.filter(|hull| hull.tight && together) {
+                *last = Group { applies: joined, hull, transfers: Transfers::default() };
+                continue;
+            }
+        }
+        let hull = hull(&[apply])?.ok_or_else(|| Error::internal("an apply to grids of different ranks"))?;
+        groups.push(Group { applies: vec![apply], hull, transfers: Transfers::default() });
+    }
+    let launches: Vec<_> = groups.iter().map(|group| group.applies.clone()).collect();
+    for (group, transfers) in groups.iter_mut().zip(transfers::of(module, program, &launches)?) {
+        group.transfers = transfers;
+    }
+    Ok(groups)
+}
+
+/// Whether applies may stand in one kernel that computes more than its tile: unless they read a periodic
+/// field and have fields on other points too.
+pub fn repeats_alike<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    program: &Program<'c>,
+    applies: &[&Apply<'c>],
+) -> Result<bool, Error> {
+    let mut periodic = false;
+    let mut fields: Vec<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
+    for apply in applies {
+        periodic |= tiled::reads_periodic(module, program, &apply.pieces)?;
+        fields.extend(footprint::of_pieces(module, program, &apply.pieces)?.into_iter().map(|read| read.field));
+    }
+    Ok(!periodic || hull::of(context, program, &fields)?.is_some_and(|hull| hull.alike))
+}
