@@ -28,6 +28,8 @@
 //! Declines: tiles that need more shared memory or more threads than a block can have; fixed regions with
 //! point functions that have no result for some operands.
 
+mod buffers;
+
 use super::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};
 use super::emit::{self, Frame, FrameSpec};
 use super::evaluate::{At, Distance, Rules};
@@ -35,14 +37,12 @@ use super::interior::Limits;
 use super::pieces;
 use super::shared_memory;
 use crate::analysis::footprint;
-use crate::analysis::shared_slots::{self, Life};
 use crate::options::Options;
 use crate::pass::Pass;
+use buffers::{Buffers, Hazards};
 use melior::Context;
+use melior::ir::Module;
 use melior::ir::operation::OperationLike;
-use melior::ir::r#type::MemRefType;
-use melior::ir::{Module, Type};
-use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
@@ -132,54 +132,6 @@ fn all_total<'c>(module: &Module<'c>, kernel: &Kernel<'c>) -> Result<(), Error> 
         }
     }
     Ok(())
-}
-
-/// Which shared buffer holds which tile value.
-struct Buffers<'c> {
-    types: Vec<MemRefType<'c>>,
-    slot_of: BTreeMap<usize, usize>,
-}
-
-impl<'c> Buffers<'c> {
-    fn plan(builder: &Builder<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<Self, Error> {
-        let mut keys = Vec::new();
-        let mut lives: Vec<Life<String>> = Vec::new();
-        let mut elements: BTreeMap<String, Type<'c>> = BTreeMap::new();
-        for (position, op) in kernel.body.iter().enumerate() {
-            let defined: Vec<Val> = match op {
-                TileOp::Load { tile, .. } => vec![*tile],
-                TileOp::Apply(apply) => apply.outputs.iter().map(|(_, tile)| *tile).collect(),
-                TileOp::Store { .. } => Vec::new(),
-            };
-            for tile in defined {
-                let reader = |op: &TileOp<'c>| matches!(op, TileOp::Apply(apply) if apply.inputs.iter().any(|(_, input)| *input == tile));
-                let Some(last) = kernel.body.iter().rposition(reader) else { continue };
-                let held = kernel.tile(tile)?;
-                let element = program.field(held.field)?.element;
-                elements.insert(element.to_string(), element);
-                keys.push(mlir::key(tile));
-                lives.push(Life {
-                    kind: element.to_string(),
-                    extents: held.halo.extents(&kernel.schedule.tile),
-                    first: position,
-                    last,
-                });
-            }
-        }
-        let (slots, assigned) = shared_slots::assign(&lives);
-        let types = slots
-            .iter()
-            .map(|slot| {
-                let element = elements.get(&slot.kind).copied().ok_or_else(|| Error::internal("a slot of no type"))?;
-                shared_memory::shared_type(builder, &slot.extents, element)
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { types, slot_of: keys.into_iter().zip(assigned).collect() })
-    }
-
-    fn slot(&self, tile: Val) -> Option<usize> {
-        self.slot_of.get(&mlir::key(tile)).copied()
-    }
 }
 
 /// Builds the code of a cell, given its indices in a region and its coordinates.
@@ -464,27 +416,5 @@ impl<'c> Lowering<'c, '_> {
             return next(builder, thread);
         }
         builder.repeat((thread, builder.index(*extent)?, builder.index(threads)?), next)
-    }
-}
-
-/// Which buffers were written and read since the last barrier.
-#[derive(Default)]
-struct Hazards {
-    written: BTreeSet<usize>,
-    read: BTreeSet<usize>,
-}
-
-impl Hazards {
-    /// Puts a barrier before an operation that reads what was written, or writes what was touched.
-    fn before(&mut self, builder: &Builder, reads: &[usize], writes: &[usize]) -> Result<(), Error> {
-        let raw = reads.iter().any(|slot| self.written.contains(slot));
-        let war = writes.iter().any(|slot| self.written.contains(slot) || self.read.contains(slot));
-        if raw || war {
-            builder.op("gpu.barrier", &[], &[], &[])?;
-            *self = Self::default();
-        }
-        self.written.extend(writes);
-        self.read.extend(reads);
-        Ok(())
     }
 }
