@@ -112,6 +112,9 @@ const KNOWN: &[&str] = &[
     // The width of a warp.
     "columns with its halo, and a warp with",
     "cells with its halo, and a warp with",
+    // What a fixed region is not for.
+    "a fixed region is for the strategies",
+    "with a fixed region, cells at a tile's rim",
     // Grids that differ, or fields with rules on them.
     "so a launch takes at most one step",
     // Order of pieces or reads that hangs on the sizes.

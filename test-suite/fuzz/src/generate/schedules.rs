@@ -41,7 +41,7 @@ fn lanes_schedule(random: &mut Random, program: &Program, strategy: &'static str
         2 => (vec![random.range(1, 24), columns], vec![1, lane]),
         _ => (vec![random.range(1, 24), random.range(1, 12), columns], vec![1, rows, lane]),
     };
-    let flags = flags(random, strategy);
+    let flags = flags(random, program, strategy);
     Schedule { strategy, tile: Some(tile), height: Some(height), per_thread: Some(per_thread), flags }
 }
 
@@ -54,12 +54,27 @@ fn size(program: &Program) -> usize {
     count
 }
 
-fn flags(random: &mut Random, strategy: &str) -> Vec<Flag> {
-    let drawn: Vec<_> =
-        Flag::ALL.iter().filter(|(.., chance)| random.percent(*chance)).map(|(flag, ..)| *flag).collect();
-    // Strategies of whole lanes refuse a fixed region.
-    let whole_lanes = !matches!(strategy, "naive" | "block");
-    drawn.into_iter().filter(|flag| !whole_lanes || *flag != Flag::FixedRegion).collect()
+/// Whether a field is updated, or read at an offset.
+fn is_near(program: &Program, field: usize) -> bool {
+    let mut near = program.functions.iter().any(|function| function.updates.contains(&field));
+    for value in program.values() {
+        value.visit(&mut |part| near |= matches!(part.kind, Kind::Read(other, _) if other == field));
+    }
+    near
+}
+
+/// Switches; a fixed region mostly where it can be had.
+fn flags(random: &mut Random, program: &Program, strategy: &str) -> Vec<Flag> {
+    let mut partial = !matches!(strategy, "naive" | "block");
+    for value in program.values() {
+        value.visit(&mut |part| {
+            let divides = matches!(part.kind, Kind::Binary("/" | "%", ..)) && !part.ty.is_float();
+            partial |= divides || matches!(part.kind, Kind::Gather(..));
+        });
+    }
+    let fits = |random: &mut Random, flag: Flag| flag != Flag::FixedRegion || !partial || random.percent(5);
+    let all = Flag::ALL.into_iter().filter(|(flag, _, chance)| random.percent(*chance) && fits(random, *flag));
+    all.map(|(flag, ..)| flag).collect()
 }
 
 /// A schedule that mostly fits a block. What does not is refused.
@@ -67,8 +82,9 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
     // Numbers are for the functions of as many dimensions.
     let rank = program.grid_of(program.functions[0].updates[0]).rank();
     let of_rank = [Some("warp"), Some("stream"), Some("stream")][rank - 1];
-    // These refuse boundary rules; a few cases see to it that they do.
-    let ruled = program.fields.iter().any(|field| field.rule.is_some()) && !random.percent(5);
+    // These refuse boundary rules but of absolute reads; a few cases see to it that they do.
+    let ruled = program.fields.iter().enumerate().any(|(place, field)| field.rule.is_some() && is_near(program, place));
+    let ruled = ruled && !random.percent(5);
     let of_rank = of_rank.filter(|strategy| !ruled && registry::find(&format!("lower-{strategy}")).is_some());
     let strategy = match of_rank {
         _ if random.percent(25) => "naive",
@@ -79,7 +95,13 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
         return lanes_schedule(random, program, strategy, rank);
     }
     if Some(strategy) == of_rank || random.percent(6) {
-        return Schedule { strategy, tile: None, height: None, per_thread: None, flags: flags(random, strategy) };
+        return Schedule {
+            strategy,
+            tile: None,
+            height: None,
+            per_thread: None,
+            flags: flags(random, program, strategy),
+        };
     }
     let largest: &[i64] = match rank {
         1 => &[200],
@@ -107,5 +129,5 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
     // Rules and different grids together may leave one step a launch.
     let apart = program.fields.iter().any(|field| field.rule.is_some() && program.grids.len() > 1);
     let height = (!apart || random.percent(40)).then_some(height);
-    Schedule { strategy, tile: Some(tile), height, per_thread, flags: flags(random, strategy) }
+    Schedule { strategy, tile: Some(tile), height, per_thread, flags: flags(random, program, strategy) }
 }

@@ -28,10 +28,8 @@ pub fn candidates(case: &Case) -> Vec<Case> {
         if parts == 1 {
             found.push(unwrapped(case, ty));
         }
-        for part in 0..parts {
-            if parts > 1 && (part + 1 == parts || matches!(ty, Type::Struct(_))) {
-                found.push(without_part(case, ty, part));
-            }
+        if parts > 1 {
+            found.extend((0..parts).map(|part| without_part(case, ty, part)));
         }
     }
     for place in 0..program.fields.len() {
@@ -84,7 +82,7 @@ fn unwrapped(case: &Case, whole: Type) -> Case {
     })
 }
 
-/// The case in which a struct lacks a member, or all vecs of a type their last lane.
+/// The case in which a struct lacks a member, or all vecs of a type a lane.
 fn without_part(case: &Case, whole: Type, gone: usize) -> Case {
     with(case, |case| {
         let instead = plain(&case.program, case.program.parts(whole)[gone]);
