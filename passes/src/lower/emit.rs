@@ -518,16 +518,22 @@ pub fn kernels_of<'c>(module: &Module<'c>, strategy: &str) -> Result<Vec<Kernel<
 pub fn refuse_rules(program: &Program, kernels: &[Kernel]) -> Result<(), Error> {
     for kernel in kernels {
         for op in &kernel.body {
-            if let TileOp::Load { op, field, .. } = op
-                && program.field(field)?.boundary.is_some()
-            {
-                let strategy = &kernel.schedule.strategy;
-                return Err(Error::new(
-                    mlir::place(op.location()),
-                    format!(
-                        "@{field} has a boundary rule, which the strategy {strategy} does not support yet; choose naive or block"
-                    ),
-                ));
+            // What is computed before it is read need not be loaded.
+            let (op, fields) = match op {
+                TileOp::Load { op, field, .. } => (op, vec![*field]),
+                TileOp::Apply(apply) => (&apply.op, apply.inputs.iter().map(|(field, _)| *field).collect()),
+                TileOp::Store { .. } => continue,
+            };
+            for field in fields {
+                if program.field(field)?.boundary.is_some() {
+                    let strategy = &kernel.schedule.strategy;
+                    return Err(Error::new(
+                        mlir::place(op.location()),
+                        format!(
+                            "@{field} has a boundary rule, which the strategy {strategy} does not support yet; choose naive or block"
+                        ),
+                    ));
+                }
             }
         }
     }
