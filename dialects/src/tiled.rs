@@ -273,6 +273,11 @@ impl<'c> Apply<'c> {
         self.inputs.iter().find(|(name, _)| *name == field).map(|(_, tile)| *tile)
     }
 
+    /// Whether cells beside the tile's own are computed.
+    pub fn reaches_beyond(&self) -> bool {
+        self.halo != Halo::none(self.halo.lower.len())
+    }
+
     /// The tile whose values an updated field keeps where no piece lies.
     pub fn kept(&self, field: &str) -> Option<Val<'c>> {
         match self.keeps {

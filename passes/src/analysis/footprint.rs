@@ -41,6 +41,17 @@ pub fn of_pieces<'c>(module: &Module<'c>, program: &Program<'c>, pieces: &[Piece
     Ok(reads)
 }
 
+/// How many cells those reads of a point may take together that a boundary rule sends elsewhere: each takes
+/// one of those in reach, and a lowering that holds cells in registers has a select for each.
+pub fn cells_by_rules<'c>(module: &Module<'c>, program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<i64, Error> {
+    let reads = of_pieces(module, program, pieces)?;
+    let cells = |read: &Read| {
+        let extents = read.reach.lower.iter().zip(&read.reach.upper).map(|(lower, upper)| upper.saturating_sub(*lower));
+        extents.fold(1_i64, |cells, extent| cells.saturating_mul(extent.saturating_add(1)))
+    };
+    Ok(reads.iter().map(cells).filter(|cells| *cells > 1).fold(0, i64::saturating_add))
+}
+
 /// Rows of cells that a lane holds on the way to a row of results, beside those that a sum of products
 /// needs: divisions and mathematical functions are long sequences of instructions, many of which are
 /// under way at once. A division that may be a product with a reciprocal is none.

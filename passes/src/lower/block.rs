@@ -78,7 +78,7 @@ fn lower<'c>(
     let threads: Vec<i64> =
         schedule.tile.iter().zip(&schedule.per_thread).map(|(cells, each)| (cells + each - 1) / each).collect();
     if schedule.region == Region::Fixed {
-        all_total(module, kernel)?;
+        all_total(module, program, kernel)?;
     }
     let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
     let buffers = Buffers::plan(&outer, program, kernel)?;
@@ -114,12 +114,12 @@ fn lower<'c>(
 
 /// Checks that all point functions have a result for the operands of cells at a tile's outer rim. A single
 /// apply computes what is needed of it.
-fn all_total<'c>(module: &Module<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+fn all_total<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
     let applies = kernel.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None });
     let applies: Vec<_> = applies.collect();
     for apply in applies.iter().filter(|_| applies.len() > 1) {
         for piece in &apply.pieces {
-            if !pieces::is_total(module, piece)? {
+            if !pieces::is_total(module, program, piece)? {
                 return Err(Error::new(
                     mlir::place(apply.op.location()),
                     format!(
@@ -224,7 +224,7 @@ impl<'c> Lowering<'c, '_> {
         let hull = &self.frame.hull;
         // Cells beyond the grid are wanted of an apply that reaches beyond the tile; then all fields
         // lie on the same points.
-        let beyond = checked && self.wraps && apply.halo != Halo::none(apply.halo.lower.len());
+        let beyond = checked && self.wraps && apply.reaches_beyond();
         self.each_cell(builder, &apply.halo, &mut |builder, local, point| {
             let one = |builder: &Builder<'c>| {
                 let inside = if beyond { &self.frame.wrapped(builder, field, point)? } else { point };

@@ -511,35 +511,6 @@ pub fn kernels_of<'c>(module: &Module<'c>, strategy: &str) -> Result<Vec<Kernel<
     Ok(tiled::kernels(module)?.into_iter().filter(|kernel| kernel.schedule.strategy == strategy).collect())
 }
 
-/// Refuses kernels that read fields with a boundary rule.
-///
-/// # Errors
-/// There is one: the lowering of this strategy does not know the rules.
-pub fn refuse_rules(program: &Program, kernels: &[Kernel]) -> Result<(), Error> {
-    for kernel in kernels {
-        for op in &kernel.body {
-            // What is computed before it is read need not be loaded.
-            let (op, fields) = match op {
-                TileOp::Load { op, field, .. } => (op, vec![*field]),
-                TileOp::Apply(apply) => (&apply.op, apply.inputs.iter().map(|(field, _)| *field).collect()),
-                TileOp::Store { .. } => continue,
-            };
-            for field in fields {
-                if program.field(field)?.boundary.is_some() {
-                    let strategy = &kernel.schedule.strategy;
-                    return Err(Error::new(
-                        mlir::place(op.location()),
-                        format!(
-                            "@{field} has a boundary rule, which the strategy {strategy} does not support yet; choose naive or block"
-                        ),
-                    ));
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Erases tile kernels that are lowered, and the point functions that nothing uses any more.
 pub fn erase_kernels(module: &Module, lowered: &[Kernel]) -> Result<(), Error> {
     let functions = |kernel: &Kernel| -> Vec<String> {

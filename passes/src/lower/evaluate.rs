@@ -14,15 +14,15 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Boundary, Field, Piece};
-use stencil_dialects::tiled::Apply;
+use stencil_dialects::tiled::{Apply, Halo};
 
 /// How far from the point a cell is read, along one dimension.
 #[derive(Clone, Copy)]
 pub enum Distance<'c> {
     /// Cells known at compile time.
     Constant(i64),
-    /// Cells that a boundary rule finds, as `index`.
-    Mapped(Val<'c>),
+    /// Cells that a boundary rule finds, as `index`, from a least to a most.
+    Mapped(Val<'c>, [i64; 2]),
 }
 
 impl<'c> Distance<'c> {
@@ -30,7 +30,29 @@ impl<'c> Distance<'c> {
     pub fn from(self, builder: &Builder<'c>, start: Val<'c>) -> Result<Val<'c>, Error> {
         match self {
             Self::Constant(cells) => builder.add_constant(start, cells),
-            Self::Mapped(cells) => builder.add(start, cells),
+            Self::Mapped(cells, _) => builder.add(start, cells),
+        }
+    }
+}
+
+/// The cell at some distances, for a lowering that holds cells in registers and so can take them at
+/// known offsets alone: where a rule finds the distance, all cells that it may be, and a select for each.
+pub fn cell_in_registers<'c>(
+    builder: &Builder<'c>,
+    distances: &[Distance<'c>],
+    at: &dyn Fn(&[i64]) -> Result<Val<'c>, Error>,
+) -> Result<Val<'c>, Error> {
+    let Some((distance, rest)) = distances.split_first() else { return at(&[]) };
+    let beyond = |cells: i64| cell_in_registers(builder, rest, &|offset: &[i64]| at(&[&[cells], offset].concat()));
+    match distance {
+        Distance::Constant(cells) => beyond(*cells),
+        Distance::Mapped(found, [least, most]) => {
+            let mut value = beyond(*least)?;
+            for cells in least + 1..=*most {
+                let here = builder.compare(Compare::Eq, *found, builder.index(cells)?)?;
+                value = builder.select(here, beyond(cells)?, value)?;
+            }
+            Ok(value)
         }
     }
 }
@@ -189,6 +211,7 @@ impl<'c> Frame<'c, '_> {
             (_, Some(rule)) => rule,
         };
         let mut distances = straight.clone();
+        let reach = Halo::of_read(field, offset);
         let (mut reached, mut outside) = (at.point.to_vec(), Vec::new());
         for (dimension, cells) in offset.iter().enumerate() {
             let (Some(coordinate), Some(distance)) = (reached.get_mut(dimension), distances.get_mut(dimension)) else {
@@ -204,7 +227,11 @@ impl<'c> Frame<'c, '_> {
                     Boundary::Periodic => edges.repeated(builder, *coordinate)?,
                     Boundary::Reflect => edges.mirrored(builder, *coordinate, *cells)?,
                 };
-                *distance = Distance::Mapped(builder.binary("arith.subi", mapped, start)?);
+                let [Some(least), Some(most)] = [&reach.lower, &reach.upper].map(|ends| ends.get(dimension).copied())
+                else {
+                    return Err(Error::internal("an offset beyond the rank"));
+                };
+                *distance = Distance::Mapped(builder.binary("arith.subi", mapped, start)?, [least, most]);
             }
         }
         let Boundary::Value(function) = rule else { return (at.fetch)(builder, name, &distances) };
@@ -352,8 +379,10 @@ impl<'c> Edges<'c> {
 }
 
 /// The coordinate from `first` to `last` that a coordinate stands for where the grid repeats.
-fn repeated<'c>(builder: &Builder<'c>, at: Val<'c>, first: Val<'c>, last: Val<'c>) -> Result<Val<'c>, Error> {
+pub fn repeated<'c>(builder: &Builder<'c>, at: Val<'c>, first: Val<'c>, last: Val<'c>) -> Result<Val<'c>, Error> {
+    // A grid without points has no cells to repeat; nobody reads what is found there.
     let extent = builder.add_constant(builder.binary("arith.subi", last, first)?, 1)?;
+    let extent = builder.binary("arith.maxsi", extent, builder.index(1)?)?;
     let from_first = builder.binary("arith.subi", at, first)?;
     let rest = builder.binary("arith.remsi", from_first, extent)?;
     let negative = builder.compare(Compare::Lt, rest, builder.index(0)?)?;

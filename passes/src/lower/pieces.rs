@@ -5,7 +5,7 @@ use melior::ir::{Module, ValueLike};
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::{self, Piece};
+use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Program};
 
 /// A piece that may hold for a cell.
 pub struct Candidate<'c, 'p> {
@@ -43,8 +43,8 @@ pub fn values<'c>(
 }
 
 /// Whether a point function has a result for any operands: division of integers has none by zero, and an
-/// absolute read none outside.
-pub fn is_total(module: &Module, piece: &Piece) -> Result<bool, Error> {
+/// absolute read none outside. The expressions of boundary rules that its reads follow belong to it.
+pub fn is_total(module: &Module, program: &Program, piece: &Piece) -> Result<bool, Error> {
     let partial = [
         "arith.divsi",
         "arith.divui",
@@ -55,5 +55,14 @@ pub fn is_total(module: &Module, piece: &Piece) -> Result<bool, Error> {
         "arith.floordivsi",
         stencil::GATHER,
     ];
-    Ok(!mlir::walk(stencil::function(module, piece.function)?).into_iter().any(|op| partial.contains(&mlir::name(op))))
+    let function = stencil::function(module, piece.function)?;
+    let mut functions = vec![function];
+    for argument in stencil::arguments(function)? {
+        if let Argument::Read { field, .. } = argument
+            && let Some(Boundary::Value(rule)) = program.field(field)?.boundary
+        {
+            functions.push(stencil::function(module, rule)?);
+        }
+    }
+    Ok(!functions.into_iter().flat_map(mlir::walk).any(|op| partial.contains(&mlir::name(op))))
 }

@@ -37,9 +37,13 @@
 //! ```
 //! With checks, a cell that no piece covers keeps its value, a cell outside the grid reads the nearest
 //! inside in its place (no covered cell depends on it), and nothing is stored there.
+//! A read that a boundary rule sends elsewhere selects among the cells that it may be, all of which are in
+//! flight. Where a field is periodic the tile goes on beyond the grid as the grid repeated: its cells are
+//! loaded and computed as those that they repeat.
 //!
 //! Declines: grids of one dimension; tiles that are no multiple of the cells a lane, or wider with their
-//! halo than a warp; blocks of more threads or more shared memory than a device has.
+//! halo than a warp; blocks of more threads or more shared memory than a device has; boundary rules that send
+//! the reads of a lane to more cells than can be told apart in registers (`patch.rs`).
 
 mod checks;
 mod in_flight;
@@ -61,7 +65,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::Kernel;
+use stencil_dialects::tiled::{self, Kernel};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -83,7 +87,6 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let limits = BlockLimits::of(options)?;
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, "stream")?;
-    emit::refuse_rules(&program, &kernels)?;
     for kernel in &kernels {
         let mut patch = Patch::plan(module, &program, kernel)?;
         patch.pipeline.unroll = unroll.unwrap_or(patch.pipeline.unroll);
@@ -95,6 +98,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         let shared = shared::types(&outer, &patch)?;
         limits.admit(kernel, &threads, shared_memory::shared_bytes(&shared))?;
         let limit = stream_pipeline::register_limit(patch.pipeline.registers, threads.iter().product());
+        // Beyond the grid repeated every tile wants its halo.
+        let margin = if tiled::wraps(module, &program, kernel)? { Vec::new() } else { patch.margin(kernel) };
         let spec = FrameSpec {
             kernel,
             threads: &threads,
@@ -103,7 +108,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             warps: None,
             rim_first: true,
             shares,
-            margin: &patch.margin(kernel),
+            margin: &margin,
             registers: Some(registers.unwrap_or(limit)),
         };
         let frame = Frame::new(context, module, &program, &spec)?;

@@ -21,7 +21,10 @@
 //!       scf.if (the lane's cells lie in the tile) { vector.store %b, A_next[...] }
 //! ```
 //! With checks, a cell that no piece covers keeps its value, a cell outside the grid reads the nearest
-//! inside in its place (no covered cell depends on it), and nothing is stored there.
+//! inside in its place (no covered cell depends on it), and nothing is stored there. A read that a boundary
+//! rule sends elsewhere selects among the cells that it may be, which the lane holds anyway. Where a field is
+//! periodic the tile goes on beyond the grid as the grid repeated: its cells are loaded and computed as those
+//! that they repeat.
 //!
 //! Declines: grids of two or three dimensions; tiles that are no multiple of the cells a
 //! lane, or longer with their halo than a warp.
@@ -63,7 +66,6 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let unroll = options.integer("unroll", 1..=64)?.unwrap_or(UNROLL);
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, "warp")?;
-    emit::refuse_rules(&program, &kernels)?;
     for kernel in &kernels {
         let segment = Segment::plan(kernel)?;
         let spec = FrameSpec {

@@ -107,8 +107,6 @@ const KNOWN: &[&str] = &[
     // Limits of a block.
     "bytes of shared memory, and a block has",
     "threads, and a block has",
-    // What the strategy `stream` can't do yet.
-    "boundary rule, which the strategy",
     // The width of a warp.
     "columns with its halo, and a warp with",
     "cells with its halo, and a warp with",
@@ -117,6 +115,8 @@ const KNOWN: &[&str] = &[
     "with a fixed region, cells at a tile's rim",
     // Grids that differ, or fields with rules on them.
     "so a launch takes at most one step",
+    // Selects among cells in registers.
+    "and the strategy stream selects among",
     // Order of pieces or reads that hangs on the sizes.
     "may overlap",
     "it depends on the sizes whether the pieces",

@@ -3,6 +3,7 @@
 //! the loop.
 
 use super::super::emit::Frame;
+use super::super::evaluate::repeated;
 use melior::ir::AffineMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
@@ -74,21 +75,22 @@ impl<'c> Cut<'c> {
 }
 
 impl<'c> Cells<'c> {
-    /// The same cells, but for those outside of the grid between two maps the nearest inside. Columns
-    /// come by groups of `group`, each of which lies all inside or all outside.
-    pub fn nearest(
+    /// The same cells, but for those outside of the grid between two maps the cells inside that stand for
+    /// them. Columns come by groups of `group`, each of which lies all inside or all outside.
+    pub fn inside(
         &self,
         frame: &Frame<'c, '_>,
         builder: &Builder<'c>,
         bounds: (AffineMap<'c>, AffineMap<'c>),
+        beyond: Beyond,
         group: i64,
     ) -> Result<Self, Error> {
         let (_, rows, [first, last]) = ends(frame, builder, bounds)?;
-        let row = |row: &Option<Val<'c>>| row.zip(rows).map(|(row, rows)| nearest(builder, row, rows)).transpose();
-        let last = builder.add_constant(last, 1 - group)?;
+        let row =
+            |row: &Option<Val<'c>>| row.zip(rows).map(|(row, rows)| beyond.inside(builder, row, rows, 1)).transpose();
         let column = |(number, column): (i64, &Val<'c>)| {
-            let start = nearest(builder, builder.add_constant(*column, -(number % group))?, [first, last])?;
-            builder.add_constant(start, number % group)
+            let start = builder.add_constant(*column, -(number % group))?;
+            builder.add_constant(beyond.inside(builder, start, [first, last], group)?, number % group)
         };
         Ok(Self {
             rows: self.rows.iter().map(row).collect::<Result<_, _>>()?,
@@ -120,21 +122,46 @@ pub fn some<'c>(frame: &Frame<'c, '_>, builder: &Builder<'c>, grid: &Grid<'c>) -
     builder.all(&conditions.collect::<Result<Vec<_>, _>>()?)
 }
 
-/// The plane itself, or the nearest inside of the grid.
-pub fn nearest_plane<'c>(
-    frame: &Frame<'c, '_>,
-    builder: &Builder<'c>,
-    grid: &Grid<'c>,
-    plane: Val<'c>,
-) -> Result<Val<'c>, Error> {
-    nearest(builder, plane, ends(frame, builder, (grid.lower, grid.upper))?.0)
+/// What cells outside of a grid hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// What the nearest inside holds; nobody reads it.
+    Nearest,
+    /// The grid repeated.
+    Repeated,
+}
+
+impl Beyond {
+    /// The coordinate inside that stands for the first of `group`.
+    fn inside<'c>(
+        self,
+        builder: &Builder<'c>,
+        at: Val<'c>,
+        [first, last]: Ends<'c>,
+        group: i64,
+    ) -> Result<Val<'c>, Error> {
+        match self {
+            Self::Nearest => {
+                let last = builder.add_constant(last, 1 - group)?;
+                builder.binary("arith.maxsi", builder.binary("arith.minsi", at, last)?, first)
+            }
+            Self::Repeated => repeated(builder, at, first, last),
+        }
+    }
+
+    /// The plane itself, or the one inside of the grid that stands for it.
+    pub fn plane<'c>(
+        self,
+        frame: &Frame<'c, '_>,
+        builder: &Builder<'c>,
+        grid: &Grid<'c>,
+        plane: Val<'c>,
+    ) -> Result<Val<'c>, Error> {
+        self.inside(builder, plane, ends(frame, builder, (grid.lower, grid.upper))?.0, 1)
+    }
 }
 
 fn within<'c>(builder: &Builder<'c>, value: Val<'c>, [first, last]: Ends<'c>) -> Result<Val<'c>, Error> {
     let after = builder.compare(Compare::Ge, value, first)?;
     builder.binary("arith.andi", after, builder.compare(Compare::Le, value, last)?)
-}
-
-fn nearest<'c>(builder: &Builder<'c>, value: Val<'c>, [first, last]: Ends<'c>) -> Result<Val<'c>, Error> {
-    builder.binary("arith.maxsi", builder.binary("arith.minsi", value, last)?, first)
 }

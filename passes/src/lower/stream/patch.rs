@@ -38,9 +38,16 @@ pub struct Patch<'c> {
     pub fill: i64,
     /// The places of tile values in the pipeline, by [`mlir::key`].
     pub values: BTreeMap<usize, usize>,
+    /// Whether reads near the grid's rim select among cells by boundary rules.
+    pub selects: bool,
     /// Point functions that may run where no piece covers the cell, by name.
     pub total: BTreeMap<&'c str, bool>,
 }
+
+/// Cells that boundary rules may send the reads of a lane to, and those of them that it may hold; MLIR and
+/// LLVM take minutes for kernels of more, which would spill.
+const MOST_SELECTS: i64 = 8192;
+const MOST_REGISTERS: i64 = 512;
 
 /// The places of tile values in a graph by [`mlir::key`], and the types of their cells.
 type Values<'c> = (BTreeMap<usize, usize>, Vec<Type<'c>>);
@@ -110,9 +117,27 @@ impl<'c> Patch<'c> {
                 ));
             }
         };
+        let mut selects = 0_i64;
+        for op in &kernel.body {
+            let TileOp::Apply(apply) = op else { continue };
+            let cells = footprint::cells_by_rules(module, program, &apply.pieces)?;
+            selects = selects.saturating_add(cells.saturating_mul(height * width));
+        }
         let (graph, (values, elements)) = graph(module, program, kernel, (height, width))?;
+        let pipeline = stream_pipeline::of(&graph);
+        if selects > MOST_SELECTS || (selects > 0 && pipeline.registers > MOST_REGISTERS) {
+            return Err(refuse(
+                kernel,
+                format!(
+                    "by their boundary rules the reads of a lane with {height} x {width} cells and pyramid height {} may take \
+                     {selects} cells, of which it holds {} in registers, and the strategy stream selects among {MOST_SELECTS} and \
+                     holds {MOST_REGISTERS} at most; give a lane fewer cells, make the pyramid height smaller, or choose block",
+                    schedule.steps, pipeline.registers
+                ),
+            ));
+        }
         let mut patch = Self {
-            pipeline: stream_pipeline::of(&graph),
+            pipeline,
             elements,
             width,
             height,
@@ -123,6 +148,7 @@ impl<'c> Patch<'c> {
             first: 0,
             fill: 0,
             values,
+            selects: selects > 0,
             total: BTreeMap::new(),
         };
         let (mut right, mut bottom, mut first, mut last) = (0, 0, Vec::new(), Vec::new());
@@ -147,7 +173,7 @@ impl<'c> Patch<'c> {
             }
             if let TileOp::Apply(apply) = op {
                 for piece in &apply.pieces {
-                    patch.total.insert(piece.function, pieces::is_total(module, piece)?);
+                    patch.total.insert(piece.function, pieces::is_total(module, program, piece)?);
                 }
             }
         }

@@ -1,11 +1,11 @@
 //! The walk of a block along its tile: the loops over planes.
 
 use super::super::emit::Frame;
-use super::super::evaluate::{At, Distance, Rules};
+use super::super::evaluate::{At, Distance, Rules, cell_in_registers};
 use super::super::interior::{self, Limits};
 use super::super::lanes;
 use super::super::pieces::{self, Candidate};
-use super::checks::{self, Cells, Cut};
+use super::checks::{self, Beyond, Cells, Cut};
 use super::in_flight::InFlight;
 use super::patch::Patch;
 use super::shared::{Shared, Turn};
@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, VecDeque};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
-use stencil_dialects::stencil::Piece;
-use stencil_dialects::tiled::{Apply, Kernel, TileOp};
+use stencil_dialects::stencil::{Grid, Piece};
+use stencil_dialects::tiled::{self, Apply, Kernel, TileOp};
 
 /// Rows that a tile at a rim loads before their turn in two dimensions.
 const RIM_AHEAD: i64 = 2;
@@ -37,6 +37,8 @@ pub struct Walk<'c, 'p> {
     /// Planes of the tile that lie in the grid.
     planes: Val<'c>,
     ends: Vec<Ends<'c>>,
+    /// What the tile holds beyond the grid.
+    beyond: Beyond,
 }
 
 /// Whether a tile is the first or the last along a dimension, and so holds cells of the margin; none
@@ -87,8 +89,10 @@ impl<'c> Ends<'c> {
 
 /// What is checked of cells at a rim.
 struct Checks<'c> {
-    /// Grids, one an operation that loads or stores, and the nearest cells inside.
+    /// Grids, one an operation that loads or stores, and the cells inside that are loaded.
     grids: BTreeMap<usize, (Cut<'c>, Cells<'c>)>,
+    /// Of applies that compute cells beyond the grid as the grid repeated, the cells that these stand for.
+    repeated: BTreeMap<usize, Cells<'c>>,
     /// Pieces, by their operation and place.
     pieces: BTreeMap<(usize, usize), Cut<'c>>,
 }
@@ -172,6 +176,7 @@ impl<'c, 'p> Walk<'c, 'p> {
             limits,
             planes: tile_planes,
             ends,
+            beyond: if tiled::wraps(module, frame.program, kernel)? { Beyond::Repeated } else { Beyond::Nearest },
         };
         let last_plane = frame.bounds(builder, frame.hull.upper)?.first().copied();
         let last_plane = last_plane.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
@@ -203,6 +208,9 @@ impl<'c, 'p> Walk<'c, 'p> {
             // The last body may go on beyond the end.
             let last = builder.add_constant(end, self.patch.pipeline.unroll - 2)?;
             conditions.extend(self.within(builder, (first, last), free)?);
+        } else if self.patch.selects {
+            // So many selects that one copy of them is enough.
+            outer = Planes::Checked;
         }
         let version =
             |cells, planes| move |builder: &Builder<'c>| self.version(builder, all, cells, planes).map(|()| Vec::new());
@@ -263,9 +271,12 @@ impl<'c, 'p> Walk<'c, 'p> {
         Ok(())
     }
 
-    /// The first iteration: none is for planes before the grid alone.
+    /// The first iteration: none is for planes before the grid alone, unless they hold it repeated.
     fn start(&self, builder: &Builder<'c>, first: Val<'c>) -> Result<Val<'c>, Error> {
         let mut begin: Option<Val<'c>> = None;
+        if self.beyond == Beyond::Repeated {
+            return Ok(first);
+        }
         let tiles = self.kernel.body.iter().flat_map(|op| match op {
             TileOp::Load { field, tile, .. } => vec![(*field, *tile)],
             TileOp::Apply(apply) => apply.outputs.clone(),
@@ -297,24 +308,38 @@ impl<'c, 'p> Walk<'c, 'p> {
     }
 
     fn checks(&self, builder: &Builder<'c>) -> Result<Checks<'c>, Error> {
-        let (mut grids, mut pieces) = (BTreeMap::new(), BTreeMap::new());
-        let cut = |bounds| Cut::new(self.frame, builder, bounds, &self.cells);
+        let (mut grids, mut pieces, mut repeated) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let cut = |bounds, cells: &Cells<'c>| Cut::new(self.frame, builder, bounds, cells);
         for (operation, op) in self.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
                     let grid = self.frame.program.grid_of(field)?;
                     let bounds = (grid.lower, grid.upper);
-                    let nearest = self.cells.nearest(self.frame, builder, bounds, self.vector(field)?)?;
-                    grids.insert(operation, (cut(bounds)?, nearest));
+                    let inside = self.cells.inside(self.frame, builder, bounds, self.beyond, self.vector(field)?)?;
+                    grids.insert(operation, (cut(bounds, &self.cells)?, inside));
                 }
                 TileOp::Apply(apply) => {
+                    if let Some(grid) = self.repeated_grid(apply)? {
+                        let bounds = (grid.lower, grid.upper);
+                        repeated.insert(operation, self.cells.inside(self.frame, builder, bounds, self.beyond, 1)?);
+                    }
+                    let cells = repeated.get(&operation).unwrap_or(&self.cells);
                     for (place, piece) in apply.pieces.iter().enumerate() {
-                        pieces.insert((operation, place), cut((piece.lower, piece.upper))?);
+                        pieces.insert((operation, place), cut((piece.lower, piece.upper), cells)?);
                     }
                 }
             }
         }
-        Ok(Checks { grids, pieces })
+        Ok(Checks { grids, pieces, repeated })
+    }
+
+    /// The grid that an apply computes cells beyond of, as the grid repeated; none for other applies. All
+    /// fields of such a kernel lie on the same points.
+    fn repeated_grid(&self, apply: &Apply<'c>) -> Result<Option<&'p Grid<'c>>, Error> {
+        if self.beyond == Beyond::Nearest || !apply.reaches_beyond() {
+            return Ok(None);
+        }
+        apply.outputs.first().map(|(field, _)| self.frame.program.grid_of(field)).transpose()
     }
 
     /// Zeros in all windows and in shared memory, and the first planes of the loads.
@@ -439,7 +464,7 @@ impl<'c, 'p> Walk<'c, 'p> {
     ) -> Result<Vec<Val<'c>>, Error> {
         let (buffer, vector) = (self.frame.source(field)?, self.vector(field)?);
         let grid = self.frame.program.grid_of(field)?;
-        let plane = if rims.planes { checks::nearest_plane(self.frame, builder, grid, plane)? } else { plane };
+        let plane = if rims.planes { self.beyond.plane(self.frame, builder, grid, plane)? } else { plane };
         let at = match rims.cells {
             Some(checks) => &checks.grid(operation)?.1,
             None => &self.cells,
@@ -506,9 +531,21 @@ impl<'c, 'p> Walk<'c, 'p> {
         plane: Val<'c>,
         rims: Rims<'c, '_>,
     ) -> Result<Vec<Vec<Val<'c>>>, Error> {
-        let cell = |(position, (row, column))| Cell { state, apply, position, point: Cells::point(plane, row, column) };
-        let cells: Vec<_> = self.positions().zip(self.cells.each()).map(cell).collect();
-        if rims.cells.is_none() && !rims.planes {
+        let plane = match self.repeated_grid(apply)? {
+            Some(grid) if rims.planes => self.beyond.plane(self.frame, builder, grid, plane)?,
+            _ => plane,
+        };
+        let free = rims.cells.is_none() && !rims.planes;
+        let rules = match self.beyond {
+            _ if free => Rules::Unneeded,
+            Beyond::Repeated => Rules::Wrapped,
+            Beyond::Nearest => Rules::All,
+        };
+        let points = rims.cells.and_then(|checks| checks.repeated.get(&operation)).unwrap_or(&self.cells);
+        let cell =
+            |(position, (row, column))| Cell { state, apply, position, point: Cells::point(plane, row, column), rules };
+        let cells: Vec<_> = self.positions().zip(points.each()).map(cell).collect();
+        if free {
             let piece = apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
             return cells.iter().map(|at| self.evaluate(builder, at, &piece)).collect();
         }
@@ -562,16 +599,12 @@ impl<'c, 'p> Walk<'c, 'p> {
     }
 
     fn evaluate(&self, builder: &Builder<'c>, at: &Cell<'c, '_>, piece: &Piece<'c>) -> Result<Vec<Val<'c>>, Error> {
-        let fetch = |_: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
-            let constant = |distance: &Distance<'c>| match distance {
-                Distance::Constant(cells) => Ok(*cells),
-                Distance::Mapped(_) => Err(Error::internal("a mapped read of a stream")),
-            };
-            self.read(at, field, &distances.iter().map(constant).collect::<Result<Vec<_>, _>>()?)
+        let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
+            cell_in_registers(builder, distances, &|offset| self.read(at, field, offset))
         };
         let partial = at.apply.partial.map(|tile| self.held(at, tile, &vec![0; at.point.len()])).transpose()?;
         let (point, step) = (at.point.as_slice(), at.apply.step);
-        let at = At { point, step, rules: Rules::Unneeded, fetch: &fetch, partial };
+        let at = At { point, step, rules: at.rules, fetch: &fetch, partial };
         self.frame.evaluate(builder, self.module, piece, &at)
     }
 
@@ -601,4 +634,5 @@ struct Cell<'c, 's> {
     /// Its place in the lane: row and column.
     position: (i64, i64),
     point: Vec<Val<'c>>,
+    rules: Rules,
 }

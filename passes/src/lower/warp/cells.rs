@@ -1,7 +1,7 @@
 //! The cells of a lane: loaded, computed and stored.
 
 use super::super::emit::Frame;
-use super::super::evaluate::{At, Distance, Rules};
+use super::super::evaluate::{At, Distance, Rules, cell_in_registers};
 use super::super::interior;
 use super::super::lanes;
 use super::super::pieces::{self, Candidate};
@@ -14,7 +14,7 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::Piece;
-use stencil_dialects::tiled::{Apply, Kernel, TileOp};
+use stencil_dialects::tiled::{self, Apply, Kernel, TileOp};
 
 /// What a lane knows of its cells before it loads them.
 pub struct Cells<'c, 'p> {
@@ -30,6 +30,8 @@ pub struct Cells<'c, 'p> {
     in_tile: Val<'c>,
     /// Whether a point function has a result for any operands, by its name.
     total: BTreeMap<&'c str, bool>,
+    /// Whether the tile goes on beyond the grid as the grid repeated.
+    wraps: bool,
 }
 
 /// Neighbouring cells, relative to the lane's first; both ends inclusive.
@@ -59,6 +61,9 @@ pub struct Checks<'c> {
     grids: BTreeMap<usize, Span<'c>>,
     /// The pieces of applies, by operation and place.
     pieces: BTreeMap<(usize, usize), Span<'c>>,
+    /// Of applies that compute cells beyond the grid as the grid repeated, the coordinates that the lane's
+    /// cells stand for, by operation.
+    repeated: BTreeMap<usize, Vec<Val<'c>>>,
 }
 
 /// An apply of a step.
@@ -92,7 +97,7 @@ impl<'c, 'p> Cells<'c, 'p> {
         for op in &kernel.body {
             let TileOp::Apply(apply) = op else { continue };
             for piece in &apply.pieces {
-                total.insert(piece.function, pieces::is_total(module, piece)?);
+                total.insert(piece.function, pieces::is_total(module, frame.program, piece)?);
             }
         }
         Ok(Self {
@@ -103,6 +108,7 @@ impl<'c, 'p> Cells<'c, 'p> {
             points: (0..width).map(|cell| builder.add_constant(first, cell)).collect::<Result<_, _>>()?,
             in_tile: builder.compare(Compare::Below, beyond, builder.index(segment.tile / width)?)?,
             total,
+            wraps: tiled::wraps(module, frame.program, kernel)?,
         })
     }
 
@@ -119,7 +125,7 @@ impl<'c, 'p> Cells<'c, 'p> {
 
     /// What a tile at a rim checks.
     pub fn checks(&self, builder: &Builder<'c>) -> Result<Checks<'c>, Error> {
-        let (mut grids, mut pieces) = (BTreeMap::new(), BTreeMap::new());
+        let (mut grids, mut pieces, mut repeated) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (operation, op) in self.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
@@ -130,10 +136,16 @@ impl<'c, 'p> Cells<'c, 'p> {
                     for (place, piece) in apply.pieces.iter().enumerate() {
                         pieces.insert((operation, place), self.span(builder, piece.lower, piece.upper)?);
                     }
+                    if self.wraps
+                        && apply.reaches_beyond()
+                        && let Some((field, _)) = apply.outputs.first()
+                    {
+                        repeated.insert(operation, self.repeated(builder, field)?);
+                    }
                 }
             }
         }
-        Ok(Checks { grids, pieces })
+        Ok(Checks { grids, pieces, repeated })
     }
 
     /// A box of the grid from the lane's point of view.
@@ -167,6 +179,12 @@ impl<'c, 'p> Cells<'c, 'p> {
         })
     }
 
+    /// The coordinates inside a field's grid that the lane's cells stand for where the grid repeats.
+    fn repeated(&self, builder: &Builder<'c>, field: &str) -> Result<Vec<Val<'c>>, Error> {
+        let points = self.points.iter().map(|point| self.frame.wrapped(builder, field, &[*point]));
+        Ok(points.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
     /// The coordinate of the lane's first cell.
     fn first(&self) -> Result<Val<'c>, Error> {
         self.points.first().copied().ok_or_else(|| Error::internal("a lane of no cells"))
@@ -188,13 +206,20 @@ impl<'c, 'p> Cells<'c, 'p> {
             }
             Some(checks) => {
                 let grid = checks.grids.get(&operation).ok_or_else(|| Error::internal("a load without checks"))?;
-                let load = |builder: &Builder<'c>, cell| {
+                let nearest = |builder: &Builder<'c>, cell| {
                     let nearest = builder.binary("arith.minsi", builder.index(cell)?, grid.last)?;
-                    let nearest = builder.binary("arith.maxsi", nearest, grid.first)?;
-                    let point = builder.add(self.first()?, nearest)?;
-                    builder.load(buffer, &self.frame.cell(builder, field, &[point])?)
+                    builder.add(self.first()?, builder.binary("arith.maxsi", nearest, grid.first)?)
                 };
-                let cells = |builder: &Builder<'c>| (0..self.segment.width).map(|cell| load(builder, cell)).collect();
+                let cells = |builder: &Builder<'c>| {
+                    let points = match self.wraps {
+                        true => self.repeated(builder, field)?,
+                        false => {
+                            (0..self.segment.width).map(|cell| nearest(builder, cell)).collect::<Result<_, _>>()?
+                        }
+                    };
+                    let load = |point: &Val<'c>| builder.load(buffer, &self.frame.cell(builder, field, &[*point])?);
+                    points.iter().map(load).collect()
+                };
                 let (declared, element) =
                     (self.frame.program.grid_of(field)?, self.frame.program.field(field)?.element);
                 if self.frame.hull.has_points_of(declared) {
@@ -259,6 +284,12 @@ impl<'c, 'p> Cells<'c, 'p> {
             let value = window.get(&(field, cell + offset)).copied();
             value.ok_or_else(|| Error::internal(format!("no cell of @{field} is there to read")))
         };
+        let repeated = checks.and_then(|checks| checks.repeated.get(&turn.operation));
+        let rules = match (checks, self.wraps) {
+            (None, _) => Rules::Unneeded,
+            (Some(_), true) => Rules::Wrapped,
+            (Some(_), false) => Rules::All,
+        };
         let mut spans = Vec::new();
         if let Some(checks) = checks {
             let computed = self.computed(builder, turn)?;
@@ -266,18 +297,21 @@ impl<'c, 'p> Cells<'c, 'p> {
                 let span = checks.pieces.get(&(turn.operation, place));
                 let span = span.ok_or_else(|| Error::internal("a piece without checks"))?;
                 let total = self.total.get(piece.function) == Some(&true);
-                spans.push((piece, span.intersected(builder, computed)?, total));
+                let span = if repeated.is_some() { computed } else { span.intersected(builder, computed)? };
+                spans.push((piece, span, total));
             }
         }
         let mut columns = vec![Vec::new(); apply.outputs.len()];
-        for (cell, point) in (0..).zip(&self.points) {
+        for (cell, point) in (0..).zip(repeated.unwrap_or(&self.points)) {
             let evaluate = |builder: &Builder<'c>, piece: &Piece<'c>| {
-                let fetch = |_: &Builder<'c>, field: &str, distances: &[Distance<'c>]| match distances {
-                    [Distance::Constant(offset)] => read(cell, field, *offset),
-                    _ => Err(Error::internal("a read that has not one offset")),
+                let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
+                    cell_in_registers(builder, distances, &|offset| match offset {
+                        [offset] => read(cell, field, *offset),
+                        _ => Err(Error::internal("a read that has not one offset")),
+                    })
                 };
                 let (point, step) = (&[*point], apply.step);
-                let at = At { point, step, rules: Rules::Unneeded, fetch: &fetch, partial: None };
+                let at = At { point, step, rules, fetch: &fetch, partial: None };
                 frame.evaluate(builder, self.module, piece, &at)
             };
             let values = match (checks, &apply.main) {
@@ -292,7 +326,12 @@ impl<'c, 'p> Cells<'c, 'p> {
                     }
                     let mut candidates = Vec::new();
                     for (piece, span, total) in &spans {
-                        candidates.push(Candidate { piece, covered: span.holds(builder, cell)?, total: *total });
+                        let mut covered = span.holds(builder, cell)?;
+                        if repeated.is_some() {
+                            let inside = frame.inside(builder, &[*point], piece.lower, piece.upper)?;
+                            covered = builder.binary("arith.andi", covered, inside)?;
+                        }
+                        candidates.push(Candidate { piece, covered, total: *total });
                     }
                     pieces::values(builder, &candidates, &old, &evaluate)?
                 }

@@ -54,15 +54,6 @@ fn size(program: &Program) -> usize {
     count
 }
 
-/// Whether a field is updated, or read at an offset.
-fn is_near(program: &Program, field: usize) -> bool {
-    let mut near = program.functions.iter().any(|function| function.updates.contains(&field));
-    for value in program.values() {
-        value.visit(&mut |part| near |= matches!(part.kind, Kind::Read(other, _) if other == field));
-    }
-    near
-}
-
 /// Switches; a fixed region mostly where it can be had.
 fn flags(random: &mut Random, program: &Program, strategy: &str) -> Vec<Flag> {
     let mut partial = !matches!(strategy, "naive" | "block");
@@ -82,10 +73,7 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
     // Numbers are for the functions of as many dimensions.
     let rank = program.grid_of(program.functions[0].updates[0]).rank();
     let of_rank = [Some("warp"), Some("stream"), Some("stream")][rank - 1];
-    // These refuse boundary rules but of absolute reads; a few cases see to it that they do.
-    let ruled = program.fields.iter().enumerate().any(|(place, field)| field.rule.is_some() && is_near(program, place));
-    let ruled = ruled && !random.percent(5);
-    let of_rank = of_rank.filter(|strategy| !ruled && registry::find(&format!("lower-{strategy}")).is_some());
+    let of_rank = of_rank.filter(|strategy| registry::find(&format!("lower-{strategy}")).is_some());
     let strategy = match of_rank {
         _ if random.percent(25) => "naive",
         Some(strategy) if random.percent(50) => strategy,
