@@ -66,8 +66,6 @@ class Program:
         self.params = re.findall(r"^param\s+(\w+)\s*(?:#.*)?$", text, re.M)
         self.inputs = re.findall(r"^(?:const )?field\s+(\w+)", text, re.M)
         self.outputs = re.findall(r"^field\s+(\w+)", text, re.M)
-        # Only a division and what follows it gain by fast math.
-        self.fast = ["--fast-math"] if re.search(r"\s/\s", text) else []
         self.rank = re.search(r"^grid[^=]*=\s*\[(.*?)\]", text, re.M).group(1).count(",") + 1
 
     def sizes(self, option, shape):
@@ -126,7 +124,7 @@ def build(args):
                     })
                 def compiled(shape, label, options):
                     place = f"{stem}.{'x'.join(map(str, shape))}.{label}"
-                    words = [stencilc, source, *program.fast, "--emit=ptx,plan", "-o", folder / place]
+                    words = [stencilc, source, "--fast-math", "--emit=ptx,plan", "-o", folder / place]
                     call(words + program.sizes("-D", shape) + options)
                     return sorted(path.name for path in folder.glob(f"{place}.*plan.json"))
                 # A quarter or an eighth of the points is as good where rows are compared with each other.

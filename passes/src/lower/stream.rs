@@ -12,6 +12,9 @@
 //! values. The loop's body holds several planes, so that planes change their names and not their
 //! registers. Planes are loaded some iterations before their turn.
 //!
+//! In three dimensions, where all tiles run the same code, blocks take equal shares of planes: those of all
+//! columns of tiles are numbered through, and a block goes on from the end of one column into the next.
+//!
 //! Needs: tile kernels of strategy `stream` in two or three dimensions. Guarantees: a `gpu.func` for
 //! each; tiles away from the rims of rows and columns run code without checks, but for the planes at
 //! their ends; every cell is computed by the operations of its point function in their order, so
