@@ -159,6 +159,9 @@ const WIDE_OVERHEAD: i64 = 16;
 /// More of them for each field that is loaded beside the first, in cells.
 const FIELD_OVERHEAD: i64 = 12;
 
+/// More of them where sums over a box go on in several planes at once; by `j3d27pt`.
+const BOX_OVERHEAD: i64 = 28;
+
 /// More of them where parts of a block exchange rows: addresses in shared memory.
 const PART_OVERHEAD: i64 = 4;
 
@@ -287,8 +290,9 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
         let edges = window.rows.iter().map(|row| row.edges.len()).sum::<usize>();
         // A star's are taken row by row.
         let corners = window.rows.iter().filter(beside).any(|row| !row.edges.is_empty());
-        let edges = if corners { edges } else { edges / 2 };
-        value.words * (i64::try_from(foreign).unwrap_or(0) * graph.width + i64::try_from(edges).unwrap_or(0))
+        let (edges, more) = if corners { (edges, BOX_OVERHEAD) } else { (edges / 2, 0) };
+        let cells = i64::try_from(foreign).unwrap_or(0) * graph.width + i64::try_from(edges).unwrap_or(0);
+        value.words * cells + more
     });
     let coming = coming.max().map_or(0, |cells| cells + PART_OVERHEAD);
     let loads =

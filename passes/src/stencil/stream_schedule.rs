@@ -61,9 +61,8 @@ const HIGHEST: [i64; 2] = [10, 8];
 /// of 32-bit cells want twice as many warps to keep the arithmetic units busy.
 const BUDGET: [i64; 2] = [150, 240];
 
-/// Registers in place of these where a function has long operations, or a lane few cells: their latency
-/// wants warps.
-const LONG_BUDGET: [i64; 2] = [124, 176];
+/// Registers in place of these where a function has long operations: their latency wants warps.
+const LONG_BUDGET: [i64; 2] = [124, 168];
 
 /// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions and
 /// in three.
@@ -140,8 +139,7 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
         let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
         let (part, whole) = USEFUL[solid];
         let useful = tile_rows > 0 && tile_columns > 0 && tile_rows * tile_columns * whole >= rows * columns * part;
-        let narrow = shape(per_thread).1 <= NARROW;
-        let budget = if graph.scratch > 0 || narrow { LONG_BUDGET } else { BUDGET }[wide];
+        let budget = if graph.scratch > 0 { LONG_BUDGET } else { BUDGET }[wide];
         if useful && (solid == 1 || registers <= budget) {
             best = steps;
         }
@@ -195,9 +193,13 @@ pub fn tile(
             let first = pipeline.first_tile();
             let planes = TRIED_PLANES.filter(|planes| *planes > first).min_by_key(|planes| {
                 let (whole, last) = ((all_planes - first).max(0) / planes, (all_planes - first).max(0) % planes);
+                // A last tile that is too small leaves the one before it at the rim too.
+                let (whole, last) = if last < first { ((whole - 1).max(0), last + planes) } else { (whole, last) };
                 let rims = RIM_SLOWNESS * (first + last + 2 * fill);
                 let tiles = across.saturating_mul(whole * (planes + fill) + rims) / (planes + fill);
-                waves(tiles, slots(threads)).saturating_mul(planes + fill)
+                // A tile of the first or last column, whose rows are all at the rim, takes as long as two others.
+                let slots = slots(threads);
+                waves(tiles, slots).max(slots * 21 / 10).saturating_mul(planes + fill)
             });
             Ok(vec![planes.unwrap_or(PLANES), columns])
         }
@@ -219,7 +221,10 @@ pub fn tile(
                 (1..=ROUNDS).map(|rounds| (rounds * (share(rounds) + begun(share(rounds))), share(rounds))).min()
             } else {
                 let rounds = |planes| count(across.saturating_mul(count(*all_planes, planes)), slots(threads));
-                (1..=*all_planes).map(|planes| (rounds(planes).saturating_mul(planes + fill + BEGIN), planes)).min()
+                // In a single round all wait for the tiles at rims, which in others are the first to begin.
+                let slow = |rounds: i64| if rounds == 1 { rounds * 5 } else { rounds * 4 };
+                let cost = |planes| slow(rounds(planes)).saturating_mul(planes + fill + BEGIN);
+                (1..=*all_planes).map(|planes| (cost(planes), planes)).min()
             };
             Ok(vec![best.map_or(PLANES, |(_, planes)| planes.clamp(1, MOST_CELLS)), rows, columns])
         }
