@@ -16,6 +16,7 @@
 //! Sizes that are known at run time only are taken for large ones: [`LARGE`].
 
 use crate::analysis::{kernel_work, tile_traffic};
+use crate::lower::emit::WARP;
 use crate::options::Options;
 use crate::pass::Pass;
 use crate::registry;
@@ -180,7 +181,10 @@ fn candidate<'c>(
         })?;
         let work = kernel_work::of(launch)?;
         let blocks = sizes.evaluate(launch.grid)?.first().copied().unwrap_or(0).max(0) as f64;
-        kernels.push(Work { blocks, own: traffic.own, halo: traffic.halo, redundancy: traffic.redundancy, ..work });
+        // Each warp of the strategy warp has a tile of its own.
+        let tiles = if launch.schedule.strategy == "warp" { f64::from(work.threads) / WARP as f64 } else { 1.0 };
+        let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
+        kernels.push(Work { blocks, own, halo, redundancy: traffic.redundancy, ..work });
     }
     let Some(schedule) = launches.iter().map(|launch| &launch.schedule).max_by_key(|schedule| schedule.steps) else {
         return Ok(None);
