@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::mlir::{self, Blk, Op, Val};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Attribute, Module, Type};
+use std::collections::BTreeSet;
 
 /// Names of the operations.
 pub const GRID: &str = "stencil.grid";
@@ -423,6 +424,16 @@ pub fn function<'c>(module: &Module<'c>, name: &str) -> Result<Op<'c>, Error> {
                 && mlir::attribute(*op, "sym_name").and_then(attribute::as_string) == Some(name)
         })
         .ok_or_else(|| Error::user(format!("there is no func.func @{name}")))
+}
+
+/// A name that nothing at the top of a module has: the wanted one, or the same with a number.
+pub fn unused_name(module: &Module, wanted: &str) -> String {
+    let taken: BTreeSet<&str> = mlir::operations(mlir::body(module))
+        .into_iter()
+        .filter_map(|op| mlir::attribute(op, "sym_name").and_then(attribute::as_string))
+        .collect();
+    let numbered = (2..).map(|number| format!("{wanted}_{number}"));
+    std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !taken.contains(name.as_str())).unwrap_or_default()
 }
 
 /// The name of a function.

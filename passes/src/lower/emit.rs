@@ -74,7 +74,8 @@ pub struct FrameSpec<'c, 's> {
     /// column into the next.
     pub shares: bool,
     /// Cells at both ends of the grid per dimension that the first and the last tile take beside their
-    /// own, if the grid's size is known; empty for none. With fewer than none, the first tile is smaller.
+    /// own, if the grid's size is known; empty for none. A negative number
+    /// before the first dimension makes its first tile smaller.
     pub margin: &'s [[i64; 2]],
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,
@@ -234,7 +235,8 @@ impl<'c, 'p> Frame<'c, 'p> {
         Ok(Self { step: builder.add(self.step, steps)?, ..self.clone() })
     }
 
-    /// Code for each tile of the block, of which `planes` are as many as the schedule says or fewer.
+    /// Code for each tile of the block. `body` gets a frame with the tile's origin, and how many planes the tile
+    /// has: as many as the schedule says, or fewer.
     pub fn each_tile(
         &self,
         schedule: &Schedule,

@@ -16,15 +16,12 @@
 //! columns of tiles are numbered through, and a block goes on from the end of one column into the next.
 //!
 //! Needs: tile kernels of strategy `stream` in two or three dimensions. Guarantees: a `gpu.func` for
-//! each; tiles away from the rims of rows and columns run code without checks, but for the planes at
-//! their ends; every cell is computed by the operations of its point function in their order, so
+//! each; where the kernel says so, tiles away from the rims of rows and columns run code without checks, but for
+//! the planes at their ends; every cell is computed by the operations of its point function in their order, so
 //! results are those of `lower-naive` bit for bit.
 //!
 //! ```text
-//! scf.for %round = 0 to 2 {
-//!   <loop with all checks>                                    // planes at the grid's ends
-//!   scf.if %interior { <loop without checks> } else { <loop with checks of rows and columns> }
-//! }
+//! scf.if %interior { <loop without checks of rows and columns> } else { <loop with them> }
 //!
 //! loop: %planes = scf.for %k = ... step 3 iter_args(two planes of each value, three loaded planes) {
 //!         %new = vector.load A[%k + 3, ...]                   // three planes ahead

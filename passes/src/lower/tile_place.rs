@@ -38,7 +38,7 @@ pub fn tile_counts<'c>(
 pub fn margin(hull: &Hull, held: &[&Grid], wanted: &[[i64; 2]]) -> Vec<[i64; 2]> {
     let extents = constant_extents(hull.lower, hull.upper).unwrap_or_default();
     let wide = |(dimension, [before, after]): (usize, &[i64; 2])| {
-        extents.get(dimension).is_some_and(|extent| *extent > before + after)
+        extents.get(dimension).is_some_and(|extent| *extent > (before + after).max(0))
     };
     let fits = wanted.iter().enumerate().all(wide) && held.iter().all(|grid| hull.holds(grid));
     if wanted.len() == hull.rank() && fits { wanted.to_vec() } else { vec![[0, 0]; hull.rank()] }
@@ -71,7 +71,7 @@ pub struct Place<'c> {
 }
 
 /// The tile's first coordinate and the thread's position, per dimension. Tiles are numbered in
-/// row-major order, and blocks along x alone, because only x may count more than 65,535 of them.
+/// row-major order unless those at rims come first or blocks take shares, and blocks along x alone, because only x may count more than 65,535 of them.
 pub fn place_of_tile<'c>(
     builder: &Builder<'c>,
     hull: &Hull<'c>,

@@ -190,7 +190,7 @@ fn inlined<'c>(
         });
     }
     let Some((first, ..)) = wanted.iter().flatten().next() else { return Ok(Some(piece.function.to_owned())) };
-    let name = unused(module, &format!("{}_with_{first}", piece.function));
+    let name = stencil::unused_name(module, &format!("{}_with_{first}", piece.function));
     let mut signature = Signature::default();
     for (argument, wanted) in arguments_with_values(function)?.into_iter().zip(&wanted) {
         match wanted {
@@ -288,16 +288,6 @@ fn moved<'c>(argument: Argument<'c>, by: &[i64]) -> Option<Argument<'c>> {
     let Argument::Read { field, offset } = argument else { return Some(argument) };
     let offset = offset.iter().zip(by).map(|(cells, by)| cells.checked_add(*by)).collect::<Option<_>>()?;
     Some(Argument::Read { field, offset })
-}
-
-/// A name that no symbol of the module has.
-fn unused(module: &Module, wanted: &str) -> String {
-    let taken: BTreeSet<&str> = mlir::operations(mlir::body(module))
-        .into_iter()
-        .filter_map(|op| mlir::attribute(op, "sym_name").and_then(stencil_dialects::attribute::as_string))
-        .collect();
-    let numbered = (2..).map(|number| format!("{wanted}_{number}"));
-    std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !taken.contains(name.as_str())).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -68,7 +68,8 @@ const LONG_BUDGET: [i64; 2] = [124, 168];
 /// in three.
 const USEFUL: [(i64, i64); 2] = [(3, 4), (11, 20)];
 
-/// Whether all tiles of a kernel run the same code, with checks.
+/// Whether `split-interior` leaves a kernel whole: all of its tiles run the same code, with checks. Without that
+/// pass others are whole too; they get shares of planes as well, of a size that was not fitted to it.
 pub fn is_whole(program: &Program, schedule: &Schedule) -> bool {
     schedule.strategy == "stream" && schedule.tile.len() == 3 && words(program) > 1
 }
@@ -224,7 +225,7 @@ pub fn tile(
                 // In a single round all wait for the tiles at rims, which in others are the first to begin.
                 let slow = |rounds: i64| if rounds == 1 { rounds * 5 } else { rounds * 4 };
                 let cost = |planes| slow(rounds(planes)).saturating_mul(planes + fill + BEGIN);
-                (1..=*all_planes).map(|planes| (cost(planes), planes)).min()
+                (1..=(*all_planes).min(MOST_CELLS)).map(|planes| (cost(planes), planes)).min()
             };
             Ok(vec![best.map_or(PLANES, |(_, planes)| planes.clamp(1, MOST_CELLS)), rows, columns])
         }

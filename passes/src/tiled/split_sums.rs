@@ -3,7 +3,7 @@
 //! A stream that reads a box holds all planes of its footprint, with what lies beside the point in each.
 //! Cut into parts, each of which adds the terms of one plane, it holds a partial result for each plane but
 //! the last, and cells beside the point of the newest plane alone. The operations and their order stay as
-//! they are, and so do the results.
+//! they are, and so do the results, but for which products are contracted into which sums.
 //!
 //! Needs: tile kernels. Guarantees: in those of strategy `stream`, an apply that takes fewer registers in
 //! parts (`analysis/partial_sums`) is one apply a part; each but the first goes on with the result of the
@@ -28,6 +28,7 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Module, Type, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
+use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
@@ -44,12 +45,13 @@ pub const PASS: Pass = Pass {
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
     let program = Program::read(module)?;
+    let mut made = BTreeMap::new();
     for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "stream") {
         let mut replaced = Vec::new();
         for op in &kernel.body {
             let TileOp::Apply(apply) = op else { continue };
             let builder = Builder::new(context, apply.op.location(), mlir::body(module));
-            if let Some(result) = split(&builder, module, &program, &kernel.schedule, apply)? {
+            if let Some(result) = split(&builder, module, &program, (&kernel.schedule, apply), &mut made)? {
                 replaced.push((apply, result));
             }
         }
@@ -66,13 +68,16 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
     Ok(())
 }
 
+/// The functions of parts: what they are a part of, the cuts, and their number.
+type Made<'c> = BTreeMap<(&'c str, Vec<i64>, usize), &'c str>;
+
 /// Puts the parts of an apply before it, if it has several; the result of the last.
 fn split<'c>(
     builder: &Builder<'c>,
     module: &Module<'c>,
     program: &Program<'c>,
-    schedule: &Schedule,
-    apply: &Apply<'c>,
+    (schedule, apply): (&Schedule, &Apply<'c>),
+    made: &mut Made<'c>,
 ) -> Result<Option<Val<'c>>, Error> {
     let (height, width) = match schedule.per_thread.as_slice() {
         [_, height, width] => (*height, *width),
@@ -86,12 +91,17 @@ fn split<'c>(
     for (number, part) in partial_sums::parts(module, program, &apply.pieces, &cuts)?.iter().enumerate() {
         let mut pieces = Vec::new();
         for piece in &apply.pieces {
-            let name = format!("{}.{number}", piece.function);
-            let function = match stencil::function(module, &name) {
-                Ok(function) => function,
-                Err(_) => of_part(builder, module, piece, &name, element, (number, &cuts))?,
+            let key = (piece.function, cuts.clone(), number);
+            let function = match made.get(&key) {
+                Some(function) => *function,
+                None => {
+                    let name = stencil::unused_name(module, &format!("{}.{number}", piece.function));
+                    let part = of_part(builder, module, piece, &name, element, (number, &cuts))?;
+                    stencil::function_name(part)?
+                }
             };
-            pieces.push(Piece { function: stencil::function_name(function)?, ..*piece });
+            made.insert(key, function);
+            pieces.push(Piece { function, ..*piece });
         }
         let op = tiled::apply_in_part(builder, apply, &pieces, partial, part.keeps)?;
         mlir::move_before(op, apply.op);
@@ -131,7 +141,8 @@ fn of_part<'c>(
         .map(|(argument, value)| (value.r#type(), stencil::argument_attributes(builder, argument)))
         .collect();
     let builder = &Builder { location: whole.location(), ..*builder };
-    let (op, entry) = builder.function(name, &types, &[element], &[])?;
+    let private = [("sym_visibility", attribute::string(builder.context, "private"))];
+    let (op, entry) = builder.function(name, &types, &[element], &private)?;
     mlir::move_before(op, whole);
     let mut map: BTreeMap<usize, Val<'c>> =
         arguments.iter().map(|(_, value)| mlir::key(*value)).zip(mlir::arguments(entry)).collect();

@@ -6,15 +6,15 @@
 // A box of three rows is three applies; each row's function adds its terms to the partial sum. A star, which
 // would hold as many partial sums as rows, and kernels of other strategies stay whole.
 
-// CHECK: func.func @box2d1r.0(
+// CHECK: func.func private @box2d1r.0(
 // CHECK-SAME: array<i64: -1, -1>
 // CHECK-SAME: array<i64: -1, 1>
 // CHECK-NOT: stencil.partial
-// CHECK: func.func @box2d1r.1(
+// CHECK: func.func private @box2d1r.1(
 // CHECK-NOT: array<i64: -1, 0>
 // CHECK-SAME: array<i64: 0, -1>
 // CHECK-SAME: f32 {stencil.partial}) -> f32
-// CHECK: func.func @box2d1r.2(
+// CHECK: func.func private @box2d1r.2(
 // CHECK-SAME: array<i64: 1, 1>
 // CHECK-SAME: f32 {stencil.partial}) -> f32
 

@@ -267,6 +267,20 @@ impl<'c> Patch<'c> {
         }
     }
 
+    /// The first plane that a launch touches, relative to the tile's first.
+    fn before(kernel: &Kernel<'c>) -> Result<i64, Error> {
+        let mut before = 0;
+        for op in &kernel.body {
+            let halo = match op {
+                TileOp::Load { tile, .. } => &kernel.tile(*tile)?.halo,
+                TileOp::Apply(apply) => &apply.halo,
+                TileOp::Store { .. } => continue,
+            };
+            before = before.min(halo.lower.first().copied().unwrap_or(0));
+        }
+        Ok(before)
+    }
+
     /// The cells that iteration `k` touches where nothing is checked: planes from `k` on, and whole
     /// lanes' rows and columns from the tile's first cell on.
     pub fn reach(&self, kernel: &Kernel<'c>, op: &TileOp<'c>, halo: &Halo) -> Result<Halo, Error> {
@@ -279,6 +293,11 @@ impl<'c> Patch<'c> {
         let plane = if matches!(op, TileOp::Load { .. }) { self.pipeline.ahead - lag } else { -lag };
         if let (Some(first), Some(last)) = (reach.lower.first_mut(), reach.upper.first_mut()) {
             (*first, *last) = (plane, plane);
+            // Pieces of fields with a rule go up to the grid's ends, and what lies before the first plane
+            // is read by the rule. No apply reads farther than the launch does.
+            if self.selects && matches!(op, TileOp::Apply(_)) {
+                *first += Self::before(kernel)?;
+            }
         }
         if !matches!(op, TileOp::Load { .. }) {
             return Ok(reach);
