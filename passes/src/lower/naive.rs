@@ -83,6 +83,7 @@ fn lower<'c>(
         shares: false,
         margin: &[],
         registers: None,
+        reach: None,
     };
     let frame = Frame::new(context, module, program, &spec)?;
     let stored =
