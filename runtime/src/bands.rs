@@ -26,9 +26,10 @@ impl Cut {
     /// Cuts a launch for a device that runs `resident` of its blocks at a time. One that does not fill
     /// the device stays whole.
     pub fn of(launch: &Launch<'_>, resident: u64) -> Self {
-        let rows = launch.rows.filter(|_| u64::from(launch.grid[0]) > resident);
+        let all = launch.rows.map_or(1, |rows| rows.count);
+        let fills = u64::from(launch.grid[0]) > resident;
+        let rows = launch.rows.filter(|_| fills);
         let count = rows.map_or(1, |rows| (rows.count / rows.reach.max(1)).clamp(1, MOST));
-        let all = rows.map_or(1, |rows| rows.count);
         let start = |band: u32| u32::try_from(u64::from(all) * u64::from(band) / u64::from(count)).unwrap_or(all);
         Self { kernel: launch.index, rows, bands: (0..count).map(|band| start(band)..start(band + 1)).collect() }
     }
@@ -80,8 +81,10 @@ mod tests {
     #[test]
     fn launches_stay_whole_where_cutting_gains_nothing() {
         let plan = banded();
-        let whole = Cut::of(&launch(&plan, 0, 41, 1), 123);
-        assert_eq!(whole.bands, [0..1]);
+        let few = launch(&plan, 0, 41, 1);
+        let whole = Cut::of(&few, 123);
+        assert_eq!(whole.bands, [0..41]);
+        assert_eq!(few.band(&whole.bands[0]), few);
         assert_eq!(Cut::of(&launch(&plan, 0, 3, 4), 0).bands, [0..3]);
         assert_eq!(Cut::of(&launch(&plan, 0, 6, 2), 0).bands, [0..2, 2..4, 4..6]);
     }

@@ -42,6 +42,9 @@ pub struct Device {
     pub fetch_clocks: f64,
     /// Clocks of an iteration that computes a cell from shared memory.
     pub round_clocks: f64,
+    /// The same where it waits for cells that the iteration before asked of device memory, beside many others
+    /// that do so.
+    pub stream_clocks: f64,
     /// Clocks from an instruction to one that needs its result, in divisions and roots.
     pub serial_clocks: f64,
     /// Seconds from a launch to the next in a stream that has nothing to wait for.
@@ -88,6 +91,7 @@ pub const H200: Device = Device {
     barrier_clocks: 40.0,
     fetch_clocks: 450.0,
     round_clocks: 60.0,
+    stream_clocks: 2200.0,
     serial_clocks: 4.5,
     launch_seconds: 2.2e-6,
     warp: 32,

@@ -69,6 +69,7 @@ struct Count {
     exchanged: f64,
     barriers: f64,
     fetches: f64,
+    streamed: f64,
     rounds: f64,
     serial: f64,
 }
@@ -100,6 +101,7 @@ pub fn of(launch: &Launch) -> Result<Work, Error> {
         exchanged: count.exchanged * lanes,
         barriers: count.barriers,
         fetches: count.fetches,
+        streamed: count.streamed,
         rounds: count.rounds,
         serial: count.serial,
         ..Work::default()
@@ -154,8 +156,15 @@ impl<'c> Values<'c> {
                 let bodies = mlir::blocks(op, 0);
                 let innermost = |op: &Op<'c>| mlir::name(*op) != "scf.for";
                 if bodies.iter().flat_map(|body| mlir::operations(*body)).all(|op| innermost(&op)) {
-                    let fetches = bodies.iter().flat_map(|body| mlir::operations(*body)).any(|op| self.copies(op));
-                    *(if fetches { &mut count.fetches } else { &mut count.rounds }) += all.longest;
+                    let body = || bodies.iter().flat_map(|body| mlir::operations(*body));
+                    let kind = if body().any(|op| self.copies(op)) {
+                        &mut count.fetches
+                    } else if body().any(|op| self.carries(op)) {
+                        &mut count.streamed
+                    } else {
+                        &mut count.rounds
+                    };
+                    *kind += all.longest;
                 }
                 bodies.into_iter().for_each(|body| self.block(body, all, count));
             }
@@ -231,6 +240,19 @@ impl<'c> Values<'c> {
         mlir::name(op) == "memref.load"
             && mlir::operands(op).first().is_some_and(|buffer| !is_shared(*buffer))
             && mlir::results(op).first().is_some_and(stored)
+    }
+
+    /// Whether an operation loads cells of device memory for the next iteration of the loop around it.
+    fn carries(&self, op: Op<'c>) -> bool {
+        let used = |value: &Val<'c>, name: &str| {
+            let users = self.users.get(&mlir::key(*value)).map(Vec::as_slice).unwrap_or_default();
+            users.iter().copied().filter(|user| mlir::name(*user) == name).collect::<Vec<_>>()
+        };
+        let yields = |value: &Val<'c>| !used(value, "scf.yield").is_empty();
+        let cells = |value: &Val<'c>| used(value, "vector.extract").into_iter().flat_map(mlir::results);
+        matches!(mlir::name(op), "memref.load" | "vector.load")
+            && mlir::operands(op).first().is_some_and(|buffer| !is_shared(*buffer))
+            && mlir::results(op).iter().any(|value| yields(value) || cells(value).any(|cell| yields(&cell)))
     }
 
     /// Whether a product becomes a part of the sum that alone uses it. Of a sum of two such products

@@ -165,14 +165,14 @@ const BOX_OVERHEAD: i64 = 28;
 /// More of them where parts of a block exchange rows: addresses in shared memory.
 const PART_OVERHEAD: i64 = 4;
 
-/// Registers a thread at which one more warp fits on a multiprocessor with 65,536 of them, in steps
-/// that matter: 16, 12, 10 and 8 warps.
-const REGISTER_STEPS: [i64; 4] = [128, 168, 200, 255];
+/// Registers a thread at which one more warp fits on each quarter of a multiprocessor: 16, 12 and 8 warps.
+const REGISTER_STEPS: [i64; 3] = [128, 168, 255];
 
-/// Warps that a multiprocessor holds of a kernel with this limit to its registers.
+/// Warps that a multiprocessor holds of a kernel with this limit to its registers. Each of its four parts has
+/// a quarter of the 65,536: with 190 a thread 8 warps ran on an H200, not 10.
 pub fn resident_warps(limit: i64) -> i64 {
     // Registers are given out to a warp in units of 256, 8 a lane.
-    65_536 / (32 * ((limit + 7) / 8 * 8)).max(1024)
+    4 * (16_384 / (32 * ((limit + 7) / 8 * 8)).max(1024))
 }
 
 /// The limit to give to a kernel of which this many registers are estimated: the next step that

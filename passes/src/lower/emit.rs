@@ -39,6 +39,8 @@ pub struct Frame<'c, 'p> {
     /// First coordinate of the tile per dimension, slowest first, as `index`; where tiles go on from column
     /// to column, those that [`Frame::each_tile`] hands out have one.
     pub origin: Vec<Val<'c>>,
+    /// Planes of the tile, where it may have fewer than the schedule says.
+    planes: Option<Val<'c>>,
     /// The block's planes, where tiles go on from column to column.
     share: Option<Share<'c>>,
     /// The margin that tiles have, per dimension: see [`FrameSpec::margin`].
@@ -145,12 +147,17 @@ impl<'c, 'p> Frame<'c, 'p> {
             .copied()
             .reduce(|product, count| product * count)
             .ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+        let halves = tile_place::halves(&hull, spec);
         let blocks = match spec.warps {
             Some(warps) => AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, warps)),
             None if spec.shares => {
                 let share = spec.kernel.schedule.tile.first().copied().unwrap_or(1);
                 AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, share))
             }
+            None if halves => match tiles.as_slice() {
+                [rows, columns] => *rows * (*columns + AffineExpr::constant(context, tile_place::HALVED)),
+                _ => all_tiles,
+            },
             None => all_tiles,
         };
         let map = |count| stencil_dialects::affine::symbolic(context, program.params.len(), &[count]);
@@ -212,8 +219,8 @@ impl<'c, 'p> Frame<'c, 'p> {
                 Binding::Row => row = Some(*value),
             }
         }
-        let Place { origin, share, thread, exists } =
-            tile_place::place_of_tile(&builder, &hull, (&tiles, all_tiles), &margin, (&params, row), spec)?;
+        let Place { origin, planes, share, thread, exists } =
+            tile_place::place_of_tile(&builder, &hull, (&tiles, all_tiles), &margin, (&params, row, halves), spec)?;
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
         Ok(Self {
             builder,
@@ -223,6 +230,7 @@ impl<'c, 'p> Frame<'c, 'p> {
             shared,
             hull,
             origin,
+            planes,
             share,
             margin,
             thread,
@@ -253,16 +261,17 @@ impl<'c, 'p> Frame<'c, 'p> {
             let ([first, rest @ ..], [[before, _], ..]) = (self.origin.as_slice(), self.margin.as_slice()) else {
                 return Err(Error::internal("a tile of no dimensions"));
             };
+            let planes = self.planes.map_or_else(|| builder.index(most), Ok)?;
             if *before >= 0 {
-                return body(self, builder.index(most)?);
+                return body(self, planes);
             }
             // The first tile begins with the grid.
             let lower = self.bounds(builder, self.hull.lower)?.first().copied();
             let lower = lower.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
-            let end = builder.add_constant(*first, most)?;
+            let end = builder.add(*first, planes)?;
             let first = builder.binary("arith.maxsi", *first, lower)?;
-            let planes =
-                builder.binary("arith.minsi", builder.index(most)?, builder.binary("arith.subi", end, first)?)?;
+            let left = builder.binary("arith.maxsi", builder.binary("arith.subi", end, first)?, builder.index(0)?)?;
+            let planes = builder.binary("arith.minsi", planes, left)?;
             return body(&Self { origin: [&[first], rest].concat(), ..self.clone() }, planes);
         };
         share.each_column(builder, |builder, column, first, planes| {

@@ -62,6 +62,8 @@ pub struct Share<'c> {
 pub struct Place<'c> {
     /// First coordinate of the tile per dimension, as `index`; none of a share.
     pub origin: Vec<Val<'c>>,
+    /// Planes of the tile, where it may have fewer than the schedule says.
+    pub planes: Option<Val<'c>>,
     /// The planes, where tiles go on from column to column.
     pub share: Option<Share<'c>>,
     /// The thread's position per dimension: see [`Frame::thread`](super::emit::Frame).
@@ -78,7 +80,7 @@ pub fn place_of_tile<'c>(
     hull: &Hull<'c>,
     (tiles, all_tiles): (&[AffineExpr<'c>], AffineExpr<'c>),
     margin: &[[i64; 2]],
-    (params, row): (&[Val<'c>], Option<Val<'c>>),
+    (params, row, halves): (&[Val<'c>], Option<Val<'c>>, bool),
     spec: &FrameSpec<'c, '_>,
 ) -> Result<Place<'c>, Error> {
     let identity = |kind: &str, axis: &str| {
@@ -111,20 +113,27 @@ pub fn place_of_tile<'c>(
         let all = builder.affine(all_tiles, &[], params)?;
         let end = builder.binary("arith.minsi", builder.add(first, share)?, all)?;
         let share = Share { first, end, planes: *planes, columns: columns.to_vec() };
-        return Ok(Place { origin: Vec::new(), share: Some(share), thread, exists });
+        return Ok(Place { origin: Vec::new(), planes: None, share: Some(share), thread, exists });
     }
+    let mut half = None;
     let mut numbers = match (spec.rim_first, counts.as_slice()) {
         (true, [rows, columns]) => {
+            let across = if halves { builder.add_constant(*columns, HALVED)? } else { *columns };
             // Of a band those at its own ends come first.
             let rows = match row {
-                Some(_) => builder.binary("arith.divui", identity("gpu.grid_dim", "x")?, *columns)?,
+                Some(_) => builder.binary("arith.divui", identity("gpu.grid_dim", "x")?, across)?,
                 None => *rows,
             };
-            rim_first(builder, rest, rows, *columns)?.to_vec()
+            let leading = if halves { 2 * HALVED } else { RIMS };
+            let [row, place] = rim_first(builder, rest, rows, (across, leading))?;
+            let (column, which) = if halves { column_of(builder, place, *columns)? } else { (place, None) };
+            half = which;
+            vec![row, column]
         }
         (true, [_, rows, columns]) => {
             let plane = builder.binary("arith.muli", *rows, *columns)?;
-            let [row, column] = rim_first(builder, builder.binary("arith.remui", rest, plane)?, *rows, *columns)?;
+            let within = builder.binary("arith.remui", rest, plane)?;
+            let [row, column] = rim_first(builder, within, *rows, (*columns, RIMS))?;
             vec![builder.binary("arith.divui", rest, plane)?, row, column]
         }
         _ => row_major(builder, rest, &counts)?,
@@ -132,8 +141,53 @@ pub fn place_of_tile<'c>(
     if let (Some(row), Some(first)) = (row, numbers.first_mut()) {
         *first = builder.add(*first, row)?;
     }
-    let origin = origin(builder, hull, &numbers, &spec.kernel.schedule.tile, (margin, params))?;
-    Ok(Place { origin, share: None, thread, exists })
+    let tile = &spec.kernel.schedule.tile;
+    let mut origin = origin(builder, hull, &numbers, tile, (margin, params))?;
+    let mut planes = None;
+    if let (Some((halved, second)), Some(first), Some(all)) = (half, origin.first_mut(), tile.first()) {
+        let later = builder.select(second, builder.index(all / 2)?, builder.index(0)?)?;
+        *first = builder.add(*first, later)?;
+        let of_half = builder.select(second, builder.index(all - all / 2)?, builder.index(all / 2)?)?;
+        let all = builder.index(*all)?;
+        planes = Some(builder.binary("arith.minsi", all, builder.select(halved, of_half, all)?)?);
+    }
+    Ok(Place { origin, planes, share: None, thread, exists })
+}
+
+/// Columns of tiles at each end of a row whose tiles are halved.
+pub const HALVED: i64 = 2;
+
+/// Places of a row that are tiles at rims, the last two and the first.
+const RIMS: i64 = 3;
+
+/// Whether tiles of the first and the last column are halved: they run code with checks for all of their
+/// rows, which takes twice as long, and a launch would wait for them. Only where both are there.
+pub fn halves(hull: &Hull, spec: &FrameSpec) -> bool {
+    let columns = constant_extents(hull.lower, hull.upper).and_then(|extents| extents.last().copied());
+    match (columns, spec.kernel.schedule.tile.as_slice()) {
+        (Some(cells), [_, columns]) => spec.rim_first && spec.kernel.split && cells > *columns,
+        _ => false,
+    }
+}
+
+/// Whether a tile is one half of its tile, and which: whether the second.
+type Half<'c> = (Val<'c>, Val<'c>);
+
+/// The column of tiles of a place in a row whose first two and last two places are halves of a tile.
+fn column_of<'c>(
+    builder: &Builder<'c>,
+    place: Val<'c>,
+    columns: Val<'c>,
+) -> Result<(Val<'c>, Option<Half<'c>>), Error> {
+    let one = builder.index(1)?;
+    let before = builder.compare(Compare::Lt, place, builder.index(HALVED)?)?;
+    let after = builder.compare(Compare::Ge, place, columns)?;
+    let last = builder.binary("arith.subi", columns, one)?;
+    let column = builder.binary("arith.subi", place, one)?;
+    let column = builder.select(before, builder.index(0)?, builder.select(after, last, column)?)?;
+    let beyond = builder.binary("arith.subi", place, columns)?;
+    let second = builder.compare(Compare::Eq, builder.select(before, place, beyond)?, one)?;
+    Ok((column, Some((builder.binary("arith.ori", before, after)?, second))))
 }
 
 /// The numbers per dimension of what has a number in row-major order.
@@ -193,17 +247,17 @@ impl<'c> Share<'c> {
 }
 
 /// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast
-/// ones. Rows and columns of tiles are turned by two, so that the last two and the first lead; then
+/// ones. Rows and columns of tiles are turned by two, so that the last two and the first `leading` - 2 lead; then
 /// the leading rows are numbered through, then the leading columns of the other rows, then the rest.
 fn rim_first<'c>(
     builder: &Builder<'c>,
     number: Val<'c>,
     rows: Val<'c>,
-    columns: Val<'c>,
+    (columns, leading): (Val<'c>, i64),
 ) -> Result<[Val<'c>; 2], Error> {
     let (zero, one) = (builder.index(0)?, builder.index(1)?);
-    let lead = |count| builder.binary("arith.minui", count, builder.index(3)?);
-    let (lead_rows, lead_columns) = (lead(rows)?, lead(columns)?);
+    let lead = |count, leading| builder.binary("arith.minui", count, builder.index(leading)?);
+    let (lead_rows, lead_columns) = (lead(rows, RIMS)?, lead(columns, leading)?);
     let minus = |a, b| builder.binary("arith.subi", a, b);
     let times = |a, b| builder.binary("arith.muli", a, b);
     // Three rectangles in turn, each with its first number, corner and width.

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program};
 use stencil_dialects::tiled::{Halo, MOST_CELLS, Schedule};
+use stencil_runtime::model;
 
 /// Planes of a tile where the grid's are not known at compile time: the halo's planes cost a few per
 /// cent of it, and thousands of tiles fill a device.
@@ -36,6 +37,9 @@ const WIDTH: i64 = 4;
 /// Fewer of them, where long operations want registers.
 const NARROW: i64 = 2;
 
+/// More of them, of two registers each: fewer columns of halo, and fewer steps.
+const WIDE: i64 = 6;
+
 /// Rows a lane in three dimensions, of cells of one register.
 const ROWS: i64 = 2;
 
@@ -50,6 +54,9 @@ const BEGIN: i64 = 8;
 
 /// How much longer a plane takes with checks than without, by the instructions of `star2d1r`.
 const RIM_SLOWNESS: i64 = 2;
+
+/// Rows of blocks that a launch has at least where it overlaps with the next.
+const BANDS: i64 = 3;
 
 /// Rounds in which a device is tried to be filled, one block after the other.
 const ROUNDS: i64 = 4;
@@ -85,6 +92,7 @@ pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     match *usual.as_slice() {
         // Fewer rows leave room for more threads, which hide latency.
         [one, rows, width] => [rows, rows / 2].map(|rows| vec![one, rows, width]).to_vec(),
+        _ if words(program) > 1 => vec![usual, vec![1, NARROW], vec![1, WIDE]],
         _ => vec![usual, vec![1, NARROW]],
     }
 }
@@ -137,7 +145,7 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
         let registers = stream_pipeline::of(&graph).registers;
         let Some(threads) = threads(per_thread, registers) else { continue };
         let (rows, columns) = plane(per_thread, threads);
-        let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
+        let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo], unit(program, per_thread));
         let (part, whole) = USEFUL[solid];
         let useful = tile_rows > 0 && tile_columns > 0 && tile_rows * tile_columns * whole >= rows * columns * part;
         let budget = if graph.scratch > 0 { LONG_BUDGET } else { BUDGET }[wide];
@@ -148,13 +156,20 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
     Ok(best)
 }
 
-/// The rows and columns of a plane that are left for a tile beside a halo; less than 1 for none.
-fn within(per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
-    let ((_, width), (rows, columns)) = (shape(per_thread), plane(per_thread, threads));
+/// Columns with which tiles begin and end: those of the widest access to a row.
+fn unit(program: &Program, per_thread: &[i64]) -> i64 {
+    let (_, width) = shape(per_thread);
+    program.fields.iter().map(|field| lanes::vector_length(field.element, width)).max().unwrap_or(1)
+}
+
+/// The rows and columns of a plane that are left for a tile beside a halo, in whole units of columns; less
+/// than 1 for none.
+fn within(per_thread: &[i64], threads: i64, halos: &[&Halo], unit: i64) -> (i64, i64) {
+    let (rows, columns) = plane(per_thread, threads);
     let halo = halos.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
     let lost = |(lower, upper): (&i64, &i64), unit| reaching(-lower, unit) + reaching(*upper, unit);
     let mut ends = halo.lower.iter().zip(&halo.upper).skip(1).rev();
-    let columns = columns - ends.next().map_or(0, |ends| lost(ends, width));
+    let columns = columns - ends.next().map_or(0, |ends| lost(ends, unit));
     (rows - ends.next().map_or(0, |ends| lost(ends, 1)), columns)
 }
 
@@ -178,8 +193,9 @@ pub fn tile(
     }
     let pipeline = stream_pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
     let threads = threads(per_thread, pipeline.registers).unwrap_or(THREADS[4]);
-    let (mut rows, mut columns) = within(per_thread, threads, loads);
-    (rows, columns) = (rows.max(1), columns.max(shape(per_thread).1));
+    let unit = unit(program, per_thread);
+    let (mut rows, mut columns) = within(per_thread, threads, loads, unit);
+    (rows, columns) = (rows.max(1), columns.max(unit));
     let extents = constant_extents(hull.lower, hull.upper);
     let halo = loads.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
     let fill = halo.upper.first().copied().unwrap_or(0) - halo.lower.first().copied().unwrap_or(0);
@@ -190,18 +206,21 @@ pub fn tile(
     match extents.as_deref() {
         Some([all_planes, all_columns]) => {
             let across = (all_columns + columns - 1) / columns;
-            // Tiles at the first and the last planes run code with checks, which is slower.
             let first = pipeline.first_tile();
-            let planes = TRIED_PLANES.filter(|planes| *planes > first).min_by_key(|planes| {
-                let (whole, last) = ((all_planes - first).max(0) / planes, (all_planes - first).max(0) % planes);
+            let slots = slots(threads);
+            let cost = |planes: &i64| {
+                let own = (all_planes - first).max(0);
                 // A last tile that is too small leaves the one before it at the rim too.
+                let (whole, last) = (own / planes, own % planes);
                 let (whole, last) = if last < first { ((whole - 1).max(0), last + planes) } else { (whole, last) };
-                let rims = RIM_SLOWNESS * (first + last + 2 * fill);
-                let tiles = across.saturating_mul(whole * (planes + fill) + rims) / (planes + fill);
-                // A tile of the first or last column, whose rows are all at the rim, takes as long as two others.
-                let slots = slots(threads);
-                waves(tiles, slots).max(slots * 21 / 10).saturating_mul(planes + fill)
-            });
+                // Tiles of the first and the last column are halves, and all of their rows at the rim.
+                let (inner, half) = (planes + fill, RIM_SLOWNESS * ((planes + 1) / 2 + fill));
+                let [upper, lower] = [first, last].map(|planes| RIM_SLOWNESS * (planes + fill));
+                let work = whole * (inner * (across - 2).max(0) + 4 * half) + across * (upper + lower);
+                let life = [inner, half, upper, lower].into_iter().fold(0, i64::max);
+                overlapped_time(work, slots, life)
+            };
+            let planes = TRIED_PLANES.filter(|planes| *planes > first).min_by(|a, b| cost(a).total_cmp(&cost(b)));
             Ok(vec![planes.unwrap_or(PLANES), columns])
         }
         Some([all_planes, all_rows, all_columns]) => {
@@ -211,36 +230,43 @@ pub fn tile(
             let count = |all: i64, tile: i64| (all + tile - 1) / tile;
             let own_rows = beside(*all_rows, whole_rows, rows);
             rows = count(own_rows, count(own_rows, rows));
-            let left = reaching(-halo.lower.last().copied().unwrap_or(0), shape(per_thread).1);
+            let left = reaching(-halo.lower.last().copied().unwrap_or(0), unit);
             let whole = program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
             let own_columns = if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
             let across = count(own_rows, rows).saturating_mul(count(own_columns, columns));
-            let best = if is_whole(program, schedule) {
+            let planes = if is_whole(program, schedule) {
                 // Tiles go on from one column into the next, and begin there anew.
                 let share = |rounds| count(across.saturating_mul(*all_planes), slots(threads) * rounds);
                 let begun = |share| (1 + count(share, (*all_planes).max(1))) * (fill + BEGIN);
-                (1..=ROUNDS).map(|rounds| (rounds * (share(rounds) + begun(share(rounds))), share(rounds))).min()
+                let cost = |rounds: &i64| rounds * (share(*rounds) + begun(share(*rounds)));
+                (1..=ROUNDS).min_by_key(cost).map(share)
             } else {
-                let rounds = |planes| count(across.saturating_mul(count(*all_planes, planes)), slots(threads));
-                // In a single round all wait for the tiles at rims, which in others are the first to begin.
-                let slow = |rounds: i64| if rounds == 1 { rounds * 5 } else { rounds * 4 };
-                let cost = |planes| slow(rounds(planes)).saturating_mul(planes + fill + BEGIN);
-                (1..=(*all_planes).min(MOST_CELLS)).map(|planes| (cost(planes), planes)).min()
+                let cost = |planes: &i64| {
+                    let rows = count(*all_planes, *planes);
+                    let (blocks, each) = (across.saturating_mul(rows), planes + fill + BEGIN);
+                    if rows >= BANDS && blocks > slots(threads) {
+                        let work = across.saturating_mul(all_planes + rows * (fill + BEGIN));
+                        return overlapped_time(work, slots(threads), each);
+                    }
+                    let rounds = count(blocks, slots(threads));
+                    // In a single round all wait for the tiles at rims, which in others are the first to begin.
+                    let slow = if rounds == 1 { 1.25 } else { 1.0 };
+                    slow * rounds as f64 * each as f64
+                };
+                (1..=(*all_planes).min(MOST_CELLS)).min_by(|a, b| cost(a).total_cmp(&cost(b)))
             };
-            Ok(vec![best.map_or(PLANES, |(_, planes)| planes.clamp(1, MOST_CELLS)), rows, columns])
+            Ok(vec![planes.map_or(PLANES, |planes| planes.clamp(1, MOST_CELLS)), rows, columns])
         }
         _ if per_thread.len() == 2 => Ok(vec![PLANES, columns]),
         _ => Ok(vec![PLANES, rows, columns]),
     }
 }
 
-/// How long tiles take that run `slots` at a time, in units of a tile's time over `slots`. A last wave
-/// that fills the fraction `r` of the device takes 0.55 + 0.5 r of a whole wave's time, and never
-/// more than one: on an H200, waves of 0.39 and 0.79 took 0.73 and 0.96. A few tiles more find room
-/// beside others, because not all take the same time: a wave of 0.07 took 0.14.
-fn waves(tiles: i64, slots: i64) -> i64 {
-    let rest = tiles % slots;
-    tiles - rest + (slots * 11 / 20 + rest / 2).min(slots).min(2 * rest)
+/// The time of launches that overlap: of work for `slots` tiles at a time, and of tiles of which the slowest
+/// lives so long.
+fn overlapped_time(work: i64, slots: i64, life: i64) -> f64 {
+    let work = work as f64 / slots.max(1) as f64;
+    work * model::overlapped(work, life as f64)
 }
 
 /// A reach rounded up to whole lanes.
@@ -284,16 +310,6 @@ fn graph(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_last_wave_takes_more_than_half_of_a_whole_ones_time() {
-        // 2,112 tiles fill an H200 with 16 warps a multiprocessor once.
-        assert_eq!(waves(2112, 2112), 2112);
-        assert_eq!(waves(2113, 2112), 2112 + 2);
-        assert_eq!(waves(2112 + 800, 2112), 2112 + 1161 + 400);
-        assert_eq!(waves(2112 + 1056, 2112), 2112 + 1161 + 528);
-        assert_eq!(waves(4200, 2112), 2 * 2112);
-    }
 
     #[test]
     fn a_reach_takes_whole_lanes() {

@@ -13,7 +13,7 @@
 
 mod residency;
 
-pub use residency::{resident_blocks, waves};
+pub use residency::{overlapped, resident_blocks, stretch, waves};
 
 use crate::device::Device;
 use serde::Serialize;
@@ -30,6 +30,8 @@ const HALO_MISSES: f64 = 0.2;
 pub struct Work {
     /// Blocks of a launch.
     pub blocks: f64,
+    /// Rows of blocks between which a launch may be cut, so that it overlaps with the next; 0 for none.
+    pub rows: f64,
     /// Threads of a block.
     pub threads: u32,
     /// Registers of a thread, estimated.
@@ -54,6 +56,8 @@ pub struct Work {
     pub barriers: f64,
     /// Iterations of loops that wait for device memory.
     pub fetches: f64,
+    /// Iterations of loops that wait for cells which the iteration before asked of device memory.
+    pub streamed: f64,
     /// Iterations of other loops.
     pub rounds: f64,
     /// Instructions of a thread that wait for each other: those of divisions, roots and the like.
@@ -125,7 +129,7 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         };
         let terms = [part.memory, part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
         let busy = norm(&terms);
-        let tail = busy * (waves(work.blocks, slots) - 1.0);
+        let tail = busy * (stretch(work, slots) - 1.0);
         for (sum, term) in [
             (&mut total.memory, part.memory),
             (&mut total.arithmetic, part.arithmetic),
@@ -148,6 +152,7 @@ fn life(work: &Work, device: &Device) -> f64 {
     device.block_clocks
         + work.barriers * device.barrier_clocks
         + work.fetches * device.fetch_clocks
+        + work.streamed * device.stream_clocks
         + work.rounds * device.round_clocks
         + work.serial * device.serial_clocks
 }

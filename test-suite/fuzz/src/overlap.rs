@@ -16,6 +16,8 @@ pub struct Overlapping<'p> {
     simulator: Simulator,
     plan: &'p Plan,
     random: Random,
+    /// Blocks that the device runs at a time.
+    resident: u64,
     bands: Vec<Band>,
     /// The last launch, and the number of its first band.
     last: Option<(Cut, usize)>,
@@ -32,8 +34,9 @@ struct Band {
 
 impl<'p> Overlapping<'p> {
     /// The simulator must not expect a launch to write all cells.
-    pub fn new(simulator: Simulator, plan: &'p Plan, random: Random) -> Self {
-        Self { simulator, plan, random, bands: Vec::new(), last: None }
+    pub fn new(simulator: Simulator, plan: &'p Plan, mut random: Random) -> Self {
+        let resident = random.pick(&[0, 0, 8]);
+        Self { simulator, plan, random, resident, bands: Vec::new(), last: None }
     }
 }
 
@@ -55,8 +58,8 @@ impl Target for Overlapping<'_> {
     }
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
-        // A device without room cuts all launches.
-        let cut = Cut::of(launch, 0);
+        // A device with little room cuts all launches but the smallest.
+        let cut = Cut::of(launch, self.resident);
         let first = self.bands.len();
         for band in &cut.bands {
             let waits = match &self.last {

@@ -28,8 +28,10 @@ pub struct Patch<'c> {
     pub lanes: i64,
     /// Rows of lanes.
     pub parts: i64,
-    /// Cells before the tile's first column, a multiple of `width`.
+    /// Cells before the tile's first column, a multiple of `unit`.
     pub left: i64,
+    /// Cells of a row that lie all inside or all outside of the tile: those of a lane, or of a vector.
+    pub unit: i64,
     /// Rows before the tile's first.
     pub top: i64,
     /// The first iteration's plane.
@@ -144,6 +146,7 @@ impl<'c> Patch<'c> {
             lanes: WARP,
             parts: 1,
             left: 0,
+            unit: width,
             top: 0,
             first: 0,
             fill: 0,
@@ -179,14 +182,20 @@ impl<'c> Patch<'c> {
         }
         patch.first = first.into_iter().min().unwrap_or(0);
         patch.fill = last.into_iter().max().unwrap_or(0) - patch.first;
-        patch.left = (patch.left + width - 1) / width * width;
+        // Tiles begin with a lane where the halo leaves room for that, and with a vector where not.
+        let vector = patch.elements.iter().map(|element| lanes::vector_length(*element, width)).max().unwrap_or(1);
+        let halo = patch.left;
+        let left = |unit| (halo + unit - 1) / unit * unit;
+        let fits = |unit| columns % unit == 0 && left(unit) + columns + right <= WARP * width;
+        patch.unit = if fits(width) { width } else { vector };
+        patch.left = left(patch.unit);
         let needed = patch.left + columns + right;
-        if columns % width != 0 || needed > WARP * width {
+        if !fits(vector) {
             return Err(refuse(
                 kernel,
                 format!(
                     "a tile {columns} columns wide with pyramid height {} needs {needed} columns with its halo, and a warp with {width} cells a lane has {}; \
-                     the tile's columns must also be a multiple of {width}",
+                     the tile's columns must also be a multiple of {vector}",
                     schedule.steps,
                     WARP * width
                 ),
