@@ -36,14 +36,13 @@ pub struct Planes<'c> {
 impl<'c> Planes<'c> {
     /// Those of a point function.
     pub fn of(function: Op<'c>) -> Result<Self, Error> {
-        let entry = stencil::function_body(function)?;
         let mut last = BTreeMap::new();
-        for (argument, value) in stencil::arguments(function)?.iter().zip(mlir::arguments(entry)) {
+        for (argument, value) in stencil::arguments_with_values(function)? {
             if let Argument::Read { offset, .. } = argument {
                 last.insert(mlir::key(value), offset.first().copied().unwrap_or(0));
             }
         }
-        let body = mlir::operations(entry);
+        let body = mlir::operations(stencil::function_body(function)?);
         for op in &body {
             if let Some(plane) = used(*op).filter_map(|operand| last.get(&mlir::key(operand)).copied()).max() {
                 last.extend(mlir::results(*op).into_iter().map(|result| (mlir::key(result), plane)));

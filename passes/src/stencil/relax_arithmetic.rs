@@ -252,8 +252,7 @@ fn late(function: Op) -> Result<BTreeSet<usize>, Error> {
     if is_box(function)? {
         return Ok(beside);
     }
-    let values = mlir::arguments(stencil::function_body(function)?);
-    for (value, argument) in values.into_iter().zip(stencil::arguments(function)?) {
+    for (argument, value) in stencil::arguments_with_values(function)? {
         if let Argument::Read { offset, .. } = argument
             && let [0, columns] = *offset.as_slice()
             && columns != 0
