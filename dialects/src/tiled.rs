@@ -200,6 +200,16 @@ pub struct Kernel<'c> {
 }
 
 impl<'c> Kernel<'c> {
+    /// Its applies in order.
+    pub fn applies(&self) -> impl Iterator<Item = &Apply<'c>> {
+        self.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None })
+    }
+
+    /// What its tile values hold, in no order.
+    pub fn tiles(&self) -> impl Iterator<Item = &Tile<'c>> {
+        self.tiles.values()
+    }
+
     /// What a tile value of this kernel holds.
     pub fn tile(&self, value: Val<'c>) -> Result<&Tile<'c>, Error> {
         let tile = self.tiles.get(&mlir::key(value));
@@ -404,21 +414,20 @@ fn read_schedule(op: Op) -> Result<Schedule, Error> {
         tile: read(op, TILE, attribute::as_integers)?,
         per_thread: read(op, PER_THREAD, attribute::as_integers)?,
         steps: read(op, STEPS, attribute::as_integer)?,
-        region: region(op)?.unwrap_or_default(),
+        region: read_region(op)?,
     })
 }
 
-fn region(op: Op) -> Result<Option<Region>, Error> {
-    let Some(attribute) = mlir::attribute(op, REGION) else { return Ok(None) };
+fn read_region(op: Op) -> Result<Region, Error> {
+    let Some(attribute) = mlir::attribute(op, REGION) else { return Ok(Region::default()) };
     let at = |error: Error| Error::new(mlir::place(op.location()), error.message);
-    Region::parse(attribute::as_string(attribute).unwrap_or_default()).map(Some).map_err(at)
+    Region::parse(attribute::as_string(attribute).unwrap_or_default()).map_err(at)
 }
 
 /// Whether a kernel's tiles go on beyond the grid as the grid repeated: whether any of its point
 /// functions reads a periodic field beside the point.
 pub fn wraps<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<bool, Error> {
-    for op in &kernel.body {
-        let TileOp::Apply(apply) = op else { continue };
+    for apply in kernel.applies() {
         if reads_periodic(module, program, &apply.pieces)? {
             return Ok(true);
         }
@@ -525,19 +534,7 @@ pub fn apply<'c>(
     pieces: Attribute<'c>,
     step: i64,
 ) -> Result<Vec<Val<'c>>, Error> {
-    let context = builder.context;
-    let [lower, upper] = halo_attributes(builder, halo);
-    let outputs = vec![tile_type(builder)?; updates.len()];
-    let (names, tiles): (Vec<_>, Vec<_>) = inputs.iter().copied().unzip();
-    let attributes = [
-        ("reads", attribute::symbols(context, &names)),
-        ("updates", attribute::symbols(context, updates)),
-        ("pieces", pieces),
-        ("step", attribute::integer(context, step)),
-        lower,
-        upper,
-    ];
-    Ok(mlir::results(builder.op(APPLY, &tiles, &outputs, &attributes)?))
+    Ok(mlir::results(build_apply(builder, inputs, updates, halo, pieces, step, (None, Keeps::Old))?))
 }
 
 /// Builds a `tiled.apply` that goes on with the partial result of another, or has one that others go on
@@ -549,15 +546,29 @@ pub fn apply_in_part<'c>(
     partial: Option<Val<'c>>,
     keeps: Keeps,
 ) -> Result<Op<'c>, Error> {
-    let context = builder.context;
-    let (names, mut tiles): (Vec<_>, Vec<_>) = of.inputs.iter().copied().unzip();
     let updates: Vec<_> = of.outputs.iter().map(|(field, _)| *field).collect();
-    let [lower, upper] = halo_attributes(builder, &of.halo);
+    let pieces = stencil::pieces_attribute(builder, pieces);
+    build_apply(builder, &of.inputs, &updates, &of.halo, pieces, of.step, (partial, keeps))
+}
+
+fn build_apply<'c>(
+    builder: &Builder<'c>,
+    inputs: &[(&str, Val<'c>)],
+    updates: &[&str],
+    halo: &Halo,
+    pieces: Attribute<'c>,
+    step: i64,
+    (partial, keeps): (Option<Val<'c>>, Keeps),
+) -> Result<Op<'c>, Error> {
+    let context = builder.context;
+    let [lower, upper] = halo_attributes(builder, halo);
+    let outputs = vec![tile_type(builder)?; updates.len()];
+    let (names, mut tiles): (Vec<_>, Vec<_>) = inputs.iter().copied().unzip();
     let mut attributes = vec![
         ("reads", attribute::symbols(context, &names)),
-        ("updates", attribute::symbols(context, &updates)),
-        ("pieces", stencil::pieces_attribute(builder, pieces)),
-        ("step", attribute::integer(context, of.step)),
+        ("updates", attribute::symbols(context, updates)),
+        ("pieces", pieces),
+        ("step", attribute::integer(context, step)),
         lower,
         upper,
     ];
@@ -570,7 +581,7 @@ pub fn apply_in_part<'c>(
         Keeps::Partial => attributes.push((KEEPS, attribute::string(context, "partial"))),
         Keeps::Nothing => attributes.push((KEEPS, attribute::string(context, "nothing"))),
     }
-    builder.op(APPLY, &tiles, &[tile_type(builder)?], &attributes)
+    builder.op(APPLY, &tiles, &outputs, &attributes)
 }
 
 /// Builds `tiled.store`.

@@ -86,8 +86,7 @@ fn rank_of<'c>(program: &Program<'c>, mut updated: impl Iterator<Item = &'c str>
 /// Checks that tiles which go on beyond the grid have one grid to repeat. An apply that computes the
 /// tile alone wants no cells there.
 fn verify_wraps<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
-    let beyond = |op: &TileOp| matches!(op, TileOp::Apply(apply) if apply.halo != Halo::none(apply.halo.lower.len()));
-    if !kernel.body.iter().any(beyond) || !tiled::wraps(module, program, kernel)? {
+    if !kernel.applies().any(tiled::Apply::reaches_beyond) || !tiled::wraps(module, program, kernel)? {
         return Ok(());
     }
     let mut first = None;
@@ -254,11 +253,7 @@ fn verify_tile_op<'c>(
                     format!("tiled.store of @{field} needs the whole tile, and its operand {}", reach(&held.halo)),
                 ));
             }
-            if !kernel
-                .body
-                .iter()
-                .any(|op| matches!(op, TileOp::Apply(apply) if apply.outputs.iter().any(|(_, output)| output == tile)))
-            {
+            if !kernel.applies().flat_map(|apply| &apply.outputs).any(|(_, output)| output == tile) {
                 return Err(at(
                     *op,
                     format!(

@@ -32,7 +32,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Argument, Piece, Program};
-use stencil_dialects::tiled::{self, Apply, Schedule, TileOp};
+use stencil_dialects::tiled::{self, Apply, Schedule};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -47,8 +47,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
     let mut made = BTreeMap::new();
     for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "stream") {
         let mut replaced = Vec::new();
-        for op in &kernel.body {
-            let TileOp::Apply(apply) = op else { continue };
+        for apply in kernel.applies() {
             let builder = Builder::new(context, apply.op.location(), mlir::body(module));
             if let Some(result) = split(&builder, module, &program, (&kernel.schedule, apply), &mut made)? {
                 replaced.push((apply, result));
