@@ -10,6 +10,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use stencil_dialects::tiled::Choice;
 use stencil_frontend::source::Source;
 use stencil_passes::emit_ptx::ARCHITECTURES;
 use stencil_passes::pipeline::Config;
@@ -162,11 +163,13 @@ impl CommonArgs {
         let options = Options {
             defines: self.defines.clone(),
             config: Config {
-                strategy: self.strategy.clone(),
-                tile: self.tile.clone(),
-                pyramid_height: self.pyramid_height,
-                per_thread: self.per_thread.clone(),
-                region: self.region.clone(),
+                choice: Choice {
+                    strategy: self.strategy.clone(),
+                    tile: self.tile.clone(),
+                    pyramid_height: self.pyramid_height,
+                    per_thread: self.per_thread.clone(),
+                    region: self.region.clone(),
+                },
                 no_fuse: self.no_fuse,
                 no_split_interior: self.no_split_interior,
             },
@@ -233,7 +236,8 @@ fn write_candidates(
 ) -> Result<(), Failure> {
     let fingerprint = compile::fingerprint(source, options)?;
     for (number, candidate) in compile::candidates(source, options)?.into_iter().take(count).enumerate() {
-        let options = Options { config: options.config.with(candidate.config), ..options.clone() };
+        let mut options = options.clone();
+        options.config.choice = candidate.config;
         for (level, text) in compile::emit(source, &options, wanted)?.0 {
             let text = if level == Level::Plan {
                 let mut plan = Plan::from_json(&text, &source.name).map_err(Failure::user)?;

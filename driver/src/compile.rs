@@ -135,7 +135,7 @@ impl<'c, 's> Compilation<'c, 's> {
     /// The schedules that were to choose from at the stencil level, the fastest by the model first.
     pub fn candidates(&self) -> Result<Vec<Candidate>, Failure> {
         let device = choose_schedule::device_of(Some(&self.options.arch));
-        choose_schedule::candidates(self.context, &self.module, &self.options.config.choice(), device)
+        choose_schedule::candidates(self.context, &self.module, &self.options.config.choice, device)
             .map_err(|error| Failure::in_source(&error, self.source))
     }
 
@@ -271,7 +271,7 @@ pub fn fingerprint(source: &Source, options: &Options) -> Result<String, Failure
 
 /// Takes the schedule that was measured to be fastest, where one is known and none is asked for.
 pub fn with_schedules(source: &Source, options: Options, schedules: &Path) -> Result<Options, Failure> {
-    if options.config.choice() != Choice::default() || options.passes.is_some() {
+    if options.config.choice != Choice::default() || options.passes.is_some() {
         return Ok(options);
     }
     let schedules = Schedules::load(schedules).map_err(Failure::user)?;
@@ -284,6 +284,5 @@ pub fn with_schedules(source: &Source, options: Options, schedules: &Path) -> Re
         per_thread: Some(settings.per_thread.clone()),
         region: settings.region.clone(),
     });
-    let config = options.config.with(choice);
-    Ok(Options { config, ..options })
+    Ok(Options { config: Config { choice, ..options.config }, ..options })
 }

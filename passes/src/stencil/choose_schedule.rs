@@ -107,6 +107,19 @@ pub fn forced(options: &Options) -> Result<Choice, Error> {
     })
 }
 
+/// A choice as options: what [`forced`] reads.
+pub fn options_of(choice: &Choice) -> Vec<(&'static str, String)> {
+    let list = |values: &Vec<i64>| values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    let options = [
+        ("strategy", choice.strategy.clone()),
+        ("tile", choice.tile.as_ref().map(list)),
+        ("pyramid-height", choice.pyramid_height.map(|height| height.to_string())),
+        ("per-thread", choice.per_thread.as_ref().map(list)),
+        ("region", choice.region.clone()),
+    ];
+    options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
 /// The device of an architecture; the one that is described best for those that are not.
 pub fn device_of(arch: Option<&str>) -> &'static Device {
     arch.and_then(device::device_of).unwrap_or(&device::H200)

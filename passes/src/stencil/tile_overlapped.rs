@@ -36,7 +36,7 @@ use crate::analysis::{footprint, index_width};
 use crate::options::Options;
 use crate::pass::Pass;
 use crate::stencil::launch_groups::{self, Group};
-use crate::stencil::{stream_schedule, warp_schedule};
+use crate::stencil::{choose_schedule, stream_schedule, warp_schedule};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Location, Module};
@@ -90,16 +90,9 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
 
 /// The options, and what they leave open from a choice of schedule.
 pub fn completed(options: &Options, choice: &Choice) -> Options {
-    let list = |values: &Vec<i64>| values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     let mut all = options.clone();
-    for (name, value) in [
-        ("strategy", choice.strategy.clone()),
-        ("tile", choice.tile.as_ref().map(list)),
-        ("pyramid-height", choice.pyramid_height.map(|height| height.to_string())),
-        ("per-thread", choice.per_thread.as_ref().map(list)),
-        ("region", choice.region.clone()),
-    ] {
-        if let (None, Some(value)) = (options.text(name), value) {
+    for (name, value) in choose_schedule::options_of(choice) {
+        if options.text(name).is_none() {
             all.set(name, value);
         }
     }
