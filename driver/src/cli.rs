@@ -18,6 +18,7 @@ use stencil_passes::stencil::choose_schedule::Candidate;
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Plan;
+use stencil_runtime::tune::Schedules;
 
 /// Compile stencil programs to PTX, and run them.
 #[derive(Debug, Parser)]
@@ -140,7 +141,7 @@ struct CommonArgs {
     #[arg(long)]
     fast_math: bool,
     /// Measured schedules to take where none is asked for (stencil-bench --tune writes them); else
-    /// those in the file that STENCILC_SCHEDULES names
+    /// those in the file that STENCILC_SCHEDULES names, if it is there
     #[arg(long, value_name = "FILE")]
     schedules: Option<PathBuf>,
     /// Passes from the stencil level to the gpu level, in place of the compiler's own
@@ -179,10 +180,13 @@ impl CommonArgs {
             passes: self.passes.clone(),
             print_ir_after_all: self.print_ir_after_all,
         };
-        match self.schedules.clone().or_else(|| std::env::var_os("STENCILC_SCHEDULES").map(PathBuf::from)) {
-            Some(schedules) => compile::with_schedules(source, options, &schedules),
-            None => Ok(options),
-        }
+        let schedules = match (&self.schedules, std::env::var_os("STENCILC_SCHEDULES")) {
+            (Some(file), _) => Schedules::read(file),
+            // What the environment names need not be there yet.
+            (None, Some(file)) if options.leaves_schedule_open() => Schedules::load(Path::new(&file)),
+            _ => return Ok(options),
+        };
+        compile::with_schedules(source, options, &schedules.map_err(Failure::user)?)
     }
 }
 

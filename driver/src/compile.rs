@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use stencil_dialects::error::Error;
 use stencil_dialects::tiled::Choice;
@@ -75,6 +75,13 @@ pub struct Options {
     pub passes: Option<String>,
     /// Whether the IR is printed to standard error after each pass.
     pub print_ir_after_all: bool,
+}
+
+impl Options {
+    /// Whether nothing is asked of the schedule.
+    pub fn leaves_schedule_open(&self) -> bool {
+        self.config.choice == Choice::default() && self.passes.is_none()
+    }
 }
 
 /// How long each pass and step took.
@@ -270,11 +277,10 @@ pub fn fingerprint(source: &Source, options: &Options) -> Result<String, Failure
 }
 
 /// Takes the schedule that was measured to be fastest, where one is known and none is asked for.
-pub fn with_schedules(source: &Source, options: Options, schedules: &Path) -> Result<Options, Failure> {
-    if options.config.choice != Choice::default() || options.passes.is_some() {
+pub fn with_schedules(source: &Source, options: Options, schedules: &Schedules) -> Result<Options, Failure> {
+    if !options.leaves_schedule_open() {
         return Ok(options);
     }
-    let schedules = Schedules::load(schedules).map_err(Failure::user)?;
     let device = choose_schedule::device_of(Some(&options.arch));
     let found = schedules.find(&fingerprint(source, &options)?, device.name).map(|entry| &entry.settings);
     let choice = found.map_or_else(Choice::default, |settings| Choice {
