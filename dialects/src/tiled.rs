@@ -1,12 +1,18 @@
 //! Typed views of the `tiled` dialect: tile kernels, the host schedule, and what the lowered
-//! kernels say of their launch.
+//! kernels say of their launch (`tiled/launch.rs`). Boxes of cells are in `tiled/halo.rs`.
+
+mod halo;
+mod launch;
+
+pub use halo::Halo;
+pub use launch::{Binding, Launch, binding_attributes, launch_attributes, launches, set_dynamic_shared};
 
 use crate::Signature;
 use crate::attribute::{self, read};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{self, Op, Val};
-use crate::stencil::{self, Argument, Boundary, Field, Piece, Program};
+use crate::stencil::{self, Argument, Boundary, Piece, Program};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Attribute, Module, Type};
@@ -45,84 +51,10 @@ const TILE: &str = "tiled.tile";
 const PER_THREAD: &str = "tiled.per_thread";
 const STEPS: &str = "tiled.steps";
 const REGION: &str = "tiled.region";
-const GRID: &str = "tiled.grid";
-const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 const INDEX_WIDTH: &str = "tiled.index_width";
 const INTERIOR: &str = "tiled.interior";
 const PARTIAL: &str = "tiled.partial";
 const KEEPS: &str = "tiled.keeps";
-
-/// A box of cells relative to a tile, in cells: from `tile origin + lower` to
-/// `tile origin + tile size - 1 + upper`, both inclusive, slowest dimension first.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Halo {
-    /// Offset of the first cell from the tile's first, at most 0 for a halo.
-    pub lower: Vec<i64>,
-    /// Offset of the last cell from the tile's last, at least 0 for a halo.
-    pub upper: Vec<i64>,
-}
-
-impl Halo {
-    /// The tile itself.
-    pub fn none(rank: usize) -> Self {
-        Self { lower: vec![0; rank], upper: vec![0; rank] }
-    }
-
-    /// The cells that a read of a field at an offset may take, relative to the point. A boundary rule
-    /// maps a cell outside the grid to one inside: the nearest lies between the point and the cell,
-    /// the mirrored one no farther from the point than the cell. A tile reads a periodic field as if
-    /// the grid went on.
-    pub fn of_read(field: &Field, offset: &[i64]) -> Self {
-        let map = |f: fn(i64) -> i64| offset.iter().copied().map(f).collect();
-        match field.boundary {
-            None | Some(Boundary::Periodic) => Self { lower: offset.to_vec(), upper: offset.to_vec() },
-            Some(Boundary::Nearest | Boundary::Value(_)) => Self { lower: map(|o| o.min(0)), upper: map(|o| o.max(0)) },
-            Some(Boundary::Reflect) => {
-                Self { lower: map(|o| o.saturating_abs().saturating_neg()), upper: map(i64::saturating_abs) }
-            }
-        }
-    }
-
-    /// All cells that lie in `reach` of one in this box.
-    pub fn reaching(&self, reach: &Self) -> Self {
-        let add =
-            |bounds: &[i64], by: &[i64]| bounds.iter().zip(by).map(|(bound, by)| bound.saturating_add(*by)).collect();
-        Self { lower: add(&self.lower, &reach.lower), upper: add(&self.upper, &reach.upper) }
-    }
-
-    /// The cells of this box from which nothing in `reach` leaves another box.
-    pub fn whose_reach_is_in(&self, reach: &Self, held: &Self) -> Self {
-        let ends = |own: &[i64], held: &[i64], reach: &[i64], pick: fn(i64, i64) -> i64| {
-            let held = held.iter().zip(reach).map(|(held, reach)| held.saturating_sub(*reach));
-            own.iter().zip(held).map(|(own, held)| pick(*own, held)).collect()
-        };
-        Self {
-            lower: ends(&self.lower, &held.lower, &reach.lower, i64::max),
-            upper: ends(&self.upper, &held.upper, &reach.upper, i64::min),
-        }
-    }
-
-    /// The smallest box that holds both.
-    pub fn hull(&self, other: &Self) -> Self {
-        Self {
-            lower: self.lower.iter().zip(&other.lower).map(|(a, b)| *a.min(b)).collect(),
-            upper: self.upper.iter().zip(&other.upper).map(|(a, b)| *a.max(b)).collect(),
-        }
-    }
-
-    /// Whether every cell of `other` is in this box.
-    pub fn contains(&self, other: &Self) -> bool {
-        self.hull(other) == *self
-    }
-
-    /// Cells per dimension of the box around a tile of the given size.
-    pub fn extents(&self, tile: &[i64]) -> Vec<i64> {
-        tile.iter()
-            .zip(self.lower.iter().zip(&self.upper))
-            .map(|(tile, (lower, upper))| tile.saturating_add(*upper).saturating_sub(*lower).max(0))
-            .collect()
-    }
-}
 
 /// `!tiled.tile`.
 fn tile_type<'c>(builder: &Builder<'c>) -> Result<Type<'c>, Error> {
@@ -619,129 +551,6 @@ pub fn repeats<'c>(module: &Module<'c>) -> Result<Vec<Repeat<'c>>, Error> {
 pub fn repeat<'c>(builder: &Builder<'c>, count: AffineMap<'c>, kernels: &[String]) -> Result<Op<'c>, Error> {
     let kernels = attribute::symbols(builder.context, kernels);
     builder.op(REPEAT, &[], &[], &[("count", mlir::map_attribute(count)), ("kernels", kernels)])
-}
-
-/// What an argument of a lowered kernel is bound to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Binding<'c> {
-    /// The current buffer of a field.
-    Read(&'c str),
-    /// The other buffer of a field, which becomes current after the launch.
-    Write(&'c str),
-    /// The current buffer of a field, updated in place.
-    ReadWrite(&'c str),
-    /// A run-time size, of [`index_width`] bits.
-    Param(&'c str),
-    /// A run-time scalar of its own type.
-    Scalar(&'c str),
-    /// The number of the launch's first step, from 0, as i64.
-    Step,
-}
-
-const BINDING: &str = "tiled.binding";
-const NAME: &str = "tiled.name";
-
-/// What a lowered kernel, a `gpu.func`, says of its launch.
-#[derive(Clone, Debug)]
-pub struct Launch<'c> {
-    /// The `gpu.func`.
-    pub op: Op<'c>,
-    /// Its name.
-    pub name: &'c str,
-    /// Blocks in x; one result, the symbols are the run-time sizes.
-    pub grid: AffineMap<'c>,
-    /// Threads of a block in x, y, z.
-    pub block: Vec<i64>,
-    /// Bytes of dynamic shared memory.
-    pub dynamic_shared: i64,
-    /// What its arguments are bound to.
-    pub bindings: Vec<Binding<'c>>,
-    /// The schedule that it was lowered by.
-    pub schedule: Schedule,
-}
-
-/// The lowered kernels of a module, in order.
-pub fn launches<'c>(module: &Module<'c>) -> Result<Vec<Launch<'c>>, Error> {
-    let mut found = Vec::new();
-    for container in mlir::operations(mlir::body(module)) {
-        if mlir::name(container) != "gpu.module" {
-            continue;
-        }
-        let Some(block) = mlir::entry(container) else { continue };
-        for op in mlir::operations(block) {
-            if mlir::name(op) == "gpu.func" && mlir::attribute(op, GRID).is_some() {
-                found.push(read_launch(op)?);
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
-    let bindings = read(op, "arg_attrs", attribute::as_array)?
-        .into_iter()
-        .map(|argument| {
-            let name = attribute::entry(argument, NAME).and_then(attribute::as_string);
-            Some(match (attribute::as_string(attribute::entry(argument, BINDING)?)?, name) {
-                ("read", Some(name)) => Binding::Read(name),
-                ("write", Some(name)) => Binding::Write(name),
-                ("read_write", Some(name)) => Binding::ReadWrite(name),
-                ("param", Some(name)) => Binding::Param(name),
-                ("scalar", Some(name)) => Binding::Scalar(name),
-                ("step", None) => Binding::Step,
-                _ => return None,
-            })
-        })
-        .collect::<Option<_>>()
-        .ok_or_else(|| {
-            Error::new(
-                mlir::place(op.location()),
-                "an argument of the kernel says not what it is bound to: tiled.binding is missing or wrong",
-            )
-        })?;
-    Ok(Launch {
-        op,
-        name: read(op, "sym_name", attribute::as_string)?,
-        grid: read(op, GRID, attribute::as_map)?,
-        block: read(op, "known_block_size", attribute::as_integers)?,
-        dynamic_shared: mlir::attribute(op, DYNAMIC_SHARED).and_then(attribute::as_integer).unwrap_or(0),
-        bindings,
-        schedule: read_schedule(op)?,
-    })
-}
-
-/// The attributes of a kernel's argument.
-pub fn binding_attributes<'c>(builder: &Builder<'c>, binding: &Binding) -> Vec<(&'static str, Attribute<'c>)> {
-    let context = builder.context;
-    let (kind, name) = match binding {
-        Binding::Read(name) => ("read", Some(name)),
-        Binding::Write(name) => ("write", Some(name)),
-        Binding::ReadWrite(name) => ("read_write", Some(name)),
-        Binding::Param(name) => ("param", Some(name)),
-        Binding::Scalar(name) => ("scalar", Some(name)),
-        Binding::Step => ("step", None),
-    };
-    let mut attributes = vec![(BINDING, attribute::string(context, kind))];
-    attributes.extend(name.map(|name| (NAME, attribute::string(context, name))));
-    attributes
-}
-
-/// The attributes of a lowered kernel that [`launches`] reads, beside its name and arguments.
-pub fn launch_attributes<'c>(
-    builder: &Builder<'c>,
-    grid: AffineMap<'c>,
-    block: [i32; 3],
-    schedule: &Schedule,
-) -> Vec<(&'static str, Attribute<'c>)> {
-    let mut attributes = schedule_attributes(builder, schedule);
-    attributes.push((GRID, mlir::map_attribute(grid)));
-    attributes.push(("known_block_size", attribute::integers32(builder.context, &block)));
-    attributes
-}
-
-/// Says how much dynamic shared memory a lowered kernel wants, in bytes.
-pub fn set_dynamic_shared(builder: &Builder, kernel: Op, bytes: i64) {
-    mlir::set_attribute(kernel, DYNAMIC_SHARED, attribute::integer(builder.context, bytes));
 }
 
 /// The bits of an index in the kernels; 64 unless something proved that 32 are enough. The verifier
