@@ -74,8 +74,8 @@ pub struct FrameSpec<'c, 's> {
     /// column into the next.
     pub shares: bool,
     /// Cells at both ends of the grid per dimension that the first and the last tile take beside their
-    /// own, if the grid's size is known; empty for none. A negative number
-    /// before the first dimension makes its first tile smaller.
+    /// own, if the grid's size is known; empty for none. A negative number before the first dimension makes
+    /// its first tile smaller.
     pub margin: &'s [[i64; 2]],
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,

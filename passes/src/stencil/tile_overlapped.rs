@@ -39,14 +39,14 @@ use crate::stencil::launch_groups::{self, Group};
 use crate::stencil::{choose_schedule, stream_schedule, warp_schedule};
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineExpr, Location, Module};
+use melior::ir::{AffineExpr, Module};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use stencil_dialects::affine::symbolic;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{self, Apply, Program};
+use stencil_dialects::stencil::{self, Program};
 use stencil_dialects::tiled::{self, Choice, Halo, MOST_CELLS, MOST_STEPS, Region, Schedule};
 
 /// The pass.
@@ -403,7 +403,7 @@ impl<'c> Tiling<'c, '_> {
             }
         }
         for ((step, apply), region) in group.steps(steps).iter().zip(&regions.applies) {
-            let at = Builder { location: apply_location(apply), ..body };
+            let at = Builder { location: apply.op.location(), ..body };
             let mut names: Vec<&str> = footprint::of_pieces(self.module, self.program, &apply.pieces)?
                 .into_iter()
                 .map(|read| read.field)
@@ -430,8 +430,4 @@ impl<'c> Tiling<'c, '_> {
         body.op("func.return", &[], &[], &[])?;
         Ok(())
     }
-}
-
-fn apply_location<'c>(apply: &Apply<'c>) -> Location<'c> {
-    apply.op.location()
 }
