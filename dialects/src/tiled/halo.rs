@@ -1,5 +1,6 @@
 //! Boxes of cells relative to a tile.
 
+use super::MOST_CELLS;
 use crate::stencil::{Boundary, Field};
 
 /// A box of cells relative to a tile, in cells: from `tile origin + lower` to
@@ -58,6 +59,11 @@ impl Halo {
             lower: self.lower.iter().zip(&other.lower).map(|(a, b)| *a.min(b)).collect(),
             upper: self.upper.iter().zip(&other.upper).map(|(a, b)| *a.max(b)).collect(),
         }
+    }
+
+    /// Whether the box goes no farther from the tile than any may: see [`MOST_CELLS`].
+    pub fn is_near(&self) -> bool {
+        self.lower.iter().chain(&self.upper).all(|cells| (-MOST_CELLS..=MOST_CELLS).contains(cells))
     }
 
     /// Whether every cell of `other` is in this box.

@@ -281,7 +281,7 @@ fn ranked(op: Op, halo: &Halo, rank: usize) -> Result<(), Error> {
     if halo.lower.len() != rank || halo.upper.len() != rank {
         return Err(at(op, format!("lower and upper need {rank} numbers here, one a dimension")));
     }
-    if halo.lower.iter().chain(&halo.upper).any(|cells| !(-MOST_CELLS..=MOST_CELLS).contains(cells)) {
+    if !halo.is_near() {
         return Err(at(op, format!("lower and upper must be from -{MOST_CELLS} to {MOST_CELLS}")));
     }
     Ok(())
@@ -303,12 +303,13 @@ fn verify_apply<'c>(
             return Err(at(apply.op, format!("a tile of @{} stands for @{field}", tile.field)));
         }
     }
-    let require = |field: &str, needed: &Halo, why: &str| {
+    let require = |field: &str, reads: &Halo, why: &str| {
+        let needed = &apply.halo.reaching(reads);
         let input =
             apply.input(field).ok_or_else(|| at(apply.op, format!("@{field} is {why} but is not among `reads`")))?;
         let held = &kernel.tile(input)?.halo;
         // Of fixed regions the cells that are stored matter alone: see `verify_valid`.
-        if held.contains(needed) || kernel.schedule.region == Region::Fixed {
+        if held.contains(needed) || kernel.schedule.region == Region::Fixed && reads.is_near() {
             return Ok(());
         }
         Err(at(
@@ -323,7 +324,7 @@ fn verify_apply<'c>(
     // Without an operand an updated field has values where pieces lie, and nowhere else.
     for (field, _) in apply.outputs.iter().filter(|(field, _)| apply.input(field).is_some()) {
         if apply.keeps == Keeps::Old {
-            require(field, &apply.halo, "updated, and keeps its value where no piece lies")?;
+            require(field, &Halo::none(apply.halo.lower.len()), "updated, and keeps its value where no piece lies")?;
         }
     }
     verify_partial(kernel, apply)?;
@@ -333,7 +334,7 @@ fn verify_apply<'c>(
             if let Argument::Read { field, offset } = argument {
                 let why = format!("read at {offset:?} by @{}", piece.function);
                 let declared = program.field(field).map_err(|error| at(apply.op, error.message))?;
-                require(field, &apply.halo.reaching(&Halo::of_read(declared, &offset)), &why)?;
+                require(field, &Halo::of_read(declared, &offset), &why)?;
             }
         }
     }

@@ -82,7 +82,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let forced = forced(options)?;
     let device = device_of(options.text("arch"));
     let program = Program::read(module)?;
-    let open = openings(module, &program, &forced);
+    let open = openings(module, &program, &forced)?;
     let config = match open.as_slice() {
         // Nothing to choose: `tile-overlapped` and the lowering say what is wrong with it.
         [only] => only.clone(),
@@ -133,7 +133,7 @@ pub fn candidates<'c>(
     forced: &Choice,
     device: &Device,
 ) -> Result<Vec<Candidate>, Error> {
-    evaluate(context, module, &openings(module, &Program::read(module)?, forced), device)
+    evaluate(context, module, &openings(module, &Program::read(module)?, forced)?, device)
 }
 
 fn evaluate<'c>(
@@ -248,7 +248,8 @@ impl<'c> Large<'c> {
 }
 
 /// The schedules to look at, within what is forced.
-fn openings(module: &Module, program: &Program, forced: &Choice) -> Vec<Choice> {
+fn openings(module: &Module, program: &Program, forced: &Choice) -> Result<Vec<Choice>, Error> {
+    tile_overlapped::refuse_far_reads(module, program)?;
     let rank = program.grids.first().map_or(0, Grid::rank);
     let strategies = match &forced.strategy {
         Some(strategy) => vec![strategy.as_str()],
@@ -272,7 +273,7 @@ fn openings(module: &Module, program: &Program, forced: &Choice) -> Vec<Choice> 
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// Cells of a tile, cells a thread, and steps a launch that go with them.

@@ -46,7 +46,7 @@ use stencil_dialects::affine::symbolic;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{self, Program};
+use stencil_dialects::stencil::{self, Apply, Program};
 use stencil_dialects::tiled::{self, Choice, Halo, MOST_CELLS, MOST_STEPS, Region, Schedule};
 
 /// The pass.
@@ -74,6 +74,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             "there is no stencil.apply to tile; the program has no functions, or is tiled already",
         ));
     };
+    refuse_far_reads(module, &program)?;
     let options = &completed(options, &tiled::choice(module));
     let naive = options.text("strategy") == Some("naive");
     let tiling = Tiling { module, program: &program, options };
@@ -347,17 +348,30 @@ fn regions<'c>(
         computed.push(region);
     }
     computed.reverse();
-    let far =
-        |halo: &Halo| halo.lower.iter().chain(&halo.upper).any(|cells| !(-MOST_CELLS..=MOST_CELLS).contains(cells));
-    if let (Some((_, apply)), true) = (applies.first(), computed.iter().chain(needed.values()).any(far)) {
-        return Err(Error::new(
-            mlir::place(apply.op.location()),
-            format!(
-                "a launch reads more than {MOST_CELLS} cells away from its tile; make the offsets or the pyramid height smaller"
-            ),
-        ));
+    let far = computed.iter().chain(needed.values()).any(|halo| !halo.is_near());
+    if let (Some((_, apply)), true) = (applies.first(), far) {
+        return Err(too_far(apply));
     }
     Ok(Regions { applies: computed, loads: needed })
+}
+
+/// Refuses offsets that no tile can hold, whatever the schedule is, before any is looked at.
+pub fn refuse_far_reads(module: &Module, program: &Program) -> Result<(), Error> {
+    for apply in &program.applies {
+        if footprint::of_pieces(module, program, &apply.pieces)?.iter().any(|read| !read.reach.is_near()) {
+            return Err(too_far(apply));
+        }
+    }
+    Ok(())
+}
+
+fn too_far(apply: &Apply) -> Error {
+    Error::new(
+        mlir::place(apply.op.location()),
+        format!(
+            "a launch reads more than {MOST_CELLS} cells away from its tile; make the offsets or the pyramid height smaller"
+        ),
+    )
 }
 
 /// How far some applies reach beyond a tile of one dimension, before and after it.
