@@ -135,13 +135,13 @@ fn verify_defined<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kerne
                 }
                 for (field, tile) in &apply.outputs {
                     let before = apply.kept(field).and_then(|tile| defined.get(&mlir::key(tile)).cloned());
-                    let after = before.unwrap_or_else(|| Defined::Pieces(Vec::new())).and(&apply.pieces);
+                    let after = before.unwrap_or_else(|| Defined::Pieces(Vec::new()));
+                    let after = after.and(program, program.grid_of(field)?, &apply.pieces);
                     defined.insert(mlir::key(*tile), after);
                 }
             }
             TileOp::Store { op, field, tile } => {
-                let grid = program.grid_of(field)?;
-                if defined.get(&mlir::key(*tile)).is_some_and(|known| !known.is_whole(program, grid)) {
+                if defined.get(&mlir::key(*tile)).is_some_and(|known| !known.is_whole()) {
                     return Err(at(
                         *op,
                         format!(
