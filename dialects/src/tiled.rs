@@ -5,7 +5,7 @@ mod halo;
 mod launch;
 
 pub use halo::Halo;
-pub use launch::{Binding, Launch, binding_attributes, launch_attributes, launches, set_dynamic_shared};
+pub use launch::{Bands, Binding, Launch, binding_attributes, launch_attributes, launches, set_dynamic_shared};
 
 use crate::Signature;
 use crate::attribute::{self, read};

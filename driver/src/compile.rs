@@ -18,7 +18,7 @@ use stencil_passes::launch_plan;
 use stencil_passes::pipeline::{self, Config};
 use stencil_passes::runner::Runner;
 use stencil_passes::stencil::choose_schedule::{self, Candidate};
-use stencil_runtime::plan::Plan;
+use stencil_runtime::plan::{Plan, Settings};
 use stencil_runtime::tune::{self, Schedules};
 
 /// What a compile can stop at and print.
@@ -283,12 +283,25 @@ pub fn with_schedules(source: &Source, options: Options, schedules: &Schedules) 
     }
     let device = choose_schedule::device_of(Some(&options.arch));
     let found = schedules.find(&fingerprint(source, &options)?, device.name).map(|entry| &entry.settings);
-    let choice = found.map_or_else(Choice::default, |settings| Choice {
+    let choice = found.map_or_else(|| Ok(Choice::default()), |settings| choice_of(settings, source, &options))?;
+    Ok(Options { config: Config { choice, ..options.config }, ..options })
+}
+
+/// The choice that settings were compiled from. Where the candidate's tile is fitted to each kernel, the settings have
+/// that of the main one; with it as the choice, kernels for the steps that are left over would be others than those measured.
+fn choice_of(settings: &Settings, source: &Source, options: &Options) -> Result<Choice, Failure> {
+    let named = Choice {
         strategy: Some(settings.strategy.clone()),
         tile: Some(settings.tile.clone()),
         pyramid_height: Some(settings.pyramid_height),
         per_thread: Some(settings.per_thread.clone()),
         region: settings.region.clone(),
-    });
-    Ok(Options { config: Config { choice, ..options.config }, ..options })
+    };
+    let candidates = candidates(source, options)?;
+    if candidates.iter().any(|candidate| candidate.config == named) {
+        return Ok(named);
+    }
+    let whole = |candidate: &Candidate| Choice { tile: Some(candidate.tile.clone()), ..candidate.config.clone() };
+    let fitted = candidates.into_iter().find(|candidate| whole(candidate) == named);
+    Ok(fitted.map_or(named, |candidate| candidate.config))
 }

@@ -158,8 +158,16 @@ fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
                 Binding::Param(name) => Argument::Param((*name).to_owned()),
                 Binding::Scalar(name) => Argument::Scalar((*name).to_owned()),
                 Binding::Step => Argument::Step,
+                Binding::Row => Argument::Row,
             })
             .collect(),
+        bands: launch
+            .bands
+            .map(|bands| {
+                let reach = u32::try_from(bands.reach).unwrap_or(u32::MAX);
+                Ok::<_, Error>(plan::Bands { rows: single(bands.rows, names)?, reach })
+            })
+            .transpose()?,
     })
 }
 

@@ -1,14 +1,17 @@
-//! The CUDA driver as a [`Target`]: the one file of this crate with `unsafe`.
+//! The CUDA driver as a [`Target`]: with `cuda/graph.rs` the one place of this crate with `unsafe`.
 //!
 //! The driver library is looked for at run time; without one, or without a device, every entry
 //! point returns an error. [`Cuda`] is a device, [`Program`] a loaded module with its buffers.
 //!
-//! Safety, once for the whole file: handles come from the driver and are private; a [`Program`]
+//! Safety, once for both files: handles come from the driver and are private; a [`Program`]
 //! borrows its [`Cuda`], so its context outlives it; both hold raw pointers, so they stay on the
 //! thread that made them, where their context is current; copies are checked against the size of
 //! the buffer; launches are checked against the parameters that the kernel declares.
 #![allow(unsafe_code)] // The driver's interface is C.
 
+mod graph;
+
+use crate::bands::Cut;
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::launch::{Launch, Value};
@@ -16,6 +19,7 @@ use crate::plan::{Kernel, Plan};
 use cudarc::driver::sys::{
     self, CUdevice_attribute as DeviceAttribute, CUfunction_attribute as FunctionAttribute, CUresult,
 };
+use graph::Graph;
 use serde::Serialize;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -297,8 +301,8 @@ impl Cuda {
             name: plan.program.clone(),
             buffers: Vec::new(),
             saved: Vec::new(),
-            graph: false,
-            capturing: false,
+            use_graph: false,
+            graph: None,
             _module: module,
         })
     }
@@ -421,8 +425,9 @@ pub struct Program<'c> {
     functions: Vec<Function>,
     /// The program's name.
     name: String,
-    graph: bool,
-    capturing: bool,
+    use_graph: bool,
+    /// The launches so far of a run as one graph.
+    graph: Option<Graph<'c>>,
     _module: Module<'c>,
     cuda: &'c Cuda,
 }
@@ -445,7 +450,7 @@ impl Program<'_> {
     /// Whether the launches of a run are gathered into one graph and sent together. That spares
     /// the time between short kernels; the measured time is then that of the graph.
     pub fn use_graph(&mut self, graph: bool) {
-        self.graph = graph;
+        self.use_graph = graph;
     }
 
     /// Keeps a copy of all buffers on the device, for [`Program::restore`].
@@ -489,10 +494,15 @@ impl Program<'_> {
         CudaError::Mismatch { program: self.name.clone(), message }
     }
 
-    fn send(&self, launch: &Launch<'_>) -> Result<(), CudaError> {
+    fn function(&self, launch: &Launch<'_>) -> Result<&Function, CudaError> {
         let name = &launch.kernel.name;
         let function = self.functions.get(launch.index).filter(|function| function.facts.name == *name);
-        let function = function.ok_or_else(|| self.mismatch(format!("there is no kernel `{name}`")))?;
+        function.ok_or_else(|| self.mismatch(format!("there is no kernel `{name}`")))
+    }
+
+    /// The launch's arguments as the driver takes them.
+    fn words(&self, launch: &Launch<'_>) -> Result<Vec<Word>, CudaError> {
+        let (name, function) = (&launch.kernel.name, self.function(launch)?);
         let mut words = Vec::with_capacity(launch.arguments.len());
         let mut sizes = Vec::with_capacity(launch.arguments.len());
         for argument in &launch.arguments {
@@ -512,6 +522,41 @@ impl Program<'_> {
                 function.parameters
             )));
         }
+        Ok(words)
+    }
+
+    /// Blocks of the launch that the device runs at a time.
+    fn resident(&self, launch: &Launch<'_>) -> Result<u64, CudaError> {
+        let function = self.function(launch)?;
+        let threads = launch.kernel.block.iter().product::<u32>().cast_signed();
+        let mut blocks: c_int = 0;
+        self.cuda.ok("cuOccupancyMaxActiveBlocksPerMultiprocessor", unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut blocks,
+                function.handle,
+                threads,
+                function.dynamic_shared as usize,
+            )
+        })?;
+        Ok(u64::from(blocks.unsigned_abs()) * u64::from(self.cuda.facts.multiprocessors.unsigned_abs()))
+    }
+
+    /// Adds a launch to the graph of the run, in bands that overlap with those of the launch before.
+    fn gather(&self, graph: &mut Graph<'_>, launch: &Launch<'_>) -> Result<(), CudaError> {
+        let function = self.function(launch)?;
+        let cut = Cut::of(launch, self.resident(launch)?);
+        let mut nodes = Vec::new();
+        for band in &cut.bands {
+            let part = launch.band(band);
+            nodes.push(graph.node(function, &part, &mut self.words(&part)?, &graph.waits(&cut, band))?);
+        }
+        graph.follow(cut, nodes);
+        Ok(())
+    }
+
+    fn send(&self, launch: &Launch<'_>) -> Result<(), CudaError> {
+        let (name, function) = (&launch.kernel.name, self.function(launch)?);
+        let mut words = self.words(launch)?;
         let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|word| (&raw mut *word).cast()).collect();
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.kernel.block);
         let result = unsafe {
@@ -544,14 +589,13 @@ impl Program<'_> {
     /// Waits for the launches; an error of a kernel is told as such.
     fn wait(&mut self) -> Result<Duration, CudaError> {
         self.cuda.enter()?;
-        let elapsed = if std::mem::take(&mut self.capturing) {
-            let graph = Graph::end_capture(self.cuda)?;
+        let graph = self.graph.take();
+        let ready = graph.as_ref().map(Graph::instantiate).transpose()?;
+        if let Some(ready) = &ready {
             self.clock.start()?;
-            self.cuda.ok("cuGraphLaunch", unsafe { sys::cuGraphLaunch(graph.executable, self.cuda.stream) })?;
-            self.clock.stop()
-        } else {
-            self.clock.stop()
-        };
+            ready.launch()?;
+        }
+        let elapsed = self.clock.stop();
         elapsed.map_err(|error| match error {
             CudaError::Call { call, device, reason } => {
                 let names: Vec<_> = self.functions.iter().map(|f| format!("`{}`", f.facts.name)).collect();
@@ -607,17 +651,18 @@ impl Target for Program<'_> {
 
     fn begin(&mut self) -> Result<(), TargetError> {
         self.cuda.enter()?;
-        if self.graph {
-            let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-            self.cuda.ok("cuStreamBeginCapture", unsafe { sys::cuStreamBeginCapture_v2(self.cuda.stream, mode) })?;
-            self.capturing = true;
+        if self.use_graph {
+            self.graph = Some(Graph::new(self.cuda)?);
             return Ok(());
         }
         Ok(self.clock.start()?)
     }
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
-        Ok(self.send(launch)?)
+        let Some(mut graph) = self.graph.take() else { return Ok(self.send(launch)?) };
+        let gathered = self.gather(&mut graph, launch);
+        self.graph = Some(graph);
+        Ok(gathered?)
     }
 
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
@@ -726,38 +771,6 @@ impl Drop for Clock<'_> {
         for event in [self.from, self.to] {
             if !event.is_null() {
                 let _ = unsafe { sys::cuEventDestroy_v2(event) };
-            }
-        }
-    }
-}
-
-/// Captured launches, ready to be sent together.
-struct Graph {
-    graph: sys::CUgraph,
-    executable: sys::CUgraphExec,
-}
-
-impl Graph {
-    fn end_capture(cuda: &Cuda) -> Result<Graph, CudaError> {
-        let mut made = Graph { graph: null_mut(), executable: null_mut() };
-        cuda.ok("cuStreamEndCapture", unsafe { sys::cuStreamEndCapture(cuda.stream, &mut made.graph) })?;
-        cuda.ok("cuGraphInstantiateWithFlags", unsafe {
-            sys::cuGraphInstantiateWithFlags(&mut made.executable, made.graph, 0)
-        })?;
-        cuda.ok("cuGraphUpload", unsafe { sys::cuGraphUpload(made.executable, cuda.stream) })?;
-        cuda.synchronize()?;
-        Ok(made)
-    }
-}
-
-impl Drop for Graph {
-    fn drop(&mut self) {
-        unsafe {
-            if !self.executable.is_null() {
-                let _ = sys::cuGraphExecDestroy(self.executable);
-            }
-            if !self.graph.is_null() {
-                let _ = sys::cuGraphDestroy(self.graph);
             }
         }
     }

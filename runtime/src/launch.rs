@@ -7,6 +7,7 @@ use crate::bind::{Bound, BufferId};
 use crate::expr::ExprError;
 use crate::number::Number;
 use crate::plan::{Argument, Kernel, Plan};
+use std::ops::Range;
 use thiserror::Error;
 
 /// Why a launch is impossible.
@@ -60,6 +61,37 @@ pub struct Launch<'p> {
     pub step: i64,
     /// The arguments, in the kernel's order.
     pub arguments: Vec<Value>,
+    /// Its rows of blocks, where it may be cut between them.
+    pub rows: Option<Rows>,
+}
+
+/// The rows of blocks of a launch: see [`crate::plan::Bands`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// How many there are, at least one.
+    pub count: u32,
+    /// How far away a row may be whose cells another reads or writes.
+    pub reach: u32,
+}
+
+impl Launch<'_> {
+    /// The launch of some rows alone; the whole where it has none.
+    pub fn band(&self, band: &Range<u32>) -> Self {
+        let mut launch = self.clone();
+        let Some(rows) = self.rows else { return launch };
+        let [blocks, ..] = &mut launch.grid;
+        *blocks = *blocks / rows.count * (band.end - band.start);
+        for (argument, value) in self.kernel.arguments.iter().zip(&mut launch.arguments) {
+            if let (Argument::Row, Value::Number(number)) = (argument, value) {
+                *number = match number {
+                    Number::I64(_) => Number::I64(band.start.into()),
+                    // Rows are no more than blocks, of which there are at most 2^31 - 1.
+                    _ => Number::I32(band.start.cast_signed()),
+                };
+            }
+        }
+        launch
+    }
 }
 
 /// An argument of a launch.
@@ -100,6 +132,7 @@ struct Prepared<'p> {
     index: usize,
     /// `None` for an empty grid.
     grid: Option<[u32; 3]>,
+    rows: Option<Rows>,
     arguments: Vec<Slot>,
 }
 
@@ -186,7 +219,7 @@ impl<'p> Iterator for Launches<'p> {
 
     fn next(&mut self) -> Option<Launch<'p>> {
         loop {
-            let Prepared { kernel, index, grid, arguments } = self.advance()?;
+            let Prepared { kernel, index, grid, rows, arguments } = self.advance()?;
             let step = self.step;
             self.step += i64::from(kernel.steps);
             let Some(grid) = grid else { continue };
@@ -204,7 +237,7 @@ impl<'p> Iterator for Launches<'p> {
                     *swapped = !*swapped;
                 }
             }
-            return Some(Launch { kernel, index, grid, step, arguments: values });
+            return Some(Launch { kernel, index, grid, step, arguments: values, rows });
         }
     }
 }
@@ -220,6 +253,8 @@ fn prepare<'p>(plan: &'p Plan, bound: &Bound, name: &str) -> Result<Prepared<'p>
             Argument::Read(name) | Argument::ReadWrite(name) => Slot::Current(field(name)?),
             Argument::Write(name) => Slot::Other(field(name)?),
             Argument::Step => Slot::Step,
+            Argument::Row if plan.index_width == 32 => Slot::Number(Number::I32(0)),
+            Argument::Row => Slot::Number(Number::I64(0)),
             Argument::Scalar(name) => Slot::Number(*bound.scalars.get(name).ok_or_else(|| missing(name))?),
             Argument::Param(name) => {
                 let value = *bound.sizes.get(name).ok_or_else(|| missing(name))?;
@@ -235,7 +270,15 @@ fn prepare<'p>(plan: &'p Plan, bound: &Bound, name: &str) -> Result<Prepared<'p>
             }
         });
     }
-    Ok(Prepared { kernel, index, grid: grid(kernel, bound)?, arguments })
+    let grid = grid(kernel, bound)?;
+    Ok(Prepared { kernel, index, grid, rows: rows(kernel, bound, grid)?, arguments })
+}
+
+/// The rows of a launch; none where its blocks are not as many in each.
+fn rows(kernel: &Kernel, bound: &Bound, grid: Option<[u32; 3]>) -> Result<Option<Rows>, LaunchError> {
+    let (Some(bands), Some([blocks, ..])) = (&kernel.bands, grid) else { return Ok(None) };
+    let count = u32::try_from(bands.rows.evaluate(&bound.sizes)?).unwrap_or(0);
+    Ok((count > 0 && blocks % count == 0).then_some(Rows { count, reach: bands.reach }))
 }
 
 /// Blocks of a launch: at most 2^31 - 1 in x and 65535 in y and z (CUDA C++ Programming Guide,

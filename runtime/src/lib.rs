@@ -16,6 +16,7 @@
 //! | [`input`] | where the data of an input comes from |
 //! | [`bind`] | sizes found and checked, buffers laid out |
 //! | [`launch`] | the launches in order, each with its arguments |
+//! | [`bands`] | launches in parts, which overlap |
 //! | [`execute`] | upload, launch, download on any [`execute::Target`] |
 //! | `cuda` | the CUDA driver as a target (feature `cuda`) |
 //! | [`device`] | devices as data |
@@ -26,6 +27,7 @@
 #![cfg_attr(not(feature = "cuda"), forbid(unsafe_code))]
 
 pub mod array;
+pub mod bands;
 pub mod bind;
 pub mod compare;
 #[cfg(feature = "cuda")]

@@ -143,6 +143,21 @@ pub struct Kernel {
     pub steps: u32,
     /// Arguments in order.
     pub arguments: Vec<Argument>,
+    /// How a launch may be cut, if it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bands: Option<Bands>,
+}
+
+/// How a launch may be cut into bands that are launched one by one ([`crate::bands`]). Its blocks form rows of
+/// equal length, numbered from 0; the launch of `n` rows has the `n`-th part of all blocks, in x, and is
+/// told its first row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bands {
+    /// Rows of a whole launch.
+    pub rows: Expr,
+    /// A row reads and writes nothing that rows farther away than this read or write.
+    pub reach: u32,
 }
 
 /// What is passed to a kernel.
@@ -161,6 +176,8 @@ pub enum Argument {
     Scalar(String),
     /// The number of the first step of the launch, an i64.
     Step,
+    /// The number of the first row of blocks of the launch, an integer of `index_width` bits.
+    Row,
 }
 
 /// A list of launches, repeated.
@@ -364,7 +381,8 @@ impl Plan {
             condition.unless_negative.iter().for_each(|e| check(e, "a check".to_string(), true));
         }
         for kernel in &self.kernels {
-            kernel.grid.iter().for_each(|e| check(e, format!("the grid of kernel `{}`", kernel.name), true));
+            let sizes = kernel.grid.iter().chain(kernel.bands.iter().map(|bands| &bands.rows));
+            sizes.for_each(|e| check(e, format!("the grid of kernel `{}`", kernel.name), true));
         }
         self.schedule.iter().for_each(|repeat| check(&repeat.count, "a count of the schedule".to_string(), true));
         found
@@ -379,6 +397,9 @@ impl Plan {
                 kernel.block
             ));
         }
+        if kernel.bands.is_some() && !kernel.arguments.contains(&Argument::Row) {
+            return Some(format!("kernel `{name}` has bands, and no argument for its first row"));
+        }
         let mut written = BTreeSet::new();
         for argument in &kernel.arguments {
             let known = match argument {
@@ -388,6 +409,7 @@ impl Plan {
                 Argument::Param(param) => self.params.contains(param),
                 Argument::Scalar(scalar) => self.scalars.iter().any(|s| s.name == *scalar),
                 Argument::Step => true,
+                Argument::Row => kernel.bands.is_some(),
             };
             if !known {
                 return Some(format!("kernel `{name}` has the argument {argument:?}, which is not declared"));
@@ -463,6 +485,15 @@ pub(crate) mod tests {
 
     pub(crate) fn heat() -> Plan {
         Plan::from_json(HEAT, "heat").unwrap()
+    }
+
+    /// The same, and the first kernel may be cut.
+    pub(crate) fn banded() -> Plan {
+        let mut plan = heat();
+        plan.kernels[0].arguments.push(Argument::Row);
+        plan.kernels[0].bands = Some(Bands { rows: "N ceildiv 16".parse().unwrap(), reach: 1 });
+        plan.validate().unwrap();
+        plan
     }
 
     fn error(from: &str, to: &str) -> String {

@@ -85,6 +85,22 @@ def call(words, **options):
     return done
 
 
+def naive_of(stencilc, folder, program, source):
+    """Compiles the naive kernel that others are held against; what is wanted of it at a small size, by the oracle."""
+    stem = f"{program.name}_{program.kind}"
+    exact = ["--strategy", "naive", "--no-fuse", "--fp-contract=off", "--emit=ptx,plan", "-o", folder / f"{stem}.naive"]
+    call([stencilc, source, *exact])
+    small = SMALL[program.rank]
+    expected = {field: f"{stem}.{field}.npy" for field in program.outputs}
+    words = [stencilc, "run", source, "--target", "reference", "--steps", SMALL_STEPS, *program.data()]
+    outputs = [word for field, file in expected.items() for word in ("--out", f"{field}={folder / file}")]
+    call(words + program.sizes("--size", small) + outputs)
+    return {
+        "program": program.name, "kind": program.kind, "plan": f"{stem}.naive.plan.json", "expected": expected,
+        "sizes": program.sizes("-D", small),
+    }
+
+
 def build(args):
     """Compiles everything into a folder."""
     root = pathlib.Path(__file__).resolve().parents[2]
@@ -105,17 +121,7 @@ def build(args):
                 source = pathlib.Path(scratch) / f"{name}_{kind}.stencil"
                 source.write_text(program.text)
                 stem = f"{name}_{kind}"
-                exact = ["--strategy", "naive", "--fp-contract=off", "--emit=ptx,plan", "-o", folder / f"{stem}.naive"]
-                call([stencilc, source, *exact])
-                small = SMALL[program.rank]
-                run = [stencilc, "run", source, "--target", "reference", "--steps", SMALL_STEPS, *program.data()]
-                expected = {field: f"{stem}.{field}.npy" for field in program.outputs}
-                outputs = [word for field, file in expected.items() for word in ("--out", f"{field}={folder / file}")]
-                call(run + program.sizes("--size", small) + outputs)
-                manifest["naive"].append({
-                    "program": name, "kind": kind, "plan": f"{stem}.naive.plan.json", "expected": expected,
-                    "sizes": program.sizes("-D", small),
-                })
+                manifest["naive"].append(naive_of(stencilc, folder, program, source))
                 main = MAIN.get(name, {1: LINE, 2: SQUARE, 3: CUBE}[program.rank])
                 def row(shape, why, plans):
                     manifest["rows"].append({
@@ -164,17 +170,21 @@ def measure(folder, plans, options):
     return json.loads(text) if text else None, done.returncode == 0
 
 
+def check_naive(folder, manifest, record):
+    """Holds the naive kernels against the oracle, bit for bit; how many differ."""
+    for row in manifest["naive"]:
+        expected = [word for field, file in row["expected"].items() for word in ("--expect", f"{field}={folder / file}")]
+        _, good = measure(folder, [row["plan"]], ["--steps", SMALL_STEPS, "--repeat", 1, *row["sizes"], *expected])
+        record["naive"].append({"program": row["program"], "kind": row["kind"], "equals_oracle": good})
+    return sum(not row["equals_oracle"] for row in record["naive"])
+
+
 def run(args):
     """Measures what was built."""
     folder, start = pathlib.Path(args.folder), time.monotonic()
     manifest = json.loads((folder / "rows.json").read_text())
     record = {"commit": manifest["commit"], "steps": STEPS, "checked_steps": CHECKED_STEPS, "naive": [], "rows": []}
-    failed = 0
-    for row in manifest["naive"]:
-        expected = [word for field, file in row["expected"].items() for word in ("--expect", f"{field}={folder / file}")]
-        _, good = measure(folder, [row["plan"]], ["--steps", SMALL_STEPS, "--repeat", 1, *row["sizes"], *expected])
-        record["naive"].append({"program": row["program"], "kind": row["kind"], "equals_oracle": good})
-        failed += not good
+    failed = check_naive(folder, manifest, record)
     print(f"naive against the oracle: {len(record['naive'])} programs, {failed} differ; {time.monotonic() - start:.0f} s")
     for row in manifest["rows"]:
         if time.monotonic() - start > args.seconds:

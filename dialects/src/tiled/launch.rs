@@ -12,6 +12,8 @@ use melior::ir::{AffineMap, Attribute, Module};
 const BINDING: &str = "tiled.binding";
 const NAME: &str = "tiled.name";
 const GRID: &str = "tiled.grid";
+const ROWS: &str = "tiled.rows";
+const REACH: &str = "tiled.reach";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 
 /// What an argument of a lowered kernel is bound to.
@@ -29,6 +31,18 @@ pub enum Binding<'c> {
     Scalar(&'c str),
     /// The number of the launch's first step, from 0, as i64.
     Step,
+    /// The launch's first row of tiles, from 0, of [`index_width`](super::index_width) bits: see [`Bands`].
+    Row,
+}
+
+/// How a launch may be cut into bands, each of which is launched by itself: the tiles form rows along the
+/// slowest dimension, all of as many blocks, and a band is some rows, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bands<'c> {
+    /// Rows of tiles; one result, the symbols are the run-time sizes.
+    pub rows: AffineMap<'c>,
+    /// A row reads and writes nothing that rows farther away than this read or write.
+    pub reach: i64,
 }
 
 /// What a lowered kernel, a `gpu.func`, says of its launch.
@@ -46,6 +60,8 @@ pub struct Launch<'c> {
     pub dynamic_shared: i64,
     /// What its arguments are bound to.
     pub bindings: Vec<Binding<'c>>,
+    /// How it may be cut, if it may.
+    pub bands: Option<Bands<'c>>,
     /// The schedule that it was lowered by.
     pub schedule: Schedule,
 }
@@ -79,6 +95,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
                 ("param", Some(name)) => Binding::Param(name),
                 ("scalar", Some(name)) => Binding::Scalar(name),
                 ("step", None) => Binding::Step,
+                ("row", None) => Binding::Row,
                 _ => return None,
             })
         })
@@ -96,6 +113,12 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         block: read(op, "known_block_size", attribute::as_integers)?,
         dynamic_shared: mlir::attribute(op, DYNAMIC_SHARED).and_then(attribute::as_integer).unwrap_or(0),
         bindings,
+        bands: match mlir::attribute(op, ROWS) {
+            Some(_) => {
+                Some(Bands { rows: read(op, ROWS, attribute::as_map)?, reach: read(op, REACH, attribute::as_integer)? })
+            }
+            None => None,
+        },
         schedule: read_schedule(op)?,
     })
 }
@@ -110,6 +133,7 @@ pub fn binding_attributes<'c>(builder: &Builder<'c>, binding: &Binding) -> Vec<(
         Binding::Param(name) => ("param", Some(name)),
         Binding::Scalar(name) => ("scalar", Some(name)),
         Binding::Step => ("step", None),
+        Binding::Row => ("row", None),
     };
     let mut attributes = vec![(BINDING, attribute::string(context, kind))];
     attributes.extend(name.map(|name| (NAME, attribute::string(context, name))));
@@ -119,12 +143,16 @@ pub fn binding_attributes<'c>(builder: &Builder<'c>, binding: &Binding) -> Vec<(
 /// The attributes of a lowered kernel that [`launches`] reads, beside its name and arguments.
 pub fn launch_attributes<'c>(
     builder: &Builder<'c>,
-    grid: AffineMap<'c>,
+    (grid, bands): (AffineMap<'c>, Option<Bands<'c>>),
     block: [i32; 3],
     schedule: &Schedule,
 ) -> Vec<(&'static str, Attribute<'c>)> {
     let mut attributes = schedule_attributes(builder, schedule);
     attributes.push((GRID, mlir::map_attribute(grid)));
+    if let Some(bands) = bands {
+        attributes.push((ROWS, mlir::map_attribute(bands.rows)));
+        attributes.push((REACH, attribute::integer(builder.context, bands.reach)));
+    }
     attributes.push(("known_block_size", attribute::integers32(builder.context, &block)));
     attributes
 }

@@ -10,7 +10,7 @@ use crate::tiled::{self, Binding, Halo, Keeps, Kernel, Launch, MOST_CELLS, MOST_
 use crate::verify::stencil::pieces as stencil_pieces;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
-use melior::ir::{Module, ShapedTypeLike, Type, ValueLike};
+use melior::ir::{AffineMap, Module, ShapedTypeLike, Type, ValueLike};
 use std::collections::BTreeMap;
 
 /// Verifies every tile kernel, every lowered kernel and the host schedule.
@@ -373,11 +373,19 @@ fn verify_launch(program: &Program, launch: &Launch) -> Result<(), Error> {
     });
     let rank = rank_of(program, written);
     verify_schedule_of(launch.op, launch.name, &launch.schedule, rank)?;
-    if launch.grid.result_count() != 1
-        || launch.grid.dim_count() != 0
-        || launch.grid.symbol_count() != program.params.len()
-    {
+    let counts =
+        |map: AffineMap| map.result_count() == 1 && map.dim_count() == 0 && map.symbol_count() == program.params.len();
+    if !counts(launch.grid) {
         return Err(at(launch.op, "tiled.grid has one result, the number of blocks, and one symbol a run-time size"));
+    }
+    if launch.bands.is_some_and(|bands| !counts(bands.rows) || bands.reach < 0) {
+        return Err(at(
+            launch.op,
+            "tiled.rows has one result, the number of rows of tiles, and one symbol a run-time size, and tiled.reach is not negative",
+        ));
+    }
+    if launch.bands.is_some() != launch.bindings.contains(&Binding::Row) {
+        return Err(at(launch.op, "a kernel with tiled.rows takes its first row as an argument, and no other does"));
     }
     if launch.block.iter().any(|threads| !(1..=i64::from(u16::MAX)).contains(threads)) {
         return Err(at(
@@ -415,6 +423,7 @@ fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> 
         Binding::Param(name) => program.params.contains(name) && integer("index"),
         Binding::Scalar(name) => program.scalars.iter().any(|scalar| scalar.name == *name && scalar.element == ty),
         Binding::Step => integer("i64"),
+        Binding::Row => integer("index"),
     })
 }
 

@@ -93,6 +93,7 @@ fn lower<'c>(
         shares: false,
         margin: &[],
         registers: None,
+        reach: None,
     };
     let frame = Frame::new(context, module, program, &spec)?;
     let wraps = tiled::wraps(module, program, kernel)?;

@@ -16,7 +16,7 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Gather, Program};
-use stencil_dialects::tiled::{self, Binding, Kernel, Schedule, TileOp};
+use stencil_dialects::tiled::{self, Bands, Binding, Kernel, Schedule, TileOp};
 
 /// The name of the module that holds the kernels.
 pub const GPU_MODULE: &str = "kernels";
@@ -79,6 +79,9 @@ pub struct FrameSpec<'c, 's> {
     pub margin: &'s [[i64; 2]],
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,
+    /// Rows of tiles away whose cells a tile may read, where the launch may be cut between them: see
+    /// [`tiled::Bands`].
+    pub reach: Option<i64>,
 }
 
 /// Threads of a warp.
@@ -110,7 +113,7 @@ impl<'c, 'p> Frame<'c, 'p> {
                     }
                     memref(program.field(name)?.element)
                 }
-                Binding::Param(_) => outer.index_type(),
+                Binding::Param(_) | Binding::Row => outer.index_type(),
                 Binding::Scalar(name) => scalar_type(program, name)?,
                 Binding::Step => outer.integer_type(64),
             });
@@ -139,7 +142,8 @@ impl<'c, 'p> Frame<'c, 'p> {
             }
             None => all_tiles,
         };
-        let map = stencil_dialects::affine::symbolic(context, program.params.len(), &[blocks]);
+        let map = |count| stencil_dialects::affine::symbolic(context, program.params.len(), &[count]);
+        let bands = spec.reach.zip(tiles.first()).map(|(reach, rows)| Bands { rows: map(*rows), reach });
         let mut block = [1_i32; 3];
         for (axis, threads) in block.iter_mut().zip(spec.threads.iter().rev()) {
             *axis = i32::try_from(*threads).unwrap_or(i32::MAX);
@@ -147,7 +151,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         if let Some(warps) = spec.warps {
             block = [i32::try_from(warps.saturating_mul(WARP)).unwrap_or(i32::MAX), 1, 1];
         }
-        let mut attributes = tiled::launch_attributes(&outer, map, block, &spec.kernel.schedule);
+        let mut attributes = tiled::launch_attributes(&outer, (map(blocks), bands), block, &spec.kernel.schedule);
         attributes.push(("sym_name", attribute::string(context, spec.kernel.name)));
         attributes.push(("function_type", attribute::ty(FunctionType::new(context, &types, &[]).into())));
         attributes.push(("arg_attrs", attribute::array(context, &arguments)));
@@ -174,8 +178,8 @@ impl<'c, 'p> Frame<'c, 'p> {
             .filter(|(binding, _)| matches!(binding, Binding::Param(_)))
             .map(|(_, value)| *value)
             .collect();
-        let (mut sources, mut targets, mut scalars, mut step) =
-            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), None);
+        let (mut sources, mut targets, mut scalars) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut step, mut row) = (None, None);
         for (binding, value) in bindings.iter().zip(values) {
             match binding {
                 Binding::Read(name) => {
@@ -194,10 +198,11 @@ impl<'c, 'p> Frame<'c, 'p> {
                     scalars.insert(*name, *value);
                 }
                 Binding::Step => step = Some(*value),
+                Binding::Row => row = Some(*value),
             }
         }
         let Place { origin, share, thread, exists } =
-            tile_place::place_of_tile(&builder, &hull, (&tiles, all_tiles), &margin, &params, spec)?;
+            tile_place::place_of_tile(&builder, &hull, (&tiles, all_tiles), &margin, (&params, row), spec)?;
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
         Ok(Self {
             builder,
@@ -397,6 +402,7 @@ fn bindings<'c>(
     all.extend(program.params.iter().map(|name| Binding::Param(name)));
     all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));
     all.push(Binding::Step);
+    all.extend(spec.reach.map(|_| Binding::Row));
     Ok(all)
 }
 

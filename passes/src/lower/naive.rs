@@ -82,6 +82,7 @@ fn lower<'c>(
         shares: false,
         margin: &[],
         registers: None,
+        reach: None,
     };
     let frame = Frame::new(context, module, program, &spec)?;
     let stored =

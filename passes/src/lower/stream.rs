@@ -64,8 +64,8 @@ use patch::Patch;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Kernel};
+use stencil_dialects::stencil::{self, Program, Role};
+use stencil_dialects::tiled::{self, Kernel, TileOp};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -99,7 +99,9 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         limits.admit(kernel, &threads, shared_memory::shared_bytes(&shared))?;
         let limit = stream_pipeline::register_limit(patch.pipeline.registers, threads.iter().product());
         // Beyond the grid repeated every tile wants its halo.
-        let margin = if tiled::wraps(module, &program, kernel)? { Vec::new() } else { patch.margin(kernel) };
+        let wraps = tiled::wraps(module, &program, kernel)?;
+        let margin = if wraps { Vec::new() } else { patch.margin(kernel) };
+        let near = !wraps && !shares && !gathers_state(module, &program, kernel)?;
         let spec = FrameSpec {
             kernel,
             threads: &threads,
@@ -110,6 +112,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             shares,
             margin: &margin,
             registers: Some(registers.unwrap_or(limit)),
+            reach: near.then(|| reach(kernel)),
         };
         let frame = Frame::new(context, module, &program, &spec)?;
         frame.each_tile(&kernel.schedule, |frame, planes| {
@@ -118,6 +121,32 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         frame.finish()?;
     }
     emit::erase_kernels(module, &kernels)
+}
+
+/// How many tiles away along the slowest dimension a tile reads.
+fn reach(kernel: &Kernel) -> i64 {
+    let halos = kernel.body.iter().filter_map(|op| match op {
+        TileOp::Load { tile, .. } => kernel.tile(*tile).ok().map(|tile| &tile.halo),
+        _ => None,
+    });
+    let ends = halos.filter_map(|halo| Some((-halo.lower.first()?).max(*halo.upper.first()?)));
+    let tile = kernel.schedule.tile.first().copied().unwrap_or(1).max(1);
+    (ends.max().unwrap_or(0).max(0) + tile - 1) / tile
+}
+
+/// Whether a point function reads a field at computed coordinates that a launch may change.
+fn gathers_state(module: &Module, program: &Program, kernel: &Kernel) -> Result<bool, Error> {
+    for op in &kernel.body {
+        let TileOp::Apply(apply) = op else { continue };
+        for piece in &apply.pieces {
+            for gather in stencil::gathers(stencil::function(module, piece.function)?)? {
+                if program.field(gather.field)?.role != Role::Const {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// An error at the tile kernel.

@@ -71,13 +71,14 @@ pub struct Place<'c> {
 }
 
 /// The tile's first coordinate and the thread's position, per dimension. Tiles are numbered in
-/// row-major order unless those at rims come first or blocks take shares, and blocks along x alone, because only x may count more than 65,535 of them.
+/// row-major order unless those at rims come first or blocks take shares, and blocks along x alone, because
+/// only x may count more than 65,535 of them. `row` is the launch's first row of tiles.
 pub fn place_of_tile<'c>(
     builder: &Builder<'c>,
     hull: &Hull<'c>,
     (tiles, all_tiles): (&[AffineExpr<'c>], AffineExpr<'c>),
     margin: &[[i64; 2]],
-    params: &[Val<'c>],
+    (params, row): (&[Val<'c>], Option<Val<'c>>),
     spec: &FrameSpec<'c, '_>,
 ) -> Result<Place<'c>, Error> {
     let identity = |kind: &str, axis: &str| {
@@ -112,16 +113,25 @@ pub fn place_of_tile<'c>(
         let share = Share { first, end, planes: *planes, columns: columns.to_vec() };
         return Ok(Place { origin: Vec::new(), share: Some(share), thread, exists });
     }
-    let numbers = match (spec.rim_first, counts.as_slice()) {
-        (true, [rows, columns]) => rim_first(builder, rest, *rows, *columns)?.to_vec(),
-        (true, [planes, rows, columns]) => {
-            let plane = builder.binary("arith.remui", rest, *planes)?;
-            rest = builder.binary("arith.divui", rest, *planes)?;
-            let [row, column] = rim_first(builder, rest, *rows, *columns)?;
-            vec![plane, row, column]
+    let mut numbers = match (spec.rim_first, counts.as_slice()) {
+        (true, [rows, columns]) => {
+            // Of a band those at its own ends come first.
+            let rows = match row {
+                Some(_) => builder.binary("arith.divui", identity("gpu.grid_dim", "x")?, *columns)?,
+                None => *rows,
+            };
+            rim_first(builder, rest, rows, *columns)?.to_vec()
+        }
+        (true, [_, rows, columns]) => {
+            let plane = builder.binary("arith.muli", *rows, *columns)?;
+            let [row, column] = rim_first(builder, builder.binary("arith.remui", rest, plane)?, *rows, *columns)?;
+            vec![builder.binary("arith.divui", rest, plane)?, row, column]
         }
         _ => row_major(builder, rest, &counts)?,
     };
+    if let (Some(row), Some(first)) = (row, numbers.first_mut()) {
+        *first = builder.add(*first, row)?;
+    }
     let origin = origin(builder, hull, &numbers, &spec.kernel.schedule.tile, (margin, params))?;
     Ok(Place { origin, share: None, thread, exists })
 }

@@ -78,6 +78,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             shares: false,
             margin: &[],
             registers: None,
+            reach: None,
         };
         let frame = Frame::new(context, module, &program, &spec)?;
         let tile = |builder: &Builder<'c>| {

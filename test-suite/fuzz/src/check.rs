@@ -228,8 +228,12 @@ fn one(
     expected: &Result<Arrays, String>,
 ) -> Result<(), Stop> {
     let compiled = run::compile(context, case, schedule).map_err(|stop| only_known(stop, KNOWN))?;
-    let found = run::simulate(case, &compiled.module, &compiled.plan, inputs);
+    let found = run::simulate(case, &compiled.module, &compiled.plan, inputs, false);
     judge(found, expected, Fault::Difference, "")?;
+    if expected.is_ok() && compiled.plan.kernels.iter().any(|kernel| kernel.bands.is_some()) {
+        let found = run::simulate(case, &compiled.module, &compiled.plan, inputs, true);
+        judge(found, expected, Fault::Difference, "in bands that overlap: ")?;
+    }
     if case.round_trip {
         round_trip(case, context, &compiled, inputs, expected)?;
     }
@@ -253,7 +257,7 @@ fn round_trip<'c>(
     let round = |message: String| Stop::Failed(Fault::RoundTrip, message);
     let (module, plan) = again(context, compiled).map_err(round)?;
     if expected.is_ok() {
-        let found = run::simulate(case, &module, &plan, inputs);
+        let found = run::simulate(case, &module, &plan, inputs, false);
         judge(found, expected, Fault::RoundTrip, "from the printed gpu level: ")?;
     }
     Ok(())

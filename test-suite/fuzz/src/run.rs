@@ -2,6 +2,7 @@
 
 use crate::check::{Fault, Stop};
 use crate::model::{self, Case, Flag, Schedule};
+use crate::overlap::Overlapping;
 use crate::print::field_name;
 use crate::random::Random;
 use melior::Context;
@@ -233,11 +234,11 @@ pub fn plan(context: &Context, module: &Module) -> Result<Plan, String> {
     launch_plan::of(context, module, "sm_90", false, false).map_err(|error| error.to_string())
 }
 
-/// Runs the gpu level on the simulator.
+/// Runs the gpu level on the simulator, launch by launch or in bands that overlap.
 ///
 /// # Errors
 /// [`Stop::Refused`] where the plan refuses the sizes, and a fault where the simulator finds one.
-pub fn simulate(case: &Case, module: &Module, plan: &Plan, inputs: &Arrays) -> Result<Arrays, Stop> {
+pub fn simulate(case: &Case, module: &Module, plan: &Plan, inputs: &Arrays, overlap: bool) -> Result<Arrays, Stop> {
     use crate::model::Known;
     let params = case.program.params.iter().enumerate().filter(|(_, param)| param.known == Known::Run);
     let scalars = scalars(case).into_iter();
@@ -249,12 +250,18 @@ pub fn simulate(case: &Case, module: &Module, plan: &Plan, inputs: &Arrays) -> R
     };
     let bound = bind(plan, &request).map_err(|error| Stop::Refused(error.to_string()))?;
     let options = stencil_simulator::Options {
-        settings: Settings { seed: case.order, workers: 1, ..Settings::default() },
+        // A band writes its own cells alone.
+        settings: Settings { seed: case.order, workers: 1, poison_outputs: !overlap, ..Settings::default() },
         ..stencil_simulator::Options::default()
     };
     let fault = |error: String| Stop::Failed(Fault::Simulator, error);
     let mut simulator = Simulator::new(module, options).map_err(|error| fault(error.to_string()))?;
-    let outcome = execute::run(plan, &bound, inputs, &mut simulator, &mut Control::default());
+    let outcome = if overlap {
+        let mut target = Overlapping::new(simulator, plan, Random::of_case(case.data.seed, 2));
+        execute::run(plan, &bound, inputs, &mut target, &mut Control::default())
+    } else {
+        execute::run(plan, &bound, inputs, &mut simulator, &mut Control::default())
+    };
     outcome.map(|outcome| outcome.outputs).map_err(|error| fault(error.to_string()))
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::compare::{Comparison, compare};
@@ -39,6 +39,8 @@ pub struct Measurement {
     pub element: &'static str,
     /// Whether the launches were sent as one graph.
     pub graph: bool,
+    /// Milliseconds between runs.
+    pub pause: u64,
     /// Launches of a run.
     pub launches: u64,
     /// Wall time until the code was loaded: what the driver makes of PTX, in seconds.
@@ -192,6 +194,7 @@ pub fn measure(
     let mut launches = 0;
     for turn in 0..options.warmup + options.repeat {
         program.restore()?;
+        std::thread::sleep(Duration::from_millis(options.pause));
         let launched = launch_all(plan, &bound, &mut program, &mut Control::default())?;
         launches = launched.count;
         if turn >= options.warmup {
@@ -241,6 +244,7 @@ pub fn measure(
         shape,
         element,
         graph: options.graph,
+        pause: options.pause,
         launches,
         load_seconds,
         first_seconds,

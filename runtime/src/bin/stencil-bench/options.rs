@@ -46,6 +46,11 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub warmup: u32,
 
+    /// Milliseconds before each run. A device at its power limit lowers its clock: runs without a
+    /// pause say what it can keep up, those with one what a single run takes.
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=60_000))]
+    pub pause: u64,
+
     /// Plan of the same program to compare the results with, run on the same device and data.
     #[arg(long, value_name = "PLAN", conflicts_with = "expect")]
     pub reference: Option<PathBuf>,

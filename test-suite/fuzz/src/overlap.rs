@@ -1,0 +1,96 @@
+//! Launches in bands that overlap, on the simulator: what runs on a GPU as one graph runs here band after band,
+//! in a random order of those that the waits of `stencil_runtime::bands` allow. Bands of later launches go
+//! first more often than not, so that they run as early as they may.
+
+use crate::random::Random;
+use std::time::Duration;
+use stencil_runtime::bands::Cut;
+use stencil_runtime::bind::{Bound, BufferId};
+use stencil_runtime::execute::{Target, TargetError};
+use stencil_runtime::launch::{Launch, Value};
+use stencil_runtime::plan::Plan;
+use stencil_simulator::Simulator;
+
+/// A simulator that runs launches when all are known.
+pub struct Overlapping<'p> {
+    simulator: Simulator,
+    plan: &'p Plan,
+    random: Random,
+    bands: Vec<Band>,
+    /// The last launch, and the number of its first band.
+    last: Option<(Cut, usize)>,
+}
+
+/// A launch of a band, and the bands that it waits for.
+struct Band {
+    kernel: usize,
+    grid: [u32; 3],
+    step: i64,
+    arguments: Vec<Value>,
+    waits: Vec<usize>,
+}
+
+impl<'p> Overlapping<'p> {
+    /// The simulator must not expect a launch to write all cells.
+    pub fn new(simulator: Simulator, plan: &'p Plan, random: Random) -> Self {
+        Self { simulator, plan, random, bands: Vec::new(), last: None }
+    }
+}
+
+impl Target for Overlapping<'_> {
+    fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
+        self.simulator.allocate(bound)
+    }
+
+    fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
+        self.simulator.upload(buffer, bytes)
+    }
+
+    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
+        self.simulator.copy(from, to)
+    }
+
+    fn begin(&mut self) -> Result<(), TargetError> {
+        self.simulator.begin()
+    }
+
+    fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
+        // A device without room cuts all launches.
+        let cut = Cut::of(launch, 0);
+        let first = self.bands.len();
+        for band in &cut.bands {
+            let waits = match &self.last {
+                Some((before, first)) => cut.waits(band, before).map(|place| first + place).collect(),
+                None => Vec::new(),
+            };
+            let Launch { index, grid, step, arguments, .. } = launch.band(band);
+            self.bands.push(Band { kernel: index, grid, step, arguments, waits });
+        }
+        self.last = Some((cut, first));
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
+        let mut done = vec![false; self.bands.len()];
+        for _ in 0..self.bands.len() {
+            let is_done = |place: &usize| done.get(*place) == Some(&true);
+            let ready =
+                self.bands.iter().enumerate().filter(|(place, band)| !is_done(place) && band.waits.iter().all(is_done));
+            let ready: Vec<usize> = ready.map(|(place, _)| place).collect();
+            let last = ready.last().copied().ok_or("bands that wait for each other")?;
+            let place = if self.random.below(3) == 0 { self.random.pick(&ready) } else { last };
+            let (Some(band), Some(done)) = (self.bands.get(place), done.get_mut(place)) else { continue };
+            *done = true;
+            let kernel = self.plan.kernels.get(band.kernel).ok_or("a kernel that the plan has not")?;
+            let (grid, step, arguments) = (band.grid, band.step, band.arguments.clone());
+            self.simulator.launch(&Launch { kernel, index: band.kernel, grid, step, arguments, rows: None })?;
+        }
+        self.bands.clear();
+        self.last = None;
+        self.simulator.finish()
+    }
+
+    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
+        self.simulator.download(buffer, bytes)
+    }
+}
