@@ -139,9 +139,9 @@ impl<'c> Builder<'c> {
         self.binary("arith.addi", left, right)
     }
 
-    /// `left + constant` of `index`; the value itself where the constant is 0.
+    /// `left + constant` of integers; the value itself where the constant is 0.
     pub fn add_constant(&self, left: Val<'c>, right: i64) -> Result<Val<'c>, Error> {
-        if right == 0 { Ok(left) } else { self.add(left, self.index(right)?) }
+        if right == 0 { Ok(left) } else { self.add(left, self.constant(left.r#type(), right)?) }
     }
 
     /// A comparison of integers.

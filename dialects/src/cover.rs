@@ -77,42 +77,36 @@ pub fn checked_values<'p>(program: &'p Program, pieces: &'p [&Piece]) -> impl It
 pub enum Defined {
     /// Every cell of the field's grid.
     All,
-    /// Those that pieces cover.
+    /// Those that pieces cover, of which no proof says that they are all.
     Pieces(Vec<Bounds>),
 }
 
 impl Defined {
-    /// The same and what some pieces cover.
-    pub fn and(self, pieces: &[Piece]) -> Self {
-        match self {
-            Self::All => Self::All,
-            Self::Pieces(mut boxes) => {
-                boxes.extend(pieces.iter().filter_map(Bounds::of_piece));
-                Self::Pieces(boxes)
-            }
-        }
+    /// The same and what some pieces cover, of a field on a grid.
+    pub fn and(self, program: &Program, grid: &Grid, pieces: &[Piece]) -> Self {
+        let Self::Pieces(mut boxes) = self else { return Self::All };
+        boxes.extend(pieces.iter().filter_map(Bounds::of_piece));
+        let known: Vec<_> = checked_values(program, &[]).collect();
+        let whole = Bounds::of_grid(grid).is_some_and(|grid| covered(&grid, &boxes, &known));
+        if whole { Self::All } else { Self::Pieces(boxes) }
     }
 
-    /// Whether it is every cell of a grid. `false` says that no proof was found.
-    pub fn is_whole(&self, program: &Program, grid: &Grid) -> bool {
-        let Self::Pieces(boxes) = self else { return true };
-        let known: Vec<_> = checked_values(program, &[]).collect();
-        Bounds::of_grid(grid).is_some_and(|grid| covered(&grid, boxes, &known))
+    /// Whether it is every cell. `false` says that no proof was found.
+    pub fn is_whole(&self) -> bool {
+        matches!(self, Self::All)
     }
 
     /// Whether it holds every cell of a field that the points of a piece read at an offset. `false` says
     /// that no proof was found. A boundary rule may send a read to any cell.
     pub fn holds_read(&self, program: &Program, piece: &Piece, field: &Field, offset: &[i64]) -> bool {
         let Self::Pieces(boxes) = self else { return true };
-        let Some(grid) = program.grids.iter().find(|grid| grid.name == field.grid) else { return false };
         if field.boundary.is_some() && offset.iter().any(|cells| *cells != 0) {
-            return self.is_whole(program, grid);
+            return false;
         }
         let mut known: Vec<_> = checked_values(program, &[piece]).collect();
         known.extend(of_points(piece, &[]));
         let read = Bounds::of_piece(piece).and_then(|piece| piece.moved(offset));
-        // What is read lies in the grid, so that a cover of the grid covers it too.
-        read.is_some_and(|read| covered(&read, boxes, &known)) || self.is_whole(program, grid)
+        read.is_some_and(|read| covered(&read, boxes, &known))
     }
 }
 

@@ -470,6 +470,12 @@ pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
         .collect()
 }
 
+/// The arguments of a point function, each with its value in the function's body; errors as those of
+/// [`arguments`].
+pub fn arguments_with_values<'c>(function: Op<'c>) -> Result<Vec<(Argument<'c>, Val<'c>)>, Error> {
+    Ok(arguments(function)?.into_iter().zip(mlir::arguments(function_body(function)?)).collect())
+}
+
 fn as_argument<'c>(attributes: Attribute<'c>) -> Option<Argument<'c>> {
     let entry = |name| attribute::entry(attributes, name);
     if let Some(field) = entry("stencil.read") {
@@ -493,7 +499,7 @@ fn as_argument<'c>(attributes: Attribute<'c>) -> Option<Argument<'c>> {
 }
 
 /// Builds the attributes of a point function's argument.
-pub fn argument_attributes<'c>(builder: &Builder<'c>, argument: &Argument) -> Vec<(&'static str, Attribute<'c>)> {
+fn argument_attributes<'c>(builder: &Builder<'c>, argument: &Argument) -> Vec<(&'static str, Attribute<'c>)> {
     let context = builder.context;
     match argument {
         Argument::Read { field, offset } => {
@@ -509,6 +515,20 @@ pub fn argument_attributes<'c>(builder: &Builder<'c>, argument: &Argument) -> Ve
         Argument::Nearest => vec![("stencil.nearest", Attribute::unit(context))],
         Argument::Partial => vec![("stencil.partial", Attribute::unit(context))],
     }
+}
+
+/// Builds a point function, a private `func.func` whose body is still empty; returns the operation and its
+/// entry block. Arguments have the type of what they stand for.
+pub fn point_function<'c>(
+    builder: &Builder<'c>,
+    name: &str,
+    arguments: &[(Argument, Type<'c>)],
+    results: &[Type<'c>],
+) -> Result<(Op<'c>, Blk<'c>), Error> {
+    let attributes = |(argument, ty): &(Argument, Type<'c>)| (*ty, argument_attributes(builder, argument));
+    let arguments: Vec<_> = arguments.iter().map(attributes).collect();
+    let private = [("sym_visibility", attribute::string(builder.context, "private"))];
+    builder.function(name, &arguments, results, &private)
 }
 
 /// An absolute read in a point function.

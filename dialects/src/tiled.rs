@@ -1,12 +1,18 @@
 //! Typed views of the `tiled` dialect: tile kernels, the host schedule, and what the lowered
-//! kernels say of their launch.
+//! kernels say of their launch (`tiled/launch.rs`). Boxes of cells are in `tiled/halo.rs`.
+
+mod halo;
+mod launch;
+
+pub use halo::Halo;
+pub use launch::{Bands, Binding, Launch, binding_attributes, launch_attributes, launches, set_dynamic_shared};
 
 use crate::Signature;
 use crate::attribute::{self, read};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{self, Op, Val};
-use crate::stencil::{self, Argument, Boundary, Field, Piece, Program};
+use crate::stencil::{self, Argument, Boundary, Piece, Program};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Attribute, Module, Type};
@@ -45,86 +51,10 @@ const TILE: &str = "tiled.tile";
 const PER_THREAD: &str = "tiled.per_thread";
 const STEPS: &str = "tiled.steps";
 const REGION: &str = "tiled.region";
-const GRID: &str = "tiled.grid";
-const ROWS: &str = "tiled.rows";
-const REACH: &str = "tiled.reach";
-const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 const INDEX_WIDTH: &str = "tiled.index_width";
 const INTERIOR: &str = "tiled.interior";
 const PARTIAL: &str = "tiled.partial";
 const KEEPS: &str = "tiled.keeps";
-
-/// A box of cells relative to a tile, in cells: from `tile origin + lower` to
-/// `tile origin + tile size - 1 + upper`, both inclusive, slowest dimension first.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Halo {
-    /// Offset of the first cell from the tile's first, at most 0 for a halo.
-    pub lower: Vec<i64>,
-    /// Offset of the last cell from the tile's last, at least 0 for a halo.
-    pub upper: Vec<i64>,
-}
-
-impl Halo {
-    /// The tile itself.
-    pub fn none(rank: usize) -> Self {
-        Self { lower: vec![0; rank], upper: vec![0; rank] }
-    }
-
-    /// The cells that a read of a field at an offset may take, relative to the point. A boundary rule
-    /// maps a cell outside the grid to one inside: the nearest lies between the point and the cell,
-    /// the mirrored one no farther from the point than the cell. A tile reads a periodic field as if
-    /// the grid went on.
-    pub fn of_read(field: &Field, offset: &[i64]) -> Self {
-        let map = |f: fn(i64) -> i64| offset.iter().copied().map(f).collect();
-        match field.boundary {
-            None | Some(Boundary::Periodic) => Self { lower: offset.to_vec(), upper: offset.to_vec() },
-            Some(Boundary::Nearest | Boundary::Value(_)) => Self { lower: map(|o| o.min(0)), upper: map(|o| o.max(0)) },
-            Some(Boundary::Reflect) => {
-                Self { lower: map(|o| o.saturating_abs().saturating_neg()), upper: map(i64::saturating_abs) }
-            }
-        }
-    }
-
-    /// All cells that lie in `reach` of one in this box.
-    pub fn reaching(&self, reach: &Self) -> Self {
-        let add =
-            |bounds: &[i64], by: &[i64]| bounds.iter().zip(by).map(|(bound, by)| bound.saturating_add(*by)).collect();
-        Self { lower: add(&self.lower, &reach.lower), upper: add(&self.upper, &reach.upper) }
-    }
-
-    /// The cells of this box from which nothing in `reach` leaves another box.
-    pub fn whose_reach_is_in(&self, reach: &Self, held: &Self) -> Self {
-        let ends = |own: &[i64], held: &[i64], reach: &[i64], pick: fn(i64, i64) -> i64| {
-            let held = held.iter().zip(reach).map(|(held, reach)| held.saturating_sub(*reach));
-            own.iter().zip(held).map(|(own, held)| pick(*own, held)).collect()
-        };
-        Self {
-            lower: ends(&self.lower, &held.lower, &reach.lower, i64::max),
-            upper: ends(&self.upper, &held.upper, &reach.upper, i64::min),
-        }
-    }
-
-    /// The smallest box that holds both.
-    pub fn hull(&self, other: &Self) -> Self {
-        Self {
-            lower: self.lower.iter().zip(&other.lower).map(|(a, b)| *a.min(b)).collect(),
-            upper: self.upper.iter().zip(&other.upper).map(|(a, b)| *a.max(b)).collect(),
-        }
-    }
-
-    /// Whether every cell of `other` is in this box.
-    pub fn contains(&self, other: &Self) -> bool {
-        self.hull(other) == *self
-    }
-
-    /// Cells per dimension of the box around a tile of the given size.
-    pub fn extents(&self, tile: &[i64]) -> Vec<i64> {
-        tile.iter()
-            .zip(self.lower.iter().zip(&self.upper))
-            .map(|(tile, (lower, upper))| tile.saturating_add(*upper).saturating_sub(*lower).max(0))
-            .collect()
-    }
-}
 
 /// `!tiled.tile`.
 fn tile_type<'c>(builder: &Builder<'c>) -> Result<Type<'c>, Error> {
@@ -202,6 +132,16 @@ pub struct Kernel<'c> {
 }
 
 impl<'c> Kernel<'c> {
+    /// Its applies in order.
+    pub fn applies(&self) -> impl Iterator<Item = &Apply<'c>> {
+        self.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None })
+    }
+
+    /// What its tile values hold, in no order.
+    pub fn tiles(&self) -> impl Iterator<Item = &Tile<'c>> {
+        self.tiles.values()
+    }
+
     /// What a tile value of this kernel holds.
     pub fn tile(&self, value: Val<'c>) -> Result<&Tile<'c>, Error> {
         let tile = self.tiles.get(&mlir::key(value));
@@ -406,21 +346,20 @@ fn read_schedule(op: Op) -> Result<Schedule, Error> {
         tile: read(op, TILE, attribute::as_integers)?,
         per_thread: read(op, PER_THREAD, attribute::as_integers)?,
         steps: read(op, STEPS, attribute::as_integer)?,
-        region: region(op)?.unwrap_or_default(),
+        region: read_region(op)?,
     })
 }
 
-fn region(op: Op) -> Result<Option<Region>, Error> {
-    let Some(attribute) = mlir::attribute(op, REGION) else { return Ok(None) };
+fn read_region(op: Op) -> Result<Region, Error> {
+    let Some(attribute) = mlir::attribute(op, REGION) else { return Ok(Region::default()) };
     let at = |error: Error| Error::new(mlir::place(op.location()), error.message);
-    Region::parse(attribute::as_string(attribute).unwrap_or_default()).map(Some).map_err(at)
+    Region::parse(attribute::as_string(attribute).unwrap_or_default()).map_err(at)
 }
 
 /// Whether a kernel's tiles go on beyond the grid as the grid repeated: whether any of its point
 /// functions reads a periodic field beside the point.
 pub fn wraps<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<bool, Error> {
-    for op in &kernel.body {
-        let TileOp::Apply(apply) = op else { continue };
+    for apply in kernel.applies() {
         if reads_periodic(module, program, &apply.pieces)? {
             return Ok(true);
         }
@@ -527,19 +466,7 @@ pub fn apply<'c>(
     pieces: Attribute<'c>,
     step: i64,
 ) -> Result<Vec<Val<'c>>, Error> {
-    let context = builder.context;
-    let [lower, upper] = halo_attributes(builder, halo);
-    let outputs = vec![tile_type(builder)?; updates.len()];
-    let (names, tiles): (Vec<_>, Vec<_>) = inputs.iter().copied().unzip();
-    let attributes = [
-        ("reads", attribute::symbols(context, &names)),
-        ("updates", attribute::symbols(context, updates)),
-        ("pieces", pieces),
-        ("step", attribute::integer(context, step)),
-        lower,
-        upper,
-    ];
-    Ok(mlir::results(builder.op(APPLY, &tiles, &outputs, &attributes)?))
+    Ok(mlir::results(build_apply(builder, inputs, updates, halo, pieces, step, (None, Keeps::Old))?))
 }
 
 /// Builds a `tiled.apply` that goes on with the partial result of another, or has one that others go on
@@ -551,15 +478,29 @@ pub fn apply_in_part<'c>(
     partial: Option<Val<'c>>,
     keeps: Keeps,
 ) -> Result<Op<'c>, Error> {
-    let context = builder.context;
-    let (names, mut tiles): (Vec<_>, Vec<_>) = of.inputs.iter().copied().unzip();
     let updates: Vec<_> = of.outputs.iter().map(|(field, _)| *field).collect();
-    let [lower, upper] = halo_attributes(builder, &of.halo);
+    let pieces = stencil::pieces_attribute(builder, pieces);
+    build_apply(builder, &of.inputs, &updates, &of.halo, pieces, of.step, (partial, keeps))
+}
+
+fn build_apply<'c>(
+    builder: &Builder<'c>,
+    inputs: &[(&str, Val<'c>)],
+    updates: &[&str],
+    halo: &Halo,
+    pieces: Attribute<'c>,
+    step: i64,
+    (partial, keeps): (Option<Val<'c>>, Keeps),
+) -> Result<Op<'c>, Error> {
+    let context = builder.context;
+    let [lower, upper] = halo_attributes(builder, halo);
+    let outputs = vec![tile_type(builder)?; updates.len()];
+    let (names, mut tiles): (Vec<_>, Vec<_>) = inputs.iter().copied().unzip();
     let mut attributes = vec![
         ("reads", attribute::symbols(context, &names)),
-        ("updates", attribute::symbols(context, &updates)),
-        ("pieces", stencil::pieces_attribute(builder, pieces)),
-        ("step", attribute::integer(context, of.step)),
+        ("updates", attribute::symbols(context, updates)),
+        ("pieces", pieces),
+        ("step", attribute::integer(context, step)),
         lower,
         upper,
     ];
@@ -572,7 +513,7 @@ pub fn apply_in_part<'c>(
         Keeps::Partial => attributes.push((KEEPS, attribute::string(context, "partial"))),
         Keeps::Nothing => attributes.push((KEEPS, attribute::string(context, "nothing"))),
     }
-    builder.op(APPLY, &tiles, &[tile_type(builder)?], &attributes)
+    builder.op(APPLY, &tiles, &outputs, &attributes)
 }
 
 /// Builds `tiled.store`.
@@ -610,153 +551,6 @@ pub fn repeats<'c>(module: &Module<'c>) -> Result<Vec<Repeat<'c>>, Error> {
 pub fn repeat<'c>(builder: &Builder<'c>, count: AffineMap<'c>, kernels: &[String]) -> Result<Op<'c>, Error> {
     let kernels = attribute::symbols(builder.context, kernels);
     builder.op(REPEAT, &[], &[], &[("count", mlir::map_attribute(count)), ("kernels", kernels)])
-}
-
-/// What an argument of a lowered kernel is bound to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Binding<'c> {
-    /// The current buffer of a field.
-    Read(&'c str),
-    /// The other buffer of a field, which becomes current after the launch.
-    Write(&'c str),
-    /// The current buffer of a field, updated in place.
-    ReadWrite(&'c str),
-    /// A run-time size, of [`index_width`] bits.
-    Param(&'c str),
-    /// A run-time scalar of its own type.
-    Scalar(&'c str),
-    /// The number of the launch's first step, from 0, as i64.
-    Step,
-    /// The launch's first row of tiles, from 0, of [`index_width`] bits: see [`Bands`].
-    Row,
-}
-
-/// How a launch may be cut into bands, each of which is launched by itself: the tiles form rows along the
-/// slowest dimension, all of as many blocks, and a band is some rows, one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bands<'c> {
-    /// Rows of tiles; one result, the symbols are the run-time sizes.
-    pub rows: AffineMap<'c>,
-    /// A row reads and writes nothing that rows farther away than this read or write.
-    pub reach: i64,
-}
-
-const BINDING: &str = "tiled.binding";
-const NAME: &str = "tiled.name";
-
-/// What a lowered kernel, a `gpu.func`, says of its launch.
-#[derive(Clone, Debug)]
-pub struct Launch<'c> {
-    /// The `gpu.func`.
-    pub op: Op<'c>,
-    /// Its name.
-    pub name: &'c str,
-    /// Blocks in x; one result, the symbols are the run-time sizes.
-    pub grid: AffineMap<'c>,
-    /// Threads of a block in x, y, z.
-    pub block: Vec<i64>,
-    /// Bytes of dynamic shared memory.
-    pub dynamic_shared: i64,
-    /// What its arguments are bound to.
-    pub bindings: Vec<Binding<'c>>,
-    /// How it may be cut, if it may.
-    pub bands: Option<Bands<'c>>,
-    /// The schedule that it was lowered by.
-    pub schedule: Schedule,
-}
-
-/// The lowered kernels of a module, in order.
-pub fn launches<'c>(module: &Module<'c>) -> Result<Vec<Launch<'c>>, Error> {
-    let mut found = Vec::new();
-    for container in mlir::operations(mlir::body(module)) {
-        if mlir::name(container) != "gpu.module" {
-            continue;
-        }
-        let Some(block) = mlir::entry(container) else { continue };
-        for op in mlir::operations(block) {
-            if mlir::name(op) == "gpu.func" && mlir::attribute(op, GRID).is_some() {
-                found.push(read_launch(op)?);
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
-    let bindings = read(op, "arg_attrs", attribute::as_array)?
-        .into_iter()
-        .map(|argument| {
-            let name = attribute::entry(argument, NAME).and_then(attribute::as_string);
-            Some(match (attribute::as_string(attribute::entry(argument, BINDING)?)?, name) {
-                ("read", Some(name)) => Binding::Read(name),
-                ("write", Some(name)) => Binding::Write(name),
-                ("read_write", Some(name)) => Binding::ReadWrite(name),
-                ("param", Some(name)) => Binding::Param(name),
-                ("scalar", Some(name)) => Binding::Scalar(name),
-                ("step", None) => Binding::Step,
-                ("row", None) => Binding::Row,
-                _ => return None,
-            })
-        })
-        .collect::<Option<_>>()
-        .ok_or_else(|| {
-            Error::new(
-                mlir::place(op.location()),
-                "an argument of the kernel says not what it is bound to: tiled.binding is missing or wrong",
-            )
-        })?;
-    Ok(Launch {
-        op,
-        name: read(op, "sym_name", attribute::as_string)?,
-        grid: read(op, GRID, attribute::as_map)?,
-        block: read(op, "known_block_size", attribute::as_integers)?,
-        dynamic_shared: mlir::attribute(op, DYNAMIC_SHARED).and_then(attribute::as_integer).unwrap_or(0),
-        bindings,
-        bands: match mlir::attribute(op, ROWS) {
-            Some(_) => Some(Bands { rows: read(op, ROWS, attribute::as_map)?, reach: read(op, REACH, attribute::as_integer)? }),
-            None => None,
-        },
-        schedule: read_schedule(op)?,
-    })
-}
-
-/// The attributes of a kernel's argument.
-pub fn binding_attributes<'c>(builder: &Builder<'c>, binding: &Binding) -> Vec<(&'static str, Attribute<'c>)> {
-    let context = builder.context;
-    let (kind, name) = match binding {
-        Binding::Read(name) => ("read", Some(name)),
-        Binding::Write(name) => ("write", Some(name)),
-        Binding::ReadWrite(name) => ("read_write", Some(name)),
-        Binding::Param(name) => ("param", Some(name)),
-        Binding::Scalar(name) => ("scalar", Some(name)),
-        Binding::Step => ("step", None),
-        Binding::Row => ("row", None),
-    };
-    let mut attributes = vec![(BINDING, attribute::string(context, kind))];
-    attributes.extend(name.map(|name| (NAME, attribute::string(context, name))));
-    attributes
-}
-
-/// The attributes of a lowered kernel that [`launches`] reads, beside its name and arguments.
-pub fn launch_attributes<'c>(
-    builder: &Builder<'c>,
-    (grid, bands): (AffineMap<'c>, Option<Bands<'c>>),
-    block: [i32; 3],
-    schedule: &Schedule,
-) -> Vec<(&'static str, Attribute<'c>)> {
-    let mut attributes = schedule_attributes(builder, schedule);
-    attributes.push((GRID, mlir::map_attribute(grid)));
-    if let Some(bands) = bands {
-        attributes.push((ROWS, mlir::map_attribute(bands.rows)));
-        attributes.push((REACH, attribute::integer(builder.context, bands.reach)));
-    }
-    attributes.push(("known_block_size", attribute::integers32(builder.context, &block)));
-    attributes
-}
-
-/// Says how much dynamic shared memory a lowered kernel wants, in bytes.
-pub fn set_dynamic_shared(builder: &Builder, kernel: Op, bytes: i64) {
-    mlir::set_attribute(kernel, DYNAMIC_SHARED, attribute::integer(builder.context, bytes));
 }
 
 /// The bits of an index in the kernels; 64 unless something proved that 32 are enough. The verifier

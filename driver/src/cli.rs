@@ -10,6 +10,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use stencil_dialects::tiled::Choice;
 use stencil_frontend::source::Source;
 use stencil_passes::emit_ptx::ARCHITECTURES;
 use stencil_passes::pipeline::Config;
@@ -17,6 +18,7 @@ use stencil_passes::stencil::choose_schedule::Candidate;
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Plan;
+use stencil_runtime::tune::Schedules;
 
 /// Compile stencil programs to PTX, and run them.
 #[derive(Debug, Parser)]
@@ -139,7 +141,7 @@ struct CommonArgs {
     #[arg(long)]
     fast_math: bool,
     /// Measured schedules to take where none is asked for (stencil-bench --tune writes them); else
-    /// those in the file that STENCILC_SCHEDULES names
+    /// those in the file that STENCILC_SCHEDULES names, if it is there
     #[arg(long, value_name = "FILE")]
     schedules: Option<PathBuf>,
     /// Passes from the stencil level to the gpu level, in place of the compiler's own
@@ -162,11 +164,13 @@ impl CommonArgs {
         let options = Options {
             defines: self.defines.clone(),
             config: Config {
-                strategy: self.strategy.clone(),
-                tile: self.tile.clone(),
-                pyramid_height: self.pyramid_height,
-                per_thread: self.per_thread.clone(),
-                region: self.region.clone(),
+                choice: Choice {
+                    strategy: self.strategy.clone(),
+                    tile: self.tile.clone(),
+                    pyramid_height: self.pyramid_height,
+                    per_thread: self.per_thread.clone(),
+                    region: self.region.clone(),
+                },
                 no_fuse: self.no_fuse,
                 no_split_interior: self.no_split_interior,
             },
@@ -176,10 +180,13 @@ impl CommonArgs {
             passes: self.passes.clone(),
             print_ir_after_all: self.print_ir_after_all,
         };
-        match self.schedules.clone().or_else(|| std::env::var_os("STENCILC_SCHEDULES").map(PathBuf::from)) {
-            Some(schedules) => compile::with_schedules(source, options, &schedules),
-            None => Ok(options),
-        }
+        let schedules = match (&self.schedules, std::env::var_os("STENCILC_SCHEDULES")) {
+            (Some(file), _) => Schedules::read(file),
+            // What the environment names need not be there yet.
+            (None, Some(file)) if options.leaves_schedule_open() => Schedules::load(Path::new(&file)),
+            _ => return Ok(options),
+        };
+        compile::with_schedules(source, options, &schedules.map_err(Failure::user)?)
     }
 }
 
@@ -233,7 +240,8 @@ fn write_candidates(
 ) -> Result<(), Failure> {
     let fingerprint = compile::fingerprint(source, options)?;
     for (number, candidate) in compile::candidates(source, options)?.into_iter().take(count).enumerate() {
-        let options = Options { config: options.config.with(candidate.config), ..options.clone() };
+        let mut options = options.clone();
+        options.config.choice = candidate.config;
         for (level, text) in compile::emit(source, &options, wanted)?.0 {
             let text = if level == Level::Plan {
                 let mut plan = Plan::from_json(&text, &source.name).map_err(Failure::user)?;

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use stencil_dialects::error::Error;
 use stencil_dialects::tiled::Choice;
@@ -77,6 +77,13 @@ pub struct Options {
     pub print_ir_after_all: bool,
 }
 
+impl Options {
+    /// Whether nothing is asked of the schedule.
+    pub fn leaves_schedule_open(&self) -> bool {
+        self.config.choice == Choice::default() && self.passes.is_none()
+    }
+}
+
 /// How long each pass and step took.
 pub type Timing = Vec<(String, Duration)>;
 
@@ -135,7 +142,7 @@ impl<'c, 's> Compilation<'c, 's> {
     /// The schedules that were to choose from at the stencil level, the fastest by the model first.
     pub fn candidates(&self) -> Result<Vec<Candidate>, Failure> {
         let device = choose_schedule::device_of(Some(&self.options.arch));
-        choose_schedule::candidates(self.context, &self.module, &self.options.config.choice(), device)
+        choose_schedule::candidates(self.context, &self.module, &self.options.config.choice, device)
             .map_err(|error| Failure::in_source(&error, self.source))
     }
 
@@ -270,16 +277,14 @@ pub fn fingerprint(source: &Source, options: &Options) -> Result<String, Failure
 }
 
 /// Takes the schedule that was measured to be fastest, where one is known and none is asked for.
-pub fn with_schedules(source: &Source, options: Options, schedules: &Path) -> Result<Options, Failure> {
-    if options.config.choice() != Choice::default() || options.passes.is_some() {
+pub fn with_schedules(source: &Source, options: Options, schedules: &Schedules) -> Result<Options, Failure> {
+    if !options.leaves_schedule_open() {
         return Ok(options);
     }
-    let schedules = Schedules::load(schedules).map_err(Failure::user)?;
     let device = choose_schedule::device_of(Some(&options.arch));
     let found = schedules.find(&fingerprint(source, &options)?, device.name).map(|entry| &entry.settings);
     let choice = found.map_or_else(|| Ok(Choice::default()), |settings| choice_of(settings, source, &options))?;
-    let config = options.config.with(choice);
-    Ok(Options { config, ..options })
+    Ok(Options { config: Config { choice, ..options.config }, ..options })
 }
 
 /// The choice that settings were compiled from. Where the candidate's tile is fitted to each kernel, the settings have

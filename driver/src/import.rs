@@ -169,14 +169,9 @@ impl<'c> Import<'c, '_> {
     fn point_function(&self, name: &str, span: Span, lets: &[(LocalId, Expr)], values: &[Expr]) -> Result<(), Error> {
         let arguments = Footprint::of(self, lets.iter().map(|(_, value)| value).chain(values));
         let builder = self.at(span);
-        let types: Vec<_> = arguments
-            .list
-            .iter()
-            .map(|(argument, ty)| (self.ty(*ty), stencil::argument_attributes(&builder, argument)))
-            .collect();
+        let types: Vec<_> = arguments.list.iter().map(|(argument, ty)| (argument.clone(), self.ty(*ty))).collect();
         let results: Vec<_> = values.iter().map(|value| self.ty(value.ty)).collect();
-        let private = [("sym_visibility", attribute::string(builder.context, "private"))];
-        let (_, entry) = builder.function(name, &types, &results, &private)?;
+        let (_, entry) = stencil::point_function(&builder, name, &types, &results)?;
         let mut body =
             Body { import: self, arguments: &arguments, values: mlir::arguments(entry), locals: HashMap::new() };
         let inner = builder.at(entry);

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use stencil_dialects::tiled::Choice;
 use stencil_frontend::source::Source;
 use stencil_passes::pipeline::Config;
 use stencilc::compile::{self, Options};
@@ -44,10 +45,13 @@ fn measured() -> BTreeMap<String, Vec<Row>> {
             let options = Options {
                 defines: sizes.map(|(name, size)| (name.clone(), size.as_i64().unwrap())).collect(),
                 config: Config {
-                    strategy: settings["strategy"].as_str().map(str::to_owned),
-                    tile: Some(integers(&settings["tile"])),
-                    pyramid_height: settings["pyramid_height"].as_i64(),
-                    per_thread: Some(integers(&settings["per_thread"])),
+                    choice: Choice {
+                        strategy: settings["strategy"].as_str().map(str::to_owned),
+                        tile: Some(integers(&settings["tile"])),
+                        pyramid_height: settings["pyramid_height"].as_i64(),
+                        per_thread: Some(integers(&settings["per_thread"])),
+                        ..Choice::default()
+                    },
                     ..Config::default()
                 },
                 arithmetic: Arithmetic { contract: true, fast_math },

@@ -23,12 +23,11 @@ fn a_remembered_candidate_is_compiled_as_it_was_measured() {
     };
     let compiled = |options: &Options| compile::emit(&source, options, &[Level::Gpu, Level::Plan]).unwrap().0;
     let fingerprint = compile::fingerprint(&source, &options).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("schedules.json");
     let mut fitted = 0;
     for candidate in compile::candidates(&source, &options).unwrap() {
         fitted += usize::from(candidate.config.tile.is_none());
-        let measured = compiled(&Options { config: options.config.with(candidate.config), ..options.clone() });
+        let config = Config { choice: candidate.config, ..options.config.clone() };
+        let measured = compiled(&Options { config, ..options.clone() });
         let plan = Plan::from_json(&measured[1].1, "plan").unwrap();
         let entry = Entry {
             fingerprint: fingerprint.clone(),
@@ -38,8 +37,8 @@ fn a_remembered_candidate_is_compiled_as_it_was_measured() {
             settings: plan.settings,
             gcells: 1.0,
         };
-        Schedules { entries: vec![entry] }.save(&file).unwrap();
-        let remembered = compile::with_schedules(&source, options.clone(), &file).unwrap();
+        let schedules = Schedules { entries: vec![entry] };
+        let remembered = compile::with_schedules(&source, options.clone(), &schedules).unwrap();
         assert_ne!(remembered.config, Config::default());
         assert_eq!(compiled(&remembered), measured);
     }

@@ -7,7 +7,7 @@
 
 use melior::Context;
 use melior::dialect::DialectRegistry;
-use melior::ir::{AffineExpr, AffineMap, Attribute, Location, Module, Type};
+use melior::ir::{AffineExpr, AffineMap, Location, Module, Type};
 use melior::utility::{register_all_dialects, register_all_llvm_translations, register_all_passes};
 use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
@@ -67,13 +67,11 @@ fn smoothing(context: &Context) -> Result<Module<'_>, Error> {
     stencil::field(&builder, "A", "G", f32, Role::State, None)?;
     stencil::scalar(&builder, "w", f32, None)?;
 
-    let mut arguments = vec![(f32, stencil::argument_attributes(&builder, &Argument::Scalar("w")))];
+    let mut arguments = vec![(Argument::Scalar("w"), f32)];
     for offset in [[-1, 0], [1, 0], [0, -1], [0, 1]] {
-        let read = Argument::Read { field: "A", offset: offset.to_vec() };
-        arguments.push((f32, stencil::argument_attributes(&builder, &read)));
+        arguments.push((Argument::Read { field: "A", offset: offset.to_vec() }, f32));
     }
-    let private: (&str, Attribute) = ("sym_visibility", attribute::string(context, "private"));
-    let (_, entry) = builder.function("smooth", &arguments, &[f32], &[private])?;
+    let (_, entry) = stencil::point_function(&builder, "smooth", &arguments, &[f32])?;
     let body = builder.at(entry);
     if let [weight, first, others @ ..] = mlir::arguments(entry).as_slice() {
         let sum = others.iter().try_fold(*first, |sum, cell| body.binary("arith.addf", sum, *cell))?;

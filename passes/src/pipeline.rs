@@ -1,43 +1,17 @@
 //! The compiler, as lists of passes from level to level.
 
+use crate::stencil::choose_schedule;
 use stencil_dialects::tiled::Choice;
 
 /// What the pipelines are made from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
-    /// `naive`, `block`, `stream` or `warp`; none lets the compiler choose.
-    pub strategy: Option<String>,
-    /// Cells of a tile per dimension, slowest first.
-    pub tile: Option<Vec<i64>>,
-    /// Steps a launch of the main kernel.
-    pub pyramid_height: Option<i64>,
-    /// Cells a thread per dimension, slowest first; one number alone is for the slowest.
-    pub per_thread: Option<Vec<i64>>,
-    /// What each apply computes: `shrinking` or `fixed`.
-    pub region: Option<String>,
+    /// What is asked of the schedule; the rest is chosen.
+    pub choice: Choice,
     /// Whether temp fields are kept, however cheap they are to compute again.
     pub no_fuse: bool,
     /// Whether all tiles run the code with checks, those too that need none.
     pub no_split_interior: bool,
-}
-
-impl Config {
-    /// What is asked of the schedule; the rest is chosen.
-    pub fn choice(&self) -> Choice {
-        Choice {
-            strategy: self.strategy.clone(),
-            tile: self.tile.clone(),
-            pyramid_height: self.pyramid_height,
-            per_thread: self.per_thread.clone(),
-            region: self.region.clone(),
-        }
-    }
-
-    /// The same with another schedule.
-    pub fn with(&self, choice: Choice) -> Self {
-        let Choice { strategy, tile, pyramid_height, per_thread, region } = choice;
-        Self { strategy, tile, pyramid_height, per_thread, region, ..self.clone() }
-    }
 }
 
 /// A stencil program as it was imported, checked and simplified.
@@ -51,16 +25,8 @@ pub fn stencil(config: &Config, arch: &str) -> String {
 
 /// What is not to be chosen of the schedule.
 fn schedule_options(config: &Config, arch: &str) -> String {
-    let list = |values: &Vec<i64>| values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-    let options = [
-        config.strategy.as_ref().map(|strategy| format!("strategy={strategy}")),
-        config.tile.as_ref().map(|tile| format!("tile={}", list(tile))),
-        config.pyramid_height.map(|height| format!("pyramid-height={height}")),
-        config.per_thread.as_ref().map(|cells| format!("per-thread={}", list(cells))),
-        config.region.as_ref().map(|region| format!("region={region}")),
-        Some(format!("arch={arch}")),
-    ];
-    options.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    let options = choose_schedule::options_of(&config.choice).into_iter().chain([("arch", arch.to_owned())]);
+    options.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 /// From the stencil level to the tiled level, for an architecture such as `sm_90`.

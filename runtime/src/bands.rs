@@ -38,14 +38,16 @@ impl Cut {
     /// have different rows, and so all bands wait for all.
     pub fn waits<'s>(&self, band: &Range<u32>, before: &'s Self) -> impl Iterator<Item = usize> + use<'s> {
         let alike = self.kernel == before.kernel && self.rows == before.rows;
-        let reach = self.rows.filter(|_| alike).map(|rows| {
-            band.start.saturating_sub(rows.reach)..band.end.saturating_add(rows.reach)
-        });
+        let reach = self
+            .rows
+            .filter(|_| alike)
+            .map(|rows| band.start.saturating_sub(rows.reach)..band.end.saturating_add(rows.reach));
         let bands = before.bands.iter().enumerate();
-        bands.filter(move |(_, other)| {
-            reach.as_ref().is_none_or(|reach| other.start < reach.end && reach.start < other.end)
-        })
-        .map(|(place, _)| place)
+        bands
+            .filter(move |(_, other)| {
+                reach.as_ref().is_none_or(|reach| other.start < reach.end && reach.start < other.end)
+            })
+            .map(|(place, _)| place)
     }
 }
 

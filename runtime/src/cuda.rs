@@ -16,10 +16,10 @@ use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::launch::{Launch, Value};
 use crate::plan::{Kernel, Plan};
-use graph::Graph;
 use cudarc::driver::sys::{
     self, CUdevice_attribute as DeviceAttribute, CUfunction_attribute as FunctionAttribute, CUresult,
 };
+use graph::Graph;
 use serde::Serialize;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};

@@ -59,16 +59,25 @@ pub enum TuneError {
 }
 
 impl Schedules {
-    /// Reads a file; one that is not there yet holds nothing.
+    /// Reads a file.
     ///
     /// # Errors
     /// When the file can't be read or holds something else.
+    pub fn read(path: &Path) -> Result<Self, TuneError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| TuneError::Io { path: path.to_path_buf(), source })?;
+        serde_json::from_str(&text)
+            .map_err(|error| TuneError::Syntax { path: path.to_path_buf(), message: error.to_string() })
+    }
+
+    /// Reads a file; one that is not there yet holds nothing.
+    ///
+    /// # Errors
+    /// When there is a file and it can't be read or holds something else.
     pub fn load(path: &Path) -> Result<Self, TuneError> {
-        match std::fs::read_to_string(path) {
-            Ok(text) => serde_json::from_str(&text)
-                .map_err(|error| TuneError::Syntax { path: path.to_path_buf(), message: error.to_string() }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(source) => Err(TuneError::Io { path: path.to_path_buf(), source }),
+        match Self::read(path) {
+            Err(TuneError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            read => read,
         }
     }
 

@@ -5,10 +5,10 @@
 The page's table lies between two marker lines; all other text of the page is left as it is.
 """
 
+import argparse
 import json
 import math
 import pathlib
-import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/performance.md"
@@ -119,7 +119,9 @@ def series(record):
 
 
 def main():
-    record = json.loads(pathlib.Path(sys.argv[1]).read_text())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("record", type=pathlib.Path)
+    record = json.loads(parser.parse_args().record.read_text())
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)
     plots = []

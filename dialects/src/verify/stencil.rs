@@ -235,8 +235,8 @@ fn signature<'c>(
         Purpose::Boundary(field) => std::slice::from_ref(&field.name),
     };
     let rank = program.grid_of(updates.first().copied().unwrap_or_default())?.rank();
-    for (argument, value) in stencil::arguments(function)?.iter().zip(mlir::arguments(entry)) {
-        let wanted = match (argument, purpose) {
+    for (argument, value) in stencil::arguments_with_values(function)? {
+        let wanted = match (&argument, purpose) {
             (Argument::Read { .. }, Purpose::Boundary(field)) => {
                 return Err(at(
                     function,

@@ -86,8 +86,7 @@ fn rank_of<'c>(program: &Program<'c>, mut updated: impl Iterator<Item = &'c str>
 /// Checks that tiles which go on beyond the grid have one grid to repeat. An apply that computes the
 /// tile alone wants no cells there.
 fn verify_wraps<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
-    let beyond = |op: &TileOp| matches!(op, TileOp::Apply(apply) if apply.halo != Halo::none(apply.halo.lower.len()));
-    if !kernel.body.iter().any(beyond) || !tiled::wraps(module, program, kernel)? {
+    if !kernel.applies().any(tiled::Apply::reaches_beyond) || !tiled::wraps(module, program, kernel)? {
         return Ok(());
     }
     let mut first = None;
@@ -136,13 +135,13 @@ fn verify_defined<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kerne
                 }
                 for (field, tile) in &apply.outputs {
                     let before = apply.kept(field).and_then(|tile| defined.get(&mlir::key(tile)).cloned());
-                    let after = before.unwrap_or_else(|| Defined::Pieces(Vec::new())).and(&apply.pieces);
+                    let after = before.unwrap_or_else(|| Defined::Pieces(Vec::new()));
+                    let after = after.and(program, program.grid_of(field)?, &apply.pieces);
                     defined.insert(mlir::key(*tile), after);
                 }
             }
             TileOp::Store { op, field, tile } => {
-                let grid = program.grid_of(field)?;
-                if defined.get(&mlir::key(*tile)).is_some_and(|known| !known.is_whole(program, grid)) {
+                if defined.get(&mlir::key(*tile)).is_some_and(|known| !known.is_whole()) {
                     return Err(at(
                         *op,
                         format!(
@@ -254,11 +253,7 @@ fn verify_tile_op<'c>(
                     format!("tiled.store of @{field} needs the whole tile, and its operand {}", reach(&held.halo)),
                 ));
             }
-            if !kernel
-                .body
-                .iter()
-                .any(|op| matches!(op, TileOp::Apply(apply) if apply.outputs.iter().any(|(_, output)| output == tile)))
-            {
+            if !kernel.applies().flat_map(|apply| &apply.outputs).any(|(_, output)| output == tile) {
                 return Err(at(
                     *op,
                     format!(
@@ -286,7 +281,7 @@ fn ranked(op: Op, halo: &Halo, rank: usize) -> Result<(), Error> {
     if halo.lower.len() != rank || halo.upper.len() != rank {
         return Err(at(op, format!("lower and upper need {rank} numbers here, one a dimension")));
     }
-    if halo.lower.iter().chain(&halo.upper).any(|cells| !(-MOST_CELLS..=MOST_CELLS).contains(cells)) {
+    if !halo.is_near() {
         return Err(at(op, format!("lower and upper must be from -{MOST_CELLS} to {MOST_CELLS}")));
     }
     Ok(())
@@ -308,12 +303,13 @@ fn verify_apply<'c>(
             return Err(at(apply.op, format!("a tile of @{} stands for @{field}", tile.field)));
         }
     }
-    let require = |field: &str, needed: &Halo, why: &str| {
+    let require = |field: &str, reads: &Halo, why: &str| {
+        let needed = &apply.halo.reaching(reads);
         let input =
             apply.input(field).ok_or_else(|| at(apply.op, format!("@{field} is {why} but is not among `reads`")))?;
         let held = &kernel.tile(input)?.halo;
         // Of fixed regions the cells that are stored matter alone: see `verify_valid`.
-        if held.contains(needed) || kernel.schedule.region == Region::Fixed {
+        if held.contains(needed) || kernel.schedule.region == Region::Fixed && reads.is_near() {
             return Ok(());
         }
         Err(at(
@@ -328,7 +324,7 @@ fn verify_apply<'c>(
     // Without an operand an updated field has values where pieces lie, and nowhere else.
     for (field, _) in apply.outputs.iter().filter(|(field, _)| apply.input(field).is_some()) {
         if apply.keeps == Keeps::Old {
-            require(field, &apply.halo, "updated, and keeps its value where no piece lies")?;
+            require(field, &Halo::none(apply.halo.lower.len()), "updated, and keeps its value where no piece lies")?;
         }
     }
     verify_partial(kernel, apply)?;
@@ -338,7 +334,7 @@ fn verify_apply<'c>(
             if let Argument::Read { field, offset } = argument {
                 let why = format!("read at {offset:?} by @{}", piece.function);
                 let declared = program.field(field).map_err(|error| at(apply.op, error.message))?;
-                require(field, &apply.halo.reaching(&Halo::of_read(declared, &offset)), &why)?;
+                require(field, &Halo::of_read(declared, &offset), &why)?;
             }
         }
     }
@@ -377,9 +373,8 @@ fn verify_launch(program: &Program, launch: &Launch) -> Result<(), Error> {
     });
     let rank = rank_of(program, written);
     verify_schedule_of(launch.op, launch.name, &launch.schedule, rank)?;
-    let counts = |map: AffineMap| {
-        map.result_count() == 1 && map.dim_count() == 0 && map.symbol_count() == program.params.len()
-    };
+    let counts =
+        |map: AffineMap| map.result_count() == 1 && map.dim_count() == 0 && map.symbol_count() == program.params.len();
     if !counts(launch.grid) {
         return Err(at(launch.op, "tiled.grid has one result, the number of blocks, and one symbol a run-time size"));
     }

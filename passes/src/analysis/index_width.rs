@@ -36,16 +36,9 @@ const WIDE_NAIVE: usize = 4;
 pub fn of_naive(module: &Module, program: &Program) -> Result<u32, Error> {
     for apply in &program.applies {
         let reads = footprint::of_pieces(module, program, &apply.pieces)?;
-        let beside = |field: &str| {
-            let far = |offset: &[i64]| offset.split_last().is_some_and(|(_, rows)| rows.iter().any(|row| *row != 0));
-            reads.iter().filter(|read| read.field == field && far(&read.reach.lower)).count()
-        };
-        let mut widest = 0;
-        for read in &reads {
-            let ruled = program.field(read.field)?.boundary.is_some();
-            widest = widest.max(if ruled { 0 } else { beside(read.field) });
-        }
-        if widest >= WIDE_NAIVE {
+        let far = |offset: &[i64]| offset.split_last().is_some_and(|(_, rows)| rows.iter().any(|row| *row != 0));
+        let beside = |field: &str| reads.iter().filter(|read| read.field == field && far(&read.reach.lower)).count();
+        if program.fields.iter().any(|field| field.boundary.is_none() && beside(field.name) >= WIDE_NAIVE) {
             return Ok(64);
         }
     }

@@ -36,14 +36,13 @@ pub struct Planes<'c> {
 impl<'c> Planes<'c> {
     /// Those of a point function.
     pub fn of(function: Op<'c>) -> Result<Self, Error> {
-        let entry = stencil::function_body(function)?;
         let mut last = BTreeMap::new();
-        for (argument, value) in stencil::arguments(function)?.iter().zip(mlir::arguments(entry)) {
+        for (argument, value) in stencil::arguments_with_values(function)? {
             if let Argument::Read { offset, .. } = argument {
                 last.insert(mlir::key(value), offset.first().copied().unwrap_or(0));
             }
         }
-        let body = mlir::operations(entry);
+        let body = mlir::operations(stencil::function_body(function)?);
         for op in &body {
             if let Some(plane) = used(*op).filter_map(|operand| last.get(&mlir::key(operand)).copied()).max() {
                 last.extend(mlir::results(*op).into_iter().map(|result| (mlir::key(result), plane)));
@@ -81,6 +80,16 @@ impl<'c> Planes<'c> {
             }
         }
         crossing
+    }
+
+    /// Whether an operation belongs to the part behind one cut up to another. The function's return is in
+    /// the last part; what needs no cell is in none, since each part has its own.
+    pub fn is_within(&self, op: Op<'c>, before: Option<i64>, last: Option<i64>) -> bool {
+        if mlir::name(op) == RETURN {
+            return last.is_none();
+        }
+        let plane = self.of_operation(op);
+        plane.is_some_and(|plane| before.is_none_or(|before| plane > before) && last.is_none_or(|last| plane <= last))
     }
 }
 
@@ -139,17 +148,21 @@ pub fn parts<'c>(
     if cuts.is_empty() {
         return Ok(vec![Part { reads: all, keeps: Keeps::Old }]);
     }
+    let mut functions = Vec::new();
+    for piece in pieces {
+        let function = stencil::function(module, piece.function)?;
+        let named: BTreeMap<usize, Argument> = stencil::arguments_with_values(function)?
+            .into_iter()
+            .map(|(argument, value)| (mlir::key(value), argument))
+            .collect();
+        functions.push((Planes::of(function)?, named));
+    }
     let mut parts = Vec::new();
     let mut old = false;
     for number in 0..=cuts.len() {
         let (last, before) = (cuts.get(number).copied(), number.checked_sub(1).and_then(|at| cuts.get(at)).copied());
         let mut reads = BTreeSet::new();
-        for piece in pieces {
-            let function = stencil::function(module, piece.function)?;
-            let planes = Planes::of(function)?;
-            let values = mlir::arguments(stencil::function_body(function)?);
-            let named: BTreeMap<usize, Argument> =
-                values.into_iter().map(mlir::key).zip(stencil::arguments(function)?).collect();
+        for (planes, named) in &functions {
             for op in planes.body.iter().filter(|op| planes.is_within(**op, before, last)) {
                 for operand in used(*op) {
                     if let Some(Argument::Read { field, offset }) = named.get(&mlir::key(operand)) {
@@ -167,18 +180,6 @@ pub fn parts<'c>(
         parts.push(Part { reads, keeps });
     }
     Ok(parts)
-}
-
-impl<'c> Planes<'c> {
-    /// Whether an operation belongs to the part behind one cut up to another. The function's return is in
-    /// the last part; what needs no cell is in none, since each part has its own.
-    pub fn is_within(&self, op: Op<'c>, before: Option<i64>, last: Option<i64>) -> bool {
-        if mlir::name(op) == RETURN {
-            return last.is_none();
-        }
-        let plane = self.of_operation(op);
-        plane.is_some_and(|plane| before.is_none_or(|before| plane > before) && last.is_none_or(|last| plane <= last))
-    }
 }
 
 /// The tile graph of one step.

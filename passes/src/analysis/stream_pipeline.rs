@@ -285,13 +285,12 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
     // Rows of other parts are all there at once, with the edges of a plane.
     let others = graph.values.iter().zip(windows).filter(|(_, window)| window.shared.is_some());
     let coming = others.map(|(value, window)| {
-        let foreign = window.rows.iter().filter(|row| !(0..graph.height).contains(&row.row)).count();
-        let beside = |row: &&Row| !(0..graph.height).contains(&row.row);
+        let foreign = || window.rows.iter().filter(|row| !(0..graph.height).contains(&row.row));
         let edges = window.rows.iter().map(|row| row.edges.len()).sum::<usize>();
         // A star's are taken row by row.
-        let corners = window.rows.iter().filter(beside).any(|row| !row.edges.is_empty());
+        let corners = foreign().any(|row| !row.edges.is_empty());
         let (edges, more) = if corners { (edges, BOX_OVERHEAD) } else { (edges / 2, 0) };
-        let cells = i64::try_from(foreign).unwrap_or(0) * graph.width + i64::try_from(edges).unwrap_or(0);
+        let cells = i64::try_from(foreign().count()).unwrap_or(0) * graph.width + i64::try_from(edges).unwrap_or(0);
         value.words * cells + more
     });
     let coming = coming.max().map_or(0, |cells| cells + PART_OVERHEAD);

@@ -44,8 +44,7 @@ pub fn of<'c>(
         let mut fresh = BTreeSet::new();
         for field in updated {
             let (defined, reads) = overwritten(module, program, applies, field)?;
-            let whole = || Ok::<_, Error>(defined.is_whole(program, program.grid_of(field)?));
-            if reads.iter().all(|read| *read) && (!stored.contains(field) || whole()?) {
+            if reads.iter().all(|read| *read) && (!stored.contains(field) || defined.is_whole()) {
                 fresh.insert(field);
             }
         }
@@ -75,7 +74,7 @@ fn overwritten<'c>(
         }
         reads.push(held);
         if apply.updates.contains(&name) {
-            defined = defined.and(&apply.pieces);
+            defined = defined.and(program, program.grid_of(name)?, &apply.pieces);
         }
     }
     Ok((defined, reads))

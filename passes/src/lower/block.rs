@@ -116,9 +116,10 @@ fn lower<'c>(
 /// Checks that all point functions have a result for the operands of cells at a tile's outer rim. A single
 /// apply computes what is needed of it.
 fn all_total<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
-    let applies = kernel.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None });
-    let applies: Vec<_> = applies.collect();
-    for apply in applies.iter().filter(|_| applies.len() > 1) {
+    if kernel.applies().count() <= 1 {
+        return Ok(());
+    }
+    for apply in kernel.applies() {
         for piece in &apply.pieces {
             if !pieces::is_total(module, program, piece)? {
                 return Err(Error::new(
@@ -182,11 +183,9 @@ impl<'c> Lowering<'c, '_> {
 
     /// Whether the main piece of any apply reads a tile.
     fn is_read_by_main(&self, field: &str, tile: Val<'c>) -> Result<bool, Error> {
-        for op in &self.kernel.body {
-            let TileOp::Apply(apply) = op else { continue };
-            let main = apply.main.as_slice();
-            let reads = footprint::of_pieces(self.module, self.frame.program, main)?;
-            if apply.input(field) == Some(tile) && reads.iter().any(|read| read.field == field) {
+        for apply in self.kernel.applies().filter(|apply| apply.input(field) == Some(tile)) {
+            let reads = footprint::of_pieces(self.module, self.frame.program, apply.main.as_slice())?;
+            if reads.iter().any(|read| read.field == field) {
                 return Ok(true);
             }
         }

@@ -76,8 +76,8 @@ pub struct FrameSpec<'c, 's> {
     /// column into the next.
     pub shares: bool,
     /// Cells at both ends of the grid per dimension that the first and the last tile take beside their
-    /// own, if the grid's size is known; empty for none. A negative number
-    /// before the first dimension makes its first tile smaller.
+    /// own, if the grid's size is known; empty for none. A negative number before the first dimension makes
+    /// its first tile smaller.
     pub margin: &'s [[i64; 2]],
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,
@@ -128,18 +128,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         let region = Region::new();
         let all: Vec<_> = types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
         let entry = mlir::append_block(&region, &all);
-        let mut held = Vec::new();
-        for op in &spec.kernel.body {
-            match op {
-                TileOp::Load { field, .. } => held.push(program.grid_of(field)?),
-                TileOp::Apply(apply) => {
-                    for (field, _) in &apply.outputs {
-                        held.push(program.grid_of(field)?);
-                    }
-                }
-                TileOp::Store { .. } => {}
-            }
-        }
+        let held = spec.kernel.tiles().map(|tile| program.grid_of(tile.field)).collect::<Result<Vec<_>, _>>()?;
         let margin = tile_place::margin(&hull, &held, spec.margin);
         let tiles = tile_place::tile_counts(context, &hull, (&spec.kernel.schedule, spec.shares), &margin)?;
         let all_tiles = tiles
@@ -531,11 +520,7 @@ pub fn kernels_of<'c>(module: &Module<'c>, strategy: &str) -> Result<Vec<Kernel<
 /// Erases tile kernels that are lowered, and the point functions that nothing uses any more.
 pub fn erase_kernels(module: &Module, lowered: &[Kernel]) -> Result<(), Error> {
     let functions = |kernel: &Kernel| -> Vec<String> {
-        let pieces = kernel.body.iter().flat_map(|op| match op {
-            TileOp::Apply(apply) => apply.pieces.as_slice(),
-            _ => &[],
-        });
-        pieces.map(|piece| piece.function.to_owned()).collect()
+        kernel.applies().flat_map(|apply| &apply.pieces).map(|piece| piece.function.to_owned()).collect()
     };
     let used: BTreeSet<String> = lowered.iter().flat_map(functions).collect();
     for kernel in lowered {

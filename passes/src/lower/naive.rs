@@ -58,8 +58,7 @@ fn lower<'c>(
     kernel: &Kernel<'c>,
     limits: &BlockLimits,
 ) -> Result<(), Error> {
-    let applies: Vec<_> =
-        kernel.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None }).collect();
+    let applies: Vec<_> = kernel.applies().collect();
     let [apply] = applies.as_slice() else {
         let place = mlir::place(kernel.op.location());
         return Err(Error::new(

@@ -127,12 +127,7 @@ impl Segment {
             ));
         };
         let (mut left, mut right) = (0, 0);
-        for op in &kernel.body {
-            let halo = match op {
-                TileOp::Load { tile, .. } => &kernel.tile(*tile)?.halo,
-                TileOp::Apply(apply) => &apply.halo,
-                TileOp::Store { .. } => continue,
-            };
+        for halo in kernel.tiles().map(|tile| &tile.halo) {
             left = halo.lower.iter().fold(left, |left, lower| left.max(-lower));
             right = halo.upper.iter().copied().fold(right, i64::max);
         }

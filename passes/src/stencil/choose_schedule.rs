@@ -82,7 +82,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let forced = forced(options)?;
     let device = device_of(options.text("arch"));
     let program = Program::read(module)?;
-    let open = openings(module, &program, &forced);
+    let open = openings(module, &program, &forced)?;
     let config = match open.as_slice() {
         // Nothing to choose: `tile-overlapped` and the lowering say what is wrong with it.
         [only] => only.clone(),
@@ -107,6 +107,19 @@ pub fn forced(options: &Options) -> Result<Choice, Error> {
     })
 }
 
+/// A choice as options: what [`forced`] reads.
+pub fn options_of(choice: &Choice) -> Vec<(&'static str, String)> {
+    let list = |values: &Vec<i64>| values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    let options = [
+        ("strategy", choice.strategy.clone()),
+        ("tile", choice.tile.as_ref().map(list)),
+        ("pyramid-height", choice.pyramid_height.map(|height| height.to_string())),
+        ("per-thread", choice.per_thread.as_ref().map(list)),
+        ("region", choice.region.clone()),
+    ];
+    options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
 /// The device of an architecture; the one that is described best for those that are not.
 pub fn device_of(arch: Option<&str>) -> &'static Device {
     arch.and_then(device::device_of).unwrap_or(&device::H200)
@@ -120,7 +133,7 @@ pub fn candidates<'c>(
     forced: &Choice,
     device: &Device,
 ) -> Result<Vec<Candidate>, Error> {
-    evaluate(context, module, &openings(module, &Program::read(module)?, forced), device)
+    evaluate(context, module, &openings(module, &Program::read(module)?, forced)?, device)
 }
 
 fn evaluate<'c>(
@@ -237,7 +250,8 @@ impl<'c> Large<'c> {
 }
 
 /// The schedules to look at, within what is forced.
-fn openings(module: &Module, program: &Program, forced: &Choice) -> Vec<Choice> {
+fn openings(module: &Module, program: &Program, forced: &Choice) -> Result<Vec<Choice>, Error> {
+    tile_overlapped::refuse_far_reads(module, program)?;
     let rank = program.grids.first().map_or(0, Grid::rank);
     let strategies = match &forced.strategy {
         Some(strategy) => vec![strategy.as_str()],
@@ -261,7 +275,7 @@ fn openings(module: &Module, program: &Program, forced: &Choice) -> Vec<Choice> 
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// Cells of a tile, cells a thread, and steps a launch that go with them.

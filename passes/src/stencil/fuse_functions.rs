@@ -174,74 +174,73 @@ fn inlined<'c>(
     piece: &Piece<'c>,
 ) -> Result<Option<String>, Error> {
     let function = stencil::function(module, piece.function)?;
-    let made = |field: &str| producer.updates.iter().position(|updated| *updated == field);
-    // For each argument that is to be computed, the piece that does it, its offset and the result's number.
-    let mut wanted = Vec::new();
-    for argument in stencil::arguments(function)? {
-        wanted.push(match &argument {
-            Argument::Read { field, offset } => match made(field) {
-                Some(number) => match covering(program, producer, piece, offset) {
-                    Some(from) => Some((from.function, offset.clone(), number)),
-                    None => return Ok(None),
-                },
-                None => None,
-            },
-            _ => None,
-        });
-    }
-    let Some((first, ..)) = wanted.iter().flatten().next() else { return Ok(Some(piece.function.to_owned())) };
-    let name = stencil::unused_name(module, &format!("{}_with_{first}", piece.function));
-    let mut signature = Signature::default();
-    for (argument, wanted) in arguments_with_values(function)?.into_iter().zip(&wanted) {
-        match wanted {
-            None => drop(signature.place(argument)),
-            Some((from, offset, _)) => {
-                for (argument, value) in arguments_with_values(stencil::function(module, from)?)? {
-                    let Some(argument) = moved(argument, offset) else { return Ok(None) };
-                    signature.place((argument, value));
-                }
+    let (mut signature, mut inputs) = (Signature::default(), Vec::new());
+    let mut name = None;
+    for argument in stencil::arguments_with_values(function)? {
+        let made = match &argument.0 {
+            Argument::Read { field, offset } => {
+                producer.updates.iter().position(|made| made == field).zip(Some(offset))
             }
-        }
-    }
-    let builder = &Builder { location: function.location(), ..*builder };
-    let attributes =
-        |(argument, value): &(Argument<'c>, Val<'c>)| (value.r#type(), stencil::argument_attributes(builder, argument));
-    let types: Vec<_> = signature.arguments.iter().map(attributes).collect();
-    let body = stencil::function_body(function)?;
-    let returned = mlir::operations(body).last().map(|op| mlir::operands(*op)).unwrap_or_default();
-    let results: Vec<_> = returned.iter().map(|value| value.r#type()).collect();
-    let private = [("sym_visibility", stencil_dialects::attribute::string(builder.context, "private"))];
-    let (op, entry) = builder.function(&name, &types, &results, &private)?;
-    let inner = builder.at(entry);
-    let values = mlir::arguments(entry);
-    let value = |signature: &mut Signature<'c>, argument| {
-        let value = values.get(signature.place(argument)).copied();
-        value.ok_or_else(|| Error::internal("an argument that the fused function lacks"))
-    };
-    let mut operands = Vec::new();
-    for (argument, wanted) in arguments_with_values(function)?.into_iter().zip(&wanted) {
-        let Some((from, offset, number)) = wanted else {
-            operands.push(value(&mut signature, argument)?);
+            _ => None,
+        };
+        let Some((result, offset)) = made else {
+            inputs.push(Input::Taken(signature.place(argument)));
             continue;
         };
-        let from = stencil::function(module, from)?;
-        let mut inputs = Vec::new();
-        for (argument, old) in arguments_with_values(from)? {
-            let cells = match argument {
+        let Some(from) = covering(program, producer, piece, offset) else { return Ok(None) };
+        name =
+            name.or_else(|| Some(stencil::unused_name(module, &format!("{}_with_{}", piece.function, from.function))));
+        let (source, mut arguments) = (stencil::function(module, from.function)?, Vec::new());
+        for (argument, value) in stencil::arguments_with_values(source)? {
+            let further = match argument {
                 Argument::Coordinate(dimension) => offset.get(dimension).copied().unwrap_or(0),
                 _ => 0,
             };
             let Some(argument) = moved(argument, offset) else { return Ok(None) };
-            let found = value(&mut signature, (argument, old))?;
-            inputs.push(if cells == 0 { found } else { inner.add(found, inner.constant(found.r#type(), cells)?)? });
+            arguments.push((signature.place((argument, value)), further));
         }
-        let made = mlir::inline_block(stencil::function_body(from)?, &inputs, entry);
-        operands.push(made.get(*number).copied().ok_or_else(|| Error::internal("a function with too few results"))?);
+        inputs.push(Input::Made { source, arguments, result });
+    }
+    let Some(name) = name else { return Ok(Some(piece.function.to_owned())) };
+    let builder = &Builder { location: function.location(), ..*builder };
+    let types: Vec<_> =
+        signature.arguments.iter().map(|(argument, value)| (argument.clone(), value.r#type())).collect();
+    let body = stencil::function_body(function)?;
+    let returned = mlir::operations(body).last().map(|op| mlir::operands(*op)).unwrap_or_default();
+    let results: Vec<_> = returned.iter().map(|value| value.r#type()).collect();
+    let (op, entry) = stencil::point_function(builder, &name, &types, &results)?;
+    let (inner, values) = (builder.at(entry), mlir::arguments(entry));
+    let value = |place: usize| {
+        let value = values.get(place).copied();
+        value.ok_or_else(|| Error::internal("an argument that the fused function lacks"))
+    };
+    let mut operands = Vec::new();
+    for input in &inputs {
+        operands.push(match input {
+            Input::Taken(place) => value(*place)?,
+            Input::Made { source, arguments, result } => {
+                let mut inputs = Vec::new();
+                for (place, further) in arguments {
+                    inputs.push(inner.add_constant(value(*place)?, *further)?);
+                }
+                let made = mlir::inline_block(stencil::function_body(*source)?, &inputs, entry);
+                made.get(*result).copied().ok_or_else(|| Error::internal("a function with too few results"))?
+            }
+        });
     }
     let outputs = mlir::inline_block(body, &operands, entry);
     inner.op("func.return", &outputs, &[], &[])?;
     mlir::move_before(op, function);
     Ok(Some(name))
+}
+
+/// Where a fused function takes what an argument stood for.
+enum Input<'c> {
+    /// From its own argument at a place.
+    Taken(usize),
+    /// From a result of another function, given the places of that function's arguments and what is to be
+    /// added to each.
+    Made { source: Op<'c>, arguments: Vec<(usize, i64)>, result: usize },
 }
 
 /// The piece of a producer that covers all that the points of a consumer's piece read at an offset.
@@ -275,10 +274,6 @@ impl<'c> Signature<'c> {
             self.arguments.len() - 1
         })
     }
-}
-
-fn arguments_with_values<'c>(function: Op<'c>) -> Result<Vec<(Argument<'c>, Val<'c>)>, Error> {
-    Ok(stencil::arguments(function)?.into_iter().zip(mlir::arguments(stencil::function_body(function)?)).collect())
 }
 
 /// What an argument stands for, seen from a point from which the function's point lies at an offset; none

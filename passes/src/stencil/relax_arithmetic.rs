@@ -75,12 +75,15 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
                 mlir::erase(op);
             }
         }
-        let (late, planes) = (late(function)?, Planes::of(function)?);
-        if is_box(function)? || !late.is_empty() {
+        let (planes, late) = match is_box(function)? {
+            true => (Some(Planes::of(function)?), BTreeSet::new()),
+            false => (None, late(function)?),
+        };
+        if planes.is_some() || !late.is_empty() {
             let body = Body::of(function);
-            let place = |term: Val<'c>| match late.is_empty() {
-                true => planes.of_value(term).unwrap_or(i64::MIN),
-                false => i64::from(body.is_late(term, &late)),
+            let place = |term: Val<'c>| match &planes {
+                Some(planes) => planes.of_value(term).unwrap_or(i64::MIN),
+                None => i64::from(body.is_late(term, &late)),
             };
             for op in mlir::walk(function).into_iter().filter(|op| mlir::name(*op) == "arith.addf") {
                 body.order(&Builder { location: op.location(), ..builder }, op, &place)?;
@@ -246,14 +249,10 @@ fn is_box(function: Op) -> Result<bool, Error> {
 }
 
 /// The arguments of a function that come late: cells of the point's own row, where some of them lie two
-/// cells off or more; none of a box.
+/// cells off or more.
 fn late(function: Op) -> Result<BTreeSet<usize>, Error> {
     let (mut beside, mut far) = (BTreeSet::new(), false);
-    if is_box(function)? {
-        return Ok(beside);
-    }
-    let values = mlir::arguments(stencil::function_body(function)?);
-    for (value, argument) in values.into_iter().zip(stencil::arguments(function)?) {
+    for (argument, value) in stencil::arguments_with_values(function)? {
         if let Argument::Read { offset, .. } = argument
             && let [0, columns] = *offset.as_slice()
             && columns != 0

@@ -36,10 +36,10 @@ use crate::analysis::{footprint, index_width};
 use crate::options::Options;
 use crate::pass::Pass;
 use crate::stencil::launch_groups::{self, Group};
-use crate::stencil::{stream_schedule, warp_schedule};
+use crate::stencil::{choose_schedule, stream_schedule, warp_schedule};
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineExpr, Location, Module};
+use melior::ir::{AffineExpr, Module};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use stencil_dialects::affine::symbolic;
@@ -74,6 +74,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             "there is no stencil.apply to tile; the program has no functions, or is tiled already",
         ));
     };
+    refuse_far_reads(module, &program)?;
     let options = &completed(options, &tiled::choice(module));
     let naive = options.text("strategy") == Some("naive");
     let tiling = Tiling { module, program: &program, options };
@@ -90,16 +91,9 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
 
 /// The options, and what they leave open from a choice of schedule.
 pub fn completed(options: &Options, choice: &Choice) -> Options {
-    let list = |values: &Vec<i64>| values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     let mut all = options.clone();
-    for (name, value) in [
-        ("strategy", choice.strategy.clone()),
-        ("tile", choice.tile.as_ref().map(list)),
-        ("pyramid-height", choice.pyramid_height.map(|height| height.to_string())),
-        ("per-thread", choice.per_thread.as_ref().map(list)),
-        ("region", choice.region.clone()),
-    ] {
-        if let (None, Some(value)) = (options.text(name), value) {
+    for (name, value) in choose_schedule::options_of(choice) {
+        if options.text(name).is_none() {
             all.set(name, value);
         }
     }
@@ -354,17 +348,30 @@ fn regions<'c>(
         computed.push(region);
     }
     computed.reverse();
-    let far =
-        |halo: &Halo| halo.lower.iter().chain(&halo.upper).any(|cells| !(-MOST_CELLS..=MOST_CELLS).contains(cells));
-    if let (Some((_, apply)), true) = (applies.first(), computed.iter().chain(needed.values()).any(far)) {
-        return Err(Error::new(
-            mlir::place(apply.op.location()),
-            format!(
-                "a launch reads more than {MOST_CELLS} cells away from its tile; make the offsets or the pyramid height smaller"
-            ),
-        ));
+    let far = computed.iter().chain(needed.values()).any(|halo| !halo.is_near());
+    if let (Some((_, apply)), true) = (applies.first(), far) {
+        return Err(too_far(apply));
     }
     Ok(Regions { applies: computed, loads: needed })
+}
+
+/// Refuses offsets that no tile can hold, whatever the schedule is, before any is looked at.
+pub fn refuse_far_reads(module: &Module, program: &Program) -> Result<(), Error> {
+    for apply in &program.applies {
+        if footprint::of_pieces(module, program, &apply.pieces)?.iter().any(|read| !read.reach.is_near()) {
+            return Err(too_far(apply));
+        }
+    }
+    Ok(())
+}
+
+fn too_far(apply: &Apply) -> Error {
+    Error::new(
+        mlir::place(apply.op.location()),
+        format!(
+            "a launch reads more than {MOST_CELLS} cells away from its tile; make the offsets or the pyramid height smaller"
+        ),
+    )
 }
 
 /// How far some applies reach beyond a tile of one dimension, before and after it.
@@ -410,7 +417,7 @@ impl<'c> Tiling<'c, '_> {
             }
         }
         for ((step, apply), region) in group.steps(steps).iter().zip(&regions.applies) {
-            let at = Builder { location: apply_location(apply), ..body };
+            let at = Builder { location: apply.op.location(), ..body };
             let mut names: Vec<&str> = footprint::of_pieces(self.module, self.program, &apply.pieces)?
                 .into_iter()
                 .map(|read| read.field)
@@ -437,8 +444,4 @@ impl<'c> Tiling<'c, '_> {
         body.op("func.return", &[], &[], &[])?;
         Ok(())
     }
-}
-
-fn apply_location<'c>(apply: &Apply<'c>) -> Location<'c> {
-    apply.op.location()
 }

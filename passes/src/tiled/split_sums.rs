@@ -28,12 +28,11 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Module, Type, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
-use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Argument, Piece, Program};
-use stencil_dialects::tiled::{self, Apply, Schedule, TileOp};
+use stencil_dialects::tiled::{self, Apply, Schedule};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -48,8 +47,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
     let mut made = BTreeMap::new();
     for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "stream") {
         let mut replaced = Vec::new();
-        for op in &kernel.body {
-            let TileOp::Apply(apply) = op else { continue };
+        for apply in kernel.applies() {
             let builder = Builder::new(context, apply.op.location(), mlir::body(module));
             if let Some(result) = split(&builder, module, &program, (&kernel.schedule, apply), &mut made)? {
                 replaced.push((apply, result));
@@ -97,10 +95,11 @@ fn split<'c>(
                 None => {
                     let name = stencil::unused_name(module, &format!("{}.{number}", piece.function));
                     let part = of_part(builder, module, piece, &name, element, (number, &cuts))?;
-                    stencil::function_name(part)?
+                    let name = stencil::function_name(part)?;
+                    made.insert(key, name);
+                    name
                 }
             };
-            made.insert(key, function);
             pieces.push(Piece { function, ..*piece });
         }
         let op = tiled::apply_in_part(builder, apply, &pieces, partial, part.keeps)?;
@@ -123,7 +122,6 @@ fn of_part<'c>(
     let planes = Planes::of(whole)?;
     let (before, last) = (number.checked_sub(1).and_then(|at| cuts.get(at)).copied(), cuts.get(number).copied());
     let entering = before.map_or(Vec::new(), |plane| planes.crossing(plane));
-    let values = mlir::arguments(stencil::function_body(whole)?);
     let body = mlir::operations(stencil::function_body(whole)?);
     let read: BTreeSet<usize> = body
         .iter()
@@ -132,17 +130,13 @@ fn of_part<'c>(
         .flat_map(mlir::operands)
         .map(mlir::key)
         .collect();
-    let mut arguments: Vec<(Argument, Val)> = stencil::arguments(whole)?.into_iter().zip(values).collect();
+    let mut arguments = stencil::arguments_with_values(whole)?;
     arguments
         .retain(|(argument, value)| !matches!(argument, Argument::Read { .. }) || read.contains(&mlir::key(*value)));
     arguments.extend(entering.iter().map(|value| (Argument::Partial, *value)));
-    let types: Vec<_> = arguments
-        .iter()
-        .map(|(argument, value)| (value.r#type(), stencil::argument_attributes(builder, argument)))
-        .collect();
+    let types: Vec<_> = arguments.iter().map(|(argument, value)| (argument.clone(), value.r#type())).collect();
     let builder = &Builder { location: whole.location(), ..*builder };
-    let private = [("sym_visibility", attribute::string(builder.context, "private"))];
-    let (op, entry) = builder.function(name, &types, &[element], &private)?;
+    let (op, entry) = stencil::point_function(builder, name, &types, &[element])?;
     mlir::move_before(op, whole);
     let mut map: BTreeMap<usize, Val<'c>> =
         arguments.iter().map(|(_, value)| mlir::key(*value)).zip(mlir::arguments(entry)).collect();

@@ -943,6 +943,32 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "B", grid = @G, type = f32, role = "temp"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %a : f32
+  }
+  func.func private @g(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 9223372036854775797>}) -> f32 {
+    return %a : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.region = "fixed", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: -100>, upper = array<i64: 100>} : () -> !tiled.tile
+    %b = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    // Nobody needs its result, but it goes farther than any tile can.
+    // expected-error @+1 {{the tile of @A reaches from [-100] to [100], and the apply needs one that reaches from [9223372036854775797] to [9223372036854775797]: the field is read at [9223372036854775797] by @g}}
+    %c = "tiled.apply"(%a) {reads = [@A], updates = [@B], pieces = [{function = @g, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 9223372036854775798)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%b) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   // expected-error @+1 {{there is no region 'large'; there are shrinking and fixed}}
   func.func @k() attributes {tiled.strategy = "block", tiled.region = "large", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
     return

@@ -7,7 +7,8 @@ use crate::outcome::{Outcome, attempt, documents, folder, judge};
 use crate::random::Random;
 use melior::Context;
 use stencil_dialects::error::Error;
-use stencil_dialects::{mlir, tiled};
+use stencil_dialects::mlir;
+use stencil_dialects::tiled::{self, Choice};
 use stencil_frontend::source::Source;
 use stencil_passes::emit_ptx::{self, PtxTarget};
 use stencil_passes::launch_plan;
@@ -42,7 +43,7 @@ pub struct Input {
     /// Where it begins.
     pub level: Level,
     /// How it is tiled, where it is not yet.
-    pub config: Config,
+    pub choice: Choice,
     /// Whether it goes on from the gpu level to NVVM.
     pub nvvm: bool,
     /// And from there to PTX.
@@ -63,8 +64,8 @@ pub fn inputs(context: &Context) -> Result<Inputs, String> {
         for strategy in ["naive", "block", "stream"] {
             let source = Source::new("input.stencil", text.as_str());
             let height = (strategy != "naive").then_some(2);
-            let config = Config { strategy: Some(strategy.to_owned()), pyramid_height: height, ..Config::default() };
-            let options = options(config);
+            let choice = Choice { strategy: Some(strategy.to_owned()), pyramid_height: height, ..Choice::default() };
+            let options = options(choice);
             let mut compilation = Compilation::new(context, &source, &options).map_err(|failure| failure.text)?;
             if strategy == "naive" {
                 found.push((Level::Stencil, compile::text(&compilation.module)));
@@ -91,10 +92,10 @@ pub fn inputs(context: &Context) -> Result<Inputs, String> {
     Ok(Inputs { corpus: Corpus::new(texts), levels })
 }
 
-fn options(config: Config) -> Options {
+fn options(choice: Choice) -> Options {
     Options {
         defines: Vec::new(),
-        config,
+        config: Config { choice, ..Config::default() },
         arithmetic: Arithmetic { contract: true, fast_math: false },
         arch: "sm_90".to_owned(),
         libdevice: None,
@@ -109,14 +110,13 @@ pub fn input(inputs: &Inputs, seed: u64, index: u64) -> Input {
     let which = random.below(inputs.levels.len());
     let text = mutate(&inputs.corpus.texts[which], &inputs.corpus, random);
     let strategy = random.pick(&["naive", "block", "stream"]);
-    let config = Config {
+    let choice = Choice {
         strategy: Some(strategy.to_owned()),
-        tile: None,
         pyramid_height: (strategy != "naive").then(|| random.pick(&[1, 1, 2, 3])),
-        ..Config::default()
+        ..Choice::default()
     };
     let nvvm = random.percent(20);
-    Input { text, level: inputs.levels[which], config, nvvm, ptx: nvvm && random.percent(15) }
+    Input { text, level: inputs.levels[which], choice, nvvm, ptx: nvvm && random.percent(15) }
 }
 
 /// Checks an input.
@@ -133,7 +133,7 @@ type Stop = (bool, String);
 /// As `stencilc FILE.mlir`.
 fn whole(input: &Input, context: &Context) -> Result<Outcome, Stop> {
     let source = Source::new("input.mlir", input.text.as_str());
-    let options = options(input.config.clone());
+    let options = options(input.choice.clone());
     let stop = |failure: stencilc::message::Failure| (failure.code == 2, failure.text);
     let mut compilation = Compilation::new(context, &source, &options).map_err(stop)?;
     compilation.to_gpu().map_err(stop)?;

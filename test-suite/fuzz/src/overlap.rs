@@ -3,13 +3,13 @@
 //! first more often than not, so that they run as early as they may.
 
 use crate::random::Random;
+use std::time::Duration;
 use stencil_runtime::bands::Cut;
 use stencil_runtime::bind::{Bound, BufferId};
 use stencil_runtime::execute::{Target, TargetError};
 use stencil_runtime::launch::{Launch, Value};
 use stencil_runtime::plan::Plan;
 use stencil_simulator::Simulator;
-use std::time::Duration;
 
 /// A simulator that runs launches when all are known.
 pub struct Overlapping<'p> {
@@ -77,7 +77,8 @@ impl Target for Overlapping<'_> {
         let mut done = vec![false; self.bands.len()];
         for _ in 0..self.bands.len() {
             let is_done = |place: &usize| done.get(*place) == Some(&true);
-            let ready = self.bands.iter().enumerate().filter(|(place, band)| !is_done(place) && band.waits.iter().all(is_done));
+            let ready =
+                self.bands.iter().enumerate().filter(|(place, band)| !is_done(place) && band.waits.iter().all(is_done));
             let ready: Vec<usize> = ready.map(|(place, _)| place).collect();
             let last = ready.last().copied().ok_or("bands that wait for each other")?;
             let place = if self.random.below(3) == 0 { self.random.pick(&ready) } else { last };

@@ -10,6 +10,7 @@ use melior::ir::Module;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use stencil_dialects::mlir;
+use stencil_dialects::tiled::Choice;
 use stencil_frontend::oracle;
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
@@ -45,13 +46,15 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             .map(|(place, param)| (format!("P{place}"), param.value))
             .collect(),
         config: Config {
-            strategy: Some(schedule.strategy.to_owned()),
-            tile: schedule.tile.clone(),
-            pyramid_height: schedule.height,
-            per_thread: schedule.per_thread.clone(),
-            no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
+            choice: Choice {
+                strategy: Some(schedule.strategy.to_owned()),
+                tile: schedule.tile.clone(),
+                pyramid_height: schedule.height,
+                per_thread: schedule.per_thread.clone(),
+                region: schedule.flags.contains(&Flag::FixedRegion).then(|| "fixed".to_owned()),
+            },
             no_fuse: schedule.flags.contains(&Flag::NoFuse),
-            region: schedule.flags.contains(&Flag::FixedRegion).then(|| "fixed".to_owned()),
+            no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },
         arch: "sm_90".to_owned(),

@@ -109,13 +109,7 @@ fn parts(case: &Case) -> Vec<Case> {
                 simpler.push(Some(Rule::Nearest));
             }
             if let Rule::Value(whole) = rule {
-                for part in 0..whole.size() {
-                    for other in replacements(&case.program, nth(&mut whole.clone(), part)) {
-                        let mut value = whole.clone();
-                        *nth(&mut value, part) = other;
-                        simpler.push(Some(Rule::Value(value)));
-                    }
-                }
+                simpler.extend(simplified(&case.program, whole).into_iter().map(|value| Some(Rule::Value(value))));
             }
             found.extend(simpler.into_iter().map(|rule| with(case, |case| case.program.fields[field].rule = rule)));
         }
@@ -229,14 +223,26 @@ fn expressions(case: &Case) -> Vec<Case> {
     for (place, function) in case.program.functions.iter().enumerate() {
         for (piece, known) in function.pieces.iter().enumerate() {
             for (value, whole) in known.values.iter().enumerate() {
-                for part in 0..whole.size() {
-                    for other in replacements(&case.program, nth(&mut whole.clone(), part)) {
-                        found.push(with(case, |case| {
-                            *nth(&mut case.program.functions[place].pieces[piece].values[value], part) = other;
-                        }));
-                    }
+                for simpler in simplified(&case.program, whole) {
+                    found.push(with(case, |case| {
+                        case.program.functions[place].pieces[piece].values[value] = simpler;
+                    }));
                 }
             }
+        }
+    }
+    found
+}
+
+/// An expression with one part of it simpler.
+fn simplified(program: &Program, whole: &Expr) -> Vec<Expr> {
+    let mut found = Vec::new();
+    for part in 0..whole.size() {
+        let mut changed = whole.clone();
+        for other in replacements(program, nth(&mut changed, part)) {
+            *nth(&mut changed, part) = other;
+            found.push(changed);
+            changed = whole.clone();
         }
     }
     found

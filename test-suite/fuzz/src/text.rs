@@ -8,6 +8,7 @@ use crate::mutate::{Corpus, mutate};
 use crate::outcome::{Outcome, attempt, documents, folder, judge};
 use crate::random::Random;
 use melior::Context;
+use stencil_dialects::tiled::Choice;
 use stencil_frontend::diagnostics::{Diagnostic, Look, render};
 use stencil_frontend::source::Source;
 use stencil_frontend::{load, parser, print};
@@ -107,7 +108,10 @@ pub fn check(text: &str, context: &Context, random: &mut Random) -> Outcome {
         }
         let options = Options {
             defines: Vec::new(),
-            config: Config { strategy: random.percent(30).then(|| "naive".to_owned()), ..Config::default() },
+            config: Config {
+                choice: Choice { strategy: random.percent(30).then(|| "naive".to_owned()), ..Choice::default() },
+                ..Config::default()
+            },
             arithmetic: Arithmetic { contract: true, fast_math: false },
             arch: "sm_90".to_owned(),
             libdevice: None,

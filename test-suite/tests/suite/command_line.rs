@@ -88,6 +88,7 @@ refused! {
     result_a_folder: "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy --in K=zeros --out A=folder";
     plan_missing: "stencil-bench heat2d.plan.json";
     plan_broken: "stencil-bench broken.plan.json";
+    schedules_missing: "stencilc heat2d.stencil --schedules schedules.json -o out.ptx";
 
     // Inputs.
     input_missing: "stencilc run heat2d.stencil --in A=a.npy --out A=out.npy";

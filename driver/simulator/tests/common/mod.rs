@@ -7,8 +7,10 @@ use melior::ir::Module;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
+use stencil_dialects::tiled::Choice;
 use stencil_frontend::oracle;
 use stencil_frontend::source::Source;
+use stencil_passes::pipeline::Config;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request};
 use stencil_runtime::execute::{self, Control};
@@ -61,12 +63,15 @@ impl Case {
     pub fn options(&self) -> CompileOptions {
         CompileOptions {
             defines: Vec::new(),
-            config: stencil_passes::pipeline::Config {
-                strategy: Some(self.strategy.clone()),
-                tile: self.tile.clone(),
-                pyramid_height: self.pyramid_height,
-                per_thread: self.per_thread.clone(),
-                ..stencil_passes::pipeline::Config::default()
+            config: Config {
+                choice: Choice {
+                    strategy: Some(self.strategy.clone()),
+                    tile: self.tile.clone(),
+                    pyramid_height: self.pyramid_height,
+                    per_thread: self.per_thread.clone(),
+                    ..Choice::default()
+                },
+                ..Config::default()
             },
             arithmetic: Arithmetic { contract: self.contract, fast_math: false },
             arch: "sm_90".to_owned(),

@@ -94,8 +94,7 @@ impl<'c, 'p> Cells<'c, 'p> {
         let first = builder.add_constant(first, -segment.left)?;
         let beyond = builder.add_constant(*lane, -(segment.left / width))?;
         let mut total = BTreeMap::new();
-        for op in &kernel.body {
-            let TileOp::Apply(apply) = op else { continue };
+        for apply in kernel.applies() {
             for piece in &apply.pieces {
                 total.insert(piece.function, pieces::is_total(module, frame.program, piece)?);
             }

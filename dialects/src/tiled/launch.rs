@@ -1,0 +1,163 @@
+//! What a lowered kernel says of its launch: grid, block, shared memory, and what its arguments are bound
+//! to.
+
+use super::{Schedule, read_schedule, schedule_attributes};
+use crate::attribute::{self, read};
+use crate::builder::Builder;
+use crate::error::Error;
+use crate::mlir::{self, Op};
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineMap, Attribute, Module};
+
+const BINDING: &str = "tiled.binding";
+const NAME: &str = "tiled.name";
+const GRID: &str = "tiled.grid";
+const ROWS: &str = "tiled.rows";
+const REACH: &str = "tiled.reach";
+const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
+
+/// What an argument of a lowered kernel is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Binding<'c> {
+    /// The current buffer of a field.
+    Read(&'c str),
+    /// The other buffer of a field, which becomes current after the launch.
+    Write(&'c str),
+    /// The current buffer of a field, updated in place.
+    ReadWrite(&'c str),
+    /// A run-time size, of [`index_width`](super::index_width) bits.
+    Param(&'c str),
+    /// A run-time scalar of its own type.
+    Scalar(&'c str),
+    /// The number of the launch's first step, from 0, as i64.
+    Step,
+    /// The launch's first row of tiles, from 0, of [`index_width`](super::index_width) bits: see [`Bands`].
+    Row,
+}
+
+/// How a launch may be cut into bands, each of which is launched by itself: the tiles form rows along the
+/// slowest dimension, all of as many blocks, and a band is some rows, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bands<'c> {
+    /// Rows of tiles; one result, the symbols are the run-time sizes.
+    pub rows: AffineMap<'c>,
+    /// A row reads and writes nothing that rows farther away than this read or write.
+    pub reach: i64,
+}
+
+/// What a lowered kernel, a `gpu.func`, says of its launch.
+#[derive(Clone, Debug)]
+pub struct Launch<'c> {
+    /// The `gpu.func`.
+    pub op: Op<'c>,
+    /// Its name.
+    pub name: &'c str,
+    /// Blocks in x; one result, the symbols are the run-time sizes.
+    pub grid: AffineMap<'c>,
+    /// Threads of a block in x, y, z.
+    pub block: Vec<i64>,
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: i64,
+    /// What its arguments are bound to.
+    pub bindings: Vec<Binding<'c>>,
+    /// How it may be cut, if it may.
+    pub bands: Option<Bands<'c>>,
+    /// The schedule that it was lowered by.
+    pub schedule: Schedule,
+}
+
+/// The lowered kernels of a module, in order.
+pub fn launches<'c>(module: &Module<'c>) -> Result<Vec<Launch<'c>>, Error> {
+    let mut found = Vec::new();
+    for container in mlir::operations(mlir::body(module)) {
+        if mlir::name(container) != "gpu.module" {
+            continue;
+        }
+        let Some(block) = mlir::entry(container) else { continue };
+        for op in mlir::operations(block) {
+            if mlir::name(op) == "gpu.func" && mlir::attribute(op, GRID).is_some() {
+                found.push(read_launch(op)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
+    let bindings = read(op, "arg_attrs", attribute::as_array)?
+        .into_iter()
+        .map(|argument| {
+            let name = attribute::entry(argument, NAME).and_then(attribute::as_string);
+            Some(match (attribute::as_string(attribute::entry(argument, BINDING)?)?, name) {
+                ("read", Some(name)) => Binding::Read(name),
+                ("write", Some(name)) => Binding::Write(name),
+                ("read_write", Some(name)) => Binding::ReadWrite(name),
+                ("param", Some(name)) => Binding::Param(name),
+                ("scalar", Some(name)) => Binding::Scalar(name),
+                ("step", None) => Binding::Step,
+                ("row", None) => Binding::Row,
+                _ => return None,
+            })
+        })
+        .collect::<Option<_>>()
+        .ok_or_else(|| {
+            Error::new(
+                mlir::place(op.location()),
+                "an argument of the kernel says not what it is bound to: tiled.binding is missing or wrong",
+            )
+        })?;
+    Ok(Launch {
+        op,
+        name: read(op, "sym_name", attribute::as_string)?,
+        grid: read(op, GRID, attribute::as_map)?,
+        block: read(op, "known_block_size", attribute::as_integers)?,
+        dynamic_shared: mlir::attribute(op, DYNAMIC_SHARED).and_then(attribute::as_integer).unwrap_or(0),
+        bindings,
+        bands: match mlir::attribute(op, ROWS) {
+            Some(_) => {
+                Some(Bands { rows: read(op, ROWS, attribute::as_map)?, reach: read(op, REACH, attribute::as_integer)? })
+            }
+            None => None,
+        },
+        schedule: read_schedule(op)?,
+    })
+}
+
+/// The attributes of a kernel's argument.
+pub fn binding_attributes<'c>(builder: &Builder<'c>, binding: &Binding) -> Vec<(&'static str, Attribute<'c>)> {
+    let context = builder.context;
+    let (kind, name) = match binding {
+        Binding::Read(name) => ("read", Some(name)),
+        Binding::Write(name) => ("write", Some(name)),
+        Binding::ReadWrite(name) => ("read_write", Some(name)),
+        Binding::Param(name) => ("param", Some(name)),
+        Binding::Scalar(name) => ("scalar", Some(name)),
+        Binding::Step => ("step", None),
+        Binding::Row => ("row", None),
+    };
+    let mut attributes = vec![(BINDING, attribute::string(context, kind))];
+    attributes.extend(name.map(|name| (NAME, attribute::string(context, name))));
+    attributes
+}
+
+/// The attributes of a lowered kernel that [`launches`] reads, beside its name and arguments.
+pub fn launch_attributes<'c>(
+    builder: &Builder<'c>,
+    (grid, bands): (AffineMap<'c>, Option<Bands<'c>>),
+    block: [i32; 3],
+    schedule: &Schedule,
+) -> Vec<(&'static str, Attribute<'c>)> {
+    let mut attributes = schedule_attributes(builder, schedule);
+    attributes.push((GRID, mlir::map_attribute(grid)));
+    if let Some(bands) = bands {
+        attributes.push((ROWS, mlir::map_attribute(bands.rows)));
+        attributes.push((REACH, attribute::integer(builder.context, bands.reach)));
+    }
+    attributes.push(("known_block_size", attribute::integers32(builder.context, &block)));
+    attributes
+}
+
+/// Says how much dynamic shared memory a lowered kernel wants, in bytes.
+pub fn set_dynamic_shared(builder: &Builder, kernel: Op, bytes: i64) {
+    mlir::set_attribute(kernel, DYNAMIC_SHARED, attribute::integer(builder.context, bytes));
+}
