@@ -52,11 +52,7 @@ pub fn overlapped(work: f64, life: f64) -> f64 {
 
 /// How much longer a launch takes than its blocks would in full waves, at least 1.
 pub fn stretch(work: &Work, slots: f64) -> f64 {
-    if work.rows >= ROWS && work.blocks > slots {
-        overlapped(work.blocks, slots)
-    } else {
-        waves(work.blocks, slots)
-    }
+    if work.rows >= ROWS && work.blocks > slots { overlapped(work.blocks, slots) } else { waves(work.blocks, slots) }
 }
 
 #[cfg(test)]
