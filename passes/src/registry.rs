@@ -16,6 +16,7 @@ pub const PASSES: &[Pass] = &[
     lower::block::PASS,
     lower::stream::PASS,
     lower::warp::PASS,
+    lower::prefetch::PASS,
 ];
 
 /// The pass of a name.

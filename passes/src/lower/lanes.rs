@@ -32,6 +32,20 @@ pub fn whole_sectors(ty: Type, cells: i64) -> bool {
     cells * i64::from(mlir::bit_width(ty).unwrap_or(64)) % (8 * SECTOR) == 0
 }
 
+/// Cells of a type in a sector, at least 1.
+pub fn cells_of_a_sector(ty: Type) -> usize {
+    (8 * SECTOR / i64::from(mlir::bit_width(ty).unwrap_or(64)).max(8)).max(1) as usize
+}
+
+/// Asks for a cell's surroundings from the level 2 cache; `convert-prefetch-to-nvvm` says so to the device.
+pub fn prefetch<'c>(builder: &Builder<'c>, buffer: Val<'c>, at: &[Val<'c>]) -> Result<(), Error> {
+    let read = |text| {
+        Attribute::parse(builder.context, text).ok_or_else(|| Error::internal(format!("`{text}` is no attribute")))
+    };
+    let attributes = [("isWrite", read("false")?), ("localityHint", read("2 : i32")?), ("isDataCache", read("true")?)];
+    builder.op("memref.prefetch", &[&[buffer], at].concat(), &[], &attributes).map(|_| ())
+}
+
 /// The cell that the lane `distance` further on holds; some cell for lanes that have none there.
 pub fn shuffle<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Result<Val<'c>, Error> {
     let ty = value.r#type();

@@ -1,4 +1,5 @@
-//! Lowerings of tile kernels to the gpu level, one a strategy.
+//! Lowerings of tile kernels to the gpu level, one a strategy, and what
+//! the gpu level says in other words further down.
 
 pub mod block;
 pub mod block_limits;
@@ -8,6 +9,7 @@ pub mod interior;
 pub mod lanes;
 pub mod naive;
 pub mod pieces;
+pub mod prefetch;
 pub mod shared_memory;
 pub mod stream;
 pub mod tile_place;

@@ -10,7 +10,8 @@
 //! one warp, and this is all. In three, parts of the block hold rows one above the other and hand the
 //! outer ones to each other through shared memory (`shared.rs`), with one barrier an iteration for all
 //! values. The loop's body holds several planes, so that planes change their names and not their
-//! registers. Planes are loaded some iterations before their turn.
+//! registers. Planes are loaded some iterations before their turn, and rows a few more are asked for from the
+//! level 2 cache, which costs no registers.
 //!
 //! In three dimensions, where all tiles run the same code, blocks take equal shares of planes: those of all
 //! columns of tiles are numbered through, and a block goes on from the end of one column into the next.
@@ -25,6 +26,7 @@
 //!
 //! loop: %planes = scf.for %k = ... step 3 iter_args(two planes of each value, three loaded planes) {
 //!         %new = vector.load A[%k + 3, ...]                   // three planes ahead
+//!         memref.prefetch A[%k + 7, ...]                      // of two dimensions
 //!         %left = gpu.shuffle up %a1[3]; %right = gpu.shuffle down %a1[0]
 //!         %above = vector.load %shared_a[1 - %k % 2, ...]     // of three dimensions
 //!         %b0[i] = heat(%a2[i], %a1[i - 1], %a1[i], %a1[i + 1], %a0[i])   // step 0, plane %k - 1
@@ -73,6 +75,7 @@ pub const PASS: Pass = Pass {
     summary: "lower tile kernels of strategy stream: steps in flight in registers",
     options: &[
         ("ahead", "planes loaded ahead of their turn (default: 2 or 3)"),
+        ("prefetch", "planes beyond those brought into the level 2 cache (default: 4 rows of one or two fields)"),
         ("unroll", "planes of the loop's body (default: by the planes in flight)"),
         MAX_SHARED,
         MAX_THREADS,
@@ -83,7 +86,7 @@ pub const PASS: Pass = Pass {
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
     let (ahead, unroll) = (options.integer("ahead", 1..=64)?, options.integer("unroll", 1..=64)?);
-    let registers = options.integer("registers", 16..=255)?;
+    let (prefetch, registers) = (options.integer("prefetch", 0..=64)?, options.integer("registers", 16..=255)?);
     let limits = BlockLimits::of(options)?;
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, "stream")?;
@@ -91,6 +94,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         let mut patch = Patch::plan(module, &program, kernel)?;
         patch.pipeline.unroll = unroll.unwrap_or(patch.pipeline.unroll);
         patch.pipeline.ahead = ahead.unwrap_or(patch.pipeline.ahead);
+        patch.pipeline.prefetch = prefetch.unwrap_or(patch.pipeline.prefetch);
         let threads = patch.threads(kernel);
         // Equal shares take equal times where all tiles run the same code.
         let shares = threads.len() == 3 && !kernel.split;

@@ -152,9 +152,9 @@ fn life(work: &Work, device: &Device) -> f64 {
     device.block_clocks
         + work.barriers * device.barrier_clocks
         + work.fetches * device.fetch_clocks
-        + work.streamed * device.stream_clocks
         + work.rounds * device.round_clocks
-        + work.serial * device.serial_clocks
+        // What waits for memory waits for arithmetic meanwhile.
+        + (work.serial * device.serial_clocks).max(work.streamed * device.stream_clocks)
 }
 
 fn norm(terms: &[f64]) -> f64 {

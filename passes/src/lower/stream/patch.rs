@@ -28,10 +28,8 @@ pub struct Patch<'c> {
     pub lanes: i64,
     /// Rows of lanes.
     pub parts: i64,
-    /// Cells before the tile's first column, a multiple of `unit`.
+    /// Cells before the tile's first column, a multiple of `width`.
     pub left: i64,
-    /// Cells of a row that lie all inside or all outside of the tile: those of a lane, or of a vector.
-    pub unit: i64,
     /// Rows before the tile's first.
     pub top: i64,
     /// The first iteration's plane.
@@ -146,7 +144,6 @@ impl<'c> Patch<'c> {
             lanes: WARP,
             parts: 1,
             left: 0,
-            unit: width,
             top: 0,
             first: 0,
             fill: 0,
@@ -182,20 +179,14 @@ impl<'c> Patch<'c> {
         }
         patch.first = first.into_iter().min().unwrap_or(0);
         patch.fill = last.into_iter().max().unwrap_or(0) - patch.first;
-        // Tiles begin with a lane where the halo leaves room for that, and with a vector where not.
-        let vector = patch.elements.iter().map(|element| lanes::vector_length(*element, width)).max().unwrap_or(1);
-        let halo = patch.left;
-        let left = |unit| (halo + unit - 1) / unit * unit;
-        let fits = |unit| columns % unit == 0 && left(unit) + columns + right <= WARP * width;
-        patch.unit = if fits(width) { width } else { vector };
-        patch.left = left(patch.unit);
+        patch.left = (patch.left + width - 1) / width * width;
         let needed = patch.left + columns + right;
-        if !fits(vector) {
+        if columns % width != 0 || needed > WARP * width {
             return Err(refuse(
                 kernel,
                 format!(
                     "a tile {columns} columns wide with pyramid height {} needs {needed} columns with its halo, and a warp with {width} cells a lane has {}; \
-                     the tile's columns must also be a multiple of {vector}",
+                     the tile's columns must also be a multiple of {width}",
                     schedule.steps,
                     WARP * width
                 ),
@@ -301,7 +292,8 @@ impl<'c> Patch<'c> {
         let mut reach = halo.clone();
         let plane = if matches!(op, TileOp::Load { .. }) { self.pipeline.ahead - lag } else { -lag };
         if let (Some(first), Some(last)) = (reach.lower.first_mut(), reach.upper.first_mut()) {
-            (*first, *last) = (plane, plane);
+            let prefetch = if matches!(op, TileOp::Load { .. }) { self.pipeline.prefetch } else { 0 };
+            (*first, *last) = (plane, plane + prefetch);
             // Pieces of fields with a rule go up to the grid's ends, and what lies before the first plane
             // is read by the rule. No apply reads farther than the launch does.
             if self.selects && matches!(op, TileOp::Apply(_)) {

@@ -30,7 +30,7 @@ pub struct Walk<'c, 'p> {
     patch: &'p Patch<'c>,
     shared: Shared<'c, 'p>,
     cells: Cells<'c>,
-    /// For each unit of the lane's cells, row by row, whether they belong to the tile.
+    /// For each row of the lane whether its cells belong to the tile.
     in_tile: Vec<Val<'c>>,
     /// Limits of code without checks.
     limits: Option<Limits<'c>>,
@@ -145,11 +145,8 @@ impl<'c, 'p> Walk<'c, 'p> {
         let column = builder.add_constant(builder.add(*first_column, offset)?, -patch.left)?;
         let ends = Ends::all(frame, kernel)?;
         let last = ends.last().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
-        let unit_in_tile = |unit| {
-            last.holds(builder, builder.add_constant(column, unit * patch.unit)?, frame.origin.last().copied(), columns)
-        };
-        let of_columns = (0..width / patch.unit).map(unit_in_tile).collect::<Result<Vec<_>, _>>()?;
-        let (mut rows, mut in_tile) = (vec![None], of_columns.clone());
+        let lane_in_tile = last.holds(builder, column, frame.origin.last().copied(), columns)?;
+        let (mut rows, mut in_tile) = (vec![None], vec![lane_in_tile]);
         if let ([_, first_row, _], [_, part, _], [_, tile_rows, _]) =
             (frame.origin.as_slice(), frame.thread.as_slice(), kernel.schedule.tile.as_slice())
         {
@@ -161,9 +158,7 @@ impl<'c, 'p> Walk<'c, 'p> {
                 rows.push(Some(row));
                 let of_rows = ends.get(1).ok_or_else(|| Error::internal("a tile without rows"))?;
                 let row_in_tile = of_rows.holds(builder, row, Some(*first_row), *tile_rows)?;
-                for unit_in_tile in &of_columns {
-                    in_tile.push(builder.binary("arith.andi", row_in_tile, *unit_in_tile)?);
-                }
+                in_tile.push(builder.binary("arith.andi", row_in_tile, lane_in_tile)?);
             }
         }
         let columns = (0..width).map(|cell| builder.add_constant(column, cell)).collect::<Result<_, _>>()?;
@@ -186,6 +181,8 @@ impl<'c, 'p> Walk<'c, 'p> {
         let last_plane = frame.bounds(builder, frame.hull.upper)?.first().copied();
         let last_plane = last_plane.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
         let left = builder.add_constant(builder.binary("arith.subi", last_plane, *first_plane)?, 1)?;
+        // A half of the last tile may begin beyond it.
+        let left = builder.binary("arith.maxsi", left, builder.index(0)?)?;
         walk.planes = builder.binary("arith.minsi", tile_planes, left)?;
         Ok(walk)
     }
@@ -389,6 +386,9 @@ impl<'c, 'p> Walk<'c, 'p> {
                     let place = self.patch.place(*tile)?;
                     let ahead = builder.add_constant(plane, state.ahead(place) - lag(*tile)?)?;
                     let cells = state.exchange(place, self.load(builder, operation, field, ahead, rims)?)?;
+                    if rims.cells.is_none() && !rims.planes {
+                        self.prefetch(builder, field, ahead)?;
+                    }
                     self.push(builder, state, place, &cells, &turn)?;
                 }
                 TileOp::Apply(apply) => {
@@ -491,6 +491,23 @@ impl<'c, 'p> Walk<'c, 'p> {
         builder.choose(some, &types, cells, |builder| types.iter().map(|ty| builder.zero(*ty)).collect())
     }
 
+    /// Asks for the lane's cells some planes after one that is loaded.
+    fn prefetch(&self, builder: &Builder<'c>, field: &str, loaded: Val<'c>) -> Result<(), Error> {
+        let distance = self.patch.pipeline.prefetch;
+        if distance == 0 {
+            return Ok(());
+        }
+        let plane = builder.add_constant(loaded, distance)?;
+        let each = lanes::cells_of_a_sector(self.frame.program.field(field)?.element);
+        for row in &self.cells.rows {
+            for column in self.cells.columns.iter().step_by(each) {
+                let at = self.frame.cell(builder, field, &Cells::point(plane, *row, *column))?;
+                lanes::prefetch(builder, self.frame.source(field)?, &at)?;
+            }
+        }
+        Ok(())
+    }
+
     fn store(
         &self,
         builder: &Builder<'c>,
@@ -503,8 +520,8 @@ impl<'c, 'p> Walk<'c, 'p> {
         let grid = rims.cells.map(|checks| checks.grid(operation)).transpose()?.map(|(grid, _)| grid);
         let (buffer, vector) = (self.frame.target(field)?, self.vector(field)?);
         // Where groups of cells lie all inside or all outside of the grid, the first tells.
-        let group = usize::try_from(if grid.is_some() { vector } else { self.patch.unit }).unwrap_or(1).max(1);
-        let unit = usize::try_from(self.patch.unit).unwrap_or(1).max(1);
+        let group = usize::try_from(if grid.is_some() { vector } else { self.patch.width }).unwrap_or(1).max(1);
+        let width = usize::try_from(self.patch.width).unwrap_or(1).max(1);
         let first = self.frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
         let in_planes = builder.compare(Compare::Below, builder.binary("arith.subi", plane, first)?, self.planes)?;
         let in_planes = if rims.planes && !self.frame.hull.alike {
@@ -515,7 +532,7 @@ impl<'c, 'p> Walk<'c, 'p> {
             in_planes // The loop ends with the grid's planes.
         };
         for (number, (cells, (row, column))) in cells.chunks(group).zip(self.cells.each().step_by(group)).enumerate() {
-            let in_tile = self.in_tile.get(number * group / unit).copied();
+            let in_tile = self.in_tile.get(number * group / width).copied();
             let in_grid = grid.and_then(|grid| grid.cells.get(number * group)).copied();
             let conditions: Vec<_> = [Some(in_planes), in_tile, in_grid].into_iter().flatten().collect();
             builder.when(builder.all(&conditions)?.unwrap_or(in_planes), |builder| {

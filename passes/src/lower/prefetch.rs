@@ -1,0 +1,42 @@
+//! `convert-prefetch-to-nvvm`: prefetches of the LLVM dialect, which LLVM's backend for NVIDIA drops, become
+//! those of the NVVM dialect.
+//!
+//! Needs: the LLVM dialect, after `finalize-memref-to-llvm`. Guarantees: no `llvm.intr.prefetch` is left; each
+//! is a `prefetch` into the level 2 cache.
+//!
+//! ```text
+//! "llvm.intr.prefetch"(%p) <{cache = 1 : i32, hint = 2 : i32, rw = 0 : i32}> : (!llvm.ptr) -> ()
+//! ```
+//! becomes
+//! ```text
+//! nvvm.prefetch level = L2, %p : !llvm.ptr
+//! ```
+
+use crate::options::Options;
+use crate::pass::Pass;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, Module, Region};
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+
+/// The pass.
+pub const PASS: Pass =
+    Pass { name: "convert-prefetch-to-nvvm", summary: "say prefetches in the NVVM dialect", options: &[], run };
+
+fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
+    for op in mlir::walk(mlir::module_op(module)) {
+        if mlir::name(op) != "llvm.intr.prefetch" {
+            continue;
+        }
+        let level = Attribute::parse(context, "#nvvm<prefetch_cache_level L2>")
+            .ok_or_else(|| Error::internal("the nvvm dialect is not loaded"))?;
+        let region = Region::new();
+        let builder = Builder::new(context, op.location(), mlir::append_block(&region, &[]));
+        builder.op("nvvm.prefetch", &mlir::operands(op), &[], &[("cacheLevel", level)])?;
+        mlir::move_all_before(builder.block, op);
+        mlir::erase(op);
+    }
+    Ok(())
+}
