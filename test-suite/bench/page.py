@@ -1,8 +1,8 @@
-"""Writes docs/performance.md and its plots from a record that table.py made.
+"""Writes docs/performance.md and its plots from records that table.py made.
 
-    python3 test-suite/bench/page.py RECORD.json
+    python3 test-suite/bench/page.py RECORD.json [OLDER.json]
 
-The page's table lies between two marker lines; all other text of the page is left as it is.
+An older record fills in the rows that the newer one lacks; they are marked. The page's table lies between two marker lines; all other text of the page is left as it is.
 """
 
 import argparse
@@ -34,13 +34,24 @@ def right(row):
     return [result for result in row["results"] if result["check"] and result["check"]["passed"]]
 
 
-def table(record):
+def merged(records):
+    """The rows of all records, each from the first that has it; those of later ones are marked."""
+    found = {}
+    for number, record in enumerate(records):
+        for row in record["rows"]:
+            key = (row["program"], row["kind"], tuple(row["shape"]), row["why"])
+            found.setdefault(key, {**row, "mark": " *" if number else ""})
+    order = {why: place for place, why in enumerate(["main", "size", "height", "radius"])}
+    return sorted(found.values(), key=lambda row: order[row["why"]])
+
+
+def table(rows):
     """The table of rates, a line a row."""
     lines = [
         "| program | type | cells | schedule | T | registers | spilled | GCells/s | of copy | of FMA | best other schedule | AN5D | EBISU | first result |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in record["rows"]:
+    for row in rows:
         found = right(row)
         if row["why"] not in ("main", "size") or not found:
             continue
@@ -53,7 +64,7 @@ def table(record):
         cells = [
             row["program"], row["kind"], " x ".join(map(str, row["shape"])),
             f"{settings['strategy']} {' x '.join(map(str, settings['tile']))}", settings["pyramid_height"],
-            kernel["registers"], kernel["local"], f"{rate:,.0f}", f"{100 * chosen['of_copy_limit']:.0f} %",
+            kernel["registers"], kernel["local"], f"{rate:,.0f}{row['mark']}", f"{100 * chosen['of_copy_limit']:.0f} %",
             f"{100 * (chosen['of_fma_limit'] or 0):.0f} %", f"{max(others):,.0f}" if others else "", *ratios,
             f"{1e3 * chosen['first_seconds']:.0f} ms",
         ]
@@ -120,24 +131,28 @@ def series(record):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("record", type=pathlib.Path)
-    record = json.loads(parser.parse_args().record.read_text())
+    parser.add_argument("record", type=pathlib.Path, nargs="+", help="the newest first")
+    records = [json.loads(path.read_text()) for path in parser.parse_args().record]
+    record = records[0]
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)
-    plots = []
-    for name, title, axis, lines, logarithmic in series(record):
+    plots, plotted = [], next((one for one in records if any(row["why"] == "height" for row in one["rows"])), record)
+    for name, title, axis, lines, logarithmic in series(plotted):
         if lines:
             (IMAGES / f"{name}.svg").write_text(plot(title, axis, lines, logarithmic))
             plots.append(f"![{title}](images/{name}.svg)")
     state = record["state"]
     head = (
         f"{record['device']['name']}, driver {state['driver']}, {state['clock_mhz']} MHz after the last run; copy "
-        f"{record['copy_bandwidth'] * 1e-12:.2f} TB/s; {record['steps']} steps; {record['date'][:10]}."
+        f"{record['copy_bandwidth'] * 1e-12:.2f} TB/s; {record['steps']} steps; {record['date'][:10]}; commit `{record['commit'][:7]}`."
     )
-    left = sorted({f"{name} {kind} {' x '.join(map(str, shape))}" for name, kind, shape, why in record.get("left_out", []) if why == "main"})
+    if older := records[1:]:
+        commits = ", ".join(f"`{one['commit'][:7]}`" for one in older)
+        head += f" Rows with * and the plots: the same device, {older[-1]['steps']} steps, commits {commits}."
+    left = [row for one in records[-1:] for row in one.get("left_out", []) if row[3] == "main"]
     if left:
-        head += f" Not reached within the time of that call: {', '.join(left)}, other sizes and the plots."
-    body = "\n\n".join([head, table(record), *plots])
+        head += f" Not reached within the time of that call: {', '.join(f'{name} {kind}' for name, kind, *_ in left)}."
+    body = "\n\n".join([head, table(merged(records)), *plots])
     PAGE.write_text(f"{before}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}")
 
 

@@ -1,7 +1,7 @@
 """The table of rates: builds every row here, measures all of them on a GPU machine.
 
-    python3 test-suite/bench/table.py build FOLDER [--candidates N] [--only ROW...]
-    python3 FOLDER/table.py run FOLDER OUT.json [--seconds S] [--repeat R]
+    python3 test-suite/bench/table.py build FOLDER [--candidates N] [--main] [--only ROW...]
+    python3 FOLDER/table.py run FOLDER OUT.json [--seconds S] [--repeat R] [--steps T]
 
 `build` needs the compiled project and no GPU. It leaves plans, PTX, wanted results of small runs by the
 oracle, `stencil-bench` and this script in FOLDER, all that `run` needs beside Python and a GPU.
@@ -9,7 +9,7 @@ oracle, `stencil-bench` and this script in FOLDER, all that `run` needs beside P
 A row is a program in f32 or f64 (f64 sources are the f32 ones with the word replaced) at one size. `run`
 first holds the naive kernel against the oracle, bit for bit, at a small size, then runs the compiler's
 own choice of schedule and N - 1 runners-up, checks each against the naive kernel after a few steps on the
-same data, and measures them. Exit code 1 if a result is wrong or a run fails.
+same data, and measures them. `--main --candidates 20` looks at all schedules that the model does. Exit code 1 if a result is wrong or a run fails.
 """
 
 import argparse
@@ -121,7 +121,7 @@ def build(args):
         for name, fma in wanted.items():
             for kind in ("f32", "f64"):
                 program = Program(programs / f"{name}.stencil", kind)
-                if args.only and name not in args.only:
+                if (args.only and name not in args.only) or (args.main and name in RADII):
                     continue
                 source = pathlib.Path(scratch) / f"{name}_{kind}.stencil"
                 source.write_text(program.text)
@@ -144,6 +144,8 @@ def build(args):
                     row(half, "radius", compiled(half, "radius", []))
                     continue
                 row(main, "main", compiled(main, "main", ["--candidates", str(args.candidates)]))
+                if args.main:
+                    continue
                 if name in ("star2d1r", "star2d2r", "box2d1r", "box2d2r", "star3d1r", "star3d2r"):
                     row(half, "radius", compiled(half, "radius", []))
                 others = OTHER[program.rank] + (SIZES if name in ("star2d1r", "j2d5pt") and kind == "f32" else [])
@@ -188,7 +190,10 @@ def run(args):
     """Measures what was built."""
     folder, start = pathlib.Path(args.folder), time.monotonic()
     manifest = json.loads((folder / "rows.json").read_text())
-    record = {"commit": manifest["commit"], "steps": MAIN_STEPS, "other_steps": OTHER_STEPS, "checked_steps": CHECKED_STEPS, "pause": PAUSE, "naive": [], "rows": []}
+    record = {
+        "commit": manifest["commit"], "steps": args.steps or MAIN_STEPS, "other_steps": args.steps or OTHER_STEPS,
+        "checked_steps": CHECKED_STEPS, "pause": PAUSE, "naive": [], "rows": [],
+    }
     failed = check_naive(folder, manifest, record)
     print(f"naive against the oracle: {len(record['naive'])} programs, {failed} differ; {time.monotonic() - start:.0f} s")
     for row in manifest["rows"]:
@@ -196,7 +201,8 @@ def run(args):
             record.setdefault("left_out", []).append([row["program"], row["kind"], row["shape"], row["why"]])
             continue
         options = ["--reference", folder / row["naive"], "--check-steps", CHECKED.get(row["program"], CHECKED_STEPS)]
-        options += ["--steps", MAIN_STEPS if row["why"] == "main" else OTHER_STEPS, "--pause", PAUSE]
+        steps = args.steps or (MAIN_STEPS if row["why"] == "main" else OTHER_STEPS)
+        options += ["--steps", steps, "--pause", PAUSE]
         tolerance = TOLERANCES.get((row["program"], row["kind"]), TOLERANCE[row["kind"]])
         options += ["--tolerance", tolerance, "--repeat", args.repeat, "--graph", "--fma-per-point", row["fma"]]
         found, good = measure(folder, row["plans"], options)
@@ -232,11 +238,13 @@ def main():
     one.add_argument("--release", help="the folder of the compiled tools")
     one.add_argument("--candidates", type=int, default=4)
     one.add_argument("--only", nargs="*")
+    one.add_argument("--main", action="store_true", help="the largest size of each row alone")
     two = commands.add_parser("run")
     two.add_argument("folder")
     two.add_argument("out")
     two.add_argument("--seconds", type=float, default=3600)
     two.add_argument("--repeat", type=int, default=5)
+    two.add_argument("--steps", type=int, help="steps of a measured run in place of a row's own")
     args = parser.parse_args()
     {"build": build, "run": run}[args.command](args)
 
