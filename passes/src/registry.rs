@@ -16,7 +16,7 @@ pub const PASSES: &[Pass] = &[
     lower::block::PASS,
     lower::stream::PASS,
     lower::warp::PASS,
-    lower::prefetch::PASS,
+    lower::convert_prefetch_to_nvvm::PASS,
 ];
 
 /// The pass of a name.

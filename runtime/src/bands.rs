@@ -95,6 +95,34 @@ mod tests {
     }
 
     #[test]
+    fn bands_that_share_cells_run_in_order() {
+        let plan = banded();
+        for (count, reach) in (1..=48).flat_map(|count| (0..=5).map(move |reach| (count, reach))) {
+            let cut = Cut::of(&launch(&plan, 0, count, reach), 0);
+            // For each band of the fourth launch the bands of the ones before that run before it.
+            let mut before = vec![vec![false; cut.bands.len()]; cut.bands.len()];
+            (0..cut.bands.len()).for_each(|place| before[place][place] = true);
+            for _ in 0..3 {
+                let step = |row: &Vec<bool>| {
+                    let waits = (0..row.len())
+                        .filter(|place| row[*place])
+                        .flat_map(|place| cut.waits(&cut.bands[place], &cut).collect::<Vec<_>>());
+                    let mut next = vec![false; row.len()];
+                    waits.for_each(|place| next[place] = true);
+                    next
+                };
+                before = before.iter().map(step).collect();
+                for (band, before) in cut.bands.iter().zip(&before) {
+                    for (other, runs_before) in cut.bands.iter().zip(before) {
+                        let apart = band.start.max(other.start).saturating_sub(band.end.min(other.end) - 1);
+                        assert!(*runs_before || apart > reach, "{count} rows, reach {reach}: {other:?} and {band:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn bands_wait_for_all_of_another_kernel() {
         let plan = banded();
         let (one, other) = (Cut::of(&launch(&plan, 0, 9, 1), 0), Cut::of(&launch(&plan, 1, 8, 1), 0));

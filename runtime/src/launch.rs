@@ -159,6 +159,10 @@ impl<'p> Launches<'p> {
                 for name in &repeat.kernels {
                     kernels.push(prepare(plan, bound, name)?);
                 }
+                // A launch overlaps with others of its kernel alone.
+                if kernels.len() > 1 || turns == 1 {
+                    kernels.iter_mut().for_each(|kernel| kernel.rows = None);
+                }
             }
             // A turn without kernels would go round for nothing.
             let turns = if kernels.is_empty() { 0 } else { turns };
@@ -357,6 +361,33 @@ pub(crate) mod tests {
         assert_eq!(only.arguments[0], Value::Buffer(BufferId(0)));
         assert!(launches.next().is_none());
         assert_eq!((launches.step(), launches.current()[0]), (5, BufferId(1)));
+    }
+
+    #[test]
+    fn a_kernel_that_follows_itself_may_be_cut() {
+        let rows = |change: &dyn Fn(&mut Plan), n: i64, steps: i64| {
+            let mut plan = crate::plan::tests::banded();
+            change(&mut plan);
+            Launches::new(&plan, &bound(n, steps)).unwrap().next().unwrap().rows
+        };
+        assert_eq!(rows(&|_| (), 40, 5), Some(Rows { count: 3, reach: 1 }));
+        // A single launch, one among others, and blocks that make up no whole rows.
+        assert_eq!(rows(&|_| (), 40, 3), None);
+        let twice = |plan: &mut Plan| {
+            plan.schedule[0] = crate::plan::Repeat {
+                count: "steps floordiv 4".parse().unwrap(),
+                kernels: vec!["two".to_string(), "two".to_string()],
+            };
+        };
+        assert_eq!(rows(&twice, 40, 8), None);
+        let uneven = |plan: &mut Plan| plan.kernels[0].grid[0] = "N ceildiv 16 + 1".parse().unwrap();
+        assert_eq!(rows(&uneven, 40, 5), None);
+        let mut wide = crate::plan::tests::banded();
+        wide.index_width = 64;
+        let bound = bound(40, 5);
+        let launch = Launches::new(&wide, &bound).unwrap().next().unwrap();
+        assert_eq!(launch.band(&(1..3)).arguments.last(), Some(&Value::Number(Number::I64(1))));
+        assert_eq!(launch.band(&(1..3)).grid, [2, 1, 1]);
     }
 
     #[test]

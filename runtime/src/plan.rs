@@ -149,8 +149,8 @@ pub struct Kernel {
 }
 
 /// How a launch may be cut into bands that are launched one by one ([`crate::bands`]). Its blocks form rows of
-/// equal length, numbered from 0; the launch of `n` rows has the `n`-th part of all blocks, in x, and is
-/// told its first row.
+/// equal length, numbered from 0; the launch of `n` of them has `n / rows` of all blocks, in x, and is told its
+/// first row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bands {
@@ -527,6 +527,12 @@ pub(crate) mod tests {
     fn contradictions_are_found() {
         for (from, to, wanted) in [
             ("[\"two\"]", "[\"three\"]", "the schedule launches the kernel `three`, which is not declared"),
+            ("\"step\"]", "\"row\"]", "kernel `two` has the argument Row, which is not declared"),
+            (
+                "\"step\"]",
+                "\"step\"], \"bands\": {\"rows\": \"N\", \"reach\": 1}",
+                "kernel `two` has bands, and no argument for its first row",
+            ),
             (
                 "{\"read\": \"K\"}",
                 "{\"read\": \"L\"}",

@@ -200,7 +200,8 @@ def run(args):
         if time.monotonic() - start > args.seconds:
             record.setdefault("left_out", []).append([row["program"], row["kind"], row["shape"], row["why"]])
             continue
-        options = ["--reference", folder / row["naive"], "--check-steps", CHECKED.get(row["program"], CHECKED_STEPS)]
+        checked = CHECKED.get(row["program"], CHECKED_STEPS)
+        options = ["--reference", folder / row["naive"], "--check-steps", checked]
         steps = args.steps or (MAIN_STEPS if row["why"] == "main" else OTHER_STEPS)
         options += ["--steps", steps, "--pause", PAUSE]
         tolerance = TOLERANCES.get((row["program"], row["kind"]), TOLERANCE[row["kind"]])
@@ -211,7 +212,7 @@ def run(args):
             continue
         record["device"], record["date"], record["state"] = found["device"], found["date"], found["state"]
         record["copy_bandwidth"] = max(record.get("copy_bandwidth", 0), found["copy_bandwidth"])
-        record["rows"].append({**row, "results": found["results"], "failures": found["failures"]})
+        record["rows"].append({**row, "checked_steps": checked, "results": found["results"], "failures": found["failures"]})
         for result in found["results"]:
             kernel, check = result["kernels"][0], result["check"]
             print(

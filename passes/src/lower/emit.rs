@@ -144,7 +144,7 @@ impl<'c, 'p> Frame<'c, 'p> {
                 AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, share))
             }
             None if halves => match tiles.as_slice() {
-                [rows, columns] => *rows * (*columns + AffineExpr::constant(context, tile_place::HALVED)),
+                [rows, columns] => *rows * (*columns + AffineExpr::constant(context, tile_place::HALVES)),
                 _ => all_tiles,
             },
             None => all_tiles,
@@ -377,7 +377,7 @@ fn scalar_type<'c>(program: &Program<'c>, name: &str) -> Result<Type<'c>, Error>
     scalar.map(|scalar| scalar.element).ok_or_else(|| Error::internal(format!("no scalar @{name}")))
 }
 
-/// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step.
+/// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step, first row of tiles.
 fn bindings<'c>(
     module: &Module<'c>,
     program: &Program<'c>,

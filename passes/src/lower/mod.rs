@@ -3,13 +3,13 @@
 
 pub mod block;
 pub mod block_limits;
+pub mod convert_prefetch_to_nvvm;
 pub mod emit;
 pub mod evaluate;
 pub mod interior;
 pub mod lanes;
 pub mod naive;
 pub mod pieces;
-pub mod prefetch;
 pub mod shared_memory;
 pub mod stream;
 pub mod tile_place;

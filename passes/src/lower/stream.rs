@@ -14,7 +14,12 @@
 //! level 2 cache, which costs no registers.
 //!
 //! In three dimensions, where all tiles run the same code, blocks take equal shares of planes: those of all
-//! columns of tiles are numbered through, and a block goes on from the end of one column into the next.
+//! columns of tiles are numbered through, and a block goes on from the end of one column into the next. All other
+//! streams but those of periodic fields say how many rows of tiles away a tile reads, and take the first row of a
+//! launch as an argument, so that it may be cut into bands that overlap with those of the next.
+//!
+//! In two dimensions, where the sizes are known, the tiles of the first and the last column are two halves, with a
+//! block each: code with checks takes twice as long.
 //!
 //! Needs: tile kernels of strategy `stream` in two or three dimensions. Guarantees: a `gpu.func` for
 //! each; where the kernel says so, tiles away from the rims of rows and columns run code without checks, but for
@@ -66,7 +71,7 @@ use patch::Patch;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{self, Program, Role};
+use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Kernel, TileOp};
 
 /// The pass.
@@ -105,7 +110,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         // Beyond the grid repeated every tile wants its halo.
         let wraps = tiled::wraps(module, &program, kernel)?;
         let margin = if wraps { Vec::new() } else { patch.margin(kernel) };
-        let near = !wraps && !shares && !gathers_state(module, &program, kernel)?;
+        let reach = if wraps || shares { None } else { Some(reach(kernel)?) };
         let spec = FrameSpec {
             kernel,
             threads: &threads,
@@ -116,7 +121,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             shares,
             margin: &margin,
             registers: Some(registers.unwrap_or(limit)),
-            reach: near.then(|| reach(kernel)),
+            reach,
         };
         let frame = Frame::new(context, module, &program, &spec)?;
         frame.each_tile(&kernel.schedule, |frame, planes| {
@@ -127,30 +132,19 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     emit::erase_kernels(module, &kernels)
 }
 
-/// How many tiles away along the slowest dimension a tile reads.
-fn reach(kernel: &Kernel) -> i64 {
-    let halos = kernel.body.iter().filter_map(|op| match op {
-        TileOp::Load { tile, .. } => kernel.tile(*tile).ok().map(|tile| &tile.halo),
-        _ => None,
-    });
-    let ends = halos.filter_map(|halo| Some((-halo.lower.first()?).max(*halo.upper.first()?)));
-    let tile = kernel.schedule.tile.first().copied().unwrap_or(1).max(1);
-    (ends.max().unwrap_or(0).max(0) + tile - 1) / tile
-}
-
-/// Whether a point function reads a field at computed coordinates that a launch may change.
-fn gathers_state(module: &Module, program: &Program, kernel: &Kernel) -> Result<bool, Error> {
+/// How many tiles away along the slowest dimension a tile reads. Point functions read const fields alone at
+/// computed coordinates, so nothing that another launch writes lies farther away.
+fn reach(kernel: &Kernel) -> Result<i64, Error> {
+    let mut farthest = 0;
     for op in &kernel.body {
-        let TileOp::Apply(apply) = op else { continue };
-        for piece in &apply.pieces {
-            for gather in stencil::gathers(stencil::function(module, piece.function)?)? {
-                if program.field(gather.field)?.role != Role::Const {
-                    return Ok(true);
-                }
-            }
+        if let TileOp::Load { tile, .. } = op {
+            let halo = &kernel.tile(*tile)?.halo;
+            farthest = halo.lower.first().map_or(farthest, |before| farthest.max(-before));
+            farthest = halo.upper.first().map_or(farthest, |after| farthest.max(*after));
         }
     }
-    Ok(false)
+    let tile = kernel.schedule.tile.first().copied().unwrap_or(1).max(1);
+    Ok((farthest + tile - 1) / tile)
 }
 
 /// An error at the tile kernel.

@@ -115,19 +115,22 @@ pub fn place_of_tile<'c>(
         let share = Share { first, end, planes: *planes, columns: columns.to_vec() };
         return Ok(Place { origin: Vec::new(), planes: None, share: Some(share), thread, exists });
     }
-    let mut half = None;
+    let mut half: Option<Half<'c>> = None;
     let mut numbers = match (spec.rim_first, counts.as_slice()) {
         (true, [rows, columns]) => {
-            let across = if halves { builder.add_constant(*columns, HALVED)? } else { *columns };
+            let across = if halves { builder.add_constant(*columns, HALVES)? } else { *columns };
             // Of a band those at its own ends come first.
             let rows = match row {
                 Some(_) => builder.binary("arith.divui", identity("gpu.grid_dim", "x")?, across)?,
                 None => *rows,
             };
-            let leading = if halves { 2 * HALVED } else { RIMS };
+            let leading = if halves { 2 * HALVES } else { RIMS };
             let [row, place] = rim_first(builder, rest, rows, (across, leading))?;
-            let (column, which) = if halves { column_of(builder, place, *columns)? } else { (place, None) };
-            half = which;
+            let mut column = place;
+            if halves {
+                let (of_half, which) = column_of(builder, place, *columns)?;
+                (column, half) = (of_half, Some(which));
+            }
             vec![row, column]
         }
         (true, [_, rows, columns]) => {
@@ -149,13 +152,14 @@ pub fn place_of_tile<'c>(
         *first = builder.add(*first, later)?;
         let of_half = builder.select(second, builder.index(all - all / 2)?, builder.index(all / 2)?)?;
         let all = builder.index(*all)?;
+        // No more than all of them, as the count of a kernel's work reads it.
         planes = Some(builder.binary("arith.minsi", all, builder.select(halved, of_half, all)?)?);
     }
     Ok(Place { origin, planes, share: None, thread, exists })
 }
 
-/// Columns of tiles at each end of a row whose tiles are halved.
-pub const HALVED: i64 = 2;
+/// Parts of a halved tile: so many places has each end of a row, and the row has so many more.
+pub const HALVES: i64 = 2;
 
 /// Places of a row that are tiles at rims, the last two and the first.
 const RIMS: i64 = 3;
@@ -174,20 +178,16 @@ pub fn halves(hull: &Hull, spec: &FrameSpec) -> bool {
 type Half<'c> = (Val<'c>, Val<'c>);
 
 /// The column of tiles of a place in a row whose first two and last two places are halves of a tile.
-fn column_of<'c>(
-    builder: &Builder<'c>,
-    place: Val<'c>,
-    columns: Val<'c>,
-) -> Result<(Val<'c>, Option<Half<'c>>), Error> {
+fn column_of<'c>(builder: &Builder<'c>, place: Val<'c>, columns: Val<'c>) -> Result<(Val<'c>, Half<'c>), Error> {
     let one = builder.index(1)?;
-    let before = builder.compare(Compare::Lt, place, builder.index(HALVED)?)?;
+    let before = builder.compare(Compare::Lt, place, builder.index(HALVES)?)?;
     let after = builder.compare(Compare::Ge, place, columns)?;
     let last = builder.binary("arith.subi", columns, one)?;
     let column = builder.binary("arith.subi", place, one)?;
     let column = builder.select(before, builder.index(0)?, builder.select(after, last, column)?)?;
     let beyond = builder.binary("arith.subi", place, columns)?;
     let second = builder.compare(Compare::Eq, builder.select(before, place, beyond)?, one)?;
-    Ok((column, Some((builder.binary("arith.ori", before, after)?, second))))
+    Ok((column, (builder.binary("arith.ori", before, after)?, second)))
 }
 
 /// The numbers per dimension of what has a number in row-major order.
@@ -247,7 +247,8 @@ impl<'c> Share<'c> {
 }
 
 /// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast
-/// ones. Rows and columns of tiles are turned by two, so that the last two and the first `leading` - 2 lead; then
+/// ones. Rows and columns of tiles are turned by two, so that the last two lead and then the first, or of columns
+/// the first `leading` - 2; then
 /// the leading rows are numbered through, then the leading columns of the other rows, then the rest.
 fn rim_first<'c>(
     builder: &Builder<'c>,

@@ -195,11 +195,12 @@ fn candidate<'c>(
         let work = kernel_work::of(launch)?;
         let count = |map| Ok::<_, Error>(sizes.evaluate(map)?.first().copied().unwrap_or(0).max(0) as f64);
         let blocks = count(launch.grid)?;
-        let rows = launch.bands.map_or(Ok(0.0), |bands| count(bands.rows))?;
+        let bands =
+            launch.bands.map_or(Ok(0.0), |bands| Ok::<_, Error>(count(bands.rows)? / bands.reach.max(1) as f64))?;
         // Each warp of the strategy warp has a tile of its own.
         let tiles = if launch.schedule.strategy == "warp" { f64::from(work.threads) / WARP as f64 } else { 1.0 };
         let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
-        kernels.push(Work { blocks, rows, own, halo, redundancy: traffic.redundancy, ..work });
+        kernels.push(Work { blocks, bands, own, halo, redundancy: traffic.redundancy, ..work });
     }
     let Some(schedule) = launches.iter().map(|launch| &launch.schedule).max_by_key(|schedule| schedule.steps) else {
         return Ok(None);

@@ -55,9 +55,6 @@ const BEGIN: i64 = 8;
 /// How much longer a plane takes with checks than without, by the instructions of `star2d1r`.
 const RIM_SLOWNESS: i64 = 2;
 
-/// Rows of blocks that a launch has at least where it overlaps with the next.
-const BANDS: i64 = 3;
-
 /// Rounds in which a device is tried to be filled, one block after the other.
 const ROUNDS: i64 = 4;
 
@@ -200,19 +197,19 @@ pub fn tile(
             let across = (all_columns + columns - 1) / columns;
             let first = pipeline.first_tile();
             let slots = slots(threads);
-            let cost = |planes: &i64| {
+            let cost = |planes: i64| {
                 let own = (all_planes - first).max(0);
                 // A last tile that is too small leaves the one before it at the rim too.
                 let (whole, last) = (own / planes, own % planes);
                 let (whole, last) = if last < first { ((whole - 1).max(0), last + planes) } else { (whole, last) };
                 // Tiles of the first and the last column are halves, and all of their rows at the rim.
-                let (inner, half) = (planes + fill, RIM_SLOWNESS * ((planes + 1) / 2 + fill));
-                let [upper, lower] = [first, last].map(|planes| RIM_SLOWNESS * (planes + fill));
-                let work = whole * (inner * (across - 2).max(0) + 4 * half) + across * (upper + lower);
-                let life = [inner, half, upper, lower].into_iter().fold(0, i64::max);
-                overlapped_time(work, slots, life)
+                let rim = |planes: i64| (RIM_SLOWNESS * (planes + fill)) as f64;
+                let (inner, half) = ((planes + fill) as f64, rim((planes + 1) / 2));
+                let row = inner * (across - 2).max(0) as f64 + 4.0 * half;
+                let work = whole as f64 * row + across as f64 * (rim(first) + rim(last));
+                overlapped(work / slots as f64, [half, rim(first), rim(last)].into_iter().fold(inner, f64::max))
             };
-            let planes = TRIED_PLANES.filter(|planes| *planes > first).min_by(|a, b| cost(a).total_cmp(&cost(b)));
+            let planes = least(TRIED_PLANES.filter(|planes| *planes > first), cost);
             Ok(vec![planes.unwrap_or(PLANES), columns])
         }
         Some([all_planes, all_rows, all_columns]) => {
@@ -233,19 +230,20 @@ pub fn tile(
                 let cost = |rounds: &i64| rounds * (share(*rounds) + begun(share(*rounds)));
                 (1..=ROUNDS).min_by_key(cost).map(share)
             } else {
-                let cost = |planes: &i64| {
-                    let rows = count(*all_planes, *planes);
-                    let (blocks, each) = (across.saturating_mul(rows), planes + fill + BEGIN);
-                    if rows >= BANDS && blocks > slots(threads) {
-                        let work = across.saturating_mul(all_planes + rows * (fill + BEGIN));
-                        return overlapped_time(work, slots(threads), each);
+                let slots = slots(threads) as f64;
+                let cost = |planes: i64| {
+                    let rows = count(*all_planes, planes) as f64;
+                    let (blocks, each) = (across as f64 * rows, (planes + fill + BEGIN) as f64);
+                    if rows >= model::BANDS && blocks > slots {
+                        let work = across as f64 * (*all_planes as f64 + rows * (fill + BEGIN) as f64);
+                        return overlapped(work / slots, each);
                     }
-                    let rounds = count(blocks, slots(threads));
+                    let rounds = (blocks / slots).ceil();
                     // In a single round all wait for the tiles at rims, which in others are the first to begin.
-                    let slow = if rounds == 1 { 1.25 } else { 1.0 };
-                    slow * rounds as f64 * each as f64
+                    let slow = if rounds <= 1.0 { 1.25 } else { 1.0 };
+                    (slow * rounds * each).powi(3)
                 };
-                (1..=(*all_planes).min(MOST_CELLS)).min_by(|a, b| cost(a).total_cmp(&cost(b)))
+                least(1..=(*all_planes).min(MOST_CELLS), cost)
             };
             Ok(vec![planes.map_or(PLANES, |planes| planes.clamp(1, MOST_CELLS)), rows, columns])
         }
@@ -254,11 +252,15 @@ pub fn tile(
     }
 }
 
-/// The time of launches that overlap: of work for `slots` tiles at a time, and of tiles of which the slowest
-/// lives so long.
-fn overlapped_time(work: i64, slots: i64, life: i64) -> f64 {
-    let work = work as f64 / slots.max(1) as f64;
-    work * model::overlapped(work, life as f64)
+/// The third power of the time of a launch that overlaps with others: of all its work, were the device full, and
+/// of the life of its slowest tile, as [`model::stretch`] takes them.
+fn overlapped(work: f64, life: f64) -> f64 {
+    work.powi(3) + life.powi(3)
+}
+
+/// The number that costs least.
+fn least(numbers: impl Iterator<Item = i64>, cost: impl Fn(i64) -> f64) -> Option<i64> {
+    numbers.map(|number| (cost(number), number)).min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, number)| number)
 }
 
 /// A reach rounded up to whole lanes.

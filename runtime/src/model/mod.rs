@@ -13,7 +13,7 @@
 
 mod residency;
 
-pub use residency::{overlapped, resident_blocks, stretch, waves};
+pub use residency::{BANDS, resident_blocks, stretch, waves};
 
 use crate::device::Device;
 use serde::Serialize;
@@ -30,8 +30,8 @@ const HALO_MISSES: f64 = 0.2;
 pub struct Work {
     /// Blocks of a launch.
     pub blocks: f64,
-    /// Rows of blocks between which a launch may be cut, so that it overlaps with the next; 0 for none.
-    pub rows: f64,
+    /// Bands into which a launch may be cut, so that it overlaps with the next of the same kernel; 0 for none.
+    pub bands: f64,
     /// Threads of a block.
     pub threads: u32,
     /// Registers of a thread, estimated.
@@ -129,7 +129,9 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         };
         let terms = [part.memory, part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
         let busy = norm(&terms);
-        let tail = busy * (stretch(work, slots) - 1.0);
+        // Launches of several kernels in turn wait for each other.
+        let stretch = if kernels.len() == 1 { stretch(work, slots) } else { waves(work.blocks, slots) };
+        let tail = busy * (stretch - 1.0);
         for (sum, term) in [
             (&mut total.memory, part.memory),
             (&mut total.arithmetic, part.arithmetic),

@@ -974,3 +974,33 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
     return
   }
 }
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    // expected-error @+1 {{tiled.rows has one result, the number of rows of tiles, and one symbol a run-time size, and tiled.reach is not negative}}
+    gpu.func @k(%row: index {tiled.binding = "row"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
+        tiled.rows = affine_map<()[n] -> (n)>, tiled.reach = -1 : i64,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    // expected-error @+1 {{a kernel with tiled.rows takes its first row as an argument, and no other does}}
+    gpu.func @k(%step: i64 {tiled.binding = "step"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
+        tiled.rows = affine_map<()[n] -> (n)>, tiled.reach = 1 : i64,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+      gpu.return
+    }
+  }
+}

@@ -2,7 +2,7 @@
 //! those of the NVVM dialect.
 //!
 //! Needs: the LLVM dialect, after `finalize-memref-to-llvm`. Guarantees: no `llvm.intr.prefetch` is left; each
-//! is a `prefetch` into the level 2 cache.
+//! of generic or global memory is a prefetch into the level 2 cache, whatever its hint, and others are dropped.
 //!
 //! ```text
 //! "llvm.intr.prefetch"(%p) <{cache = 1 : i32, hint = 2 : i32, rw = 0 : i32}> : (!llvm.ptr) -> ()
@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Attribute, Module, Region};
+use melior::ir::{Attribute, Module, Region, ValueLike};
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
@@ -30,11 +30,17 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
         if mlir::name(op) != "llvm.intr.prefetch" {
             continue;
         }
+        let pointers = mlir::operands(op);
+        if !pointers.iter().all(|pointer| matches!(pointer.r#type().to_string().as_str(), "!llvm.ptr" | "!llvm.ptr<1>"))
+        {
+            mlir::erase(op);
+            continue;
+        }
         let level = Attribute::parse(context, "#nvvm<prefetch_cache_level L2>")
             .ok_or_else(|| Error::internal("the nvvm dialect is not loaded"))?;
         let region = Region::new();
         let builder = Builder::new(context, op.location(), mlir::append_block(&region, &[]));
-        builder.op("nvvm.prefetch", &mlir::operands(op), &[], &[("cacheLevel", level)])?;
+        builder.op("nvvm.prefetch", &pointers, &[], &[("cacheLevel", level)])?;
         mlir::move_all_before(builder.block, op);
         mlir::erase(op);
     }
