@@ -30,11 +30,11 @@ PROGRAMS = {
     "fdtd2d": (8, ["naive", "stream"]),
     "star3d1r": (7, ["naive", "block", "stream"]),
     "jacobi1d3": (3, ["naive", "block", "warp"]),
-    "insulated2d": (5, ["naive", "block"]),
+    "insulated2d": (5, ["naive", "block", "stream"]),
 }
 KINDS = {
     "float": r"FADD|FMUL|FFMA|DADD|DMUL|DFMA|MUFU|FMNMX|FSEL|FSETP|FSET|F2F|I2F",
-    "global": r"LDG|STG",
+    "global": r"LDG|STG|CCTL",
     "shared": r"LDS|STS",
     "shuffle": r"SHFL",
     "move": r"MOV|UMOV|CS2R|HFMA2|PRMT|LDC|ULDC|S2R|S2UR|R2UR|SEL|USEL",
