@@ -148,7 +148,7 @@ def main():
     )
     if older := records[1:]:
         commits = ", ".join(f"`{one['commit'][:7]}`" for one in older)
-        head += f" Rows with * and the plots: the same device, {older[-1]['steps']} steps, commits {commits}."
+        head += f" Rows with * and the plots are older ({older[-1]['steps']} steps, commits {commits}): launches did not overlap yet, and some schedules are others today."
     left = [row for one in records[-1:] for row in one.get("left_out", []) if row[3] == "main"]
     if left:
         head += f" Not reached within the time of that call: {', '.join(f'{name} {kind}' for name, kind, *_ in left)}."
