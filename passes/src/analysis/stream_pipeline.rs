@@ -12,6 +12,8 @@
 //! block, come through shared memory, and so one iteration after they were put there.
 
 use std::collections::BTreeMap;
+use stencil_runtime::device::H200;
+use stencil_runtime::model;
 
 /// One value that an operation of the tile kernel produces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,19 +172,12 @@ const PART_OVERHEAD: i64 = 4;
 /// Registers a thread at which one more warp fits on each quarter of a multiprocessor: 16, 12 and 8 warps.
 const REGISTER_STEPS: [i64; 3] = [128, 168, 255];
 
-/// Warps that a multiprocessor holds of a kernel with this limit to its registers. Each of its four parts has
-/// a quarter of the 65,536: with 190 a thread 8 warps ran on an H200, not 10.
-pub fn resident_warps(limit: i64) -> i64 {
-    // Registers are given out to a warp in units of 256, 8 a lane.
-    4 * (16_384 / (32 * ((limit + 7) / 8 * 8)).max(1024))
-}
-
 /// The limit to give to a kernel of which this many registers are estimated: the next step that
-/// leaves it the room that it needs. The threads of a block share a multiprocessor's registers, a
-/// quarter of them in each of its four parts.
+/// leaves it the room that it needs, for all threads of a block at a time. The device is an H200; others have
+/// as many registers.
 pub fn register_limit(estimate: i64, threads: i64) -> i64 {
-    let most = (65_536 / ((threads.max(1) + 127) / 128 * 128) / 8 * 8).min(255);
-    REGISTER_STEPS.into_iter().find(|step| estimate <= *step).unwrap_or(255).min(most)
+    let most = model::most_registers(u32::try_from(threads).unwrap_or(u32::MAX), &H200);
+    REGISTER_STEPS.into_iter().find(|step| estimate <= *step).unwrap_or(255).min(most.into())
 }
 
 /// Finds lags, windows and the unroll factor.

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program};
 use stencil_dialects::tiled::{Halo, MOST_CELLS, Schedule};
+use stencil_runtime::device::H200;
 use stencil_runtime::model;
 
 /// Planes of a tile where the grid's are not known at compile time: the halo's planes cost a few per
@@ -26,7 +27,7 @@ pub const PLANES: i64 = 256;
 const TRIED_PLANES: std::ops::RangeInclusive<i64> = 32..=420;
 
 /// Multiprocessors of the device, if nothing else is said: those of an H200.
-pub const MULTIPROCESSORS: i64 = 132;
+pub const MULTIPROCESSORS: i64 = H200.multiprocessors as i64;
 
 /// Bytes that a lane holds of a row: those of the widest access.
 const LANE_BYTES: i64 = 16;
@@ -190,7 +191,8 @@ pub fn tile(
     let fill = halo.upper.first().copied().unwrap_or(0) - halo.lower.first().copied().unwrap_or(0);
     let slots = |threads| {
         let limit = stream_pipeline::register_limit(pipeline.registers, threads);
-        multiprocessors * (stream_pipeline::resident_warps(limit) * WARP / threads).max(1)
+        let warps = model::resident_warps(u32::try_from(limit).unwrap_or(H200.registers_per_thread), &H200);
+        multiprocessors * (i64::from(warps) * WARP / threads).max(1)
     };
     match extents.as_deref() {
         Some([all_planes, all_columns]) => {

@@ -13,7 +13,7 @@
 
 mod residency;
 
-pub use residency::{BANDS, resident_blocks, stretch, waves};
+pub use residency::{BANDS, most_registers, resident_blocks, resident_warps, stretch, waves};
 
 use crate::device::Device;
 use serde::Serialize;

@@ -8,12 +8,24 @@ use crate::device::Device;
 /// register allocation unit of 256 a warp).
 const REGISTER_UNIT: u32 = 8;
 
-/// Blocks of a kernel that a multiprocessor holds at a time: by registers, shared memory and threads. Each
-/// scheduler has its part of the registers: on an H200 8 warps of 190 registers ran at a time, not 10.
+/// Warps of so many registers a thread that a multiprocessor has registers for. Each scheduler has its part of
+/// them: on an H200 8 warps of 190 registers ran at a time, not 10.
+pub fn resident_warps(registers: u32, device: &Device) -> u32 {
+    let of_warp = registers.max(1).next_multiple_of(REGISTER_UNIT) * device.warp;
+    device.registers / device.schedulers / of_warp * device.schedulers
+}
+
+/// The most registers a thread with which a block of so many threads has room on a multiprocessor; 0 for none.
+pub fn most_registers(threads: u32, device: &Device) -> u32 {
+    let warps = threads.div_ceil(device.warp).max(1).div_ceil(device.schedulers);
+    let each = device.registers / device.schedulers / (warps * device.warp);
+    (each / REGISTER_UNIT * REGISTER_UNIT).min(device.registers_per_thread)
+}
+
+/// Blocks of a kernel that a multiprocessor holds at a time: by registers, shared memory and threads.
 pub fn resident_blocks(work: &Work, device: &Device) -> u32 {
     let warps = work.threads.div_ceil(device.warp).max(1);
-    let of_warp = work.registers.max(1).next_multiple_of(REGISTER_UNIT) * device.warp;
-    let by_registers = device.registers / device.schedulers / of_warp * device.schedulers / warps;
+    let by_registers = resident_warps(work.registers, device) / warps;
     let shared = work.shared + device.shared_reserved;
     let by_shared = u32::try_from(device.shared_per_multiprocessor / shared).unwrap_or(u32::MAX);
     let fits = work.shared <= device.shared_per_block && work.threads <= device.threads_per_block;
@@ -69,6 +81,19 @@ mod tests {
         assert_eq!(resident(Work { shared: 56 * 1024, ..work.clone() }), 4);
         assert_eq!(resident(Work { threads: 1025, registers: 16, ..work.clone() }), 0);
         assert_eq!(resident(Work { threads: 1024, registers: 128, ..work }), 0);
+    }
+
+    #[test]
+    fn a_block_has_as_many_registers_as_its_warps_find_room_for() {
+        assert_eq!(
+            [32, 256, 288, 384, 768, 1024].map(|threads| most_registers(threads, &H200)),
+            [255, 255, 168, 168, 80, 64]
+        );
+        for threads in (32..=1024).step_by(32) {
+            let (most, warps) = (most_registers(threads, &H200), threads / 32);
+            assert!(resident_warps(most, &H200) >= warps);
+            assert!(most == H200.registers_per_thread || resident_warps(most + 1, &H200) < warps);
+        }
     }
 
     #[test]
