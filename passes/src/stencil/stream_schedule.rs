@@ -209,7 +209,7 @@ pub fn tile(
                 let (inner, half) = ((planes + fill) as f64, rim((planes + 1) / 2));
                 let row = inner * (across - 2).max(0) as f64 + 4.0 * half;
                 let work = whole as f64 * row + across as f64 * (rim(first) + rim(last));
-                overlapped(work / slots as f64, [half, rim(first), rim(last)].into_iter().fold(inner, f64::max))
+                model::overlapped(work / slots as f64, [half, rim(first), rim(last)].into_iter().fold(inner, f64::max))
             };
             let planes = least(TRIED_PLANES.filter(|planes| *planes > first), cost);
             Ok(vec![planes.unwrap_or(PLANES), columns])
@@ -238,12 +238,12 @@ pub fn tile(
                     let (blocks, each) = (across as f64 * rows, (planes + fill + BEGIN) as f64);
                     if rows >= model::BANDS && blocks > slots {
                         let work = across as f64 * (*all_planes as f64 + rows * (fill + BEGIN) as f64);
-                        return overlapped(work / slots, each);
+                        return model::overlapped(work / slots, each);
                     }
                     let rounds = (blocks / slots).ceil();
                     // In a single round all wait for the tiles at rims, which in others are the first to begin.
                     let slow = if rounds <= 1.0 { 1.25 } else { 1.0 };
-                    (slow * rounds * each).powi(3)
+                    slow * rounds * each
                 };
                 least(1..=(*all_planes).min(MOST_CELLS), cost)
             };
@@ -252,12 +252,6 @@ pub fn tile(
         _ if per_thread.len() == 2 => Ok(vec![PLANES, columns]),
         _ => Ok(vec![PLANES, rows, columns]),
     }
-}
-
-/// The third power of the time of a launch that overlaps with others: of all its work, were the device full, and
-/// of the life of its slowest tile, as [`model::stretch`] takes them.
-fn overlapped(work: f64, life: f64) -> f64 {
-    work.powi(3) + life.powi(3)
 }
 
 /// The number that costs least.

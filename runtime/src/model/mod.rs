@@ -13,7 +13,7 @@
 
 mod residency;
 
-pub use residency::{BANDS, most_registers, resident_blocks, resident_warps, stretch, waves};
+pub use residency::{BANDS, most_registers, overlapped, resident_blocks, resident_warps, stretch, waves};
 
 use crate::device::Device;
 use serde::Serialize;
@@ -128,7 +128,7 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
             ..Prediction::default()
         };
         let terms = [part.memory, part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
-        let busy = norm(&terms);
+        let busy = norm(&terms, SHARPNESS);
         // Launches of several kernels in turn wait for each other.
         let stretch = if kernels.len() == 1 { stretch(work, slots) } else { waves(work.blocks, slots) };
         let tail = busy * (stretch - 1.0);
@@ -159,13 +159,14 @@ fn life(work: &Work, device: &Device) -> f64 {
         + (work.serial * device.serial_clocks).max(work.streamed * device.stream_clocks)
 }
 
-fn norm(terms: &[f64]) -> f64 {
+/// The root of the sum of powers.
+fn norm(terms: &[f64], exponent: i32) -> f64 {
     let largest = terms.iter().copied().fold(0.0, f64::max);
     if largest <= 0.0 {
         return 0.0;
     }
-    let sum: f64 = terms.iter().map(|term| (term / largest).powi(SHARPNESS)).sum();
-    largest * sum.powf(1.0 / f64::from(SHARPNESS))
+    let sum: f64 = terms.iter().map(|term| (term / largest).powi(exponent)).sum();
+    largest * sum.powf(1.0 / f64::from(exponent))
 }
 
 #[cfg(test)]
@@ -224,11 +225,11 @@ mod tests {
 
     #[test]
     fn the_slowest_resource_decides() {
-        assert_eq!(norm(&[]), 0.0);
-        assert_eq!(norm(&[3.0, 0.0]), 3.0);
-        let both = norm(&[3.0, 3.0]);
+        assert_eq!(norm(&[], SHARPNESS), 0.0);
+        assert_eq!(norm(&[3.0, 0.0], SHARPNESS), 3.0);
+        let both = norm(&[3.0, 3.0], SHARPNESS);
         assert!(both > 3.0 && both < 3.6);
-        assert!(norm(&[3.0, 1.0]) < 3.01);
+        assert!(norm(&[3.0, 1.0], SHARPNESS) < 3.01);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How many blocks run at a time, and what the end of a launch costs: an uneven last wave, or the wait for
 //! its slowest blocks where launches overlap.
 
-use super::Work;
+use super::{Work, norm};
 use crate::device::Device;
 
 /// Registers are given out to a warp in units of this many a lane (CUDA C++ Programming Guide,
@@ -52,13 +52,21 @@ pub fn waves(blocks: f64, slots: f64) -> f64 {
 /// Of fewer bands each waits for all: for itself and two neighbours.
 pub const BANDS: f64 = 3.0;
 
-/// How much longer a launch takes than its blocks would in full waves, at least 1. One that overlaps with the
-/// next takes as long as its work and the life of a block together, in a norm whose exponent is 3: on an
-/// H200 launches of 2.0, 1.5 and 1.1 waves whose slowest blocks took 2 others' time took 1.2, 1.4 and 1.6 of their
+/// How sharply the longer of work and wait decides where launches overlap: the exponent of their norm. On an H200
+/// launches of 2.0, 1.5 and 1.1 waves whose slowest blocks took 2 others' time took 1.2, 1.4 and 1.6 of their
 /// work's time.
+const OVERLAP: i32 = 3;
+
+/// The time of a launch that overlaps with the next: of all its work, were the device full, and of the life of its
+/// slowest block.
+pub fn overlapped(work: f64, life: f64) -> f64 {
+    norm(&[work, life], OVERLAP)
+}
+
+/// How much longer a launch takes than its blocks would in full waves, at least 1.
 pub fn stretch(work: &Work, slots: f64) -> f64 {
     if work.bands >= BANDS && work.blocks > slots {
-        (1.0 + (slots / work.blocks).powi(3)).cbrt()
+        overlapped(1.0, slots / work.blocks)
     } else {
         waves(work.blocks, slots)
     }
