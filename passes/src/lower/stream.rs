@@ -54,8 +54,12 @@
 
 mod checks;
 mod in_flight;
+mod lane_place;
 mod patch;
+mod rims;
 mod shared;
+mod transfers;
+mod updates;
 mod walk;
 
 use super::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};

@@ -8,7 +8,8 @@ use melior::ir::AffineMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
-use stencil_dialects::stencil::Grid;
+use stencil_dialects::stencil::{Grid, Program};
+use stencil_dialects::tiled::Apply;
 
 /// Coordinates of a lane's cells in every plane.
 pub struct Cells<'c> {
@@ -147,6 +148,19 @@ impl Beyond {
             }
             Self::Repeated => repeated(builder, at, first, last),
         }
+    }
+
+    /// The grid that an apply computes cells beyond of, as the grid repeated; none for other applies. All
+    /// fields of such a kernel lie on the same points.
+    pub fn repeated_grid<'c, 'p>(
+        self,
+        program: &'p Program<'c>,
+        apply: &Apply<'c>,
+    ) -> Result<Option<&'p Grid<'c>>, Error> {
+        if self == Self::Nearest || !apply.reaches_beyond() {
+            return Ok(None);
+        }
+        apply.outputs.first().map(|(field, _)| program.grid_of(field)).transpose()
     }
 
     /// The plane itself, or the one inside of the grid that stands for it.

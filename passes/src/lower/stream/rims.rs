@@ -1,0 +1,67 @@
+//! Which rims a loop may meet, and what each operation of the tile kernel checks there.
+
+use super::checks::{Cells, Cut};
+use super::walk::Walk;
+use std::collections::BTreeMap;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::tiled::TileOp;
+
+/// Which rims a loop may meet.
+#[derive(Clone, Copy)]
+pub struct Rims<'c, 'r> {
+    /// Of planes: the first and last of the grid or of a piece.
+    pub planes: bool,
+    /// Of rows and columns, with what is checked.
+    pub cells: Option<&'r Checks<'c>>,
+}
+
+/// What is checked of cells at a rim.
+pub struct Checks<'c> {
+    /// Grids, one an operation that loads or stores, and the cells inside that are loaded.
+    grids: BTreeMap<usize, (Cut<'c>, Cells<'c>)>,
+    /// Of applies that compute cells beyond the grid as the grid repeated, the cells that these stand for.
+    pub repeated: BTreeMap<usize, Cells<'c>>,
+    /// Pieces, by their operation and place.
+    pieces: BTreeMap<(usize, usize), Cut<'c>>,
+}
+
+impl<'c> Checks<'c> {
+    /// Checks of all operations of a walk.
+    pub fn new(walk: &Walk<'c, '_>, builder: &Builder<'c>) -> Result<Self, Error> {
+        let (frame, beyond) = (walk.frame, walk.beyond);
+        let (mut grids, mut pieces, mut repeated) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let cut = |bounds, cells: &Cells<'c>| Cut::new(frame, builder, bounds, cells);
+        for (operation, op) in walk.kernel.body.iter().enumerate() {
+            match op {
+                TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
+                    let grid = frame.program.grid_of(field)?;
+                    let bounds = (grid.lower, grid.upper);
+                    let inside = walk.place.cells.inside(frame, builder, bounds, beyond, walk.vector(field)?)?;
+                    grids.insert(operation, (cut(bounds, &walk.place.cells)?, inside));
+                }
+                TileOp::Apply(apply) => {
+                    if let Some(grid) = beyond.repeated_grid(frame.program, apply)? {
+                        let bounds = (grid.lower, grid.upper);
+                        repeated.insert(operation, walk.place.cells.inside(frame, builder, bounds, beyond, 1)?);
+                    }
+                    let cells = repeated.get(&operation).unwrap_or(&walk.place.cells);
+                    for (place, piece) in apply.pieces.iter().enumerate() {
+                        pieces.insert((operation, place), cut((piece.lower, piece.upper), cells)?);
+                    }
+                }
+            }
+        }
+        Ok(Self { grids, pieces, repeated })
+    }
+
+    /// The grid of an operation that loads or stores, and the cells inside that are loaded.
+    pub fn grid(&self, operation: usize) -> Result<&(Cut<'c>, Cells<'c>), Error> {
+        self.grids.get(&operation).ok_or_else(|| Error::internal("a field without checks"))
+    }
+
+    /// The piece of an operation at some place.
+    pub fn piece(&self, place: (usize, usize)) -> Result<&Cut<'c>, Error> {
+        self.pieces.get(&place).ok_or_else(|| Error::internal("a piece without checks"))
+    }
+}

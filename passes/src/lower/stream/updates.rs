@@ -1,0 +1,131 @@
+//! New values of a plane: the point function of each cell on cells in flight.
+
+use super::super::evaluate::{At, Distance, Rules, cell_in_registers};
+use super::super::pieces::{self, Candidate};
+use super::checks::{self, Beyond, Cells};
+use super::in_flight::InFlight;
+use super::rims::Rims;
+use super::walk::Walk;
+use melior::ir::ValueLike;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Val;
+use stencil_dialects::stencil::Piece;
+use stencil_dialects::tiled::Apply;
+
+/// A cell whose new values are computed.
+struct Cell<'c, 's> {
+    state: &'s InFlight<'c>,
+    apply: &'s Apply<'c>,
+    /// Its place in the lane: row and column.
+    position: (i64, i64),
+    point: Vec<Val<'c>>,
+    rules: Rules,
+}
+
+impl<'c> Walk<'c, '_> {
+    /// New values of a plane: for each cell of the lane one of every updated field.
+    pub fn apply(
+        &self,
+        builder: &Builder<'c>,
+        state: &InFlight<'c>,
+        operation: usize,
+        apply: &Apply<'c>,
+        plane: Val<'c>,
+        rims: Rims<'c, '_>,
+    ) -> Result<Vec<Vec<Val<'c>>>, Error> {
+        let plane = match self.beyond.repeated_grid(self.frame.program, apply)? {
+            Some(grid) if rims.planes => self.beyond.plane(self.frame, builder, grid, plane)?,
+            _ => plane,
+        };
+        let free = rims.cells.is_none() && !rims.planes;
+        let rules = match self.beyond {
+            _ if free => Rules::Unneeded,
+            Beyond::Repeated => Rules::Wrapped,
+            Beyond::Nearest => Rules::All,
+        };
+        let points = rims.cells.and_then(|checks| checks.repeated.get(&operation)).unwrap_or(&self.place.cells);
+        let cell =
+            |(position, (row, column))| Cell { state, apply, position, point: Cells::point(plane, row, column), rules };
+        let cells: Vec<_> = self.positions().zip(points.each()).map(cell).collect();
+        if free {
+            let piece = apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
+            return cells.iter().map(|at| self.evaluate(builder, at, &piece)).collect();
+        }
+        // Without checks of cells there is one piece.
+        let mut cuts = Vec::new();
+        for (place, piece) in apply.pieces.iter().enumerate() {
+            let cut = rims.cells.map(|checks| checks.piece((operation, place))).transpose()?;
+            cuts.push((piece, cut));
+        }
+        let all = |builder: &Builder<'c>, planes: &[Option<Val<'c>>]| {
+            let cell = |(number, at): (usize, &Cell<'c, '_>)| {
+                let mut candidates = Vec::new();
+                for ((piece, cut), plane) in cuts.iter().zip(planes) {
+                    let inside = cut.and_then(|cut| cut.cells.get(number)).copied();
+                    let conditions: Vec<_> = plane.iter().copied().chain(inside).collect();
+                    let Some(covered) = builder.all(&conditions)? else { return self.evaluate(builder, at, piece) };
+                    let total = self.patch.total.get(piece.function) == Some(&true);
+                    candidates.push(Candidate { piece, covered, total });
+                }
+                let evaluate = |builder: &Builder<'c>, piece: &Piece<'c>| self.evaluate(builder, at, piece);
+                pieces::values(builder, &candidates, &self.old(builder, at)?, &evaluate)
+            };
+            cells.iter().enumerate().map(cell).collect::<Result<Vec<_>, _>>()
+        };
+        if !rims.planes {
+            return all(builder, &vec![None; cuts.len()]);
+        }
+        let mut in_planes = Vec::new();
+        for (piece, _) in &cuts {
+            in_planes.push(checks::in_planes(self.frame, builder, (piece.lower, piece.upper), plane)?);
+        }
+        // The usual single piece is a branch for the whole plane; several are conditions of each cell.
+        if let [inside] = in_planes.as_slice() {
+            let old = cells.iter().map(|at| self.old(builder, at)).collect::<Result<Vec<_>, _>>()?.concat();
+            let types: Vec<_> = old.iter().map(|value| value.r#type()).collect();
+            let new = |builder: &Builder<'c>| all(builder, &[None]).map(|cells| cells.concat());
+            let flat = builder.choose(*inside, &types, new, |_| Ok(old))?;
+            return Ok(flat.chunks(apply.outputs.len().max(1)).map(<[_]>::to_vec).collect());
+        }
+        all(builder, &in_planes.into_iter().map(Some).collect::<Vec<_>>())
+    }
+
+    /// The values of the updated fields before the apply; zeros for those that have none where no piece
+    /// lies.
+    fn old(&self, builder: &Builder<'c>, at: &Cell<'c, '_>) -> Result<Vec<Val<'c>>, Error> {
+        let old = |(field, _): &(&str, _)| match at.apply.kept(field) {
+            Some(tile) => self.held(at, tile, &vec![0; at.point.len()]),
+            None => builder.zero(self.frame.program.field(field)?.element),
+        };
+        at.apply.outputs.iter().map(old).collect()
+    }
+
+    fn evaluate(&self, builder: &Builder<'c>, at: &Cell<'c, '_>, piece: &Piece<'c>) -> Result<Vec<Val<'c>>, Error> {
+        let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
+            cell_in_registers(builder, distances, &|offset| self.read(at, field, offset))
+        };
+        let partial = at.apply.partial.map(|tile| self.held(at, tile, &vec![0; at.point.len()])).transpose()?;
+        let (point, step) = (at.point.as_slice(), at.apply.step);
+        let at = At { point, step, rules: at.rules, fetch: &fetch, partial };
+        self.frame.evaluate(builder, self.module, piece, &at)
+    }
+
+    fn read(&self, at: &Cell<'c, '_>, field: &str, offset: &[i64]) -> Result<Val<'c>, Error> {
+        let tile = at.apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
+        self.held(at, tile, offset)
+    }
+
+    /// A cell of a tile at an offset.
+    fn held(&self, at: &Cell<'c, '_>, tile: Val<'c>, offset: &[i64]) -> Result<Val<'c>, Error> {
+        let (row, column) = at.position;
+        let (plane, position) = match offset {
+            [plane, columns] => (plane, (row, column + columns)),
+            [plane, rows, columns] => (plane, (row + rows, column + columns)),
+            _ => return Err(Error::internal("a read that has not two or three offsets")),
+        };
+        let Some((_, output)) = at.apply.outputs.first() else { return Err(Error::internal("an apply of nothing")) };
+        let age = self.patch.window(*output)?.lag - plane - self.patch.window(tile)?.lag;
+        at.state.get(self.patch.place(tile)?, position, age)
+    }
+}
