@@ -67,6 +67,14 @@ pub struct Graph {
     pub scratch: i64,
 }
 
+/// Rows and columns that a lane holds of a plane: the graph's height and width.
+pub fn shape(per_thread: &[i64]) -> (i64, i64) {
+    match per_thread {
+        [_, height, width] => (*height, *width),
+        _ => (1, per_thread.last().copied().unwrap_or(1)),
+    }
+}
+
 /// A cell of another lane, relative to this lane's first cell: negative, or at least `width`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {

@@ -24,6 +24,11 @@ pub fn vector_length(ty: Type, width: i64) -> i64 {
     (1..=cells).rev().find(|cells| cells.count_ones() == 1 && width % cells == 0).unwrap_or(1)
 }
 
+/// Cells rounded up to whole lanes of `width` each; 0 for fewer than none.
+pub fn whole(cells: i64, width: i64) -> i64 {
+    (cells.max(0) + width - 1) / width * width
+}
+
 /// Bytes of global memory that are written at once: tiles that begin within one cost a second access.
 const SECTOR: i64 = 32;
 

@@ -76,7 +76,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Kernel, TileOp};
+use stencil_dialects::tiled::{Kernel, TileOp};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -111,10 +111,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         let shared = shared::types(&outer, &patch)?;
         limits.admit(kernel, &threads, shared_memory::shared_bytes(&shared))?;
         let limit = stream_pipeline::register_limit(patch.pipeline.registers, threads.iter().product());
-        // Beyond the grid repeated every tile wants its halo.
-        let wraps = tiled::wraps(module, &program, kernel)?;
-        let margin = if wraps { Vec::new() } else { patch.margin(kernel) };
-        let reach = if wraps || shares { None } else { Some(reach(kernel)?) };
+        let margin = patch.margin(kernel);
+        let reach = if patch.wraps || shares { None } else { Some(reach(kernel)?) };
         let spec = FrameSpec {
             kernel,
             threads: &threads,

@@ -34,6 +34,7 @@ mod steps;
 
 use super::emit::{self, Frame, FrameSpec, WARP};
 use super::interior::Limits;
+use super::lanes;
 use crate::options::Options;
 use crate::pass::Pass;
 use cells::Cells;
@@ -131,7 +132,7 @@ impl Segment {
             left = halo.lower.iter().fold(left, |left, lower| left.max(-lower));
             right = halo.upper.iter().copied().fold(right, i64::max);
         }
-        let left = (left + width - 1) / width * width;
+        let left = lanes::whole(left, *width);
         let (needed, cells) = (left + tile + right, WARP * width);
         if tile % width != 0 || needed > cells {
             return refuse(format!(

@@ -7,7 +7,7 @@ use crate::analysis::footprint;
 use crate::analysis::hull::Hull;
 use crate::analysis::index_width::constant_extents;
 use crate::analysis::partial_sums;
-use crate::analysis::stream_pipeline::{self, Graph, Value};
+use crate::analysis::stream_pipeline::{self, Graph, Value, shape};
 use crate::lower::emit::WARP;
 use crate::lower::lanes;
 use melior::ir::Module;
@@ -101,14 +101,6 @@ pub fn per_thread(program: &Program, rank: usize) -> Vec<i64> {
     if rank == 2 { vec![1, WIDTH] } else { vec![1, ROWS * words, LANE_BYTES / (4 * words)] }
 }
 
-/// Rows and columns that a lane holds of a plane.
-fn shape(per_thread: &[i64]) -> (i64, i64) {
-    match per_thread {
-        [_, height, width] => (*height, *width),
-        _ => (1, per_thread.last().copied().unwrap_or(1)),
-    }
-}
-
 /// Threads of a block for this many registers a lane; none where no block has so many.
 fn threads(per_thread: &[i64], registers: i64) -> Option<i64> {
     if per_thread.len() == 2 {
@@ -158,7 +150,7 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
 fn within(per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
     let ((_, width), (rows, columns)) = (shape(per_thread), plane(per_thread, threads));
     let halo = halos.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
-    let lost = |(lower, upper): (&i64, &i64), unit| reaching(-lower, unit) + reaching(*upper, unit);
+    let lost = |(lower, upper): (&i64, &i64), unit| lanes::whole(-lower, unit) + lanes::whole(*upper, unit);
     let mut ends = halo.lower.iter().zip(&halo.upper).skip(1).rev();
     let columns = columns - ends.next().map_or(0, |ends| lost(ends, width));
     (rows - ends.next().map_or(0, |ends| lost(ends, 1)), columns)
@@ -175,13 +167,6 @@ pub fn tile(
     multiprocessors: i64,
 ) -> Result<Vec<i64>, Error> {
     let per_thread = &schedule.per_thread;
-    if per_thread.len() == 1 {
-        let width = per_thread.iter().sum();
-        let halo = loads.iter().fold(Halo::none(1), |all, halo| all.hull(halo));
-        let before: i64 = halo.lower.iter().map(|lower| reaching(-lower, width)).sum();
-        let after: i64 = halo.upper.iter().map(|upper| reaching(*upper, width)).sum();
-        return Ok(vec![(WARP * width - before - after).max(width)]);
-    }
     let pipeline = stream_pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
     let threads = threads(per_thread, pipeline.registers).unwrap_or(THREADS[4]);
     let (mut rows, mut columns) = within(per_thread, threads, loads);
@@ -221,7 +206,7 @@ pub fn tile(
             let count = |all: i64, tile: i64| (all + tile - 1) / tile;
             let own_rows = beside(*all_rows, whole_rows, rows);
             rows = count(own_rows, count(own_rows, rows));
-            let left = reaching(-halo.lower.last().copied().unwrap_or(0), shape(per_thread).1);
+            let left = lanes::whole(-halo.lower.last().copied().unwrap_or(0), shape(per_thread).1);
             let whole = program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
             let own_columns = if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
             let across = count(own_rows, rows).saturating_mul(count(own_columns, columns));
@@ -259,11 +244,6 @@ fn least(numbers: impl Iterator<Item = i64>, cost: impl Fn(i64) -> f64) -> Optio
     numbers.map(|number| (cost(number), number)).min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, number)| number)
 }
 
-/// A reach rounded up to whole lanes.
-fn reaching(cells: i64, width: i64) -> i64 {
-    (cells.max(0) + width - 1) / width * width
-}
-
 /// The tile graph of several steps.
 fn graph(
     module: &Module,
@@ -295,14 +275,4 @@ fn graph(
         current.extend(updates.iter().copied().zip(new));
     }
     Ok(graph)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reach_takes_whole_lanes() {
-        assert_eq!([0, 1, 4, 5].map(|cells| reaching(cells, 4)), [0, 4, 4, 8]);
-    }
 }

@@ -204,6 +204,21 @@ impl<'c> Tiling<'c, '_> {
         }
     }
 
+    /// Fits the tile of a strategy that holds it in registers to the cells beside it.
+    fn fit(&self, group: &Group<'c, '_>, schedule: &mut Schedule, halos: &[&Halo]) -> Result<(), Error> {
+        match (schedule.strategy.as_str(), schedule.per_thread.as_slice()) {
+            ("warp", [width]) => schedule.tile = vec![warp_schedule::tile(*width, halos)],
+            ("stream", _) => {
+                let all = self.options.integer("multiprocessors", 1..=MOST_CELLS)?;
+                let all = all.unwrap_or(stream_schedule::MULTIPROCESSORS);
+                let group = (group.applies.as_slice(), &group.hull);
+                schedule.tile = stream_schedule::tile(self.module, self.program, group, schedule, halos, all)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Kernels of several steps, and of the powers of two below for the steps left over.
     fn pyramids(
         &self,
@@ -396,16 +411,8 @@ impl<'c> Tiling<'c, '_> {
             let largest = regions.applies.iter().fold(Halo::none(group.hull.rank()), |all, region| all.hull(region));
             regions.applies.fill(largest);
         }
-        if matches!(schedule.strategy.as_str(), "stream" | "warp") && self.options.text("tile").is_none() {
-            let multiprocessors = self.options.integer("multiprocessors", 1..=MOST_CELLS)?;
-            schedule.tile = stream_schedule::tile(
-                self.module,
-                self.program,
-                (&group.applies, &group.hull),
-                &schedule,
-                &regions.all().collect::<Vec<_>>(),
-                multiprocessors.unwrap_or(stream_schedule::MULTIPROCESSORS),
-            )?;
+        if self.options.text("tile").is_none() {
+            self.fit(group, &mut schedule, &regions.all().collect::<Vec<_>>())?;
         }
         let (_, entry) = builder.function(name, &[], &[], &tiled::schedule_attributes(builder, &schedule))?;
         let body = builder.at(entry);

@@ -1,4 +1,4 @@
-//! Cells a lane and pyramid heights of the strategy `warp`, where none are asked for.
+//! Cells a lane, tiles and pyramid heights of the strategy `warp`, where none are asked for.
 
 use crate::analysis::footprint;
 use crate::lower::emit::WARP;
@@ -7,6 +7,7 @@ use melior::ir::Module;
 use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program};
+use stencil_dialects::tiled::Halo;
 
 /// Registers for the cells of a lane. What a step has under way comes on top, and four warps are to fit
 /// on each quarter of a multiprocessor.
@@ -40,10 +41,32 @@ pub fn width(module: &Module, program: &Program, applies: &[&Apply]) -> Result<i
 pub fn height(width: i64, reach: impl Fn(i64) -> Result<[i64; 2], Error>) -> Result<i64, Error> {
     let mut best = 1;
     for steps in 2..=HIGHEST {
-        let lost: i64 = reach(steps)?.iter().map(|cells| (cells + width - 1) / width * width).sum();
+        let lost: i64 = reach(steps)?.iter().map(|cells| lanes::whole(*cells, width)).sum();
         if lost * LOST.1 <= WARP * width * LOST.0 {
             best = steps;
         }
     }
     Ok(best)
+}
+
+/// The cells of a warp that are left for a tile beside the halo; at least a lane's.
+pub fn tile(width: i64, halos: &[&Halo]) -> i64 {
+    let halo = halos.iter().fold(Halo::none(1), |all, halo| all.hull(halo));
+    let before: i64 = halo.lower.iter().map(|lower| lanes::whole(-lower, width)).sum();
+    let after: i64 = halo.upper.iter().map(|upper| lanes::whole(*upper, width)).sum();
+    (WARP * width - before - after).max(width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_halo_takes_whole_lanes() {
+        let halo = |before: i64, after| Halo { lower: vec![-before], upper: vec![after] };
+        assert_eq!(tile(4, &[&halo(0, 0)]), 128);
+        assert_eq!(tile(4, &[&halo(1, 0), &halo(0, 5)]), 128 - 4 - 8);
+        assert_eq!(tile(4, &[&halo(4, 4)]), 128 - 4 - 4);
+        assert_eq!(tile(4, &[&halo(100, 100)]), 4);
+    }
 }

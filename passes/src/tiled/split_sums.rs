@@ -22,6 +22,7 @@
 //! ```
 
 use crate::analysis::partial_sums::{self, Planes};
+use crate::analysis::stream_pipeline;
 use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
@@ -77,12 +78,9 @@ fn split<'c>(
     (schedule, apply): (&Schedule, &Apply<'c>),
     made: &mut Made<'c>,
 ) -> Result<Option<Val<'c>>, Error> {
-    let (height, width) = match schedule.per_thread.as_slice() {
-        [_, height, width] => (*height, *width),
-        other => (1, other.last().copied().unwrap_or(1)),
-    };
     let updates: Vec<&str> = apply.outputs.iter().map(|(field, _)| *field).collect();
-    let cuts = partial_sums::cuts(module, program, &updates, &apply.pieces, (height, width))?;
+    let cuts =
+        partial_sums::cuts(module, program, &updates, &apply.pieces, stream_pipeline::shape(&schedule.per_thread))?;
     let (&[updated], false) = (updates.as_slice(), cuts.is_empty()) else { return Ok(None) };
     let element = program.field(updated)?.element;
     let mut partial = None;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{Halo, Kernel, TileOp};
+use stencil_dialects::tiled::{self, Halo, Kernel, TileOp};
 
 /// The cells of a plane that a lane holds, and how lanes make up a block. Planes, rows and columns are
 /// relative to the tile's first cell.
@@ -38,6 +38,8 @@ pub struct Patch<'c> {
     pub fill: i64,
     /// The places of tile values in the pipeline, by [`mlir::key`].
     pub values: BTreeMap<usize, usize>,
+    /// Whether the tile goes on beyond the grid as the grid repeated.
+    pub wraps: bool,
     /// Whether reads near the grid's rim select among cells by boundary rules.
     pub selects: bool,
     /// Point functions that may run where no piece covers the cell, by name.
@@ -148,6 +150,7 @@ impl<'c> Patch<'c> {
             first: 0,
             fill: 0,
             values,
+            wraps: tiled::wraps(module, program, kernel)?,
             selects: selects > 0,
             total: BTreeMap::new(),
         };
@@ -179,7 +182,7 @@ impl<'c> Patch<'c> {
         }
         patch.first = first.into_iter().min().unwrap_or(0);
         patch.fill = last.into_iter().max().unwrap_or(0) - patch.first;
-        patch.left = (patch.left + width - 1) / width * width;
+        patch.left = lanes::whole(patch.left, width);
         let needed = patch.left + columns + right;
         if columns % width != 0 || needed > WARP * width {
             return Err(refuse(
@@ -236,8 +239,11 @@ impl<'c> Patch<'c> {
     /// Cells at both ends of the grid that need no tile of their own in three dimensions: where the grid
     /// ends no halo is wanted, so the first and the last tile hold valid cells there. Of columns only if
     /// tiles then still begin with a sector. In two dimensions the first tile of a column has just the rows
-    /// that lie at the rim, because code with checks is slower.
+    /// that lie at the rim, because code with checks is slower. Beyond the grid repeated every tile wants its halo.
     pub fn margin(&self, kernel: &Kernel) -> Vec<[i64; 2]> {
+        if self.wraps {
+            return Vec::new();
+        }
         match kernel.schedule.tile.as_slice() {
             [_, rows, columns] => {
                 let right = self.lanes * self.width - self.left - columns;

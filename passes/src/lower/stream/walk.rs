@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
-use stencil_dialects::tiled::{self, Kernel, TileOp};
+use stencil_dialects::tiled::{Kernel, TileOp};
 
 /// Rows that a tile at a rim loads before their turn in two dimensions.
 const RIM_AHEAD: i64 = 2;
@@ -75,7 +75,7 @@ impl<'c, 'p> Walk<'c, 'p> {
             place,
             limits,
             planes: tile_planes,
-            beyond: if tiled::wraps(module, frame.program, kernel)? { Beyond::Repeated } else { Beyond::Nearest },
+            beyond: if patch.wraps { Beyond::Repeated } else { Beyond::Nearest },
         };
         let last_plane = frame.bounds(builder, frame.hull.upper)?.first().copied();
         let last_plane = last_plane.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
