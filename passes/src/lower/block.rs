@@ -90,7 +90,6 @@ fn lower<'c>(
         in_place: false,
         warps: None,
         rim_first: false,
-        shares: false,
         margin: &[],
         registers: None,
         reach: None,

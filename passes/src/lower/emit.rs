@@ -3,7 +3,7 @@
 //! `shared_memory.rs`.
 
 use super::shared_memory::{self, BUFFER_ALIGNMENT, STATIC_SHARED_LIMIT, shared_bytes};
-use super::tile_place::{self, Place, Share};
+use super::tile_place::{self, Place};
 use crate::analysis::hull::{self, Hull};
 use crate::analysis::index_width::constant_extents;
 use melior::Context;
@@ -36,13 +36,10 @@ pub struct Frame<'c, 'p> {
     pub shared: Vec<Val<'c>>,
     /// What the tiles cut: the hull of the stored fields' grids.
     pub hull: Hull<'c>,
-    /// First coordinate of the tile per dimension, slowest first, as `index`; where tiles go on from column
-    /// to column, those that [`Frame::each_tile`] hands out have one.
+    /// First coordinate of the tile per dimension, slowest first, as `index`.
     pub origin: Vec<Val<'c>>,
     /// Planes of the tile, where it may have fewer than the schedule says.
     planes: Option<Val<'c>>,
-    /// The block's planes, where tiles go on from column to column.
-    share: Option<Share<'c>>,
     /// The margin that tiles have, per dimension: see [`FrameSpec::margin`].
     pub margin: Vec<[i64; 2]>,
     /// The thread's position in the block per dimension, slowest first; where each warp has a tile
@@ -72,9 +69,6 @@ pub struct FrameSpec<'c, 's> {
     pub warps: Option<i64>,
     /// Whether tiles at a rim, which take longer, have the lowest numbers.
     pub rim_first: bool,
-    /// Whether blocks take equal shares of the planes of all columns of tiles, which then go on from one
-    /// column into the next.
-    pub shares: bool,
     /// Cells at both ends of the grid per dimension that the first and the last tile take beside their
     /// own, if the grid's size is known; empty for none. A negative number before the first dimension makes
     /// its first tile smaller.
@@ -130,7 +124,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         let entry = mlir::append_block(&region, &all);
         let held = spec.kernel.tiles().map(|tile| program.grid_of(tile.field)).collect::<Result<Vec<_>, _>>()?;
         let margin = tile_place::margin(&hull, &held, spec.margin);
-        let tiles = tile_place::tile_counts(context, &hull, (&spec.kernel.schedule, spec.shares), &margin)?;
+        let tiles = tile_place::tile_counts(context, &hull, &spec.kernel.schedule, &margin)?;
         let all_tiles = tiles
             .iter()
             .copied()
@@ -139,10 +133,6 @@ impl<'c, 'p> Frame<'c, 'p> {
         let halves = tile_place::halves(&hull, spec);
         let blocks = match spec.warps {
             Some(warps) => AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, warps)),
-            None if spec.shares => {
-                let share = spec.kernel.schedule.tile.first().copied().unwrap_or(1);
-                AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, share))
-            }
             None if halves => match tiles.as_slice() {
                 [rows, columns] => *rows * (*columns + AffineExpr::constant(context, tile_place::HALVES)),
                 _ => all_tiles,
@@ -208,7 +198,7 @@ impl<'c, 'p> Frame<'c, 'p> {
                 Binding::Row => row = Some(*value),
             }
         }
-        let Place { origin, planes, share, thread, exists } =
+        let Place { origin, planes, thread, exists } =
             tile_place::place_of_tile(&builder, &hull, (&tiles, all_tiles), &margin, (&params, row, halves), spec)?;
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
         Ok(Self {
@@ -220,7 +210,6 @@ impl<'c, 'p> Frame<'c, 'p> {
             hull,
             origin,
             planes,
-            share,
             margin,
             thread,
             exists,
@@ -237,42 +226,26 @@ impl<'c, 'p> Frame<'c, 'p> {
         Ok(Self { step: builder.add(self.step, steps)?, ..self.clone() })
     }
 
-    /// Code for each tile of the block. `body` gets a frame with the tile's origin, and how many planes the tile
-    /// has: as many as the schedule says, or fewer.
-    pub fn each_tile(
-        &self,
-        schedule: &Schedule,
-        body: impl FnOnce(&Self, Val<'c>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    /// The frame with the origin of the block's tile, and how many planes the tile has: as many as the schedule
+    /// says, or fewer.
+    pub fn of_tile(&self, schedule: &Schedule) -> Result<(Self, Val<'c>), Error> {
         let builder = &self.builder;
-        let most = schedule.tile.first().copied().unwrap_or(1);
-        let Some(share) = &self.share else {
-            let ([first, rest @ ..], [[before, _], ..]) = (self.origin.as_slice(), self.margin.as_slice()) else {
-                return Err(Error::internal("a tile of no dimensions"));
-            };
-            let planes = self.planes.map_or_else(|| builder.index(most), Ok)?;
-            if *before >= 0 {
-                return body(self, planes);
-            }
-            // The first tile begins with the grid.
-            let lower = self.bounds(builder, self.hull.lower)?.first().copied();
-            let lower = lower.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
-            let end = builder.add(*first, planes)?;
-            let first = builder.binary("arith.maxsi", *first, lower)?;
-            let left = builder.binary("arith.maxsi", builder.binary("arith.subi", end, first)?, builder.index(0)?)?;
-            let planes = builder.binary("arith.minsi", planes, left)?;
-            return body(&Self { origin: [&[first], rest].concat(), ..self.clone() }, planes);
+        let ([first, rest @ ..], [[before, _], ..]) = (self.origin.as_slice(), self.margin.as_slice()) else {
+            return Err(Error::internal("a tile of no dimensions"));
         };
-        share.each_column(builder, |builder, column, first, planes| {
-            let numbers = [&[first], column].concat();
-            let mut tile = schedule.tile.clone();
-            if let Some(planes) = tile.first_mut() {
-                *planes = 1;
-            }
-            let origin = tile_place::origin(builder, &self.hull, &numbers, &tile, (&self.margin, &self.params))?;
-            let planes = builder.binary("arith.minsi", builder.index(most)?, planes)?;
-            body(&Self { builder: *builder, origin, ..self.clone() }, planes)
-        })
+        let most = schedule.tile.first().copied().unwrap_or(1);
+        let planes = self.planes.map_or_else(|| builder.index(most), Ok)?;
+        if *before >= 0 {
+            return Ok((self.clone(), planes));
+        }
+        // The first tile begins with the grid.
+        let lower = self.bounds(builder, self.hull.lower)?.first().copied();
+        let lower = lower.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+        let end = builder.add(*first, planes)?;
+        let first = builder.binary("arith.maxsi", *first, lower)?;
+        let left = builder.binary("arith.maxsi", builder.binary("arith.subi", end, first)?, builder.index(0)?)?;
+        let planes = builder.binary("arith.minsi", planes, left)?;
+        Ok((Self { origin: [&[first], rest].concat(), ..self.clone() }, planes))
     }
 
     /// The current buffer of a field, shaped like its grid.

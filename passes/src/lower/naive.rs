@@ -79,7 +79,6 @@ fn lower<'c>(
         in_place,
         warps: None,
         rim_first: false,
-        shares: false,
         margin: &[],
         registers: None,
         reach: None,

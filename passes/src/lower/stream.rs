@@ -13,10 +13,8 @@
 //! registers. Planes are loaded some iterations before their turn, and rows a few more are asked for from the
 //! level 2 cache, which costs no registers.
 //!
-//! In three dimensions, where all tiles run the same code, blocks take equal shares of planes: those of all
-//! columns of tiles are numbered through, and a block goes on from the end of one column into the next. All other
-//! streams but those of periodic fields say how many rows of tiles away a tile reads, and take the first row of a
-//! launch as an argument, so that it may be cut into bands that overlap with those of the next.
+//! Streams, but not those of periodic fields, say how many rows of tiles away a tile reads, and take the first row
+//! of a launch as an argument, so that it may be cut into bands that overlap with those of the next.
 //!
 //! In two dimensions, where the sizes are known, the tiles of the first and the last column are two halves, with a
 //! block each: code with checks takes twice as long.
@@ -105,14 +103,12 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         patch.pipeline.ahead = ahead.unwrap_or(patch.pipeline.ahead);
         patch.pipeline.prefetch = prefetch.unwrap_or(patch.pipeline.prefetch);
         let threads = patch.threads(kernel);
-        // Equal shares take equal times where all tiles run the same code.
-        let shares = threads.len() == 3 && !kernel.split;
         let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
         let shared = shared::types(&outer, &patch)?;
         limits.admit(kernel, &threads, shared_memory::shared_bytes(&shared))?;
         let limit = stream_pipeline::register_limit(patch.pipeline.registers, threads.iter().product());
         let margin = patch.margin(kernel);
-        let reach = if patch.wraps || shares { None } else { Some(reach(kernel)?) };
+        let reach = if patch.wraps { None } else { Some(reach(kernel)?) };
         let spec = FrameSpec {
             kernel,
             threads: &threads,
@@ -120,15 +116,13 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             in_place: false,
             warps: None,
             rim_first: true,
-            shares,
             margin: &margin,
             registers: Some(registers.unwrap_or(limit)),
             reach,
         };
         let frame = Frame::new(context, module, &program, &spec)?;
-        frame.each_tile(&kernel.schedule, |frame, planes| {
-            walk::Walk::new(frame, module, kernel, &patch, planes)?.tile()
-        })?;
+        let (tile, planes) = frame.of_tile(&kernel.schedule)?;
+        walk::Walk::new(&tile, module, kernel, &patch, planes)?.tile()?;
         frame.finish()?;
     }
     emit::erase_kernels(module, &kernels)

@@ -12,20 +12,16 @@ use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::Grid;
 use stencil_dialects::tiled::Schedule;
 
-/// Tiles per dimension, as expressions in the run-time sizes; with shares, planes of the slowest.
+/// Tiles per dimension, as expressions in the run-time sizes.
 pub fn tile_counts<'c>(
     context: &'c Context,
     hull: &Hull<'c>,
-    (schedule, shares): (&Schedule, bool),
+    schedule: &Schedule,
     margin: &[[i64; 2]],
 ) -> Result<Vec<AffineExpr<'c>>, Error> {
-    let mut tile = schedule.tile.clone();
-    if let (Some(planes), true) = (tile.first_mut(), shares) {
-        *planes = 1;
-    }
     extents(context, hull.lower, hull.upper)?
         .into_iter()
-        .zip(tile.iter().zip(margin))
+        .zip(schedule.tile.iter().zip(margin))
         .map(|(extent, (tile, [before, after]))| {
             let own = extent + AffineExpr::constant(context, -before - after);
             Ok(AffineExpr::ceil_div(own, AffineExpr::constant(context, *tile)))
@@ -44,28 +40,12 @@ pub fn margin(hull: &Hull, held: &[&Grid], wanted: &[[i64; 2]]) -> Vec<[i64; 2]>
     if wanted.len() == hull.rank() && fits { wanted.to_vec() } else { vec![[0, 0]; hull.rank()] }
 }
 
-/// A block's share of the planes of all columns of tiles, where tiles go on from one column into the next:
-/// planes are numbered through, those of a column one after the other.
-#[derive(Clone)]
-pub struct Share<'c> {
-    /// The number of the first plane.
-    first: Val<'c>,
-    /// The number after the last.
-    end: Val<'c>,
-    /// Planes of a column.
-    planes: Val<'c>,
-    /// Columns per dimension but the slowest.
-    columns: Vec<Val<'c>>,
-}
-
 /// Where a thread works.
 pub struct Place<'c> {
-    /// First coordinate of the tile per dimension, as `index`; none of a share.
+    /// First coordinate of the tile per dimension, as `index`.
     pub origin: Vec<Val<'c>>,
     /// Planes of the tile, where it may have fewer than the schedule says.
     pub planes: Option<Val<'c>>,
-    /// The planes, where tiles go on from column to column.
-    pub share: Option<Share<'c>>,
     /// The thread's position per dimension: see [`Frame::thread`](super::emit::Frame).
     pub thread: Vec<Val<'c>>,
     /// Whether the tile exists; none if it always does.
@@ -73,8 +53,7 @@ pub struct Place<'c> {
 }
 
 /// The tile's first coordinate and the thread's position, per dimension. Tiles are numbered in
-/// row-major order unless those at rims come first or blocks take shares, and blocks along x alone, because
-/// only x may count more than 65,535 of them. `row` is the launch's first row of tiles.
+/// row-major order unless those at rims come first, and blocks along x alone, because only x may count more than 65,535 of them. `row` is the launch's first row of tiles.
 pub fn place_of_tile<'c>(
     builder: &Builder<'c>,
     hull: &Hull<'c>,
@@ -105,16 +84,6 @@ pub fn place_of_tile<'c>(
         }
     }
     let counts: Vec<_> = tiles.iter().map(|count| builder.affine(*count, &[], params)).collect::<Result<_, _>>()?;
-    if let ([planes, columns @ ..], [share, ..], true) =
-        (counts.as_slice(), spec.kernel.schedule.tile.as_slice(), spec.shares)
-    {
-        let share = builder.index(*share)?;
-        let first = builder.binary("arith.muli", rest, share)?;
-        let all = builder.affine(all_tiles, &[], params)?;
-        let end = builder.binary("arith.minsi", builder.add(first, share)?, all)?;
-        let share = Share { first, end, planes: *planes, columns: columns.to_vec() };
-        return Ok(Place { origin: Vec::new(), planes: None, share: Some(share), thread, exists });
-    }
     let mut half: Option<Half<'c>> = None;
     let mut numbers = match (spec.rim_first, counts.as_slice()) {
         (true, [rows, columns]) => {
@@ -155,7 +124,7 @@ pub fn place_of_tile<'c>(
         // No more than all of them, as the count of a kernel's work reads it.
         planes = Some(builder.binary("arith.minsi", all, builder.select(halved, of_half, all)?)?);
     }
-    Ok(Place { origin, planes, share: None, thread, exists })
+    Ok(Place { origin, planes, thread, exists })
 }
 
 /// Parts of a halved tile: so many places has each end of a row, and the row has so many more.
@@ -206,7 +175,7 @@ fn row_major<'c>(builder: &Builder<'c>, number: Val<'c>, counts: &[Val<'c>]) -> 
 }
 
 /// First coordinates of the tile of some numbers.
-pub fn origin<'c>(
+fn origin<'c>(
     builder: &Builder<'c>,
     hull: &Hull<'c>,
     numbers: &[Val<'c>],
@@ -221,29 +190,6 @@ pub fn origin<'c>(
         origin.push(builder.add(first, builder.affine(lower, &[], params)?)?);
     }
     Ok(origin)
-}
-
-impl<'c> Share<'c> {
-    /// Code for the planes of each column: `body` gets the column's number per dimension, the first plane,
-    /// counted from the column's first, and how many there are.
-    pub fn each_column(
-        &self,
-        builder: &Builder<'c>,
-        body: impl FnOnce(&Builder<'c>, &[Val<'c>], Val<'c>, Val<'c>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let (one, zero) = (builder.index(1)?, builder.index(0)?);
-        let minus = |builder: &Builder<'c>, a, b| builder.binary("arith.subi", a, b);
-        let begin = builder.binary("arith.divui", self.first, self.planes)?;
-        let beyond = minus(builder, builder.add(self.end, self.planes)?, one)?;
-        let end = builder.binary("arith.divui", beyond, self.planes)?;
-        builder.repeat((begin, end, one), |builder, number| {
-            let before = builder.binary("arith.muli", number, self.planes)?;
-            let first = builder.binary("arith.maxsi", minus(builder, self.first, before)?, zero)?;
-            let last = builder.binary("arith.minsi", minus(builder, self.end, before)?, self.planes)?;
-            let column = row_major(builder, number, &self.columns)?;
-            body(builder, &column, first, minus(builder, last, first)?)
-        })
-    }
 }
 
 /// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast

@@ -76,7 +76,6 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             in_place: false,
             warps: Some(warps),
             rim_first: false,
-            shares: false,
             margin: &[],
             registers: None,
             reach: None,

@@ -56,9 +56,6 @@ const BEGIN: i64 = 8;
 /// How much longer a plane takes with checks than without, by the instructions of `star2d1r`.
 const RIM_SLOWNESS: i64 = 2;
 
-/// Rounds in which a device is tried to be filled, one block after the other.
-const ROUNDS: i64 = 4;
-
 /// Steps a launch are never more, for cells of one register and of more.
 const HIGHEST: [i64; 2] = [10, 8];
 
@@ -73,12 +70,6 @@ const LONG_BUDGET: [i64; 2] = [124, 168];
 /// in three.
 const USEFUL: [(i64, i64); 2] = [(3, 4), (11, 20)];
 
-/// Whether `split-interior` leaves a kernel whole: all of its tiles run the same code, with checks. Without that
-/// pass others are whole too; they get shares of planes as well, of a size that was not fitted to it.
-pub fn is_whole(program: &Program, schedule: &Schedule) -> bool {
-    schedule.strategy == "stream" && schedule.tile.len() == 3 && words(program) > 1
-}
-
 /// 32-bit registers of the widest cell.
 fn words(program: &Program) -> i64 {
     program.fields.iter().map(|field| lanes::words(field.element)).max().unwrap_or(1)
@@ -89,7 +80,7 @@ pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     let usual = per_thread(program, rank);
     match *usual.as_slice() {
         // Fewer rows leave room for more threads, which hide latency.
-        [one, rows, width] => [rows, rows / 2].map(|rows| vec![one, rows, width]).to_vec(),
+        [one, rows, width] => (rows / 2..=rows).rev().map(|rows| vec![one, rows, width]).collect(),
         _ if words(program) > 1 => vec![usual, vec![1, NARROW], vec![1, WIDE]],
         _ => vec![usual, vec![1, NARROW]],
     }
@@ -210,28 +201,20 @@ pub fn tile(
             let whole = program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
             let own_columns = if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
             let across = count(own_rows, rows).saturating_mul(count(own_columns, columns));
-            let planes = if is_whole(program, schedule) {
-                // Tiles go on from one column into the next, and begin there anew.
-                let share = |rounds| count(across.saturating_mul(*all_planes), slots(threads) * rounds);
-                let begun = |share| (1 + count(share, (*all_planes).max(1))) * (fill + BEGIN);
-                let cost = |rounds: &i64| rounds * (share(*rounds) + begun(share(*rounds)));
-                (1..=ROUNDS).min_by_key(cost).map(share)
-            } else {
-                let slots = slots(threads) as f64;
-                let cost = |planes: i64| {
-                    let rows = count(*all_planes, planes) as f64;
-                    let (blocks, each) = (across as f64 * rows, (planes + fill + BEGIN) as f64);
-                    if rows >= model::BANDS && blocks > slots {
-                        let work = across as f64 * (*all_planes as f64 + rows * (fill + BEGIN) as f64);
-                        return model::overlapped(work / slots, each);
-                    }
-                    let rounds = (blocks / slots).ceil();
-                    // In a single round all wait for the tiles at rims, which in others are the first to begin.
-                    let slow = if rounds <= 1.0 { 1.25 } else { 1.0 };
-                    slow * rounds * each
-                };
-                least(1..=(*all_planes).min(MOST_CELLS), cost)
+            let slots = slots(threads) as f64;
+            let cost = |planes: i64| {
+                let rows = count(*all_planes, planes) as f64;
+                let (blocks, each) = (across as f64 * rows, (planes + fill + BEGIN) as f64);
+                if rows >= model::BANDS && blocks > slots {
+                    let work = across as f64 * (*all_planes as f64 + rows * (fill + BEGIN) as f64);
+                    return model::overlapped(work / slots, each);
+                }
+                let rounds = (blocks / slots).ceil();
+                // In a single round all wait for the tiles at rims, which in others are the first to begin.
+                let slow = if rounds <= 1.0 { 1.25 } else { 1.0 };
+                slow * rounds * each
             };
+            let planes = least(1..=(*all_planes).min(MOST_CELLS), cost);
             Ok(vec![planes.map_or(PLANES, |planes| planes.clamp(1, MOST_CELLS)), rows, columns])
         }
         _ if per_thread.len() == 2 => Ok(vec![PLANES, columns]),

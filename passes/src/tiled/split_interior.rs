@@ -8,9 +8,8 @@
 //!
 //! Needs: tile kernels. Guarantees: the same kernels; each that some tile may pass without checks says
 //! so by `tiled.interior`, which `lower-block` and `lower-stream` follow. Kernels of strategy `naive`
-//! have no checks that could be left out, and stay as they are; so do streams of planes of 64-bit cells,
-//! beside whose arithmetic checks take little, because blocks that all run the same code can share planes
-//! evenly.
+//! have no checks that could be left out, and stay as they are; so do streams of planes of several fields of
+//! 64-bit cells, which one version serves better.
 //!
 //! ```text
 //! func.func @heat_2() attributes {tiled.tile = array<i64: 32, 64>, ...} {
@@ -21,9 +20,10 @@
 //! func.func @heat_2() attributes {tiled.interior = array<i64: 1>, tiled.tile = array<i64: 32, 64>, ...} {
 //! ```
 
+use crate::analysis::stream_pipeline;
+use crate::lower::lanes;
 use crate::options::Options;
 use crate::pass::Pass;
-use crate::stencil::stream_schedule;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Module};
@@ -44,7 +44,7 @@ const LARGE: i64 = 1 << 20;
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
     let program = Program::read(module)?;
     for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy != "naive") {
-        if stream_schedule::is_whole(&program, &kernel.schedule) {
+        if stays_whole(&program, kernel)? {
             continue;
         }
         if let Some(pieces) = main_pieces(&program, kernel)? {
@@ -53,6 +53,19 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
         }
     }
     Ok(())
+}
+
+/// Whether a kernel stays whole: [`stream_pipeline::has_one_version`].
+fn stays_whole(program: &Program, kernel: &Kernel) -> Result<bool, Error> {
+    let (mut loads, mut words) = (0, 1);
+    for op in &kernel.body {
+        if let TileOp::Load { field, .. } = op {
+            loads += 1;
+            words = words.max(lanes::words(program.field(field)?.element));
+        }
+    }
+    let solid = kernel.schedule.strategy == "stream" && kernel.schedule.tile.len() == 3;
+    Ok(solid && stream_pipeline::has_one_version(loads, words))
 }
 
 /// The place of each apply's main piece; none where no tile fits into its grids and pieces.

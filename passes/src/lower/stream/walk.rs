@@ -9,6 +9,7 @@ use super::lane_place::LanePlace;
 use super::patch::Patch;
 use super::rims::{Checks, Rims};
 use super::shared::{Shared, Turn};
+use crate::analysis::stream_pipeline;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Module, ValueLike};
 use std::collections::VecDeque;
@@ -19,6 +20,9 @@ use stencil_dialects::tiled::{Kernel, TileOp};
 
 /// Rows that a tile at a rim loads before their turn in two dimensions.
 const RIM_AHEAD: i64 = 2;
+
+/// Registers that checks take in two dimensions; `star2d1r` with 10 steps spilled 40 bytes without room for them.
+const CHECKS: i64 = 10;
 
 /// The code of one walk.
 pub struct Walk<'c, 'p> {
@@ -107,8 +111,8 @@ impl<'c, 'p> Walk<'c, 'p> {
             // The last body may go on beyond the end.
             let last = builder.add_constant(end, self.patch.pipeline.unroll - 2)?;
             conditions.extend(self.within(builder, (first, last), free)?);
-        } else if self.patch.selects {
-            // So many selects that one copy of them is enough.
+        } else if self.patch.selects || self.is_tight() {
+            // So many selects that one copy of them is enough, or two bodies with checks would spill.
             outer = Planes::Checked;
         }
         let version =
@@ -117,6 +121,21 @@ impl<'c, 'p> Walk<'c, 'p> {
             Some(interior) => builder.choose(interior, &[], version(false, &inner), version(true, &outer)).map(|_| ()),
             None => self.version(builder, all, false, &inner),
         }
+    }
+
+    /// Rows or planes that a tile at a rim loads before their turn: fewer where checks would not keep to the registers.
+    fn rim_ahead(&self) -> i64 {
+        let threads = self.patch.threads(self.kernel).into_iter().product();
+        let registers = self.patch.pipeline.registers;
+        let full = registers + CHECKS > stream_pipeline::register_limit(registers, threads);
+        if full { 1 } else { RIM_AHEAD }
+    }
+
+    /// Whether two bodies with checks would not keep to the registers: those of planes of 64-bit cells or of several
+    /// fields spilled 32 to 540 bytes a thread for `sm_90`, and others at most a few.
+    fn is_tight(&self) -> bool {
+        let loads = self.kernel.body.iter().filter(|op| matches!(op, TileOp::Load { .. })).count();
+        loads > 1 || self.patch.elements.iter().any(|element| lanes::words(*element) > 1)
     }
 
     /// Whether the first and the last iteration keep to the limits.
@@ -140,7 +159,8 @@ impl<'c, 'p> Walk<'c, 'p> {
         let checks = if cells { Some(Checks::new(self, builder)?) } else { None };
         let rims = |planes| Rims { planes, cells: checks.as_ref() };
         let (checked, ahead) = (matches!(planes, Planes::Checked), self.patch.pipeline.ahead);
-        let (unroll, ahead) = if checked { (1, ahead.min(RIM_AHEAD)) } else { (self.patch.pipeline.unroll, ahead) };
+        let (unroll, ahead) =
+            if checked { (1, ahead.min(self.rim_ahead())) } else { (self.patch.pipeline.unroll, ahead) };
         let initial = self.initial(builder, start, ahead, rims(!matches!(planes, Planes::Free)))?;
         let free = |builder: &Builder<'c>, plane, carried: &[Val<'c>]| {
             self.planes(builder, plane, unroll, rims(false), initial.with(carried))
