@@ -308,6 +308,7 @@ impl<'a> Block<'a> {
                 }
             }),
             Instr::Load { to, access } => self.load(to, access)?,
+            Instr::Prefetch { access } => self.prefetch(access)?,
             Instr::Store { from, access } => self.store(from, access)?,
             Instr::CopyAsync { from, to, valid } => self.copy_async(from, to, *valid)?,
             Instr::CopyGroup => {

@@ -123,6 +123,8 @@ pub enum Instr {
     Advance { to: Reg, base: Reg, bytes: Reg },
     /// Reads one register an element.
     Load { to: Box<[Reg]>, access: Box<Access> },
+    /// Asks a cache for an element, which changes nothing that a thread can see.
+    Prefetch { access: Box<Access> },
     /// Writes one register an element.
     Store { from: Box<[Reg]>, access: Box<Access> },
     /// Starts copies from global to shared memory, which nobody may rely on before a wait; threads

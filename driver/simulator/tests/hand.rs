@@ -206,6 +206,20 @@ fn bounds_are_those_of_the_memref_and_of_the_memory() {
 }
 
 #[test]
+fn prefetches_keep_to_the_bounds_and_count_nothing() {
+    let prefetch = |index: &str| {
+        with_store(&format!(
+            "%n = arith.addi %t, %c1 : index\n\
+             memref.prefetch %A[{index}], read, locality<2>, data : memref<?xf32, strided<[1]>>"
+        ))
+    };
+    let error = Kernel::new(32, &prefetch("%n")).error();
+    assert_eq!((error.problem, error.thread.thread), (Problem::OutOfBounds, [31, 0, 0]));
+    let reads = |body: &str| Kernel::new(32, body).counts().global_read;
+    assert_eq!(reads(&prefetch("%t")), reads(&with_store("")));
+}
+
+#[test]
 fn vector_accesses_must_be_aligned() {
     let load = |index: &str| {
         with_store(&format!(

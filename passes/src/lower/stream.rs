@@ -47,8 +47,9 @@
 //! loaded and computed as those that they repeat.
 //!
 //! Declines: grids of one dimension; tiles that are no multiple of the cells a lane, or wider with their
-//! halo than a warp; blocks of more threads or more shared memory than a device has; boundary rules that send
-//! the reads of a lane to more cells than can be told apart in registers (`patch.rs`).
+//! halo than a warp; blocks of more threads or more shared memory than a device has; reads so far along the
+//! slowest dimension, and boundary rules that send the reads of a lane to so many cells, that registers would not
+//! hold what is in flight (`patch.rs`).
 
 mod checks;
 mod in_flight;

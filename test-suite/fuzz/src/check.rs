@@ -117,6 +117,7 @@ const KNOWN: &[&str] = &[
     "so a launch takes at most one step",
     // Selects among cells in registers.
     "and the strategy stream selects among",
+    "and the strategy stream holds",
     // Order of pieces or reads that hangs on the sizes.
     "may overlap",
     "it depends on the sizes whether the pieces",

@@ -1,4 +1,4 @@
-//! Loads, stores and asynchronous copies of a block.
+//! Loads, prefetches, stores and asynchronous copies of a block.
 
 use super::{BYTE_BITS, Block, Copy, Fault};
 use crate::error::{Address, Problem};
@@ -147,6 +147,11 @@ impl Block<'_> {
         }
         self.count(access);
         Ok(())
+    }
+
+    /// Checks an address that a device would pass over where nothing lies: kernels are to prefetch what they will load.
+    pub(super) fn prefetch(&mut self, access: &Access) -> Result<(), Fault> {
+        if self.ghost.is_some() { Ok(()) } else { self.resolve(access) }
     }
 
     fn load_element(&self, to: &mut [u64], element: u64, access: &Access) -> Result<(), Fault> {

@@ -47,7 +47,11 @@ impl<'c> Translator<'c> {
                 let reg = self.register(size);
                 self.define(op, 0, Value::Numbers(self.index, vec![reg]))
             }
-            "prefetch" => Ok(()),
+            "prefetch" => {
+                let access = Box::new(self.access(op, 0, 1)?);
+                self.emit(Instr::Prefetch { access });
+                Ok(())
+            }
             _ => Err(unsupported(op, format_args!("memref.{name}"))),
         }
     }

@@ -46,10 +46,11 @@ pub struct Patch<'c> {
     pub total: BTreeMap<&'c str, bool>,
 }
 
-/// Cells that boundary rules may send the reads of a lane to, and those of them that it may hold; MLIR and
-/// LLVM take minutes for kernels of more, which would spill.
+/// Cells that boundary rules may send the reads of a lane to, and registers that it may hold cells in, with such
+/// rules and without; MLIR and LLVM take minutes for kernels of more, which would spill.
 const MOST_SELECTS: i64 = 8192;
 const MOST_REGISTERS: i64 = 512;
+const MOST_REGISTERS_WITHOUT: i64 = 1024;
 
 /// The places of tile values in a graph by [`mlir::key`], and the types of their cells.
 type Values<'c> = (BTreeMap<usize, usize>, Vec<Type<'c>>);
@@ -134,6 +135,17 @@ impl<'c> Patch<'c> {
                     "by their boundary rules the reads of a lane with {height} x {width} cells and pyramid height {} may take \
                      {selects} cells, of which it holds {} in registers, and the strategy stream selects among {MOST_SELECTS} and \
                      holds {MOST_REGISTERS} at most; give a lane fewer cells, make the pyramid height smaller, or choose block",
+                    schedule.steps, pipeline.registers
+                ),
+            ));
+        }
+        if pipeline.registers > MOST_REGISTERS_WITHOUT {
+            return Err(refuse(
+                kernel,
+                format!(
+                    "the planes in flight of a lane with {height} x {width} cells and pyramid height {} take {} registers, and \
+                     the strategy stream holds {MOST_REGISTERS_WITHOUT} at most; give a lane fewer cells, make the pyramid height \
+                     smaller, or choose another strategy",
                     schedule.steps, pipeline.registers
                 ),
             ));

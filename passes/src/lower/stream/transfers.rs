@@ -55,7 +55,9 @@ impl<'c> Walk<'c, '_> {
         builder.choose(some, &types, cells, |builder| types.iter().map(|ty| builder.zero(*ty)).collect())
     }
 
-    /// Asks for the lane's cells some planes after one that is loaded.
+    /// Asks for the lane's cells some planes after one that is loaded, in the grid too: [`Patch::reach`] counts them.
+    ///
+    /// [`Patch::reach`]: super::patch::Patch::reach
     pub fn prefetch(&self, builder: &Builder<'c>, field: &str, loaded: Val<'c>) -> Result<(), Error> {
         let distance = self.patch.pipeline.prefetch;
         if distance == 0 {
