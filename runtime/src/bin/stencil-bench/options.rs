@@ -22,7 +22,7 @@ pub struct Options {
     pub ptx: Option<PathBuf>,
 
     /// A run-time size; sizes not given come from the shapes of the .npy files.
-    #[arg(short = 'D', value_name = "NAME=SIZE", value_parser = assignment::<i64>)]
+    #[arg(short = 'D', long = "size", value_name = "NAME=SIZE", value_parser = assignment::<i64>)]
     pub define: Vec<(String, i64)>,
 
     /// Steps of a run; the plan's own unless given.
