@@ -56,6 +56,7 @@ struct CompileArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("file", |file| file.help("The program: .stencil")))]
 struct RunArgs {
     #[command(flatten)]
     common: CommonArgs,

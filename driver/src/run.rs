@@ -291,6 +291,7 @@ fn on_cuda(
     let code = compilation.code()?;
     let bound = rebind(&plan, bound)?;
     let mut loaded = cuda.load(&plan, code.ptx.as_bytes()).map_err(Failure::user)?;
+    loaded.use_graph(true);
     let bar = bar("cuda", u64::try_from(bound.steps).unwrap_or(0));
     let mut progress = |progress: execute::Progress| bar.set_position(u64::try_from(progress.steps).unwrap_or(0));
     let mut control = Control { progress: Some(&mut progress), cancel: Some(&CANCEL) };

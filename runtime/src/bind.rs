@@ -38,7 +38,7 @@ pub enum BindError {
     },
     /// A size has no value.
     #[error(
-        "the run-time size `{name}` has no value; give one with -D {name}=... or an array whose shape tells it{}",
+        "the run-time size `{name}` has no value; give one with --size {name}=... or an array whose shape tells it{}",
         told_by(fields)
     )]
     MissingSize {
@@ -535,7 +535,7 @@ mod tests {
             (error(&[], &[("A", &[344])]), "array `A` is 344; the program wants 2 dimensions (N, 2 * M + 1)"),
             (
                 error(&[("N", 8)], &[]),
-                "the run-time size `M` has no value; give one with -D M=... or an array whose shape tells it (--in A=...)",
+                "the run-time size `M` has no value; give one with --size M=... or an array whose shape tells it (--in A=...)",
             ),
             (error(&[("L", 8)], &[]), "heat has no run-time size `L`; it has N, M"),
             (error(&[("Q", 8)], &[]), "`Q` was fixed to 5 when heat was compiled; compile it again with -D Q=8"),

@@ -19,7 +19,7 @@ use crate::plan::{Kernel, Plan};
 use cudarc::driver::sys::{
     self, CUdevice_attribute as DeviceAttribute, CUfunction_attribute as FunctionAttribute, CUresult,
 };
-use graph::Graph;
+use graph::{Chunk, Graphs};
 use serde::Serialize;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -302,7 +302,11 @@ impl Cuda {
             buffers: Vec::new(),
             saved: Vec::new(),
             use_graph: false,
-            graph: None,
+            cut_all: false,
+            chunk: None,
+            started: false,
+            most_bands: 1,
+            graphs: Graphs::new(self)?,
             _module: module,
         })
     }
@@ -353,6 +357,7 @@ impl Cuda {
         Ok(Function {
             handle,
             parameters: self.parameters(handle, kernel.arguments.len())?,
+            block: kernel.block,
             dynamic_shared: dynamic as c_uint,
             facts: KernelFacts {
                 name: kernel.name.clone(),
@@ -422,12 +427,17 @@ pub struct Program<'c> {
     clock: Clock<'c>,
     buffers: Vec<Memory<'c>>,
     saved: Vec<Memory<'c>>,
+    graphs: Graphs<'c>,
     functions: Vec<Function>,
     /// The program's name.
     name: String,
     use_graph: bool,
-    /// The launches so far of a run as one graph.
-    graph: Option<Graph<'c>>,
+    cut_all: bool,
+    /// The launches of a run by graphs that are not sent yet.
+    chunk: Option<Chunk>,
+    /// Whether a graph of the run was sent.
+    started: bool,
+    most_bands: usize,
     _module: Module<'c>,
     cuda: &'c Cuda,
 }
@@ -437,8 +447,32 @@ struct Function {
     handle: sys::CUfunction,
     /// Bytes of each parameter.
     parameters: Vec<usize>,
+    block: [u32; 3],
     dynamic_shared: c_uint,
     facts: KernelFacts,
+}
+
+/// A launch as the driver takes it.
+#[derive(Clone, Debug, PartialEq)]
+struct Call {
+    function: sys::CUfunction,
+    grid: [u32; 3],
+    block: [u32; 3],
+    /// Bytes of dynamic shared memory of a block.
+    shared: c_uint,
+    words: Vec<Word>,
+}
+
+impl Call {
+    /// Whether the two differ in no more than their arguments.
+    fn is_like(&self, other: &Call) -> bool {
+        (self.function, self.grid, self.block, self.shared) == (other.function, other.grid, other.block, other.shared)
+    }
+
+    /// Where the driver reads the arguments.
+    fn pointers(&self) -> Vec<*mut c_void> {
+        self.words.iter().map(|word| (&raw const *word).cast_mut().cast()).collect()
+    }
 }
 
 impl Program<'_> {
@@ -447,10 +481,21 @@ impl Program<'_> {
         self.functions.iter().map(|function| function.facts.clone()).collect()
     }
 
-    /// Whether the launches of a run are gathered into one graph and sent together. That spares
-    /// the time between short kernels; the measured time is then that of the graph.
+    /// Whether the launches of a run are sent as graphs of many. That spares the time between short
+    /// kernels, and launches overlap where that is possible; the measured time is then that of the graphs.
     pub fn use_graph(&mut self, graph: bool) {
         self.use_graph = graph;
+    }
+
+    /// Whether all launches of a graph are cut into bands that can be, those too that do not fill the
+    /// device: for tests.
+    pub fn cut_all(&mut self, all: bool) {
+        self.cut_all = all;
+    }
+
+    /// The most bands of a launch so far.
+    pub fn most_bands(&self) -> usize {
+        self.most_bands
     }
 
     /// Keeps a copy of all buffers on the device, for [`Program::restore`].
@@ -500,8 +545,7 @@ impl Program<'_> {
         function.ok_or_else(|| self.mismatch(format!("there is no kernel `{name}`")))
     }
 
-    /// The launch's arguments as the driver takes them.
-    fn words(&self, launch: &Launch<'_>) -> Result<Vec<Word>, CudaError> {
+    fn call(&self, launch: &Launch<'_>) -> Result<Call, CudaError> {
         let (name, function) = (&launch.kernel.name, self.function(launch)?);
         let mut words = Vec::with_capacity(launch.arguments.len());
         let mut sizes = Vec::with_capacity(launch.arguments.len());
@@ -522,53 +566,53 @@ impl Program<'_> {
                 function.parameters
             )));
         }
-        Ok(words)
+        let Function { handle, block, dynamic_shared, .. } = *function;
+        Ok(Call { function: handle, grid: launch.grid, block, shared: dynamic_shared, words })
     }
 
     /// Blocks of the launch that the device runs at a time.
     fn resident(&self, launch: &Launch<'_>) -> Result<u64, CudaError> {
-        let function = self.function(launch)?;
-        let threads = launch.kernel.block.iter().product::<u32>().cast_signed();
-        let mut blocks: c_int = 0;
-        self.cuda.ok("cuOccupancyMaxActiveBlocksPerMultiprocessor", unsafe {
-            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                &mut blocks,
-                function.handle,
-                threads,
-                function.dynamic_shared as usize,
-            )
-        })?;
+        let blocks = self.function(launch)?.facts.blocks_per_multiprocessor;
         Ok(u64::from(blocks.unsigned_abs()) * u64::from(self.cuda.facts.multiprocessors.unsigned_abs()))
     }
 
-    /// Adds a launch to the graph of the run, in bands that overlap with those of the launch before.
-    fn gather(&self, graph: &mut Graph<'_>, launch: &Launch<'_>) -> Result<(), CudaError> {
-        let function = self.function(launch)?;
-        let cut = Cut::of(launch, self.resident(launch)?);
-        let mut nodes = Vec::new();
-        for band in &cut.bands {
-            let part = launch.band(band);
-            nodes.push(graph.node(function, &part, &mut self.words(&part)?, &graph.waits(&cut, band))?);
+    /// Adds a launch to the chunk that is sent next, and sends what is full.
+    fn gather(&mut self, mut chunk: Chunk, launch: &Launch<'_>) -> Result<(), CudaError> {
+        if chunk.ends_before(launch) {
+            self.send_chunk(std::mem::take(&mut chunk))?;
         }
-        graph.follow(cut, nodes);
+        let cut = Cut::of(launch, if self.cut_all { 0 } else { self.resident(launch)? });
+        self.most_bands = self.most_bands.max(cut.bands.len());
+        chunk.add(launch, cut, |part| self.call(part))?;
+        self.chunk = Some(chunk);
         Ok(())
     }
 
+    /// Sends a chunk as a graph. The time of a run begins when its first graph is ready.
+    fn send_chunk(&mut self, chunk: Chunk) -> Result<(), CudaError> {
+        self.graphs.prepare(chunk)?;
+        if !self.started {
+            self.cuda.synchronize()?;
+            self.clock.start()?;
+            self.started = true;
+        }
+        self.graphs.send().map_err(|error| self.of_kernels(error))
+    }
+
     fn send(&self, launch: &Launch<'_>) -> Result<(), CudaError> {
-        let (name, function) = (&launch.kernel.name, self.function(launch)?);
-        let mut words = self.words(launch)?;
-        let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|word| (&raw mut *word).cast()).collect();
-        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.kernel.block);
+        let call = self.call(launch)?;
+        let mut pointers = call.pointers();
+        let ([gx, gy, gz], [bx, by, bz]) = (call.grid, call.block);
         let result = unsafe {
             sys::cuLaunchKernel(
-                function.handle,
+                call.function,
                 gx,
                 gy,
                 gz,
                 bx,
                 by,
                 bz,
-                function.dynamic_shared,
+                call.shared,
                 self.cuda.stream,
                 pointers.as_mut_ptr(),
                 null_mut(),
@@ -578,7 +622,7 @@ impl Program<'_> {
             return Ok(());
         }
         Err(CudaError::Launch {
-            kernel: name.clone(),
+            kernel: launch.kernel.name.clone(),
             device: self.cuda.facts.name.clone(),
             grid: launch.grid,
             block: launch.kernel.block,
@@ -586,17 +630,18 @@ impl Program<'_> {
         })
     }
 
-    /// Waits for the launches; an error of a kernel is told as such.
+    /// Waits for the launches.
     fn wait(&mut self) -> Result<Duration, CudaError> {
         self.cuda.enter()?;
-        let graph = self.graph.take();
-        let ready = graph.as_ref().map(Graph::instantiate).transpose()?;
-        if let Some(ready) = &ready {
-            self.clock.start()?;
-            ready.launch()?;
-        }
-        let elapsed = self.clock.stop();
-        elapsed.map_err(|error| match error {
+        let sent = self.chunk.take().map_or(Ok(()), |chunk| self.send_chunk(chunk));
+        // What was sent before must end in any case.
+        let elapsed = self.clock.stop().map_err(|error| self.of_kernels(error));
+        sent.and(elapsed)
+    }
+
+    /// An error of a kernel that ran, told as such.
+    fn of_kernels(&self, error: CudaError) -> CudaError {
+        match error {
             CudaError::Call { call, device, reason } => {
                 let names: Vec<_> = self.functions.iter().map(|f| format!("`{}`", f.facts.name)).collect();
                 let kernels = match names.as_slice() {
@@ -606,7 +651,7 @@ impl Program<'_> {
                 CudaError::Run { kernels, device, call, reason }
             }
             other => other,
-        })
+        }
     }
 }
 
@@ -652,17 +697,17 @@ impl Target for Program<'_> {
     fn begin(&mut self) -> Result<(), TargetError> {
         self.cuda.enter()?;
         if self.use_graph {
-            self.graph = Some(Graph::new(self.cuda)?);
+            (self.chunk, self.started) = (Some(Chunk::default()), false);
             return Ok(());
         }
         Ok(self.clock.start()?)
     }
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
-        let Some(mut graph) = self.graph.take() else { return Ok(self.send(launch)?) };
-        let gathered = self.gather(&mut graph, launch);
-        self.graph = Some(graph);
-        Ok(gathered?)
+        match self.chunk.take() {
+            Some(chunk) => Ok(self.gather(chunk, launch)?),
+            None => Ok(self.send(launch)?),
+        }
     }
 
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
@@ -680,6 +725,7 @@ impl Target for Program<'_> {
 }
 
 /// The memory of one kernel argument: 2, 4 or 8 bytes from its start.
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(8))]
 struct Word([u8; 8]);
 
@@ -733,46 +779,67 @@ impl Drop for Memory<'_> {
     }
 }
 
+/// A point in the order of the device's work.
+#[derive(Debug)]
+struct Event<'c> {
+    cuda: &'c Cuda,
+    handle: sys::CUevent,
+}
+
+impl<'c> Event<'c> {
+    fn new(cuda: &'c Cuda) -> Result<Event<'c>, CudaError> {
+        let mut event = Event { cuda, handle: null_mut() };
+        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as c_uint;
+        cuda.ok("cuEventCreate", unsafe { sys::cuEventCreate(&mut event.handle, flags) })?;
+        Ok(event)
+    }
+
+    /// Puts the point after all work so far.
+    fn record(&self) -> Result<(), CudaError> {
+        self.cuda.ok("cuEventRecord", unsafe { sys::cuEventRecord(self.handle, self.cuda.stream) })
+    }
+
+    /// Waits until the point is reached; not at all if it was never put anywhere.
+    fn wait(&self) -> Result<(), CudaError> {
+        self.cuda.ok("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.handle) })
+    }
+}
+
+impl Drop for Event<'_> {
+    fn drop(&mut self) {
+        let _ = self.cuda.enter();
+        if !self.handle.is_null() {
+            let _ = unsafe { sys::cuEventDestroy_v2(self.handle) };
+        }
+    }
+}
+
 /// Measures time on the device.
 #[derive(Debug)]
 struct Clock<'c> {
     cuda: &'c Cuda,
-    from: sys::CUevent,
-    to: sys::CUevent,
+    from: Event<'c>,
+    to: Event<'c>,
 }
 
 impl<'c> Clock<'c> {
     fn new(cuda: &'c Cuda) -> Result<Clock<'c>, CudaError> {
-        let mut clock = Clock { cuda, from: null_mut(), to: null_mut() };
-        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as c_uint;
-        cuda.ok("cuEventCreate", unsafe { sys::cuEventCreate(&mut clock.from, flags) })?;
-        cuda.ok("cuEventCreate", unsafe { sys::cuEventCreate(&mut clock.to, flags) })?;
-        Ok(clock)
+        Ok(Clock { cuda, from: Event::new(cuda)?, to: Event::new(cuda)? })
     }
 
     fn start(&self) -> Result<(), CudaError> {
-        self.cuda.ok("cuEventRecord", unsafe { sys::cuEventRecord(self.from, self.cuda.stream) })
+        self.from.record()
     }
 
     /// Waits for all work since the start and says how long it took.
     fn stop(&self) -> Result<Duration, CudaError> {
-        self.cuda.ok("cuEventRecord", unsafe { sys::cuEventRecord(self.to, self.cuda.stream) })?;
+        self.to.record()?;
         self.cuda.synchronize()?;
         let mut milliseconds = 0f32;
-        self.cuda
-            .ok("cuEventElapsedTime", unsafe { sys::cuEventElapsedTime_v2(&mut milliseconds, self.from, self.to) })?;
+        self.cuda.ok("cuEventElapsedTime", unsafe {
+            sys::cuEventElapsedTime_v2(&mut milliseconds, self.from.handle, self.to.handle)
+        })?;
         Ok(Duration::try_from_secs_f64(f64::from(milliseconds) * 1e-3).unwrap_or_default())
-    }
-}
-
-impl Drop for Clock<'_> {
-    fn drop(&mut self) {
-        let _ = self.cuda.enter();
-        for event in [self.from, self.to] {
-            if !event.is_null() {
-                let _ = unsafe { sys::cuEventDestroy_v2(event) };
-            }
-        }
     }
 }
 

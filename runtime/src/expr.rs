@@ -59,7 +59,7 @@ pub enum ExprError {
         expr: String,
     },
     /// A name without a value.
-    #[error("`{name}` has no value; give one with -D {name}=...")]
+    #[error("`{name}` has no value; give one with --size {name}=...")]
     Unknown {
         /// The name.
         name: String,
@@ -410,7 +410,7 @@ mod tests {
             ("1 + N * big", "size overflow: `N * big` does not fit in 64 bits; use smaller sizes"),
             ("-(-big - 1)", "size overflow: `-(-big - 1)` does not fit in 64 bits; use smaller sizes"),
             ("N floordiv (M + 7)", "the divisor in `N floordiv (M + 7)` is 0; it must be positive"),
-            ("N + K", "`K` has no value; give one with -D K=..."),
+            ("N + K", "`K` has no value; give one with --size K=..."),
         ] {
             assert_eq!(value(text), Err(wanted.to_string()), "{text}");
         }

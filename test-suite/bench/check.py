@@ -10,7 +10,9 @@ results and `stencil-bench` in FOLDER as one compressed archive beside this scri
 need beside Python, NumPy and a GPU. Inputs are made from seeds where they are used.
 
 `run` holds each kernel against the oracle at two odd sizes, and at a large one against the naive kernel,
-which the small sizes have proved; three programs also run on more than 2^31 cells. `sanitize` runs some of them under compute-sanitizer's four tools. Both
+which the small sizes have proved; three programs also run on more than 2^31 cells. Launches go out as CUDA graphs, and
+kernels that can be cut into bands run twice: as the device takes them, which is whole at most of these sizes, and in
+bands that overlap. `sanitize` runs some of them, in bands where they can be, under compute-sanitizer's four tools. Both
 stop after a number of seconds and say what was left out; exit code 1 if a result differs or a run fails.
 """
 
@@ -40,8 +42,11 @@ HUGE = {
     "heat2d_f16": {"N": 46341, "M": 46342},
     "star3d1r_f16": {"N": 1289, "M": 1301, "L": 1301},
 }
-# Steps, which are no multiple of the heights below.
-STEPS = {1: 47, 2: 17, 3: 7}
+# Steps, which are no multiple of the heights below: three launches at least of a stream's main kernel, as bands
+# overlap with those of the next launch.
+STEPS = {1: 47, 2: 37, 3: 15}
+# Fewer for a program whose values grow seventeenfold a step.
+FEWER_STEPS = {"poisson2d": 29}
 # Params that are no extent of the main grid; `None` is the extent N.
 PARAMS = {"lookup": {"K": 13}, "pathfinder": {"N": 19, "M": None}}
 # Per rank: strategy, tile, cells a thread, steps a launch; the compiler's own where there is none.
@@ -62,7 +67,7 @@ SCHEDULES = {
         ("block", "8,32", "1", 5),
         ("stream", None, None, None),
         ("stream", None, None, 1),
-        ("stream", "31,96", None, 3),
+        ("stream", "7,96", None, 3),
     ],
     3: [
         ("naive", None, None, None),
@@ -70,7 +75,7 @@ SCHEDULES = {
         ("block", "5,7,17", "2,1,1", 2),
         ("stream", None, None, None),
         ("stream", None, None, 1),
-        ("stream", "9,12,24", None, 2),
+        ("stream", "5,12,24", None, 2),
     ],
 }
 # Programs that are taken in more types than their own.
@@ -90,6 +95,8 @@ SANITIZED = [
 TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
 # Seconds that one call may take.
 PATIENCE = 100
+# How launches are sent: options of stencil-bench. The second way is for kernels that have bands.
+WAYS = {"whole": ["--graph"], "in bands": ["--graph", "--cut-all"]}
 
 
 def alive(shape, seed):
@@ -112,6 +119,7 @@ class Program:
         self.inputs = re.findall(r"^(?:const )?field\s+(\w+)\s*:\s*(\w+)", text, re.M)
         self.outputs = re.findall(r"^field\s+(\w+)", text, re.M)
         self.rank = re.search(r"^grid[^=]*=\s*\[(.*?)\]", text, re.M).group(1).count(",") + 1
+        self.steps = FEWER_STEPS.get(source.stem, STEPS[self.rank])
         self.others = PARAMS.get(source.stem, {})
         self.schedules = [one for one in SCHEDULES[self.rank] if one[0] != "stream" or source.stem not in WITHOUT_STREAMS]
 
@@ -164,7 +172,11 @@ def compile_program(stencilc, folder, program):
             stem = f"{program.name}.{label}.{place}"
             code, said = call([stencilc, source, "--fp-contract=off", "--emit=ptx,plan", "-o", folder / stem, *words, *options])
             if code == 0:
-                plans.append({"plan": f"{stem}.plan.json", "strategy": strategy, "schedule": " ".join(map(str, words))})
+                kernels = json.loads((folder / f"{stem}.plan.json").read_text())["kernels"]
+                plans.append({
+                    "plan": f"{stem}.plan.json", "strategy": strategy, "schedule": " ".join(map(str, words)),
+                    "ways": list(WAYS)[: 2 if any("bands" in kernel for kernel in kernels) else 1],
+                })
             elif code == 1 and DECLINED.search(said):
                 declined.append({"program": program.name, "sizes": label, "schedule": " ".join(map(str, words)), "said": said.split("\n")[0]})
             else:
@@ -174,13 +186,13 @@ def compile_program(stencilc, folder, program):
     def group(why, extents, plans, **more):
         size = sum((folder / plan["plan"].replace(".plan.json", ".ptx")).stat().st_size for plan in plans)
         groups.append({
-            "program": program.name, "why": why, "sizes": program.sizes(extents), "steps": STEPS[program.rank],
+            "program": program.name, "why": why, "sizes": program.sizes(extents), "steps": program.steps,
             "inputs": program.data(extents), "plans": plans, "code": size, **more,
         })
 
     def wanted(label, extents):
         files = {field: f"{program.name}.{label}.{field}.npy" for field in program.outputs}
-        words = [stencilc, "run", source, "--target", "reference", "--steps", STEPS[program.rank], *located(folder, program.data(extents))]
+        words = [stencilc, "run", source, "--target", "reference", "--steps", program.steps, *located(folder, program.data(extents))]
         words += pairs("--size", program.sizes(extents)) + pairs("--out", {field: folder / file for field, file in files.items()})
         code, said = call(words, 600)
         if code:
@@ -233,7 +245,7 @@ def build(args):
             file.unlink()
         with tarfile.open(target / "check.tar.xz", "w:xz", preset=3) as archive:
             archive.add(folder, arcname=".")
-    runs = sum(len(group["plans"]) for group in manifest["groups"])
+    runs = sum(len(plan["ways"]) for group in manifest["groups"] for plan in group["plans"])
     size = (target / "check.tar.xz").stat().st_size / 2**20
     print(f"{len(programs)} programs, {runs} runs, {len(manifest['declined'])} schedules declined, {size:.1f} MiB in {target}")
 
@@ -249,14 +261,19 @@ class Session:
         self.manifest = json.loads((self.folder / "cases.json").read_text())
         for group in self.manifest["groups"]:
             located(self.folder, group["inputs"])
+        group = self.manifest["groups"][0]
+        _, said = call(self.words(group, group["plans"][:1], "whole"))
+        # stencil-bench speaks of the device before anything else.
+        if said.startswith("error:"):
+            sys.exit(said)
 
     def left(self):
         """Seconds that are left."""
         return self.seconds - (time.monotonic() - self.start)
 
-    def words(self, group, plans, *before):
-        """The command that runs plans of a group once."""
-        words = [*before, self.folder / "stencil-bench", *(self.folder / plan["plan"] for plan in plans)]
+    def words(self, group, plans, way, *before):
+        """The command that runs plans of a group once, one of the ways."""
+        words = [*before, self.folder / "stencil-bench", *(self.folder / plan["plan"] for plan in plans), *WAYS[way]]
         words += ["--steps", group["steps"], "--warmup", 0, "--repeat", 1, *located(self.folder, group["inputs"])]
         words += pairs("-D", group["sizes"])
         if "reference" in group:
@@ -276,24 +293,36 @@ class Session:
         self.out.write_text(json.dumps(record, indent=1) + "\n")
 
 
-def run_group(session, group, plans=None):
-    """Runs a group in one process; a finding for each plan, and the device."""
-    plans = plans or group["plans"]
+def run_group(session, group):
+    """Runs a group, each way in one process; a finding for each plan and way, and the device."""
+    findings, device = [], None
+    for way in WAYS:
+        plans = [plan for plan in group["plans"] if way in plan["ways"]]
+        if plans and session.left() > 0:
+            found, device = run_plans(session, group, plans, way)
+            findings += found
+    return findings, device
+
+
+def run_plans(session, group, plans, way):
+    """Runs plans of a group in one process; a finding for each, and the device."""
     with tempfile.NamedTemporaryFile(suffix=".json", dir=session.folder) as file:
         patience = max(1, min(PATIENCE, session.left()))
-        code, said = call([*session.words(group, plans), "--json", file.name], patience)
+        code, said = call([*session.words(group, plans, way), "--json", file.name], patience)
         text = pathlib.Path(file.name).read_text()
     found = json.loads(text) if text else {"results": [], "device": None}
-    checks = {pathlib.Path(result["plan"]).name: result["check"] for result in found["results"]}
+    results = {pathlib.Path(result["plan"]).name: result for result in found["results"]}
     findings = []
     for plan in plans:
-        check = checks.get(plan["plan"])
+        result = results.get(plan["plan"])
+        check = result and result["check"]
         if check is None and len(plans) > 1:
             # One that brings the process down takes those after it along: each by itself says more.
-            findings += run_group(session, group, [plan])[0] if session.left() > 0 else []
+            findings += run_plans(session, group, [plan], way)[0] if session.left() > 0 else []
         else:
             fields = {name: field for name, field in check["fields"].items() if field["differing"]} if check else said[-2000:]
-            findings.append({**plan, "right": bool(check and check["passed"] and code in (0, 1)), "said": fields})
+            right = bool(check and check["passed"] and code in (0, 1))
+            findings.append({**plan, "way": way, "cut": bool(result and result["bands"] > 1), "right": right, "said": fields})
     return findings, found["device"]
 
 
@@ -303,24 +332,24 @@ def run(args):
         session = Session(args, scratch)
         groups = sorted(session.manifest["groups"], key=lambda group: (group["why"] != "huge", group["code"]))
         record = {"device": None, "steps": STEPS, "programs": {}, "failures": [], "left_out": [], "declined": session.manifest["declined"]}
-        good = bad = 0
+        good = bad = cut = 0
         for group, result in session.map(lambda group: run_group(session, group), groups):
             findings, device = result or ([], None)
             record["device"] = device or record["device"]
-            if len(findings) < len(group["plans"]):
-                missing = len(group["plans"]) - len(findings)
+            if missing := sum(len(plan["ways"]) for plan in group["plans"]) - len(findings):
                 record["left_out"].append({"program": group["program"], "why": group["why"], "runs": missing})
             for finding in findings:
                 counts = record["programs"].setdefault(group["program"], {}).setdefault(group["why"], {})
                 counts[finding["strategy"]] = counts.get(finding["strategy"], 0) + finding["right"]
                 good, bad = good + finding["right"], bad + (not finding["right"])
+                cut += finding["right"] and finding["cut"]
                 if not finding["right"]:
                     record["failures"].append({"program": group["program"], "sizes": group["sizes"], "why": group["why"], **finding})
-                    print("FAILED", group["program"], group["sizes"], finding["schedule"], str(finding["said"])[-600:], flush=True)
+                    print("FAILED", group["program"], group["sizes"], finding["schedule"], finding["way"], str(finding["said"])[-600:], flush=True)
             left_out = sum(entry["runs"] for entry in record["left_out"])
-            record.update({"right": good, "failed": bad, "runs_left_out": left_out, "seconds": round(time.monotonic() - session.start)})
+            record.update({"right": good, "in_bands": cut, "failed": bad, "runs_left_out": left_out, "seconds": round(time.monotonic() - session.start)})
             session.write(record)
-        print(f"{good} runs right, {bad} failed, {left_out} left out, {len(record['declined'])} schedules declined; {record['seconds']} s")
+        print(f"{good} runs right ({cut} in bands), {bad} failed, {left_out} left out, {len(record['declined'])} schedules declined; {record['seconds']} s")
         sys.exit(bad != 0)
 
 
@@ -336,7 +365,7 @@ def sanitize(args):
         def one(case):
             tool, group, plan = case
             before = ["compute-sanitizer", "--error-exitcode", 9, "--tool", tool]
-            return call(session.words(group, [plan], *before), max(1, session.left()))
+            return call(session.words(group, [plan], plan["ways"][-1], *before), max(1, session.left()))
 
         record, bad = {"runs": [], "left_out": 0}, 0
         for (tool, group, plan), result in session.map(one, cases):
@@ -349,7 +378,7 @@ def sanitize(args):
             findings = [line for line in said.splitlines() if re.search(r"(?i)error|hazard|differ", line)][:8] if code else []
             bad += code != 0
             record["runs"].append({
-                "tool": tool, "program": group["program"], "schedule": plan["schedule"], "clean": code == 0,
+                "tool": tool, "program": group["program"], "schedule": plan["schedule"], "way": plan["ways"][-1], "clean": code == 0,
                 "summary": lines[-1] if lines else "", "findings": findings,
             })
             if code:

@@ -9,6 +9,7 @@ import argparse
 import json
 import math
 import pathlib
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/performance.md"
@@ -27,6 +28,17 @@ PEERS = {
     },
 }
 COLORS = ["#1f6fb4", "#c44e2a", "#3a8f4d", "#7a52a3", "#8c6d1f", "#444444"]
+
+
+def read(path):
+    """A record with rows."""
+    try:
+        record = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {path} can't be read: {error}")
+    if not record.get("rows"):
+        sys.exit(f"error: {path} has no rows; table.py run writes them, on a machine with a GPU")
+    return record
 
 
 def right(row):
@@ -132,7 +144,7 @@ def series(record):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("record", type=pathlib.Path, nargs="+", help="the newest first")
-    records = [json.loads(path.read_text()) for path in parser.parse_args().record]
+    records = [read(path) for path in parser.parse_args().record]
     record = records[0]
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)

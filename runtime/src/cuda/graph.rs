@@ -1,110 +1,280 @@
-//! The launches of a run as one CUDA graph: sent together, and each band of a launch ordered after just those
-//! that it waits for ([`crate::bands`]).
+//! The launches of a run as CUDA graphs, in which each band of a launch is ordered after just those that it waits
+//! for ([`crate::bands`]).
+//!
+//! A run is sent in chunks of a bounded number of launches, each chunk as a graph: a [`Chunk`] gathers launches as
+//! plain data, and [`Graphs`] sends it. A chunk that is like an earlier one runs from the graph of that one; most
+//! runs are made up of one chunk many times over and a remainder.
 
-use super::{Cuda, CudaError, Function, Word};
+use super::{Call, Cuda, CudaError, Event};
 use crate::bands::Cut;
 use crate::launch::Launch;
-use cudarc::driver::sys;
+use cudarc::driver::sys::{self, CUresult};
 use std::ffi::c_void;
-use std::ops::Range;
 use std::ptr::null_mut;
 
-/// A graph that grows launch by launch.
-#[derive(Debug)]
-pub struct Graph<'c> {
-    cuda: &'c Cuda,
-    handle: sys::CUgraph,
-    /// The last launch's bands and their nodes.
-    last: Option<(Cut, Vec<sys::CUgraphNode>)>,
+/// Launches of a chunk, and those up to the end of its last step. Launches of two chunks do not overlap, so that
+/// a chunk should be long; a run tells how far it is, and can be cancelled, from chunk to chunk.
+const LAUNCHES: usize = 64;
+
+/// Graphs that are kept. No fewer than three: two may be under way when a new one takes the place of the oldest.
+const KEPT: usize = 4;
+
+/// A call of a kernel, and the nodes before that it waits for.
+#[derive(Clone, Debug, PartialEq)]
+struct Node {
+    call: Call,
+    waits: Vec<usize>,
 }
 
-impl<'c> Graph<'c> {
-    /// A graph of no launches.
-    pub fn new(cuda: &'c Cuda) -> Result<Self, CudaError> {
-        let mut graph = Self { cuda, handle: null_mut(), last: None };
-        cuda.ok("cuGraphCreate", unsafe { sys::cuGraphCreate(&mut graph.handle, 0) })?;
-        Ok(graph)
+impl Node {
+    /// Whether the two differ in no more than their arguments.
+    fn is_like(&self, other: &Node) -> bool {
+        self.waits == other.waits && self.call.is_like(&other.call)
+    }
+}
+
+/// Launches that are sent together.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    nodes: Vec<Node>,
+    launches: usize,
+    /// The last launch's step, its bands, and the number of its first node.
+    last: Option<(i64, Cut, usize)>,
+}
+
+impl Chunk {
+    /// Whether the chunk is full without this launch. The launches of a step stay together: so chunks begin alike.
+    pub fn ends_before(&self, launch: &Launch<'_>) -> bool {
+        self.launches >= LAUNCHES && self.last.as_ref().is_none_or(|(step, ..)| *step != launch.step)
     }
 
-    /// The nodes that a band of the next launch waits for.
-    pub fn waits(&self, cut: &Cut, band: &Range<u32>) -> Vec<sys::CUgraphNode> {
-        let Some((before, nodes)) = &self.last else { return Vec::new() };
-        cut.waits(band, before).filter_map(|place| nodes.get(place)).copied().collect()
-    }
-
-    /// Adds a kernel. The driver copies the arguments at once.
-    pub fn node(
-        &self,
-        function: &Function,
+    /// Adds a launch in its bands; `call` makes calls of them.
+    pub fn add(
+        &mut self,
         launch: &Launch<'_>,
-        words: &mut [Word],
-        waits: &[sys::CUgraphNode],
-    ) -> Result<sys::CUgraphNode, CudaError> {
-        let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|word| (&raw mut *word).cast()).collect();
-        let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.kernel.block);
-        let parameters = sys::CUDA_KERNEL_NODE_PARAMS {
-            func: function.handle,
-            gridDimX: grid_x,
-            gridDimY: grid_y,
-            gridDimZ: grid_z,
-            blockDimX: block_x,
-            blockDimY: block_y,
-            blockDimZ: block_z,
-            sharedMemBytes: function.dynamic_shared,
-            kernelParams: pointers.as_mut_ptr(),
-            extra: null_mut(),
-            kern: null_mut(),
-            ctx: null_mut(),
-        };
-        let mut node = null_mut();
-        self.cuda.ok("cuGraphAddKernelNode", unsafe {
-            sys::cuGraphAddKernelNode_v2(&mut node, self.handle, waits.as_ptr(), waits.len(), &parameters)
-        })?;
-        Ok(node)
-    }
-
-    /// Ends a launch, whose nodes are those of its bands in order.
-    pub fn follow(&mut self, cut: Cut, nodes: Vec<sys::CUgraphNode>) {
-        self.last = Some((cut, nodes));
-    }
-
-    /// Makes the graph ready on the device.
-    pub fn instantiate(&self) -> Result<Ready<'c>, CudaError> {
-        let mut ready = Ready { cuda: self.cuda, handle: null_mut() };
-        self.cuda.ok("cuGraphInstantiateWithFlags", unsafe {
-            sys::cuGraphInstantiateWithFlags(&mut ready.handle, self.handle, 0)
-        })?;
-        self.cuda.ok("cuGraphUpload", unsafe { sys::cuGraphUpload(ready.handle, self.cuda.stream) })?;
-        self.cuda.synchronize()?;
-        Ok(ready)
+        cut: Cut,
+        call: impl Fn(&Launch<'_>) -> Result<Call, CudaError>,
+    ) -> Result<(), CudaError> {
+        let first = self.nodes.len();
+        for band in &cut.bands {
+            let waits = match &self.last {
+                Some((_, before, first)) => cut.waits(band, before).map(|place| first + place).collect(),
+                None => Vec::new(),
+            };
+            self.nodes.push(Node { call: call(&launch.band(band))?, waits });
+        }
+        self.last = Some((launch.step, cut, first));
+        self.launches += 1;
+        Ok(())
     }
 }
 
-impl Drop for Graph<'_> {
-    fn drop(&mut self) {
-        if !self.handle.is_null() {
-            let _ = unsafe { sys::cuGraphDestroy(self.handle) };
+/// Sends chunks, at most two ahead of the device.
+#[derive(Debug)]
+pub struct Graphs<'c> {
+    cuda: &'c Cuda,
+    /// The graphs that are kept, the last one used first.
+    ready: Vec<Ready<'c>>,
+    /// The ends of the last two chunks.
+    ends: [Event<'c>; 2],
+}
+
+impl<'c> Graphs<'c> {
+    /// Nothing ready yet.
+    pub fn new(cuda: &'c Cuda) -> Result<Self, CudaError> {
+        Ok(Self { cuda, ready: Vec::new(), ends: [Event::new(cuda)?, Event::new(cuda)?] })
+    }
+
+    /// Makes the graph of a chunk ready for [`Graphs::send`].
+    pub fn prepare(&mut self, chunk: Chunk) -> Result<(), CudaError> {
+        let ready = match self.ready.iter().position(|ready| ready.is_like(&chunk.nodes)) {
+            Some(place) => {
+                let mut ready = self.ready.remove(place);
+                ready.set(chunk.nodes)?;
+                ready
+            }
+            None => Ready::new(self.cuda, chunk.nodes)?,
+        };
+        self.ready.insert(0, ready);
+        self.ready.truncate(KEPT);
+        Ok(())
+    }
+
+    /// Sends the chunk that was prepared last, once the one before the last one sent has ended.
+    pub fn send(&mut self) -> Result<(), CudaError> {
+        self.ends.rotate_left(1);
+        let [end, _] = &self.ends;
+        end.wait()?;
+        if let Some(ready) = self.ready.first() {
+            let result = unsafe { sys::cuGraphLaunch(ready.runnable, self.cuda.stream) };
+            self.cuda.ok("cuGraphLaunch", result)?;
         }
+        end.record()
     }
 }
 
 /// A graph that the device can run.
-pub struct Ready<'c> {
+#[derive(Debug)]
+struct Ready<'c> {
     cuda: &'c Cuda,
-    handle: sys::CUgraphExec,
+    graph: sys::CUgraph,
+    runnable: sys::CUgraphExec,
+    nodes: Vec<Node>,
+    /// The driver's handle of each node.
+    handles: Vec<sys::CUgraphNode>,
 }
 
-impl Ready<'_> {
-    /// Sends it.
-    pub fn launch(&self) -> Result<(), CudaError> {
-        self.cuda.ok("cuGraphLaunch", unsafe { sys::cuGraphLaunch(self.handle, self.cuda.stream) })
+impl<'c> Ready<'c> {
+    fn new(cuda: &'c Cuda, nodes: Vec<Node>) -> Result<Self, CudaError> {
+        let mut ready = Self { cuda, graph: null_mut(), runnable: null_mut(), nodes, handles: Vec::new() };
+        cuda.ok("cuGraphCreate", unsafe { sys::cuGraphCreate(&mut ready.graph, 0) })?;
+        for node in &ready.nodes {
+            let waits: Vec<_> = node.waits.iter().filter_map(|place| ready.handles.get(*place)).copied().collect();
+            let mut handle = null_mut();
+            let result = with_parameters(&node.call, |parameters| unsafe {
+                sys::cuGraphAddKernelNode_v2(&mut handle, ready.graph, waits.as_ptr(), waits.len(), parameters)
+            });
+            cuda.ok("cuGraphAddKernelNode", result)?;
+            ready.handles.push(handle);
+        }
+        let result = unsafe { sys::cuGraphInstantiateWithFlags(&mut ready.runnable, ready.graph, 0) };
+        cuda.ok("cuGraphInstantiateWithFlags", result)?;
+        cuda.ok("cuGraphUpload", unsafe { sys::cuGraphUpload(ready.runnable, cuda.stream) })?;
+        Ok(ready)
+    }
+
+    fn is_like(&self, nodes: &[Node]) -> bool {
+        self.nodes.len() == nodes.len() && self.nodes.iter().zip(nodes).all(|(node, other)| node.is_like(other))
+    }
+
+    /// Sets the arguments of nodes that are like its own. What was sent before keeps those that it had.
+    fn set(&mut self, nodes: Vec<Node>) -> Result<(), CudaError> {
+        for ((node, old), handle) in nodes.iter().zip(&self.nodes).zip(&self.handles) {
+            if node != old {
+                let result = with_parameters(&node.call, |parameters| unsafe {
+                    sys::cuGraphExecKernelNodeSetParams_v2(self.runnable, *handle, parameters)
+                });
+                self.cuda.ok("cuGraphExecKernelNodeSetParams", result)?;
+            }
+        }
+        self.nodes = nodes;
+        Ok(())
     }
 }
 
 impl Drop for Ready<'_> {
     fn drop(&mut self) {
-        if !self.handle.is_null() {
-            let _ = unsafe { sys::cuGraphExecDestroy(self.handle) };
+        let _ = self.cuda.enter();
+        unsafe {
+            if !self.runnable.is_null() {
+                let _ = sys::cuGraphExecDestroy(self.runnable);
+            }
+            if !self.graph.is_null() {
+                let _ = sys::cuGraphDestroy(self.graph);
+            }
         }
+    }
+}
+
+/// Hands a call to the driver, which copies the arguments at once.
+fn with_parameters(call: &Call, take: impl FnOnce(&sys::CUDA_KERNEL_NODE_PARAMS) -> CUresult) -> CUresult {
+    let mut pointers: Vec<*mut c_void> = call.pointers();
+    let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (call.grid, call.block);
+    take(&sys::CUDA_KERNEL_NODE_PARAMS {
+        func: call.function,
+        gridDimX: grid_x,
+        gridDimY: grid_y,
+        gridDimZ: grid_z,
+        blockDimX: block_x,
+        blockDimY: block_y,
+        blockDimZ: block_z,
+        sharedMemBytes: call.shared,
+        kernelParams: pointers.as_mut_ptr(),
+        extra: null_mut(),
+        kern: null_mut(),
+        ctx: null_mut(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda::Word;
+    use crate::launch::tests::bound;
+    use crate::launch::{Launches, Value};
+    use crate::plan::Plan;
+    use crate::plan::tests::banded;
+
+    /// The chunks of a run of the plan, for a device that runs `resident` blocks at a time.
+    fn chunks(plan: &Plan, steps: i64, resident: u64) -> Vec<Chunk> {
+        let (mut chunks, mut chunk) = (Vec::new(), Chunk::default());
+        for launch in Launches::new(plan, &bound(400, steps)).unwrap() {
+            if chunk.ends_before(&launch) {
+                chunks.push(std::mem::take(&mut chunk));
+            }
+            let call = |part: &Launch<'_>| {
+                let word = |value: &Value| match value {
+                    Value::Buffer(id) => Word::of(&id.0.to_ne_bytes()),
+                    Value::Number(number) => Word::of(&number.bytes()),
+                };
+                let words = part.arguments.iter().map(word).collect();
+                Ok(Call { function: null_mut(), grid: part.grid, block: part.kernel.block, shared: 0, words })
+            };
+            chunk.add(&launch, Cut::of(&launch, resident), call).unwrap();
+        }
+        chunks.push(chunk);
+        chunks
+    }
+
+    fn like(one: &Chunk, other: &Chunk) -> bool {
+        one.nodes.len() == other.nodes.len() && one.nodes.iter().zip(&other.nodes).all(|(a, b)| a.is_like(b))
+    }
+
+    #[test]
+    fn a_run_is_one_chunk_many_times_over_and_a_remainder() {
+        // 500 launches of two steps and one of one; each of the two steps has 25 rows, and so 20 bands.
+        let found = chunks(&banded(), 1001, 0);
+        let sizes: Vec<_> = found.iter().map(|chunk| (chunk.launches, chunk.nodes.len())).collect();
+        assert_eq!(sizes[..7], [(64, 64 * 20); 7]);
+        assert_eq!(sizes[7..], [(53, 52 * 20 + 1)]);
+        assert!(found[..7].windows(2).all(|pair| like(&pair[0], &pair[1])));
+        assert!(!like(&found[6], &found[7]));
+        // The number of the step is an argument of these kernels, and nothing else differs.
+        let arguments = |chunk: &Chunk, node: usize| chunk.nodes[node].call.words.clone();
+        let (first, second) = (arguments(&found[0], 21), arguments(&found[1], 21));
+        let differing: Vec<_> = (0..first.len()).filter(|place| first[*place] != second[*place]).collect();
+        assert_eq!(differing, [5]);
+        assert_eq!(chunks(&banded(), 0, 0)[0].nodes, []);
+    }
+
+    #[test]
+    fn nodes_wait_for_bands_of_their_chunk() {
+        for chunk in chunks(&banded(), 1001, 0) {
+            for (place, node) in chunk.nodes.iter().enumerate() {
+                // A chunk begins when all launches before it have ended.
+                assert_eq!(node.waits.is_empty(), place < 20);
+                assert!(node.waits.iter().all(|wait| *wait < place));
+            }
+            assert_eq!(chunk.nodes[47].waits, [26, 27, 28]);
+        }
+        let whole = chunks(&banded(), 1001, 25);
+        assert_eq!((whole[0].nodes.len(), &whole[0].nodes[9].waits), (64, &vec![8]));
+    }
+
+    #[test]
+    fn the_launches_of_a_step_stay_together() {
+        let mut plan = banded();
+        let mut half = plan.kernels[1].clone();
+        (half.name, half.steps) = ("half".to_owned(), 0);
+        plan.kernels.push(half);
+        let round = |count: &str, kernels: &[&str]| crate::plan::Repeat {
+            count: count.parse().unwrap(),
+            kernels: kernels.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        plan.schedule = vec![round("steps", &["half", "half", "one"])];
+        let found = chunks(&plan, 100, 0);
+        let sizes: Vec<_> = found.iter().map(|chunk| chunk.launches).collect();
+        assert_eq!(sizes, [66, 66, 66, 66, 36]);
+        assert!(like(&found[0], &found[3]));
     }
 }

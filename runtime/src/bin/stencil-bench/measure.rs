@@ -37,8 +37,10 @@ pub struct Measurement {
     pub shape: Vec<usize>,
     /// Type of its cells.
     pub element: &'static str,
-    /// Whether the launches were sent as one graph.
+    /// Whether the launches were sent as graphs.
     pub graph: bool,
+    /// The most bands of a launch: 1 where all were whole.
+    pub bands: usize,
     /// Milliseconds between runs.
     pub pause: u64,
     /// Launches of a run.
@@ -175,6 +177,7 @@ pub fn measure(
     let mut program = cuda.load(plan, code)?;
     let load_seconds = start.elapsed().as_secs_f64();
     program.use_graph(options.graph);
+    program.cut_all(options.cut_all);
     program.allocate(&bound).map_err(|e| e as Box<dyn Error>)?;
     upload(plan, &bound, &inputs, &mut program)?;
     program.save()?;
@@ -201,7 +204,7 @@ pub fn measure(
             seconds.extend(launched.elapsed.map(|time| time.as_secs_f64()));
         }
     }
-    let kernels = program.kernels();
+    let (kernels, bands) = (program.kernels(), program.most_bands());
     drop(program);
 
     let check = match reference {
@@ -244,6 +247,7 @@ pub fn measure(
         shape,
         element,
         graph: options.graph,
+        bands,
         pause: options.pause,
         launches,
         load_seconds,

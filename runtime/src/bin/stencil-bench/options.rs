@@ -22,7 +22,7 @@ pub struct Options {
     pub ptx: Option<PathBuf>,
 
     /// A run-time size; sizes not given come from the shapes of the .npy files.
-    #[arg(short = 'D', value_name = "NAME=SIZE", value_parser = assignment::<i64>)]
+    #[arg(short = 'D', long = "size", value_name = "NAME=SIZE", value_parser = assignment::<i64>)]
     pub define: Vec<(String, i64)>,
 
     /// Steps of a run; the plan's own unless given.
@@ -67,9 +67,13 @@ pub struct Options {
     #[arg(long, value_name = "REL", default_value_t = 0.0, value_parser = tolerance)]
     pub tolerance: f64,
 
-    /// Send the launches of a run together, as a CUDA graph.
+    /// Send the launches of a run together, as CUDA graphs of many.
     #[arg(long)]
     pub graph: bool,
+
+    /// Cut launches into bands that overlap even where they do not fill the device: for tests.
+    #[arg(long, requires = "graph")]
+    pub cut_all: bool,
 
     /// Fused multiply-adds of a point and step: also print the ratio to the FMA limit.
     #[arg(long, value_name = "K")]
