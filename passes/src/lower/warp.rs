@@ -133,10 +133,15 @@ impl Segment {
         }
         let left = lanes::whole(left, *width);
         let (needed, cells) = (left + tile + right, WARP * width);
-        if tile % width != 0 || needed > cells {
+        if tile % width != 0 {
             return refuse(format!(
-                "a tile of {tile} cells with pyramid height {} needs {needed} cells with its halo, and a warp with {width} cells a lane has {cells}; \
-                 the tile's cells must also be a multiple of {width}",
+                "a tile's cells must be a multiple of the {width} cells a lane, and {tile} are not"
+            ));
+        }
+        if needed > cells {
+            return refuse(format!(
+                "a tile of {tile} cells with pyramid height {} needs {needed} cells with its halo, and a warp with {width} cells a lane \
+                 has {cells}",
                 schedule.steps
             ));
         }

@@ -10,7 +10,7 @@
 // Tiles that no warp can hold are declined with what they need.
 
 // LONG: error: a tile of 124 cells with pyramid height 2 needs 132 cells with its halo, and a warp with 4 cells a lane has 128
-// MULTIPLE: error: a tile of 30 cells {{.*}} the tile's cells must also be a multiple of 4
+// MULTIPLE: error: a tile's cells must be a multiple of the 4 cells a lane, and 30 are not
 // OPTION: error: warps=64: a whole number from 1 to 32 is wanted
 // RANK: error: the strategy warp is for grids of one dimension, and this one has 2; choose naive, block or stream
 // FITS: known_block_size = array<i32: 96, 1, 1>

@@ -196,12 +196,20 @@ impl<'c> Patch<'c> {
         patch.fill = last.into_iter().max().unwrap_or(0) - patch.first;
         patch.left = lanes::whole(patch.left, width);
         let needed = patch.left + columns + right;
-        if columns % width != 0 || needed > WARP * width {
+        if columns % width != 0 {
             return Err(refuse(
                 kernel,
                 format!(
-                    "a tile {columns} columns wide with pyramid height {} needs {needed} columns with its halo, and a warp with {width} cells a lane has {}; \
-                     the tile's columns must also be a multiple of {width}",
+                    "a tile's columns must be a multiple of the {width} cells a lane along a row, and {columns} are not"
+                ),
+            ));
+        }
+        if needed > WARP * width {
+            return Err(refuse(
+                kernel,
+                format!(
+                    "a tile {columns} columns wide with pyramid height {} needs {needed} columns with its halo, and a warp with {width} \
+                     cells a lane has {}",
                     schedule.steps,
                     WARP * width
                 ),
