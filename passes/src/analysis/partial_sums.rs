@@ -184,7 +184,7 @@ pub fn parts<'c>(
 
 /// The tile graph of one step.
 fn of_one_step(program: &Program, updated: &str, parts: &[Part], (height, width): (i64, i64)) -> Result<Graph, Error> {
-    let mut graph = Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0 };
+    let mut graph = Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0, split: true };
     let mut loads: BTreeMap<&str, usize> = BTreeMap::new();
     let read = parts.iter().flat_map(|part| part.reads.iter().map(|(field, _)| *field));
     for field in read.chain([updated]) {
@@ -221,8 +221,9 @@ pub fn extend(
         for value in partial {
             graph.reads.push(Read { operation, value, offset: here.clone() });
         }
-        for field in updates.iter().filter(|_| part.keeps == Keeps::Old) {
-            graph.reads.push(Read { operation, value: value(field)?, offset: here.clone() });
+        // A temp field has no value before it is made.
+        for value in updates.iter().filter(|_| part.keeps == Keeps::Old).filter_map(|field| values.get(field)) {
+            graph.reads.push(Read { operation, value: *value, offset: here.clone() });
         }
         partial = Vec::new();
         for field in updates {

@@ -65,6 +65,20 @@ pub struct Graph {
     pub width: i64,
     /// Cells a lane that point functions hold on the way to their results; 0 for sums of products.
     pub scratch: i64,
+    /// Whether tiles away from every rim have a version of the code of their own, without checks.
+    pub split: bool,
+}
+
+impl Graph {
+    /// Whether planes have rows.
+    fn is_solid(&self) -> bool {
+        self.reads.iter().any(|read| read.offset.len() == 3)
+    }
+
+    /// Values that are loaded.
+    pub fn loaded(&self) -> impl Iterator<Item = &Value> {
+        self.values.iter().filter(|value| !self.reads.iter().any(|read| read.operation == value.operation))
+    }
 }
 
 /// Rows and columns that a lane holds of a plane: the graph's height and width.
@@ -73,21 +87,6 @@ pub fn shape(per_thread: &[i64]) -> (i64, i64) {
         [_, height, width] => (*height, *width),
         _ => (1, per_thread.last().copied().unwrap_or(1)),
     }
-}
-
-impl Graph {
-    /// Whether planes have rows.
-    fn is_solid(&self) -> bool {
-        self.reads.iter().any(|read| read.offset.len() == 3)
-    }
-}
-
-/// Whether a stream in three dimensions is better off with one version of its code, with checks, for all tiles:
-/// that of several loaded fields of cells of several registers. It waits for memory, beside which checks take
-/// little, and two versions take more registers. With 2 steps `wave3d` in `f64` ran at 172 GCells/s on an H200, and
-/// at 162 in two versions, which spilled; with 3, which keep to the registers in one version alone, at 211.
-pub fn has_one_version(loads: i64, words: i64) -> bool {
-    loads > 1 && words > 1
 }
 
 /// A cell of another lane, relative to this lane's first cell: negative, or at least `width`.
@@ -291,11 +290,6 @@ fn ahead(graph: &Graph, unroll: i64) -> i64 {
     if graph.is_solid() { 1 } else { (2..=3).rev().find(|planes| unroll % planes == 0).unwrap_or(3) }
 }
 
-/// Values that are loaded.
-fn loads(graph: &Graph) -> usize {
-    graph.values.iter().filter(|value| !graph.reads.iter().any(|read| read.operation == value.operation)).count()
-}
-
 /// Rows further on whose cells are brought into the level 2 cache, so that loads wait for that alone.
 const PREFETCH: i64 = 4;
 
@@ -305,7 +299,7 @@ const PREFETCHED: usize = 2;
 /// Planes to prefetch. On an H200 four rows made streams of one or two fields up to a quarter faster and
 /// none slower, and those of three slower by a tenth; in three dimensions planes by a fifth.
 fn prefetch(graph: &Graph) -> i64 {
-    if graph.is_solid() || loads(graph) > PREFETCHED { 0 } else { PREFETCH }
+    if graph.is_solid() || graph.loaded().count() > PREFETCHED { 0 } else { PREFETCH }
 }
 
 fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
@@ -326,8 +320,9 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
         let rows = i64::try_from(foreign().count()).unwrap_or(0);
         value.words * (rows * graph.width + i64::try_from(edges).unwrap_or(0)) + (rows - 1) * PART_OVERHEAD + more
     });
-    let fields = i64::try_from(loads(graph)).unwrap_or(1).max(1);
-    let more = if graph.is_solid() && has_one_version(fields, widest) {
+    let fields = i64::try_from(graph.loaded().count()).unwrap_or(1).max(1);
+    // One version of planes' code has no addresses of the other.
+    let more = if graph.is_solid() && !graph.split {
         0
     } else {
         (fields - 1) * FIELD_OVERHEAD + if widest > 1 { WIDE_OVERHEAD } else { 0 }
@@ -366,7 +361,7 @@ mod tests {
     fn two_steps_of_a_star() {
         let values = (0..3).map(value).collect();
         let reads = [reads(1, 0, &STAR), reads(2, 1, &STAR)].concat();
-        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0 });
+        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
         // The edges of the middle row alone are read, when it is one iteration old.
         let edges = vec![Edge { column: -1, first: 1, last: 1 }, Edge { column: 4, first: 1, last: 1 }];
         assert_eq!(pipeline.windows[0], flat(0, 2, edges.clone()));
@@ -386,6 +381,7 @@ mod tests {
             height: 1,
             width: 2,
             scratch: 0,
+            split: true,
         });
         let edges = vec![Edge { column: -1, first: 0, last: 2 }, Edge { column: 2, first: 0, last: 2 }];
         assert_eq!(pipeline.windows[0], flat(0, 2, edges));
@@ -402,6 +398,7 @@ mod tests {
             height: 2,
             width: 4,
             scratch: 0,
+            split: true,
         };
         let pipeline = of(&graph(&star));
         let row = |row, first, last, edges| Row { row, first, last, edges };
@@ -424,8 +421,14 @@ mod tests {
     fn rows_wait_with_their_part_until_they_are_wanted() {
         // Rows of radius 2 are read two planes behind the newest; their parts keep them that long.
         let star = [[-2, 0, 0], [0, -2, 0], [0, 2, 0], [2, 0, 0]];
-        let graph =
-            Graph { values: vec![value(0), value(1)], reads: reads(1, 0, &star), height: 1, width: 4, scratch: 0 };
+        let graph = Graph {
+            values: vec![value(0), value(1)],
+            reads: reads(1, 0, &star),
+            height: 1,
+            width: 4,
+            scratch: 0,
+            split: true,
+        };
         let pipeline = of(&graph);
         assert_eq!(pipeline.windows[0].shared, Some(1));
         let found: Vec<_> = pipeline.windows[0].rows.iter().map(|row| (row.row, row.first, row.last)).collect();
@@ -446,7 +449,7 @@ mod tests {
             reads(5, 3, &[[1, 0], [0, 0]]),
         ]
         .concat();
-        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0 });
+        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
         assert_eq!(pipeline.windows.iter().map(|window| window.lag).collect::<Vec<_>>(), [0, 0, 0, 0, 0, 1]);
         assert_eq!(pipeline.windows.iter().map(last).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 0]);
         assert_eq!(pipeline.windows[4].rows[0].edges, [Edge { column: 4, first: 1, last: 1 }]);
@@ -461,7 +464,7 @@ mod tests {
             [reads(operation, p, &[[0, 0]]), reads(operation, u, &STAR), reads(operation, 2, &[[0, 0]])].concat()
         };
         let reads = [step(3, 0, 1), step(4, 3, 4)].concat();
-        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0 });
+        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
         let found: Vec<_> = pipeline.windows.iter().map(|window| (window.lag, last(window))).collect();
         assert_eq!(found, [(1, 0), (0, 2), (1, 1), (1, 1), (1, 2), (2, 0), (2, 0)]);
         // Two windows of two rows and two of three: six rows change names alone, but three cost less.
@@ -477,6 +480,7 @@ mod tests {
             height: 1,
             width: 2,
             scratch: 0,
+            split: true,
         });
         assert_eq!((above.windows[1].lag, last(&above.windows[0])), (0, 2));
         assert_eq!(above.windows[0].rows[0].edges.iter().map(|edge| edge.column).collect::<Vec<_>>(), [3, 4]);
@@ -486,6 +490,7 @@ mod tests {
             height: 1,
             width: 2,
             scratch: 0,
+            split: true,
         });
         assert_eq!((below.windows[1].lag, last(&below.windows[0])), (2, 2));
         assert_eq!(below.windows[0].rows[0].edges, [Edge { column: -1, first: 0, last: 0 }]);

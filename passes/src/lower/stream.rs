@@ -64,7 +64,6 @@ mod walk;
 use super::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};
 use super::emit::{self, Frame, FrameSpec};
 use super::shared_memory;
-use crate::analysis::stream_pipeline;
 use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
@@ -103,11 +102,11 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         patch.pipeline.unroll = unroll.unwrap_or(patch.pipeline.unroll);
         patch.pipeline.ahead = ahead.unwrap_or(patch.pipeline.ahead);
         patch.pipeline.prefetch = prefetch.unwrap_or(patch.pipeline.prefetch);
+        patch.limit = registers.unwrap_or(patch.limit);
         let threads = patch.threads(kernel);
         let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
         let shared = shared::types(&outer, &patch)?;
         limits.admit(kernel, &threads, shared_memory::shared_bytes(&shared))?;
-        let limit = stream_pipeline::register_limit(patch.pipeline.registers, threads.iter().product());
         let margin = patch.margin(kernel);
         let reach = if patch.wraps { None } else { Some(reach(kernel)?) };
         let spec = FrameSpec {
@@ -118,7 +117,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             warps: None,
             rim_first: true,
             margin: &margin,
-            registers: Some(registers.unwrap_or(limit)),
+            registers: Some(patch.limit),
             reach,
         };
         let frame = Frame::new(context, module, &program, &spec)?;

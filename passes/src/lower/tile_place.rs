@@ -52,8 +52,9 @@ pub struct Place<'c> {
     pub exists: Option<Val<'c>>,
 }
 
-/// The tile's first coordinate and the thread's position, per dimension. Tiles are numbered in
-/// row-major order unless those at rims come first, and blocks along x alone, because only x may count more than 65,535 of them. `row` is the launch's first row of tiles.
+/// The tile's first coordinate and the thread's position, per dimension. Tiles are numbered in row-major order
+/// unless those at rims come first, and blocks along x alone, because only x may count more than 65,535 of them.
+/// `row` is the launch's first row of tiles.
 pub fn place_of_tile<'c>(
     builder: &Builder<'c>,
     hull: &Hull<'c>,
@@ -192,10 +193,10 @@ fn origin<'c>(
     Ok(origin)
 }
 
-/// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast
-/// ones. Rows and columns of tiles are turned by two, so that the last two lead and then the first, or of columns
-/// the first `leading` - 2; then
-/// the leading rows are numbered through, then the leading columns of the other rows, then the rest.
+/// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast ones. Rows and
+/// columns of tiles are turned by two, so that the last two lead and then the first, or of columns the first
+/// `leading` - 2; then the leading rows are numbered through, then the leading columns of the other rows, then the
+/// rest.
 fn rim_first<'c>(
     builder: &Builder<'c>,
     number: Val<'c>,

@@ -18,6 +18,8 @@ use stencil_dialects::tiled::{self, Halo, Kernel, TileOp};
 pub struct Patch<'c> {
     /// Lags and windows, one a tile value.
     pub pipeline: Pipeline,
+    /// Registers that a lane may take.
+    pub limit: i64,
     /// The types of the values' cells.
     pub elements: Vec<Type<'c>>,
     /// Cells a lane in a row.
@@ -62,7 +64,7 @@ fn graph<'c>(
     kernel: &Kernel<'c>,
     (height, width): (i64, i64),
 ) -> Result<(Graph, Values<'c>), Error> {
-    let mut graph = Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0 };
+    let mut graph = Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0, split: kernel.split };
     let mut elements = Vec::new();
     let mut places = BTreeMap::new();
     for (operation, op) in kernel.body.iter().enumerate() {
@@ -152,6 +154,7 @@ impl<'c> Patch<'c> {
         }
         let mut patch = Self {
             pipeline,
+            limit: 0,
             elements,
             width,
             height,
@@ -222,6 +225,8 @@ impl<'c> Patch<'c> {
             let parts = (patch.top + tile_rows + bottom + height - 1) / height;
             patch.parts = (parts + rows_of_warps - 1) / rows_of_warps * rows_of_warps;
         }
+        let threads = patch.threads(kernel).into_iter().product();
+        patch.limit = stream_pipeline::register_limit(patch.pipeline.registers, threads);
         Ok(patch)
     }
 

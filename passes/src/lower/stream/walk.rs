@@ -9,7 +9,6 @@ use super::lane_place::LanePlace;
 use super::patch::Patch;
 use super::rims::{Checks, Rims};
 use super::shared::{Shared, Turn};
-use crate::analysis::stream_pipeline;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Module, ValueLike};
 use std::collections::VecDeque;
@@ -18,10 +17,11 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::tiled::{Kernel, TileOp};
 
-/// Rows that a tile at a rim loads before their turn in two dimensions.
+/// Rows that a tile at a rim loads before their turn in two dimensions; one, where checks would not keep to the
+/// registers with more.
 const RIM_AHEAD: i64 = 2;
 
-/// Registers that checks take in two dimensions; `star2d1r` with 10 steps spilled 40 bytes without room for them.
+/// Registers that checks take; `star2d1r` with 10 steps spilled 40 bytes without room for them.
 const CHECKS: i64 = 10;
 
 /// The code of one walk.
@@ -123,16 +123,9 @@ impl<'c, 'p> Walk<'c, 'p> {
         }
     }
 
-    /// Rows or planes that a tile at a rim loads before their turn: fewer where checks would not keep to the registers.
-    fn rim_ahead(&self) -> i64 {
-        let threads = self.patch.threads(self.kernel).into_iter().product();
-        let registers = self.patch.pipeline.registers;
-        let full = registers + CHECKS > stream_pipeline::register_limit(registers, threads);
-        if full { 1 } else { RIM_AHEAD }
-    }
-
     /// Whether two bodies with checks would not keep to the registers: those of planes of 64-bit cells or of several
-    /// fields spilled 32 to 540 bytes a thread for `sm_90`, and others at most a few.
+    /// fields spilled 32 to 540 bytes a thread for `sm_90`, and others at most a few. Those others ran 5 to 8 per cent
+    /// slower on an H200 with a single body.
     fn is_tight(&self) -> bool {
         let loads = self.kernel.body.iter().filter(|op| matches!(op, TileOp::Load { .. })).count();
         loads > 1 || self.patch.elements.iter().any(|element| lanes::words(*element) > 1)
@@ -159,8 +152,8 @@ impl<'c, 'p> Walk<'c, 'p> {
         let checks = if cells { Some(Checks::new(self, builder)?) } else { None };
         let rims = |planes| Rims { planes, cells: checks.as_ref() };
         let (checked, ahead) = (matches!(planes, Planes::Checked), self.patch.pipeline.ahead);
-        let (unroll, ahead) =
-            if checked { (1, ahead.min(self.rim_ahead())) } else { (self.patch.pipeline.unroll, ahead) };
+        let rim_ahead = if self.patch.pipeline.registers + CHECKS > self.patch.limit { 1 } else { RIM_AHEAD };
+        let (unroll, ahead) = if checked { (1, ahead.min(rim_ahead)) } else { (self.patch.pipeline.unroll, ahead) };
         let initial = self.initial(builder, start, ahead, rims(!matches!(planes, Planes::Free)))?;
         let free = |builder: &Builder<'c>, plane, carried: &[Val<'c>]| {
             self.planes(builder, plane, unroll, rims(false), initial.with(carried))
