@@ -110,6 +110,7 @@ const KNOWN: &[&str] = &[
     // The width of a warp.
     "columns with its halo, and a warp with",
     "cells with its halo, and a warp with",
+    "must be a multiple of the",
     // What a fixed region is not for.
     "a fixed region is for the strategies",
     "with a fixed region, cells at a tile's rim",
