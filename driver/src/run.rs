@@ -15,7 +15,7 @@ use stencil_frontend::program::{Affine, Program, Role};
 use stencil_frontend::source::Source;
 use stencil_runtime::array::{Array, Element};
 use stencil_runtime::bind::{Bound, Request};
-use stencil_runtime::cuda::Cuda;
+use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{self, Control, Outcome};
 use stencil_runtime::expr::Expr;
 use stencil_runtime::input::{self, Source as Input};
@@ -291,7 +291,7 @@ fn on_cuda(
     let code = compilation.code()?;
     let bound = rebind(&plan, bound)?;
     let mut loaded = cuda.load(&plan, code.ptx.as_bytes()).map_err(Failure::user)?;
-    loaded.use_graph(true);
+    loaded.use_graphs(GraphSettings::default()).map_err(Failure::user)?;
     let bar = bar("cuda", u64::try_from(bound.steps).unwrap_or(0));
     let mut progress = |progress: execute::Progress| bar.set_position(u64::try_from(progress.steps).unwrap_or(0));
     let mut control = Control { progress: Some(&mut progress), cancel: Some(&CANCEL) };

@@ -12,20 +12,54 @@ use std::ops::Range;
 /// Bands of a launch are at most so many. On an H200 20 bands were as fast as 14, or faster, in two dimensions.
 const MOST: u32 = 20;
 
+/// A band of a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band<'p> {
+    /// The launch of its rows alone.
+    pub launch: Launch<'p>,
+    /// The numbers of the bands that must have ended before.
+    pub waits: Vec<usize>,
+}
+
+/// Launches one after the other, in bands that are numbered from 0.
+#[derive(Clone, Debug, Default)]
+pub struct Chain {
+    /// Bands so far.
+    bands: usize,
+    /// The last launch, and the number of its first band.
+    last: Option<(Cut, usize)>,
+}
+
+impl Chain {
+    /// Adds a launch, for a device that runs `resident` of its blocks at a time; gives its bands, one where it
+    /// stays whole.
+    pub fn add<'p>(&mut self, launch: &Launch<'p>, resident: u64) -> Vec<Band<'p>> {
+        let cut = Cut::of(launch, resident);
+        let waits = |rows| match &self.last {
+            Some((before, first)) => cut.waits(rows, before).map(|place| first + place).collect(),
+            None => Vec::new(),
+        };
+        let bands: Vec<_> =
+            cut.bands.iter().map(|rows| Band { launch: launch.band(rows), waits: waits(rows) }).collect();
+        self.last = Some((cut, self.bands));
+        self.bands += bands.len();
+        bands
+    }
+}
+
 /// A launch in bands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+struct Cut {
     /// The kernel's place in its plan.
     kernel: usize,
     rows: Option<Rows>,
     /// The bands, by their rows; one where the launch is whole.
-    pub bands: Vec<Range<u32>>,
+    bands: Vec<Range<u32>>,
 }
 
 impl Cut {
-    /// Cuts a launch for a device that runs `resident` of its blocks at a time. One that does not fill
-    /// the device stays whole.
-    pub fn of(launch: &Launch<'_>, resident: u64) -> Self {
+    /// A launch that does not fill the device stays whole.
+    fn of(launch: &Launch<'_>, resident: u64) -> Self {
         let all = launch.rows.map_or(1, |rows| rows.count);
         let fills = u64::from(launch.grid[0]) > resident;
         let rows = launch.rows.filter(|_| fills);
@@ -36,7 +70,7 @@ impl Cut {
 
     /// The places of the bands of the launch before that a band waits for. Launches of different kernels
     /// have different rows, and so all bands wait for all.
-    pub fn waits<'s>(&self, band: &Range<u32>, before: &'s Self) -> impl Iterator<Item = usize> + use<'s> {
+    fn waits<'s>(&self, band: &Range<u32>, before: &'s Self) -> impl Iterator<Item = usize> + use<'s> {
         let alike = self.kernel == before.kernel && self.rows == before.rows;
         let reach = self
             .rows
@@ -120,6 +154,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_chain_numbers_bands_from_launch_to_launch() {
+        let (plan, mut chain) = (banded(), Chain::default());
+        let launch = launch(&plan, 0, 6, 1);
+        let mut waits = || chain.add(&launch, 0).into_iter().map(|band| band.waits).collect::<Vec<_>>();
+        assert_eq!(waits(), vec![Vec::<usize>::new(); 6]);
+        assert_eq!(waits()[1..3], [vec![0, 1, 2], vec![1, 2, 3]]);
+        assert_eq!(waits()[1..3], [vec![6, 7, 8], vec![7, 8, 9]]);
+        let last = chain.add(&launch, 100);
+        assert_eq!(last, [Band { launch: launch.clone(), waits: (12..18).collect() }]);
     }
 
     #[test]

@@ -11,7 +11,6 @@
 
 mod graph;
 
-use crate::bands::Cut;
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::launch::{Launch, Value};
@@ -19,10 +18,12 @@ use crate::plan::{Kernel, Plan};
 use cudarc::driver::sys::{
     self, CUdevice_attribute as DeviceAttribute, CUfunction_attribute as FunctionAttribute, CUresult,
 };
-use graph::{Chunk, Graphs};
+pub use graph::GraphSettings;
+use graph::Graphs;
 use serde::Serialize;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
+use std::rc::Rc;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -114,7 +115,7 @@ pub enum CudaError {
     },
     /// A kernel could not be launched.
     #[error(
-        "kernel `{kernel}` can't be launched on {device} with {grid:?} blocks of {block:?} threads: {reason} [cuLaunchKernel]"
+        "kernel `{kernel}` can't be launched on {device} with {grid:?} blocks of {block:?} threads: {reason} [{call}]"
     )]
     Launch {
         /// The kernel.
@@ -125,6 +126,8 @@ pub enum CudaError {
         grid: [u32; 3],
         /// Threads of a block in x, y, z.
         block: [u32; 3],
+        /// The driver's function that refused it.
+        call: &'static str,
         /// The driver's name and text for the error.
         reason: String,
     },
@@ -301,12 +304,7 @@ impl Cuda {
             name: plan.program.clone(),
             buffers: Vec::new(),
             saved: Vec::new(),
-            use_graph: false,
-            cut_all: false,
-            chunk: None,
-            started: false,
-            most_bands: 1,
-            graphs: Graphs::new(self)?,
+            graphs: None,
             _module: module,
         })
     }
@@ -356,8 +354,8 @@ impl Cuda {
         })?;
         Ok(Function {
             handle,
+            name: kernel.name.as_str().into(),
             parameters: self.parameters(handle, kernel.arguments.len())?,
-            block: kernel.block,
             dynamic_shared: dynamic as c_uint,
             facts: KernelFacts {
                 name: kernel.name.clone(),
@@ -398,6 +396,21 @@ impl Cuda {
     fn ok(&self, call: &'static str, result: CUresult) -> Result<(), CudaError> {
         ok(&self.facts.name, call, result)
     }
+
+    /// What the driver's function `by` made of a call of a kernel.
+    fn took(&self, call: &Call, by: &'static str, result: CUresult) -> Result<(), CudaError> {
+        if result == CUresult::CUDA_SUCCESS {
+            return Ok(());
+        }
+        Err(CudaError::Launch {
+            kernel: call.kernel.to_string(),
+            device: self.facts.name.clone(),
+            grid: call.grid,
+            block: call.block,
+            call: by,
+            reason: reason(result),
+        })
+    }
 }
 
 impl Drop for Cuda {
@@ -427,17 +440,11 @@ pub struct Program<'c> {
     clock: Clock<'c>,
     buffers: Vec<Memory<'c>>,
     saved: Vec<Memory<'c>>,
-    graphs: Graphs<'c>,
+    /// What sends launches as graphs; they are sent one by one where there is none.
+    graphs: Option<Graphs<'c>>,
     functions: Vec<Function>,
     /// The program's name.
     name: String,
-    use_graph: bool,
-    cut_all: bool,
-    /// The launches of a run by graphs that are not sent yet.
-    chunk: Option<Chunk>,
-    /// Whether a graph of the run was sent.
-    started: bool,
-    most_bands: usize,
     _module: Module<'c>,
     cuda: &'c Cuda,
 }
@@ -445,9 +452,9 @@ pub struct Program<'c> {
 #[derive(Debug)]
 struct Function {
     handle: sys::CUfunction,
+    name: Rc<str>,
     /// Bytes of each parameter.
     parameters: Vec<usize>,
-    block: [u32; 3],
     dynamic_shared: c_uint,
     facts: KernelFacts,
 }
@@ -455,6 +462,8 @@ struct Function {
 /// A launch as the driver takes it.
 #[derive(Clone, Debug, PartialEq)]
 struct Call {
+    /// The kernel's name, for errors.
+    kernel: Rc<str>,
     function: sys::CUfunction,
     grid: [u32; 3],
     block: [u32; 3],
@@ -475,27 +484,26 @@ impl Call {
     }
 }
 
-impl Program<'_> {
+impl<'c> Program<'c> {
     /// What the driver made of the kernels, in the plan's order.
     pub fn kernels(&self) -> Vec<KernelFacts> {
         self.functions.iter().map(|function| function.facts.clone()).collect()
     }
 
-    /// Whether the launches of a run are sent as graphs of many. That spares the time between short
+    /// From the next run on launches are sent as graphs of many. That spares the time between short
     /// kernels, and launches overlap where that is possible; the measured time is then that of the graphs.
-    pub fn use_graph(&mut self, graph: bool) {
-        self.use_graph = graph;
-    }
-
-    /// Whether all launches of a graph are cut into bands that can be, those too that do not fill the
-    /// device: for tests.
-    pub fn cut_all(&mut self, all: bool) {
-        self.cut_all = all;
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn use_graphs(&mut self, settings: GraphSettings) -> Result<(), CudaError> {
+        self.cuda.enter()?;
+        self.graphs = Some(Graphs::new(self.cuda, settings)?);
+        Ok(())
     }
 
     /// The most bands of a launch so far.
     pub fn most_bands(&self) -> usize {
-        self.most_bands
+        self.graphs.as_ref().map_or(1, Graphs::most_bands)
     }
 
     /// Keeps a copy of all buffers on the device, for [`Program::restore`].
@@ -541,7 +549,7 @@ impl Program<'_> {
 
     fn function(&self, launch: &Launch<'_>) -> Result<&Function, CudaError> {
         let name = &launch.kernel.name;
-        let function = self.functions.get(launch.index).filter(|function| function.facts.name == *name);
+        let function = self.functions.get(launch.index).filter(|function| *function.name == **name);
         function.ok_or_else(|| self.mismatch(format!("there is no kernel `{name}`")))
     }
 
@@ -566,8 +574,14 @@ impl Program<'_> {
                 function.parameters
             )));
         }
-        let Function { handle, block, dynamic_shared, .. } = *function;
-        Ok(Call { function: handle, grid: launch.grid, block, shared: dynamic_shared, words })
+        Ok(Call {
+            kernel: Rc::clone(&function.name),
+            function: function.handle,
+            grid: launch.grid,
+            block: launch.kernel.block,
+            shared: function.dynamic_shared,
+            words,
+        })
     }
 
     /// Blocks of the launch that the device runs at a time.
@@ -576,27 +590,12 @@ impl Program<'_> {
         Ok(u64::from(blocks.unsigned_abs()) * u64::from(self.cuda.facts.multiprocessors.unsigned_abs()))
     }
 
-    /// Adds a launch to the chunk that is sent next, and sends what is full.
-    fn gather(&mut self, mut chunk: Chunk, launch: &Launch<'_>) -> Result<(), CudaError> {
-        if chunk.ends_before(launch) {
-            self.send_chunk(std::mem::take(&mut chunk))?;
+    /// Adds a launch to those that are sent next, and sends what is full.
+    fn gather(&self, graphs: &mut Graphs<'c>, launch: &Launch<'_>) -> Result<(), CudaError> {
+        if graphs.are_full_before(launch) {
+            graphs.send(|| self.clock.start())?;
         }
-        let cut = Cut::of(launch, if self.cut_all { 0 } else { self.resident(launch)? });
-        self.most_bands = self.most_bands.max(cut.bands.len());
-        chunk.add(launch, cut, |part| self.call(part))?;
-        self.chunk = Some(chunk);
-        Ok(())
-    }
-
-    /// Sends a chunk as a graph. The time of a run begins when its first graph is ready.
-    fn send_chunk(&mut self, chunk: Chunk) -> Result<(), CudaError> {
-        self.graphs.prepare(chunk)?;
-        if !self.started {
-            self.cuda.synchronize()?;
-            self.clock.start()?;
-            self.started = true;
-        }
-        self.graphs.send().map_err(|error| self.of_kernels(error))
+        graphs.add(launch, self.resident(launch)?, |part| self.call(part))
     }
 
     fn send(&self, launch: &Launch<'_>) -> Result<(), CudaError> {
@@ -618,32 +617,29 @@ impl Program<'_> {
                 null_mut(),
             )
         };
-        if result == CUresult::CUDA_SUCCESS {
-            return Ok(());
-        }
-        Err(CudaError::Launch {
-            kernel: launch.kernel.name.clone(),
-            device: self.cuda.facts.name.clone(),
-            grid: launch.grid,
-            block: launch.kernel.block,
-            reason: reason(result),
-        })
+        self.cuda.took(&call, "cuLaunchKernel", result)
     }
 
     /// Waits for the launches.
     fn wait(&mut self) -> Result<Duration, CudaError> {
         self.cuda.enter()?;
-        let sent = self.chunk.take().map_or(Ok(()), |chunk| self.send_chunk(chunk));
-        // What was sent before must end in any case.
-        let elapsed = self.clock.stop().map_err(|error| self.of_kernels(error));
-        sent.and(elapsed)
+        if let Some(graphs) = &mut self.graphs {
+            let sent = graphs.send(|| self.clock.start());
+            sent.map_err(|error| self.not_sent(error))?;
+        }
+        self.clock.stop().map_err(|error| self.of_kernels(error))
+    }
+
+    /// Why a launch could not be sent: if a kernel before it failed, that is the reason. Waits for what was sent.
+    fn not_sent(&self, error: CudaError) -> CudaError {
+        self.cuda.synchronize().map_or_else(|fault| self.of_kernels(fault), |()| error)
     }
 
     /// An error of a kernel that ran, told as such.
     fn of_kernels(&self, error: CudaError) -> CudaError {
         match error {
             CudaError::Call { call, device, reason } => {
-                let names: Vec<_> = self.functions.iter().map(|f| format!("`{}`", f.facts.name)).collect();
+                let names: Vec<_> = self.functions.iter().map(|function| format!("`{}`", function.name)).collect();
                 let kernels = match names.as_slice() {
                     [name] => format!("kernel {name}"),
                     names => format!("one of the kernels {}", names.join(", ")),
@@ -696,22 +692,35 @@ impl Target for Program<'_> {
 
     fn begin(&mut self) -> Result<(), TargetError> {
         self.cuda.enter()?;
-        if self.use_graph {
-            (self.chunk, self.started) = (Some(Chunk::default()), false);
-            return Ok(());
+        match &mut self.graphs {
+            Some(graphs) => graphs.begin(),
+            None => self.clock.start()?,
         }
-        Ok(self.clock.start()?)
+        Ok(())
     }
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
-        match self.chunk.take() {
-            Some(chunk) => Ok(self.gather(chunk, launch)?),
-            None => Ok(self.send(launch)?),
-        }
+        let sent = match self.graphs.take() {
+            Some(mut graphs) => {
+                let sent = self.gather(&mut graphs, launch);
+                self.graphs = Some(graphs);
+                sent
+            }
+            None => self.send(launch),
+        };
+        Ok(sent.map_err(|error| self.not_sent(error))?)
     }
 
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
         Ok(Some(self.wait()?))
+    }
+
+    fn abandon(&mut self) -> Result<(), TargetError> {
+        self.cuda.enter()?;
+        if let Some(graphs) = &mut self.graphs {
+            graphs.begin();
+        }
+        Ok(self.cuda.synchronize().map_err(|error| self.of_kernels(error))?)
     }
 
     fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {

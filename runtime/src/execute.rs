@@ -95,6 +95,14 @@ pub trait Target {
         Ok(None)
     }
 
+    /// Ends a run early: drops launches that have not begun, where it can, and waits for the others.
+    ///
+    /// # Errors
+    /// When a kernel failed.
+    fn abandon(&mut self) -> Result<(), TargetError> {
+        self.finish().map(drop)
+    }
+
     /// Reads a whole buffer to the host.
     ///
     /// # Errors
@@ -228,12 +236,12 @@ pub fn launch_all(
     target.begin().map_err(ExecuteError::Target)?;
     while let Some(launch) = launches.next() {
         if control.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-            target.finish().map_err(ExecuteError::Target)?;
+            target.abandon().map_err(ExecuteError::Target)?;
             return Err(ExecuteError::Cancelled(launch.step));
         }
         if let Err(error) = target.launch(&launch) {
             // What is already under way must end before its buffers go.
-            let _ = target.finish();
+            let _ = target.abandon();
             return Err(ExecuteError::Target(error));
         }
         count += 1;
@@ -338,6 +346,11 @@ mod tests {
             Ok(Some(Duration::from_millis(3)))
         }
 
+        fn abandon(&mut self) -> Result<(), TargetError> {
+            self.log.push("abandoned".to_owned());
+            self.finish().map(drop)
+        }
+
         fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
             bytes.copy_from_slice(&self.buffers[buffer.0]);
             Ok(())
@@ -399,6 +412,7 @@ mod tests {
         assert!(matches!(result, Err(ExecuteError::Cancelled(4))), "{result:?}");
         assert_eq!(seen, [(1, 2, 7), (2, 4, 7)]);
         assert!(!fake.running);
+        assert_eq!(fake.log[2..], ["abandoned"]);
     }
 
     #[test]
@@ -412,7 +426,8 @@ mod tests {
             [
                 "two at 0 from 0 to 1 on [2, 1, 1]",
                 "two at 2 from 1 to 0 on [2, 1, 1]",
-                "two at 4 from 0 to 1 on [2, 1, 1]"
+                "two at 4 from 0 to 1 on [2, 1, 1]",
+                "abandoned"
             ]
         );
     }

@@ -61,6 +61,9 @@ fn what_the_user_gets_wrong_is_told() {
         (vec![plan, "-D", "N"], "error: invalid value 'N' for '--size <NAME=SIZE>': `N` is not of the form NAME=VALUE\n".to_string()),
         (vec![plan, plan, "--ptx", "x.ptx"], "error: --ptx names the code of one plan, but several plans are given\n".to_string()),
         (vec![plan, "--fast"], "error: unexpected argument '--fast' found\n".to_string()),
+        (vec![plan, "--cut-all"], "error: the following required arguments were not provided:\n  --graph\n".to_string()),
+        (vec![plan, "--chunk", "3"], "error: the following required arguments were not provided:\n  --graph\n".to_string()),
+        (vec![plan, "--graph", "--chunk", "0"], "error: invalid value '0' for '--chunk <N>': a number from 1 is wanted\n".to_string()),
         (vec![plan, "--repeat", "0"], "error: invalid value '0' for '--repeat <N>': ".to_string()),
         (vec![], "error: the following required arguments were not provided:\n".to_string()),
     ] {

@@ -10,10 +10,11 @@ results and `stencil-bench` in FOLDER as one compressed archive beside this scri
 need beside Python, NumPy and a GPU. Inputs are made from seeds where they are used.
 
 `run` holds each kernel against the oracle at two odd sizes, and at a large one against the naive kernel,
-which the small sizes have proved; three programs also run on more than 2^31 cells. Launches go out as CUDA graphs, and
-kernels that can be cut into bands run twice: as the device takes them, which is whole at most of these sizes, and in
-bands that overlap. `sanitize` runs some of them, in bands where they can be, under compute-sanitizer's four tools. Both
-stop after a number of seconds and say what was left out; exit code 1 if a result differs or a run fails.
+which the small sizes have proved; three programs also run on more than 2^31 cells. Launches of the naive kernels go out
+one by one, all others as CUDA graphs of a few, and kernels that can be cut into bands run twice: as the device takes them,
+which is whole at most of these sizes, and in bands that overlap. `sanitize` runs some of them, in bands where they can
+be, under compute-sanitizer's four tools. Both stop after a number of seconds and say what was left out; exit code 1 if
+a result differs, a run fails, or not one launch was cut.
 """
 
 import argparse
@@ -95,8 +96,10 @@ SANITIZED = [
 TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
 # Seconds that one call may take.
 PATIENCE = 100
-# How launches are sent: options of stencil-bench. The second way is for kernels that have bands.
-WAYS = {"whole": ["--graph"], "in bands": ["--graph", "--cut-all"]}
+# How launches are sent: options of stencil-bench. With few launches a graph, runs reuse graphs with other arguments; with
+# an odd number also with a field's two buffers the other way round.
+FEW = ["--graph", "--chunk", "3"]
+WAYS = {"one by one": [], "whole": FEW, "in bands": [*FEW, "--cut-all"]}
 
 
 def alive(shape, seed):
@@ -133,6 +136,16 @@ class Program:
         shape = "x".join(map(str, extents.values()))
         source = lambda seed, kind: f"alive.{shape}.{seed}.npy" if kind == "i32" else f"random:{seed}"
         return {name: source(seed, kind) for seed, (name, kind) in enumerate(self.inputs, 1)}
+
+
+def ways(strategy, plan):
+    """The ways that the launches of a plan are sent."""
+    if strategy == "naive":
+        return ["one by one"]
+    # The launches of a step that takes several are never cut.
+    alone = {entry["kernels"][0] for entry in plan["schedule"] if len(entry["kernels"]) == 1}
+    can_be_cut = any("bands" in kernel and kernel["name"] in alone for kernel in plan["kernels"])
+    return ["whole", "in bands"] if can_be_cut else ["whole"]
 
 
 def call(words, patience=PATIENCE):
@@ -172,10 +185,10 @@ def compile_program(stencilc, folder, program):
             stem = f"{program.name}.{label}.{place}"
             code, said = call([stencilc, source, "--fp-contract=off", "--emit=ptx,plan", "-o", folder / stem, *words, *options])
             if code == 0:
-                kernels = json.loads((folder / f"{stem}.plan.json").read_text())["kernels"]
+                plan = json.loads((folder / f"{stem}.plan.json").read_text())
                 plans.append({
                     "plan": f"{stem}.plan.json", "strategy": strategy, "schedule": " ".join(map(str, words)),
-                    "ways": list(WAYS)[: 2 if any("bands" in kernel for kernel in kernels) else 1],
+                    "ways": ways(strategy, plan),
                 })
             elif code == 1 and DECLINED.search(said):
                 declined.append({"program": program.name, "sizes": label, "schedule": " ".join(map(str, words)), "said": said.split("\n")[0]})
@@ -262,7 +275,7 @@ class Session:
         for group in self.manifest["groups"]:
             located(self.folder, group["inputs"])
         group = self.manifest["groups"][0]
-        _, said = call(self.words(group, group["plans"][:1], "whole"))
+        _, said = call(self.words(group, group["plans"][:1], "one by one"))
         # stencil-bench speaks of the device before anything else.
         if said.startswith("error:"):
             sys.exit(said)
@@ -321,6 +334,8 @@ def run_plans(session, group, plans, way):
             findings += run_plans(session, group, [plan], way)[0] if session.left() > 0 else []
         else:
             fields = {name: field for name, field in check["fields"].items() if field["differing"]} if check else said[-2000:]
+            if check and check["repeats"] is False:
+                fields["again"] = "another run gave other bits"
             right = bool(check and check["passed"] and code in (0, 1))
             findings.append({**plan, "way": way, "cut": bool(result and result["bands"] > 1), "right": right, "said": fields})
     return findings, found["device"]
@@ -331,26 +346,32 @@ def run(args):
     with tempfile.TemporaryDirectory() as scratch:
         session = Session(args, scratch)
         groups = sorted(session.manifest["groups"], key=lambda group: (group["why"] != "huge", group["code"]))
-        record = {"device": None, "steps": STEPS, "programs": {}, "failures": [], "left_out": [], "declined": session.manifest["declined"]}
-        good = bad = cut = 0
+        steps = {group["program"]: group["steps"] for group in groups}
+        record = {"device": None, "steps": steps, "programs": {}, "failures": [], "left_out": [], "declined": session.manifest["declined"]}
+        good = bad = cut = whole = 0
         for group, result in session.map(lambda group: run_group(session, group), groups):
             findings, device = result or ([], None)
             record["device"] = device or record["device"]
             if missing := sum(len(plan["ways"]) for plan in group["plans"]) - len(findings):
                 record["left_out"].append({"program": group["program"], "why": group["why"], "runs": missing})
             for finding in findings:
+                # One without cuts, for too few rows of blocks or a single launch of the kernel, is its run as a whole again.
+                again = finding["right"] and finding["way"] == "in bands" and not finding["cut"]
+                right = finding["right"] and not again
                 counts = record["programs"].setdefault(group["program"], {}).setdefault(group["why"], {})
-                counts[finding["strategy"]] = counts.get(finding["strategy"], 0) + finding["right"]
-                good, bad = good + finding["right"], bad + (not finding["right"])
+                counts[finding["strategy"]] = counts.get(finding["strategy"], 0) + right
+                good, bad, whole = good + right, bad + (not finding["right"]), whole + again
                 cut += finding["right"] and finding["cut"]
                 if not finding["right"]:
                     record["failures"].append({"program": group["program"], "sizes": group["sizes"], "why": group["why"], **finding})
                     print("FAILED", group["program"], group["sizes"], finding["schedule"], finding["way"], str(finding["said"])[-600:], flush=True)
             left_out = sum(entry["runs"] for entry in record["left_out"])
-            record.update({"right": good, "in_bands": cut, "failed": bad, "runs_left_out": left_out, "seconds": round(time.monotonic() - session.start)})
+            record.update({"right": good, "in_bands": cut, "not_cut": whole, "failed": bad, "runs_left_out": left_out, "seconds": round(time.monotonic() - session.start)})
             session.write(record)
-        print(f"{good} runs right ({cut} in bands), {bad} failed, {left_out} left out, {len(record['declined'])} schedules declined; {record['seconds']} s")
-        sys.exit(bad != 0)
+        print(f"{good} runs right ({cut} in bands), {whole} with nothing to cut, {bad} failed, {left_out} left out, {len(record['declined'])} schedules declined; {record['seconds']} s")
+        if whole and not cut:
+            print("FAILED no launch was cut into bands")
+        sys.exit(bad != 0 or (whole and not cut))
 
 
 def sanitize(args):

@@ -38,6 +38,8 @@ def read(path):
         sys.exit(f"error: {path} can't be read: {error}")
     if not record.get("rows"):
         sys.exit(f"error: {path} has no rows; table.py run writes them, on a machine with a GPU")
+    if any(row.get("checked_steps") == 0 for row in record["rows"]):
+        sys.exit(f"error: {path} has rows that were not checked; run table.py without --unchecked")
     return record
 
 

@@ -6,18 +6,30 @@
 //! runs are made up of one chunk many times over and a remainder.
 
 use super::{Call, Cuda, CudaError, Event};
-use crate::bands::Cut;
+use crate::bands::{Band, Chain};
 use crate::launch::Launch;
 use cudarc::driver::sys::{self, CUresult};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// Launches of a chunk, and those up to the end of its last step. Launches of two chunks do not overlap, so that
-/// a chunk should be long; a run tells how far it is, and can be cancelled, from chunk to chunk.
-const LAUNCHES: usize = 64;
-
-/// Graphs that are kept. No fewer than three: two may be under way when a new one takes the place of the oldest.
+/// Graphs that are kept; a run has few kinds of chunks. The driver frees one that is under way when it ends.
 const KEPT: usize = 4;
+
+/// How launches are sent as graphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GraphSettings {
+    /// Launches of a chunk, and those up to the end of its last step come with them. Launches of two chunks do not
+    /// overlap, so that a chunk should be long; a run tells how far it is, and can be cancelled, from chunk to chunk.
+    pub chunk: usize,
+    /// Whether all launches are cut that can be, those too that do not fill the device: for tests.
+    pub cut_all: bool,
+}
+
+impl Default for GraphSettings {
+    fn default() -> Self {
+        Self { chunk: 64, cut_all: false }
+    }
+}
 
 /// A call of a kernel, and the nodes before that it waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,44 +47,49 @@ impl Node {
 
 /// Launches that are sent together.
 #[derive(Debug, Default)]
-pub struct Chunk {
+struct Chunk {
     nodes: Vec<Node>,
+    chain: Chain,
     launches: usize,
-    /// The last launch's step, its bands, and the number of its first node.
-    last: Option<(i64, Cut, usize)>,
+    /// The last launch's step.
+    step: Option<i64>,
 }
 
 impl Chunk {
-    /// Whether the chunk is full without this launch. The launches of a step stay together: so chunks begin alike.
-    pub fn ends_before(&self, launch: &Launch<'_>) -> bool {
-        self.launches >= LAUNCHES && self.last.as_ref().is_none_or(|(step, ..)| *step != launch.step)
+    /// Whether a chunk of so many launches ends before this one. The launches of a step stay together: so chunks
+    /// begin alike.
+    fn ends_before(&self, launch: &Launch<'_>, launches: usize) -> bool {
+        self.launches >= launches && self.step != Some(launch.step)
     }
 
-    /// Adds a launch in its bands; `call` makes calls of them.
-    pub fn add(
+    /// Adds a launch in its bands, of which `call` makes calls; gives their number.
+    fn add(
         &mut self,
         launch: &Launch<'_>,
-        cut: Cut,
+        resident: u64,
         call: impl Fn(&Launch<'_>) -> Result<Call, CudaError>,
-    ) -> Result<(), CudaError> {
-        let first = self.nodes.len();
-        for band in &cut.bands {
-            let waits = match &self.last {
-                Some((_, before, first)) => cut.waits(band, before).map(|place| first + place).collect(),
-                None => Vec::new(),
-            };
-            self.nodes.push(Node { call: call(&launch.band(band))?, waits });
+    ) -> Result<usize, CudaError> {
+        let bands = self.chain.add(launch, resident);
+        let count = bands.len();
+        for Band { launch, waits } in bands {
+            self.nodes.push(Node { call: call(&launch)?, waits });
         }
-        self.last = Some((launch.step, cut, first));
         self.launches += 1;
-        Ok(())
+        self.step = Some(launch.step);
+        Ok(count)
     }
 }
 
-/// Sends chunks, at most two ahead of the device.
+/// Sends the launches of a run in chunks, at most two ahead of the device.
 #[derive(Debug)]
 pub struct Graphs<'c> {
     cuda: &'c Cuda,
+    settings: GraphSettings,
+    /// The launches that are not sent yet.
+    chunk: Chunk,
+    /// Whether a chunk of the run was sent.
+    started: bool,
+    most_bands: usize,
     /// The graphs that are kept, the last one used first.
     ready: Vec<Ready<'c>>,
     /// The ends of the last two chunks.
@@ -80,36 +97,73 @@ pub struct Graphs<'c> {
 }
 
 impl<'c> Graphs<'c> {
-    /// Nothing ready yet.
-    pub fn new(cuda: &'c Cuda) -> Result<Self, CudaError> {
-        Ok(Self { cuda, ready: Vec::new(), ends: [Event::new(cuda)?, Event::new(cuda)?] })
+    /// Nothing gathered yet.
+    pub fn new(cuda: &'c Cuda, settings: GraphSettings) -> Result<Self, CudaError> {
+        Ok(Self {
+            cuda,
+            settings,
+            chunk: Chunk::default(),
+            started: false,
+            most_bands: 1,
+            ready: Vec::new(),
+            ends: [Event::new(cuda)?, Event::new(cuda)?],
+        })
     }
 
-    /// Makes the graph of a chunk ready for [`Graphs::send`].
-    pub fn prepare(&mut self, chunk: Chunk) -> Result<(), CudaError> {
-        let ready = match self.ready.iter().position(|ready| ready.is_like(&chunk.nodes)) {
-            Some(place) => {
-                let mut ready = self.ready.remove(place);
-                ready.set(chunk.nodes)?;
-                ready
-            }
-            None => Ready::new(self.cuda, chunk.nodes)?,
-        };
-        self.ready.insert(0, ready);
-        self.ready.truncate(KEPT);
+    /// The most bands of a launch so far.
+    pub fn most_bands(&self) -> usize {
+        self.most_bands
+    }
+
+    /// Begins a run; what was gathered before and not sent is dropped.
+    pub fn begin(&mut self) {
+        self.chunk = Chunk::default();
+        self.started = false;
+    }
+
+    /// Whether [`Graphs::send`] must come before this launch is added.
+    pub fn are_full_before(&self, launch: &Launch<'_>) -> bool {
+        self.chunk.ends_before(launch, self.settings.chunk)
+    }
+
+    /// Gathers a launch of which the device runs `resident` blocks at a time; `call` makes calls of its bands.
+    pub fn add(
+        &mut self,
+        launch: &Launch<'_>,
+        resident: u64,
+        call: impl Fn(&Launch<'_>) -> Result<Call, CudaError>,
+    ) -> Result<(), CudaError> {
+        let resident = if self.settings.cut_all { 0 } else { resident };
+        self.most_bands = self.most_bands.max(self.chunk.add(launch, resident, call)?);
         Ok(())
     }
 
-    /// Sends the chunk that was prepared last, once the one before the last one sent has ended.
-    pub fn send(&mut self) -> Result<(), CudaError> {
+    /// Sends what was gathered, once the chunk before the last one sent has ended. Calls `start` before the run's
+    /// first chunk, when its graph is ready.
+    pub fn send(&mut self, start: impl FnOnce() -> Result<(), CudaError>) -> Result<(), CudaError> {
+        let nodes = std::mem::take(&mut self.chunk).nodes;
+        let ready = match self.ready.iter().position(|ready| ready.is_like(&nodes)) {
+            Some(place) => {
+                let mut ready = self.ready.remove(place);
+                ready.set(nodes)?;
+                ready
+            }
+            None => Ready::new(self.cuda, nodes)?,
+        };
+        if !self.started {
+            self.cuda.synchronize()?;
+            start()?;
+            self.started = true;
+        }
         self.ends.rotate_left(1);
         let [end, _] = &self.ends;
         end.wait()?;
-        if let Some(ready) = self.ready.first() {
-            let result = unsafe { sys::cuGraphLaunch(ready.runnable, self.cuda.stream) };
-            self.cuda.ok("cuGraphLaunch", result)?;
-        }
-        end.record()
+        let result = unsafe { sys::cuGraphLaunch(ready.runnable, self.cuda.stream) };
+        self.cuda.ok("cuGraphLaunch", result)?;
+        end.record()?;
+        self.ready.insert(0, ready);
+        self.ready.truncate(KEPT);
+        Ok(())
     }
 }
 
@@ -134,13 +188,29 @@ impl<'c> Ready<'c> {
             let result = with_parameters(&node.call, |parameters| unsafe {
                 sys::cuGraphAddKernelNode_v2(&mut handle, ready.graph, waits.as_ptr(), waits.len(), parameters)
             });
-            cuda.ok("cuGraphAddKernelNode", result)?;
+            cuda.took(&node.call, "cuGraphAddKernelNode", result)?;
             ready.handles.push(handle);
         }
-        let result = unsafe { sys::cuGraphInstantiateWithFlags(&mut ready.runnable, ready.graph, 0) };
-        cuda.ok("cuGraphInstantiateWithFlags", result)?;
+        ready.instantiate()?;
         cuda.ok("cuGraphUpload", unsafe { sys::cuGraphUpload(ready.runnable, cuda.stream) })?;
         Ok(ready)
+    }
+
+    fn instantiate(&mut self) -> Result<(), CudaError> {
+        const CALL: &str = "cuGraphInstantiateWithParams";
+        let mut parameters = sys::CUDA_GRAPH_INSTANTIATE_PARAMS {
+            flags: 0,
+            hUploadStream: null_mut(),
+            hErrNode_out: null_mut(),
+            result_out: sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS,
+        };
+        let result = unsafe { sys::cuGraphInstantiateWithParams(&mut self.runnable, self.graph, &mut parameters) };
+        // Where the driver names no node it is nobody's fault, or everybody's.
+        let named = self.handles.iter().position(|handle| *handle == parameters.hErrNode_out);
+        match named.and_then(|place| self.nodes.get(place)) {
+            Some(node) => self.cuda.took(&node.call, CALL, result),
+            None => self.cuda.ok(CALL, result),
+        }
     }
 
     fn is_like(&self, nodes: &[Node]) -> bool {
@@ -154,7 +224,7 @@ impl<'c> Ready<'c> {
                 let result = with_parameters(&node.call, |parameters| unsafe {
                     sys::cuGraphExecKernelNodeSetParams_v2(self.runnable, *handle, parameters)
                 });
-                self.cuda.ok("cuGraphExecKernelNodeSetParams", result)?;
+                self.cuda.took(&node.call, "cuGraphExecKernelNodeSetParams", result)?;
             }
         }
         self.nodes = nodes;
@@ -209,7 +279,7 @@ mod tests {
     fn chunks(plan: &Plan, steps: i64, resident: u64) -> Vec<Chunk> {
         let (mut chunks, mut chunk) = (Vec::new(), Chunk::default());
         for launch in Launches::new(plan, &bound(400, steps)).unwrap() {
-            if chunk.ends_before(&launch) {
+            if chunk.ends_before(&launch, GraphSettings::default().chunk) {
                 chunks.push(std::mem::take(&mut chunk));
             }
             let call = |part: &Launch<'_>| {
@@ -218,9 +288,10 @@ mod tests {
                     Value::Number(number) => Word::of(&number.bytes()),
                 };
                 let words = part.arguments.iter().map(word).collect();
-                Ok(Call { function: null_mut(), grid: part.grid, block: part.kernel.block, shared: 0, words })
+                let kernel = part.kernel.name.as_str().into();
+                Ok(Call { kernel, function: null_mut(), grid: part.grid, block: part.kernel.block, shared: 0, words })
             };
-            chunk.add(&launch, Cut::of(&launch, resident), call).unwrap();
+            chunk.add(&launch, resident, call).unwrap();
         }
         chunks.push(chunk);
         chunks

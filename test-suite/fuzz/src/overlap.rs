@@ -1,10 +1,10 @@
-//! Launches in bands that overlap, on the simulator: what runs on a GPU as one graph runs here band after band,
-//! in a random order of those that the waits of `stencil_runtime::bands` allow. Bands of later launches go
-//! first more often than not, so that they run as early as they may.
+//! Launches in bands that overlap, on the simulator: what runs on a GPU as graphs runs here band after band,
+//! all launches together, in a random order of those that the waits of `stencil_runtime::bands` allow. Bands of
+//! later launches go first more often than not, so that they run as early as they may.
 
 use crate::random::Random;
 use std::time::Duration;
-use stencil_runtime::bands::Cut;
+use stencil_runtime::bands::{self, Chain};
 use stencil_runtime::bind::{Bound, BufferId};
 use stencil_runtime::execute::{Target, TargetError};
 use stencil_runtime::launch::{Launch, Value};
@@ -18,9 +18,8 @@ pub struct Overlapping<'p> {
     random: Random,
     /// Blocks that the device runs at a time.
     resident: u64,
+    chain: Chain,
     bands: Vec<Band>,
-    /// The last launch, and the number of its first band.
-    last: Option<(Cut, usize)>,
 }
 
 /// A launch of a band, and the bands that it waits for.
@@ -36,7 +35,7 @@ impl<'p> Overlapping<'p> {
     /// The simulator must not expect a launch to write all cells.
     pub fn new(simulator: Simulator, plan: &'p Plan, mut random: Random) -> Self {
         let resident = random.pick(&[0, 0, 8]);
-        Self { simulator, plan, random, resident, bands: Vec::new(), last: None }
+        Self { simulator, plan, random, resident, chain: Chain::default(), bands: Vec::new() }
     }
 }
 
@@ -59,17 +58,14 @@ impl Target for Overlapping<'_> {
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
         // A device with little room cuts all launches but the smallest.
-        let cut = Cut::of(launch, self.resident);
-        let first = self.bands.len();
-        for band in &cut.bands {
-            let waits = match &self.last {
-                Some((before, first)) => cut.waits(band, before).map(|place| first + place).collect(),
-                None => Vec::new(),
-            };
-            let Launch { index, grid, step, arguments, .. } = launch.band(band);
-            self.bands.push(Band { kernel: index, grid, step, arguments, waits });
-        }
-        self.last = Some((cut, first));
+        let band = |bands::Band { launch: Launch { index, grid, step, arguments, .. }, waits }| Band {
+            kernel: index,
+            grid,
+            step,
+            arguments,
+            waits,
+        };
+        self.bands.extend(self.chain.add(launch, self.resident).into_iter().map(band));
         Ok(())
     }
 
@@ -89,7 +85,7 @@ impl Target for Overlapping<'_> {
             self.simulator.launch(&Launch { kernel, index: band.kernel, grid, step, arguments, rows: None })?;
         }
         self.bands.clear();
-        self.last = None;
+        self.chain = Chain::default();
         self.simulator.finish()
     }
 

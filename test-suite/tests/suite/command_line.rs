@@ -170,6 +170,14 @@ refused! {
     passes_unfinished: "stencilc heat2d.stencil --passes=tile-overlapped --emit=plan -o out.json";
 }
 
+/// Its options are `stencilc`'s, but it takes no stencil IR.
+#[test]
+fn help_of_run_names_programs_alone() {
+    let outcome = scratch().run("stencilc", &["run", "--help"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("The program: .stencil\n"), "{}", outcome.stdout);
+}
+
 /// The outcome depends on the machine: no driver, or no device that the tool may see.
 #[test]
 fn no_device() {

@@ -3,6 +3,7 @@
 use clap::{CommandFactory, Parser};
 use std::io::{self, Write};
 use std::path::PathBuf;
+use stencil_runtime::cuda::GraphSettings;
 use stencil_runtime::input::{Source, assignment};
 use stencil_runtime::number::Numeral;
 
@@ -75,6 +76,10 @@ pub struct Options {
     #[arg(long, requires = "graph")]
     pub cut_all: bool,
 
+    /// Launches of a graph.
+    #[arg(long, value_name = "N", requires = "graph", default_value_t = GraphSettings::default().chunk, value_parser = chunk)]
+    pub chunk: usize,
+
     /// Fused multiply-adds of a point and step: also print the ratio to the FMA limit.
     #[arg(long, value_name = "K")]
     pub fma_per_point: Option<f64>,
@@ -123,6 +128,10 @@ fn tolerance(text: &str) -> Result<f64, String> {
         Ok(value) if value >= 0.0 => Ok(value),
         _ => Err("a number from 0 is wanted".to_string()),
     }
+}
+
+fn chunk(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|launches| *launches > 0).ok_or_else(|| "a number from 1 is wanted".to_string())
 }
 
 #[cfg(test)]

@@ -117,6 +117,9 @@ pub fn table(results: &[Measurement]) -> String {
         for (field, found) in result.check.iter().flat_map(|check| &check.fields) {
             text.push_str(&format!("  field {field}: {found}\n"));
         }
+        if result.check.as_ref().is_some_and(|check| check.repeats == Some(false)) {
+            text.push_str("  the last run gave other bits than the checked one\n");
+        }
     }
     text
 }
