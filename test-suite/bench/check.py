@@ -88,7 +88,7 @@ TYPES = {
 WITHOUT_STREAMS = ["box3d3r", "box3d4r"]
 # What no block or warp has room for, and what a strategy does not take, is declined with these words.
 DECLINED = re.compile(
-    r"bytes of shared memory, and a block has|threads, and a block has|and a warp with|and the strategy stream (selects among|holds)"
+    r"bytes of shared memory, and a block has|threads, and a block has|and a warp with|must be a multiple of the|and the strategy stream (selects among|holds)"
 )
 SANITIZED = [
     "jacobi1d3", "star3d1r", "wave3d", "insulated2d", "torus3d", "ring1d", "advect2d", "blur2d", "driven2d", "fluxes2d", "burgers1d",
