@@ -1,25 +1,29 @@
-//! The CUDA driver as a [`Target`]: with `cuda/graph.rs` the one place of this crate with `unsafe`.
+//! The CUDA driver as a [`Target`]: with the files of `cuda/` the one place of this crate with `unsafe`.
 //!
 //! The driver library is looked for at run time; without one, or without a device, every entry
 //! point returns an error. [`Cuda`] is a device, [`Program`] a loaded module with its buffers.
 //!
-//! Safety, once for both files: handles come from the driver and are private; a [`Program`]
+//! Safety, once for all of them: handles come from the driver and are private; a [`Program`]
 //! borrows its [`Cuda`], so its context outlives it; both hold raw pointers, so they stay on the
 //! thread that made them, where their context is current; copies are checked against the size of
 //! the buffer; launches are checked against the parameters that the kernel declares.
 #![allow(unsafe_code)] // The driver's interface is C.
 
+mod clock;
 mod graph;
+mod memory;
 
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::launch::{Launch, Value};
 use crate::plan::{Kernel, Plan};
+use clock::Clock;
 use cudarc::driver::sys::{
     self, CUdevice_attribute as DeviceAttribute, CUfunction_attribute as FunctionAttribute, CUresult,
 };
 pub use graph::GraphSettings;
 use graph::Graphs;
+use memory::Memory;
 use serde::Serialize;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -743,112 +747,6 @@ impl Word {
         let mut word = Word([0; 8]);
         word.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         word
-    }
-}
-
-/// A block of device memory, freed when dropped.
-#[derive(Debug)]
-struct Memory<'c> {
-    cuda: &'c Cuda,
-    address: sys::CUdeviceptr,
-    bytes: usize,
-}
-
-impl<'c> Memory<'c> {
-    /// Memory filled with zeros.
-    fn new(cuda: &'c Cuda, bytes: usize) -> Result<Memory<'c>, CudaError> {
-        let mut address = 0;
-        // The driver refuses to allocate nothing.
-        match unsafe { sys::cuMemAlloc_v2(&mut address, bytes.max(1)) } {
-            CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
-                let (free, total) = cuda.memory()?;
-                let device = cuda.facts.name.clone();
-                return Err(CudaError::OutOfMemory { device, wanted: bytes as u64, free, total });
-            }
-            result => cuda.ok("cuMemAlloc", result)?,
-        }
-        let memory = Memory { cuda, address, bytes };
-        cuda.ok("cuMemsetD8Async", unsafe { sys::cuMemsetD8Async(address, 0, bytes.max(1), cuda.stream) })?;
-        cuda.synchronize()?;
-        Ok(memory)
-    }
-
-    /// Starts a copy of another block of the same size into this one.
-    fn copy_from(&self, other: &Memory<'_>) -> Result<(), CudaError> {
-        self.cuda.ok("cuMemcpyDtoDAsync", unsafe {
-            sys::cuMemcpyDtoDAsync_v2(self.address, other.address, self.bytes.min(other.bytes), self.cuda.stream)
-        })
-    }
-}
-
-impl Drop for Memory<'_> {
-    fn drop(&mut self) {
-        let _ = self.cuda.enter();
-        let _ = unsafe { sys::cuMemFree_v2(self.address) };
-    }
-}
-
-/// A point in the order of the device's work.
-#[derive(Debug)]
-struct Event<'c> {
-    cuda: &'c Cuda,
-    handle: sys::CUevent,
-}
-
-impl<'c> Event<'c> {
-    fn new(cuda: &'c Cuda) -> Result<Event<'c>, CudaError> {
-        let mut event = Event { cuda, handle: null_mut() };
-        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as c_uint;
-        cuda.ok("cuEventCreate", unsafe { sys::cuEventCreate(&mut event.handle, flags) })?;
-        Ok(event)
-    }
-
-    /// Puts the point after all work so far.
-    fn record(&self) -> Result<(), CudaError> {
-        self.cuda.ok("cuEventRecord", unsafe { sys::cuEventRecord(self.handle, self.cuda.stream) })
-    }
-
-    /// Waits until the point is reached; not at all if it was never put anywhere.
-    fn wait(&self) -> Result<(), CudaError> {
-        self.cuda.ok("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.handle) })
-    }
-}
-
-impl Drop for Event<'_> {
-    fn drop(&mut self) {
-        let _ = self.cuda.enter();
-        if !self.handle.is_null() {
-            let _ = unsafe { sys::cuEventDestroy_v2(self.handle) };
-        }
-    }
-}
-
-/// Measures time on the device.
-#[derive(Debug)]
-struct Clock<'c> {
-    cuda: &'c Cuda,
-    from: Event<'c>,
-    to: Event<'c>,
-}
-
-impl<'c> Clock<'c> {
-    fn new(cuda: &'c Cuda) -> Result<Clock<'c>, CudaError> {
-        Ok(Clock { cuda, from: Event::new(cuda)?, to: Event::new(cuda)? })
-    }
-
-    fn start(&self) -> Result<(), CudaError> {
-        self.from.record()
-    }
-
-    /// Waits for all work since the start and says how long it took.
-    fn stop(&self) -> Result<Duration, CudaError> {
-        self.to.record()?;
-        self.cuda.synchronize()?;
-        let mut milliseconds = 0f32;
-        self.cuda.ok("cuEventElapsedTime", unsafe {
-            sys::cuEventElapsedTime_v2(&mut milliseconds, self.from.handle, self.to.handle)
-        })?;
-        Ok(Duration::try_from_secs_f64(f64::from(milliseconds) * 1e-3).unwrap_or_default())
     }
 }
 

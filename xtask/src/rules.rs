@@ -17,8 +17,14 @@ const WITHOUT_LLVM: [&str; 3] = ["stencil-runtime", "stencil-frontend", "xtask"]
 /// The crates through which LLVM and MLIR come in.
 const LLVM: [&str; 2] = ["mlir-sys", "llvm-sys"];
 
-/// The files that may hold `unsafe`: the adapter to MLIR's C interface, and that to CUDA's driver with its graphs.
-const MAY_BE_UNSAFE: [&str; 3] = ["dialects/src/mlir.rs", "runtime/src/cuda.rs", "runtime/src/cuda/graph.rs"];
+/// The files that may hold `unsafe`: the adapter to MLIR's C interface, and those to CUDA's driver.
+const MAY_BE_UNSAFE: [&str; 5] = [
+    "dialects/src/mlir.rs",
+    "runtime/src/cuda.rs",
+    "runtime/src/cuda/clock.rs",
+    "runtime/src/cuda/graph.rs",
+    "runtime/src/cuda/memory.rs",
+];
 
 /// Checks all rules and returns in one line what was looked at.
 ///

@@ -5,7 +5,8 @@
 //! plain data, and [`Graphs`] sends it. A chunk that is like an earlier one runs from the graph of that one; most
 //! runs are made up of one chunk many times over and a remainder.
 
-use super::{Call, Cuda, CudaError, Event};
+use super::clock::Event;
+use super::{Call, Cuda, CudaError};
 use crate::bands::{Band, Chain};
 use crate::launch::Launch;
 use cudarc::driver::sys::{self, CUresult};
