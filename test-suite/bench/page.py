@@ -1,8 +1,9 @@
 """Writes docs/performance.md and its plots from records that table.py made.
 
-    python3 test-suite/bench/page.py RECORD.json [OLDER.json]
+    python3 test-suite/bench/page.py RECORD.json [OLDER.json] [--search SEARCH.json]
 
-An older record fills in the rows that the newer one lacks; they are marked. The page's table lies between two marker lines; all other text of the page is left as it is.
+A search is a record of `table.py run --unchecked` over all schedules that the model looks at: what others than the chosen
+one reached there stands in a column of its own. An older record fills in the rows that the newer one lacks; they are marked. The page's table lies between two marker lines; all other text of the page is left as it is.
 """
 
 import argparse
@@ -48,18 +49,29 @@ def right(row):
     return [result for result in row["results"] if result["check"] and result["check"]["passed"]]
 
 
+def key(row):
+    """What a row is about."""
+    return row["program"], row["kind"], tuple(row["shape"]), row["why"]
+
+
 def merged(records):
     """The rows of all records, each from the first that has it; those of later ones are marked."""
     found = {}
     for number, record in enumerate(records):
         for row in record["rows"]:
-            key = (row["program"], row["kind"], tuple(row["shape"]), row["why"])
-            found.setdefault(key, {**row, "mark": " *" if number else ""})
+            found.setdefault(key(row), {**row, "mark": " *" if number else ""})
     order = {why: place for place, why in enumerate(["main", "size", "height", "radius"])}
     return sorted(found.values(), key=lambda row: order[row["why"]])
 
 
-def table(rows):
+def others(row, searched):
+    """The best rate of schedules that were not chosen, and of how many."""
+    result = row["results"][1:] or next((one["results"][1:] for one in searched if key(one) == key(row)), [])
+    rates = [result["gcells"]["median"] for result in result]
+    return f"{max(rates):,.0f} of {len(rates)}" if rates else ""
+
+
+def table(rows, searched):
     """The table of rates, a line a row."""
     lines = [
         "| program | type | cells | schedule | T | registers | spilled | GCells/s | of copy | of FMA | best other schedule | AN5D | EBISU | first result |",
@@ -69,7 +81,7 @@ def table(rows):
         found = right(row)
         if row["why"] not in ("main", "size") or not found:
             continue
-        chosen, others = found[0], [result["gcells"]["median"] for result in found[1:]]
+        chosen = found[0]
         kernel, settings, rate = chosen["kernels"][0], chosen["settings"], chosen["gcells"]["median"]
         ratios = []
         for rates in PEERS.values():
@@ -79,7 +91,7 @@ def table(rows):
             row["program"], row["kind"], " x ".join(map(str, row["shape"])),
             f"{settings['strategy']} {' x '.join(map(str, settings['tile']))}", settings["pyramid_height"],
             kernel["registers"], kernel["local"], f"{rate:,.0f}{row['mark']}", f"{100 * chosen['of_copy_limit']:.0f} %",
-            f"{100 * (chosen['of_fma_limit'] or 0):.0f} %", f"{max(others):,.0f}" if others else "", *ratios,
+            f"{100 * (chosen['of_fma_limit'] or 0):.0f} %", others(row, searched), *ratios,
             f"{1e3 * chosen['first_seconds']:.0f} ms",
         ]
         lines.append(f"| {' | '.join(map(str, cells))} |")
@@ -146,27 +158,35 @@ def series(record):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("record", type=pathlib.Path, nargs="+", help="the newest first")
-    records = [read(path) for path in parser.parse_args().record]
+    parser.add_argument("--search", type=pathlib.Path, help="rates of all schedules, not compared with any result")
+    args = parser.parse_args()
+    records = [read(path) for path in args.record]
+    searched = json.loads(args.search.read_text())["rows"] if args.search else []
     record = records[0]
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)
-    plots, plotted = [], next((one for one in records if any(row["why"] == "height" for row in one["rows"])), record)
-    for name, title, axis, lines, logarithmic in series(plotted):
-        if lines:
-            (IMAGES / f"{name}.svg").write_text(plot(title, axis, lines, logarithmic))
-            plots.append(f"![{title}](images/{name}.svg)")
+    drawn, aged = {}, []
+    for number, one in enumerate(records):
+        for name, title, axis, lines, logarithmic in series(one):
+            if lines and name not in drawn:
+                (IMAGES / f"{name}.svg").write_text(plot(title, axis, lines, logarithmic))
+                drawn[name] = f"![{title}](images/{name}.svg)"
+                aged += [f"the plot over {axis}"] * (number > 0)
     state = record["state"]
     head = (
         f"{record['device']['name']}, driver {state['driver']}, {state['clock_mhz']} MHz after the last run; copy "
         f"{record['copy_bandwidth'] * 1e-12:.2f} TB/s; {record['steps']} steps; {record['date'][:10]}; commit `{record['commit'][:7]}`."
     )
-    if older := records[1:]:
-        commits = ", ".join(f"`{one['commit'][:7]}`" for one in older)
-        head += f" Rows with * and the plots are older ({older[-1]['steps']} steps, commits {commits}): launches did not overlap yet, and some schedules are others today."
+    rows = merged(records)
+    aged = ["rows with *"] * any(row["mark"] and row["why"] in ("main", "size") for row in rows) + aged
+    if aged:
+        commits = ", ".join(f"`{one['commit'][:7]}`" for one in records[1:])
+        words = " and ".join([", ".join(aged[:-1]), aged[-1]] if aged[1:] else aged)
+        head += f" Older, of commits {commits}, when launches did not overlap yet: {words}."
     left = [row for one in records[-1:] for row in one.get("left_out", []) if row[3] == "main"]
     if left:
         head += f" Not reached within the time of that call: {', '.join(f'{name} {kind}' for name, kind, *_ in left)}."
-    body = "\n\n".join([head, table(merged(records)), *plots])
+    body = "\n\n".join([head, table(rows, searched), *drawn.values()])
     PAGE.write_text(f"{before}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}")
 
 
