@@ -57,7 +57,7 @@ pub const LARGE: [i64; 3] = [1 << 28, 1 << 14, 1 << 9];
 /// A schedule with its prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The schedule; no tile where `tile-overlapped` fits it.
+    /// The schedule; no tile where `tile-overlapped` fits it to each kernel.
     pub config: Choice,
     /// Cells of the main kernel's tile.
     pub tile: Vec<i64>,
@@ -152,11 +152,16 @@ fn evaluate<'c>(
         }
     }
     found.sort_by(|a: &Candidate, b| a.prediction.seconds.total_cmp(&b.prediction.seconds));
-    // A default may be one of the others.
-    found.dedup_by(|a, b| a.config == b.config);
+    let mut different: Vec<Candidate> = Vec::new();
+    for candidate in found {
+        // A default may be one of the others.
+        if !different.iter().any(|other| other.config == candidate.config) {
+            different.push(candidate);
+        }
+    }
     match declined {
-        Some(error) if found.is_empty() => Err(error),
-        _ => Ok(found),
+        Some(error) if different.is_empty() => Err(error),
+        _ => Ok(different),
     }
 }
 
@@ -208,8 +213,11 @@ fn candidate<'c>(
     let steps = u32::try_from(schedule.steps).unwrap_or(1);
     let points = program.grids.iter().map(|grid| sizes.points(grid)).collect::<Result<Vec<_>, _>>()?;
     let (tile, per_thread) = (schedule.tile.clone(), schedule.per_thread.clone());
+    // The kernels of blocks all have the same tile; to others `tile-overlapped` fits theirs.
+    let named = if schedule.strategy == "block" { Some(tile.clone()) } else { config.tile.clone() };
+    let pyramid_height = Some(schedule.steps);
     Ok(model::predict(&kernels, steps, device).map(|prediction| Candidate {
-        config: Choice { pyramid_height: Some(schedule.steps), per_thread: Some(per_thread.clone()), ..config.clone() },
+        config: Choice { tile: named, pyramid_height, per_thread: Some(per_thread.clone()), ..config.clone() },
         tile,
         per_thread,
         kernels,

@@ -304,8 +304,9 @@ fn dimensions(
         }
         .ok_or_else(|| {
             Error::user(format!(
-                "{name} has {} numbers, and the grid has {rank} dimensions; give one a dimension",
-                values.len()
+                "{name} has {} number{}, and the grid has {rank} dimensions; give one a dimension",
+                values.len(),
+                if values.len() == 1 { "" } else { "s" }
             ))
         }),
         None => Ok(None),
