@@ -7,9 +7,12 @@ use crate::message::Failure;
 use crate::run::{self, Job, Target};
 use crate::toolchain;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use stencil_dialects::tiled::Choice;
 use stencil_frontend::source::Source;
 use stencil_passes::emit_ptx::ARCHITECTURES;
@@ -51,7 +54,7 @@ struct CompileArgs {
     report: bool,
     /// Compile the N schedules that are predicted to be fastest, for stencil-bench --tune; the
     /// files are named after -o with a number each
-    #[arg(long, value_name = "N", requires = "output", conflicts_with_all = ["report", "passes"])]
+    #[arg(long, value_name = "N", requires = "output", conflicts_with_all = ["report", "passes"], value_parser = whole::<usize>)]
     candidates: Option<usize>,
 }
 
@@ -64,10 +67,10 @@ struct RunArgs {
     #[arg(long, value_enum, default_value = "auto")]
     target: Target,
     /// Steps to take; the program's own number if left out
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = whole::<i64>)]
     steps: Option<i64>,
     /// A run-time size that no input file tells: N=344 (-D fixes it at compile time)
-    #[arg(long = "size", value_name = "PARAM=SIZE", value_parser = assignment::<i64>)]
+    #[arg(long = "size", value_name = "PARAM=SIZE", value_parser = size)]
     sizes: Vec<(String, i64)>,
     /// A run-time scalar: alpha=0.2
     #[arg(long = "set", value_name = "NAME=NUMBER", value_parser = assignment::<Numeral>)]
@@ -82,12 +85,12 @@ struct RunArgs {
     #[arg(long, value_name = "FILE")]
     report_json: Option<PathBuf>,
     /// Permute the order in which the simulator runs blocks
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u64>)]
     seed: Option<u64>,
     /// Where an output goes: A=b.npy
     #[arg(long = "out", value_name = "FIELD=FILE", value_parser = assignment::<PathBuf>)]
     outputs: Vec<(String, PathBuf)>,
-    /// Compare the result with the reference; a difference is an error
+    /// Compare the result with the reference (--target sim or cuda); a difference is an error
     #[arg(long)]
     check: bool,
     /// The largest error that passes --check, relative to the field's largest value
@@ -108,7 +111,7 @@ struct CommonArgs {
     /// The program: .stencil, or stencil IR as .mlir
     file: PathBuf,
     /// A value for a param: N=4096
-    #[arg(short = 'D', value_name = "PARAM=SIZE", value_parser = assignment::<i64>)]
+    #[arg(short = 'D', value_name = "PARAM=SIZE", value_parser = size)]
     defines: Vec<(String, i64)>,
     /// The GPU architecture
     #[arg(long, default_value = "sm_90", value_parser = PossibleValuesParser::new(ARCHITECTURES))]
@@ -117,13 +120,13 @@ struct CommonArgs {
     #[arg(long, value_parser = word)]
     strategy: Option<String>,
     /// Cells of a tile per dimension, slowest first: 32,64
-    #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
+    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = whole::<i64>)]
     tile: Option<Vec<i64>>,
     /// Steps a launch
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = whole::<i64>)]
     pyramid_height: Option<i64>,
     /// Cells a thread: in the slowest dimension, or one number a dimension
-    #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
+    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = whole::<i64>)]
     per_thread: Option<Vec<i64>>,
     /// What each function of a launch computes: shrinking, what is needed at its step; fixed, the
     /// same cells in each step (strategies block and naive)
@@ -192,6 +195,26 @@ impl CommonArgs {
 }
 
 impl Cli {
+    /// Reads the command line. For an option of `run` without `run`, clap would propose to take it as a
+    /// file's name.
+    ///
+    /// # Errors
+    /// What is wrong with it, or the help that was asked for.
+    pub fn read() -> Result<Self, clap::Error> {
+        Self::try_parse().map_err(|mut error| {
+            let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return error };
+            let command = Self::command();
+            let mut of_run = command.find_subcommand("run").into_iter().flat_map(clap::Command::get_arguments);
+            let is = |arg: &clap::Arg| arg.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long));
+            if error.kind() == ErrorKind::UnknownArgument && of_run.any(is) {
+                let instead = if option == "--size" { "; -D fixes a size at compile time" } else { "" };
+                let tip = format!("'{option}' is an option of 'stencilc run'{instead}");
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            }
+            error
+        })
+    }
+
     /// Does what the command line asks for.
     pub fn execute(self) -> Result<(), Failure> {
         match (self.command, self.common) {
@@ -287,6 +310,25 @@ fn execute_run(args: &RunArgs) -> Result<(), Failure> {
 fn word(text: &str) -> Result<String, String> {
     let is_word = !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
     if is_word { Ok(text.to_owned()) } else { Err("a name of letters, digits and - is wanted".to_owned()) }
+}
+
+fn whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: ParseIntError| match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "the number is too large".to_owned(),
+        _ => "a whole number is wanted".to_owned(),
+    })
+}
+
+/// Splits `PARAM=SIZE`. A fraction stands where a scalar was meant.
+fn size(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = assignment::<String>(text)?;
+    match whole(&value) {
+        Ok(size) => Ok((name, size)),
+        Err(wanted) if value.contains('.') && value.parse::<Numeral>().is_ok() => {
+            Err(format!("`{value}`: {wanted} (a scalar is set by stencilc run --set {name}={value})"))
+        }
+        Err(wanted) => Err(format!("`{value}`: {wanted}")),
+    }
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

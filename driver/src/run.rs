@@ -5,6 +5,7 @@ use crate::message::Failure;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +19,8 @@ use stencil_runtime::bind::{Bound, Request};
 use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{self, Control, Outcome};
 use stencil_runtime::expr::Expr;
-use stencil_runtime::input::{self, Source as Input};
-use stencil_runtime::npy;
+use stencil_runtime::input::{self, InputError, Source as Input};
+use stencil_runtime::npy::{self, NpyError};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{self, Plan};
 use stencil_runtime::record::records;
@@ -93,18 +94,25 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
         if !states().any(|field| field.declared_name() == name) {
             let mut known: Vec<_> = states().map(|field| field.declared_name()).collect();
             known.dedup();
-            return Err(Failure::user(format!("{} has no output '{name}'; it has {}", program.name, known.join(", "))));
+            return Err(Failure::user(format!("{} has no output `{name}`; it has {}", program.name, known.join(", "))));
         }
     }
     let declared = declarations(&program)?;
     let request =
         Request { sizes: job.sizes.clone(), steps: job.steps, scalars: job.scalars.clone(), ..Request::default() };
-    let (bound, inputs) = input::prepare(&declared, request, &job.inputs, |_| None).map_err(Failure::user)?;
+    let (bound, inputs) =
+        input::prepare(&declared, request, &job.inputs, |_| None).map_err(|error| unprepared(&error))?;
     let target = match job.target {
         Target::Auto if Cuda::open(0).is_ok() => Target::Cuda,
         Target::Auto => Target::Reference,
         named => named,
     };
+    if job.check && target == Target::Reference {
+        let why = if job.target == Target::Auto { ", as there is no CUDA device" } else { "" };
+        return Err(Failure::user(format!(
+            "--check would compare the reference with itself{why}; add --target sim or leave --check out"
+        )));
+    }
     let mut report = String::new();
     let outputs = match target {
         Target::Cuda => {
@@ -139,10 +147,20 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
     for record in records(&declared.fields) {
         let Some(path) = job.outputs.get(record.name) else { continue };
         let leaves: Option<Vec<&Array>> = record.leaves.iter().map(|(_, leaf)| outputs.get(&leaf.name)).collect();
-        let leaves = leaves.ok_or_else(|| Failure::user(format!("there is no output '{}'", record.name)))?;
+        let leaves = leaves.ok_or_else(|| Failure::user(format!("there is no output `{}`", record.name)))?;
         record.write(path, &leaves).map_err(Failure::user)?;
     }
     Ok(report)
+}
+
+/// Why inputs could not be made ready; a file that is not there may be meant as another kind of data.
+fn unprepared(error: &InputError) -> Failure {
+    match error {
+        InputError::Npy(NpyError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            Failure::user(format!("{error}; an input is an .npy file, random:SEED or zeros"))
+        }
+        _ => Failure::user(error),
+    }
 }
 
 fn rate(bound: &Bound, elapsed: Duration) -> String {
@@ -323,7 +341,7 @@ fn compare(
     let mut report = String::new();
     let arithmetic = options.arithmetic;
     for (name, wanted) in wanted {
-        let Some(found) = found.get(name) else { return Err(Failure::user(format!("there is no output '{name}'"))) };
+        let Some(found) = found.get(name) else { return Err(Failure::user(format!("there is no output `{name}`"))) };
         let comparison = stencil_runtime::compare::compare(found, wanted).map_err(Failure::user)?;
         let default = match wanted.element() {
             Element::F16 => 1e-2,

@@ -45,9 +45,13 @@ KINDS = {
 
 def call(words):
     """What a command says; its failure ends this one."""
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    words = [str(word) for word in words]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True)
+    except OSError as error:
+        sys.exit(f"{words[0]}: {error.strerror}")
     if done.returncode:
-        sys.exit(f"{' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
+        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
     return done.stdout
 
 

@@ -85,9 +85,13 @@ class Program:
 
 def call(words, **options):
     """Runs a command; the process that ended, whose failure ends this one."""
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **options)
+    words = [str(word) for word in words]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, **options)
+    except OSError as error:
+        sys.exit(f"{words[0]}: {error.strerror}")
     if done.returncode:
-        sys.exit(f"{' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
+        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
     return done
 
 
@@ -112,12 +116,14 @@ def build(args):
     root = pathlib.Path(__file__).resolve().parents[2]
     release = pathlib.Path(args.release) if args.release else root / "target/release"
     stencilc, folder = release / "stencilc", pathlib.Path(args.folder)
+    programs = root / "test-suite/programs"
+    wanted = {**ROWS, **{name: fma for name, fma in RADII.items() if (programs / f"{name}.stencil").exists()}}
+    if unknown := [name for name in args.only or [] if name not in wanted]:
+        sys.exit(f"no rows of {', '.join(unknown)}; there are {', '.join(wanted)}")
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(__file__, folder / "table.py")
     call(["strip", "-o", folder / "stencil-bench", release / "stencil-bench"])
     manifest = {"commit": call(["git", "-C", root, "rev-parse", "HEAD"]).stdout.strip(), "naive": [], "rows": []}
-    programs = root / "test-suite/programs"
-    wanted = {**ROWS, **{name: fma for name, fma in RADII.items() if (programs / f"{name}.stencil").exists()}}
     with tempfile.TemporaryDirectory() as scratch:
         for name, fma in wanted.items():
             for kind in ("f32", "f64"):
@@ -193,6 +199,10 @@ def check_naive(folder, manifest, record):
 def run(args):
     """Measures what was built."""
     folder, start = pathlib.Path(args.folder), time.monotonic()
+    needed = {folder / "rows.json": "table.py build makes it", pathlib.Path(args.out).parent: "the record goes there"}
+    for place, why in needed.items():
+        if not place.exists():
+            sys.exit(f"{place} is missing; {why}")
     manifest = json.loads((folder / "rows.json").read_text())
     record = {
         "commit": manifest["commit"], "steps": args.steps or MAIN_STEPS, "other_steps": args.steps or OTHER_STEPS,

@@ -1,7 +1,7 @@
 """Inputs of the pictures in docs/gallery.md, and how near a result comes to what it should be.
 
 gallery.py inputs FOLDER
-    writes the inputs into FOLDER; noise comes from a fixed seed.
+    writes the inputs into FOLDER, made where it is missing; noise comes from a fixed seed.
 gallery.py psnr CLEAN BEFORE AFTER
     prints the peak signal-to-noise ratio of both images against the clean one, for a peak of 1, and
     fails where the second is not at least 3 dB above the first.
@@ -16,6 +16,8 @@ DATA = Path(__file__).resolve().parent.parent / "data"
 
 
 def inputs(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+
     def save(name, array):
         np.save(folder / f"{name}.npy", array.astype(np.float32))
 

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use std::process::ExitCode;
 use stencilc::cli::Cli;
 use stencilc::message::usage;
@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     if let Some(code) = stencilc::manual::asked_for(Cli::command()) {
         return code;
     }
-    let arguments = match Cli::try_parse() {
+    let arguments = match Cli::read() {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error),
     };

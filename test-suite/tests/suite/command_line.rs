@@ -95,6 +95,7 @@ refused! {
     input_unknown: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --in B=zeros --out A=out.npy";
     input_twice: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --in A=zeros --out A=out.npy";
     input_no_file: "stencilc run heat2d.stencil --in A=b.npy --in K=zeros --out A=out.npy";
+    input_no_kind: "stencilc run heat2d.stencil --in A=a.npy --in K=ones --out A=out.npy";
     input_shape: "stencilc run heat2d.stencil --in A=a.npy --in K=wide.npy --out A=out.npy";
     input_shape_against_define: "stencilc run heat2d.stencil -D N=17 --in A=a.npy --in K=zeros --out A=out.npy";
     input_rank: "stencilc run heat2d.stencil --in A=line.npy --in K=zeros --out A=out.npy";
@@ -114,6 +115,7 @@ refused! {
     define_unknown: "stencilc heat2d.stencil -D n=16 -o out.ptx";
     define_twice: "stencilc heat2d.stencil -D N=16 -D N=17 -o out.ptx";
     define_no_number: "stencilc heat2d.stencil -D N=many -o out.ptx";
+    define_of_scalar: "stencilc heat2d.stencil -D alpha=0.2 -o out.ptx";
     define_negative: "stencilc heat2d.stencil -D N=-4 -o out.ptx";
     define_overflow: "stencilc heat2d.stencil -D N=9223372036854775807 -D M=2 -o out.ptx";
     size_missing: "stencilc run heat2d.stencil --in A=zeros --in K=zeros --out A=out.npy";
@@ -128,6 +130,7 @@ refused! {
 
     // Schedules.
     report_of_reference: "stencilc run heat2d.stencil --target reference --report-json out.ptx --in A=a.npy --in K=zeros";
+    check_of_reference: "stencilc run heat2d.stencil --target reference --check --in A=a.npy --in K=zeros --out A=out.npy";
     passes_with_tile: "stencilc heat2d.stencil --passes tile-overlapped,lower-block --tile 16,16 -o out.ptx";
     tolerance_no_number: "stencilc run heat2d.stencil --check --tolerance nan --in A=a.npy --in K=zeros --out A=out.npy";
     strategy_with_options: "stencilc heat2d.stencil --strategy naive,pyramid-height=1 -o out.ptx";
@@ -148,6 +151,8 @@ refused! {
     option_without_value: "stencilc heat2d.stencil --tile";
     level_unknown: "stencilc heat2d.stencil --emit=cubin -o out";
     levels_without_output: "stencilc heat2d.stencil --emit=ptx,plan";
+    option_of_run: "stencilc heat2d.stencil --steps 4 -o out.ptx";
+    size_without_run: "stencilc heat2d.stencil --size N=16 -o out.ptx";
     arch_unknown: "stencilc heat2d.stencil --arch=sm_9 -o out.ptx";
     arch_other: "stencilc heat2d.stencil --arch=gfx90a -o out.ptx";
     tolerance_without_check: "stencilc run heat2d.stencil --tolerance 1 --in A=a.npy --in K=zeros";
