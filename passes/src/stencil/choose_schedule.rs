@@ -72,6 +72,12 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Whether another is the same schedule, one with its tile named and one with it fitted perhaps.
+    fn is_like(&self, other: &Self) -> bool {
+        let named = |candidate: &Self| Choice { tile: Some(candidate.tile.clone()), ..candidate.config.clone() };
+        named(self) == named(other)
+    }
+
     /// Points times steps a second, in 10^9.
     pub fn gcells(&self) -> f64 {
         self.points / self.prediction.seconds * 1e-9
@@ -154,9 +160,11 @@ fn evaluate<'c>(
     found.sort_by(|a: &Candidate, b| a.prediction.seconds.total_cmp(&b.prediction.seconds));
     let mut different: Vec<Candidate> = Vec::new();
     for candidate in found {
-        // A default may be one of the others.
-        if !different.iter().any(|other| other.config == candidate.config) {
-            different.push(candidate);
+        // A default may be one of the others, which say their tile.
+        match different.iter_mut().find(|other| other.is_like(&candidate)) {
+            None => different.push(candidate),
+            Some(other) if other.config.tile.is_none() => *other = candidate,
+            Some(_) => {}
         }
     }
     match declined {
@@ -213,11 +221,8 @@ fn candidate<'c>(
     let steps = u32::try_from(schedule.steps).unwrap_or(1);
     let points = program.grids.iter().map(|grid| sizes.points(grid)).collect::<Result<Vec<_>, _>>()?;
     let (tile, per_thread) = (schedule.tile.clone(), schedule.per_thread.clone());
-    // The kernels of blocks all have the same tile; to others `tile-overlapped` fits theirs.
-    let named = if schedule.strategy == "block" { Some(tile.clone()) } else { config.tile.clone() };
-    let pyramid_height = Some(schedule.steps);
     Ok(model::predict(&kernels, steps, device).map(|prediction| Candidate {
-        config: Choice { tile: named, pyramid_height, per_thread: Some(per_thread.clone()), ..config.clone() },
+        config: Choice { pyramid_height: Some(schedule.steps), per_thread: Some(per_thread.clone()), ..config.clone() },
         tile,
         per_thread,
         kernels,
