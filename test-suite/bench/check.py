@@ -14,7 +14,7 @@ which the small sizes have proved; three programs also run on more than 2^31 cel
 one by one, all others as CUDA graphs of a few, and kernels that can be cut into bands run twice: as the device takes them,
 which is whole at most of these sizes, and in bands that overlap. `sanitize` runs some of them, in bands where they can
 be, under compute-sanitizer's four tools. Both stop after a number of seconds and say what was left out; exit code 1 if
-a result differs, a run fails, or not one launch was cut.
+a result differs, a run fails, or none of the runs that should be cut was.
 """
 
 import argparse

@@ -31,15 +31,15 @@ PEERS = {
 COLORS = ["#1f6fb4", "#c44e2a", "#3a8f4d", "#7a52a3", "#8c6d1f", "#444444"]
 
 
-def read(path):
-    """A record with rows."""
+def read(path, checked=True):
+    """A record with rows, whose results were compared."""
     try:
         record = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         sys.exit(f"error: {path} can't be read: {error}")
     if not record.get("rows"):
         sys.exit(f"error: {path} has no rows; table.py run writes them, on a machine with a GPU")
-    if any(row.get("checked_steps") == 0 for row in record["rows"]):
+    if checked and any(row.get("checked_steps") == 0 for row in record["rows"]):
         sys.exit(f"error: {path} has rows that were not checked; run table.py without --unchecked")
     return record
 
@@ -65,10 +65,12 @@ def merged(records):
 
 
 def others(row, searched):
-    """The best rate of schedules that were not chosen, and of how many."""
-    result = row["results"][1:] or next((one["results"][1:] for one in searched if key(one) == key(row)), [])
-    rates = [result["gcells"]["median"] for result in result]
-    return f"{max(rates):,.0f} of {len(rates)}" if rates else ""
+    """The best rate of schedules that were not chosen over that of the chosen one in the same call, and of how many."""
+    results = right(row)
+    if len(results) < 2:
+        results = next((one["results"] for one in searched if key(one) == key(row)), [])
+    chosen, *rates = [result["gcells"]["median"] for result in results] or [0]
+    return f"{max(rates) / chosen:.2f}x of {len(rates)}" if rates else ""
 
 
 def table(rows, searched):
@@ -161,7 +163,7 @@ def main():
     parser.add_argument("--search", type=pathlib.Path, help="rates of all schedules, not compared with any result")
     args = parser.parse_args()
     records = [read(path) for path in args.record]
-    searched = json.loads(args.search.read_text())["rows"] if args.search else []
+    searched = read(args.search, checked=False)["rows"] if args.search else []
     record = records[0]
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)
@@ -175,14 +177,14 @@ def main():
     state = record["state"]
     head = (
         f"{record['device']['name']}, driver {state['driver']}, {state['clock_mhz']} MHz after the last run; copy "
-        f"{record['copy_bandwidth'] * 1e-12:.2f} TB/s; {record['steps']} steps; {record['date'][:10]}; commit `{record['commit'][:7]}`."
+        f"{record['copy_bandwidth'] * 1e-12:.2f} TB/s; {record['steps']} steps, other sizes {record['other_steps']}; {record['date'][:10]}; commit `{record['commit'][:7]}`."
     )
     rows = merged(records)
     aged = ["rows with *"] * any(row["mark"] and row["why"] in ("main", "size") for row in rows) + aged
     if aged:
         commits = ", ".join(f"`{one['commit'][:7]}`" for one in records[1:])
         words = " and ".join([", ".join(aged[:-1]), aged[-1]] if aged[1:] else aged)
-        head += f" Older, of commits {commits}, when launches did not overlap yet: {words}."
+        head += f" Older, of commits {commits}: {words}."
     left = [row for one in records[-1:] for row in one.get("left_out", []) if row[3] == "main"]
     if left:
         head += f" Not reached within the time of that call: {', '.join(f'{name} {kind}' for name, kind, *_ in left)}."
