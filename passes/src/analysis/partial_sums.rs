@@ -12,7 +12,7 @@ use melior::ir::{Module, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::stencil::{self, Argument, Piece, Program};
+use stencil_dialects::stencil::{self, Argument, Piece, Program, Role};
 use stencil_dialects::tiled::Keeps;
 
 const RETURN: &str = "func.return";
@@ -221,9 +221,11 @@ pub fn extend(
         for value in partial {
             graph.reads.push(Read { operation, value, offset: here.clone() });
         }
-        // A temp field has no value before it is made.
-        for value in updates.iter().filter(|_| part.keeps == Keeps::Old).filter_map(|field| values.get(field)) {
-            graph.reads.push(Read { operation, value: *value, offset: here.clone() });
+        for field in updates.iter().filter(|_| part.keeps == Keeps::Old) {
+            // A temp field has no value before it is made.
+            if values.contains_key(field) || program.field(field)?.role != Role::Temp {
+                graph.reads.push(Read { operation, value: value(field)?, offset: here.clone() });
+            }
         }
         partial = Vec::new();
         for field in updates {
