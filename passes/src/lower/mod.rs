@@ -8,6 +8,7 @@ pub mod emit;
 pub mod evaluate;
 pub mod interior;
 pub mod lanes;
+pub mod load_constants;
 pub mod naive;
 pub mod pieces;
 pub mod shared_memory;

@@ -1,0 +1,164 @@
+//! `load-constants`: where a kernel multiplies by many different 64-bit constants, they come from constant memory.
+//!
+//! Needs: the LLVM dialect, after `cse`. Guarantees: the same products of the same numbers. Declines nothing.
+//!
+//! An instruction holds no 64-bit constant. ptxas puts them into uniform registers, two each of 63, and moves those
+//! that find no room there anew in each turn of a loop; an operand in constant memory costs nothing. On an H200 the
+//! 25 factors of `box2d2r` gave 1 to 2.5 %, 13 and 27 in three dimensions 0.3 to 0.5 %, and 9 nothing
+//! (`test-suite/bench/results/2026-11-22-h200-constants.json`).
+//!
+//! ```text
+//! llvm.func @k(...) {
+//!   %c = llvm.mlir.constant(3.391000e-02 : f64) : f64
+//!   ... llvm.fmul %x, %c
+//! ```
+//! becomes
+//! ```text
+//! llvm.mlir.global external @factors(dense<[3.391000e-02, ...]> : tensor<25xf64>) {addr_space = 4 : i32} : !llvm.array<25 x f64>
+//! llvm.func @k(...) {
+//!   %p = llvm.mlir.addressof @factors : !llvm.ptr<4>
+//!   %c = llvm.load (llvm.getelementptr %p[0, 0]) : !llvm.ptr<4> -> f64
+//!   ... llvm.fmul %x, %c
+//! ```
+//!
+//! The table is no constant to LLVM, which would put its numbers back.
+
+use crate::options::Options;
+use crate::pass::Pass;
+use melior::Context;
+use melior::ir::attribute::{
+    DenseI32ArrayAttribute, FlatSymbolRefAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
+};
+use melior::ir::operation::OperationLike;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Attribute, Module, Region, Type};
+use std::collections::BTreeMap;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Op, Val};
+
+/// The pass.
+pub const PASS: Pass =
+    Pass { name: "load-constants", summary: "bring many 64-bit factors from constant memory", options: &[], run };
+
+/// So many different factors of a kernel stay in its code.
+const KEPT: usize = 12;
+
+/// The name of the table.
+const TABLE: &str = "factors";
+
+fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
+    for kernels in mlir::operations(mlir::body(module)).into_iter().filter(|op| mlir::name(*op) == "gpu.module") {
+        let Some(body) = mlir::entry(kernels) else { continue };
+        let functions: Vec<_> =
+            mlir::operations(body).into_iter().filter(|op| mlir::name(*op) == "llvm.func").collect();
+        // Of each kernel that has many: for each factor the operands that it is.
+        let users: Vec<_> = functions.into_iter().map(|function| (function, factors(function))).collect();
+        let users: Vec<_> = users.into_iter().filter(|(_, factors)| factors.len() > KEPT).collect();
+        let mut table: Vec<String> = users.iter().flat_map(|(_, factors)| factors.keys().cloned()).collect();
+        table.sort();
+        table.dedup();
+        if table.is_empty() {
+            continue;
+        }
+        let ty = declare(context, kernels, &table)?;
+        for (function, factors) in users {
+            load(context, function, &table, ty, &factors)?;
+        }
+    }
+    Ok(())
+}
+
+/// The 64-bit constants that a function multiplies by, as text that says them exactly, each with the operations that do
+/// and the place among their operands.
+fn factors<'c>(function: Op<'c>) -> BTreeMap<String, Vec<(Op<'c>, usize)>> {
+    let mut found: BTreeMap<String, Vec<_>> = BTreeMap::new();
+    let operations = mlir::walk(function);
+    let constants: BTreeMap<usize, String> = operations
+        .iter()
+        .filter(|op| mlir::name(**op) == "llvm.mlir.constant")
+        .filter_map(|op| {
+            let value = mlir::attribute(*op, "value")?.to_string();
+            Some((mlir::key(*mlir::results(*op).first()?), value.strip_suffix(" : f64")?.to_owned()))
+        })
+        .collect();
+    for op in operations {
+        let count = match mlir::name(op) {
+            "llvm.fmul" | "llvm.intr.fma" | "llvm.intr.fmuladd" => 2,
+            _ => 0,
+        };
+        for (place, operand) in mlir::operands(op).into_iter().enumerate().take(count) {
+            if let Some(value) = constants.get(&mlir::key(operand)) {
+                found.entry(value.clone()).or_default().push((op, place));
+            }
+        }
+    }
+    found
+}
+
+/// Declares the table at the head of a `gpu.module`; gives its type.
+fn declare<'c>(context: &'c Context, kernels: Op<'c>, table: &[String]) -> Result<Type<'c>, Error> {
+    let parsed =
+        |text: &str| Attribute::parse(context, text).ok_or_else(|| Error::internal(format!("no attribute: {text}")));
+    let (count, values) = (table.len(), table.join(", "));
+    let ty = Type::parse(context, &format!("!llvm.array<{count} x f64>"))
+        .ok_or_else(|| Error::internal("the llvm dialect is not loaded"))?;
+    let attributes = [
+        ("sym_name", StringAttribute::new(context, TABLE).into()),
+        ("global_type", TypeAttribute::new(ty).into()),
+        ("linkage", parsed("#llvm.linkage<external>")?),
+        ("value", parsed(&format!("dense<[{values}]> : tensor<{count}xf64>"))?),
+        ("addr_space", IntegerAttribute::new(IntegerType::new(context, 32).into(), 4).into()),
+    ];
+    before_first(context, kernels, |builder| {
+        builder.op_with_regions("llvm.mlir.global", &[], &[], &attributes, vec![Region::new()]).map(|_| ())
+    })?;
+    Ok(ty)
+}
+
+/// Loads a function's factors where it begins, and puts them in their places.
+fn load<'c>(
+    context: &'c Context,
+    function: Op<'c>,
+    table: &[String],
+    ty: Type<'c>,
+    factors: &BTreeMap<String, Vec<(Op<'c>, usize)>>,
+) -> Result<(), Error> {
+    let pointer =
+        Type::parse(context, "!llvm.ptr<4>").ok_or_else(|| Error::internal("the llvm dialect is not loaded"))?;
+    let mut loaded: Vec<Val<'c>> = Vec::new();
+    before_first(context, function, |builder| {
+        let name = FlatSymbolRefAttribute::new(context, TABLE).into();
+        let base = builder.value("llvm.mlir.addressof", &[], pointer, &[("global_name", name)])?;
+        for value in factors.keys() {
+            let place = table.iter().position(|other| other == value).and_then(|place| i32::try_from(place).ok());
+            let place = place.ok_or_else(|| Error::internal("a factor that is not in the table"))?;
+            let attributes = [
+                ("elem_type", TypeAttribute::new(ty).into()),
+                ("rawConstantIndices", DenseI32ArrayAttribute::new(context, &[0, place]).into()),
+            ];
+            let address = builder.value("llvm.getelementptr", &[base], pointer, &attributes)?;
+            loaded.push(builder.value("llvm.load", &[address], Type::float64(context), &[])?);
+        }
+        Ok(())
+    })?;
+    for (users, loaded) in factors.values().zip(loaded) {
+        users.iter().for_each(|(op, place)| mlir::set_operand(*op, *place, loaded));
+    }
+    Ok(())
+}
+
+/// Builds operations before the first one of an operation's first block.
+fn before_first<'c>(
+    context: &'c Context,
+    of: Op<'c>,
+    build: impl FnOnce(&Builder<'c>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let first = mlir::entry(of).and_then(|block| mlir::operations(block).into_iter().next());
+    let first = first.ok_or_else(|| Error::internal("a block without operations"))?;
+    let region = Region::new();
+    let builder = Builder::new(context, first.location(), mlir::append_block(&region, &[]));
+    build(&builder)?;
+    mlir::move_all_before(builder.block, first);
+    Ok(())
+}
