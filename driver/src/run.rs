@@ -89,13 +89,11 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
     for path in job.outputs.values().chain(&job.report_json) {
         npy::check_place(path).map_err(Failure::user)?;
     }
-    for name in job.outputs.keys() {
-        let states = || program.fields.values().filter(|field| field.role == Role::State);
-        if !states().any(|field| field.declared_name() == name) {
-            let mut known: Vec<_> = states().map(|field| field.declared_name()).collect();
-            known.dedup();
-            return Err(Failure::user(format!("{} has no output `{name}`; it has {}", program.name, known.join(", "))));
-        }
+    let states = program.fields.values().filter(|field| field.role == Role::State);
+    let mut states: Vec<_> = states.map(|field| field.declared_name()).collect();
+    states.dedup();
+    if let Some(name) = job.outputs.keys().find(|name| !states.contains(&name.as_str())) {
+        return Err(Failure::user(format!("{} has no output `{name}`; it has {}", program.name, states.join(", "))));
     }
     let declared = declarations(&program)?;
     let request =
@@ -143,6 +141,10 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
     };
     if job.check {
         report += &compare(&on_oracle(&program, &bound, &inputs)?, &outputs, options, job.tolerance)?;
+    }
+    if job.outputs.is_empty() && !job.check && target != Target::Sim {
+        let names: Vec<_> = states.iter().map(|name| format!("--out {name}=FILE.npy")).collect();
+        report += &format!("the result was not kept; keep it with {}\n", names.join(" "));
     }
     for record in records(&declared.fields) {
         let Some(path) = job.outputs.get(record.name) else { continue };
