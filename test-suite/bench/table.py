@@ -185,7 +185,11 @@ def measure(folder, plans, options):
         sys.exit(done.stderr.strip())
     if done.returncode:
         print((done.stdout + done.stderr).strip(), flush=True)
-    return json.loads(text) if text else None, done.returncode == 0
+    found = json.loads(text) if text else None
+    # A record names plans, not where they lay.
+    for result in found["results"] if found else []:
+        result["plan"] = pathlib.Path(result["plan"]).name
+    return found, done.returncode == 0
 
 
 def check_naive(folder, manifest, record):
