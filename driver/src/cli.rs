@@ -316,7 +316,7 @@ fn whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: ParseIntError| match error.kind() {
         IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "the number is too large".to_owned(),
         // One below zero fails where none may be.
-        _ if text.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok()) => {
+        _ if text.strip_prefix('-').is_some_and(|rest| rest.chars().all(|digit| digit.is_ascii_digit())) => {
             "a number from 0 is wanted".to_owned()
         }
         _ => "a whole number is wanted".to_owned(),

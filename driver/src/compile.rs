@@ -273,7 +273,9 @@ pub fn candidates(source: &Source, options: &Options) -> Result<Vec<Candidate>, 
 pub fn fingerprint(source: &Source, options: &Options) -> Result<String, Failure> {
     let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
     let module = text(&Compilation::new(&context, source, options)?.module);
-    Ok(tune::fingerprint(&format!("{} {}", env!("CARGO_PKG_VERSION"), options.arch), &module))
+    // Two compilers of a version may differ while it is worked on.
+    let compiler = concat!(env!("CARGO_PKG_VERSION"), " ", env!("STENCILC_TEXT"));
+    Ok(tune::fingerprint(&format!("{compiler} {}", options.arch), &module))
 }
 
 /// Takes the schedule that was measured to be fastest, where one is known and none is asked for.

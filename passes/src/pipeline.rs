@@ -48,7 +48,7 @@ pub fn gpu() -> String {
 ///
 /// `expand-strided-metadata` leaves affine maps behind, so `lower-affine` follows it;
 /// `convert-gpu-to-nvvm` must come before the vector and memref conversions, whose casts it
-/// would not see through.
+/// would not see through. `load-constants` comes last: it counts what is left.
 pub fn nvvm(index_width: u32) -> String {
     format!(
         "gpu.module(expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,\

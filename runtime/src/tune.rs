@@ -2,7 +2,7 @@
 //! --schedules` reads it.
 //!
 //! An entry is found by what it was measured for: the program's IR with its sizes and arithmetic and
-//! the compiler's version (the fingerprint), and the device. Whatever changes, no entry fits any more.
+//! the compiler's version and text (the fingerprint), and the device. Whatever changes, no entry fits any more.
 
 use crate::npy::write_whole;
 use crate::plan::Settings;

@@ -82,7 +82,7 @@ SCHEDULES = {
 # Programs that are taken in more types than their own.
 TYPES = {
     "f16": ["heat2d", "jacobi1d3", "star3d1r", "fdtd2d", "insulated2d", "flow2d"],
-    "f64": ["heat2d", "hotspot2d", "star3d1r", "wave3d", "advect2d", "torus3d", "flow2d", "lookup"],
+    "f64": ["heat2d", "hotspot2d", "star3d1r", "wave3d", "advect2d", "torus3d", "flow2d", "lookup", "box2d2r", "j3d27pt"],
 }
 # Programs of hundreds of reads, whose streams take the compiler minutes.
 WITHOUT_STREAMS = ["box3d3r", "box3d4r"]

@@ -1,10 +1,11 @@
 //! `load-constants`: where a kernel multiplies by many different 64-bit constants, they come from constant memory.
 //!
-//! Needs: the LLVM dialect, after `cse`. Guarantees: the same products of the same numbers. Declines nothing.
+//! Needs: the LLVM dialect. Guarantees: the same products of the same numbers. Leaves alone: kernels of few such factors,
+//! vectors, and modules of more factors than a table holds.
 //!
-//! An instruction holds no 64-bit constant. ptxas puts them into uniform registers, two each of 63, and moves those
-//! that find no room there anew in each turn of a loop; an operand in constant memory costs nothing. On an H200 the
-//! 25 factors of `box2d2r` gave 1 to 2.5 %, 13 and 27 in three dimensions 0.3 to 0.5 %, and 9 nothing
+//! An instruction holds the upper half of a 64-bit constant. ptxas puts others into uniform registers, two each of 63, and
+//! moves those that find no room there anew in each turn of a loop; an operand in constant memory costs nothing. On an H200
+//! the 25 factors of `box2d2r` gave 1 to 2.5 %, 13 and 27 in three dimensions 0.3 to 0.5 %, and 9 nothing
 //! (`test-suite/bench/results/2026-11-22-h200-constants.json`).
 //!
 //! ```text
@@ -14,9 +15,10 @@
 //! ```
 //! becomes
 //! ```text
-//! llvm.mlir.global external @factors(dense<[3.391000e-02, ...]> : tensor<25xf64>) {addr_space = 4 : i32} : !llvm.array<25 x f64>
+//! llvm.mlir.global external @k_factors(dense<[3.391000e-02, ...]> : tensor<25xf64>)
+//!     {addr_space = 4 : i32, alignment = 16 : i64} : !llvm.array<25 x f64>
 //! llvm.func @k(...) {
-//!   %p = llvm.mlir.addressof @factors : !llvm.ptr<4>
+//!   %p = llvm.mlir.addressof @k_factors : !llvm.ptr<4>
 //!   %c = llvm.load (llvm.getelementptr %p[0, 0]) : !llvm.ptr<4> -> f64
 //!   ... llvm.fmul %x, %c
 //! ```
@@ -44,8 +46,18 @@ pub const PASS: Pass =
 /// So many different factors of a kernel stay in its code.
 const KEPT: usize = 12;
 
-/// The name of the table.
-const TABLE: &str = "factors";
+/// The most factors of a table: an eighth of the 64 KiB of constant memory. A kernel of more has other cares.
+const MOST: usize = 1024;
+
+/// Bytes to which the table is aligned: LLVM loads two factors at once.
+const ALIGNMENT: i64 = 16;
+
+/// The factors of all kernels of a module.
+struct Table {
+    name: String,
+    /// As text that says them exactly.
+    values: Vec<String>,
+}
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
     for kernels in mlir::operations(mlir::body(module)).into_iter().filter(|op| mlir::name(*op) == "gpu.module") {
@@ -58,9 +70,10 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
         let mut table: Vec<String> = users.iter().flat_map(|(_, factors)| factors.keys().cloned()).collect();
         table.sort();
         table.dedup();
-        if table.is_empty() {
-            continue;
-        }
+        let Some((first, _)) = users.first().filter(|_| table.len() <= MOST) else { continue };
+        // Two programs that are linked have kernels of different names.
+        let name = mlir::attribute(*first, "sym_name").and_then(mlir::string).unwrap_or_default();
+        let table = Table { name: format!("{name}_factors"), values: table };
         let ty = declare(context, kernels, &table)?;
         for (function, factors) in users {
             load(context, function, &table, ty, &factors)?;
@@ -69,8 +82,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
     Ok(())
 }
 
-/// The 64-bit constants that a function multiplies by, as text that says them exactly, each with the operations that do
-/// and the place among their operands.
+/// The 64-bit constants that a function multiplies by and that no instruction holds, as text that says them exactly, each
+/// with the operations that do and the place among their operands.
 fn factors<'c>(function: Op<'c>) -> BTreeMap<String, Vec<(Op<'c>, usize)>> {
     let mut found: BTreeMap<String, Vec<_>> = BTreeMap::new();
     let operations = mlir::walk(function);
@@ -78,8 +91,10 @@ fn factors<'c>(function: Op<'c>) -> BTreeMap<String, Vec<(Op<'c>, usize)>> {
         .iter()
         .filter(|op| mlir::name(**op) == "llvm.mlir.constant")
         .filter_map(|op| {
-            let value = mlir::attribute(*op, "value")?.to_string();
-            Some((mlir::key(*mlir::results(*op).first()?), value.strip_suffix(" : f64")?.to_owned()))
+            let text = mlir::attribute(*op, "value")?.to_string();
+            let text = text.strip_suffix(" : f64")?;
+            let has_lower_half = text.parse::<f64>().is_ok_and(|value| value.to_bits() & 0xffff_ffff != 0);
+            Some((mlir::key(*mlir::results(*op).first()?), text.to_owned())).filter(|_| has_lower_half)
         })
         .collect();
     for op in operations {
@@ -97,18 +112,19 @@ fn factors<'c>(function: Op<'c>) -> BTreeMap<String, Vec<(Op<'c>, usize)>> {
 }
 
 /// Declares the table at the head of a `gpu.module`; gives its type.
-fn declare<'c>(context: &'c Context, kernels: Op<'c>, table: &[String]) -> Result<Type<'c>, Error> {
+fn declare<'c>(context: &'c Context, kernels: Op<'c>, table: &Table) -> Result<Type<'c>, Error> {
     let parsed =
         |text: &str| Attribute::parse(context, text).ok_or_else(|| Error::internal(format!("no attribute: {text}")));
-    let (count, values) = (table.len(), table.join(", "));
+    let (count, values) = (table.values.len(), table.values.join(", "));
     let ty = Type::parse(context, &format!("!llvm.array<{count} x f64>"))
         .ok_or_else(|| Error::internal("the llvm dialect is not loaded"))?;
     let attributes = [
-        ("sym_name", StringAttribute::new(context, TABLE).into()),
+        ("sym_name", StringAttribute::new(context, &table.name).into()),
         ("global_type", TypeAttribute::new(ty).into()),
         ("linkage", parsed("#llvm.linkage<external>")?),
         ("value", parsed(&format!("dense<[{values}]> : tensor<{count}xf64>"))?),
         ("addr_space", IntegerAttribute::new(IntegerType::new(context, 32).into(), 4).into()),
+        ("alignment", IntegerAttribute::new(IntegerType::new(context, 64).into(), ALIGNMENT).into()),
     ];
     before_first(context, kernels, |builder| {
         builder.op_with_regions("llvm.mlir.global", &[], &[], &attributes, vec![Region::new()]).map(|_| ())
@@ -120,7 +136,7 @@ fn declare<'c>(context: &'c Context, kernels: Op<'c>, table: &[String]) -> Resul
 fn load<'c>(
     context: &'c Context,
     function: Op<'c>,
-    table: &[String],
+    table: &Table,
     ty: Type<'c>,
     factors: &BTreeMap<String, Vec<(Op<'c>, usize)>>,
 ) -> Result<(), Error> {
@@ -128,10 +144,11 @@ fn load<'c>(
         Type::parse(context, "!llvm.ptr<4>").ok_or_else(|| Error::internal("the llvm dialect is not loaded"))?;
     let mut loaded: Vec<Val<'c>> = Vec::new();
     before_first(context, function, |builder| {
-        let name = FlatSymbolRefAttribute::new(context, TABLE).into();
+        let name = FlatSymbolRefAttribute::new(context, &table.name).into();
         let base = builder.value("llvm.mlir.addressof", &[], pointer, &[("global_name", name)])?;
         for value in factors.keys() {
-            let place = table.iter().position(|other| other == value).and_then(|place| i32::try_from(place).ok());
+            let place =
+                table.values.iter().position(|other| other == value).and_then(|place| i32::try_from(place).ok());
             let place = place.ok_or_else(|| Error::internal("a factor that is not in the table"))?;
             let attributes = [
                 ("elem_type", TypeAttribute::new(ty).into()),

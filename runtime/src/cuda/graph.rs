@@ -182,9 +182,8 @@ struct Ready<'c> {
 impl<'c> Ready<'c> {
     /// Waits for what was sent before, and then for the graph to lie on the device. A graph may be uploaded while
     /// another runs, but on an H200 with driver 580.159 the device then failed, or never ended, in most processes that
-    /// ran several programs (decision 011).
+    /// ran several programs whose graphs took a tenth of a second (decision 011).
     fn new(cuda: &'c Cuda, nodes: Vec<Node>) -> Result<Self, CudaError> {
-        cuda.synchronize()?;
         let mut ready = Self { cuda, graph: null_mut(), runnable: null_mut(), nodes, handles: Vec::new() };
         cuda.ok("cuGraphCreate", unsafe { sys::cuGraphCreate(&mut ready.graph, 0) })?;
         for node in &ready.nodes {
@@ -197,6 +196,7 @@ impl<'c> Ready<'c> {
             ready.handles.push(handle);
         }
         ready.instantiate()?;
+        cuda.synchronize()?;
         cuda.ok("cuGraphUpload", unsafe { sys::cuGraphUpload(ready.runnable, cuda.stream) })?;
         cuda.synchronize()?;
         Ok(ready)
