@@ -6,8 +6,20 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where the text lies, from this package. A part that is not there, in a package by itself, has a version of its own.
-const PARTS: [&str; 6] = ["../Cargo.lock", "../dialects/src", "../passes/src", "../runtime/src", "frontend/src", "src"];
+/// Where the text lies, from this package. In a package by itself the lock file has the versions of the others.
+const PARTS: [&str; 8] = [
+    "../Cargo.lock",
+    "Cargo.lock",
+    "../dialects/irdl",
+    "../dialects/src",
+    "../passes/src",
+    "../runtime/src",
+    "frontend/src",
+    "src",
+];
+
+/// How files of text end.
+const ENDINGS: [&str; 4] = ["rs", "ll", "mlir", "lock"];
 
 fn main() -> io::Result<()> {
     let mut files = Vec::new();
@@ -29,7 +41,8 @@ fn collect(place: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if place.is_dir() {
         fs::read_dir(place)?.try_for_each(|entry| collect(&entry?.path(), files))
     } else {
-        files.push(place.to_owned());
+        files
+            .extend(place.extension().filter(|end| ENDINGS.iter().any(|known| end == known)).map(|_| place.to_owned()));
         Ok(())
     }
 }

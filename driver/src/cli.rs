@@ -54,7 +54,7 @@ struct CompileArgs {
     report: bool,
     /// Compile the N schedules that are predicted to be fastest, for stencil-bench --tune; the
     /// files are named after -o with a number each
-    #[arg(long, value_name = "N", requires = "output", conflicts_with_all = ["report", "passes"], value_parser = whole::<usize>)]
+    #[arg(long, value_name = "N", requires = "output", conflicts_with_all = ["report", "passes"], value_parser = from_one)]
     candidates: Option<usize>,
 }
 
@@ -312,12 +312,16 @@ fn word(text: &str) -> Result<String, String> {
     if is_word { Ok(text.to_owned()) } else { Err("a name of letters, digits and - is wanted".to_owned()) }
 }
 
+fn from_one(text: &str) -> Result<usize, String> {
+    whole(text).and_then(|number: usize| if number > 0 { Ok(number) } else { Err("one at least is wanted".to_owned()) })
+}
+
 fn whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: ParseIntError| match error.kind() {
         IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "the number is too large".to_owned(),
         // One below zero fails where none may be.
-        _ if text.strip_prefix('-').is_some_and(|rest| rest.chars().all(|digit| digit.is_ascii_digit())) => {
-            "a number from 0 is wanted".to_owned()
+        _ if text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit())) => {
+            "no number below 0 is taken".to_owned()
         }
         _ => "a whole number is wanted".to_owned(),
     })
@@ -338,7 +342,7 @@ fn size(text: &str) -> Result<(String, i64), String> {
 fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value >= 0.0 => Ok(value),
-        _ => Err("a number from 0 is wanted".to_owned()),
+        _ => Err("no number below 0 is taken".to_owned()),
     }
 }
 

@@ -142,6 +142,7 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
     if job.check {
         report += &compare(&on_oracle(&program, &bound, &inputs)?, &outputs, options, job.tolerance)?;
     }
+    // The simulator is run for what it finds.
     if job.outputs.is_empty() && !job.check && target != Target::Sim {
         let names: Vec<_> = states.iter().map(|name| format!("--out {name}=FILE.npy")).collect();
         report += &format!("the result was not kept; keep it with {}\n", names.join(" "));

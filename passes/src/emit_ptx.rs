@@ -10,6 +10,7 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use inkwell::values::{AnyValueEnum, BasicValue};
 use melior::Context;
 use melior::ir::Module;
 use std::path::PathBuf;
@@ -52,6 +53,9 @@ pub fn emit(context: &Context, module: &Module, target: &PtxTarget) -> Result<Co
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     resolve_math(&llvm, &module, &machine, target)?;
+    if !has_prefetches(&target.arch) {
+        drop_prefetches(&module);
+    }
     let options = PassBuilderOptions::create();
     module.run_passes("default<O3>", &machine, options).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
     let ptx = machine
@@ -104,6 +108,24 @@ fn machine(target: &PtxTarget) -> Result<TargetMachine, Error> {
             CodeModel::Default,
         )
         .ok_or_else(|| Error::user(format!("LLVM has no target machine for {}", target.arch)))
+}
+
+/// Whether LLVM's backend knows how an architecture prefetches. Devices before `sm_90` can too; it ends the process there.
+fn has_prefetches(arch: &str) -> bool {
+    let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
+    digits.parse::<u32>().is_ok_and(|number| number >= 90)
+}
+
+/// Takes out prefetches, which are no more than advice.
+fn drop_prefetches(module: &LlvmModule) {
+    for function in module.get_functions() {
+        if function.get_name().to_string_lossy().starts_with("llvm.nvvm.prefetch.") {
+            while let Some(call) = function.as_global_value().as_pointer_value().get_first_use() {
+                let AnyValueEnum::InstructionValue(call) = call.get_user() else { break };
+                call.erase_from_basic_block();
+            }
+        }
+    }
 }
 
 /// Gives every called math function a body: exact ones from our own text, the others from libdevice.

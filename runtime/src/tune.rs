@@ -100,11 +100,14 @@ impl Schedules {
         self.entries.push(entry);
     }
 
-    /// The entry for a program on a device; of several, which differ in run-time sizes, that of the
-    /// largest.
+    /// The entry for a program: that of the one device on which it was measured, or of several that of `device`. Of
+    /// several run-time sizes that of the largest.
     pub fn find(&self, fingerprint: &str, device: &str) -> Option<&Entry> {
-        let fits = |entry: &&Entry| entry.fingerprint == fingerprint && entry.device == device;
-        self.entries.iter().filter(fits).max_by_key(|entry| entry.size_class)
+        let of_program = || self.entries.iter().filter(|entry| entry.fingerprint == fingerprint);
+        let first = of_program().next()?;
+        let is_one = of_program().all(|entry| entry.device == first.device);
+        let device = if is_one { &first.device } else { device };
+        of_program().filter(|entry| entry.device == device).max_by_key(|entry| entry.size_class)
     }
 }
 
@@ -141,6 +144,10 @@ mod tests {
         schedules.remember(entry("a", "H", 28, 3.0));
         assert_eq!(schedules.entries.len(), 2);
         assert_eq!(schedules.find("a", "H").map(|entry| entry.gcells), Some(3.0));
+        // A compiler knows the architecture and not the device.
+        assert_eq!(schedules.find("a", "I").map(|entry| entry.gcells), Some(3.0));
+        schedules.remember(entry("a", "J", 28, 4.0));
+        assert_eq!(schedules.find("a", "J").map(|entry| entry.gcells), Some(4.0));
         assert_eq!((schedules.find("b", "H"), schedules.find("a", "I")), (None, None));
     }
 

@@ -189,6 +189,8 @@ def measure(folder, plans, options):
     # A record names plans, not where they lay.
     for result in found["results"] if found else []:
         result["plan"] = pathlib.Path(result["plan"]).name
+        if result["check"]:
+            result["check"]["against"] = pathlib.Path(result["check"]["against"]).name
     return found, done.returncode == 0
 
 

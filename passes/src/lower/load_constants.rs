@@ -5,7 +5,7 @@
 //!
 //! An instruction holds the upper half of a 64-bit constant. ptxas puts others into uniform registers, two each of 63, and
 //! moves those that find no room there anew in each turn of a loop; an operand in constant memory costs nothing. On an H200
-//! the 25 factors of `box2d2r` gave 1 to 2.5 %, 13 and 27 in three dimensions 0.3 to 0.5 %, and 9 nothing
+//! the 25 factors of `box2d2r` gave 0.9 to 2.5 %, 13 and 27 in three dimensions 0.3 to 0.5 %, and 9 nothing
 //! (`test-suite/bench/results/2026-11-22-h200-constants.json`).
 //!
 //! ```text
@@ -29,7 +29,7 @@ use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
 use melior::ir::attribute::{
-    DenseI32ArrayAttribute, FlatSymbolRefAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
+    DenseI32ArrayAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
 };
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
@@ -72,8 +72,13 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
         table.dedup();
         let Some((first, _)) = users.first().filter(|_| table.len() <= MOST) else { continue };
         // Two programs that are linked have kernels of different names.
-        let name = mlir::attribute(*first, "sym_name").and_then(mlir::string).unwrap_or_default();
-        let table = Table { name: format!("{name}_factors"), values: table };
+        let symbol = |op: &Op<'c>| mlir::attribute(*op, "sym_name").and_then(mlir::string);
+        let mut name =
+            format!("{}_factors", symbol(first).ok_or_else(|| Error::internal("a function without a name"))?);
+        while mlir::operations(body).iter().any(|op| symbol(op) == Some(name.as_str())) {
+            name += "_";
+        }
+        let table = Table { name, values: table };
         let ty = declare(context, kernels, &table)?;
         for (function, factors) in users {
             load(context, function, &table, ty, &factors)?;
@@ -91,10 +96,11 @@ fn factors<'c>(function: Op<'c>) -> BTreeMap<String, Vec<(Op<'c>, usize)>> {
         .iter()
         .filter(|op| mlir::name(**op) == "llvm.mlir.constant")
         .filter_map(|op| {
-            let text = mlir::attribute(*op, "value")?.to_string();
-            let text = text.strip_suffix(" : f64")?;
-            let has_lower_half = text.parse::<f64>().is_ok_and(|value| value.to_bits() & 0xffff_ffff != 0);
-            Some((mlir::key(*mlir::results(*op).first()?), text.to_owned())).filter(|_| has_lower_half)
+            let value = FloatAttribute::try_from(mlir::attribute(*op, "value")?).ok()?;
+            // None of another type.
+            let text = value.to_string().strip_suffix(" : f64")?.to_owned();
+            let has_lower_half = value.value().to_bits() & 0xffff_ffff != 0;
+            has_lower_half.then_some((mlir::key(*mlir::results(*op).first()?), text))
         })
         .collect();
     for op in operations {

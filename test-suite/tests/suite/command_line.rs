@@ -126,6 +126,7 @@ refused! {
     scalar_no_number: "stencilc run heat2d.stencil --set alpha=hot --in A=a.npy --in K=zeros --out A=out.npy";
     scalar_too_large: "stencilc run heat2d.stencil --set alpha=1e99 --in A=a.npy --in K=zeros --out A=out.npy";
     scalar_missing: "stencilc run scalar.stencil --in A=line.npy --out A=out.npy";
+    candidates_none: "stencilc heat2d.stencil --candidates 0 -o out.ptx";
     seed_negative: "stencilc run heat2d.stencil --target sim --seed=-1 --in A=a.npy --in K=zeros --out A=out.npy";
     steps_negative: "stencilc run heat2d.stencil --steps=-1 --in A=a.npy --in K=zeros --out A=out.npy";
 

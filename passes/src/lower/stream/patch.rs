@@ -327,7 +327,7 @@ impl<'c> Patch<'c> {
             (*first, *last) = (plane, plane + prefetch);
             // Pieces of fields with a rule go up to the grid's ends, and what lies before the first plane
             // is read by the rule. No apply reads farther than the launch does.
-            if self.selects && matches!(op, TileOp::Apply(_)) {
+            if (self.selects || self.wraps) && matches!(op, TileOp::Apply(_)) {
                 *first += Self::before(kernel)?;
             }
         }
