@@ -46,7 +46,7 @@
 //! flight. Where a field is periodic the tile goes on beyond the grid as the grid repeated: its cells are
 //! loaded and computed as those that they repeat.
 //!
-//! Declines: grids of one dimension; tiles that are no multiple of the cells a lane, or wider with their
+//! Declines: grids of one dimension; tiles that are no multiple of the cells that a lane loads at once, or wider with their
 //! halo than a warp; blocks of more threads or more shared memory than a device has; reads so far along the
 //! slowest dimension, and boundary rules that send the reads of a lane to so many cells, that registers would not
 //! hold what is in flight (`patch.rs`).

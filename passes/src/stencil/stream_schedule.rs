@@ -136,7 +136,7 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
         let registers = stream_pipeline::of(&graph).registers;
         let Some(threads) = threads(per_thread, registers) else { continue };
         let (rows, columns) = plane(per_thread, threads);
-        let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
+        let (tile_rows, tile_columns) = within(program, per_thread, threads, &[&halo]);
         let (part, whole) = USEFUL[solid];
         let useful = tile_rows > 0 && tile_columns > 0 && tile_rows * tile_columns * whole >= rows * columns * part;
         let budget = if graph.scratch > 0 { LONG_BUDGET } else { BUDGET }[wide];
@@ -147,13 +147,18 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
     Ok(best)
 }
 
+/// Cells that a lane loads and stores at once, of any field.
+fn unit(program: &Program, per_thread: &[i64]) -> i64 {
+    lanes::unit(program.fields.iter().map(|field| field.element), shape(per_thread).1)
+}
+
 /// The rows and columns of a plane that are left for a tile beside a halo; less than 1 for none.
-fn within(per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
-    let ((_, width), (rows, columns)) = (shape(per_thread), plane(per_thread, threads));
+fn within(program: &Program, per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
+    let (unit, (rows, columns)) = (unit(program, per_thread), plane(per_thread, threads));
     let halo = halos.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
     let lost = |(lower, upper): (&i64, &i64), unit| lanes::whole(-lower, unit) + lanes::whole(*upper, unit);
     let mut ends = halo.lower.iter().zip(&halo.upper).skip(1).rev();
-    let columns = columns - ends.next().map_or(0, |ends| lost(ends, width));
+    let columns = columns - ends.next().map_or(0, |ends| lost(ends, unit));
     (rows - ends.next().map_or(0, |ends| lost(ends, 1)), columns)
 }
 
@@ -170,8 +175,8 @@ pub fn tile(
     let per_thread = &schedule.per_thread;
     let pipeline = stream_pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
     let threads = threads(per_thread, pipeline.registers).unwrap_or(THREADS[4]);
-    let (mut rows, mut columns) = within(per_thread, threads, loads);
-    (rows, columns) = (rows.max(1), columns.max(shape(per_thread).1));
+    let (mut rows, mut columns) = within(program, per_thread, threads, loads);
+    (rows, columns) = (rows.max(1), columns.max(unit(program, per_thread)));
     let extents = constant_extents(hull.lower, hull.upper);
     let halo = loads.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
     let fill = halo.upper.first().copied().unwrap_or(0) - halo.lower.first().copied().unwrap_or(0);
@@ -207,7 +212,7 @@ pub fn tile(
             let count = |all: i64, tile: i64| (all + tile - 1) / tile;
             let own_rows = beside(*all_rows, whole_rows, rows);
             rows = count(own_rows, count(own_rows, rows));
-            let left = lanes::whole(-halo.lower.last().copied().unwrap_or(0), shape(per_thread).1);
+            let left = lanes::whole(-halo.lower.last().copied().unwrap_or(0), unit(program, per_thread));
             let whole = program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
             let own_columns = if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
             let across = count(own_rows, rows).saturating_mul(count(own_columns, columns));

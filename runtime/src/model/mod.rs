@@ -2,7 +2,7 @@
 //!
 //! An analysis counts what a block of each kernel does ([`Work`]); [`predict`] turns that into
 //! seconds a step, resource by resource. A kernel is bound by the resource that takes longest, and
-//! loses some time to the others: resources overlap, but not fully. The sum of the terms' fourth
+//! loses some time to the others: resources overlap, but not fully. The sum of the terms' third
 //! powers stands for that (a norm between the sum, of which nothing overlaps, and the maximum, of
 //! which all does); the exponent was fitted to the measured rates in `test-suite/bench/results`.
 //!
@@ -19,11 +19,14 @@ use crate::device::Device;
 use serde::Serialize;
 
 /// How sharply the slowest resource decides: the exponent of the norm.
-const SHARPNESS: i32 = 4;
+const SHARPNESS: i32 = 3;
 
 /// The part of the halo that comes from device memory: neighbouring tiles run at about the same time,
 /// so one finds in the level 2 cache what the other has loaded. Fitted, like the exponent.
 const HALO_MISSES: f64 = 0.2;
+
+/// The part of blocks' lives that nothing else covers. Fitted with the exponent, to 317 schedules of 24 programs on an H200.
+const EXPOSED: f64 = 0.6;
 
 /// What one kernel does in a launch. Counts are of one block unless they say otherwise, halo included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -124,7 +127,7 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
             issue: all(work.instructions) / rate(device.schedulers),
             shuffle: all(work.shuffles * warp) / rate(device.shuffle_lanes),
             shared: all(work.exchanged) / rate(device.shared_bandwidth),
-            latency: all(life(work, device)) / (slots * device.clock),
+            latency: EXPOSED * all(life(work, device)) / (slots * device.clock),
             ..Prediction::default()
         };
         let terms = [part.memory, part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
@@ -220,7 +223,7 @@ mod tests {
         near(found.shuffle, 1000.0);
         near(found.shared, 1000.0);
         // 32 blocks live at a time.
-        near(found.latency, (1800.0 + 10.0 * 40.0 + 2.0 * 450.0 + 5.0 * 60.0 + 100.0 * 4.5) / 32.0);
+        near(found.latency, EXPOSED * (1800.0 + 10.0 * 40.0 + 2.0 * 450.0 + 5.0 * 60.0 + 100.0 * 4.5) / 32.0);
     }
 
     #[test]
@@ -228,8 +231,8 @@ mod tests {
         assert_eq!(norm(&[], SHARPNESS), 0.0);
         assert_eq!(norm(&[3.0, 0.0], SHARPNESS), 3.0);
         let both = norm(&[3.0, 3.0], SHARPNESS);
-        assert!(both > 3.0 && both < 3.6);
-        assert!(norm(&[3.0, 1.0], SHARPNESS) < 3.01);
+        assert!(both > 3.0 && both < 3.8);
+        assert!(norm(&[3.0, 1.0], SHARPNESS) < 3.04);
     }
 
     #[test]

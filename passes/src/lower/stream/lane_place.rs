@@ -13,7 +13,7 @@ use stencil_dialects::tiled::Kernel;
 pub struct LanePlace<'c> {
     /// Its cells.
     pub cells: Cells<'c>,
-    /// For each row of the lane whether its cells belong to the tile.
+    /// For each of its groups of cells that belong to the tile together whether they do, row by row.
     pub in_tile: Vec<Val<'c>>,
     ends: Vec<Ends<'c>>,
 }
@@ -31,8 +31,13 @@ impl<'c> LanePlace<'c> {
         let column = builder.add_constant(builder.add(*first_column, offset)?, -patch.left)?;
         let ends = Ends::all(frame, kernel)?;
         let last = ends.last().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
-        let lane_in_tile = last.holds(builder, column, *first_column, columns)?;
-        let (mut rows, mut in_tile) = (vec![None], vec![lane_in_tile]);
+        let step = usize::try_from(patch.unit).unwrap_or(1);
+        let groups = (0..width).step_by(step).map(|group| {
+            let column = builder.add_constant(column, group)?;
+            last.holds(builder, column, *first_column, columns)
+        });
+        let groups = groups.collect::<Result<Vec<_>, _>>()?;
+        let (mut rows, mut in_tile) = (vec![None], groups.clone());
         if let ([_, first_row, _], [_, part, _], [_, tile_rows, _]) =
             (frame.origin.as_slice(), frame.thread.as_slice(), kernel.schedule.tile.as_slice())
         {
@@ -44,7 +49,9 @@ impl<'c> LanePlace<'c> {
                 rows.push(Some(row));
                 let of_rows = ends.get(1).ok_or_else(|| Error::internal("a tile without rows"))?;
                 let row_in_tile = of_rows.holds(builder, row, *first_row, *tile_rows)?;
-                in_tile.push(builder.binary("arith.andi", row_in_tile, lane_in_tile)?);
+                for group in &groups {
+                    in_tile.push(builder.binary("arith.andi", row_in_tile, *group)?);
+                }
             }
         }
         let columns = (0..width).map(|cell| builder.add_constant(column, cell)).collect::<Result<_, _>>()?;

@@ -30,7 +30,9 @@ pub struct Patch<'c> {
     pub lanes: i64,
     /// Rows of lanes.
     pub parts: i64,
-    /// Cells before the tile's first column, a multiple of `width`.
+    /// Cells of a row that belong to the tile together or not at all: those of the widest access.
+    pub unit: i64,
+    /// Cells before the tile's first column, a multiple of `unit`.
     pub left: i64,
     /// Rows before the tile's first.
     pub top: i64,
@@ -152,6 +154,7 @@ impl<'c> Patch<'c> {
                 ),
             ));
         }
+        let unit = lanes::unit(elements.iter().copied(), width);
         let mut patch = Self {
             pipeline,
             limit: 0,
@@ -160,6 +163,7 @@ impl<'c> Patch<'c> {
             height,
             lanes: WARP,
             parts: 1,
+            unit,
             left: 0,
             top: 0,
             first: 0,
@@ -197,13 +201,13 @@ impl<'c> Patch<'c> {
         }
         patch.first = first.into_iter().min().unwrap_or(0);
         patch.fill = last.into_iter().max().unwrap_or(0) - patch.first;
-        patch.left = lanes::whole(patch.left, width);
+        patch.left = lanes::whole(patch.left, unit);
         let needed = patch.left + columns + right;
-        if columns % width != 0 {
+        if columns % unit != 0 {
             return Err(refuse(
                 kernel,
                 format!(
-                    "a tile's columns must be a multiple of the {width} cells a lane along a row, and {columns} are not"
+                    "a tile's columns must be a multiple of the {unit} cells that a lane loads and stores at once, and {columns} are not"
                 ),
             ));
         }

@@ -87,8 +87,8 @@ impl<'c> Walk<'c, '_> {
         let grid = rims.cells.map(|checks| checks.grid(operation)).transpose()?.map(|(grid, _)| grid);
         let (buffer, vector) = (self.frame.target(field)?, self.vector(field)?);
         // Where groups of cells lie all inside or all outside of the grid, the first tells.
-        let group = usize::try_from(if grid.is_some() { vector } else { self.patch.width }).unwrap_or(1).max(1);
-        let width = usize::try_from(self.patch.width).unwrap_or(1).max(1);
+        let group = usize::try_from(if grid.is_some() { vector } else { self.patch.unit }).unwrap_or(1).max(1);
+        let unit = usize::try_from(self.patch.unit).unwrap_or(1).max(1);
         let first = self.frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
         let in_planes = builder.compare(Compare::Below, builder.binary("arith.subi", plane, first)?, self.planes)?;
         let in_planes = if rims.planes && !self.frame.hull.alike {
@@ -101,7 +101,7 @@ impl<'c> Walk<'c, '_> {
         for (number, (cells, (row, column))) in
             cells.chunks(group).zip(self.place.cells.each().step_by(group)).enumerate()
         {
-            let in_tile = self.place.in_tile.get(number * group / width).copied();
+            let in_tile = self.place.in_tile.get(number * group / unit).copied();
             let in_grid = grid.and_then(|grid| grid.cells.get(number * group)).copied();
             let conditions: Vec<_> = [Some(in_planes), in_tile, in_grid].into_iter().flatten().collect();
             builder.when(builder.all(&conditions)?.unwrap_or(in_planes), |builder| {
