@@ -91,7 +91,7 @@ pub const H200: Device = Device {
     barrier_clocks: 40.0,
     fetch_clocks: 450.0,
     round_clocks: 60.0,
-    stream_clocks: 2200.0,
+    stream_clocks: 1320.0,
     serial_clocks: 4.5,
     launch_seconds: 2.2e-6,
     warp: 32,

@@ -55,6 +55,7 @@ mod checks;
 mod in_flight;
 mod lane_place;
 mod patch;
+mod relayout;
 mod rims;
 mod shared;
 mod transfers;
@@ -98,7 +99,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, "stream")?;
     for kernel in &kernels {
-        let mut patch = Patch::plan(module, &program, kernel)?;
+        let mut patch = Patch::plan(context, module, &program, kernel)?;
         patch.pipeline.unroll = unroll.unwrap_or(patch.pipeline.unroll);
         patch.pipeline.ahead = ahead.unwrap_or(patch.pipeline.ahead);
         patch.pipeline.prefetch = prefetch.unwrap_or(patch.pipeline.prefetch);

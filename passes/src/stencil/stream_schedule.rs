@@ -38,9 +38,6 @@ const WIDTH: i64 = 4;
 /// Fewer of them, where long operations want registers.
 const NARROW: i64 = 2;
 
-/// More of them, of two registers each: fewer columns of halo, and fewer steps.
-const WIDE: i64 = 6;
-
 /// Rows a lane in three dimensions, of cells of one register.
 const ROWS: i64 = 2;
 
@@ -61,7 +58,7 @@ const HIGHEST: [i64; 2] = [10, 8];
 
 /// Registers that a lane may take by the estimate, for cells of one register and of more. Kernels
 /// of 32-bit cells want twice as many warps to keep the arithmetic units busy.
-const BUDGET: [i64; 2] = [150, 240];
+const BUDGET: [i64; 2] = [150, 252];
 
 /// Registers in place of these where a function has long operations: their latency wants warps.
 const LONG_BUDGET: [i64; 2] = [124, 168];
@@ -91,7 +88,6 @@ pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     match *usual.as_slice() {
         // Fewer rows leave room for more threads, which hide latency.
         [one, rows, width] => (rows / 2..=rows).rev().map(|rows| vec![one, rows, width]).collect(),
-        _ if words(program) > 1 => vec![usual, vec![1, NARROW], vec![1, WIDE]],
         _ => vec![usual, vec![1, NARROW]],
     }
 }

@@ -25,9 +25,6 @@ const SHARPNESS: i32 = 3;
 /// so one finds in the level 2 cache what the other has loaded. Fitted, like the exponent.
 const HALO_MISSES: f64 = 0.2;
 
-/// The part of blocks' lives that nothing else covers. Fitted with the exponent, to 317 schedules of 24 programs on an H200.
-const EXPOSED: f64 = 0.6;
-
 /// What one kernel does in a launch. Counts are of one block unless they say otherwise, halo included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Work {
@@ -127,7 +124,7 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
             issue: all(work.instructions) / rate(device.schedulers),
             shuffle: all(work.shuffles * warp) / rate(device.shuffle_lanes),
             shared: all(work.exchanged) / rate(device.shared_bandwidth),
-            latency: EXPOSED * all(life(work, device)) / (slots * device.clock),
+            latency: all(life(work, device)) / (slots * device.clock),
             ..Prediction::default()
         };
         let terms = [part.memory, part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
@@ -223,7 +220,7 @@ mod tests {
         near(found.shuffle, 1000.0);
         near(found.shared, 1000.0);
         // 32 blocks live at a time.
-        near(found.latency, EXPOSED * (1800.0 + 10.0 * 40.0 + 2.0 * 450.0 + 5.0 * 60.0 + 100.0 * 4.5) / 32.0);
+        near(found.latency, (1800.0 + 10.0 * 40.0 + 2.0 * 450.0 + 5.0 * 60.0 + 100.0 * 4.5) / 32.0);
     }
 
     #[test]

@@ -13,6 +13,8 @@ use stencil_dialects::tiled::Kernel;
 pub struct LanePlace<'c> {
     /// Its cells.
     pub cells: Cells<'c>,
+    /// The column of the first lane's first cell.
+    pub first: Val<'c>,
     /// For each of its groups of cells that belong to the tile together whether they do, row by row.
     pub in_tile: Vec<Val<'c>>,
     ends: Vec<Ends<'c>>,
@@ -28,7 +30,8 @@ impl<'c> LanePlace<'c> {
             return Err(Error::internal("a tile of no dimensions"));
         };
         let offset = builder.binary("arith.muli", *lane, builder.index(width)?)?;
-        let column = builder.add_constant(builder.add(*first_column, offset)?, -patch.left)?;
+        let first = builder.add_constant(*first_column, -patch.left)?;
+        let column = builder.add(first, offset)?;
         let ends = Ends::all(frame, kernel)?;
         let last = ends.last().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
         let step = usize::try_from(patch.unit).unwrap_or(1);
@@ -42,10 +45,10 @@ impl<'c> LanePlace<'c> {
             (frame.origin.as_slice(), frame.thread.as_slice(), kernel.schedule.tile.as_slice())
         {
             (rows, in_tile) = (Vec::new(), Vec::new());
-            let first = builder.binary("arith.muli", *part, builder.index(height)?)?;
-            let first = builder.add_constant(builder.add(*first_row, first)?, -patch.top)?;
+            let own = builder.binary("arith.muli", *part, builder.index(height)?)?;
+            let own = builder.add_constant(builder.add(*first_row, own)?, -patch.top)?;
             for number in 0..height {
-                let row = builder.add_constant(first, number)?;
+                let row = builder.add_constant(own, number)?;
                 rows.push(Some(row));
                 let of_rows = ends.get(1).ok_or_else(|| Error::internal("a tile without rows"))?;
                 let row_in_tile = of_rows.holds(builder, row, *first_row, *tile_rows)?;
@@ -55,7 +58,17 @@ impl<'c> LanePlace<'c> {
             }
         }
         let columns = (0..width).map(|cell| builder.add_constant(column, cell)).collect::<Result<_, _>>()?;
-        Ok(Self { cells: Cells { rows, columns }, in_tile, ends })
+        Ok(Self { cells: Cells { rows, columns }, first, in_tile, ends })
+    }
+
+    /// Whether a column belongs to the tile.
+    pub fn holds_column(&self, frame: &Frame<'c, '_>, kernel: &Kernel<'c>, column: Val<'c>) -> Result<Val<'c>, Error> {
+        let (Some(ends), Some(first), Some(columns)) =
+            (self.ends.last(), frame.origin.last(), kernel.schedule.tile.last())
+        else {
+            return Err(Error::internal("a tile of no dimensions"));
+        };
+        ends.holds(&frame.builder, column, *first, *columns)
     }
 
     /// Conditions under which the tile holds nothing of the margin.

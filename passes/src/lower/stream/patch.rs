@@ -1,11 +1,14 @@
 //! What a block does with its tile, as far as it is known at compile time: what the pipeline analysis
 //! says of the tile kernel, where iterations, rows and columns begin, and what goes through shared memory.
 
-use super::super::emit::WARP;
-use super::super::{lanes, pieces};
+use super::super::emit::{self, WARP};
+use super::super::{interior, lanes, pieces};
 use super::refuse;
 use crate::analysis::footprint;
+use crate::analysis::hull::Hull;
+use crate::analysis::index_width::constant_extents;
 use crate::analysis::stream_pipeline::{self, Graph, Pipeline, Read, Row, Value, Window};
+use melior::Context;
 use melior::ir::{Module, Type};
 use std::collections::BTreeMap;
 use stencil_dialects::error::Error;
@@ -46,8 +49,22 @@ pub struct Patch<'c> {
     pub wraps: bool,
     /// Whether reads near the grid's rim select among cells by boundary rules.
     pub selects: bool,
+    /// What the tiles cut.
+    hull: Hull<'c>,
+    /// Rows that go through shared memory on their way to global memory.
+    pub lines: Vec<Line<'c>>,
     /// Point functions that may run where no piece covers the cell, by name.
     pub total: BTreeMap<&'c str, bool>,
+}
+
+/// Rows of an operation that stores, whose cells in a lane take several accesses: see `relayout.rs`.
+pub struct Line<'c> {
+    /// The operation's place in the kernel.
+    pub operation: usize,
+    /// Cells of an access.
+    pub vector: i64,
+    /// The type of a cell.
+    pub element: Type<'c>,
 }
 
 /// Cells that boundary rules may send the reads of a lane to, and registers that it may hold cells in, with such
@@ -108,7 +125,12 @@ fn graph<'c>(
 
 impl<'c> Patch<'c> {
     /// Plans a kernel.
-    pub fn plan(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<Self, Error> {
+    pub fn plan(
+        context: &'c Context,
+        module: &Module<'c>,
+        program: &Program<'c>,
+        kernel: &Kernel<'c>,
+    ) -> Result<Self, Error> {
         let schedule = &kernel.schedule;
         let (tile_rows, columns, height, width) = match (schedule.tile.as_slice(), schedule.per_thread.as_slice()) {
             ([_, columns], [1, width]) => (1, *columns, 1, *width),
@@ -171,6 +193,8 @@ impl<'c> Patch<'c> {
             values,
             wraps: tiled::wraps(module, program, kernel)?,
             selects: selects > 0,
+            hull: emit::hull_of_kernel(context, program, kernel)?,
+            lines: Vec::new(),
             total: BTreeMap::new(),
         };
         let (mut right, mut bottom, mut first, mut last) = (0, 0, Vec::new(), Vec::new());
@@ -229,6 +253,15 @@ impl<'c> Patch<'c> {
             let parts = (patch.top + tile_rows + bottom + height - 1) / height;
             patch.parts = (parts + rows_of_warps - 1) / rows_of_warps * rows_of_warps;
         }
+        if schedule.tile.len() == 2 && kernel.split {
+            for (operation, op) in kernel.body.iter().enumerate() {
+                let TileOp::Store { field, .. } = op else { continue };
+                let (vector, element) = (patch.vector(program, field)?, program.field(field)?.element);
+                if vector > 1 && vector < width {
+                    patch.lines.push(Line { operation, vector, element });
+                }
+            }
+        }
         let threads = patch.threads(kernel).into_iter().product();
         patch.limit = stream_pipeline::register_limit(patch.pipeline.registers, threads);
         Ok(patch)
@@ -244,6 +277,16 @@ impl<'c> Patch<'c> {
             }
             _ => None,
         }
+    }
+
+    /// Cells of the widest access to a field's rows that is sure to be aligned.
+    pub fn vector(&self, program: &Program<'c>, field: &str) -> Result<i64, Error> {
+        let grid = program.grid_of(field)?;
+        let cells = lanes::vector_length(program.field(field)?.element, self.width);
+        let shift = interior::difference(self.hull.lower, grid.lower).and_then(|gap| gap.last().copied());
+        let pitch = constant_extents(grid.lower, grid.upper).and_then(|extents| extents.last().copied());
+        let aligned = |value: Option<i64>| value.is_some_and(|value| value % cells == 0);
+        Ok(if aligned(shift) && aligned(pitch) { cells } else { 1 })
     }
 
     /// A tile value's place in the pipeline.
