@@ -16,6 +16,8 @@
 //! Streams, but not those of periodic fields, say how many rows of tiles away a tile reads, and take the first row
 //! of a launch as an argument, so that it may be cut into bands that overlap with those of the next.
 //!
+//! In two dimensions rows of which a lane stores several accesses go through shared memory first (`relayout.rs`).
+//!
 //! In two dimensions, where the sizes are known, the tiles of the first and the last column are two halves, with a
 //! block each: code with checks takes twice as long.
 //!
