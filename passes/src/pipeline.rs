@@ -53,7 +53,7 @@ pub fn nvvm(index_width: u32) -> String {
     format!(
         "gpu.module(expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,\
          convert-gpu-to-nvvm{{index-bitwidth={index_width} use-bare-ptr-memref-call-conv=1}}),\
-         convert-vector-to-llvm,finalize-memref-to-llvm{{index-bitwidth={index_width}}},convert-prefetch-to-nvvm,sync-warps,\
+         convert-vector-to-llvm,finalize-memref-to-llvm{{index-bitwidth={index_width}}},convert-prefetch-to-nvvm,\
          gpu.module(canonicalize,cse,reconcile-unrealized-casts),load-constants"
     )
 }

@@ -17,7 +17,6 @@ pub const PASSES: &[Pass] = &[
     lower::stream::PASS,
     lower::warp::PASS,
     lower::convert_prefetch_to_nvvm::PASS,
-    lower::sync_warps::PASS,
     lower::load_constants::PASS,
 ];
 

@@ -325,6 +325,8 @@ def run_plans(session, group, plans, way):
         patience = max(1, min(PATIENCE, session.left()))
         code, said = call([*session.words(group, plans, way), "--json", file.name], patience)
         text = pathlib.Path(file.name).read_text()
+    if code == 124 and session.left() <= 0:
+        return [], None  # Stopped with the session.
     found = json.loads(text) if text else {"results": [], "device": None}
     results = {pathlib.Path(result["plan"]).name: result for result in found["results"]}
     findings = []

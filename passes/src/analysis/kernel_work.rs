@@ -6,7 +6,6 @@
 //! average; index arithmetic is not counted by itself but as a part of loops and accesses, because
 //! most of it goes away.
 
-use crate::lower::emit::WARP;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{ShapedTypeLike, Type, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,8 +99,7 @@ pub fn of(launch: &Launch) -> Result<Work, Error> {
         instructions: count.instructions * lanes / 32.0,
         shuffles: count.shuffles * lanes / 32.0,
         exchanged: count.exchanged * lanes,
-        // The lanes of one warp run together.
-        barriers: if threads > WARP { count.barriers } else { 0.0 },
+        barriers: count.barriers,
         fetches: count.fetches,
         streamed: count.streamed,
         rounds: count.rounds,

@@ -285,16 +285,9 @@ fn unroll(graph: &Graph, windows: &[Window]) -> i64 {
 }
 
 /// Planes to load ahead. In two dimensions two or three hide the memory's latency beside the other
-/// warps' work, and a divisor of the body needs no moves. In three an iteration takes longer than that, and so it does
-/// on 64-bit cells, where rows are prefetched: with one row `star2d2r` in `f64` ran at 884 GCells/s on an H200, with two
-/// at 877, with three at 869; in `f32` at 1,933, 1,973 and 1,969.
+/// warps' work, and a divisor of the body needs no moves; in three an iteration takes longer than that.
 fn ahead(graph: &Graph, unroll: i64) -> i64 {
-    let wide = graph.values.iter().any(|value| value.words > 1);
-    if graph.is_solid() || (wide && prefetch(graph) > 0) {
-        1
-    } else {
-        (2..=3).rev().find(|planes| unroll % planes == 0).unwrap_or(3)
-    }
+    if graph.is_solid() { 1 } else { (2..=3).rev().find(|planes| unroll % planes == 0).unwrap_or(3) }
 }
 
 /// Rows further on whose cells are brought into the level 2 cache, so that loads wait for that alone.

@@ -390,7 +390,7 @@ fn bindings<'c>(
 
 /// What the tiles cut: the hull of the stored fields' grids. It is alike where all fields that the
 /// kernel computes lie on it.
-pub fn hull_of_kernel<'c>(context: &'c Context, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<Hull<'c>, Error> {
+fn hull_of_kernel<'c>(context: &'c Context, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<Hull<'c>, Error> {
     let (mut stored, mut computed) = (Vec::new(), Vec::new());
     for op in &kernel.body {
         match op {

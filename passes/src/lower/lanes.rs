@@ -24,15 +24,9 @@ pub fn vector_length(ty: Type, width: i64) -> i64 {
     (1..=cells).rev().find(|cells| cells.count_ones() == 1 && width % cells == 0).unwrap_or(1)
 }
 
-/// Cells of the widest accesses by which lanes of `width` cells get at fields of some types: what every access is
-/// a whole part of.
-pub fn unit<'c>(types: impl IntoIterator<Item = Type<'c>>, width: i64) -> i64 {
-    types.into_iter().map(|ty| vector_length(ty, width)).max().unwrap_or(1)
-}
-
-/// Cells rounded up to whole groups of `unit` each; 0 for fewer than none.
-pub fn whole(cells: i64, unit: i64) -> i64 {
-    (cells.max(0) + unit - 1) / unit * unit
+/// Cells rounded up to whole lanes of `width` each; 0 for fewer than none.
+pub fn whole(cells: i64, width: i64) -> i64 {
+    (cells.max(0) + width - 1) / width * width
 }
 
 /// Bytes of global memory that are written at once: tiles that begin within one cost a second access.

@@ -13,6 +13,5 @@ pub mod naive;
 pub mod pieces;
 pub mod shared_memory;
 pub mod stream;
-pub mod sync_warps;
 pub mod tile_place;
 pub mod warp;

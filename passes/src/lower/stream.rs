@@ -16,8 +16,6 @@
 //! Streams, but not those of periodic fields, say how many rows of tiles away a tile reads, and take the first row
 //! of a launch as an argument, so that it may be cut into bands that overlap with those of the next.
 //!
-//! In two dimensions rows of which a lane stores several accesses go through shared memory first (`relayout.rs`).
-//!
 //! In two dimensions, where the sizes are known, the tiles of the first and the last column are two halves, with a
 //! block each: code with checks takes twice as long.
 //!
@@ -48,7 +46,7 @@
 //! flight. Where a field is periodic the tile goes on beyond the grid as the grid repeated: its cells are
 //! loaded and computed as those that they repeat.
 //!
-//! Declines: grids of one dimension; tiles that are no multiple of the cells that a lane loads at once, or wider with their
+//! Declines: grids of one dimension; tiles that are no multiple of the cells a lane, or wider with their
 //! halo than a warp; blocks of more threads or more shared memory than a device has; reads so far along the
 //! slowest dimension, and boundary rules that send the reads of a lane to so many cells, that registers would not
 //! hold what is in flight (`patch.rs`).
@@ -57,7 +55,6 @@ mod checks;
 mod in_flight;
 mod lane_place;
 mod patch;
-mod relayout;
 mod rims;
 mod shared;
 mod transfers;
@@ -101,7 +98,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, "stream")?;
     for kernel in &kernels {
-        let mut patch = Patch::plan(context, module, &program, kernel)?;
+        let mut patch = Patch::plan(module, &program, kernel)?;
         patch.pipeline.unroll = unroll.unwrap_or(patch.pipeline.unroll);
         patch.pipeline.ahead = ahead.unwrap_or(patch.pipeline.ahead);
         patch.pipeline.prefetch = prefetch.unwrap_or(patch.pipeline.prefetch);

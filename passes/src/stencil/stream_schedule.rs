@@ -38,6 +38,9 @@ const WIDTH: i64 = 4;
 /// Fewer of them, where long operations want registers.
 const NARROW: i64 = 2;
 
+/// More of them, of two registers each: fewer columns of halo, and fewer steps.
+const WIDE: i64 = 6;
+
 /// Rows a lane in three dimensions, of cells of one register.
 const ROWS: i64 = 2;
 
@@ -58,7 +61,7 @@ const HIGHEST: [i64; 2] = [10, 8];
 
 /// Registers that a lane may take by the estimate, for cells of one register and of more. Kernels
 /// of 32-bit cells want twice as many warps to keep the arithmetic units busy.
-const BUDGET: [i64; 2] = [150, 252];
+const BUDGET: [i64; 2] = [150, 240];
 
 /// Registers in place of these where a function has long operations: their latency wants warps.
 const LONG_BUDGET: [i64; 2] = [124, 168];
@@ -88,6 +91,7 @@ pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     match *usual.as_slice() {
         // Fewer rows leave room for more threads, which hide latency.
         [one, rows, width] => (rows / 2..=rows).rev().map(|rows| vec![one, rows, width]).collect(),
+        _ if words(program) > 1 => vec![usual, vec![1, NARROW], vec![1, WIDE]],
         _ => vec![usual, vec![1, NARROW]],
     }
 }
@@ -132,7 +136,7 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
         let registers = stream_pipeline::of(&graph).registers;
         let Some(threads) = threads(per_thread, registers) else { continue };
         let (rows, columns) = plane(per_thread, threads);
-        let (tile_rows, tile_columns) = within(program, per_thread, threads, &[&halo]);
+        let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
         let (part, whole) = USEFUL[solid];
         let useful = tile_rows > 0 && tile_columns > 0 && tile_rows * tile_columns * whole >= rows * columns * part;
         let budget = if graph.scratch > 0 { LONG_BUDGET } else { BUDGET }[wide];
@@ -143,18 +147,13 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
     Ok(best)
 }
 
-/// Cells that a lane loads and stores at once, of any field.
-fn unit(program: &Program, per_thread: &[i64]) -> i64 {
-    lanes::unit(program.fields.iter().map(|field| field.element), shape(per_thread).1)
-}
-
 /// The rows and columns of a plane that are left for a tile beside a halo; less than 1 for none.
-fn within(program: &Program, per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
-    let (unit, (rows, columns)) = (unit(program, per_thread), plane(per_thread, threads));
+fn within(per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
+    let ((_, width), (rows, columns)) = (shape(per_thread), plane(per_thread, threads));
     let halo = halos.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
     let lost = |(lower, upper): (&i64, &i64), unit| lanes::whole(-lower, unit) + lanes::whole(*upper, unit);
     let mut ends = halo.lower.iter().zip(&halo.upper).skip(1).rev();
-    let columns = columns - ends.next().map_or(0, |ends| lost(ends, unit));
+    let columns = columns - ends.next().map_or(0, |ends| lost(ends, width));
     (rows - ends.next().map_or(0, |ends| lost(ends, 1)), columns)
 }
 
@@ -171,8 +170,8 @@ pub fn tile(
     let per_thread = &schedule.per_thread;
     let pipeline = stream_pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
     let threads = threads(per_thread, pipeline.registers).unwrap_or(THREADS[4]);
-    let (mut rows, mut columns) = within(program, per_thread, threads, loads);
-    (rows, columns) = (rows.max(1), columns.max(unit(program, per_thread)));
+    let (mut rows, mut columns) = within(per_thread, threads, loads);
+    (rows, columns) = (rows.max(1), columns.max(shape(per_thread).1));
     let extents = constant_extents(hull.lower, hull.upper);
     let halo = loads.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
     let fill = halo.upper.first().copied().unwrap_or(0) - halo.lower.first().copied().unwrap_or(0);
@@ -208,7 +207,7 @@ pub fn tile(
             let count = |all: i64, tile: i64| (all + tile - 1) / tile;
             let own_rows = beside(*all_rows, whole_rows, rows);
             rows = count(own_rows, count(own_rows, rows));
-            let left = lanes::whole(-halo.lower.last().copied().unwrap_or(0), unit(program, per_thread));
+            let left = lanes::whole(-halo.lower.last().copied().unwrap_or(0), shape(per_thread).1);
             let whole = program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
             let own_columns = if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
             let across = count(own_rows, rows).saturating_mul(count(own_columns, columns));

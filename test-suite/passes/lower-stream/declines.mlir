@@ -13,7 +13,7 @@
 // Tiles that no warp or no block can hold are declined with what they need.
 
 // WIDE: error: a tile 124 columns wide with pyramid height 4 needs 132 columns with its halo, and a warp with 4 cells a lane has 128
-// MULTIPLE: error: a tile's columns must be a multiple of the 4 cells that a lane loads and stores at once, and 30 are not
+// MULTIPLE: error: a tile's columns must be a multiple of the 4 cells a lane along a row, and 30 are not
 // ROWS: error: the strategy stream needs a grid of two dimensions and tiled.per_thread = [1, cells a lane], or one of three
 // OPTION: error: ahead=0: a whole number from 1 to 64 is wanted
 // RANK: error: the strategy stream is for grids of two or three dimensions, and this one has 1; choose naive, block or warp

@@ -13,9 +13,7 @@ use stencil_dialects::tiled::Kernel;
 pub struct LanePlace<'c> {
     /// Its cells.
     pub cells: Cells<'c>,
-    /// The column of the first lane's first cell.
-    pub first: Val<'c>,
-    /// For each of its groups of cells that belong to the tile together whether they do, row by row.
+    /// For each row of the lane whether its cells belong to the tile.
     pub in_tile: Vec<Val<'c>>,
     ends: Vec<Ends<'c>>,
 }
@@ -30,45 +28,27 @@ impl<'c> LanePlace<'c> {
             return Err(Error::internal("a tile of no dimensions"));
         };
         let offset = builder.binary("arith.muli", *lane, builder.index(width)?)?;
-        let first = builder.add_constant(*first_column, -patch.left)?;
-        let column = builder.add(first, offset)?;
+        let column = builder.add_constant(builder.add(*first_column, offset)?, -patch.left)?;
         let ends = Ends::all(frame, kernel)?;
         let last = ends.last().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
-        let step = usize::try_from(patch.unit).unwrap_or(1);
-        let groups = (0..width).step_by(step).map(|group| {
-            let column = builder.add_constant(column, group)?;
-            last.holds(builder, column, *first_column, columns)
-        });
-        let groups = groups.collect::<Result<Vec<_>, _>>()?;
-        let (mut rows, mut in_tile) = (vec![None], groups.clone());
+        let lane_in_tile = last.holds(builder, column, *first_column, columns)?;
+        let (mut rows, mut in_tile) = (vec![None], vec![lane_in_tile]);
         if let ([_, first_row, _], [_, part, _], [_, tile_rows, _]) =
             (frame.origin.as_slice(), frame.thread.as_slice(), kernel.schedule.tile.as_slice())
         {
             (rows, in_tile) = (Vec::new(), Vec::new());
-            let own = builder.binary("arith.muli", *part, builder.index(height)?)?;
-            let own = builder.add_constant(builder.add(*first_row, own)?, -patch.top)?;
+            let first = builder.binary("arith.muli", *part, builder.index(height)?)?;
+            let first = builder.add_constant(builder.add(*first_row, first)?, -patch.top)?;
             for number in 0..height {
-                let row = builder.add_constant(own, number)?;
+                let row = builder.add_constant(first, number)?;
                 rows.push(Some(row));
                 let of_rows = ends.get(1).ok_or_else(|| Error::internal("a tile without rows"))?;
                 let row_in_tile = of_rows.holds(builder, row, *first_row, *tile_rows)?;
-                for group in &groups {
-                    in_tile.push(builder.binary("arith.andi", row_in_tile, *group)?);
-                }
+                in_tile.push(builder.binary("arith.andi", row_in_tile, lane_in_tile)?);
             }
         }
         let columns = (0..width).map(|cell| builder.add_constant(column, cell)).collect::<Result<_, _>>()?;
-        Ok(Self { cells: Cells { rows, columns }, first, in_tile, ends })
-    }
-
-    /// Whether a column belongs to the tile.
-    pub fn holds_column(&self, frame: &Frame<'c, '_>, kernel: &Kernel<'c>, column: Val<'c>) -> Result<Val<'c>, Error> {
-        let (Some(ends), Some(first), Some(columns)) =
-            (self.ends.last(), frame.origin.last(), kernel.schedule.tile.last())
-        else {
-            return Err(Error::internal("a tile of no dimensions"));
-        };
-        ends.holds(&frame.builder, column, *first, *columns)
+        Ok(Self { cells: Cells { rows, columns }, in_tile, ends })
     }
 
     /// Conditions under which the tile holds nothing of the margin.

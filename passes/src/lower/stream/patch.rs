@@ -1,14 +1,11 @@
 //! What a block does with its tile, as far as it is known at compile time: what the pipeline analysis
 //! says of the tile kernel, where iterations, rows and columns begin, and what goes through shared memory.
 
-use super::super::emit::{self, WARP};
-use super::super::{interior, lanes, pieces};
+use super::super::emit::WARP;
+use super::super::{lanes, pieces};
 use super::refuse;
 use crate::analysis::footprint;
-use crate::analysis::hull::Hull;
-use crate::analysis::index_width::constant_extents;
 use crate::analysis::stream_pipeline::{self, Graph, Pipeline, Read, Row, Value, Window};
-use melior::Context;
 use melior::ir::{Module, Type};
 use std::collections::BTreeMap;
 use stencil_dialects::error::Error;
@@ -33,9 +30,7 @@ pub struct Patch<'c> {
     pub lanes: i64,
     /// Rows of lanes.
     pub parts: i64,
-    /// Cells of a row that belong to the tile together or not at all: those of the widest access.
-    pub unit: i64,
-    /// Cells before the tile's first column, a multiple of `unit`.
+    /// Cells before the tile's first column, a multiple of `width`.
     pub left: i64,
     /// Rows before the tile's first.
     pub top: i64,
@@ -49,22 +44,8 @@ pub struct Patch<'c> {
     pub wraps: bool,
     /// Whether reads near the grid's rim select among cells by boundary rules.
     pub selects: bool,
-    /// What the tiles cut.
-    hull: Hull<'c>,
-    /// Rows that go through shared memory on their way to global memory.
-    pub lines: Vec<Line<'c>>,
     /// Point functions that may run where no piece covers the cell, by name.
     pub total: BTreeMap<&'c str, bool>,
-}
-
-/// Rows of an operation that stores, whose cells in a lane take several accesses: see `relayout.rs`.
-pub struct Line<'c> {
-    /// The operation's place in the kernel.
-    pub operation: usize,
-    /// Cells of an access.
-    pub vector: i64,
-    /// The type of a cell.
-    pub element: Type<'c>,
 }
 
 /// Cells that boundary rules may send the reads of a lane to, and registers that it may hold cells in, with such
@@ -125,12 +106,7 @@ fn graph<'c>(
 
 impl<'c> Patch<'c> {
     /// Plans a kernel.
-    pub fn plan(
-        context: &'c Context,
-        module: &Module<'c>,
-        program: &Program<'c>,
-        kernel: &Kernel<'c>,
-    ) -> Result<Self, Error> {
+    pub fn plan(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<Self, Error> {
         let schedule = &kernel.schedule;
         let (tile_rows, columns, height, width) = match (schedule.tile.as_slice(), schedule.per_thread.as_slice()) {
             ([_, columns], [1, width]) => (1, *columns, 1, *width),
@@ -176,7 +152,6 @@ impl<'c> Patch<'c> {
                 ),
             ));
         }
-        let unit = lanes::unit(elements.iter().copied(), width);
         let mut patch = Self {
             pipeline,
             limit: 0,
@@ -185,7 +160,6 @@ impl<'c> Patch<'c> {
             height,
             lanes: WARP,
             parts: 1,
-            unit,
             left: 0,
             top: 0,
             first: 0,
@@ -193,8 +167,6 @@ impl<'c> Patch<'c> {
             values,
             wraps: tiled::wraps(module, program, kernel)?,
             selects: selects > 0,
-            hull: emit::hull_of_kernel(context, program, kernel)?,
-            lines: Vec::new(),
             total: BTreeMap::new(),
         };
         let (mut right, mut bottom, mut first, mut last) = (0, 0, Vec::new(), Vec::new());
@@ -225,13 +197,13 @@ impl<'c> Patch<'c> {
         }
         patch.first = first.into_iter().min().unwrap_or(0);
         patch.fill = last.into_iter().max().unwrap_or(0) - patch.first;
-        patch.left = lanes::whole(patch.left, unit);
+        patch.left = lanes::whole(patch.left, width);
         let needed = patch.left + columns + right;
-        if columns % unit != 0 {
+        if columns % width != 0 {
             return Err(refuse(
                 kernel,
                 format!(
-                    "a tile's columns must be a multiple of the {unit} cells that a lane loads and stores at once, and {columns} are not"
+                    "a tile's columns must be a multiple of the {width} cells a lane along a row, and {columns} are not"
                 ),
             ));
         }
@@ -253,15 +225,6 @@ impl<'c> Patch<'c> {
             let parts = (patch.top + tile_rows + bottom + height - 1) / height;
             patch.parts = (parts + rows_of_warps - 1) / rows_of_warps * rows_of_warps;
         }
-        if schedule.tile.len() == 2 && kernel.split {
-            for (operation, op) in kernel.body.iter().enumerate() {
-                let TileOp::Store { field, .. } = op else { continue };
-                let (vector, element) = (patch.vector(program, field)?, program.field(field)?.element);
-                if vector > 1 && vector < width {
-                    patch.lines.push(Line { operation, vector, element });
-                }
-            }
-        }
         let threads = patch.threads(kernel).into_iter().product();
         patch.limit = stream_pipeline::register_limit(patch.pipeline.registers, threads);
         Ok(patch)
@@ -277,16 +240,6 @@ impl<'c> Patch<'c> {
             }
             _ => None,
         }
-    }
-
-    /// Cells of the widest access to a field's rows that is sure to be aligned.
-    pub fn vector(&self, program: &Program<'c>, field: &str) -> Result<i64, Error> {
-        let grid = program.grid_of(field)?;
-        let cells = lanes::vector_length(program.field(field)?.element, self.width);
-        let shift = interior::difference(self.hull.lower, grid.lower).and_then(|gap| gap.last().copied());
-        let pitch = constant_extents(grid.lower, grid.upper).and_then(|extents| extents.last().copied());
-        let aligned = |value: Option<i64>| value.is_some_and(|value| value % cells == 0);
-        Ok(if aligned(shift) && aligned(pitch) { cells } else { 1 })
     }
 
     /// A tile value's place in the pipeline.

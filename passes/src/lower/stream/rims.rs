@@ -37,13 +37,7 @@ impl<'c> Checks<'c> {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
                     let grid = frame.program.grid_of(field)?;
                     let bounds = (grid.lower, grid.upper);
-                    let inside = walk.place.cells.inside(
-                        frame,
-                        builder,
-                        bounds,
-                        beyond,
-                        walk.patch.vector(frame.program, field)?,
-                    )?;
+                    let inside = walk.place.cells.inside(frame, builder, bounds, beyond, walk.vector(field)?)?;
                     grids.insert(operation, (cut(bounds, &walk.place.cells)?, inside));
                 }
                 TileOp::Apply(apply) => {

@@ -42,7 +42,7 @@ struct Halves<'c> {
     taken: Val<'c>,
 }
 
-/// The types of the buffers, in the order of the values that have one, and those of rows of `relayout.rs`.
+/// The types of the buffers, in the order of the values that have one.
 pub fn types<'c>(builder: &Builder<'c>, patch: &Patch<'c>) -> Result<Vec<MemRefType<'c>>, Error> {
     let mut types = Vec::new();
     for (window, element) in patch.pipeline.windows.iter().zip(&patch.elements) {
@@ -52,9 +52,6 @@ pub fn types<'c>(builder: &Builder<'c>, patch: &Patch<'c>) -> Result<Vec<MemRefT
             let parts = patch.parts - before + after;
             types.push(shared_memory::shared_type(builder, &[2, parts, rows, patch.lanes * patch.width], *element)?);
         }
-    }
-    for line in &patch.lines {
-        types.push(shared_memory::shared_type(builder, &[2, patch.lanes * patch.width], line.element)?);
     }
     Ok(types)
 }
@@ -179,7 +176,6 @@ impl<'c, 'p> Shared<'c, 'p> {
     }
 }
 
-/// Waits for all threads of the block.
-pub fn barrier(builder: &Builder) -> Result<(), Error> {
+fn barrier(builder: &Builder) -> Result<(), Error> {
     builder.op("gpu.barrier", &[], &[], &[]).map(|_| ())
 }

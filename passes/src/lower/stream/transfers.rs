@@ -1,14 +1,27 @@
 //! What a lane asks of global memory: planes that it loads, prefetches and stores.
 
+use super::super::interior;
 use super::super::lanes;
 use super::checks::{self, Cells};
 use super::rims::Rims;
 use super::walk::Walk;
+use crate::analysis::index_width::constant_extents;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
 impl<'c> Walk<'c, '_> {
+    /// Cells of the widest access to a field's rows that is sure to be aligned.
+    pub fn vector(&self, field: &str) -> Result<i64, Error> {
+        let program = self.frame.program;
+        let grid = program.grid_of(field)?;
+        let cells = lanes::vector_length(program.field(field)?.element, self.patch.width);
+        let shift = interior::difference(self.frame.hull.lower, grid.lower).and_then(|gap| gap.last().copied());
+        let pitch = constant_extents(grid.lower, grid.upper).and_then(|extents| extents.last().copied());
+        let aligned = |value: Option<i64>| value.is_some_and(|value| value % cells == 0);
+        Ok(if aligned(shift) && aligned(pitch) { cells } else { 1 })
+    }
+
     /// A plane of an operation's field: the lane's cells, row by row.
     pub fn load(
         &self,
@@ -18,7 +31,7 @@ impl<'c> Walk<'c, '_> {
         plane: Val<'c>,
         rims: Rims<'c, '_>,
     ) -> Result<Vec<Val<'c>>, Error> {
-        let (buffer, vector) = (self.frame.source(field)?, self.patch.vector(self.frame.program, field)?);
+        let (buffer, vector) = (self.frame.source(field)?, self.vector(field)?);
         let grid = self.frame.program.grid_of(field)?;
         let plane = if rims.planes { self.beyond.plane(self.frame, builder, grid, plane)? } else { plane };
         let at = match rims.cells {
@@ -72,10 +85,10 @@ impl<'c> Walk<'c, '_> {
         rims: Rims<'c, '_>,
     ) -> Result<(), Error> {
         let grid = rims.cells.map(|checks| checks.grid(operation)).transpose()?.map(|(grid, _)| grid);
-        let (buffer, vector) = (self.frame.target(field)?, self.patch.vector(self.frame.program, field)?);
+        let (buffer, vector) = (self.frame.target(field)?, self.vector(field)?);
         // Where groups of cells lie all inside or all outside of the grid, the first tells.
-        let group = usize::try_from(if grid.is_some() { vector } else { self.patch.unit }).unwrap_or(1).max(1);
-        let unit = usize::try_from(self.patch.unit).unwrap_or(1).max(1);
+        let group = usize::try_from(if grid.is_some() { vector } else { self.patch.width }).unwrap_or(1).max(1);
+        let width = usize::try_from(self.patch.width).unwrap_or(1).max(1);
         let first = self.frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
         let in_planes = builder.compare(Compare::Below, builder.binary("arith.subi", plane, first)?, self.planes)?;
         let in_planes = if rims.planes && !self.frame.hull.alike {
@@ -85,20 +98,10 @@ impl<'c> Walk<'c, '_> {
         } else {
             in_planes // The loop ends with the grid's planes.
         };
-        if let Some(line) = self.relayout.line(operation).filter(|_| rims.cells.is_none()) {
-            // Rows beside the tile too: so the loop's body is one piece.
-            for (access, cells) in line.accesses.iter().zip(line.to_accesses(builder, plane, cells)?) {
-                builder.when(builder.binary("arith.andi", in_planes, access.in_tile)?, |builder| {
-                    let at = self.frame.cell(builder, field, &Cells::point(plane, None, access.column))?;
-                    lanes::store(builder, &cells, buffer, &at, vector)
-                })?;
-            }
-            return Ok(());
-        }
         for (number, (cells, (row, column))) in
             cells.chunks(group).zip(self.place.cells.each().step_by(group)).enumerate()
         {
-            let in_tile = self.place.in_tile.get(number * group / unit).copied();
+            let in_tile = self.place.in_tile.get(number * group / width).copied();
             let in_grid = grid.and_then(|grid| grid.cells.get(number * group)).copied();
             let conditions: Vec<_> = [Some(in_planes), in_tile, in_grid].into_iter().flatten().collect();
             builder.when(builder.all(&conditions)?.unwrap_or(in_planes), |builder| {

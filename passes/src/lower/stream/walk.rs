@@ -7,7 +7,6 @@ use super::checks::Beyond;
 use super::in_flight::InFlight;
 use super::lane_place::LanePlace;
 use super::patch::Patch;
-use super::relayout::Relayout;
 use super::rims::{Checks, Rims};
 use super::shared::{Shared, Turn};
 use melior::ir::operation::OperationLike;
@@ -41,8 +40,6 @@ pub struct Walk<'c, 'p> {
     pub planes: Val<'c>,
     /// What the tile holds beyond the grid.
     pub beyond: Beyond,
-    /// Rows that go through shared memory.
-    pub relayout: Relayout<'c>,
     shared: Shared<'c, 'p>,
     /// Limits of code without checks.
     limits: Option<Limits<'c>>,
@@ -78,7 +75,6 @@ impl<'c, 'p> Walk<'c, 'p> {
             module,
             kernel,
             patch,
-            relayout: Relayout::new(frame, kernel, patch, &place)?,
             shared: Shared::new(frame, builder, patch)?,
             place,
             limits,
