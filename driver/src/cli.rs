@@ -120,13 +120,13 @@ struct CommonArgs {
     #[arg(long, value_parser = word)]
     strategy: Option<String>,
     /// Cells of a tile per dimension, slowest first: 32,64
-    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = whole::<i64>)]
+    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = one_of_several)]
     tile: Option<Vec<i64>>,
     /// Steps a launch
     #[arg(long, allow_negative_numbers = true, value_parser = whole::<i64>)]
     pyramid_height: Option<i64>,
     /// Cells a thread: in the slowest dimension, or one number a dimension
-    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = whole::<i64>)]
+    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = one_of_several)]
     per_thread: Option<Vec<i64>>,
     /// What each function of a launch computes: shrinking, what is needed at its step; fixed, the
     /// same cells in each step (strategies block and naive)
@@ -325,6 +325,11 @@ fn whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {
         }
         _ => "a whole number is wanted".to_owned(),
     })
+}
+
+/// A number of a list.
+fn one_of_several(text: &str) -> Result<i64, String> {
+    whole(text).map_err(|said| format!("{said}; several have commas between them: 32,64"))
 }
 
 /// Splits `PARAM=SIZE`. A fraction stands where a scalar was meant.

@@ -37,11 +37,16 @@ pub struct Schedules {
     pub entries: Vec<Entry>,
 }
 
+/// What helps where a file is missing.
+fn remedy(error: &io::Error) -> &'static str {
+    if error.kind() == io::ErrorKind::NotFound { "; stencil-bench --tune makes such a file" } else { "" }
+}
+
 /// Why the file could not be used.
 #[derive(Debug, Error)]
 pub enum TuneError {
     /// It can't be read or written.
-    #[error("can't use the schedules in {}: {source}", path.display())]
+    #[error("can't use the schedules in {}: {source}{}", path.display(), remedy(source))]
     Io {
         /// The file.
         path: PathBuf,

@@ -304,13 +304,19 @@ fn dimensions(
         }
         .ok_or_else(|| {
             Error::user(format!(
-                "{name} has {} number{}, and the grid has {rank} dimensions; give one a dimension",
+                "{name} has {} number{}, and the grid has {rank} dimension{}; give one a dimension",
                 values.len(),
-                if values.len() == 1 { "" } else { "s" }
+                plural(values.len()),
+                plural(rank)
             ))
         }),
         None => Ok(None),
     }
+}
+
+/// The ending of a word for so many.
+fn plural(number: usize) -> &'static str {
+    if number == 1 { "" } else { "s" }
 }
 
 /// The program's name as PTX allows it, with a number.

@@ -12,8 +12,8 @@
 
 // STRATEGY: error: there is no strategy 'spiral'; there are naive, block, stream and warp
 // STRATEGY: options.mlir:[[@LINE+18]]:3
-// RANK: error: tile has 2 numbers, and the grid has 1 dimensions; give one a dimension
-// THREAD: error: per-thread has 2 numbers, and the grid has 1 dimensions; give one a dimension
+// RANK: error: tile has 2 numbers, and the grid has 1 dimension; give one a dimension
+// THREAD: error: per-thread has 2 numbers, and the grid has 1 dimension; give one a dimension
 // ZERO: error: tile=0: a whole number from 1 to 1048576 is wanted
 // WORD: error: pyramid-height=two: a whole number from 1 to 1024 is wanted
 // LARGE: error: pyramid-height=99999999999999999999: a whole number from 1 to 1024 is wanted
