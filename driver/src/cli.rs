@@ -347,7 +347,7 @@ fn size(text: &str) -> Result<(String, i64), String> {
 fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value >= 0.0 => Ok(value),
-        _ => Err("no number below 0 is taken".to_owned()),
+        _ => Err("a number from 0 is wanted".to_owned()),
     }
 }
 

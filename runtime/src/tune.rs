@@ -37,16 +37,19 @@ pub struct Schedules {
     pub entries: Vec<Entry>,
 }
 
-/// What helps where a file is missing.
-fn remedy(error: &io::Error) -> &'static str {
-    if error.kind() == io::ErrorKind::NotFound { "; stencil-bench --tune makes such a file" } else { "" }
-}
-
 /// Why the file could not be used.
 #[derive(Debug, Error)]
 pub enum TuneError {
+    /// It is not there to be read.
+    #[error("can't use the schedules in {}: {source}; stencil-bench --tune makes such a file", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// It can't be read or written.
-    #[error("can't use the schedules in {}: {source}{}", path.display(), remedy(source))]
+    #[error("can't use the schedules in {}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -69,8 +72,10 @@ impl Schedules {
     /// # Errors
     /// When the file can't be read or holds something else.
     pub fn read(path: &Path) -> Result<Self, TuneError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| TuneError::Io { path: path.to_path_buf(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => TuneError::Missing { path: path.to_path_buf(), source },
+            _ => TuneError::Io { path: path.to_path_buf(), source },
+        })?;
         serde_json::from_str(&text)
             .map_err(|error| TuneError::Syntax { path: path.to_path_buf(), message: error.to_string() })
     }
@@ -81,7 +86,7 @@ impl Schedules {
     /// When there is a file and it can't be read or holds something else.
     pub fn load(path: &Path) -> Result<Self, TuneError> {
         match Self::read(path) {
-            Err(TuneError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(TuneError::Missing { .. }) => Ok(Self::default()),
             read => read,
         }
     }
@@ -166,6 +171,10 @@ mod tests {
         assert_eq!(Schedules::load(&path).unwrap(), schedules);
         std::fs::write(&path, "{\"entries\": 1}").unwrap();
         assert!(Schedules::load(&path).unwrap_err().to_string().contains("holds no schedules"));
+        // What makes such files is said where one is read, not where it can't be written.
+        let missing = folder.path().join("missing/schedules.json");
+        assert!(Schedules::read(&missing).unwrap_err().to_string().contains("--tune makes"));
+        assert!(!schedules.save(&missing).unwrap_err().to_string().contains("--tune makes"));
     }
 
     #[test]

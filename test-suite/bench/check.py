@@ -93,7 +93,7 @@ DECLINED = re.compile(
 SANITIZED = [
     "jacobi1d3", "star3d1r", "wave3d", "insulated2d", "torus3d", "ring1d", "advect2d", "blur2d", "driven2d", "fluxes2d", "burgers1d",
 ]
-# With sizes in the code: streams that store rows through shared memory.
+# With sizes in the code: streams whose rows of 64-bit cells are whole accesses.
 SANITIZED_IN_CODE = ["heat2d_f64", "hotspot2d_f64"]
 TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
 # Seconds that one call may take.

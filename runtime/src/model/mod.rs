@@ -229,6 +229,7 @@ mod tests {
         assert_eq!(norm(&[3.0, 0.0], SHARPNESS), 3.0);
         let both = norm(&[3.0, 3.0], SHARPNESS);
         assert!(both > 3.0 && both < 3.8);
+        assert!((both / 3.0 - 2_f64.powf(1.0 / f64::from(SHARPNESS))).abs() < 1e-12);
         assert!(norm(&[3.0, 1.0], SHARPNESS) < 3.04);
     }
 
