@@ -38,9 +38,6 @@ const WIDTH: i64 = 4;
 /// Fewer of them, where long operations want registers.
 const NARROW: i64 = 2;
 
-/// More of them, of two registers each: fewer columns of halo, and fewer steps.
-const WIDE: i64 = 6;
-
 /// Rows a lane in three dimensions, of cells of one register.
 const ROWS: i64 = 2;
 
@@ -91,7 +88,6 @@ pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     match *usual.as_slice() {
         // Fewer rows leave room for more threads, which hide latency.
         [one, rows, width] => (rows / 2..=rows).rev().map(|rows| vec![one, rows, width]).collect(),
-        _ if words(program) > 1 => vec![usual, vec![1, NARROW], vec![1, WIDE]],
         _ => vec![usual, vec![1, NARROW]],
     }
 }
