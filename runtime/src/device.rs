@@ -42,9 +42,8 @@ pub struct Device {
     pub fetch_clocks: f64,
     /// Clocks of an iteration that computes a cell from shared memory.
     pub round_clocks: f64,
-    /// The same where it waits for cells that the iteration before asked of device memory, beside many others
-    /// that do so.
-    pub stream_clocks: f64,
+    /// Clocks from an instruction of a warp to its next, whatever other warps do: some of them wait for each other.
+    pub issue_clocks: f64,
     /// Clocks from an instruction to one that needs its result, in divisions and roots.
     pub serial_clocks: f64,
     /// Seconds from a launch to the next in a stream that has nothing to wait for.
@@ -91,7 +90,7 @@ pub const H200: Device = Device {
     barrier_clocks: 40.0,
     fetch_clocks: 450.0,
     round_clocks: 60.0,
-    stream_clocks: 1320.0,
+    issue_clocks: 2.15,
     serial_clocks: 4.5,
     launch_seconds: 2.2e-6,
     warp: 32,

@@ -69,7 +69,6 @@ struct Count {
     exchanged: f64,
     barriers: f64,
     fetches: f64,
-    streamed: f64,
     rounds: f64,
     serial: f64,
 }
@@ -101,7 +100,6 @@ pub fn of(launch: &Launch) -> Result<Work, Error> {
         exchanged: count.exchanged * lanes,
         barriers: count.barriers,
         fetches: count.fetches,
-        streamed: count.streamed,
         rounds: count.rounds,
         serial: count.serial,
         ..Work::default()
@@ -157,13 +155,7 @@ impl<'c> Values<'c> {
                 let innermost = |op: &Op<'c>| mlir::name(*op) != "scf.for";
                 if bodies.iter().flat_map(|body| mlir::operations(*body)).all(|op| innermost(&op)) {
                     let body = || bodies.iter().flat_map(|body| mlir::operations(*body));
-                    let kind = if body().any(|op| self.copies(op)) {
-                        &mut count.fetches
-                    } else if body().any(|op| self.carries(op)) {
-                        &mut count.streamed
-                    } else {
-                        &mut count.rounds
-                    };
+                    let kind = if body().any(|op| self.copies(op)) { &mut count.fetches } else { &mut count.rounds };
                     *kind += all.longest;
                 }
                 bodies.into_iter().for_each(|body| self.block(body, all, count));
@@ -206,18 +198,12 @@ impl<'c> Values<'c> {
         let Some(result) = mlir::results(op).first().copied() else { return };
         let wide = usize::from(mlir::bit_width(result.r#type()) == Some(64));
         let flags = mlir::attribute(op, "fastmath").map(|flags| flags.to_string()).unwrap_or_default();
-        let fast = flags.contains("fast>") || flags.contains("arcp");
+        let may = |flag| flags.contains(flag) || flags.contains("fast>");
+        let fast = may("arcp");
         let by = |long: &Long| long.0[usize::from(fast)][wide];
         let sequence = match name {
-            "arith.mulf" if flags.contains("contract") || flags.contains("fast>") => {
-                if self.fused(op, result) {
-                    return;
-                } else {
-                    ONE
-                }
-            }
-            // A product with a reciprocal that is computed once.
-            "arith.divf" if fast && self.invariant(mlir::operands(op).get(1)) => ONE,
+            _ if may("contract") && self.is_product(op) && self.fused(op, result) => return,
+            _ if self.is_product(op) => ONE,
             "arith.divf" | "arith.remf" => by(&DIVISION),
             "math.sqrt" | "math.rsqrt" => by(&ROOT),
             "math.absf" | "math.fma" | "math.floor" | "math.ceil" => ONE,
@@ -242,32 +228,33 @@ impl<'c> Values<'c> {
             && mlir::results(op).first().is_some_and(stored)
     }
 
-    /// Whether an operation loads cells of device memory for the next iteration of the loop around it.
-    fn carries(&self, op: Op<'c>) -> bool {
-        let used = |value: &Val<'c>, name: &str| {
-            let users = self.users.get(&mlir::key(*value)).map(Vec::as_slice).unwrap_or_default();
-            users.iter().copied().filter(|user| mlir::name(*user) == name).collect::<Vec<_>>()
-        };
-        let yields = |value: &Val<'c>| !used(value, "scf.yield").is_empty();
-        let cells = |value: &Val<'c>| used(value, "vector.extract").into_iter().flat_map(mlir::results);
-        matches!(mlir::name(op), "memref.load" | "vector.load")
-            && mlir::operands(op).first().is_some_and(|buffer| !is_shared(*buffer))
-            && mlir::results(op).iter().any(|value| yields(value) || cells(value).any(|cell| yields(&cell)))
+    /// Whether an operation multiplies: so does a division by what is known before the loop, whose reciprocal is
+    /// computed once.
+    fn is_product(&self, op: Op<'c>) -> bool {
+        let flags = mlir::attribute(op, "fastmath").map(|flags| flags.to_string()).unwrap_or_default();
+        let reciprocal = flags.contains("arcp") || flags.contains("fast>");
+        match mlir::name(op) {
+            "arith.mulf" => true,
+            "arith.divf" => reciprocal && self.invariant(mlir::operands(op).get(1)),
+            _ => false,
+        }
     }
 
-    /// Whether a product becomes a part of the sum that alone uses it. Of a sum of two such products
-    /// one does.
+    /// Whether a product becomes a part of each sum that uses it. Of a sum of two such products one does.
     fn fused(&self, product: Op<'c>, result: Val<'c>) -> bool {
-        let only_use = |value: Val| match self.users.get(&mlir::key(value)).map(Vec::as_slice) {
-            Some([user]) => matches!(mlir::name(*user), "arith.addf" | "arith.subf").then_some(*user),
-            _ => None,
+        let sums = |value: Val| {
+            let users = self.users.get(&mlir::key(value)).map(Vec::as_slice).unwrap_or_default();
+            let all = users.iter().all(|user| matches!(mlir::name(*user), "arith.addf" | "arith.subf"));
+            if all { users } else { &[] }
         };
-        let Some(sum) = only_use(result) else { return false };
-        let first = mlir::operands(sum).into_iter().find(|operand| {
-            self.defined.get(&mlir::key(*operand)).is_some_and(|op| mlir::name(*op) == "arith.mulf")
-                && only_use(*operand).is_some()
-        });
-        first.is_some_and(|first| self.defined.get(&mlir::key(first)) == Some(&product))
+        let first = |sum: &Op<'c>| {
+            mlir::operands(*sum).into_iter().find_map(|operand| {
+                let made = self.defined.get(&mlir::key(operand)).copied()?;
+                (self.is_product(made) && !sums(operand).is_empty()).then_some(made)
+            })
+        };
+        let sums = sums(result);
+        !sums.is_empty() && sums.iter().all(|sum| first(sum) == Some(product))
     }
 
     /// Whether a value is a constant or the kernel's argument.

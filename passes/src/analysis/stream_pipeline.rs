@@ -209,7 +209,7 @@ pub fn of(graph: &Graph) -> Pipeline {
     let unroll = unroll(graph, &windows);
     let ahead = ahead(graph, unroll);
     let registers = registers(graph, &windows, ahead);
-    Pipeline { windows, unroll, ahead, prefetch: prefetch(graph), registers }
+    Pipeline { windows, unroll, ahead, prefetch: prefetch(graph, registers), registers }
 }
 
 /// The ages from the first to the last at which a cell is wanted.
@@ -293,13 +293,16 @@ fn ahead(graph: &Graph, unroll: i64) -> i64 {
 /// Rows further on whose cells are brought into the level 2 cache, so that loads wait for that alone.
 const PREFETCH: i64 = 4;
 
-/// Of more fields the memory is as busy as it can be, and rows fetched early throw others out of the cache.
+/// Of more fields the memory is as busy as it can be, and rows fetched early throw others out of the cache,
+/// unless few warps leave room.
 const PREFETCHED: usize = 2;
 
-/// Planes to prefetch. On an H200 four rows made streams of one or two fields up to a quarter faster and
-/// none slower, and those of three slower by a tenth; in three dimensions planes by a fifth.
-fn prefetch(graph: &Graph) -> i64 {
-    if graph.is_solid() || graph.loaded().count() > PREFETCHED { 0 } else { PREFETCH }
+/// Planes to prefetch. On an H200 four rows made streams of one or two fields up to a quarter faster and none
+/// slower. Of three fields they made those of 12 and 16 warps a multiprocessor slower by a tenth, and those of 8 between 15 per
+/// cent faster and 5 slower; in three dimensions planes made them slower by a fifth.
+fn prefetch(graph: &Graph, registers: i64) -> i64 {
+    let few = registers > REGISTER_STEPS[1];
+    if graph.is_solid() || (graph.loaded().count() > PREFETCHED && !few) { 0 } else { PREFETCH }
 }
 
 fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {

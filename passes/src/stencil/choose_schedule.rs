@@ -306,12 +306,12 @@ fn shapes(module: &Module, program: &Program, strategy: &str, rank: usize) -> Ve
         ("block", 1) => blocks(&[(&[2048], &[4]), (&[4096], &[4])], &[1, 8, 32]),
         ("block", 2) => blocks(&[(&[32, 64], &[4, 1]), (&[64, 64], &[8, 1])], &[2, 4, 8]),
         ("block", 3) => blocks(&[(&[8, 8, 64], &[4, 2, 1])], &[1, 2]),
-        // Registers and halo bound the height; a little below it a step may still be cheaper.
         ("stream", 2 | 3) => {
             let applies: Vec<_> = program.applies.iter().collect();
             let shape = |cells: Vec<i64>| {
                 let highest = stream_schedule::height(module, program, &applies, &cells).unwrap_or(1);
-                (None, Some(cells), ((highest - 2).max(1)..=highest).map(Some).collect())
+                let heights = (1..=highest).rev().filter(|height| highest - height < 2 || (highest - height) % 2 == 0);
+                (None, Some(cells), heights.map(Some).collect())
             };
             stream_schedule::shapes(program, rank).into_iter().map(shape).collect()
         }

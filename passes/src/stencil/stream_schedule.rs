@@ -53,19 +53,18 @@ const BEGIN: i64 = 8;
 /// How much longer a plane takes with checks than without, by the instructions of `star2d1r`.
 const RIM_SLOWNESS: i64 = 2;
 
-/// Steps a launch are never more, for cells of one register and of more.
-const HIGHEST: [i64; 2] = [10, 8];
+/// Steps a launch are never more.
+const HIGHEST: i64 = 12;
 
-/// Registers that a lane may take by the estimate, for cells of one register and of more. Kernels
-/// of 32-bit cells want twice as many warps to keep the arithmetic units busy.
-const BUDGET: [i64; 2] = [150, 240];
+/// Registers that a lane may take by the estimate: with more of them kernels spill so much that they lose.
+const BUDGET: i64 = 240;
 
 /// Registers in place of these where a function has long operations: their latency wants warps.
 const LONG_BUDGET: [i64; 2] = [124, 168];
 
 /// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions and
 /// in three.
-const USEFUL: [(i64, i64); 2] = [(3, 4), (11, 20)];
+const USEFUL: [(i64, i64); 2] = [(5, 8), (11, 20)];
 
 /// Whether a stream in three dimensions is better off with one version of its code, with checks, for all tiles:
 /// one that loads several fields, by the registers of their cells. With 64-bit cells it waits for memory, beside which
@@ -121,7 +120,7 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
     let wide = usize::from(program.fields.iter().any(|field| lanes::words(field.element) > 1));
     let solid = usize::from(per_thread.len() == 3);
     let mut best = 1;
-    for steps in 2..=HIGHEST[wide] {
+    for steps in 2..=HIGHEST {
         let graph = graph(module, program, applies, per_thread, steps)?;
         let mut halo = Halo::none(per_thread.len());
         for read in &graph.reads {
@@ -135,7 +134,7 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
         let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
         let (part, whole) = USEFUL[solid];
         let useful = tile_rows > 0 && tile_columns > 0 && tile_rows * tile_columns * whole >= rows * columns * part;
-        let budget = if graph.scratch > 0 { LONG_BUDGET } else { BUDGET }[wide];
+        let budget = if graph.scratch > 0 { LONG_BUDGET[wide] } else { BUDGET };
         if useful && (solid == 1 || registers <= budget) {
             best = steps;
         }

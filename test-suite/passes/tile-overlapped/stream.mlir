@@ -5,7 +5,7 @@
 // As many steps as registers allow, strips less their halo, and rows that fill the device in whole
 // waves of warps; launches for the steps left over have strips of their own.
 
-// CHECK: func.func @star2d1r_10() attributes {tiled.per_thread = array<i64: 1, 4>, tiled.steps = 10 : i64, tiled.strategy = "stream", tiled.tile = array<i64: {{[0-9]+}}, 104>}
+// CHECK: func.func @star2d1r_12() attributes {tiled.per_thread = array<i64: 1, 4>, tiled.steps = 12 : i64, tiled.strategy = "stream", tiled.tile = array<i64: {{[0-9]+}}, 104>}
 // CHECK: func.func @star2d1r_8() attributes {{.*}}, 112>}
 // CHECK: func.func @star2d1r_4() attributes {{.*}}, 120>}
 
