@@ -33,7 +33,7 @@ ROWS = {
     "box2d1r": 9,
     "box2d2r": 25,
     "gradient2d": 11,
-    "hotspot2d": 11,
+    "hotspot2d": 9,
     "fdtd2d": 8,
     "star3d1r": 7,
     "star3d2r": 13,
@@ -49,7 +49,7 @@ OTHER = {1: [], 2: [(4096, 4096), (10000, 3001)], 3: [(200, 200, 200)]}
 # Sizes of the plot of rates over the size.
 SIZES = [(1024, 1024), (2048, 2048), (8192, 8192)]
 # Heights of the plot of rates over the steps a launch.
-HEIGHTS = [1, 2, 4, 6, 8, 10]
+HEIGHTS = [1, 2, 4, 6, 8, 10, 12]
 SMALL = {1: (10007,), 2: (211, 199), 3: (31, 29, 53)}
 MAIN_STEPS, OTHER_STEPS, SMALL_STEPS = 1000, 480, 9
 # Some launches of the main kernel one after the other, which overlap.
