@@ -1,6 +1,6 @@
 """Writes docs/performance.md and its plots from records that table.py made.
 
-    python3 test-suite/bench/page.py RECORD.json [OLDER.json] [--search SEARCH.json]
+    python3 test-suite/bench/page.py RECORD.json [OLDER.json] [--search SEARCH.json [OLDER.json]]
 
 A search is a record of `table.py run --unchecked` over all schedules that the model looks at: what others than the chosen
 one reached there stands in a column of its own. An older record fills in the rows that the newer one lacks; they are marked. The page's table lies between two marker lines; all other text of the page is left as it is.
@@ -160,10 +160,10 @@ def series(record):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("record", type=pathlib.Path, nargs="+", help="the newest first")
-    parser.add_argument("--search", type=pathlib.Path, help="rates of all schedules, not compared with any result")
+    parser.add_argument("--search", type=pathlib.Path, nargs="+", default=[], help="rates of all schedules, not compared with any result")
     args = parser.parse_args()
     records = [read(path) for path in args.record]
-    searched = read(args.search, checked=False)["rows"] if args.search else []
+    searched = [row for search in args.search for row in read(search, checked=False)["rows"]]
     record = records[0]
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)

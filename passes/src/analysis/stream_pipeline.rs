@@ -136,6 +136,11 @@ impl Pipeline {
         lags.clone().max().unwrap_or(0) - lags.min().unwrap_or(0).min(0) + self.unroll + self.ahead + RIM
     }
 
+    /// Planes in flight of the value that has most of them.
+    pub fn longest(&self) -> i64 {
+        self.windows.iter().map(Window::length).max().unwrap_or(0)
+    }
+
     /// Registers that hold cells from one iteration to the next, in cells a lane.
     pub fn carried(&self, graph: &Graph) -> i64 {
         let words = graph.values.iter().zip(&self.windows);
