@@ -125,7 +125,7 @@ struct CommonArgs {
     /// Steps a launch
     #[arg(long, allow_negative_numbers = true, value_parser = whole::<i64>)]
     pyramid_height: Option<i64>,
-    /// Cells a thread: in the slowest dimension, or one number a dimension
+    /// Cells a thread: one number a dimension, or one for the slowest, in streams for the fastest
     #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = one_of_several)]
     per_thread: Option<Vec<i64>>,
     /// What each function of a launch computes: shrinking, what is needed at its step; fixed, the

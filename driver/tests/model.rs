@@ -112,8 +112,8 @@ fn the_best_by_the_model_is_near_the_best_measured() {
     assert!(choices >= 20, "{choices}");
 }
 
-/// Divisions by scalars are products with their reciprocals, and a product goes into each of the sums that use it: docs/inner-loops.md
-/// counts nine in the machine code of `hotspot2d` too.
+/// Divisions by scalars are products with their reciprocals, and a product goes into each of the sums that use it:
+/// docs/inner-loops.md counts nine in the machine code of `hotspot2d` under `block` and `stream` too.
 #[test]
 fn products_that_sums_take_in_are_not_counted() {
     let choice = Choice { strategy: Some("naive".to_owned()), ..Choice::default() };

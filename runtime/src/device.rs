@@ -42,7 +42,7 @@ pub struct Device {
     pub fetch_clocks: f64,
     /// Clocks of an iteration that computes a cell from shared memory.
     pub round_clocks: f64,
-    /// Clocks from an instruction of a warp to its next, whatever other warps do: some of them wait for each other.
+    /// Clocks from an instruction of a warp to its next, on average, whatever other warps do: some wait for the one before.
     pub issue_clocks: f64,
     /// Clocks from an instruction to one that needs its result, in divisions and roots.
     pub serial_clocks: f64,

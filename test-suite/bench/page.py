@@ -3,7 +3,7 @@
     python3 test-suite/bench/page.py RECORD.json [OLDER.json] [--search SEARCH.json [OLDER.json]]
 
 A search is a record of `table.py run --unchecked` over all schedules that the model looks at: what others than the chosen
-one reached there stands in a column of its own. An older record fills in the rows that the newer one lacks; they are marked. The page's table lies between two marker lines; all other text of the page is left as it is.
+one reached there stands in a column of its own, from the first of the searches that has the row. An older record fills in the rows that the newer one lacks; they are marked. The page's table lies between two marker lines; all other text of the page is left as it is.
 """
 
 import argparse

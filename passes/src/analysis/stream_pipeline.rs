@@ -136,11 +136,6 @@ impl Pipeline {
         lags.clone().max().unwrap_or(0) - lags.min().unwrap_or(0).min(0) + self.unroll + self.ahead + RIM
     }
 
-    /// Planes in flight of the value that has most of them.
-    pub fn longest(&self) -> i64 {
-        self.windows.iter().map(Window::length).max().unwrap_or(0)
-    }
-
     /// Registers that hold cells from one iteration to the next, in cells a lane.
     pub fn carried(&self, graph: &Graph) -> i64 {
         let words = graph.values.iter().zip(&self.windows);
@@ -302,9 +297,9 @@ const PREFETCH: i64 = 4;
 /// unless few warps leave room.
 const PREFETCHED: usize = 2;
 
-/// Planes to prefetch. On an H200 four rows made streams of one or two fields up to a quarter faster and none
-/// slower. Of three fields they made those of 12 and 16 warps a multiprocessor slower by a tenth, and those of 8 between 15 per
-/// cent faster and 5 slower; in three dimensions planes made them slower by a fifth.
+/// Planes to prefetch. On an H200 four rows made streams of one or two fields up to a quarter faster and none slower.
+/// Streams of three fields were a tenth slower with 12 and 16 warps a multiprocessor, and with 8 between 15 per cent
+/// faster and 4 slower; more fields were not measured. In three dimensions planes cost a fifth.
 fn prefetch(graph: &Graph, registers: i64) -> i64 {
     let few = registers > REGISTER_STEPS[1];
     if graph.is_solid() || (graph.loaded().count() > PREFETCHED && !few) { 0 } else { PREFETCH }
@@ -462,6 +457,22 @@ mod tests {
         assert_eq!(pipeline.windows.iter().map(last).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 0]);
         assert_eq!(pipeline.windows[4].rows[0].edges, [Edge { column: 4, first: 1, last: 1 }]);
         assert_eq!(pipeline.unroll, 2);
+    }
+
+    #[test]
+    fn three_fields_are_prefetched_where_few_warps_fit() {
+        let fields = |count: usize| Graph {
+            values: (0..=count).map(value).collect(),
+            reads: (0..count).flat_map(|field| reads(count, field, &STAR)).collect(),
+            height: 1,
+            width: 4,
+            scratch: 0,
+            split: true,
+        };
+        let few = REGISTER_STEPS[1] + 1;
+        assert_eq!(prefetch(&fields(2), 0), PREFETCH);
+        assert_eq!(prefetch(&fields(3), REGISTER_STEPS[1]), 0);
+        assert_eq!(prefetch(&fields(3), few), PREFETCH);
     }
 
     #[test]

@@ -273,7 +273,7 @@ fn openings(module: &Module, program: &Program, forced: &Choice) -> Result<Vec<C
     };
     let mut found: Vec<Choice> = Vec::new();
     for strategy in strategies {
-        for (tile, per_thread, heights) in shapes(module, program, strategy, rank) {
+        for (tile, per_thread, heights) in shapes(module, program, strategy, rank, forced) {
             let heights = forced.pyramid_height.map_or(heights, |height| vec![Some(height)]);
             for pyramid_height in heights {
                 let config = Choice {
@@ -296,7 +296,7 @@ fn openings(module: &Module, program: &Program, forced: &Choice) -> Result<Vec<C
 type Shape = (Option<Vec<i64>>, Option<Vec<i64>>, Vec<Option<i64>>);
 
 /// The shapes of a strategy to look at beside its own defaults. A tile of none is fitted.
-fn shapes(module: &Module, program: &Program, strategy: &str, rank: usize) -> Vec<Shape> {
+fn shapes(module: &Module, program: &Program, strategy: &str, rank: usize, forced: &Choice) -> Vec<Shape> {
     let some = |heights: &[i64]| heights.iter().copied().map(Some).collect::<Vec<_>>();
     let blocks = |shapes: &[(&[i64], &[i64])], heights: &[i64]| -> Vec<Shape> {
         let shape = |(tile, cells): &(&[i64], &[i64])| (Some(tile.to_vec()), Some(cells.to_vec()), some(heights));
@@ -313,7 +313,9 @@ fn shapes(module: &Module, program: &Program, strategy: &str, rank: usize) -> Ve
                 let heights = (1..=highest).rev().filter(|height| highest - height < 2 || (highest - height) % 2 == 0);
                 (None, Some(cells), heights.map(Some).collect())
             };
-            stream_schedule::shapes(program, rank).into_iter().map(shape).collect()
+            let asked = forced.per_thread.clone().filter(|cells| cells.len() == rank);
+            let cells = asked.map_or_else(|| stream_schedule::shapes(program, rank), |cells| vec![cells]);
+            cells.into_iter().map(shape).collect()
         }
         ("warp", 1) => vec![(None, None, some(&[8, 16, 32]))],
         _ => Vec::new(),

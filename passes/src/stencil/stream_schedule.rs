@@ -62,8 +62,9 @@ const BUDGET: i64 = 240;
 /// Registers in place of these where a function has long operations: their latency wants warps.
 const LONG_BUDGET: [i64; 2] = [124, 168];
 
-/// The same where a field that every step reads is in flight for more planes than the loop's body has: ptxas takes up to 60
-/// more than estimated. All of `hotspot2d` above these were slower than those below.
+/// Registers in place of these where a launch reads a field that it leaves as it is: each step has a row of it in
+/// flight, for which ptxas takes up to 60 more than estimated. All of `hotspot2d` above these were slower than the best
+/// below.
 const KEPT_BUDGET: [i64; 2] = [168, 180];
 
 /// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions and
@@ -123,6 +124,9 @@ fn plane(per_thread: &[i64], threads: i64) -> (i64, i64) {
 pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread: &[i64]) -> Result<i64, Error> {
     let wide = usize::from(program.fields.iter().any(|field| lanes::words(field.element) > 1));
     let solid = usize::from(per_thread.len() == 3);
+    let updated = applies.iter().flat_map(|apply| &apply.updates).copied();
+    let stays = |field: &&str| program.field(field).is_ok_and(|field| field.role != Role::Temp);
+    let updated: BTreeSet<&str> = updated.filter(stays).collect();
     let mut best = 1;
     for steps in 2..=HIGHEST {
         let graph = graph(module, program, applies, per_thread, steps)?;
@@ -132,18 +136,18 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
         }
         let scaled = |bounds: &[i64]| bounds.iter().map(|bound| bound * steps).collect();
         let halo = Halo { lower: scaled(&halo.lower), upper: scaled(&halo.upper) };
-        let pipeline = stream_pipeline::of(&graph);
-        let registers = pipeline.registers;
+        let registers = stream_pipeline::of(&graph).registers;
         let Some(threads) = threads(per_thread, registers) else { continue };
         let (rows, columns) = plane(per_thread, threads);
         let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
         let (part, whole) = USEFUL[solid];
         let useful = tile_rows > 0 && tile_columns > 0 && tile_rows * tile_columns * whole >= rows * columns * part;
-        let kept = pipeline.longest() >= steps && steps > pipeline.unroll;
-        let budget = match (graph.scratch > 0, kept) {
-            (true, _) => LONG_BUDGET[wide],
-            (_, true) => KEPT_BUDGET[wide],
-            _ => BUDGET,
+        let budget = if graph.scratch > 0 {
+            LONG_BUDGET[wide]
+        } else if graph.loaded().count() > updated.len() {
+            KEPT_BUDGET[wide]
+        } else {
+            BUDGET
         };
         if useful && (solid == 1 || registers <= budget) {
             best = steps;

@@ -58,7 +58,7 @@ pub const PASS: Pass = Pass {
         ("tile", "cells of a tile per dimension, slowest first"),
         ("pyramid-height", "steps a launch (default by rank: 8, 4, 2; of stream by registers, of warp by halo)"),
         ("multiprocessors", "of the device that the strategy stream fits its tiles to (default 132)"),
-        ("per-thread", "cells a thread per dimension, or in the slowest dimension alone"),
+        ("per-thread", "cells a thread per dimension, or one number for the slowest, in streams for the fastest"),
         ("region", "what each apply computes: shrinking or fixed (default: shrinking)"),
     ],
     run,
