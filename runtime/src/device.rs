@@ -103,9 +103,8 @@ pub const H200: Device = Device {
     shared_per_block: 227 * 1024,
     static_shared_per_block: 48 * 1024,
     shared_reserved: 1024,
-    source: "clocks of blocks, barriers, fetches and rounds fitted to kernels of the strategies naive and block, those of streams \
-             to all schedules of a search; copy \
-             and FMA rates, SMs and clock measured on one H200, November 2026; memory from NVIDIA's data sheet; \
+    source: "clocks of blocks, barriers, fetches and rounds fitted to kernels of the strategies naive and block, those \
+             of a warp's instructions to the schedules of decision 015; copy and FMA rates, SMs and clock measured on one H200, November 2026; memory from NVIDIA's data sheet; \
              limits per SM and block from the CUDA C++ Programming Guide, technical specifications of compute capability 9.0",
 };
 

@@ -106,6 +106,13 @@ pub fn of(launch: &Launch) -> Result<Work, Error> {
     })
 }
 
+/// Whether an operation's fast-math flags have one, by itself or with all others.
+fn may(op: Op, flag: &str) -> bool {
+    mlir::attribute(op, "fastmath")
+        .map(|flags| flags.to_string())
+        .is_some_and(|flags| flags.contains(flag) || flags.contains("fast>"))
+}
+
 fn shared_bytes(buffer: Val) -> i64 {
     let ty = buffer.r#type();
     let Ok(memref) = MemRefType::try_from(ty) else { return 0 };
@@ -197,12 +204,9 @@ impl<'c> Values<'c> {
         let name = mlir::name(op);
         let Some(result) = mlir::results(op).first().copied() else { return };
         let wide = usize::from(mlir::bit_width(result.r#type()) == Some(64));
-        let flags = mlir::attribute(op, "fastmath").map(|flags| flags.to_string()).unwrap_or_default();
-        let may = |flag| flags.contains(flag) || flags.contains("fast>");
-        let fast = may("arcp");
-        let by = |long: &Long| long.0[usize::from(fast)][wide];
+        let by = |long: &Long| long.0[usize::from(may(op, "arcp"))][wide];
         let sequence = match name {
-            _ if may("contract") && self.is_product(op) && self.fused(op, result) => return,
+            _ if may(op, "contract") && self.is_product(op) && self.fused(op, result) => return,
             _ if self.is_product(op) => ONE,
             "arith.divf" | "arith.remf" => by(&DIVISION),
             "math.sqrt" | "math.rsqrt" => by(&ROOT),
@@ -231,11 +235,9 @@ impl<'c> Values<'c> {
     /// Whether an operation multiplies: so does a division by what is known before the loop, whose reciprocal is
     /// computed once.
     fn is_product(&self, op: Op<'c>) -> bool {
-        let flags = mlir::attribute(op, "fastmath").map(|flags| flags.to_string()).unwrap_or_default();
-        let reciprocal = flags.contains("arcp") || flags.contains("fast>");
         match mlir::name(op) {
             "arith.mulf" => true,
-            "arith.divf" => reciprocal && self.invariant(mlir::operands(op).get(1)),
+            "arith.divf" => may(op, "arcp") && self.invariant(mlir::operands(op).get(1)),
             _ => false,
         }
     }

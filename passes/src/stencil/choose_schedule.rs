@@ -306,6 +306,7 @@ fn shapes(module: &Module, program: &Program, strategy: &str, rank: usize, force
         ("block", 1) => blocks(&[(&[2048], &[4]), (&[4096], &[4])], &[1, 8, 32]),
         ("block", 2) => blocks(&[(&[32, 64], &[4, 1]), (&[64, 64], &[8, 1])], &[2, 4, 8]),
         ("block", 3) => blocks(&[(&[8, 8, 64], &[4, 2, 1])], &[1, 2]),
+        // Registers and halo bound the height; below it every second step is near enough to the best.
         ("stream", 2 | 3) => {
             let applies: Vec<_> = program.applies.iter().collect();
             let shape = |cells: Vec<i64>| {

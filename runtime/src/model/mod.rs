@@ -116,13 +116,14 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         let warp = f64::from(device.warp);
         let slots = f64::from(device.multiprocessors) * f64::from(resident);
         let all = |each: f64| work.blocks * each;
+        let life = life(work, device);
         let part = Prediction {
             memory: all(work.own + HALO_MISSES * work.halo) / device.copy_bandwidth,
             arithmetic: all(work.single) / device.fma_f32 + all(work.double) / device.fma_f64,
             issue: all(work.instructions) / rate(device.schedulers),
             shuffle: all(work.shuffles * warp) / rate(device.shuffle_lanes),
             shared: all(work.exchanged) / rate(device.shared_bandwidth),
-            latency: all(life(work, device)) / (slots * device.clock),
+            latency: all(life) / (slots * device.clock),
             ..Prediction::default()
         };
         let terms = [part.memory, part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
@@ -130,7 +131,7 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         // Launches of several kernels in turn wait for each other.
         let stretch = if kernels.len() == 1 { stretch(work, slots) } else { waves(work.blocks, slots) };
         // However few blocks there are, one of them lives as long.
-        let tail = (busy * stretch).max(life(work, device) / device.clock) - busy;
+        let tail = (busy * stretch).max(life / device.clock) - busy;
         for (sum, term) in [
             (&mut total.memory, part.memory),
             (&mut total.arithmetic, part.arithmetic),
