@@ -1,4 +1,5 @@
-//! A hash of the compiler's own text, by which measured schedules tell one compiler from another of the same version.
+//! A hash of the compiler's own text, by which measured schedules tell one compiler from another of
+//! the same version.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -6,7 +7,8 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where the text lies, from this package. In a package by itself the lock file has the versions of the others.
+/// Where the text lies, from this package. In a package by itself the lock file has the versions of
+/// the others.
 const PARTS: [&str; 8] = [
     "../Cargo.lock",
     "Cargo.lock",
@@ -41,8 +43,12 @@ fn collect(place: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if place.is_dir() {
         fs::read_dir(place)?.try_for_each(|entry| collect(&entry?.path(), files))
     } else {
-        files
-            .extend(place.extension().filter(|end| ENDINGS.iter().any(|known| end == known)).map(|_| place.to_owned()));
+        files.extend(
+            place
+                .extension()
+                .filter(|end| ENDINGS.iter().any(|known| end == known))
+                .map(|_| place.to_owned()),
+        );
         Ok(())
     }
 }

@@ -15,7 +15,8 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// The linear form of an expression in symbols; none if it divides, has dimensions or overflows.
+    /// The linear form of an expression in symbols; none if it divides, has dimensions or
+    /// overflows.
     pub fn of(expression: AffineExpr, symbols: usize) -> Option<Self> {
         let zero = || Self { constant: 0, coefficients: vec![0; symbols] };
         if expression.is_constant() {
@@ -29,7 +30,8 @@ impl Linear {
         if !expression.is_binary() {
             return None;
         }
-        let (left, right) = (Self::of(expression.lhs(), symbols)?, Self::of(expression.rhs(), symbols)?);
+        let (left, right) =
+            (Self::of(expression.lhs(), symbols)?, Self::of(expression.rhs(), symbols)?);
         if expression.is_add() {
             left.plus(&right)
         } else if expression.is_mul() {
@@ -47,15 +49,22 @@ impl Linear {
 
     /// The linear forms of a map's results; none if any of them has none.
     pub fn of_map(map: AffineMap) -> Option<Vec<Self>> {
-        (0..map.result_count()).map(|index| Self::of(map.result(index).ok()?, map.symbol_count())).collect()
+        (0..map.result_count())
+            .map(|index| Self::of(map.result(index).ok()?, map.symbol_count()))
+            .collect()
     }
 
     /// A map with these results.
     pub fn map<'c>(context: &'c Context, symbols: usize, results: &[Self]) -> AffineMap<'c> {
         let constant = |value| AffineExpr::constant(context, value);
         let expression = |linear: &Self| {
-            let terms = linear.coefficients.iter().enumerate().filter(|(_, coefficient)| **coefficient != 0);
-            let terms = terms.map(|(symbol, factor)| AffineExpr::symbol(context, symbol) * constant(*factor));
+            let terms = linear
+                .coefficients
+                .iter()
+                .enumerate()
+                .filter(|(_, coefficient)| **coefficient != 0);
+            let terms = terms
+                .map(|(symbol, factor)| AffineExpr::symbol(context, symbol) * constant(*factor));
             terms.reduce(|sum, term| sum + term).map_or_else(
                 || constant(linear.constant),
                 |sum| if linear.constant == 0 { sum } else { sum + constant(linear.constant) },
@@ -73,14 +82,19 @@ impl Linear {
 
     /// The sum; none where it leaves 64 bits. Both must have the same symbols.
     pub fn plus(&self, other: &Self) -> Option<Self> {
-        let coefficients =
-            self.coefficients.iter().zip(&other.coefficients).map(|(a, b)| a.checked_add(*b)).collect::<Option<_>>()?;
+        let coefficients = self
+            .coefficients
+            .iter()
+            .zip(&other.coefficients)
+            .map(|(a, b)| a.checked_add(*b))
+            .collect::<Option<_>>()?;
         Some(Self { constant: self.constant.checked_add(other.constant)?, coefficients })
     }
 
     /// The product with a number; none where it leaves 64 bits.
     pub fn times(&self, factor: i64) -> Option<Self> {
-        let coefficients = self.coefficients.iter().map(|a| a.checked_mul(factor)).collect::<Option<_>>()?;
+        let coefficients =
+            self.coefficients.iter().map(|a| a.checked_mul(factor)).collect::<Option<_>>()?;
         Some(Self { constant: self.constant.checked_mul(factor)?, coefficients })
     }
 
@@ -99,15 +113,18 @@ impl Linear {
         self.constant >= 0 && self.coefficients.iter().all(|coefficient| *coefficient >= 0)
     }
 
-    /// Whether the value is not negative wherever the known values are not: it is a sum of multiples of
-    /// at most two of them, brought to integers, and of what is never negative. `false` says that no such sum was found.
+    /// Whether the value is not negative wherever the known values are not: it is a sum of
+    /// multiples of at most two of them, brought to integers, and of what is never negative.
+    /// `false` says that no such sum was found.
     pub fn follows_from(&self, known: &[Self]) -> bool {
         self.follows(&known.iter().map(Self::tightened).collect::<Vec<_>>(), 2)
     }
 
-    /// The same condition `self >= 0` over the integers, without a common divisor of the coefficients.
+    /// The same condition `self >= 0` over the integers, without a common divisor of the
+    /// coefficients.
     fn tightened(&self) -> Self {
-        let divisor = self.coefficients.iter().fold(0_u64, |divisor, c| gcd(divisor, c.unsigned_abs()));
+        let divisor =
+            self.coefficients.iter().fold(0_u64, |divisor, c| gcd(divisor, c.unsigned_abs()));
         match i64::try_from(divisor) {
             Ok(divisor) if divisor > 1 => Self {
                 constant: self.constant.div_euclid(divisor),
@@ -122,17 +139,24 @@ impl Linear {
         self.is_never_negative()
             || terms > 0
                 && known.iter().any(|fact| {
-                    let mut rests = self.ratios(fact).into_iter().filter_map(|factor| less(fact, factor));
+                    let mut rests =
+                        self.ratios(fact).into_iter().filter_map(|factor| less(fact, factor));
                     rests.any(|rest| rest.follows(known, terms - 1))
                 })
     }
 
     /// Factors that may take some coefficient of `fact` off this value, or its constant.
     fn ratios(&self, fact: &Self) -> BTreeSet<i64> {
-        let pairs = self.coefficients.iter().zip(&fact.coefficients).chain([(&self.constant, &fact.constant)]);
-        let quotients =
-            pairs.filter_map(|(own, other)| Some((own.checked_div(*other)?, own.checked_rem(*other)? != 0)));
-        let around = quotients.flat_map(|(quotient, cut)| [quotient, quotient.saturating_add(i64::from(cut))]);
+        let pairs = self
+            .coefficients
+            .iter()
+            .zip(&fact.coefficients)
+            .chain([(&self.constant, &fact.constant)]);
+        let quotients = pairs.filter_map(|(own, other)| {
+            Some((own.checked_div(*other)?, own.checked_rem(*other)? != 0))
+        });
+        let around = quotients
+            .flat_map(|(quotient, cut)| [quotient, quotient.saturating_add(i64::from(cut))]);
         around.filter(|factor| *factor > 0).collect()
     }
 
@@ -147,7 +171,11 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// A map of symbols only with the given results.
-pub fn symbolic<'c>(context: &'c Context, symbols: usize, results: &[AffineExpr<'c>]) -> AffineMap<'c> {
+pub fn symbolic<'c>(
+    context: &'c Context,
+    symbols: usize,
+    results: &[AffineExpr<'c>],
+) -> AffineMap<'c> {
     AffineMap::new(context, 0, symbols, results)
 }
 
@@ -209,7 +237,10 @@ mod tests {
 
     #[test]
     fn values_follow_from_multiples_of_others() {
-        let value = |constant, coefficients: [i64; 2]| Linear { constant, coefficients: coefficients.to_vec() };
+        let value = |constant, coefficients: [i64; 2]| Linear {
+            constant,
+            coefficients: coefficients.to_vec(),
+        };
         // P >= 5 gives 2 P >= 9 and 3 P >= 14, but not 2 P >= 11.
         let known = [value(-5, [1, 0])];
         assert!(value(-9, [2, 0]).follows_from(&known));
@@ -234,7 +265,10 @@ mod tests {
             ((n + constant(1)) * m, "(N + 1) * M"),
             (AffineExpr::ceil_div(n + constant(1), constant(4)), "(N + 1) ceildiv 4"),
             (AffineExpr::ceil_div(n + constant(-1), constant(4)) * m, "(N - 1) ceildiv 4 * M"),
-            (AffineExpr::modulo(AffineExpr::floor_div(n, constant(2)), constant(3)), "N floordiv 2 mod 3"),
+            (
+                AffineExpr::modulo(AffineExpr::floor_div(n, constant(2)), constant(3)),
+                "N floordiv 2 mod 3",
+            ),
             (m * AffineExpr::ceil_div(n, constant(4)), "M * (N ceildiv 4)"),
             (n + (m + constant(-2)), "N + M - 2"),
         ] {

@@ -4,8 +4,9 @@ use crate::error::Error;
 use crate::mlir::{self, Op};
 use melior::Context;
 use melior::ir::attribute::{
-    ArrayAttribute, AttributeLike, DenseI32ArrayAttribute, DenseI64ArrayAttribute, DictionaryAttribute,
-    FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
+    ArrayAttribute, AttributeLike, DenseI32ArrayAttribute, DenseI64ArrayAttribute,
+    DictionaryAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute, StringAttribute,
+    TypeAttribute,
 };
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
@@ -60,8 +61,10 @@ pub fn ty<'c>(ty: Type<'c>) -> Attribute<'c> {
 
 /// `{name = attribute, ...}`.
 pub fn dictionary<'c>(context: &'c Context, entries: &[(&str, Attribute<'c>)]) -> Attribute<'c> {
-    let entries: Vec<_> =
-        entries.iter().map(|(name, attribute)| (Identifier::new(context, name), *attribute)).collect();
+    let entries: Vec<_> = entries
+        .iter()
+        .map(|(name, attribute)| (Identifier::new(context, name), *attribute))
+        .collect();
     DictionaryAttribute::new(context, &entries).into()
 }
 
@@ -91,8 +94,8 @@ pub fn as_strings<'c>(attribute: Attribute<'c>) -> Option<Vec<&'c str>> {
     as_array(attribute)?.into_iter().map(as_string).collect()
 }
 
-/// The value of an integer attribute of at most 64 bits, or of type `index`; that of an unsigned one
-/// of 64 bits as the signed number of the same bits.
+/// The value of an integer attribute of at most 64 bits, or of type `index`; that of an unsigned
+/// one of 64 bits as the signed number of the same bits.
 pub fn as_integer(attribute: Attribute) -> Option<i64> {
     let integer = IntegerAttribute::try_from(attribute).ok()?;
     let ty = integer.r#type();
@@ -126,7 +129,9 @@ pub fn as_integers(attribute: Attribute) -> Option<Vec<i64>> {
 
 /// The type that a type attribute holds.
 pub fn as_type<'c>(attribute: Attribute<'c>) -> Option<Type<'c>> {
-    attribute.is_type().then(|| TypeAttribute::try_from(attribute).ok().map(|attribute| attribute.value()))?
+    attribute
+        .is_type()
+        .then(|| TypeAttribute::try_from(attribute).ok().map(|attribute| attribute.value()))?
 }
 
 /// The affine map that an attribute holds.
@@ -141,7 +146,11 @@ pub fn entry<'c>(attribute: Attribute<'c>, name: &str) -> Option<Attribute<'c>> 
 
 /// Reads an attribute of an operation with one of the readers above; an error that names both when
 /// it is missing or of another kind.
-pub fn read<'c, R>(op: Op<'c>, name: &str, reader: impl FnOnce(Attribute<'c>) -> Option<R>) -> Result<R, Error> {
+pub fn read<'c, R>(
+    op: Op<'c>,
+    name: &str,
+    reader: impl FnOnce(Attribute<'c>) -> Option<R>,
+) -> Result<R, Error> {
     let Some(attribute) = mlir::attribute(op, name) else {
         return Err(Error::new(
             mlir::place(op.location()),

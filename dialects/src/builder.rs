@@ -1,4 +1,5 @@
-//! Builds upstream operations at the end of a block, so that a lowering reads like the code it makes.
+//! Builds upstream operations at the end of a block, so that a lowering reads like the code it
+//! makes.
 
 use crate::attribute;
 use crate::error::Error;
@@ -75,8 +76,10 @@ impl<'c> Builder<'c> {
         attributes: &[Named<'c, '_>],
         regions: Vec<Region<'c>>,
     ) -> Result<Op<'c>, Error> {
-        let attributes: Vec<_> =
-            attributes.iter().map(|(name, attribute)| (Identifier::new(self.context, name), *attribute)).collect();
+        let attributes: Vec<_> = attributes
+            .iter()
+            .map(|(name, attribute)| (Identifier::new(self.context, name), *attribute))
+            .collect();
         let operation = OperationBuilder::new(name, self.location)
             .add_operands(operands)
             .add_results(results)
@@ -96,7 +99,10 @@ impl<'c> Builder<'c> {
         attributes: &[Named<'c, '_>],
     ) -> Result<Val<'c>, Error> {
         let op = self.op(name, operands, &[result], attributes)?;
-        mlir::results(op).first().copied().ok_or_else(|| Error::internal(format!("{name}: has no result")))
+        mlir::results(op)
+            .first()
+            .copied()
+            .ok_or_else(|| Error::internal(format!("{name}: has no result")))
     }
 
     /// `index`.
@@ -121,7 +127,12 @@ impl<'c> Builder<'c> {
 
     /// A floating-point constant, rounded to its type.
     pub fn float(&self, ty: Type<'c>, value: f64) -> Result<Val<'c>, Error> {
-        self.value("arith.constant", &[], ty, &[("value", FloatAttribute::new(self.context, ty, value).into())])
+        self.value(
+            "arith.constant",
+            &[],
+            ty,
+            &[("value", FloatAttribute::new(self.context, ty, value).into())],
+        )
     }
 
     /// Zero of a number type.
@@ -145,7 +156,12 @@ impl<'c> Builder<'c> {
     }
 
     /// A comparison of integers.
-    pub fn compare(&self, predicate: Compare, left: Val<'c>, right: Val<'c>) -> Result<Val<'c>, Error> {
+    pub fn compare(
+        &self,
+        predicate: Compare,
+        left: Val<'c>,
+        right: Val<'c>,
+    ) -> Result<Val<'c>, Error> {
         let predicate = attribute::integer(self.context, predicate as i64);
         self.value("arith.cmpi", &[left, right], self.integer_type(1), &[("predicate", predicate)])
     }
@@ -166,18 +182,29 @@ impl<'c> Builder<'c> {
     }
 
     /// The value of an affine expression whose dimensions and symbols are `index` values.
-    pub fn affine(&self, expression: AffineExpr<'c>, dims: &[Val<'c>], symbols: &[Val<'c>]) -> Result<Val<'c>, Error> {
+    pub fn affine(
+        &self,
+        expression: AffineExpr<'c>,
+        dims: &[Val<'c>],
+        symbols: &[Val<'c>],
+    ) -> Result<Val<'c>, Error> {
         if expression.is_constant() {
             return self.index(expression.constant_value());
         }
         let map = AffineMap::new(self.context, dims.len(), symbols.len(), &[expression]);
         let operands = [dims, symbols].concat();
-        self.value("affine.apply", &operands, self.index_type(), &[("map", mlir::map_attribute(map))])
+        self.value(
+            "affine.apply",
+            &operands,
+            self.index_type(),
+            &[("map", mlir::map_attribute(map))],
+        )
     }
 
     /// `memref.load`; one `index` a dimension of the memref.
     pub fn load(&self, memref: Val<'c>, indices: &[Val<'c>]) -> Result<Val<'c>, Error> {
-        let ty = MemRefType::try_from(memref.r#type()).map_err(|error| Error::internal(error.to_string()))?;
+        let ty = MemRefType::try_from(memref.r#type())
+            .map_err(|error| Error::internal(error.to_string()))?;
         let operands = [&[memref], indices].concat();
         self.value("memref.load", &operands, melior::ir::ShapedTypeLike::element(&ty), &[])
     }
@@ -189,8 +216,18 @@ impl<'c> Builder<'c> {
     }
 
     /// `if condition { then }`.
-    pub fn when(&self, condition: Val<'c>, then: impl FnOnce(&Self) -> Result<(), Error>) -> Result<(), Error> {
-        self.choose(condition, &[], |builder| then(builder).map(|()| Vec::new()), |_| Ok(Vec::new())).map(|_| ())
+    pub fn when(
+        &self,
+        condition: Val<'c>,
+        then: impl FnOnce(&Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.choose(
+            condition,
+            &[],
+            |builder| then(builder).map(|()| Vec::new()),
+            |_| Ok(Vec::new()),
+        )
+        .map(|_| ())
     }
 
     /// `if condition { then } else { otherwise }` with results.
@@ -208,7 +245,13 @@ impl<'c> Builder<'c> {
         let inner = self.at(mlir::append_block(&second, &[]));
         let values = otherwise(&inner)?;
         inner.op("scf.yield", &values, &[], &[])?;
-        Ok(mlir::results(self.op_with_regions("scf.if", &[condition], results, &[], vec![first, second])?))
+        Ok(mlir::results(self.op_with_regions(
+            "scf.if",
+            &[condition],
+            results,
+            &[],
+            vec![first, second],
+        )?))
     }
 
     /// `for i = from to to step step { body(i) }`; `to` is exclusive, all three are `index`.
@@ -217,10 +260,14 @@ impl<'c> Builder<'c> {
         (from, to, step): (Val<'c>, Val<'c>, Val<'c>),
         body: impl FnOnce(&Self, Val<'c>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.carry((from, to, step), &[], |builder, index, _| body(builder, index).map(|()| Vec::new())).map(|_| ())
+        self.carry((from, to, step), &[], |builder, index, _| {
+            body(builder, index).map(|()| Vec::new())
+        })
+        .map(|_| ())
     }
 
-    /// `for i = from to to step step iter_args(initial) { body(i, carried) }`; the last carried values.
+    /// `for i = from to to step step iter_args(initial) { body(i, carried) }`; the last carried
+    /// values.
     pub fn carry(
         &self,
         (from, to, step): (Val<'c>, Val<'c>, Val<'c>),
@@ -229,8 +276,10 @@ impl<'c> Builder<'c> {
     ) -> Result<Vec<Val<'c>>, Error> {
         let region = Region::new();
         let carried: Vec<Type> = initial.iter().map(|value| value.r#type()).collect();
-        let arguments: Vec<_> =
-            std::iter::once(self.index_type()).chain(carried.iter().copied()).map(|ty| (ty, self.location)).collect();
+        let arguments: Vec<_> = std::iter::once(self.index_type())
+            .chain(carried.iter().copied())
+            .map(|ty| (ty, self.location))
+            .collect();
         let inner = self.at(mlir::append_block(&region, &arguments));
         let arguments = mlir::arguments(inner.block);
         let Some((index, values)) = arguments.split_first() else {
@@ -239,10 +288,17 @@ impl<'c> Builder<'c> {
         let next = body(&inner, *index, values)?;
         inner.op("scf.yield", &next, &[], &[])?;
         let operands = [&[from, to, step], initial].concat();
-        Ok(mlir::results(self.op_with_regions("scf.for", &operands, &carried, &[], vec![region])?))
+        Ok(mlir::results(self.op_with_regions(
+            "scf.for",
+            &operands,
+            &carried,
+            &[],
+            vec![region],
+        )?))
     }
 
-    /// A `func.func` with a body and argument attributes; returns the operation and its entry block.
+    /// A `func.func` with a body and argument attributes; returns the operation and its entry
+    /// block.
     pub fn function(
         &self,
         name: &str,
@@ -252,12 +308,18 @@ impl<'c> Builder<'c> {
     ) -> Result<(Op<'c>, Blk<'c>), Error> {
         let types: Vec<_> = arguments.iter().map(|(ty, _)| *ty).collect();
         let region = Region::new();
-        let entry = mlir::append_block(&region, &types.iter().map(|ty| (*ty, self.location)).collect::<Vec<_>>());
+        let entry = mlir::append_block(
+            &region,
+            &types.iter().map(|ty| (*ty, self.location)).collect::<Vec<_>>(),
+        );
         let argument_attributes: Vec<_> =
             arguments.iter().map(|(_, named)| attribute::dictionary(self.context, named)).collect();
         let mut all = vec![
             ("sym_name", attribute::string(self.context, name)),
-            ("function_type", attribute::ty(FunctionType::new(self.context, &types, results).into())),
+            (
+                "function_type",
+                attribute::ty(FunctionType::new(self.context, &types, results).into()),
+            ),
         ];
         if !argument_attributes.is_empty() {
             all.push(("arg_attrs", attribute::array(self.context, &argument_attributes)));

@@ -4,8 +4,8 @@ use crate::affine::Linear;
 use crate::stencil::{Field, Grid, Piece, Program};
 use melior::ir::AffineMap;
 
-/// A box of points, both ends inclusive, with one bound a dimension; empty where an upper bound lies
-/// below the lower one.
+/// A box of points, both ends inclusive, with one bound a dimension; empty where an upper bound
+/// lies below the lower one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// First point.
@@ -64,7 +64,10 @@ pub fn of_points(piece: &Piece, grids: &[&Grid]) -> Vec<Linear> {
 }
 
 /// The values that a `stencil.check` guards wherever all of the pieces hold a point.
-pub fn checked_values<'p>(program: &'p Program, pieces: &'p [&Piece]) -> impl Iterator<Item = Linear> + 'p {
+pub fn checked_values<'p>(
+    program: &'p Program,
+    pieces: &'p [&Piece],
+) -> impl Iterator<Item = Linear> + 'p {
     let holds = |(lower, upper): (AffineMap, AffineMap)| {
         pieces.iter().any(|piece| piece.lower == lower && piece.upper == upper)
     };
@@ -96,9 +99,15 @@ impl Defined {
         matches!(self, Self::All)
     }
 
-    /// Whether it holds every cell of a field that the points of a piece read at an offset. `false` says
-    /// that no proof was found. A boundary rule may send a read to any cell.
-    pub fn holds_read(&self, program: &Program, piece: &Piece, field: &Field, offset: &[i64]) -> bool {
+    /// Whether it holds every cell of a field that the points of a piece read at an offset. `false`
+    /// says that no proof was found. A boundary rule may send a read to any cell.
+    pub fn holds_read(
+        &self,
+        program: &Program,
+        piece: &Piece,
+        field: &Field,
+        offset: &[i64],
+    ) -> bool {
         let Self::Pieces(boxes) = self else { return true };
         if field.boundary.is_some() && offset.iter().any(|cells| *cells != 0) {
             return false;
@@ -114,8 +123,8 @@ impl Defined {
 const MOST_COMPARISONS: u32 = 4000;
 
 /// Whether boxes cover another one wherever the known values are not negative. `false` says that no
-/// proof was found. One box after the other is taken away, and what is left of the target is cut into
-/// boxes along its sides.
+/// proof was found. One box after the other is taken away, and what is left of the target is cut
+/// into boxes along its sides.
 pub fn covered(target: &Bounds, boxes: &[Bounds], known: &[Linear]) -> bool {
     !boxes.is_empty() && Proof { left: MOST_COMPARISONS }.covered(target, boxes, known)
 }
@@ -148,11 +157,18 @@ impl Proof {
         true
     }
 
-    /// The parts of a box before and after another one along a dimension; the rest is left in `middle`.
-    /// Where bounds can't be compared the parts are larger than they need be.
-    fn cut(&mut self, middle: &mut Bounds, by: &Bounds, dimension: usize, known: &[Linear]) -> Option<Vec<Bounds>> {
+    /// The parts of a box before and after another one along a dimension; the rest is left in
+    /// `middle`. Where bounds can't be compared the parts are larger than they need be.
+    fn cut(
+        &mut self,
+        middle: &mut Bounds,
+        by: &Bounds,
+        dimension: usize,
+        known: &[Linear],
+    ) -> Option<Vec<Bounds>> {
         let (first, last) = (by.lower.get(dimension)?.clone(), by.upper.get(dimension)?.clone());
-        let (lower, upper) = (middle.lower.get(dimension)?.clone(), middle.upper.get(dimension)?.clone());
+        let (lower, upper) =
+            (middle.lower.get(dimension)?.clone(), middle.upper.get(dimension)?.clone());
         let (before, after) = (shifted(&first, -1)?, shifted(&last, 1)?);
         let mut parts = Vec::new();
         if !self.at_most(&first, &lower, known) {

@@ -82,7 +82,8 @@ impl Error {
 
     /// The first error among MLIR's diagnostics, the others as its notes.
     pub fn from_diagnostics(diagnostics: Vec<Diagnostic>) -> Option<Self> {
-        let mut errors = diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        let mut errors =
+            diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
         let first = errors.next()?;
         let mut error = Self::new(first.place, first.message);
         error.notes.extend(first.notes.into_iter().map(|note| (note.place, note.message)));

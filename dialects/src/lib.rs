@@ -18,7 +18,8 @@ pub mod verify;
 use error::Error;
 use melior::Context;
 
-/// An operation as a table of its dialect's typed views lists it; a test compares the tables with IRDL.
+/// An operation as a table of its dialect's typed views lists it; a test compares the tables with
+/// IRDL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// Its whole name, such as `stencil.grid`.
@@ -38,7 +39,8 @@ pub fn context() -> Result<Context, Error> {
     Ok(context)
 }
 
-/// Loads our dialects into a context that somebody else made; it must have upstream's `irdl` dialect.
+/// Loads our dialects into a context that somebody else made; it must have upstream's `irdl`
+/// dialect.
 pub fn load(context: &Context) -> Result<(), Error> {
     IRDL.into_iter().try_for_each(|(name, text)| mlir::load_irdl(context, name, text))
 }

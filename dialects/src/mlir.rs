@@ -10,15 +10,18 @@ use melior::diagnostic::DiagnosticSeverity;
 use melior::dialect::DialectRegistry;
 use melior::ir::attribute::AttributeLike;
 use melior::ir::block::BlockLike;
-use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut, WalkOrder, WalkResult};
+use melior::ir::operation::{
+    OperationLike, OperationMutLike, OperationRefMut, WalkOrder, WalkResult,
+};
 use melior::ir::r#type::{DimSize, MemRefType, TypeLike};
 use melior::ir::{
-    AffineMap, Attribute, Block, BlockRef, Identifier, Location, Module, OperationRef, Region, RegionLike,
-    ShapedTypeLike, Type, Value, ValueLike,
+    AffineMap, Attribute, Block, BlockRef, Identifier, Location, Module, OperationRef, Region,
+    RegionLike, ShapedTypeLike, Type, Value, ValueLike,
 };
 use melior::pass::PassManager;
 use melior::utility::{
-    load_irdl_dialects, parse_pass_pipeline, register_all_dialects, register_all_llvm_translations, register_all_passes,
+    load_irdl_dialects, parse_pass_pipeline, register_all_dialects, register_all_llvm_translations,
+    register_all_passes,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -76,16 +79,21 @@ pub fn parse_module<'c>(context: &'c Context, text: &str, name: &str) -> Result<
             let module = mlir_sys::mlirModuleFromOperation(operation);
             if module.ptr.is_null() {
                 // A single operation of another kind, as in mlir-opt, is put into a module.
-                let module = mlir_sys::mlirModuleCreateEmpty(mlir_sys::mlirOperationGetLocation(operation));
-                mlir_sys::mlirBlockAppendOwnedOperation(mlir_sys::mlirModuleGetBody(module), operation);
+                let module =
+                    mlir_sys::mlirModuleCreateEmpty(mlir_sys::mlirOperationGetLocation(operation));
+                mlir_sys::mlirBlockAppendOwnedOperation(
+                    mlir_sys::mlirModuleGetBody(module),
+                    operation,
+                );
                 return Some(Module::from_raw(module));
             }
             Some(Module::from_raw(module))
         }
     });
     module.ok_or_else(|| {
-        Error::from_diagnostics(diagnostics)
-            .unwrap_or_else(|| Error::new(Place::file(name), "the file holds no operation; a builtin.module is wanted"))
+        Error::from_diagnostics(diagnostics).unwrap_or_else(|| {
+            Error::new(Place::file(name), "the file holds no operation; a builtin.module is wanted")
+        })
     })
 }
 
@@ -94,10 +102,16 @@ fn refuse_index_arrays(text: &str, name: &str) -> Result<(), Error> {
     for (line, code) in text.lines().enumerate() {
         let code = code.split("//").next().unwrap_or_default();
         for (at, word) in code.match_indices("array<") {
-            if code.get(at + word.len()..).is_some_and(|rest| rest.trim_start().starts_with("index")) {
+            if code
+                .get(at + word.len()..)
+                .is_some_and(|rest| rest.trim_start().starts_with("index"))
+            {
                 let column = code.get(..at).map_or(0, |before| before.chars().count()) + 1;
                 let place = Place { file: name.to_owned(), line: line + 1, column };
-                return Err(Error::new(place, "an array of index, which MLIR 22 can't read; write array<i64: ...>"));
+                return Err(Error::new(
+                    place,
+                    "an array of index, which MLIR 22 can't read; write array<i64: ...>",
+                ));
             }
         }
     }
@@ -404,11 +418,14 @@ pub fn inline_block<'c>(source: Blk<'c>, arguments: &[Val<'c>], target: Blk<'c>)
     for original in rest {
         copy_to(*original, target, &mut map);
     }
-    operands(*terminator).into_iter().map(|result| map.get(&key(result)).copied().unwrap_or(result)).collect()
+    operands(*terminator)
+        .into_iter()
+        .map(|result| map.get(&key(result)).copied().unwrap_or(result))
+        .collect()
 }
 
-/// Copies an operation to the end of a block, with values replaced as a map from their [`key`] says; the
-/// map then knows its results too.
+/// Copies an operation to the end of a block, with values replaced as a map from their [`key`]
+/// says; the map then knows its results too.
 pub fn copy_to<'c>(original: Op<'c>, target: Blk<'c>, map: &mut BTreeMap<usize, Val<'c>>) {
     // SAFETY: the clone is owned here until `append` gives it to the block.
     let clone: Op<'c> = unsafe {
@@ -420,7 +437,9 @@ pub fn copy_to<'c>(original: Op<'c>, target: Blk<'c>, map: &mut BTreeMap<usize, 
         for (index, operand) in operands(inner).into_iter().enumerate() {
             if let Some(new) = map.get(&key(operand)) {
                 // SAFETY: both handles are valid and of one type.
-                unsafe { mlir_sys::mlirOperationSetOperand(inner.to_raw(), index as isize, new.to_raw()) }
+                unsafe {
+                    mlir_sys::mlirOperationSetOperand(inner.to_raw(), index as isize, new.to_raw())
+                }
             }
         }
     }
@@ -496,7 +515,12 @@ impl Printer {
         let mut text: Vec<u8> = Vec::new();
         // SAFETY: the state is alive, and the callback is not kept.
         unsafe {
-            mlir_sys::mlirOperationPrintWithState(operation.to_raw(), self.state, Some(append), (&raw mut text).cast());
+            mlir_sys::mlirOperationPrintWithState(
+                operation.to_raw(),
+                self.state,
+                Some(append),
+                (&raw mut text).cast(),
+            );
         }
         let text = String::from_utf8_lossy(&text);
         let line = text.lines().next().unwrap_or_default();
@@ -553,8 +577,9 @@ pub fn to_llvm_ir(context: &Context, operation: Op) -> Result<String, Error> {
         }
     });
     text.ok_or_else(|| {
-        Error::from_diagnostics(diagnostics)
-            .unwrap_or_else(|| Error::internal("the translation to LLVM IR failed without a message"))
+        Error::from_diagnostics(diagnostics).unwrap_or_else(|| {
+            Error::internal("the translation to LLVM IR failed without a message")
+        })
     })
 }
 

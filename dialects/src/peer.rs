@@ -1,7 +1,7 @@
 //! Typed views of the `peer` dialect: flags by which blocks of one launch wait for each other.
 //!
-//! Flags are a memref of one dimension of i32, an index is an `index`, an epoch an i32 that grows from
-//! sweep to sweep, so that flags are never cleared.
+//! Flags are a memref of one dimension of i32, an index is an `index`, an epoch an i32 that grows
+//! from sweep to sweep, so that flags are never cleared.
 
 use crate::Signature;
 use crate::builder::Builder;
@@ -15,16 +15,31 @@ pub const WAIT: &str = "peer.wait";
 
 /// Every operation, as the IRDL text declares it.
 pub const OPERATIONS: &[Signature] = &[
-    Signature { name: SIGNAL, operands: &["flags", "index", "epoch"], results: &[], attributes: &[] },
+    Signature {
+        name: SIGNAL,
+        operands: &["flags", "index", "epoch"],
+        results: &[],
+        attributes: &[],
+    },
     Signature { name: WAIT, operands: &["flags", "index", "epoch"], results: &[], attributes: &[] },
 ];
 
 /// Builds `peer.signal`: the flag becomes the epoch, released at device scope.
-pub fn signal<'c>(builder: &Builder<'c>, flags: Val<'c>, index: Val<'c>, epoch: Val<'c>) -> Result<Op<'c>, Error> {
+pub fn signal<'c>(
+    builder: &Builder<'c>,
+    flags: Val<'c>,
+    index: Val<'c>,
+    epoch: Val<'c>,
+) -> Result<Op<'c>, Error> {
     builder.op(SIGNAL, &[flags, index, epoch], &[], &[])
 }
 
 /// Builds `peer.wait`: returns once the flag is at least the epoch, acquired at device scope.
-pub fn wait<'c>(builder: &Builder<'c>, flags: Val<'c>, index: Val<'c>, epoch: Val<'c>) -> Result<Op<'c>, Error> {
+pub fn wait<'c>(
+    builder: &Builder<'c>,
+    flags: Val<'c>,
+    index: Val<'c>,
+    epoch: Val<'c>,
+) -> Result<Op<'c>, Error> {
     builder.op(WAIT, &[flags, index, epoch], &[], &[])
 }

@@ -24,12 +24,37 @@ pub const CHECK: &str = "stencil.check";
 
 /// Every operation, as the IRDL text declares it.
 pub const OPERATIONS: &[Signature] = &[
-    Signature { name: GRID, operands: &[], results: &[], attributes: &["sym_name", "lower", "upper"] },
-    Signature { name: FIELD, operands: &[], results: &[], attributes: &["sym_name", "grid", "type", "role"] },
-    Signature { name: SCALAR, operands: &[], results: &[], attributes: &["sym_name", "type", "default"] },
+    Signature {
+        name: GRID,
+        operands: &[],
+        results: &[],
+        attributes: &["sym_name", "lower", "upper"],
+    },
+    Signature {
+        name: FIELD,
+        operands: &[],
+        results: &[],
+        attributes: &["sym_name", "grid", "type", "role"],
+    },
+    Signature {
+        name: SCALAR,
+        operands: &[],
+        results: &[],
+        attributes: &["sym_name", "type", "default"],
+    },
     Signature { name: APPLY, operands: &[], results: &[], attributes: &["updates", "pieces"] },
-    Signature { name: GATHER, operands: &["coordinates"], results: &["value"], attributes: &["field"] },
-    Signature { name: CHECK, operands: &[], results: &[], attributes: &["value", "unless_empty", "message"] },
+    Signature {
+        name: GATHER,
+        operands: &["coordinates"],
+        results: &["value"],
+        attributes: &["field"],
+    },
+    Signature {
+        name: CHECK,
+        operands: &[],
+        results: &[],
+        attributes: &["value", "unless_empty", "message"],
+    },
 ];
 
 const PARAMS: &str = "stencil.params";
@@ -139,19 +164,19 @@ pub struct Member<'c> {
     pub size: i64,
 }
 
-/// What a read outside a field's grid gives. A coordinate below stands for each dimension by itself,
-/// counted from the grid's first point of `n`.
+/// What a read outside a field's grid gives. A coordinate below stands for each dimension by
+/// itself, counted from the grid's first point of `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boundary<'c> {
     /// The nearest cell inside: `-1` gives cell `0`, `n` gives `n - 1`.
     Nearest,
     /// The grid repeats: `-1` gives cell `n - 1`, `n` gives `0`.
     Periodic,
-    /// Mirrored about the first and the last cell, which are not repeated: `-1` gives cell `1`, `n` gives
-    /// `n - 2`, with as many bounces as it takes; all give cell `0` where `n` is 1.
+    /// Mirrored about the first and the last cell, which are not repeated: `-1` gives cell `1`, `n`
+    /// gives `n - 2`, with as many bounces as it takes; all give cell `0` where `n` is 1.
     Reflect,
-    /// The result of a function of the nearest cell's value, the outside point's coordinates, the step,
-    /// sizes and scalars.
+    /// The result of a function of the nearest cell's value, the outside point's coordinates, the
+    /// step, sizes and scalars.
     Value(&'c str),
 }
 
@@ -161,7 +186,9 @@ impl<'c> Boundary<'c> {
 
     fn parse(attribute: Attribute<'c>) -> Option<Self> {
         match attribute::as_string(attribute) {
-            Some(word) => Self::RULES.into_iter().find(|(name, _)| *name == word).map(|(_, rule)| rule),
+            Some(word) => {
+                Self::RULES.into_iter().find(|(name, _)| *name == word).map(|(_, rule)| rule)
+            }
             None => attribute::as_symbol(attribute).map(Self::Value),
         }
     }
@@ -254,7 +281,10 @@ impl<'c> Program<'c> {
     pub fn read(module: &Module<'c>) -> Result<Self, Error> {
         let op = mlir::module_op(module);
         let mut program = Self {
-            name: mlir::attribute(op, "sym_name").and_then(attribute::as_string).unwrap_or("program").to_owned(),
+            name: mlir::attribute(op, "sym_name")
+                .and_then(attribute::as_string)
+                .unwrap_or("program")
+                .to_owned(),
             params: params(op)?,
             constants: Vec::new(),
             steps: read(op, STEPS, attribute::as_map)?,
@@ -312,10 +342,14 @@ impl<'c> Program<'c> {
                 CHECK => program.checks.push(Check {
                     op,
                     value: read(op, "value", attribute::as_map)?,
-                    unless_empty: read(op, "unless_empty", |bounds| match attribute::as_array(bounds)?.as_slice() {
-                        [] => Some(None),
-                        [lower, upper] => Some(Some((attribute::as_map(*lower)?, attribute::as_map(*upper)?))),
-                        _ => None,
+                    unless_empty: read(op, "unless_empty", |bounds| {
+                        match attribute::as_array(bounds)?.as_slice() {
+                            [] => Some(None),
+                            [lower, upper] => {
+                                Some(Some((attribute::as_map(*lower)?, attribute::as_map(*upper)?)))
+                            }
+                            _ => None,
+                        }
                     })?,
                     message: read(op, "message", attribute::as_string)?,
                 }),
@@ -348,7 +382,10 @@ fn params<'c>(op: Op<'c>) -> Result<Vec<&'c str>, Error> {
         let place = mlir::place(op.location());
         return Err(Error::new(
             place,
-            format!("the module is no stencil program: it lacks {PARAMS}, the names of its run-time sizes"),
+            format!(
+                "the module is no stencil program: it lacks {PARAMS}, the names of its run-time \
+                 sizes"
+            ),
         ));
     }
     read(op, PARAMS, attribute::as_strings)
@@ -357,7 +394,8 @@ fn params<'c>(op: Op<'c>) -> Result<Vec<&'c str>, Error> {
 /// The declared type as it is in kernels, and whether it was unsigned: `ui32` is a signless `i32`.
 fn element<'c>(op: Op<'c>) -> Result<(Type<'c>, bool), Error> {
     let declared = read(op, "type", attribute::as_type)?;
-    match mlir::unsigned_width(declared).map(|bits| mlir::parse_type(declared, &format!("i{bits}"))) {
+    match mlir::unsigned_width(declared).map(|bits| mlir::parse_type(declared, &format!("i{bits}")))
+    {
         Some(Some(signless)) => Ok((signless, true)),
         _ => Ok((declared, false)),
     }
@@ -366,7 +404,10 @@ fn element<'c>(op: Op<'c>) -> Result<(Type<'c>, bool), Error> {
 fn role(op: Op) -> Result<Role, Error> {
     let name = read(op, "role", attribute::as_string)?;
     let wrong = || {
-        Error::new(mlir::place(op.location()), format!("there is no role \"{name}\"; there are state, const and temp"))
+        Error::new(
+            mlir::place(op.location()),
+            format!("there is no role \"{name}\"; there are state, const and temp"),
+        )
     };
     Role::parse(name).ok_or_else(wrong)
 }
@@ -378,8 +419,12 @@ fn member<'c>(op: Op<'c>) -> Result<Option<Member<'c>>, Error> {
         let field = attribute::entry(attribute, "field").and_then(attribute::as_string)?;
         Some(Member { field, offset: number("offset")?, size: number("size")? })
     };
-    let wrong =
-        || Error::new(mlir::place(op.location()), format!("{MEMBER} needs field, offset and size: {attribute}"));
+    let wrong = || {
+        Error::new(
+            mlir::place(op.location()),
+            format!("{MEMBER} needs field, offset and size: {attribute}"),
+        )
+    };
     parse().map(Some).ok_or_else(wrong)
 }
 
@@ -433,7 +478,10 @@ pub fn unused_name(module: &Module, wanted: &str) -> String {
         .filter_map(|op| mlir::attribute(op, "sym_name").and_then(attribute::as_string))
         .collect();
     let numbered = (2..).map(|number| format!("{wanted}_{number}"));
-    std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !taken.contains(name.as_str())).unwrap_or_default()
+    std::iter::once(wanted.to_owned())
+        .chain(numbered)
+        .find(|name| !taken.contains(name.as_str()))
+        .unwrap_or_default()
 }
 
 /// The name of a function.
@@ -444,24 +492,30 @@ pub fn function_name<'c>(function: Op<'c>) -> Result<&'c str, Error> {
 /// The entry block of a function that has a body.
 pub fn function_body<'c>(function: Op<'c>) -> Result<Blk<'c>, Error> {
     mlir::entry(function).ok_or_else(|| {
-        Error::new(mlir::place(function.location()), "the function has no body; a point function needs one")
+        Error::new(
+            mlir::place(function.location()),
+            "the function has no body; a point function needs one",
+        )
     })
 }
 
-/// What the arguments of a point function, or of the function of a boundary rule, stand for, in order; an
-/// error at the function's place when one says nothing of it.
+/// What the arguments of a point function, or of the function of a boundary rule, stand for, in
+/// order; an error at the function's place when one says nothing of it.
 pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
     let entry = function_body(function)?;
     let count = mlir::arguments(entry).len();
-    let dictionaries = mlir::attribute(function, "arg_attrs").and_then(attribute::as_array).unwrap_or_default();
+    let dictionaries =
+        mlir::attribute(function, "arg_attrs").and_then(attribute::as_array).unwrap_or_default();
     (0..count)
         .map(|index| {
             dictionaries.get(index).copied().and_then(as_argument).ok_or_else(|| {
                 Error::new(
                     mlir::place(function.location()),
                     format!(
-                        "argument {index} of a point function says nothing of its meaning: it needs stencil.read with \
-                         stencil.offset, stencil.scalar, stencil.param, stencil.coord or stencil.step; that of a \
+                        "argument {index} of a point function says nothing of its meaning: it \
+                         needs stencil.read with \
+                         stencil.offset, stencil.scalar, stencil.param, stencil.coord or \
+                         stencil.step; that of a \
                          boundary rule may have stencil.nearest"
                     ),
                 )
@@ -470,8 +524,8 @@ pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
         .collect()
 }
 
-/// The arguments of a point function, each with its value in the function's body; errors as those of
-/// [`arguments`].
+/// The arguments of a point function, each with its value in the function's body; errors as those
+/// of [`arguments`].
 pub fn arguments_with_values<'c>(function: Op<'c>) -> Result<Vec<(Argument<'c>, Val<'c>)>, Error> {
     Ok(arguments(function)?.into_iter().zip(mlir::arguments(function_body(function)?)).collect())
 }
@@ -499,7 +553,10 @@ fn as_argument<'c>(attributes: Attribute<'c>) -> Option<Argument<'c>> {
 }
 
 /// Builds the attributes of a point function's argument.
-fn argument_attributes<'c>(builder: &Builder<'c>, argument: &Argument) -> Vec<(&'static str, Attribute<'c>)> {
+fn argument_attributes<'c>(
+    builder: &Builder<'c>,
+    argument: &Argument,
+) -> Vec<(&'static str, Attribute<'c>)> {
     let context = builder.context;
     match argument {
         Argument::Read { field, offset } => {
@@ -510,22 +567,25 @@ fn argument_attributes<'c>(builder: &Builder<'c>, argument: &Argument) -> Vec<(&
         }
         Argument::Scalar(name) => vec![("stencil.scalar", attribute::symbol(context, name))],
         Argument::Param(name) => vec![("stencil.param", attribute::string(context, name))],
-        Argument::Coordinate(dimension) => vec![("stencil.coord", attribute::integer(context, *dimension as i64))],
+        Argument::Coordinate(dimension) => {
+            vec![("stencil.coord", attribute::integer(context, *dimension as i64))]
+        }
         Argument::Step => vec![("stencil.step", Attribute::unit(context))],
         Argument::Nearest => vec![("stencil.nearest", Attribute::unit(context))],
         Argument::Partial => vec![("stencil.partial", Attribute::unit(context))],
     }
 }
 
-/// Builds a point function, a private `func.func` whose body is still empty; returns the operation and its
-/// entry block. Arguments have the type of what they stand for.
+/// Builds a point function, a private `func.func` whose body is still empty; returns the operation
+/// and its entry block. Arguments have the type of what they stand for.
 pub fn point_function<'c>(
     builder: &Builder<'c>,
     name: &str,
     arguments: &[(Argument, Type<'c>)],
     results: &[Type<'c>],
 ) -> Result<(Op<'c>, Blk<'c>), Error> {
-    let attributes = |(argument, ty): &(Argument, Type<'c>)| (*ty, argument_attributes(builder, argument));
+    let attributes =
+        |(argument, ty): &(Argument, Type<'c>)| (*ty, argument_attributes(builder, argument));
     let arguments: Vec<_> = arguments.iter().map(attributes).collect();
     let private = [("sym_visibility", attribute::string(builder.context, "private"))];
     builder.function(name, &arguments, results, &private)
@@ -545,11 +605,19 @@ pub struct Gather<'c> {
 /// The absolute reads of an operation's regions, such as a point function's.
 pub fn gathers<'c>(of: Op<'c>) -> Result<Vec<Gather<'c>>, Error> {
     let all = mlir::walk(of).into_iter().filter(|op| mlir::name(*op) == GATHER);
-    all.map(|op| Ok(Gather { op, field: read(op, "field", attribute::as_symbol)?, at: mlir::operands(op) })).collect()
+    all.map(|op| {
+        Ok(Gather { op, field: read(op, "field", attribute::as_symbol)?, at: mlir::operands(op) })
+    })
+    .collect()
 }
 
 /// Builds `stencil.gather`.
-pub fn gather<'c>(builder: &Builder<'c>, field: &str, at: &[Val<'c>], element: Type<'c>) -> Result<Val<'c>, Error> {
+pub fn gather<'c>(
+    builder: &Builder<'c>,
+    field: &str,
+    at: &[Val<'c>],
+    element: Type<'c>,
+) -> Result<Val<'c>, Error> {
     builder.value(GATHER, at, element, &[("field", attribute::symbol(builder.context, field))])
 }
 
@@ -570,7 +638,10 @@ pub fn set_program<'c>(
             .map(|(name, value)| {
                 attribute::dictionary(
                     context,
-                    &[("name", attribute::string(context, name)), ("value", attribute::integer(context, *value))],
+                    &[
+                        ("name", attribute::string(context, name)),
+                        ("value", attribute::integer(context, *value)),
+                    ],
                 )
             })
             .collect();
@@ -590,7 +661,11 @@ pub fn grid<'c>(
         GRID,
         &[],
         &[],
-        &[("sym_name", name), ("lower", mlir::map_attribute(lower)), ("upper", mlir::map_attribute(upper))],
+        &[
+            ("sym_name", name),
+            ("lower", mlir::map_attribute(lower)),
+            ("upper", mlir::map_attribute(upper)),
+        ],
     )
 }
 
@@ -666,9 +741,18 @@ pub fn pieces_attribute<'c>(builder: &Builder<'c>, pieces: &[Piece<'c>]) -> Attr
 }
 
 /// Builds `stencil.apply`.
-pub fn apply<'c>(builder: &Builder<'c>, updates: &[&str], pieces: &[Piece<'c>]) -> Result<Op<'c>, Error> {
+pub fn apply<'c>(
+    builder: &Builder<'c>,
+    updates: &[&str],
+    pieces: &[Piece<'c>],
+) -> Result<Op<'c>, Error> {
     let updates = attribute::symbols(builder.context, updates);
-    builder.op(APPLY, &[], &[], &[("updates", updates), ("pieces", pieces_attribute(builder, pieces))])
+    builder.op(
+        APPLY,
+        &[],
+        &[],
+        &[("updates", updates), ("pieces", pieces_attribute(builder, pieces))],
+    )
 }
 
 /// Builds `stencil.check`.

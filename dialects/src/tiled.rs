@@ -5,7 +5,9 @@ mod halo;
 mod launch;
 
 pub use halo::Halo;
-pub use launch::{Bands, Binding, Launch, binding_attributes, launch_attributes, launches, set_dynamic_shared};
+pub use launch::{
+    Bands, Binding, Launch, binding_attributes, launch_attributes, launches, set_dynamic_shared,
+};
 
 use crate::Signature;
 use crate::attribute::{self, read};
@@ -29,7 +31,12 @@ pub const REPEAT: &str = "tiled.repeat";
 
 /// Every operation, as the IRDL text declares it.
 pub const OPERATIONS: &[Signature] = &[
-    Signature { name: LOAD, operands: &[], results: &["tile"], attributes: &["field", "lower", "upper"] },
+    Signature {
+        name: LOAD,
+        operands: &[],
+        results: &["tile"],
+        attributes: &["field", "lower", "upper"],
+    },
     Signature {
         name: APPLY,
         operands: &["inputs"],
@@ -40,8 +47,8 @@ pub const OPERATIONS: &[Signature] = &[
     Signature { name: REPEAT, operands: &[], results: &[], attributes: &["count", "kernels"] },
 ];
 
-/// Cells of a tile along one dimension, and cells of a thread: far more than fit in any shared memory,
-/// and few enough that the volume of a tile can't overflow.
+/// Cells of a tile along one dimension, and cells of a thread: far more than fit in any shared
+/// memory, and few enough that the volume of a tile can't overflow.
 pub const MOST_CELLS: i64 = 1 << 20;
 /// Steps a launch: a kernel holds every step's code.
 pub const MOST_STEPS: i64 = 1024;
@@ -58,7 +65,8 @@ const KEEPS: &str = "tiled.keeps";
 
 /// `!tiled.tile`.
 fn tile_type<'c>(builder: &Builder<'c>) -> Result<Type<'c>, Error> {
-    Type::parse(builder.context, "!tiled.tile").ok_or_else(|| Error::internal("the tiled dialect is not loaded"))
+    Type::parse(builder.context, "!tiled.tile")
+        .ok_or_else(|| Error::internal("the tiled dialect is not loaded"))
 }
 
 /// Which cells of which field a tile value holds.
@@ -91,8 +99,9 @@ pub enum Region {
     /// Those that later applies and the tile need of each.
     #[default]
     Shrinking,
-    /// Those that the first one needs to, of all: threads do the same in each step. Cells beyond what is
-    /// needed may come from cells that no tile holds, and no cell that is stored comes from them.
+    /// Those that the first one needs to, of all: threads do the same in each step. Cells beyond
+    /// what is needed may come from cells that no tile holds, and no cell that is stored comes from
+    /// them.
     Fixed,
 }
 
@@ -105,7 +114,8 @@ impl Region {
     /// Says which names there are.
     pub fn parse(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|(word, _)| *word == name);
-        let wrong = || Error::user(format!("there is no region '{name}'; there are shrinking and fixed"));
+        let wrong =
+            || Error::user(format!("there is no region '{name}'; there are shrinking and fixed"));
         found.map(|(_, region)| region).ok_or_else(wrong)
     }
 
@@ -134,7 +144,9 @@ pub struct Kernel<'c> {
 impl<'c> Kernel<'c> {
     /// Its applies in order.
     pub fn applies(&self) -> impl Iterator<Item = &Apply<'c>> {
-        self.body.iter().filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None })
+        self.body
+            .iter()
+            .filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None })
     }
 
     /// What its tile values hold, in no order.
@@ -145,7 +157,9 @@ impl<'c> Kernel<'c> {
     /// What a tile value of this kernel holds.
     pub fn tile(&self, value: Val<'c>) -> Result<&Tile<'c>, Error> {
         let tile = self.tiles.get(&mlir::key(value));
-        tile.ok_or_else(|| Error::new(mlir::place(self.op.location()), "a tile of another kernel is used here"))
+        tile.ok_or_else(|| {
+            Error::new(mlir::place(self.op.location()), "a tile of another kernel is used here")
+        })
     }
 }
 
@@ -232,13 +246,16 @@ impl<'c> Apply<'c> {
 
 /// The tile kernels of a module.
 pub fn kernels<'c>(module: &Module<'c>) -> Result<Vec<Kernel<'c>>, Error> {
-    let functions =
-        mlir::operations(mlir::body(module)).into_iter().filter(|op| mlir::attribute(*op, STRATEGY).is_some());
+    let functions = mlir::operations(mlir::body(module))
+        .into_iter()
+        .filter(|op| mlir::attribute(*op, STRATEGY).is_some());
     functions.map(read_kernel).collect()
 }
 
 fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
-    let interior = mlir::attribute(op, INTERIOR).map(|_| read(op, INTERIOR, attribute::as_integers)).transpose()?;
+    let interior = mlir::attribute(op, INTERIOR)
+        .map(|_| read(op, INTERIOR, attribute::as_integers))
+        .transpose()?;
     let mut places = interior.iter().flatten();
     let mut body = Vec::new();
     let mut tiles = BTreeMap::new();
@@ -281,7 +298,10 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
                 if interior.is_some() && main.is_none() {
                     return Err(Error::new(
                         mlir::place(inner.location()),
-                        format!("{INTERIOR} names a piece of each tiled.apply in order, from 0, and none of this one"),
+                        format!(
+                            "{INTERIOR} names a piece of each tiled.apply in order, from 0, and \
+                             none of this one"
+                        ),
                     ));
                 }
                 let mut operands = mlir::operands(inner);
@@ -306,7 +326,8 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
                 return Err(Error::new(
                     mlir::place(inner.location()),
                     format!(
-                        "{other} can't stand in a tile kernel: it holds tiled.load, tiled.apply and tiled.store only"
+                        "{other} can't stand in a tile kernel: it holds tiled.load, tiled.apply \
+                         and tiled.store only"
                     ),
                 ));
             }
@@ -323,7 +344,10 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
 }
 
 fn read_halo(op: Op) -> Result<Halo, Error> {
-    Ok(Halo { lower: read(op, "lower", attribute::as_integers)?, upper: read(op, "upper", attribute::as_integers)? })
+    Ok(Halo {
+        lower: read(op, "lower", attribute::as_integers)?,
+        upper: read(op, "upper", attribute::as_integers)?,
+    })
 }
 
 fn read_keeps(op: Op) -> Result<Keeps, Error> {
@@ -335,7 +359,9 @@ fn read_keeps(op: Op) -> Result<Keeps, Error> {
         "nothing" => Ok(Keeps::Nothing),
         other => Err(Error::new(
             mlir::place(op.location()),
-            format!("{KEEPS} is \"partial\" or \"nothing\" where it is not left out, and here it is \"{other}\""),
+            format!(
+                "{KEEPS} is \"partial\" or \"nothing\" where it is not left out, and here it is \"{other}\""
+            ),
         )),
     }
 }
@@ -358,7 +384,11 @@ fn read_region(op: Op) -> Result<Region, Error> {
 
 /// Whether a kernel's tiles go on beyond the grid as the grid repeated: whether any of its point
 /// functions reads a periodic field beside the point.
-pub fn wraps<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<bool, Error> {
+pub fn wraps<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    kernel: &Kernel<'c>,
+) -> Result<bool, Error> {
     for apply in kernel.applies() {
         if reads_periodic(module, program, &apply.pieces)? {
             return Ok(true);
@@ -368,7 +398,11 @@ pub fn wraps<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>
 }
 
 /// Whether one of some pieces reads a periodic field beside the point.
-pub fn reads_periodic<'c>(module: &Module<'c>, program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<bool, Error> {
+pub fn reads_periodic<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    pieces: &[Piece<'c>],
+) -> Result<bool, Error> {
     for piece in pieces {
         for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
             if let Argument::Read { field, offset } = argument {
@@ -383,7 +417,10 @@ pub fn reads_periodic<'c>(module: &Module<'c>, program: &Program<'c>, pieces: &[
 }
 
 /// Attributes of a tile kernel's function.
-pub fn schedule_attributes<'c>(builder: &Builder<'c>, schedule: &Schedule) -> Vec<(&'static str, Attribute<'c>)> {
+pub fn schedule_attributes<'c>(
+    builder: &Builder<'c>,
+    schedule: &Schedule,
+) -> Vec<(&'static str, Attribute<'c>)> {
     let context = builder.context;
     let mut attributes = vec![
         (STRATEGY, attribute::string(context, &schedule.strategy)),
@@ -397,8 +434,8 @@ pub fn schedule_attributes<'c>(builder: &Builder<'c>, schedule: &Schedule) -> Ve
     attributes
 }
 
-/// Says that a tile kernel runs code without checks in tiles away from every rim, and for each apply
-/// in order the place of the piece that covers it there.
+/// Says that a tile kernel runs code without checks in tiles away from every rim, and for each
+/// apply in order the place of the piece that covers it there.
 pub fn set_interior(builder: &Builder, kernel: Op, pieces: &[i64]) {
     mlir::set_attribute(kernel, INTERIOR, attribute::integers(builder.context, pieces));
 }
@@ -412,7 +449,8 @@ pub struct Choice {
     pub tile: Option<Vec<i64>>,
     /// Steps a launch of the main kernel.
     pub pyramid_height: Option<i64>,
-    /// See [`Schedule::per_thread`]; one number alone is for the dimension that the strategy widens.
+    /// See [`Schedule::per_thread`]; one number alone is for the dimension that the strategy
+    /// widens.
     pub per_thread: Option<Vec<i64>>,
     /// The name of a [`Region`].
     pub region: Option<String>,
@@ -449,7 +487,12 @@ pub fn set_choice<'c>(context: &'c Context, module: &Module<'c>, choice: &Choice
 /// Builds `tiled.load`.
 pub fn load<'c>(builder: &Builder<'c>, field: &str, halo: &Halo) -> Result<Val<'c>, Error> {
     let [lower, upper] = halo_attributes(builder, halo);
-    builder.value(LOAD, &[], tile_type(builder)?, &[("field", attribute::symbol(builder.context, field)), lower, upper])
+    builder.value(
+        LOAD,
+        &[],
+        tile_type(builder)?,
+        &[("field", attribute::symbol(builder.context, field)), lower, upper],
+    )
 }
 
 fn halo_attributes<'c>(builder: &Builder<'c>, halo: &Halo) -> [(&'static str, Attribute<'c>); 2] {
@@ -466,11 +509,19 @@ pub fn apply<'c>(
     pieces: Attribute<'c>,
     step: i64,
 ) -> Result<Vec<Val<'c>>, Error> {
-    Ok(mlir::results(build_apply(builder, inputs, updates, halo, pieces, step, (None, Keeps::Old))?))
+    Ok(mlir::results(build_apply(
+        builder,
+        inputs,
+        updates,
+        halo,
+        pieces,
+        step,
+        (None, Keeps::Old),
+    )?))
 }
 
-/// Builds a `tiled.apply` that goes on with the partial result of another, or has one that others go on
-/// with.
+/// Builds a `tiled.apply` that goes on with the partial result of another, or has one that others
+/// go on with.
 pub fn apply_in_part<'c>(
     builder: &Builder<'c>,
     of: &Apply<'c>,
@@ -548,7 +599,11 @@ pub fn repeats<'c>(module: &Module<'c>) -> Result<Vec<Repeat<'c>>, Error> {
 }
 
 /// Builds `tiled.repeat`.
-pub fn repeat<'c>(builder: &Builder<'c>, count: AffineMap<'c>, kernels: &[String]) -> Result<Op<'c>, Error> {
+pub fn repeat<'c>(
+    builder: &Builder<'c>,
+    count: AffineMap<'c>,
+    kernels: &[String],
+) -> Result<Op<'c>, Error> {
     let kernels = attribute::symbols(builder.context, kernels);
     builder.op(REPEAT, &[], &[], &[("count", mlir::map_attribute(count)), ("kernels", kernels)])
 }
@@ -566,5 +621,9 @@ pub(crate) fn stated_index_width(module: &Module) -> Option<Option<i64>> {
 
 /// Sets what [`index_width`] reads.
 pub fn set_index_width<'c>(builder: &Builder<'c>, module: &Module<'c>, width: u32) {
-    mlir::set_attribute(mlir::module_op(module), INDEX_WIDTH, attribute::integer(builder.context, i64::from(width)));
+    mlir::set_attribute(
+        mlir::module_op(module),
+        INDEX_WIDTH,
+        attribute::integer(builder.context, i64::from(width)),
+    );
 }

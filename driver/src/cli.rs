@@ -25,7 +25,12 @@ use stencil_runtime::tune::Schedules;
 
 /// Compile stencil programs to PTX, and run them.
 #[derive(Debug, Parser)]
-#[command(name = "stencilc", version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(
+    name = "stencilc",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -178,7 +183,10 @@ impl CommonArgs {
                 no_fuse: self.no_fuse,
                 no_split_interior: self.no_split_interior,
             },
-            arithmetic: Arithmetic { contract: self.fp_contract == Contraction::On, fast_math: self.fast_math },
+            arithmetic: Arithmetic {
+                contract: self.fp_contract == Contraction::On,
+                fast_math: self.fast_math,
+            },
             arch: self.arch.clone(),
             libdevice: self.libdevice.clone(),
             passes: self.passes.clone(),
@@ -187,7 +195,9 @@ impl CommonArgs {
         let schedules = match (&self.schedules, std::env::var_os("STENCILC_SCHEDULES")) {
             (Some(file), _) => Schedules::read(file),
             // What the environment names need not be there yet.
-            (None, Some(file)) if options.leaves_schedule_open() => Schedules::load(Path::new(&file)),
+            (None, Some(file)) if options.leaves_schedule_open() => {
+                Schedules::load(Path::new(&file))
+            }
             _ => return Ok(options),
         };
         compile::with_schedules(source, options, &schedules.map_err(Failure::user)?)
@@ -195,19 +205,25 @@ impl CommonArgs {
 }
 
 impl Cli {
-    /// Reads the command line. For an option of `run` without `run`, clap would propose to take it as a
-    /// file's name.
+    /// Reads the command line. For an option of `run` without `run`, clap would propose to take it
+    /// as a file's name.
     ///
     /// # Errors
     /// What is wrong with it, or the help that was asked for.
     pub fn read() -> Result<Self, clap::Error> {
         Self::try_parse().map_err(|mut error| {
-            let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return error };
+            let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+                return error;
+            };
             let command = Self::command();
-            let mut of_run = command.find_subcommand("run").into_iter().flat_map(clap::Command::get_arguments);
-            let is = |arg: &clap::Arg| arg.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long));
+            let mut of_run =
+                command.find_subcommand("run").into_iter().flat_map(clap::Command::get_arguments);
+            let is = |arg: &clap::Arg| {
+                arg.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long))
+            };
             if error.kind() == ErrorKind::UnknownArgument && of_run.any(is) {
-                let instead = if option == "--size" { "; -D fixes a size at compile time" } else { "" };
+                let instead =
+                    if option == "--size" { "; -D fixes a size at compile time" } else { "" };
                 let tip = format!("'{option}' is an option of 'stencilc run'{instead}");
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
             }
@@ -245,12 +261,13 @@ fn execute_compile(common: &CommonArgs, args: &CompileArgs) -> Result<(), Failur
     let asked: Vec<_> = texts.iter().filter(|(level, _)| args.emit.contains(level)).collect();
     match (asked.as_slice(), &args.output) {
         ([(_, text)], output) => files::write(output.as_deref(), text),
-        (_, None) => {
-            Err(Failure::user("several levels need -o NAME; each is written to a file of that name with its extension"))
-        }
-        (several, Some(stem)) => several
-            .iter()
-            .try_for_each(|(level, text)| files::write(Some(&files::with_extension(stem, level.extension())), text)),
+        (_, None) => Err(Failure::user(
+            "several levels need -o NAME; each is written to a file of that name with its \
+             extension",
+        )),
+        (several, Some(stem)) => several.iter().try_for_each(|(level, text)| {
+            files::write(Some(&files::with_extension(stem, level.extension())), text)
+        }),
     }
 }
 
@@ -263,7 +280,9 @@ fn write_candidates(
     stem: &Path,
 ) -> Result<(), Failure> {
     let fingerprint = compile::fingerprint(source, options)?;
-    for (number, candidate) in compile::candidates(source, options)?.into_iter().take(count).enumerate() {
+    for (number, candidate) in
+        compile::candidates(source, options)?.into_iter().take(count).enumerate()
+    {
         let mut options = options.clone();
         options.config.choice = candidate.config;
         for (level, text) in compile::emit(source, &options, wanted)?.0 {
@@ -282,9 +301,12 @@ fn write_candidates(
 }
 
 fn execute_run(args: &RunArgs) -> Result<(), Failure> {
-    if args.target != Target::Sim && (args.report || args.report_json.is_some() || args.seed.is_some()) {
+    if args.target != Target::Sim
+        && (args.report || args.report_json.is_some() || args.seed.is_some())
+    {
         return Err(Failure::user(
-            "--report, --report-json and --seed speak of the simulator; add --target sim or leave them out",
+            "--report, --report-json and --seed speak of the simulator; add --target sim or leave \
+             them out",
         ));
     }
     let source = files::read(&args.common.file)?;
@@ -308,19 +330,31 @@ fn execute_run(args: &RunArgs) -> Result<(), Failure> {
 
 /// A strategy's name stands in a pipeline, where other letters have a meaning.
 fn word(text: &str) -> Result<String, String> {
-    let is_word = !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
-    if is_word { Ok(text.to_owned()) } else { Err("a name of letters, digits and - is wanted".to_owned()) }
+    let is_word = !text.is_empty()
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+    if is_word {
+        Ok(text.to_owned())
+    } else {
+        Err("a name of letters, digits and - is wanted".to_owned())
+    }
 }
 
 fn from_one(text: &str) -> Result<usize, String> {
-    whole(text).and_then(|number: usize| if number > 0 { Ok(number) } else { Err("one at least is wanted".to_owned()) })
+    whole(text).and_then(|number: usize| {
+        if number > 0 { Ok(number) } else { Err("one at least is wanted".to_owned()) }
+    })
 }
 
 fn whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: ParseIntError| match error.kind() {
-        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "the number is too large".to_owned(),
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
+            "the number is too large".to_owned()
+        }
         // One below zero fails where none may be.
-        _ if text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit())) => {
+        _ if text
+            .strip_prefix('-')
+            .is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit())) =>
+        {
             "no number below 0 is taken".to_owned()
         }
         _ => "a whole number is wanted".to_owned(),
@@ -337,9 +371,9 @@ fn size(text: &str) -> Result<(String, i64), String> {
     let (name, value) = assignment::<String>(text)?;
     match whole(&value) {
         Ok(size) => Ok((name, size)),
-        Err(wanted) if value.contains('.') && value.parse::<Numeral>().is_ok() => {
-            Err(format!("`{value}`: {wanted} (a scalar is set by stencilc run --set {name}={value})"))
-        }
+        Err(wanted) if value.contains('.') && value.parse::<Numeral>().is_ok() => Err(format!(
+            "`{value}`: {wanted} (a scalar is set by stencilc run --set {name}={value})"
+        )),
         Err(wanted) => Err(format!("`{value}`: {wanted}")),
     }
 }
@@ -370,9 +404,18 @@ fn print_timing(timing: &Timing) {
 }
 
 /// The schedule that was taken, and what ptxas says of each kernel.
-fn report(source: &Source, options: &Options, texts: &[(Level, String)]) -> Result<String, Failure> {
-    let find =
-        |wanted| texts.iter().find(|(level, _)| *level == wanted).map(|(_, text)| text.as_str()).unwrap_or_default();
+fn report(
+    source: &Source,
+    options: &Options,
+    texts: &[(Level, String)],
+) -> Result<String, Failure> {
+    let find = |wanted| {
+        texts
+            .iter()
+            .find(|(level, _)| *level == wanted)
+            .map(|(_, text)| text.as_str())
+            .unwrap_or_default()
+    };
     let plan = Plan::from_json(find(Level::Plan), &source.name).map_err(Failure::user)?;
     let settings = &plan.settings;
     let list = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join(" x ");
@@ -395,7 +438,8 @@ fn report(source: &Source, options: &Options, texts: &[(Level, String)]) -> Resu
     );
     for kernel in &plan.kernels {
         let found = resources.iter().flatten().find(|resources| resources.name == kernel.name);
-        let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
+        let number =
+            |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
         text += &format!(
             "{:<24} {:>8} {:>14} {:>10} {:>14}\n",
             kernel.name,
@@ -409,8 +453,8 @@ fn report(source: &Source, options: &Options, texts: &[(Level, String)]) -> Resu
         text += &predictions(&compile::candidates(source, options)?);
     }
     if resources.is_none() {
-        text +=
-            "registers and spills are unknown: ptxas was not found (set STENCILC_PTXAS, or run cargo xtask setup)\n";
+        text += "registers and spills are unknown: ptxas was not found (set STENCILC_PTXAS, or run \
+            cargo xtask setup)\n";
     }
     Ok(text)
 }
@@ -421,10 +465,15 @@ const SHOWN: usize = 5;
 /// The chosen schedule's predicted time by term, and the runners-up.
 fn predictions(candidates: &[Candidate]) -> String {
     let list = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
-    let mut text = format!("predicted, of {} schedules, terms in ps a point and step:\n", candidates.len());
-    text +=
-        &format!("{:<8} {:>14} {:>10} {:>3} {:>10} {:>6}", "strategy", "tile", "per thread", "T", "GCells/s", "halo");
-    for (name, _) in candidates.first().map(|candidate| candidate.prediction.terms()).unwrap_or_default() {
+    let mut text =
+        format!("predicted, of {} schedules, terms in ps a point and step:\n", candidates.len());
+    text += &format!(
+        "{:<8} {:>14} {:>10} {:>3} {:>10} {:>6}",
+        "strategy", "tile", "per thread", "T", "GCells/s", "halo"
+    );
+    for (name, _) in
+        candidates.first().map(|candidate| candidate.prediction.terms()).unwrap_or_default()
+    {
         text += &format!(" {name:>10}");
     }
     for candidate in candidates.iter().take(SHOWN) {

@@ -106,18 +106,24 @@ pub fn check(source: &Source, defines: &[(String, i64)]) -> Result<Program, Fail
 
 impl<'c, 's> Compilation<'c, 's> {
     /// The stencil level of a source: a program in the language, or a module in MLIR.
-    pub fn new(context: &'c Context, source: &'s Source, options: &'s Options) -> Result<Self, Failure> {
+    pub fn new(
+        context: &'c Context,
+        source: &'s Source,
+        options: &'s Options,
+    ) -> Result<Self, Failure> {
         let start = Instant::now();
         let in_source = |error: Error| Failure::in_source(&error, source);
         let module = if source.name.ends_with(".mlir") {
             if let Some((name, _)) = options.defines.first() {
                 return Err(Failure::user(format!(
-                    "-D {name}=... fixes a param of a .stencil program; the sizes of MLIR stand in the IR"
+                    "-D {name}=... fixes a param of a .stencil program; the sizes of MLIR stand in \
+                     the IR"
                 )));
             }
             mlir::parse_module(context, &source.text, &source.name).map_err(in_source)?
         } else {
-            import::module(context, &check(source, &options.defines)?, source, options.arithmetic).map_err(in_source)?
+            import::module(context, &check(source, &options.defines)?, source, options.arithmetic)
+                .map_err(in_source)?
         };
         let timing = vec![("parse and check".to_owned(), start.elapsed())];
         let mut compilation = Self { context, source, options, module, timing };
@@ -126,9 +132,13 @@ impl<'c, 's> Compilation<'c, 's> {
     }
 
     fn run(&mut self, passes: &str) -> Result<(), Failure> {
-        let mut print = |pass: &str, module: &Module| eprintln!("// ----- after {pass} -----\n{}", text(module));
-        let mut runner =
-            Runner { after: self.options.print_ir_after_all.then_some(&mut print as _), timing: Vec::new() };
+        let mut print = |pass: &str, module: &Module| {
+            eprintln!("// ----- after {pass} -----\n{}", text(module))
+        };
+        let mut runner = Runner {
+            after: self.options.print_ir_after_all.then_some(&mut print as _),
+            timing: Vec::new(),
+        };
         let result = runner.run(self.context, &mut self.module, passes);
         self.timing.append(&mut runner.timing);
         result.map_err(|error| Failure::in_source(&error, self.source))
@@ -178,8 +188,11 @@ impl<'c, 's> Compilation<'c, 's> {
     pub fn code(&mut self) -> Result<Code, Failure> {
         let start = Instant::now();
         let libdevice = self.options.libdevice.clone().or_else(crate::toolchain::libdevice);
-        let target =
-            PtxTarget { arch: self.options.arch.clone(), fast_math: self.options.arithmetic.fast_math, libdevice };
+        let target = PtxTarget {
+            arch: self.options.arch.clone(),
+            fast_math: self.options.arithmetic.fast_math,
+            libdevice,
+        };
         let code = emit_ptx::emit(self.context, &self.module, &target)
             .map_err(|error| Failure::in_source(&error, self.source));
         self.timing.push(("emit-ptx".to_owned(), start.elapsed()));
@@ -196,7 +209,11 @@ pub fn text(module: &Module) -> String {
 }
 
 /// The texts of the wanted levels, in the order of the levels.
-pub fn emit(source: &Source, options: &Options, wanted: &[Level]) -> Result<(Vec<(Level, String)>, Timing), Failure> {
+pub fn emit(
+    source: &Source,
+    options: &Options,
+    wanted: &[Level],
+) -> Result<(Vec<(Level, String)>, Timing), Failure> {
     let mut texts = Vec::new();
     let wants = |level| wanted.contains(&level);
     if wants(Level::Ast) {
@@ -215,7 +232,8 @@ pub fn emit(source: &Source, options: &Options, wanted: &[Level]) -> Result<(Vec
     let Some(last) = wanted.iter().copied().filter(|level| *level > Level::Ast).max() else {
         return Ok((texts, Vec::new()));
     };
-    let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
+    let context =
+        stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
     let mut compilation = Compilation::new(&context, source, options)?;
     if wants(Level::Stencil) {
         texts.push((Level::Stencil, text(&compilation.module)));
@@ -223,7 +241,8 @@ pub fn emit(source: &Source, options: &Options, wanted: &[Level]) -> Result<(Vec
     if last > Level::Stencil && options.passes.is_some() {
         if wants(Level::Tiled) {
             return Err(Failure::user(
-                "--passes replaces the way to the gpu level; the tiled level can't be shown with it (use --print-ir-after-all)",
+                "--passes replaces the way to the gpu level; the tiled level can't be shown with \
+                 it (use --print-ir-after-all)",
             ));
         }
         compilation.to_gpu()?;
@@ -265,13 +284,15 @@ pub fn emit(source: &Source, options: &Options, wanted: &[Level]) -> Result<(Vec
 
 /// The schedules that the compile of a source chooses from, the fastest by the model first.
 pub fn candidates(source: &Source, options: &Options) -> Result<Vec<Candidate>, Failure> {
-    let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
+    let context =
+        stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
     Compilation::new(&context, source, options)?.candidates()
 }
 
 /// What measured schedules of a source are remembered by: see [`tune::fingerprint`].
 pub fn fingerprint(source: &Source, options: &Options) -> Result<String, Failure> {
-    let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
+    let context =
+        stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
     let module = text(&Compilation::new(&context, source, options)?.module);
     // Two compilers of a version may differ while it is worked on.
     let compiler = concat!(env!("CARGO_PKG_VERSION"), " ", env!("STENCILC_TEXT"));
@@ -279,18 +300,25 @@ pub fn fingerprint(source: &Source, options: &Options) -> Result<String, Failure
 }
 
 /// Takes the schedule that was measured to be fastest, where one is known and none is asked for.
-pub fn with_schedules(source: &Source, options: Options, schedules: &Schedules) -> Result<Options, Failure> {
+pub fn with_schedules(
+    source: &Source,
+    options: Options,
+    schedules: &Schedules,
+) -> Result<Options, Failure> {
     if !options.leaves_schedule_open() {
         return Ok(options);
     }
     let device = choose_schedule::device_of(Some(&options.arch));
-    let found = schedules.find(&fingerprint(source, &options)?, device.name).map(|entry| &entry.settings);
-    let choice = found.map_or_else(|| Ok(Choice::default()), |settings| choice_of(settings, source, &options))?;
+    let found =
+        schedules.find(&fingerprint(source, &options)?, device.name).map(|entry| &entry.settings);
+    let choice = found
+        .map_or_else(|| Ok(Choice::default()), |settings| choice_of(settings, source, &options))?;
     Ok(Options { config: Config { choice, ..options.config }, ..options })
 }
 
-/// The choice that settings were compiled from. Where the candidate's tile is fitted to each kernel, the settings have
-/// that of the main one; with it as the choice, kernels for the steps that are left over would be others than those measured.
+/// The choice that settings were compiled from. Where the candidate's tile is fitted to each
+/// kernel, the settings have that of the main one; with it as the choice, kernels for the steps
+/// that are left over would be others than those measured.
 fn choice_of(settings: &Settings, source: &Source, options: &Options) -> Result<Choice, Failure> {
     let named = Choice {
         strategy: Some(settings.strategy.clone()),
@@ -303,7 +331,10 @@ fn choice_of(settings: &Settings, source: &Source, options: &Options) -> Result<
     if candidates.iter().any(|candidate| candidate.config == named) {
         return Ok(named);
     }
-    let whole = |candidate: &Candidate| Choice { tile: Some(candidate.tile.clone()), ..candidate.config.clone() };
+    let whole = |candidate: &Candidate| Choice {
+        tile: Some(candidate.tile.clone()),
+        ..candidate.config.clone()
+    };
     let fitted = candidates.into_iter().find(|candidate| whole(candidate) == named);
     Ok(fitted.map_or(named, |candidate| candidate.config))
 }

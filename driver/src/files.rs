@@ -13,8 +13,10 @@ pub fn read(path: &Path) -> Result<Source, Failure> {
     } else {
         std::fs::read(path)
     };
-    let bytes = bytes.map_err(|error| Failure::user(format!("{name}: the file can't be read: {error}")))?;
-    let text = String::from_utf8(bytes).map_err(|_| Failure::user(format!("{name}: the file is not text (UTF-8)")))?;
+    let bytes =
+        bytes.map_err(|error| Failure::user(format!("{name}: the file can't be read: {error}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::user(format!("{name}: the file is not text (UTF-8)")))?;
     Ok(Source::new(name, text))
 }
 
@@ -30,8 +32,9 @@ pub fn write(path: Option<&Path>, text: &str) -> Result<(), Failure> {
             _ => Ok(()),
         };
     };
-    stencil_runtime::npy::write_whole(path, |file| file.write_all(text.as_bytes()))
-        .map_err(|error| Failure::user(format!("{}: the file can't be written: {error}", path.display())))
+    stencil_runtime::npy::write_whole(path, |file| file.write_all(text.as_bytes())).map_err(
+        |error| Failure::user(format!("{}: the file can't be written: {error}", path.display())),
+    )
 }
 
 /// `stem` with the extension that a level's text has.

@@ -15,8 +15,8 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Role};
 use stencil_frontend::program::{
-    self, Affine, BinaryOp, Expr, ExprKind, Function, LocalId, MathFunction, ParamId, Program, Region,
-    Role as FieldRole, Type as ExprType, UnaryOp,
+    self, Affine, BinaryOp, Expr, ExprKind, Function, LocalId, MathFunction, ParamId, Program,
+    Region, Role as FieldRole, Type as ExprType, UnaryOp,
 };
 use stencil_frontend::source::{Source, Span};
 use stencil_runtime::array::Element;
@@ -40,8 +40,12 @@ pub fn module<'c>(
 ) -> Result<Module<'c>, Error> {
     let program = &outside::written_out(program);
     let module = Module::new(Location::new(context, &source.name, 1, 1));
-    let runtime: Vec<ParamId> =
-        program.params.iter().filter(|(_, param)| param.value.is_none()).map(|(id, _)| id).collect();
+    let runtime: Vec<ParamId> = program
+        .params
+        .iter()
+        .filter(|(_, param)| param.value.is_none())
+        .map(|(id, _)| id)
+        .collect();
     let import = Import {
         builder: Builder::new(context, Location::unknown(context), mlir::body(&module)),
         program,
@@ -69,7 +73,12 @@ impl<'c> Import<'c, '_> {
     fn at(&self, span: Span) -> Builder<'c> {
         let place = self.source.place(span.start);
         Builder {
-            location: Location::new(self.builder.context, &self.source.name, place.line, place.column),
+            location: Location::new(
+                self.builder.context,
+                &self.source.name,
+                place.line,
+                place.column,
+            ),
             ..self.builder
         }
     }
@@ -77,10 +86,18 @@ impl<'c> Import<'c, '_> {
     fn whole(&self, module: &Module<'c>) -> Result<(), Error> {
         let context = self.builder.context;
         let program = self.program;
-        mlir::set_attribute(mlir::module_op(module), "sym_name", attribute::string(context, &program.name));
-        let params: Vec<_> = self.runtime.iter().map(|id| program.params[*id].name.as_str()).collect();
-        let constants: Vec<_> =
-            program.params.values().filter_map(|param| param.value.map(|value| (param.name.as_str(), value))).collect();
+        mlir::set_attribute(
+            mlir::module_op(module),
+            "sym_name",
+            attribute::string(context, &program.name),
+        );
+        let params: Vec<_> =
+            self.runtime.iter().map(|id| program.params[*id].name.as_str()).collect();
+        let constants: Vec<_> = program
+            .params
+            .values()
+            .filter_map(|param| param.value.map(|value| (param.name.as_str(), value)))
+            .collect();
         stencil::set_program(
             &self.builder,
             module,
@@ -127,10 +144,16 @@ impl<'c> Import<'c, '_> {
                 boundary,
             )?;
             if let Some(member) = &field.member {
-                let number =
-                    |bytes: usize| i64::try_from(bytes).map_err(|_| Error::internal("a cell of more than 2^63 bytes"));
+                let number = |bytes: usize| {
+                    i64::try_from(bytes)
+                        .map_err(|_| Error::internal("a cell of more than 2^63 bytes"))
+                };
                 let (offset, size) = (number(member.offset)?, number(member.size)?);
-                stencil::set_member(&self.builder, declared, stencil::Member { field: &member.field, offset, size });
+                stencil::set_member(
+                    &self.builder,
+                    declared,
+                    stencil::Member { field: &member.field, offset, size },
+                );
             }
         }
         for check in &program.checks {
@@ -160,26 +183,44 @@ impl<'c> Import<'c, '_> {
             let (lower, upper) = self.bounds(&piece.region);
             pieces.push(Piece { function: name, lower, upper });
         }
-        let updates: Vec<_> = function.updates.iter().map(|field| self.program.fields[*field].name.as_str()).collect();
+        let updates: Vec<_> = function
+            .updates
+            .iter()
+            .map(|field| self.program.fields[*field].name.as_str())
+            .collect();
         stencil::apply(&self.at(function.span), &updates, &pieces)?;
         Ok(())
     }
 
     /// A private `func.func` that returns some values; its arguments are what they read.
-    fn point_function(&self, name: &str, span: Span, lets: &[(LocalId, Expr)], values: &[Expr]) -> Result<(), Error> {
+    fn point_function(
+        &self,
+        name: &str,
+        span: Span,
+        lets: &[(LocalId, Expr)],
+        values: &[Expr],
+    ) -> Result<(), Error> {
         let arguments = Footprint::of(self, lets.iter().map(|(_, value)| value).chain(values));
         let builder = self.at(span);
-        let types: Vec<_> = arguments.list.iter().map(|(argument, ty)| (argument.clone(), self.ty(*ty))).collect();
+        let types: Vec<_> =
+            arguments.list.iter().map(|(argument, ty)| (argument.clone(), self.ty(*ty))).collect();
         let results: Vec<_> = values.iter().map(|value| self.ty(value.ty)).collect();
         let (_, entry) = stencil::point_function(&builder, name, &types, &results)?;
-        let mut body =
-            Body { import: self, arguments: &arguments, values: mlir::arguments(entry), locals: HashMap::new() };
+        let mut body = Body {
+            import: self,
+            arguments: &arguments,
+            values: mlir::arguments(entry),
+            locals: HashMap::new(),
+        };
         let inner = builder.at(entry);
         for (local, value) in lets {
             let value = body.expression(&inner, value)?;
             body.locals.insert(*local, value);
         }
-        let values = values.iter().map(|value| body.expression(&inner, value)).collect::<Result<Vec<_>, _>>()?;
+        let values = values
+            .iter()
+            .map(|value| body.expression(&inner, value))
+            .collect::<Result<Vec<_>, _>>()?;
         inner.op("func.return", &values, &[], &[])?;
         Ok(())
     }
@@ -196,7 +237,10 @@ impl<'c> Import<'c, '_> {
             .map(|affine| {
                 let terms = affine.terms.iter().filter_map(|(param, coefficient)| {
                     let symbol = self.runtime.iter().position(|id| id == param)?;
-                    Some(AffineExpr::symbol(context, symbol) * AffineExpr::constant(context, *coefficient))
+                    Some(
+                        AffineExpr::symbol(context, symbol)
+                            * AffineExpr::constant(context, *coefficient),
+                    )
                 });
                 let constant = AffineExpr::constant(context, affine.constant);
                 terms.reduce(|sum, term| sum + term).map_or(constant, |sum| sum + constant)
@@ -216,7 +260,8 @@ impl<'c> Import<'c, '_> {
             return Ok(self.element(element));
         }
         let name = format!("ui{}", 8 * element.size());
-        Type::parse(self.builder.context, &name).ok_or_else(|| Error::internal(format!("no type {name}")))
+        Type::parse(self.builder.context, &name)
+            .ok_or_else(|| Error::internal(format!("no type {name}")))
     }
 
     /// A number as an attribute of a declared type.
@@ -347,7 +392,10 @@ impl<'c, 'p> Body<'c, 'p, '_> {
                 numbers::convert(builder, value, number_type(inner)?, number_type(expr)?)
             }
             ExprKind::Gather { field, at } => {
-                let at = at.iter().map(|at| self.expression(builder, at)).collect::<Result<Vec<_>, _>>()?;
+                let at = at
+                    .iter()
+                    .map(|at| self.expression(builder, at))
+                    .collect::<Result<Vec<_>, _>>()?;
                 stencil::gather(builder, &self.import.program.fields[*field].name, &at, ty)
             }
             ExprKind::Read { .. }
@@ -364,12 +412,16 @@ impl<'c, 'p> Body<'c, 'p, '_> {
     }
 
     /// A floating-point operation with the program's fast-math flags.
-    fn float(&self, builder: &Builder<'c>, name: &str, operands: &[Val<'c>]) -> Result<Val<'c>, Error> {
+    fn float(
+        &self,
+        builder: &Builder<'c>,
+        name: &str,
+        operands: &[Val<'c>],
+    ) -> Result<Val<'c>, Error> {
         let ty = operands.first().map(|operand| operand.r#type()).ok_or_else(no_operand)?;
-        let flags = self
-            .import
-            .fast_math
-            .and_then(|flags| melior::ir::Attribute::parse(builder.context, &format!("#arith.fastmath<{flags}>")));
+        let flags = self.import.fast_math.and_then(|flags| {
+            melior::ir::Attribute::parse(builder.context, &format!("#arith.fastmath<{flags}>"))
+        });
         let attributes: Vec<_> = flags.into_iter().map(|flags| ("fastmath", flags)).collect();
         builder.value(name, operands, ty, &attributes)
     }
@@ -457,8 +509,10 @@ impl<'c, 'p> Body<'c, 'p, '_> {
         operands: &'p [Expr],
         expr: &Expr,
     ) -> Result<Val<'c>, Error> {
-        let operands =
-            operands.iter().map(|operand| self.expression(builder, operand)).collect::<Result<Vec<_>, _>>()?;
+        let operands = operands
+            .iter()
+            .map(|operand| self.expression(builder, operand))
+            .collect::<Result<Vec<_>, _>>()?;
         let element = number_type(expr)?;
         let (float, unsigned) = (element.is_float(), element.is_unsigned());
         let name = match function {
@@ -469,11 +523,14 @@ impl<'c, 'p> Body<'c, 'p, '_> {
             MathFunction::Min => "arith.minsi",
             MathFunction::Max => "arith.maxsi",
             MathFunction::Abs if float => "math.absf",
-            MathFunction::Abs if unsigned => return operands.first().copied().ok_or_else(no_operand),
+            MathFunction::Abs if unsigned => {
+                return operands.first().copied().ok_or_else(no_operand);
+            }
             // The absolute value of the smallest integer is itself.
             MathFunction::Abs => {
                 let value = operands.first().copied().ok_or_else(no_operand)?;
-                let negative = builder.binary("arith.subi", builder.constant(value.r#type(), 0)?, value)?;
+                let negative =
+                    builder.binary("arith.subi", builder.constant(value.r#type(), 0)?, value)?;
                 return builder.binary("arith.maxsi", value, negative);
             }
             MathFunction::Sqrt | MathFunction::Rsqrt => "math.sqrt",
@@ -491,10 +548,14 @@ impl<'c, 'p> Body<'c, 'p, '_> {
         let value = match (element, function) {
             // The sum of a product in f32 would be rounded twice.
             (Element::F16, MathFunction::Fma) => {
-                self.wide(builder, Element::F64, &operands, |body, inner, wide| body.float(inner, name, wide))?
+                self.wide(builder, Element::F64, &operands, |body, inner, wide| {
+                    body.float(inner, name, wide)
+                })?
             }
             (Element::F16, _) => {
-                self.wide(builder, Element::F32, &operands, |body, inner, wide| body.float(inner, name, wide))?
+                self.wide(builder, Element::F32, &operands, |body, inner, wide| {
+                    body.float(inner, name, wide)
+                })?
             }
             _ if float => self.float(builder, name, &operands)?,
             _ => builder.value(name, &operands, self.import.element(element), &[])?,

@@ -22,7 +22,8 @@ pub fn asked_for(mut command: Command) -> Option<ExitCode> {
             }
             Err(_) => {
                 eprintln!(
-                    "error: there are no completions for '{shell}'; there are bash, elvish, fish, powershell and zsh"
+                    "error: there are no completions for '{shell}'; there are bash, elvish, fish, \
+                     powershell and zsh"
                 );
                 Some(ExitCode::from(1))
             }

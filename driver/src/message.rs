@@ -44,8 +44,10 @@ impl Failure {
             };
         }
         if code == 2 {
-            diagnostic =
-                diagnostic.note("this is a fault of the compiler, not of the program; please report it with the input");
+            diagnostic = diagnostic.note(
+                "this is a fault of the compiler, not of the program; please \
+                    report it with the input",
+            );
         }
         Self { code, text: diagnostics::render(&[diagnostic], source, look()) }
     }
@@ -73,10 +75,15 @@ fn span(place: &Place, source: &Source) -> Option<Span> {
         start += source.text.get(start..)?.find('\n')? + 1;
     }
     let line = source.text.get(start..)?.lines().next().unwrap_or_default();
-    let column = line.char_indices().nth(place.column.saturating_sub(1)).map_or(line.len(), |(offset, _)| offset);
+    let column = line
+        .char_indices()
+        .nth(place.column.saturating_sub(1))
+        .map_or(line.len(), |(offset, _)| offset);
     let rest = line.get(column..).unwrap_or_default();
-    let word =
-        rest.find(|letter: char| !(letter.is_alphanumeric() || "_.\"@%".contains(letter))).unwrap_or(rest.len()).max(1);
+    let word = rest
+        .find(|letter: char| !(letter.is_alphanumeric() || "_.\"@%".contains(letter)))
+        .unwrap_or(rest.len())
+        .max(1);
     let offset = |at: usize| u32::try_from(start + at).ok();
     Some(Span::new(offset(column)?, offset((column + word).min(line.len().max(column)))?))
 }
@@ -84,5 +91,9 @@ fn span(place: &Place, source: &Source) -> Option<Span> {
 /// Colours where a person reads, and where they are wanted.
 fn look() -> Look {
     use std::io::IsTerminal;
-    if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() { Look::Coloured } else { Look::Plain }
+    if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        Look::Coloured
+    } else {
+        Look::Plain
+    }
 }

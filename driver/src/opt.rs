@@ -18,7 +18,8 @@ pub struct Args {
     /// The MLIR file; `-` is standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// The passes, ours and upstream's: 'builtin.module(tile-overlapped{pyramid-height=4},lower-block)'
+    /// The passes, ours and upstream's:
+    /// 'builtin.module(tile-overlapped{pyramid-height=4},lower-block)'
     #[arg(long, default_value = "", hide_default_value = true)]
     pass_pipeline: String,
     /// Treat each part between lines of `// -----` as a file of its own
@@ -64,17 +65,26 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if let Some(first) = failures.first() {
         let code = failures.iter().map(|failure| failure.code).max().unwrap_or(first.code);
-        return Err(Failure { code, text: failures.into_iter().map(|failure| failure.text).collect() });
+        return Err(Failure {
+            code,
+            text: failures.into_iter().map(|failure| failure.text).collect(),
+        });
     }
-    if args.verify_diagnostics { Ok(()) } else { files::write(args.output.as_deref(), &outputs.join("// -----\n")) }
+    if args.verify_diagnostics {
+        Ok(())
+    } else {
+        files::write(args.output.as_deref(), &outputs.join("// -----\n"))
+    }
 }
 
 fn process(args: &Args, source: &Source) -> Result<String, Error> {
     let context = stencil_dialects::context()?;
     let mut module = mlir::parse_module(&context, &source.text, &source.name)?;
-    let mut print =
-        |pass: &str, module: &melior::ir::Module| eprintln!("// ----- after {pass} -----\n{}", text(module));
-    let mut runner = Runner { after: args.print_ir_after_all.then_some(&mut print as _), timing: Vec::new() };
+    let mut print = |pass: &str, module: &melior::ir::Module| {
+        eprintln!("// ----- after {pass} -----\n{}", text(module))
+    };
+    let mut runner =
+        Runner { after: args.print_ir_after_all.then_some(&mut print as _), timing: Vec::new() };
     runner.run(&context, &mut module, &args.pass_pipeline)?;
     if args.timing {
         for (pass, time) in &runner.timing {
@@ -112,21 +122,23 @@ fn unexpected(source: &Source, error: Option<&Error>) -> Vec<Failure> {
     for (index, line) in source.text.lines().enumerate() {
         for kind in ["error", "note"] {
             let Some((_, rest)) = line.split_once(&format!("expected-{kind}")) else { continue };
-            let Some((at, message)) =
-                rest.split_once("{{").and_then(|(at, rest)| Some((at.trim(), rest.split_once("}}")?.0)))
+            let Some((at, message)) = rest
+                .split_once("{{")
+                .and_then(|(at, rest)| Some((at.trim(), rest.split_once("}}")?.0)))
             else {
                 continue;
             };
             let wanted = match at.strip_prefix('@') {
                 Some("unknown") => Some(0),
-                Some(distance) => {
-                    distance.parse::<isize>().ok().and_then(|distance| (index + 1).checked_add_signed(distance))
-                }
+                Some(distance) => distance
+                    .parse::<isize>()
+                    .ok()
+                    .and_then(|distance| (index + 1).checked_add_signed(distance)),
                 None => Some(index + 1),
             };
-            let matching = found
-                .iter()
-                .position(|(other, line, text)| *other == kind && Some(*line) == wanted && text.contains(message));
+            let matching = found.iter().position(|(other, line, text)| {
+                *other == kind && Some(*line) == wanted && text.contains(message)
+            });
             match matching {
                 Some(position) => drop(found.remove(position)),
                 None => failures.push(Failure::user(format!(
@@ -140,7 +152,10 @@ fn unexpected(source: &Source, error: Option<&Error>) -> Vec<Failure> {
     // Notes need not all be expected; errors must.
     for (kind, line, message) in found {
         if kind == "error" {
-            failures.push(Failure::user(format!("{}:{line}: unexpected error: {message}", source.name)));
+            failures.push(Failure::user(format!(
+                "{}:{line}: unexpected error: {message}",
+                source.name
+            )));
         }
     }
     failures

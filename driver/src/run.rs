@@ -81,7 +81,8 @@ pub fn cancel() {
 pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Failure> {
     if source.name.ends_with(".mlir") {
         return Err(Failure::user(
-            "run takes a .stencil program; compile MLIR by --emit=ptx,plan and run it by stencil-bench",
+            "run takes a .stencil program; compile MLIR by --emit=ptx,plan and run it by \
+             stencil-bench",
         ));
     }
     let program = compile::check(source, &options.defines)?;
@@ -93,13 +94,21 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
     let mut states: Vec<_> = states.map(|field| field.declared_name()).collect();
     states.dedup();
     if let Some(name) = job.outputs.keys().find(|name| !states.contains(&name.as_str())) {
-        return Err(Failure::user(format!("{} has no output `{name}`; it has {}", program.name, states.join(", "))));
+        return Err(Failure::user(format!(
+            "{} has no output `{name}`; it has {}",
+            program.name,
+            states.join(", ")
+        )));
     }
     let declared = declarations(&program)?;
-    let request =
-        Request { sizes: job.sizes.clone(), steps: job.steps, scalars: job.scalars.clone(), ..Request::default() };
-    let (bound, inputs) =
-        input::prepare(&declared, request, &job.inputs, |_| None).map_err(|error| unprepared(&error))?;
+    let request = Request {
+        sizes: job.sizes.clone(),
+        steps: job.steps,
+        scalars: job.scalars.clone(),
+        ..Request::default()
+    };
+    let (bound, inputs) = input::prepare(&declared, request, &job.inputs, |_| None)
+        .map_err(|error| unprepared(&error))?;
     let target = match job.target {
         Target::Auto if Cuda::open(0).is_ok() => Target::Cuda,
         Target::Auto => Target::Reference,
@@ -108,7 +117,8 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
     if job.check && target == Target::Reference {
         let why = if job.target == Target::Auto { ", as there is no CUDA device" } else { "" };
         return Err(Failure::user(format!(
-            "--check would compare the reference with itself{why}; add --target sim or leave --check out"
+            "--check would compare the reference with itself{why}; add --target sim or leave \
+             --check out"
         )));
     }
     let mut report = String::new();
@@ -116,14 +126,20 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
         Target::Cuda => {
             let (outcome, device) = on_cuda(source, options, &bound, &inputs)?;
             if let Some(elapsed) = outcome.launched.elapsed {
-                report += &format!("{device}: {} launches, {}\n", outcome.launched.count, rate(&bound, elapsed));
+                report += &format!(
+                    "{device}: {} launches, {}\n",
+                    outcome.launched.count,
+                    rate(&bound, elapsed)
+                );
             }
             outcome.outputs
         }
         Target::Sim => {
             let (outcome, counters) = on_simulator(source, options, job, &bound, &inputs)?;
-            report +=
-                &format!("simulator: {} launches of {} steps, no fault found\n", outcome.launched.count, bound.steps);
+            report += &format!(
+                "simulator: {} launches of {} steps, no fault found\n",
+                outcome.launched.count, bound.steps
+            );
             if job.report {
                 report += &counters.to_string();
             }
@@ -140,7 +156,8 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
         }
     };
     if job.check {
-        report += &compare(&on_oracle(&program, &bound, &inputs)?, &outputs, options, job.tolerance)?;
+        report +=
+            &compare(&on_oracle(&program, &bound, &inputs)?, &outputs, options, job.tolerance)?;
     }
     // The simulator is run for what it finds.
     if job.outputs.is_empty() && !job.check && target != Target::Sim {
@@ -149,14 +166,17 @@ pub fn run(source: &Source, options: &Options, job: &Job) -> Result<String, Fail
     }
     for record in records(&declared.fields) {
         let Some(path) = job.outputs.get(record.name) else { continue };
-        let leaves: Option<Vec<&Array>> = record.leaves.iter().map(|(_, leaf)| outputs.get(&leaf.name)).collect();
-        let leaves = leaves.ok_or_else(|| Failure::user(format!("there is no output `{}`", record.name)))?;
+        let leaves: Option<Vec<&Array>> =
+            record.leaves.iter().map(|(_, leaf)| outputs.get(&leaf.name)).collect();
+        let leaves =
+            leaves.ok_or_else(|| Failure::user(format!("there is no output `{}`", record.name)))?;
         record.write(path, &leaves).map_err(Failure::user)?;
     }
     Ok(report)
 }
 
-/// Why inputs could not be made ready; a file that is not there may be meant as another kind of data.
+/// Why inputs could not be made ready; a file that is not there may be meant as another kind of
+/// data.
 fn unprepared(error: &InputError) -> Failure {
     match error {
         InputError::Npy(NpyError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
@@ -167,7 +187,8 @@ fn unprepared(error: &InputError) -> Failure {
 }
 
 fn rate(bound: &Bound, elapsed: Duration) -> String {
-    let cells: f64 = bound.shapes.iter().map(|shape| shape.iter().product::<usize>()).max().unwrap_or(0) as f64;
+    let cells: f64 =
+        bound.shapes.iter().map(|shape| shape.iter().product::<usize>()).max().unwrap_or(0) as f64;
     let seconds = elapsed.as_secs_f64();
     let steps = bound.steps as f64;
     format!(
@@ -180,9 +201,13 @@ fn rate(bound: &Bound, elapsed: Duration) -> String {
 
 /// A plan of declarations alone: enough to bind sizes and to read inputs for any target.
 fn declarations(program: &Program) -> Result<Plan, Failure> {
-    let internal =
-        |error: &dyn std::fmt::Display| Failure { code: 2, text: format!("error: internal fault: {error}\n") };
-    let expression = |affine: &Affine| affine.show(&program.params).parse::<Expr>().map_err(|error| internal(&error));
+    let internal = |error: &dyn std::fmt::Display| Failure {
+        code: 2,
+        text: format!("error: internal fault: {error}\n"),
+    };
+    let expression = |affine: &Affine| {
+        affine.show(&program.params).parse::<Expr>().map_err(|error| internal(&error))
+    };
     let extents = |region: &stencil_frontend::program::Region| -> Result<Vec<Expr>, Failure> {
         region
             .lower
@@ -190,7 +215,9 @@ fn declarations(program: &Program) -> Result<Plan, Failure> {
             .zip(&region.upper)
             .map(|(lower, upper)| {
                 let cells = upper.minus(lower).and_then(|cells| cells.shifted(1));
-                expression(&cells.ok_or_else(|| internal(&"a checked grid whose extents overflow"))?)
+                expression(
+                    &cells.ok_or_else(|| internal(&"a checked grid whose extents overflow"))?,
+                )
             })
             .collect()
     };
@@ -198,8 +225,17 @@ fn declarations(program: &Program) -> Result<Plan, Failure> {
         format: plan::FORMAT,
         program: program.name.clone(),
         target: String::new(),
-        params: program.params.values().filter(|param| param.value.is_none()).map(|param| param.name.clone()).collect(),
-        constants: program.params.values().filter_map(|param| Some((param.name.clone(), param.value?))).collect(),
+        params: program
+            .params
+            .values()
+            .filter(|param| param.value.is_none())
+            .map(|param| param.name.clone())
+            .collect(),
+        constants: program
+            .params
+            .values()
+            .filter_map(|param| Some((param.name.clone(), param.value?)))
+            .collect(),
         scalars: program
             .scalars
             .values()
@@ -248,18 +284,30 @@ fn on_oracle(
     bound: &Bound,
     inputs: &BTreeMap<String, Array>,
 ) -> Result<BTreeMap<String, Array>, Failure> {
-    let sizes = program.params.iter().filter_map(|(id, param)| Some((id, *bound.sizes.get(&param.name)?))).collect();
-    let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), Numeral::from(*value))).collect();
-    let steps = u64::try_from(bound.steps).map_err(|_| Failure::user("the number of steps is negative"))?;
+    let sizes = program
+        .params
+        .iter()
+        .filter_map(|(id, param)| Some((id, *bound.sizes.get(&param.name)?)))
+        .collect();
+    let scalars =
+        bound.scalars.iter().map(|(name, value)| (name.clone(), Numeral::from(*value))).collect();
+    let steps =
+        u64::try_from(bound.steps).map_err(|_| Failure::user("the number of steps is negative"))?;
     let mut fields = inputs.clone();
     let bar = bar("reference", steps);
     let done = oracle::run(program, &sizes, &scalars, steps, &mut fields, &mut |done, _| {
         bar.set_position(done);
-        if CANCEL.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if CANCEL.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     });
     bar.finish_and_clear();
     done.map_err(Failure::user)?;
-    fields.retain(|name, _| program.fields.values().any(|field| field.name == *name && field.role == Role::State));
+    fields.retain(|name, _| {
+        program.fields.values().any(|field| field.name == *name && field.role == Role::State)
+    });
     Ok(fields)
 }
 
@@ -270,7 +318,8 @@ fn on_simulator(
     bound: &Bound,
     inputs: &BTreeMap<String, Array>,
 ) -> Result<(Outcome, stencil_simulator::Report), Failure> {
-    let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
+    let context =
+        stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
     let mut compilation = Compilation::new(&context, source, options)?;
     stencil_simulator::mark_applies(&context, &compilation.module);
     compilation.to_gpu()?;
@@ -278,20 +327,25 @@ fn on_simulator(
     let bound = rebind(&plan, bound)?;
     let bar = bar("simulator", u64::try_from(bound.steps).unwrap_or(0));
     let simulator_options = stencil_simulator::Options {
-        settings: stencil_simulator::Settings { seed: job.seed, ..stencil_simulator::Settings::default() },
+        settings: stencil_simulator::Settings {
+            seed: job.seed,
+            ..stencil_simulator::Settings::default()
+        },
         cancel: Some(Arc::clone(&CANCEL)),
         ..stencil_simulator::Options::default()
     };
     let mut simulator = stencil_simulator::Simulator::new(&compilation.module, simulator_options)
         .map_err(|error| Failure::in_source(&error, source))?;
-    let mut progress = |progress: execute::Progress| bar.set_position(u64::try_from(progress.steps).unwrap_or(0));
+    let mut progress =
+        |progress: execute::Progress| bar.set_position(u64::try_from(progress.steps).unwrap_or(0));
     let mut control = Control { progress: Some(&mut progress), cancel: Some(&CANCEL) };
     let outcome = execute::run(&plan, &bound, inputs, &mut simulator, &mut control);
     bar.finish_and_clear();
     let outcome = outcome.map_err(|error| match stencil_simulator::simulation_error(&error) {
-        Some(fault) => {
-            Failure { code: 2, text: format!("error: the simulator found a fault in compiled code\n{fault}\n") }
-        }
+        Some(fault) => Failure {
+            code: 2,
+            text: format!("error: the simulator found a fault in compiled code\n{fault}\n"),
+        },
         None => Failure::user(error),
     })?;
     Ok((outcome, simulator.report()))
@@ -304,7 +358,8 @@ fn on_cuda(
     inputs: &BTreeMap<String, Array>,
 ) -> Result<(Outcome, String), Failure> {
     let cuda = Cuda::open(0).map_err(Failure::user)?;
-    let context = stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
+    let context =
+        stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))?;
     let mut compilation = Compilation::new(&context, source, options)?;
     compilation.to_gpu()?;
     let plan = compilation.plan()?;
@@ -314,7 +369,8 @@ fn on_cuda(
     let mut loaded = cuda.load(&plan, code.ptx.as_bytes()).map_err(Failure::user)?;
     loaded.use_graphs(GraphSettings::default()).map_err(Failure::user)?;
     let bar = bar("cuda", u64::try_from(bound.steps).unwrap_or(0));
-    let mut progress = |progress: execute::Progress| bar.set_position(u64::try_from(progress.steps).unwrap_or(0));
+    let mut progress =
+        |progress: execute::Progress| bar.set_position(u64::try_from(progress.steps).unwrap_or(0));
     let mut control = Control { progress: Some(&mut progress), cancel: Some(&CANCEL) };
     let outcome = execute::run(&plan, &bound, inputs, &mut loaded, &mut control);
     bar.finish_and_clear();
@@ -329,7 +385,8 @@ fn rebind(plan: &Plan, bound: &Bound) -> Result<Bound, Failure> {
         .filter(|(name, _)| plan.params.contains(name))
         .map(|(name, size)| (name.clone(), *size))
         .collect();
-    let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), Numeral::from(*value))).collect();
+    let scalars =
+        bound.scalars.iter().map(|(name, value)| (name.clone(), Numeral::from(*value))).collect();
     let request = Request { sizes, steps: Some(bound.steps), scalars, shapes: BTreeMap::new() };
     stencil_runtime::bind::bind(plan, &request).map_err(Failure::user)
 }
@@ -344,7 +401,9 @@ fn compare(
     let mut report = String::new();
     let arithmetic = options.arithmetic;
     for (name, wanted) in wanted {
-        let Some(found) = found.get(name) else { return Err(Failure::user(format!("there is no output `{name}`"))) };
+        let Some(found) = found.get(name) else {
+            return Err(Failure::user(format!("there is no output `{name}`")));
+        };
         let comparison = stencil_runtime::compare::compare(found, wanted).map_err(Failure::user)?;
         let default = match wanted.element() {
             Element::F16 => 1e-2,
@@ -352,9 +411,20 @@ fn compare(
             Element::F64 => 1e-10,
             _ => 0.0,
         };
-        let limit = tolerance.unwrap_or(if arithmetic.contract || arithmetic.fast_math { default } else { 0.0 });
-        let largest = (0..wanted.len()).filter_map(|index| wanted.get(index)).map(f64::abs).fold(0.0, f64::max);
-        let error = if comparison.exact() { 0.0 } else { comparison.max_absolute / largest.max(f64::MIN_POSITIVE) };
+        let limit = tolerance.unwrap_or(if arithmetic.contract || arithmetic.fast_math {
+            default
+        } else {
+            0.0
+        });
+        let largest = (0..wanted.len())
+            .filter_map(|index| wanted.get(index))
+            .map(f64::abs)
+            .fold(0.0, f64::max);
+        let error = if comparison.exact() {
+            0.0
+        } else {
+            comparison.max_absolute / largest.max(f64::MIN_POSITIVE)
+        };
         let line = format!("check {name}: {comparison}; error {error:.2e} of the largest value\n");
         // A NaN error must not pass.
         if error <= limit {

@@ -4,7 +4,8 @@ use crate::message::Failure;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// `libdevice.10.bc`: of `STENCILC_LIBDEVICE`, the project's own tool folder, or a CUDA installation.
+/// `libdevice.10.bc`: of `STENCILC_LIBDEVICE`, the project's own tool folder, or a CUDA
+/// installation.
 pub fn libdevice() -> Option<PathBuf> {
     find("STENCILC_LIBDEVICE", "nvvm/libdevice/libdevice.10.bc")
 }
@@ -28,7 +29,9 @@ fn roots() -> Vec<PathBuf> {
     for folder in executable.iter().flat_map(|path| path.ancestors()) {
         roots.push(folder.join(".toolchain/cuda/nvidia/cu13"));
     }
-    roots.extend(["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from));
+    roots.extend(
+        ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from),
+    );
     roots.push(PathBuf::from("/usr/local/cuda"));
     roots
 }
@@ -64,7 +67,10 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Vec<KernelResourc
     let output = run();
     let _ = std::fs::remove_dir_all(&folder);
     let output = output.map_err(|error| {
-        Failure::user(format!("{}: ptxas can't be run: {error}; name another by STENCILC_PTXAS", ptxas.display()))
+        Failure::user(format!(
+            "{}: ptxas can't be run: {error}; name another by STENCILC_PTXAS",
+            ptxas.display()
+        ))
     })?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() {
@@ -72,7 +78,11 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Vec<KernelResourc
     } else {
         Err(Failure {
             code: 2,
-            text: format!("error: internal fault: {} refuses the PTX ({}):\n{text}", ptxas.display(), output.status),
+            text: format!(
+                "error: internal fault: {} refuses the PTX ({}):\n{text}",
+                ptxas.display(),
+                output.status
+            ),
         })
     }
 }
@@ -109,9 +119,12 @@ mod tests {
     #[test]
     fn the_words_of_ptxas_are_understood() {
         let text = "ptxas info    : Compiling entry function 'heat_4' for 'sm_90'\n\
-                    ptxas info    : Function properties for heat_4\n    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads\n\
-                    ptxas info    : Used 38 registers, used 1 barriers, 20992 bytes smem, 400 bytes cmem[0]\n";
-        let kernel = KernelResources { name: "heat_4".to_owned(), registers: 38, spills: 16, shared: 20992 };
+                    ptxas info    : Function properties for heat_4\n    8 bytes stack frame, 4 \
+                    bytes spill stores, 12 bytes spill loads\n\
+                    ptxas info    : Used 38 registers, used 1 barriers, 20992 bytes smem, 400 \
+                    bytes cmem[0]\n";
+        let kernel =
+            KernelResources { name: "heat_4".to_owned(), registers: 38, spills: 16, shared: 20992 };
         assert_eq!(parse(text), [kernel]);
     }
 }

@@ -27,7 +27,11 @@ fn integers(value: &Value) -> Vec<i64> {
     value.as_array().into_iter().flatten().filter_map(Value::as_i64).collect()
 }
 
-fn options(sizes: impl IntoIterator<Item = (String, i64)>, choice: Choice, fast_math: bool) -> Options {
+fn options(
+    sizes: impl IntoIterator<Item = (String, i64)>,
+    choice: Choice,
+    fast_math: bool,
+) -> Options {
     Options {
         defines: sizes.into_iter().collect(),
         config: Config { choice, ..Config::default() },
@@ -40,9 +44,11 @@ fn options(sizes: impl IntoIterator<Item = (String, i64)>, choice: Choice, fast_
 }
 
 fn candidates(program: &str, options: &Options) -> Vec<Candidate> {
-    let text = std::fs::read_to_string(suite().join(format!("programs/{program}.stencil"))).unwrap();
+    let text =
+        std::fs::read_to_string(suite().join(format!("programs/{program}.stencil"))).unwrap();
     let source = Source { name: format!("{program}.stencil"), text };
-    compile::candidates(&source, options).unwrap_or_else(|failure| panic!("{program}: {}", failure.text))
+    compile::candidates(&source, options)
+        .unwrap_or_else(|failure| panic!("{program}: {}", failure.text))
 }
 
 /// All measured schedules, by what was computed.
@@ -59,7 +65,8 @@ fn measured() -> BTreeMap<String, Vec<Row>> {
             if program.starts_with("j2d") && !fast_math {
                 continue;
             }
-            let sizes = row["sizes"].as_object().unwrap().iter().filter(|(name, _)| *name != "steps");
+            let sizes =
+                row["sizes"].as_object().unwrap().iter().filter(|(name, _)| *name != "steps");
             let choice = Choice {
                 strategy: settings["strategy"].as_str().map(str::to_owned),
                 tile: Some(integers(&settings["tile"])),
@@ -67,14 +74,21 @@ fn measured() -> BTreeMap<String, Vec<Row>> {
                 per_thread: Some(integers(&settings["per_thread"])),
                 ..Choice::default()
             };
-            let options = options(sizes.map(|(name, size)| (name.clone(), size.as_i64().unwrap())), choice, fast_math);
+            let options = options(
+                sizes.map(|(name, size)| (name.clone(), size.as_i64().unwrap())),
+                choice,
+                fast_math,
+            );
             let candidates = candidates(program, &options);
-            found.entry(format!("{program} {} {fast_math} {file}", row["element"])).or_default().push(Row {
-                settings: settings.to_string(),
-                stream: settings["strategy"] == "stream",
-                measured: row["gcells"]["median"].as_f64().unwrap(),
-                predicted: candidates[0].gcells(),
-            });
+            found
+                .entry(format!("{program} {} {fast_math} {file}", row["element"]))
+                .or_default()
+                .push(Row {
+                    settings: settings.to_string(),
+                    stream: settings["strategy"] == "stream",
+                    measured: row["gcells"]["median"].as_f64().unwrap(),
+                    predicted: candidates[0].gcells(),
+                });
         }
     }
     found
@@ -91,7 +105,11 @@ fn predictions_are_near_the_measured_rates() {
         let factor = row.predicted / row.measured;
         assert!((0.5..2.0).contains(&factor), "{what}: {row:?}, a factor of {factor:.2}");
         if row.stream {
-            assert!((0.7..1.5).contains(&factor), "{what}: {}, a factor of {factor:.2}", row.settings);
+            assert!(
+                (0.7..1.5).contains(&factor),
+                "{what}: {}, a factor of {factor:.2}",
+                row.settings
+            );
         }
         factors.push(factor.max(1.0 / factor));
     }
@@ -104,16 +122,21 @@ fn predictions_are_near_the_measured_rates() {
 fn the_best_by_the_model_is_near_the_best_measured() {
     let mut choices = 0;
     for (what, rows) in measured() {
-        let by = |rate: fn(&Row) -> f64| rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap();
+        let by =
+            |rate: fn(&Row) -> f64| rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap();
         let (chosen, best) = (by(|row| row.predicted), by(|row| row.measured));
         choices += usize::from(rows.len() > 1);
-        assert!(chosen.measured >= 0.85 * best.measured, "{what}: chosen {chosen:?}, best {best:?}");
+        assert!(
+            chosen.measured >= 0.85 * best.measured,
+            "{what}: chosen {chosen:?}, best {best:?}"
+        );
     }
     assert!(choices >= 20, "{choices}");
 }
 
-/// Divisions by scalars are products with their reciprocals, and a product goes into each of the sums that use it:
-/// docs/inner-loops.md counts nine in the machine code of `hotspot2d` under `block` and `stream` too.
+/// Divisions by scalars are products with their reciprocals, and a product goes into each of the
+/// sums that use it: docs/inner-loops.md counts nine in the machine code of `hotspot2d` under
+/// `block` and `stream` too.
 #[test]
 fn products_that_sums_take_in_are_not_counted() {
     let choice = Choice { strategy: Some("naive".to_owned()), ..Choice::default() };

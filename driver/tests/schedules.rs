@@ -10,8 +10,12 @@ use stencilc::import::Arithmetic;
 
 #[test]
 fn a_remembered_candidate_is_compiled_as_it_was_measured() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../test-suite/programs/hotspot2d.stencil");
-    let source = Source { name: "hotspot2d.stencil".to_owned(), text: std::fs::read_to_string(path).unwrap() };
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../test-suite/programs/hotspot2d.stencil");
+    let source = Source {
+        name: "hotspot2d.stencil".to_owned(),
+        text: std::fs::read_to_string(path).unwrap(),
+    };
     let options = Options {
         defines: ["N", "M"].map(|name| (name.to_owned(), 1 << 14)).to_vec(),
         config: Config::default(),
@@ -21,7 +25,8 @@ fn a_remembered_candidate_is_compiled_as_it_was_measured() {
         passes: None,
         print_ir_after_all: false,
     };
-    let compiled = |options: &Options| compile::emit(&source, options, &[Level::Gpu, Level::Plan]).unwrap().0;
+    let compiled =
+        |options: &Options| compile::emit(&source, options, &[Level::Gpu, Level::Plan]).unwrap().0;
     let fingerprint = compile::fingerprint(&source, &options).unwrap();
     let mut fitted = 0;
     for candidate in compile::candidates(&source, &options).unwrap() {

@@ -25,9 +25,14 @@ fn main() -> Result<(), Error> {
     let mut module = smoothing(&context)?;
 
     let mut runner = Runner::default();
-    let ours = "stencil-verify,tile-overlapped{tile=16,64 pyramid-height=2},split-interior,lower-block";
+    let ours =
+        "stencil-verify,tile-overlapped{tile=16,64 pyramid-height=2},split-interior,lower-block";
     let upstream = "gpu.module(canonicalize,cse,loop-invariant-code-motion)";
-    runner.run(&context, &mut module, &format!("func.func(sroa,canonicalize),{ours},{upstream}"))?;
+    runner.run(
+        &context,
+        &mut module,
+        &format!("func.func(sroa,canonicalize),{ours},{upstream}"),
+    )?;
     let index_width = tiled::index_width(&module);
     runner.run(&context, &mut module, &pipeline::nvvm(index_width))?;
 
@@ -56,13 +61,18 @@ fn smoothing(context: &Context) -> Result<Module<'_>, Error> {
     let module = Module::new(location);
     let builder = Builder::new(context, location, mlir::body(&module));
     // Maps have a symbol a run-time size, and there is none.
-    let point =
-        |values: [i64; 2]| AffineMap::new(context, 0, 0, &values.map(|value| AffineExpr::constant(context, value)));
+    let point = |values: [i64; 2]| {
+        AffineMap::new(context, 0, 0, &values.map(|value| AffineExpr::constant(context, value)))
+    };
     let steps = AffineMap::new(context, 0, 0, &[AffineExpr::constant(context, 100)]);
     let f32 = Type::float32(context);
 
     stencil::set_program(&builder, &module, &[], &[], steps);
-    mlir::set_attribute(mlir::module_op(&module), "sym_name", attribute::string(context, "smoothing"));
+    mlir::set_attribute(
+        mlir::module_op(&module),
+        "sym_name",
+        attribute::string(context, "smoothing"),
+    );
     stencil::grid(&builder, "G", point([0, 0]), point([511, 1023]))?;
     stencil::field(&builder, "A", "G", f32, Role::State, None)?;
     stencil::scalar(&builder, "w", f32, None)?;
@@ -74,7 +84,8 @@ fn smoothing(context: &Context) -> Result<Module<'_>, Error> {
     let (_, entry) = stencil::point_function(&builder, "smooth", &arguments, &[f32])?;
     let body = builder.at(entry);
     if let [weight, first, others @ ..] = mlir::arguments(entry).as_slice() {
-        let sum = others.iter().try_fold(*first, |sum, cell| body.binary("arith.addf", sum, *cell))?;
+        let sum =
+            others.iter().try_fold(*first, |sum, cell| body.binary("arith.addf", sum, *cell))?;
         let result = body.binary("arith.mulf", *weight, sum)?;
         body.op("func.return", &[result], &[], &[])?;
     }

@@ -9,7 +9,9 @@ use inkwell::context::Context as LlvmContext;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use inkwell::targets::{
+    CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
+};
 use inkwell::values::{AnyValueEnum, BasicValue};
 use melior::Context;
 use melior::ir::Module;
@@ -18,7 +20,8 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 
 /// What code can be made for: the architectures of CUDA 13 whose instructions PTX 8.4 has.
-pub const ARCHITECTURES: [&str; 7] = ["sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a"];
+pub const ARCHITECTURES: [&str; 7] =
+    ["sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a"];
 
 /// What code is made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,11 +43,14 @@ pub struct Code {
     pub ptx: String,
 }
 
-/// Compiles the module's `gpu.module`. An error of the user's where there is none, where LLVM knows no
-/// such architecture, or where a math function needs libdevice and there is none or it is unreadable.
+/// Compiles the module's `gpu.module`. An error of the user's where there is none, where LLVM knows
+/// no such architecture, or where a math function needs libdevice and there is none or it is
+/// unreadable.
 pub fn emit(context: &Context, module: &Module, target: &PtxTarget) -> Result<Code, Error> {
-    let kernels = mlir::operations(mlir::body(module)).into_iter().find(|op| mlir::name(*op) == "gpu.module");
-    let kernels = kernels.ok_or_else(|| Error::user("the module holds no gpu.module; run a lowering first"))?;
+    let kernels =
+        mlir::operations(mlir::body(module)).into_iter().find(|op| mlir::name(*op) == "gpu.module");
+    let kernels = kernels
+        .ok_or_else(|| Error::user("the module holds no gpu.module; run a lowering first"))?;
     let text = mlir::to_llvm_ir(context, kernels)?;
     let llvm = LlvmContext::create();
     let module = parse(&llvm, &text, "kernels")?;
@@ -57,7 +63,9 @@ pub fn emit(context: &Context, module: &Module, target: &PtxTarget) -> Result<Co
         drop_prefetches(&module);
     }
     let options = PassBuilderOptions::create();
-    module.run_passes("default<O3>", &machine, options).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
+    module
+        .run_passes("default<O3>", &machine, options)
+        .map_err(|error| Error::internal(format!("LLVM: {error}")))?;
     let ptx = machine
         .write_to_memory_buffer(&module, FileType::Assembly)
         .map_err(|error| Error::internal(format!("LLVM: {error}")))?;
@@ -74,13 +82,15 @@ fn parse<'l>(llvm: &'l LlvmContext, text: &str, name: &str) -> Result<LlvmModule
 
 /// PTX has letters, digits, `_` and `$` in a name; LLVM ends the process at another.
 fn printable_names(module: &LlvmModule) -> Result<(), Error> {
-    let printable =
-        |name: &str| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '$');
+    let printable = |name: &str| {
+        name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '$')
+    };
     let names = module.get_functions().filter(|function| function.count_basic_blocks() > 0);
     let mut names = names.map(|function| function.get_name().to_string_lossy().into_owned());
     match names.find(|name| !printable(name)) {
         Some(name) => Err(Error::user(format!(
-            "PTX has no function '{name}': its names are made of letters, digits, _ and $; rename it"
+            "PTX has no function '{name}': its names are made of letters, digits, _ and $; rename \
+             it"
         ))),
         None => Ok(()),
     }
@@ -97,7 +107,8 @@ fn machine(target: &PtxTarget) -> Result<TargetMachine, Error> {
     }
     Target::initialize_nvptx(&InitializationConfig::default());
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
-    let nvptx = Target::from_triple(&triple).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
+    let nvptx =
+        Target::from_triple(&triple).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
     nvptx
         .create_target_machine(
             &triple,
@@ -110,7 +121,8 @@ fn machine(target: &PtxTarget) -> Result<TargetMachine, Error> {
         .ok_or_else(|| Error::user(format!("LLVM has no target machine for {}", target.arch)))
 }
 
-/// Whether LLVM's backend knows how an architecture prefetches. Devices before `sm_90` can too; it ends the process there.
+/// Whether LLVM's backend knows how an architecture prefetches. Devices before `sm_90` can too; it
+/// ends the process there.
 fn has_prefetches(arch: &str) -> bool {
     let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
     digits.parse::<u32>().is_ok_and(|number| number >= 90)
@@ -128,7 +140,8 @@ fn drop_prefetches(module: &LlvmModule) {
     }
 }
 
-/// Gives every called math function a body: exact ones from our own text, the others from libdevice.
+/// Gives every called math function a body: exact ones from our own text, the others from
+/// libdevice.
 fn resolve_math<'l>(
     llvm: &'l LlvmContext,
     module: &LlvmModule<'l>,
@@ -150,14 +163,18 @@ fn resolve_math<'l>(
         let name = first.trim_start_matches("__nv_").trim_end_matches('f');
         let Some(path) = &target.libdevice else {
             return Err(Error::user(format!(
-                "the function {name} needs NVIDIA's libdevice, which was not found; install the wheel nvidia-nvvm or CUDA, \
+                "the function {name} needs NVIDIA's libdevice, which was not found; install the \
+                 wheel nvidia-nvvm or CUDA, \
                  and give its libdevice.10.bc by --libdevice FILE"
             )));
         };
-        let unreadable = |error: String| Error::user(format!("{}: libdevice can't be read: {error}", path.display()));
-        let buffer = MemoryBuffer::create_from_file(path).map_err(|error| unreadable(error.to_string()))?;
-        let library =
-            LlvmModule::parse_bitcode_from_buffer(&buffer, llvm).map_err(|error| unreadable(error.to_string()))?;
+        let unreadable = |error: String| {
+            Error::user(format!("{}: libdevice can't be read: {error}", path.display()))
+        };
+        let buffer =
+            MemoryBuffer::create_from_file(path).map_err(|error| unreadable(error.to_string()))?;
+        let library = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm)
+            .map_err(|error| unreadable(error.to_string()))?;
         link(module, library, machine)?;
     }
     if let Some(missing) = unresolved(module).first() {
@@ -166,7 +183,11 @@ fn resolve_math<'l>(
     Ok(())
 }
 
-fn link<'l>(module: &LlvmModule<'l>, library: LlvmModule<'l>, machine: &TargetMachine) -> Result<(), Error> {
+fn link<'l>(
+    module: &LlvmModule<'l>,
+    library: LlvmModule<'l>,
+    machine: &TargetMachine,
+) -> Result<(), Error> {
     library.set_triple(&machine.get_triple());
     library.set_data_layout(&machine.get_target_data().get_data_layout());
     let names: Vec<_> = library

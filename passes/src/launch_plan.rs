@@ -13,14 +13,17 @@ use stencil_dialects::tiled::{self, Binding, Launch, Region};
 use stencil_runtime::array::Element;
 use stencil_runtime::expr::Expr;
 use stencil_runtime::number::{Number, Numeral};
-use stencil_runtime::plan::{self, Argument, FieldDecl, Kernel, Plan, Repeat, ScalarDecl, Settings};
+use stencil_runtime::plan::{
+    self, Argument, FieldDecl, Kernel, Plan, Repeat, ScalarDecl, Settings,
+};
 
 use crate::lower::emit::extents;
 use melior::Context;
 
-/// Reads the plan off a module. `arch` (such as `sm_90`), `contract` and `fast_math` are written down as
-/// they are given: they say how the PTX beside the plan is made. An error where a tile kernel is not
-/// lowered yet, where the module has no host schedule, and where kernels and schedule contradict each other.
+/// Reads the plan off a module. `arch` (such as `sm_90`), `contract` and `fast_math` are written
+/// down as they are given: they say how the PTX beside the plan is made. An error where a tile
+/// kernel is not lowered yet, where the module has no host schedule, and where kernels and schedule
+/// contradict each other.
 pub fn of<'c>(
     context: &'c Context,
     module: &Module<'c>,
@@ -32,19 +35,23 @@ pub fn of<'c>(
     let launches = tiled::launches(module)?;
     if launches.is_empty() || !tiled::kernels(module)?.is_empty() {
         return Err(Error::user(
-            "the module is not on the gpu level: every tile kernel must be lowered before a plan can be made",
+            "the module is not on the gpu level: every tile kernel must be lowered before a plan \
+             can be made",
         ));
     }
     let repeats = tiled::repeats(module)?;
     if repeats.is_empty() {
-        return Err(Error::user("the module says not when its kernels are launched: it needs a tiled.repeat"));
+        return Err(Error::user(
+            "the module says not when its kernels are launched: it needs a tiled.repeat",
+        ));
     }
     let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
     let mut fields = Vec::new();
     for field in &program.fields {
         let grid = program.grid_of(field.name)?;
         let cells = extents(context, grid.lower, grid.upper)?;
-        let bound = |wanted: Binding| launches.iter().any(|launch| launch.bindings.contains(&wanted));
+        let bound =
+            |wanted: Binding| launches.iter().any(|launch| launch.bindings.contains(&wanted));
         let taken = bound(Binding::Read(field.name)) || bound(Binding::ReadWrite(field.name));
         fields.push(FieldDecl {
             name: field.name.to_owned(),
@@ -68,20 +75,28 @@ pub fn of<'c>(
         });
     }
     let height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
-    let main = launches.iter().find(|launch| launch.schedule.steps == height).map(|launch| launch.schedule.clone());
+    let main = launches
+        .iter()
+        .find(|launch| launch.schedule.steps == height)
+        .map(|launch| launch.schedule.clone());
     let main = main.ok_or_else(|| Error::internal("no main kernel"))?;
     let plan = Plan {
         format: plan::FORMAT,
         program: program.name.clone(),
         target: arch.to_owned(),
         params: program.params.iter().map(|name| (*name).to_owned()).collect(),
-        constants: program.constants.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+        constants: program
+            .constants
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value))
+            .collect(),
         scalars: program
             .scalars
             .iter()
             .map(|scalar| {
                 let element = element(scalar.element, scalar.unsigned)?;
-                let default = scalar.default.and_then(|default| number(element, default)).map(Numeral::from);
+                let default =
+                    scalar.default.and_then(|default| number(element, default)).map(Numeral::from);
                 Ok(ScalarDecl { name: scalar.name.to_owned(), element, default })
             })
             .collect::<Result<_, Error>>()?,
@@ -130,16 +145,21 @@ pub fn of<'c>(
 }
 
 fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
-    let block: Vec<u32> = launch.block.iter().filter_map(|threads| u32::try_from(*threads).ok()).collect();
-    let block = <[u32; 3]>::try_from(block).map_err(|_| Error::internal("a block has three positive sizes"))?;
+    let block: Vec<u32> =
+        launch.block.iter().filter_map(|threads| u32::try_from(*threads).ok()).collect();
+    let block = <[u32; 3]>::try_from(block)
+        .map_err(|_| Error::internal("a block has three positive sizes"))?;
     let shared = |ty: Type| -> u64 {
         let Ok(memref) = MemRefType::try_from(ty) else { return 0 };
         let cells = mlir::static_cells(ty).and_then(|cells| u64::try_from(cells).ok()).unwrap_or(0);
         cells.saturating_mul(u64::from(mlir::bit_width(memref.element()).unwrap_or(0))) / 8
     };
     let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
-    let static_shared =
-        arguments.iter().skip(launch.bindings.len()).map(|buffer| shared(buffer.r#type())).fold(0, u64::saturating_add);
+    let static_shared = arguments
+        .iter()
+        .skip(launch.bindings.len())
+        .map(|buffer| shared(buffer.r#type()))
+        .fold(0, u64::saturating_add);
     let one = || expression("1");
     Ok(Kernel {
         name: launch.name.to_owned(),
@@ -174,7 +194,10 @@ fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
 fn all(map: AffineMap, names: &[&str]) -> Result<Vec<Expr>, Error> {
     (0..map.result_count())
         .map(|index| {
-            expression(&affine::text(map.result(index).map_err(|error| Error::internal(error.to_string()))?, names))
+            expression(&affine::text(
+                map.result(index).map_err(|error| Error::internal(error.to_string()))?,
+                names,
+            ))
         })
         .collect()
 }
@@ -190,14 +213,20 @@ fn expression(text: &str) -> Result<Expr, Error> {
 fn element(ty: Type, unsigned: bool) -> Result<Element, Error> {
     let name = ty.to_string();
     let name = if unsigned { name.replacen('i', "u", 1) } else { name };
-    Element::from_name(&name).ok_or_else(|| Error::user(format!("there are no cells of type {name}")))
+    Element::from_name(&name)
+        .ok_or_else(|| Error::user(format!("there are no cells of type {name}")))
 }
 
 fn member(member: Member) -> Result<plan::Member, Error> {
     let bytes = |number: i64| {
-        usize::try_from(number).map_err(|_| Error::user(format!("a part of @{} at {number} bytes", member.field)))
+        usize::try_from(number)
+            .map_err(|_| Error::user(format!("a part of @{} at {number} bytes", member.field)))
     };
-    Ok(plan::Member { field: member.field.to_owned(), offset: bytes(member.offset)?, size: bytes(member.size)? })
+    Ok(plan::Member {
+        field: member.field.to_owned(),
+        offset: bytes(member.offset)?,
+        size: bytes(member.size)?,
+    })
 }
 
 /// A default as a number of its scalar's type.
@@ -206,5 +235,8 @@ fn number(element: Element, default: Attribute) -> Option<Number> {
         return Number::float(element, value);
     }
     let bits = attribute::as_integer(default)?;
-    Number::integer(element, if element.is_unsigned() { i128::from(bits as u64) } else { bits.into() })
+    Number::integer(
+        element,
+        if element.is_unsigned() { i128::from(bits as u64) } else { bits.into() },
+    )
 }

@@ -19,7 +19,9 @@ impl Options {
                 .split_once('=')
                 .ok_or_else(|| Error::user(format!("'{entry}' is no option; write name=value")))?;
             if options.text(name).is_some() {
-                return Err(Error::user(format!("the option '{name}' is given twice; leave one out")));
+                return Err(Error::user(format!(
+                    "the option '{name}' is given twice; leave one out"
+                )));
             }
             options.set(name, value);
         }
@@ -36,8 +38,14 @@ impl Options {
         for name in self.entries.keys() {
             if !known.iter().any(|(known, _)| known == name) {
                 let list = known.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
-                let remedy = if list.is_empty() { "it has none".to_owned() } else { format!("it has {list}") };
-                return Err(Error::user(format!("the pass {pass} has no option '{name}'; {remedy}")));
+                let remedy = if list.is_empty() {
+                    "it has none".to_owned()
+                } else {
+                    format!("it has {list}")
+                };
+                return Err(Error::user(format!(
+                    "the pass {pass} has no option '{name}'; {remedy}"
+                )));
             }
         }
         Ok(())
@@ -54,8 +62,14 @@ impl Options {
     }
 
     /// Integers in a range, separated by commas.
-    pub fn integers(&self, name: &str, range: RangeInclusive<i64>) -> Result<Option<Vec<i64>>, Error> {
-        self.text(name).map(|text| text.split(',').map(|item| parse_integer(name, item, &range)).collect()).transpose()
+    pub fn integers(
+        &self,
+        name: &str,
+        range: RangeInclusive<i64>,
+    ) -> Result<Option<Vec<i64>>, Error> {
+        self.text(name)
+            .map(|text| text.split(',').map(|item| parse_integer(name, item, &range)).collect())
+            .transpose()
     }
 }
 

@@ -18,14 +18,20 @@ pub struct Config {
 ///
 /// `fuse-functions` comes last: it compares what it makes as code that is as good as it gets.
 pub fn stencil(config: &Config, arch: &str) -> String {
-    let fuse =
-        if config.no_fuse { String::new() } else { format!(",fuse-functions{{{}}}", schedule_options(config, arch)) };
-    format!("stencil-verify,func.func(canonicalize,cse),relax-arithmetic,func.func(canonicalize,cse){fuse}")
+    let fuse = if config.no_fuse {
+        String::new()
+    } else {
+        format!(",fuse-functions{{{}}}", schedule_options(config, arch))
+    };
+    format!(
+        "stencil-verify,func.func(canonicalize,cse),relax-arithmetic,func.func(canonicalize,cse){fuse}"
+    )
 }
 
 /// What is not to be chosen of the schedule.
 fn schedule_options(config: &Config, arch: &str) -> String {
-    let options = choose_schedule::options_of(&config.choice).into_iter().chain([("arch", arch.to_owned())]);
+    let options =
+        choose_schedule::options_of(&config.choice).into_iter().chain([("arch", arch.to_owned())]);
     options.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
@@ -38,10 +44,11 @@ pub fn tiled(config: &Config, arch: &str) -> String {
 
 /// From the tiled level to the gpu level. Each lowering takes the kernels of its strategy.
 ///
-/// Kernels are simplified from the bottom up: with branches in branches, as streams have them, that takes
-/// a tenth of the time.
+/// Kernels are simplified from the bottom up: with branches in branches, as streams have them, that
+/// takes a tenth of the time.
 pub fn gpu() -> String {
-    "lower-naive,lower-block,lower-stream,lower-warp,gpu.module(canonicalize{top-down=false},cse)".to_owned()
+    "lower-naive,lower-block,lower-stream,lower-warp,gpu.module(canonicalize{top-down=false},cse)"
+        .to_owned()
 }
 
 /// From the gpu level to NVVM in the LLVM dialect; `index_width` is 32 or 64 bits.

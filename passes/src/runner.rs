@@ -35,7 +35,8 @@ pub struct Step {
 
 impl Step {
     fn text(&self) -> String {
-        let options = if self.options.is_empty() { String::new() } else { format!("{{{}}}", self.options) };
+        let options =
+            if self.options.is_empty() { String::new() } else { format!("{{{}}}", self.options) };
         let nested = self.nested.as_ref().map(|nested| format!("({nested})")).unwrap_or_default();
         format!("{}{nested}{options}", self.name)
     }
@@ -44,7 +45,12 @@ impl Step {
 impl Runner<'_> {
     /// Runs a pipeline. The module is verified before the first pass and after each; a failure
     /// names the pass.
-    pub fn run<'c>(&mut self, context: &'c Context, module: &mut Module<'c>, pipeline: &str) -> Result<(), Error> {
+    pub fn run<'c>(
+        &mut self,
+        context: &'c Context,
+        module: &mut Module<'c>,
+        pipeline: &str,
+    ) -> Result<(), Error> {
         let steps = parse(pipeline)?;
         check_names(&steps)?;
         verify_module(context, module)?;
@@ -54,20 +60,28 @@ impl Runner<'_> {
                 Some(pass) => {
                     let options = Options::parse(&step.options)?;
                     options.expect(pass.name, pass.options)?;
-                    (pass.run)(context, module, &options).map_err(|error| in_pass(error, pass.name))?;
+                    (pass.run)(context, module, &options)
+                        .map_err(|error| in_pass(error, pass.name))?;
                 }
-                None => mlir::run_upstream(context, module, &format!("builtin.module({})", step.text()))
-                    .map_err(|error| in_pass(error, &step.name))?,
+                None => {
+                    mlir::run_upstream(context, module, &format!("builtin.module({})", step.text()))
+                        .map_err(|error| in_pass(error, &step.name))?
+                }
             }
             self.timing.push((step.text(), start.elapsed()));
             if let Some(after) = &mut self.after {
                 after(&step.text(), module);
             }
             // Upstream's passes may be asked for where they break our rules; ours must never do.
-            let fault = if registry::find(&step.name).is_some() { Fault::Internal } else { Fault::User };
+            let fault =
+                if registry::find(&step.name).is_some() { Fault::Internal } else { Fault::User };
             verify_module(context, module).map_err(|error| Error {
                 fault,
-                message: format!("the IR is not valid after the pass {}: {}", step.text(), error.message),
+                message: format!(
+                    "the IR is not valid after the pass {}: {}",
+                    step.text(),
+                    error.message
+                ),
                 ..error
             })?;
         }
@@ -94,7 +108,14 @@ fn check_names(steps: &[Step]) -> Result<(), Error> {
         if registry::find(&step.name).is_some() && step.nested.is_some() {
             return Err(Error::user(format!("the pass {} takes no nested pipeline", step.name)));
         }
-        for inner in step.nested.iter().map(|nested| split(nested)).collect::<Result<Vec<_>, _>>()?.iter().flatten() {
+        for inner in step
+            .nested
+            .iter()
+            .map(|nested| split(nested))
+            .collect::<Result<Vec<_>, _>>()?
+            .iter()
+            .flatten()
+        {
             let inner = parse_step(inner)?;
             if registry::find(&inner.name).is_some() {
                 return Err(Error::user(format!(
@@ -111,9 +132,9 @@ fn check_names(steps: &[Step]) -> Result<(), Error> {
 pub fn parse(pipeline: &str) -> Result<Vec<Step>, Error> {
     let text = pipeline.trim();
     let list = match text.strip_prefix("builtin.module(") {
-        Some(rest) => rest
-            .strip_suffix(')')
-            .ok_or_else(|| Error::user(format!("the pipeline '{text}' lacks its closing parenthesis")))?,
+        Some(rest) => rest.strip_suffix(')').ok_or_else(|| {
+            Error::user(format!("the pipeline '{text}' lacks its closing parenthesis"))
+        })?,
         None => text,
     };
     split(list)?.iter().map(|item| parse_step(item)).collect()
@@ -122,8 +143,11 @@ pub fn parse(pipeline: &str) -> Result<Vec<Step>, Error> {
 fn parse_step(item: &str) -> Result<Step, Error> {
     let end = item.find(['{', '(']).unwrap_or(item.len());
     let (name, mut rest) = item.split_at(end);
-    let malformed =
-        || Error::user(format!("'{item}' is no pass; write name, name{{option=value}} or operation(pass,...)"));
+    let malformed = || {
+        Error::user(format!(
+            "'{item}' is no pass; write name, name{{option=value}} or operation(pass,...)"
+        ))
+    };
     if name.trim().is_empty() {
         return Err(malformed());
     }
@@ -167,9 +191,9 @@ fn split(list: &str) -> Result<Vec<String>, Error> {
         match letter {
             '(' | '{' | '[' => depth += 1,
             ')' | '}' | ']' => {
-                depth = depth
-                    .checked_sub(1)
-                    .ok_or_else(|| Error::user(format!("unbalanced brackets in the pipeline '{list}'")))?;
+                depth = depth.checked_sub(1).ok_or_else(|| {
+                    Error::user(format!("unbalanced brackets in the pipeline '{list}'"))
+                })?;
             }
             ',' if depth == 0 => {
                 items.push(list.get(start..position).unwrap_or_default().to_owned());
@@ -192,9 +216,11 @@ mod tests {
 
     #[test]
     fn a_pipeline_mixes_ours_and_upstream() {
-        let steps =
-            parse("builtin.module(tile-overlapped{tile=8,8 pyramid-height=2},gpu.module(canonicalize,cse),cse)")
-                .unwrap();
+        let steps = parse(
+            "builtin.module(tile-overlapped{tile=8,8 \
+                pyramid-height=2},gpu.module(canonicalize,cse),cse)",
+        )
+        .unwrap();
         assert_eq!(
             steps.iter().map(Step::text).collect::<Vec<_>>(),
             ["tile-overlapped{tile=8,8 pyramid-height=2}", "gpu.module(canonicalize,cse)", "cse"]

@@ -32,7 +32,8 @@ pub enum Element {
 
 impl Element {
     /// All of them.
-    pub const ALL: [Self; 7] = [Self::F16, Self::F32, Self::F64, Self::I32, Self::I64, Self::U32, Self::U64];
+    pub const ALL: [Self; 7] =
+        [Self::F16, Self::F32, Self::F64, Self::I32, Self::I64, Self::U32, Self::U64];
 
     /// Bytes of one number.
     pub fn size(self) -> usize {
@@ -92,7 +93,8 @@ impl fmt::Display for Element {
 pub enum ArrayError {
     /// The product of the extents does not fit in this machine's address space.
     #[error(
-        "size overflow: an array of {} {element} cells does not fit in memory addresses; use smaller sizes",
+        "size overflow: an array of {} {element} cells does not fit in memory addresses; use \
+         smaller sizes",
         shape_text(shape)
     )]
     TooLarge {
@@ -102,7 +104,10 @@ pub enum ArrayError {
         element: Element,
     },
     /// The machine refused the memory.
-    #[error("out of memory: no {bytes} bytes for an array of {} {element} cells; use smaller sizes", shape_text(shape))]
+    #[error(
+        "out of memory: no {bytes} bytes for an array of {} {element} cells; use smaller sizes",
+        shape_text(shape)
+    )]
     OutOfMemory {
         /// Cells per dimension.
         shape: Vec<usize>,
@@ -168,8 +173,8 @@ macro_rules! with_cell {
 }
 pub use with_cell;
 
-/// Runs `$body` with `$v` bound to what a variant of `$enum` ([`Data`] or [`DataMut`]) holds, whatever
-/// its type, and `$wrap` to the variant.
+/// Runs `$body` with `$v` bound to what a variant of `$enum` ([`Data`] or [`DataMut`]) holds,
+/// whatever its type, and `$wrap` to the variant.
 #[macro_export]
 macro_rules! each_cell {
     ($enum:ident, $data:expr, $wrap:ident($v:ident) => $body:expr) => {
@@ -265,7 +270,10 @@ impl Array {
     /// # Errors
     /// When the size overflows or the machine has too little memory.
     pub fn zeros(element: Element, shape: &[usize]) -> Result<Array, ArrayError> {
-        fn filled<T: Clone + Default>(element: Element, shape: &[usize]) -> Result<Vec<T>, ArrayError> {
+        fn filled<T: Clone + Default>(
+            element: Element,
+            shape: &[usize],
+        ) -> Result<Vec<T>, ArrayError> {
             let cells = cells(shape, element)?;
             let mut v: Vec<T> = Vec::new();
             v.try_reserve_exact(cells).map_err(|_| ArrayError::OutOfMemory {
@@ -469,9 +477,14 @@ pub fn noise_bits(seed: u64, i: u64) -> u64 {
 fn cells(shape: &[usize], element: Element) -> Result<usize, ArrayError> {
     let too_large = || ArrayError::TooLarge { shape: shape.to_vec(), element };
     // An extent of 0 counts as 1 here, so that no product of some extents overflows anywhere.
-    let most = shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent.max(1))).ok_or_else(too_large)?;
+    let most = shape
+        .iter()
+        .try_fold(1usize, |n, &extent| n.checked_mul(extent.max(1)))
+        .ok_or_else(too_large)?;
     match most.checked_mul(element.size()) {
-        Some(bytes) if isize::try_from(bytes).is_ok() => Ok(if shape.contains(&0) { 0 } else { most }),
+        Some(bytes) if isize::try_from(bytes).is_ok() => {
+            Ok(if shape.contains(&0) { 0 } else { most })
+        }
         _ => Err(too_large()),
     }
 }
@@ -483,7 +496,8 @@ mod tests {
     #[test]
     fn noise_is_splitmix64() {
         // The first outputs for seed 1234567 of the reference implementation (Vigna, splitmix64.c).
-        let wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431];
+        let wanted =
+            [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431];
         for (i, bits) in wanted.into_iter().enumerate() {
             assert_eq!(noise_bits(1234567, i as u64), bits);
         }
@@ -491,7 +505,12 @@ mod tests {
 
     #[test]
     fn noise_is_what_numpy_makes_of_the_recipe() {
-        let wanted = [0x3fd8_f2f8_7916_4c82, 0x3f91_30f3_5fd0_f180, 0x3fec_d308_1017_5625, 0x3fe2_a75d_6e0c_e7c5];
+        let wanted = [
+            0x3fd8_f2f8_7916_4c82,
+            0x3f91_30f3_5fd0_f180,
+            0x3fec_d308_1017_5625,
+            0x3fe2_a75d_6e0c_e7c5,
+        ];
         let array = Array::noise(Element::F64, &[2, 2], 7).unwrap();
         assert_eq!(array.data(), &Data::F64(wanted.map(f64::from_bits).to_vec()));
         let array = Array::noise(Element::I64, &[2, 2], 7).unwrap();
@@ -504,7 +523,9 @@ mod tests {
         let wide = Array::noise(Element::F64, &shape, 7).unwrap();
         let narrow = Array::noise(Element::F32, &shape, 7).unwrap();
         let whole = Array::noise(Element::I32, &shape, 7).unwrap();
-        let (Data::F64(wide), Data::F32(narrow), Data::I32(whole)) = (wide.data(), narrow.data(), whole.data()) else {
+        let (Data::F64(wide), Data::F32(narrow), Data::I32(whole)) =
+            (wide.data(), narrow.data(), whole.data())
+        else {
             panic!("wrong types");
         };
         for ((w, n), i) in wide.iter().zip(narrow).zip(whole) {
@@ -520,7 +541,12 @@ mod tests {
     #[test]
     fn shapes_that_overflow_are_refused() {
         let error = Array::zeros(Element::F64, &[1 << 40, 1 << 40]).unwrap_err();
-        assert!(error.to_string().starts_with("size overflow: an array of 1099511627776x1099511627776 f64"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("size overflow: an array of 1099511627776x1099511627776 f64"),
+            "{error}"
+        );
         assert_eq!(Array::zeros(Element::F32, &[0, 1 << 40]).unwrap().len(), 0);
         assert!(Array::zeros(Element::F32, &[0, usize::MAX, usize::MAX]).is_err());
         let error = Array::new(vec![2, 2], Data::I32(vec![1, 2, 3])).unwrap_err();

@@ -1,15 +1,17 @@
-//! Launches that overlap: each is cut into bands of its rows of blocks, and a band waits for those bands of
-//! the launch before that it shares cells with, not for all of them. So the blocks of one launch fill the
-//! device while the last ones of the launch before end.
+//! Launches that overlap: each is cut into bands of its rows of blocks, and a band waits for those
+//! bands of the launch before that it shares cells with, not for all of them. So the blocks of one
+//! launch fill the device while the last ones of the launch before end.
 //!
-//! A row shares cells with rows no farther away than its reach ([`Rows`]). What a band reads was written by
-//! bands in reach of it, and what it writes was read by such bands; it waits for them, and they in turn
-//! waited for those in their reach. So any two bands of different launches that share a cell run in order.
+//! A row shares cells with rows no farther away than its reach ([`Rows`]). What a band reads was
+//! written by bands in reach of it, and what it writes was read by such bands; it waits for them,
+//! and they in turn waited for those in their reach. So any two bands of different launches that
+//! share a cell run in order.
 
 use crate::launch::{Launch, Rows};
 use std::ops::Range;
 
-/// Bands of a launch are at most so many. On an H200 20 bands were as fast as 14, or faster, in two dimensions.
+/// Bands of a launch are at most so many. On an H200 20 bands were as fast as 14, or faster, in two
+/// dimensions.
 const MOST: u32 = 20;
 
 /// A band of a launch.
@@ -31,16 +33,19 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Adds a launch, for a device that runs `resident` of its blocks at a time; gives its bands, one where it
-    /// stays whole.
+    /// Adds a launch, for a device that runs `resident` of its blocks at a time; gives its bands,
+    /// one where it stays whole.
     pub fn add<'p>(&mut self, launch: &Launch<'p>, resident: u64) -> Vec<Band<'p>> {
         let cut = Cut::of(launch, resident);
         let waits = |rows| match &self.last {
             Some((before, first)) => cut.waits(rows, before).map(|place| first + place).collect(),
             None => Vec::new(),
         };
-        let bands: Vec<_> =
-            cut.bands.iter().map(|rows| Band { launch: launch.band(rows), waits: waits(rows) }).collect();
+        let bands: Vec<_> = cut
+            .bands
+            .iter()
+            .map(|rows| Band { launch: launch.band(rows), waits: waits(rows) })
+            .collect();
         self.last = Some((cut, self.bands));
         self.bands += bands.len();
         bands
@@ -64,13 +69,23 @@ impl Cut {
         let fills = u64::from(launch.grid[0]) > resident;
         let rows = launch.rows.filter(|_| fills);
         let count = rows.map_or(1, |rows| (rows.count / rows.reach.max(1)).clamp(1, MOST));
-        let start = |band: u32| u32::try_from(u64::from(all) * u64::from(band) / u64::from(count)).unwrap_or(all);
-        Self { kernel: launch.index, rows, bands: (0..count).map(|band| start(band)..start(band + 1)).collect() }
+        let start = |band: u32| {
+            u32::try_from(u64::from(all) * u64::from(band) / u64::from(count)).unwrap_or(all)
+        };
+        Self {
+            kernel: launch.index,
+            rows,
+            bands: (0..count).map(|band| start(band)..start(band + 1)).collect(),
+        }
     }
 
-    /// The places of the bands of the launch before that a band waits for. Launches of different kernels
-    /// have different rows, and so all bands wait for all.
-    fn waits<'s>(&self, band: &Range<u32>, before: &'s Self) -> impl Iterator<Item = usize> + use<'s> {
+    /// The places of the bands of the launch before that a band waits for. Launches of different
+    /// kernels have different rows, and so all bands wait for all.
+    fn waits<'s>(
+        &self,
+        band: &Range<u32>,
+        before: &'s Self,
+    ) -> impl Iterator<Item = usize> + use<'s> {
         let alike = self.kernel == before.kernel && self.rows == before.rows;
         let reach = self
             .rows
@@ -79,7 +94,9 @@ impl Cut {
         let bands = before.bands.iter().enumerate();
         bands
             .filter(move |(_, other)| {
-                reach.as_ref().is_none_or(|reach| other.start < reach.end && reach.start < other.end)
+                reach
+                    .as_ref()
+                    .is_none_or(|reach| other.start < reach.end && reach.start < other.end)
             })
             .map(|(place, _)| place)
     }
@@ -95,7 +112,14 @@ mod tests {
     fn launch(plan: &crate::plan::Plan, index: usize, count: u32, reach: u32) -> Launch<'_> {
         let kernel = &plan.kernels[index];
         let arguments = kernel.arguments.iter().map(|_| Value::Number(Number::I32(0))).collect();
-        Launch { kernel, index, grid: [3 * count, 1, 1], step: 0, arguments, rows: Some(Rows { count, reach }) }
+        Launch {
+            kernel,
+            index,
+            grid: [3 * count, 1, 1],
+            step: 0,
+            arguments,
+            rows: Some(Rows { count, reach }),
+        }
     }
 
     #[test]
@@ -110,8 +134,14 @@ mod tests {
         assert_eq!((waits(0), waits(7), waits(19)), (vec![0, 1], vec![6, 7, 8], vec![18, 19]));
         let blocks: u32 = cut.bands.iter().map(|band| launch.band(band).grid[0]).sum();
         assert_eq!(blocks, 123);
-        let row = plan.kernels[0].arguments.iter().position(|argument| *argument == crate::plan::Argument::Row);
-        assert_eq!(launch.band(&cut.bands[19]).arguments[row.unwrap()], Value::Number(Number::I32(38)));
+        let row = plan.kernels[0]
+            .arguments
+            .iter()
+            .position(|argument| *argument == crate::plan::Argument::Row);
+        assert_eq!(
+            launch.band(&cut.bands[19]).arguments[row.unwrap()],
+            Value::Number(Number::I32(38))
+        );
     }
 
     #[test]
@@ -148,8 +178,12 @@ mod tests {
                 before = before.iter().map(step).collect();
                 for (band, before) in cut.bands.iter().zip(&before) {
                     for (other, runs_before) in cut.bands.iter().zip(before) {
-                        let apart = band.start.max(other.start).saturating_sub(band.end.min(other.end) - 1);
-                        assert!(*runs_before || apart > reach, "{count} rows, reach {reach}: {other:?} and {band:?}");
+                        let apart =
+                            band.start.max(other.start).saturating_sub(band.end.min(other.end) - 1);
+                        assert!(
+                            *runs_before || apart > reach,
+                            "{count} rows, reach {reach}: {other:?} and {band:?}"
+                        );
                     }
                 }
             }
@@ -160,7 +194,8 @@ mod tests {
     fn a_chain_numbers_bands_from_launch_to_launch() {
         let (plan, mut chain) = (banded(), Chain::default());
         let launch = launch(&plan, 0, 6, 1);
-        let mut waits = || chain.add(&launch, 0).into_iter().map(|band| band.waits).collect::<Vec<_>>();
+        let mut waits =
+            || chain.add(&launch, 0).into_iter().map(|band| band.waits).collect::<Vec<_>>();
         assert_eq!(waits(), vec![Vec::<usize>::new(); 6]);
         assert_eq!(waits()[1..3], [vec![0, 1, 2], vec![1, 2, 3]]);
         assert_eq!(waits()[1..3], [vec![6, 7, 8], vec![7, 8, 9]]);
@@ -171,7 +206,8 @@ mod tests {
     #[test]
     fn bands_wait_for_all_of_another_kernel() {
         let plan = banded();
-        let (one, other) = (Cut::of(&launch(&plan, 0, 9, 1), 0), Cut::of(&launch(&plan, 1, 8, 1), 0));
+        let (one, other) =
+            (Cut::of(&launch(&plan, 0, 9, 1), 0), Cut::of(&launch(&plan, 1, 8, 1), 0));
         assert_eq!(other.waits(&other.bands[3], &one).count(), 9);
         assert_eq!(one.waits(&one.bands[3], &other).count(), 8);
     }

@@ -25,7 +25,10 @@ pub enum BindError {
         known: String,
     },
     /// A size is given that the compile fixed.
-    #[error("`{name}` was fixed to {fixed} when {program} was compiled; compile it again with -D {name}={wanted}")]
+    #[error(
+        "`{name}` was fixed to {fixed} when {program} was compiled; compile it again with -D \
+         {name}={wanted}"
+    )]
     Fixed {
         /// The program.
         program: String,
@@ -38,7 +41,8 @@ pub enum BindError {
     },
     /// A size has no value.
     #[error(
-        "the run-time size `{name}` has no value; give one with --size {name}=... or an array whose shape tells it{}",
+        "the run-time size `{name}` has no value; give one with --size {name}=... or an array \
+         whose shape tells it{}",
         told_by(fields)
     )]
     MissingSize {
@@ -48,7 +52,9 @@ pub enum BindError {
         fields: Vec<String>,
     },
     /// The shape of an array and the sizes known so far exclude each other.
-    #[error("array `{field}` is {shape}, but its dimension {dimension} must be {wanted} ({because})")]
+    #[error(
+        "array `{field}` is {shape}, but its dimension {dimension} must be {wanted} ({because})"
+    )]
     Shape {
         /// The field.
         field: String,
@@ -62,7 +68,10 @@ pub enum BindError {
         because: String,
     },
     /// An extent can't come from any whole size.
-    #[error("array `{field}` is {shape}, but no whole `{name}` makes its dimension {dimension} (`{extent}`) so")]
+    #[error(
+        "array `{field}` is {shape}, but no whole `{name}` makes its dimension {dimension} \
+         (`{extent}`) so"
+    )]
     NoSize {
         /// The field.
         field: String,
@@ -89,7 +98,8 @@ pub enum BindError {
     },
     /// A field would have a negative extent.
     #[error(
-        "field `{field}` would have {value} cells in dimension {dimension} (`{extent}`, {sizes}); use larger sizes"
+        "field `{field}` would have {value} cells in dimension {dimension} (`{extent}`, {sizes}); \
+         use larger sizes"
     )]
     Negative {
         /// The field.
@@ -105,7 +115,8 @@ pub enum BindError {
     },
     /// A field has more cells than the kernels can index.
     #[error(
-        "size overflow: field `{field}` has {cells} cells ({shape}), more than {width}-bit indices reach; compile with these sizes fixed (-D) or use smaller ones"
+        "size overflow: field `{field}` has {cells} cells ({shape}), more than {width}-bit indices \
+         reach; compile with these sizes fixed (-D) or use smaller ones"
     )]
     Index {
         /// The field.
@@ -231,8 +242,10 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
     let mut known = given_sizes(plan, request)?;
     solve(plan, request, &mut known)?;
     if let Some(name) = plan.params.iter().find(|name| !known.contains_key(*name)) {
-        let fields = plan.fields.iter().filter(|field| field.role != Role::Temp && tells(field, name));
-        let mut fields: Vec<String> = fields.map(|field| field.declared_name().to_owned()).collect();
+        let fields =
+            plan.fields.iter().filter(|field| field.role != Role::Temp && tells(field, name));
+        let mut fields: Vec<String> =
+            fields.map(|field| field.declared_name().to_owned()).collect();
         fields.dedup();
         return Err(BindError::MissingSize { name: name.clone(), fields });
     }
@@ -248,7 +261,11 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
     }
     sizes.insert("steps".to_string(), steps);
 
-    let shapes = plan.fields.iter().map(|field| shape_of(plan, field, &sizes)).collect::<Result<Vec<_>, _>>()?;
+    let shapes = plan
+        .fields
+        .iter()
+        .map(|field| shape_of(plan, field, &sizes))
+        .collect::<Result<Vec<_>, _>>()?;
     check(plan, &sizes)?;
     let mut buffers = Vec::new();
     let mut first_buffer = Vec::new();
@@ -256,7 +273,12 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
         first_buffer.push(BufferId(buffers.len()));
         for _ in 0..field.buffers {
             let cells = shape.iter().product();
-            buffers.push(Buffer { field: place, name: field.name.clone(), element: field.element, cells });
+            buffers.push(Buffer {
+                field: place,
+                name: field.name.clone(),
+                element: field.element,
+                cells,
+            });
         }
     }
     Ok(Bound { steps, shapes, buffers, first_buffer, scalars: scalars(plan, request)?, sizes })
@@ -294,7 +316,11 @@ fn given_sizes(plan: &Plan, request: &Request) -> Result<BTreeMap<String, Size>,
 }
 
 /// Solves the equations that the shapes of the arrays pose, one unknown at a time.
-fn solve(plan: &Plan, request: &Request, known: &mut BTreeMap<String, Size>) -> Result<(), BindError> {
+fn solve(
+    plan: &Plan,
+    request: &Request,
+    known: &mut BTreeMap<String, Size>,
+) -> Result<(), BindError> {
     let mut equations = Vec::new();
     for field in &plan.fields {
         let Some(shape) = request.shapes.get(&field.name) else {
@@ -321,12 +347,14 @@ fn solve(plan: &Plan, request: &Request, known: &mut BTreeMap<String, Size>) -> 
             let (Some((name, &coefficient)), None) = (unknown.next(), unknown.next()) else {
                 continue;
             };
-            let value = solved(affine, name, coefficient, *found, known).ok_or_else(|| BindError::NoSize {
-                field: field.name.clone(),
-                shape: shape_text(shape),
-                dimension: *dimension,
-                extent: (*extent).clone(),
-                name: name.clone(),
+            let value = solved(affine, name, coefficient, *found, known).ok_or_else(|| {
+                BindError::NoSize {
+                    field: field.name.clone(),
+                    shape: shape_text(shape),
+                    dimension: *dimension,
+                    extent: (*extent).clone(),
+                    name: name.clone(),
+                }
             })?;
             let from = format!("dimension {dimension} of array `{}`", field.name);
             known.insert(name.clone(), Size { value, from });
@@ -338,7 +366,13 @@ fn solve(plan: &Plan, request: &Request, known: &mut BTreeMap<String, Size>) -> 
 }
 
 /// The value of `name` in `affine == found`; `None` where it is not whole or overflows.
-fn solved(affine: &Affine, name: &str, coefficient: i64, found: usize, known: &BTreeMap<String, Size>) -> Option<i64> {
+fn solved(
+    affine: &Affine,
+    name: &str,
+    coefficient: i64,
+    found: usize,
+    known: &BTreeMap<String, Size>,
+) -> Option<i64> {
     let mut rest = i128::try_from(found).ok()? - i128::from(affine.constant);
     for (other, &factor) in affine.terms.iter().filter(|(other, _)| *other != name) {
         rest -= i128::from(factor) * i128::from(known.get(other)?.value);
@@ -406,7 +440,8 @@ fn shape_of(plan: &Plan, field: &FieldDecl, sizes: &Sizes) -> Result<Vec<usize>,
         })?);
     }
     // An extent of 0 counts as 1, so that no product of some extents overflows anywhere.
-    let cells: u128 = shape.iter().fold(1u128, |n, &extent| n.saturating_mul(extent.max(1) as u128));
+    let cells: u128 =
+        shape.iter().fold(1u128, |n, &extent| n.saturating_mul(extent.max(1) as u128));
     // The memory of the largest array that any machine can hold bounds 64-bit indices.
     let most = if plan.index_width == 32 { i32::MAX as u128 } else { (isize::MAX as u128) / 64 };
     if cells > most {
@@ -427,14 +462,19 @@ fn check(plan: &Plan, sizes: &Sizes) -> Result<(), BindError> {
             void |= expr.evaluate(sizes)? < 0;
         }
         if !void && condition.value.evaluate(sizes)? < 0 {
-            return Err(BindError::Check { message: condition.message.clone(), sizes: sizes_text(sizes) });
+            return Err(BindError::Check {
+                message: condition.message.clone(),
+                sizes: sizes_text(sizes),
+            });
         }
     }
     Ok(())
 }
 
 fn scalars(plan: &Plan, request: &Request) -> Result<BTreeMap<String, Number>, BindError> {
-    if let Some(name) = request.scalars.keys().find(|name| plan.scalars.iter().all(|scalar| scalar.name != **name)) {
+    if let Some(name) =
+        request.scalars.keys().find(|name| plan.scalars.iter().all(|scalar| scalar.name != **name))
+    {
         return Err(BindError::UnknownScalar {
             program: plan.program.clone(),
             name: name.clone(),
@@ -510,10 +550,12 @@ mod tests {
         plan.fields[0].extents = vec!["N + M".parse().unwrap(), "N * M".parse().unwrap()];
         let bound = bind(&plan, &request(&[], &[("A", &[11, 24]), ("K", &[8])])).unwrap();
         assert_eq!((bound.sizes["N"], bound.sizes["M"]), (8, 3));
-        let text = bind(&plan, &request(&[], &[("A", &[11, 25]), ("K", &[8])])).unwrap_err().to_string();
+        let text =
+            bind(&plan, &request(&[], &[("A", &[11, 25]), ("K", &[8])])).unwrap_err().to_string();
         assert_eq!(
             text,
-            "array `A` is 11x25, but its dimension 1 must be 24, `N * M` (N = 8, dimension 0 of array `K`; M = 3, dimension 0 of array `A`)"
+            "array `A` is 11x25, but its dimension 1 must be 24, `N * M` (N = 8, dimension 0 of \
+             array `K`; M = 3, dimension 0 of array `A`)"
         );
     }
 
@@ -526,27 +568,40 @@ mod tests {
             ),
             (
                 error(&[], &[("A", &[344, 403]), ("K", &[343])]),
-                "array `K` is 343, but its dimension 0 must be 344, `N` (N = 344, dimension 0 of array `A`)",
+                "array `K` is 343, but its dimension 0 must be 344, `N` (N = 344, dimension 0 of \
+                 array `A`)",
             ),
             (
                 error(&[], &[("A", &[344, 402])]),
                 "array `A` is 344x402, but no whole `M` makes its dimension 1 (`2 * M + 1`) so",
             ),
-            (error(&[], &[("A", &[344])]), "array `A` is 344; the program wants 2 dimensions (N, 2 * M + 1)"),
+            (
+                error(&[], &[("A", &[344])]),
+                "array `A` is 344; the program wants 2 dimensions (N, 2 * M + 1)",
+            ),
             (
                 error(&[("N", 8)], &[]),
-                "the run-time size `M` has no value; give one with --size M=... or an array whose shape tells it (--in A=...)",
+                "the run-time size `M` has no value; give one with --size M=... or an array whose \
+                 shape tells it (--in A=...)",
             ),
             (error(&[("L", 8)], &[]), "heat has no run-time size `L`; it has N, M"),
-            (error(&[("Q", 8)], &[]), "`Q` was fixed to 5 when heat was compiled; compile it again with -D Q=8"),
-            (error(&[("N", 2), ("M", 3)], &[]), "the grid must have 3 rows (M = 3, N = 2, Q = 5, steps = 10)"),
+            (
+                error(&[("Q", 8)], &[]),
+                "`Q` was fixed to 5 when heat was compiled; compile it again with -D Q=8",
+            ),
+            (
+                error(&[("N", 2), ("M", 3)], &[]),
+                "the grid must have 3 rows (M = 3, N = 2, Q = 5, steps = 10)",
+            ),
             (
                 error(&[("N", 9), ("M", -3)], &[]),
-                "field `A` would have -5 cells in dimension 1 (`2 * M + 1`, M = -3, N = 9, Q = 5, steps = 10); use larger sizes",
+                "field `A` would have -5 cells in dimension 1 (`2 * M + 1`, M = -3, N = 9, Q = 5, \
+                 steps = 10); use larger sizes",
             ),
             (
                 error(&[("N", 1 << 20), ("M", 1 << 20)], &[]),
-                "size overflow: field `A` has 2199024304128 cells (1048576x2097153), more than 32-bit indices reach; compile with these sizes fixed (-D) or use smaller ones",
+                "size overflow: field `A` has 2199024304128 cells (1048576x2097153), more than \
+                 32-bit indices reach; compile with these sizes fixed (-D) or use smaller ones",
             ),
             (
                 error(&[("N", 8), ("M", i64::MAX)], &[]),
@@ -575,11 +630,15 @@ mod tests {
     fn steps_and_scalars() {
         let with = |steps, name: &str, value| {
             let scalars = BTreeMap::from([(name.to_string(), Numeral::from(value))]);
-            let request = Request { steps: Some(steps), scalars, ..request(&[("N", 8), ("M", 3)], &[]) };
+            let request =
+                Request { steps: Some(steps), scalars, ..request(&[("N", 8), ("M", 3)], &[]) };
             bind(&heat(), &request).map_err(|e| e.to_string())
         };
         assert_eq!(with(0, "alpha", 0.25).unwrap().scalars["alpha"], Number::F32(0.25));
-        assert_eq!(with(-1, "alpha", 0.25).unwrap_err(), "-1 steps can't be run; give 0 or more with --steps");
+        assert_eq!(
+            with(-1, "alpha", 0.25).unwrap_err(),
+            "-1 steps can't be run; give 0 or more with --steps"
+        );
         assert_eq!(with(1, "beta", 0.25).unwrap_err(), "heat has no scalar `beta`; it has alpha");
         let mut plan = heat();
         plan.scalars[0].default = None;

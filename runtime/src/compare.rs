@@ -55,7 +55,8 @@ impl fmt::Display for Comparison {
         };
         write!(
             f,
-            "{} of {} cells differ (first at {:?}: {} and {}); max relative error {:.3e}, absolute {:.3e}, {} ulp",
+            "{} of {} cells differ (first at {:?}: {} and {}); max relative error {:.3e}, absolute \
+             {:.3e}, {} ulp",
             self.differing,
             self.cells,
             first.index,
@@ -150,8 +151,11 @@ fn compare_cells<T: Number>(shape: &[usize], left: &[T], right: &[T]) -> Compari
     let length = left.len().div_ceil(threads).max(PART);
     let parts: Vec<Comparison> = std::thread::scope(|scope| {
         let parts = (0..).step_by(length).zip(left.chunks(length).zip(right.chunks(length)));
-        let running: Vec<_> =
-            parts.map(|(first, (left, right))| scope.spawn(move || compare_part(shape, first, left, right))).collect();
+        let running: Vec<_> = parts
+            .map(|(first, (left, right))| {
+                scope.spawn(move || compare_part(shape, first, left, right))
+            })
+            .collect();
         running.into_iter().filter_map(|part| part.join().ok()).collect()
     });
     let mut result = compare_part(shape, 0, &left[..0], &right[..0]);
@@ -189,7 +193,8 @@ fn compare_part<T: Number>(shape: &[usize], first: usize, left: &[T], right: &[T
         result.differing += 1;
         if result.first.is_none() {
             let index = place(shape, first + i);
-            result.first = Some(Difference { index, left: format!("{a:?}"), right: format!("{b:?}") });
+            result.first =
+                Some(Difference { index, left: format!("{a:?}"), right: format!("{b:?}") });
         }
         let absolute = (x - y).abs();
         let (absolute, relative) = if !absolute.is_finite() {
@@ -236,10 +241,14 @@ mod tests {
     #[test]
     fn comparison_counts_bits() {
         let a = Array::new(vec![2, 3], Data::F32(vec![1.0, 2.0, f32::NAN, 0.0, 5.0, 6.0])).unwrap();
-        let b = Array::new(vec![2, 3], Data::F32(vec![1.0, 2.0, -f32::NAN, -0.0, 5.0, 3.0])).unwrap();
+        let b =
+            Array::new(vec![2, 3], Data::F32(vec![1.0, 2.0, -f32::NAN, -0.0, 5.0, 3.0])).unwrap();
         let found = compare(&a, &b).unwrap();
         assert_eq!((found.cells, found.differing), (6, 2));
-        assert_eq!(found.first, Some(Difference { index: vec![1, 0], left: "0.0".into(), right: "-0.0".into() }));
+        assert_eq!(
+            found.first,
+            Some(Difference { index: vec![1, 0], left: "0.0".into(), right: "-0.0".into() })
+        );
         assert_eq!((found.max_absolute, found.max_relative, found.max_ulp), (3.0, 0.5, 1 << 23));
         assert!(compare(&a, &a).unwrap().exact());
     }
@@ -259,6 +268,9 @@ mod tests {
     #[test]
     fn unlike_arrays_are_not_compared() {
         let error = compare(&f32s(&[1.0]), &f32s(&[1.0, 2.0])).unwrap_err();
-        assert_eq!(error.to_string(), "can't compare f32 1 with f32 2: shape and type must be the same");
+        assert_eq!(
+            error.to_string(),
+            "can't compare f32 1 with f32 2: shape and type must be the same"
+        );
     }
 }

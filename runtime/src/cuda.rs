@@ -1,4 +1,5 @@
-//! The CUDA driver as a [`Target`]: with the files of `cuda/` the one place of this crate with `unsafe`.
+//! The CUDA driver as a [`Target`]: with the files of `cuda/` the one place of this crate with
+//! `unsafe`.
 //!
 //! The driver library is looked for at run time; without one, or without a device, every entry
 //! point returns an error. [`Cuda`] is a device, [`Program`] a loaded module with its buffers.
@@ -19,7 +20,8 @@ use crate::launch::{Launch, Value};
 use crate::plan::{Kernel, Plan};
 use clock::Clock;
 use cudarc::driver::sys::{
-    self, CUdevice_attribute as DeviceAttribute, CUfunction_attribute as FunctionAttribute, CUresult,
+    self, CUdevice_attribute as DeviceAttribute, CUfunction_attribute as FunctionAttribute,
+    CUresult,
 };
 pub use graph::GraphSettings;
 use graph::Graphs;
@@ -44,7 +46,9 @@ pub enum CudaError {
     #[error("no CUDA driver found (libcuda.so): install NVIDIA's driver, or run on another target")]
     NoDriver,
     /// The driver is too old.
-    #[error("the CUDA driver knows CUDA {found}, {wanted} or later is needed: update NVIDIA's driver")]
+    #[error(
+        "the CUDA driver knows CUDA {found}, {wanted} or later is needed: update NVIDIA's driver"
+    )]
     OldDriver {
         /// The newest CUDA version that the driver knows.
         found: String,
@@ -52,7 +56,8 @@ pub enum CudaError {
         wanted: String,
     },
     /// There is no device of this number.
-    #[error("no CUDA device {ordinal}: the driver sees {count}{}", if *count == 0 { " (is CUDA_VISIBLE_DEVICES empty, or the device not passed into the container?)" } else { "" })]
+    #[error("no CUDA device {ordinal}: the driver sees {count}{}", if *count == 0 { " (is \
+        CUDA_VISIBLE_DEVICES empty, or the device not passed into the container?)" } else { "" })]
     NoDevice {
         /// The number asked for, from 0.
         ordinal: i32,
@@ -70,7 +75,10 @@ pub enum CudaError {
         reason: String,
     },
     /// The device has too little memory.
-    #[error("out of memory on {device}: {wanted} bytes are wanted, {free} of {total} are free; use smaller sizes")]
+    #[error(
+        "out of memory on {device}: {wanted} bytes are wanted, {free} of {total} are free; use \
+         smaller sizes"
+    )]
     OutOfMemory {
         /// The device.
         device: String,
@@ -82,7 +90,10 @@ pub enum CudaError {
         total: u64,
     },
     /// The PTX or cubin can't be loaded.
-    #[error("{device} rejects the code of {program} (made for {target}): {reason}{}", log_text(log))]
+    #[error(
+        "{device} rejects the code of {program} (made for {target}): {reason}{}",
+        log_text(log)
+    )]
     Code {
         /// The device.
         device: String,
@@ -105,7 +116,8 @@ pub enum CudaError {
     },
     /// A block wants more shared memory than the device has.
     #[error(
-        "kernel `{kernel}` wants {wanted} bytes of shared memory a block, {device} gives at most {most}; compile with a smaller tile or pyramid height"
+        "kernel `{kernel}` wants {wanted} bytes of shared memory a block, {device} gives at most \
+         {most}; compile with a smaller tile or pyramid height"
     )]
     Shared {
         /// The kernel.
@@ -119,7 +131,8 @@ pub enum CudaError {
     },
     /// A kernel could not be launched.
     #[error(
-        "kernel `{kernel}` can't be launched on {device} with {grid:?} blocks of {block:?} threads: {reason} [{call}]"
+        "kernel `{kernel}` can't be launched on {device} with {grid:?} blocks of {block:?} \
+         threads: {reason} [{call}]"
     )]
     Launch {
         /// The kernel.
@@ -207,7 +220,8 @@ impl Cuda {
     /// Without a driver, with one that is too old, without such a device.
     pub fn open(ordinal: i32) -> Result<Cuda, CudaError> {
         // The checks come first: the bindings panic where the library or a function is missing.
-        let is_driver = || unsafe { sys::culib().get::<unsafe extern "C" fn()>(b"cuDriverGetVersion").is_ok() };
+        let is_driver =
+            || unsafe { sys::culib().get::<unsafe extern "C" fn()>(b"cuDriverGetVersion").is_ok() };
         if !unsafe { sys::is_culib_present() } || !is_driver() {
             return Err(CudaError::NoDriver);
         }
@@ -215,7 +229,10 @@ impl Cuda {
         let mut version = 0;
         ok(general, "cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&mut version) })?;
         if version < OLDEST_DRIVER {
-            return Err(CudaError::OldDriver { found: version_text(version), wanted: version_text(OLDEST_DRIVER) });
+            return Err(CudaError::OldDriver {
+                found: version_text(version),
+                wanted: version_text(OLDEST_DRIVER),
+            });
         }
         match unsafe { sys::cuInit(0) } {
             CUresult::CUDA_ERROR_NO_DEVICE => {
@@ -233,7 +250,9 @@ impl Cuda {
         let facts = facts(device, version)?;
 
         let mut context = null_mut();
-        ok(&facts.name, "cuDevicePrimaryCtxRetain", unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) })?;
+        ok(&facts.name, "cuDevicePrimaryCtxRetain", unsafe {
+            sys::cuDevicePrimaryCtxRetain(&mut context, device)
+        })?;
         let mut cuda = Cuda { device, context, stream: null_mut(), facts };
         cuda.enter()?;
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
@@ -293,7 +312,10 @@ impl Cuda {
         for kernel in &plan.kernels {
             let (found, wanted) = (ptx_parameters(code, &kernel.name), kernel.arguments.len());
             if let Some(found) = found.filter(|found| *found != wanted) {
-                let message = format!("kernel `{}` has {found} parameters, the plan gives {wanted}", kernel.name);
+                let message = format!(
+                    "kernel `{}` has {found} parameters, the plan gives {wanted}",
+                    kernel.name
+                );
                 return Err(CudaError::Mismatch { program: plan.program.clone(), message });
             }
         }
@@ -313,8 +335,14 @@ impl Cuda {
         })
     }
 
-    fn function(&self, plan: &Plan, kernel: &Kernel, module: &Module<'_>) -> Result<Function, CudaError> {
-        let mismatch = |message: String| CudaError::Mismatch { program: plan.program.clone(), message };
+    fn function(
+        &self,
+        plan: &Plan,
+        kernel: &Kernel,
+        module: &Module<'_>,
+    ) -> Result<Function, CudaError> {
+        let mismatch =
+            |message: String| CudaError::Mismatch { program: plan.program.clone(), message };
         let name = CString::new(kernel.name.as_str()).map_err(|e| mismatch(e.to_string()))?;
         let mut handle = null_mut();
         match unsafe { sys::cuModuleGetFunction(&mut handle, module.handle, name.as_ptr()) } {
@@ -325,11 +353,14 @@ impl Cuda {
         }
         let attribute = |attribute| -> Result<c_int, CudaError> {
             let mut value = 0;
-            self.ok("cuFuncGetAttribute", unsafe { sys::cuFuncGetAttribute(&mut value, attribute, handle) })?;
+            self.ok("cuFuncGetAttribute", unsafe {
+                sys::cuFuncGetAttribute(&mut value, attribute, handle)
+            })?;
             Ok(value)
         };
         let static_shared = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
-        let wanted = u64::try_from(static_shared).unwrap_or(0).saturating_add(kernel.dynamic_shared);
+        let wanted =
+            u64::try_from(static_shared).unwrap_or(0).saturating_add(kernel.dynamic_shared);
         if wanted > self.facts.shared_per_block {
             return Err(CudaError::Shared {
                 kernel: kernel.name.clone(),
@@ -341,7 +372,9 @@ impl Cuda {
         let dynamic = c_int::try_from(kernel.dynamic_shared).unwrap_or(c_int::MAX);
         if wanted > PLAIN_SHARED {
             let raise = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            self.ok("cuFuncSetAttribute", unsafe { sys::cuFuncSetAttribute(handle, raise, dynamic) })?;
+            self.ok("cuFuncSetAttribute", unsafe {
+                sys::cuFuncSetAttribute(handle, raise, dynamic)
+            })?;
         }
         let threads: u32 = kernel.block.iter().product();
         let most = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
@@ -354,7 +387,12 @@ impl Cuda {
         let mut blocks = 0;
         let threads = c_int::try_from(threads).unwrap_or(c_int::MAX);
         self.ok("cuOccupancyMaxActiveBlocksPerMultiprocessor", unsafe {
-            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, handle, threads, dynamic as usize)
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut blocks,
+                handle,
+                threads,
+                dynamic as usize,
+            )
         })?;
         Ok(Function {
             handle,
@@ -379,7 +417,8 @@ impl Cuda {
         let mut sizes = Vec::new();
         while sizes.len() < count {
             let (mut offset, mut size) = (0, 0);
-            match unsafe { sys::cuFuncGetParamInfo(function, sizes.len(), &mut offset, &mut size) } {
+            match unsafe { sys::cuFuncGetParamInfo(function, sizes.len(), &mut offset, &mut size) }
+            {
                 CUresult::CUDA_ERROR_INVALID_VALUE => break,
                 result => self.ok("cuFuncGetParamInfo", result)?,
             }
@@ -479,7 +518,8 @@ struct Call {
 impl Call {
     /// Whether the two differ in no more than their arguments.
     fn is_like(&self, other: &Call) -> bool {
-        (self.function, self.grid, self.block, self.shared) == (other.function, other.grid, other.block, other.shared)
+        (self.function, self.grid, self.block, self.shared)
+            == (other.function, other.grid, other.block, other.shared)
     }
 
     /// Where the driver reads the arguments.
@@ -495,7 +535,8 @@ impl<'c> Program<'c> {
     }
 
     /// From the next run on launches are sent as graphs of many. That spares the time between short
-    /// kernels, and launches overlap where that is possible; the measured time is then that of the graphs.
+    /// kernels, and launches overlap where that is possible; the measured time is then that of the
+    /// graphs.
     ///
     /// # Errors
     /// When the driver refuses.
@@ -530,7 +571,10 @@ impl<'c> Program<'c> {
     /// When a copy fails.
     pub fn restore(&self) -> Result<(), CudaError> {
         self.cuda.enter()?;
-        self.buffers.iter().zip(&self.saved).try_for_each(|(buffer, saved)| buffer.copy_from(saved))?;
+        self.buffers
+            .iter()
+            .zip(&self.saved)
+            .try_for_each(|(buffer, saved)| buffer.copy_from(saved))?;
         self.cuda.synchronize()
     }
 
@@ -591,7 +635,8 @@ impl<'c> Program<'c> {
     /// Blocks of the launch that the device runs at a time.
     fn resident(&self, launch: &Launch<'_>) -> Result<u64, CudaError> {
         let blocks = self.function(launch)?.facts.blocks_per_multiprocessor;
-        Ok(u64::from(blocks.unsigned_abs()) * u64::from(self.cuda.facts.multiprocessors.unsigned_abs()))
+        Ok(u64::from(blocks.unsigned_abs())
+            * u64::from(self.cuda.facts.multiprocessors.unsigned_abs()))
     }
 
     /// Adds a launch to those that are sent next, and sends what is full.
@@ -634,7 +679,8 @@ impl<'c> Program<'c> {
         self.clock.stop().map_err(|error| self.of_kernels(error))
     }
 
-    /// Why a launch could not be sent: if a kernel before it failed, that is the reason. Waits for what was sent.
+    /// Why a launch could not be sent: if a kernel before it failed, that is the reason. Waits for
+    /// what was sent.
     fn not_sent(&self, error: CudaError) -> CudaError {
         self.cuda.synchronize().map_or_else(|fault| self.of_kernels(fault), |()| error)
     }
@@ -643,7 +689,8 @@ impl<'c> Program<'c> {
     fn of_kernels(&self, error: CudaError) -> CudaError {
         match error {
             CudaError::Call { call, device, reason } => {
-                let names: Vec<_> = self.functions.iter().map(|function| format!("`{}`", function.name)).collect();
+                let names: Vec<_> =
+                    self.functions.iter().map(|function| format!("`{}`", function.name)).collect();
                 let kernels = match names.as_slice() {
                     [name] => format!("kernel {name}"),
                     names => format!("one of the kernels {}", names.join(", ")),
@@ -662,7 +709,8 @@ impl Target for Program<'_> {
         self.buffers.clear();
         let wanted = bound.device_bytes();
         let (free, total) = self.cuda.memory()?;
-        let out_of_memory = || CudaError::OutOfMemory { device: self.cuda.facts.name.clone(), wanted, free, total };
+        let out_of_memory =
+            || CudaError::OutOfMemory { device: self.cuda.facts.name.clone(), wanted, free, total };
         if wanted > free {
             return Err(out_of_memory().into());
         }
@@ -682,7 +730,12 @@ impl Target for Program<'_> {
         self.cuda.enter()?;
         let memory = self.sized_buffer(buffer, bytes.len())?;
         self.cuda.ok("cuMemcpyHtoDAsync", unsafe {
-            sys::cuMemcpyHtoDAsync_v2(memory.address, bytes.as_ptr().cast(), bytes.len(), self.cuda.stream)
+            sys::cuMemcpyHtoDAsync_v2(
+                memory.address,
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                self.cuda.stream,
+            )
         })?;
         Ok(self.cuda.synchronize()?)
     }
@@ -731,7 +784,12 @@ impl Target for Program<'_> {
         self.cuda.enter()?;
         let memory = self.sized_buffer(buffer, bytes.len())?;
         self.cuda.ok("cuMemcpyDtoHAsync", unsafe {
-            sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), memory.address, bytes.len(), self.cuda.stream)
+            sys::cuMemcpyDtoHAsync_v2(
+                bytes.as_mut_ptr().cast(),
+                memory.address,
+                bytes.len(),
+                self.cuda.stream,
+            )
         })?;
         Ok(self.cuda.synchronize()?)
     }
@@ -770,15 +828,21 @@ impl<'c> Module<'c> {
         let mut image = code.to_vec();
         if !code.starts_with(b"\x7fELF") {
             if code.contains(&0) || !code.windows(8).any(|part| part == b".version") {
-                return Err(rejected("it is neither PTX text nor a cubin".to_string(), String::new()));
+                return Err(rejected(
+                    "it is neither PTX text nor a cubin".to_string(),
+                    String::new(),
+                ));
             }
             image.push(0);
         }
         let mut log = vec![0u8; 16 * 1024];
-        let mut options =
-            [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut options = [
+            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        ];
         // The driver takes the size in the place of a pointer.
-        let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len())];
+        let mut values =
+            [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len())];
         let mut handle = null_mut();
         let result = unsafe {
             sys::cuModuleLoadDataEx(
@@ -792,7 +856,9 @@ impl<'c> Module<'c> {
         if result == CUresult::CUDA_SUCCESS {
             return Ok(Module { cuda, handle });
         }
-        let log = CStr::from_bytes_until_nul(&log).map(|log| log.to_string_lossy().into_owned()).unwrap_or_default();
+        let log = CStr::from_bytes_until_nul(&log)
+            .map(|log| log.to_string_lossy().into_owned())
+            .unwrap_or_default();
         Err(rejected(reason(result), log))
     }
 }
@@ -807,12 +873,16 @@ impl Drop for Module<'_> {
 fn facts(device: sys::CUdevice, version: i32) -> Result<DeviceFacts, CudaError> {
     let mut text = [0 as c_char; 256];
     let length = c_int::try_from(text.len() - 1).unwrap_or(0);
-    ok("the CUDA driver", "cuDeviceGetName", unsafe { sys::cuDeviceGetName(text.as_mut_ptr(), length, device) })?;
+    ok("the CUDA driver", "cuDeviceGetName", unsafe {
+        sys::cuDeviceGetName(text.as_mut_ptr(), length, device)
+    })?;
     let name: Vec<u8> = text.iter().map(|c| *c as u8).take_while(|c| *c != 0).collect();
     let name = String::from_utf8_lossy(&name).into_owned();
     let attribute = |attribute| -> Result<c_int, CudaError> {
         let mut value = 0;
-        ok(&name, "cuDeviceGetAttribute", unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device) })?;
+        ok(&name, "cuDeviceGetAttribute", unsafe {
+            sys::cuDeviceGetAttribute(&mut value, attribute, device)
+        })?;
         Ok(value)
     };
     let mut memory = 0;
@@ -826,8 +896,11 @@ fn facts(device: sys::CUdevice, version: i32) -> Result<DeviceFacts, CudaError> 
         uuid: uuid_text(&uuid.bytes.map(|c| c as u8)),
         architecture: format!("sm_{major}{minor}"),
         multiprocessors: attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-        max_clock_mhz: f64::from(attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?) / 1000.0,
-        max_memory_clock_mhz: f64::from(attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?) / 1000.0,
+        max_clock_mhz: f64::from(attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?)
+            / 1000.0,
+        max_memory_clock_mhz: f64::from(attribute(
+            DeviceAttribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE,
+        )?) / 1000.0,
         memory: memory as u64,
         l2: attribute(DeviceAttribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
         shared_per_block: u64::try_from(shared).unwrap_or(0),
@@ -870,7 +943,9 @@ fn reason(result: CUresult) -> String {
         // The driver returns text that lives as long as the library.
         unsafe {
             match call(result, &mut text) {
-                CUresult::CUDA_SUCCESS if !text.is_null() => Some(CStr::from_ptr(text).to_string_lossy().into_owned()),
+                CUresult::CUDA_SUCCESS if !text.is_null() => {
+                    Some(CStr::from_ptr(text).to_string_lossy().into_owned())
+                }
                 _ => None,
             }
         }
@@ -888,7 +963,8 @@ mod tests {
 
     #[test]
     fn parameters_are_counted_in_ptx() {
-        let ptx = b".version 8.4\n.visible .entry k_2(\n .param .u64 a,\n .param .u32 b\n)\n{ ld.param.u64 }";
+        let ptx = b".version 8.4\n.visible .entry k_2(\n .param .u64 a,\n .param .u32 b\n)\n{ \
+            ld.param.u64 }";
         assert_eq!(ptx_parameters(ptx, "k_2"), Some(2));
         assert_eq!(ptx_parameters(ptx, "k"), None);
         assert_eq!(ptx_parameters(b"\x7fELF\xff", "k_2"), None);
@@ -899,7 +975,10 @@ mod tests {
         // Without a driver or with any number of devices: never a panic.
         match Cuda::open(i32::MAX) {
             Err(
-                CudaError::NoDriver | CudaError::NoDevice { .. } | CudaError::OldDriver { .. } | CudaError::Call { .. },
+                CudaError::NoDriver
+                | CudaError::NoDevice { .. }
+                | CudaError::OldDriver { .. }
+                | CudaError::Call { .. },
             ) => {}
             other => panic!("{other:?}"),
         }

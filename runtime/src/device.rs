@@ -33,8 +33,8 @@ pub struct Device {
     pub shuffle_lanes: u32,
     /// Warp instructions that one SM issues per clock.
     pub schedulers: u32,
-    /// Clocks from the start of a block that loads, computes a little and stores, to the start of the
-    /// block that takes its place.
+    /// Clocks from the start of a block that loads, computes a little and stores, to the start of
+    /// the block that takes its place.
     pub block_clocks: f64,
     /// Clocks that a barrier keeps a block waiting.
     pub barrier_clocks: f64,
@@ -42,7 +42,8 @@ pub struct Device {
     pub fetch_clocks: f64,
     /// Clocks of an iteration that computes a cell from shared memory.
     pub round_clocks: f64,
-    /// Clocks from an instruction of a warp to its next, on average, whatever other warps do: some wait for the one before.
+    /// Clocks from an instruction of a warp to its next, on average, whatever other warps do: some
+    /// wait for the one before.
     pub issue_clocks: f64,
     /// Clocks from an instruction to one that needs its result, in divisions and roots.
     pub serial_clocks: f64,
@@ -103,9 +104,12 @@ pub const H200: Device = Device {
     shared_per_block: 227 * 1024,
     static_shared_per_block: 48 * 1024,
     shared_reserved: 1024,
-    source: "clocks of blocks, barriers, fetches and rounds fitted to kernels of the strategies naive and block, those \
-             of a warp's instructions to the schedules of decision 015; copy and FMA rates, SMs and clock measured on one H200, November 2026; memory from NVIDIA's data sheet; \
-             limits per SM and block from the CUDA C++ Programming Guide, technical specifications of compute capability 9.0",
+    source: "clocks of blocks, barriers, fetches and rounds fitted to kernels of the strategies \
+        naive and block, those \
+             of a warp's instructions to the schedules of decision 015; copy and FMA rates, SMs \
+             and clock measured on one H200, November 2026; memory from NVIDIA's data sheet; \
+             limits per SM and block from the CUDA C++ Programming Guide, technical specifications \
+             of compute capability 9.0",
 };
 
 /// Every device that is described.
@@ -128,7 +132,8 @@ pub fn device_named(name: &str) -> Option<&'static Device> {
 pub enum SharedError {
     /// Static shared memory.
     #[error(
-        "a block wants {wanted} bytes of static shared memory, {device} gives at most {most}; use dynamic shared memory or a smaller tile"
+        "a block wants {wanted} bytes of static shared memory, {device} gives at most {most}; use \
+         dynamic shared memory or a smaller tile"
     )]
     Static {
         /// Bytes wanted.
@@ -140,7 +145,8 @@ pub enum SharedError {
     },
     /// Static and dynamic together.
     #[error(
-        "a block wants {wanted} bytes of shared memory, {device} gives at most {most}; use a smaller tile or pyramid height"
+        "a block wants {wanted} bytes of shared memory, {device} gives at most {most}; use a \
+         smaller tile or pyramid height"
     )]
     Total {
         /// Bytes wanted.
@@ -199,7 +205,8 @@ mod tests {
         let text = H200.check_shared(0, 227 * 1024 + 1).unwrap_err().to_string();
         assert_eq!(
             text,
-            "a block wants 232449 bytes of shared memory, NVIDIA H200 gives at most 232448; use a smaller tile or pyramid height"
+            "a block wants 232449 bytes of shared memory, NVIDIA H200 gives at most 232448; use a \
+             smaller tile or pyramid height"
         );
         assert!(matches!(H200.check_shared(48 * 1024 + 1, 0), Err(SharedError::Static { .. })));
         assert!(H200.check_shared(1, u64::MAX).is_err());

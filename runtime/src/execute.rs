@@ -87,7 +87,8 @@ pub trait Target {
     /// When the launch is refused.
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError>;
 
-    /// Waits for all launches since [`Target::begin`]; says how long they took, if the target measures time.
+    /// Waits for all launches since [`Target::begin`]; says how long they took, if the target
+    /// measures time.
     ///
     /// # Errors
     /// When a kernel failed.
@@ -95,7 +96,8 @@ pub trait Target {
         Ok(None)
     }
 
-    /// Ends a run early: drops launches that have not begun, where it can, and waits for the others.
+    /// Ends a run early: drops launches that have not begun, where it can, and waits for the
+    /// others.
     ///
     /// # Errors
     /// When a kernel failed.
@@ -173,7 +175,11 @@ pub fn run(
 ///
 /// # Errors
 /// The first input that is missing, unknown or wrong.
-pub fn check_inputs(plan: &Plan, bound: &Bound, inputs: &BTreeMap<String, Array>) -> Result<(), ExecuteError> {
+pub fn check_inputs(
+    plan: &Plan,
+    bound: &Bound,
+    inputs: &BTreeMap<String, Array>,
+) -> Result<(), ExecuteError> {
     let fields = || plan.fields.iter().filter(|field| field.role != Role::Temp);
     if let Some(name) = inputs.keys().find(|name| fields().all(|field| field.name != **name)) {
         let known: Vec<_> = fields().map(|field| field.name.as_str()).collect();
@@ -183,8 +189,12 @@ pub fn check_inputs(plan: &Plan, bound: &Bound, inputs: &BTreeMap<String, Array>
             known: known.join(", "),
         });
     }
-    for (field, shape) in plan.fields.iter().zip(&bound.shapes).filter(|(field, _)| field.role != Role::Temp) {
-        let array = inputs.get(&field.name).ok_or_else(|| ExecuteError::MissingInput(field.name.clone()))?;
+    for (field, shape) in
+        plan.fields.iter().zip(&bound.shapes).filter(|(field, _)| field.role != Role::Temp)
+    {
+        let array = inputs
+            .get(&field.name)
+            .ok_or_else(|| ExecuteError::MissingInput(field.name.clone()))?;
         if array.element() != field.element || array.shape() != shape {
             return Err(ExecuteError::Input {
                 field: field.name.clone(),
@@ -333,9 +343,13 @@ mod tests {
                 "one" => (1.0, buffer(0), buffer(1)),
                 _ => panic!("unknown kernel"),
             };
-            self.log.push(format!("{name} at {} from {from} to {to} on {:?}", launch.step, launch.grid));
+            self.log.push(format!(
+                "{name} at {} from {from} to {to} on {:?}",
+                launch.step, launch.grid
+            ));
             assert_ne!(from, to);
-            let cells: Vec<f32> = self.buffers[from].chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
+            let cells: Vec<f32> =
+                self.buffers[from].chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
             let cells: Vec<f32> = cells.iter().map(|x| x + amount).collect();
             self.buffers[to] = bytemuck::cast_slice(&cells).to_vec();
             Ok(())
@@ -369,11 +383,16 @@ mod tests {
             let inputs = inputs(&bound);
             let mut fake = Fake::default();
             let outcome = run(&plan, &bound, &inputs, &mut fake, &mut Control::default()).unwrap();
-            let (Data::F32(before), Data::F32(after)) = (inputs["A"].data(), outcome.outputs["A"].data()) else {
+            let (Data::F32(before), Data::F32(after)) =
+                (inputs["A"].data(), outcome.outputs["A"].data())
+            else {
                 panic!("wrong type");
             };
             for (before, after) in before.iter().zip(after) {
-                assert!((before + steps as f32 - after).abs() < 1e-5, "{steps} steps: {before} became {after}");
+                assert!(
+                    (before + steps as f32 - after).abs() < 1e-5,
+                    "{steps} steps: {before} became {after}"
+                );
             }
             assert_eq!(outcome.launched.count, (steps / 2 + steps % 2) as u64);
             assert_eq!(outcome.launched.elapsed, Some(Duration::from_millis(3)));
@@ -394,7 +413,10 @@ mod tests {
         assert_eq!(text, "the data of field `K` is f64 20 where f32 20 is wanted");
         given.remove("K");
         let text = check_inputs(&plan, &bound, &given).unwrap_err().to_string();
-        assert_eq!(text, "field `K` has no data; give it with --in K=FILE.npy, random:SEED or zeros");
+        assert_eq!(
+            text,
+            "field `K` has no data; give it with --in K=FILE.npy, random:SEED or zeros"
+        );
     }
 
     #[test]

@@ -135,10 +135,13 @@ impl Expr {
     pub fn evaluate(&self, sizes: &Sizes) -> Result<i64, ExprError> {
         match self {
             Expr::Int(value) => Ok(*value),
-            Expr::Name(name) => sizes.get(name).copied().ok_or_else(|| ExprError::Unknown { name: name.clone() }),
-            Expr::Neg(inner) => {
-                inner.evaluate(sizes)?.checked_neg().ok_or_else(|| ExprError::Overflow { expr: self.to_string() })
+            Expr::Name(name) => {
+                sizes.get(name).copied().ok_or_else(|| ExprError::Unknown { name: name.clone() })
             }
+            Expr::Neg(inner) => inner
+                .evaluate(sizes)?
+                .checked_neg()
+                .ok_or_else(|| ExprError::Overflow { expr: self.to_string() }),
             Expr::Binary(op, left, right) => {
                 let (a, b) = (left.evaluate(sizes)?, right.evaluate(sizes)?);
                 if op.divides() && b <= 0 {
@@ -167,7 +170,9 @@ impl Expr {
     pub fn affine(&self) -> Option<Affine> {
         match self {
             Expr::Int(value) => Some(Affine { terms: BTreeMap::new(), constant: *value }),
-            Expr::Name(name) => Some(Affine { terms: BTreeMap::from([(name.clone(), 1)]), constant: 0 }),
+            Expr::Name(name) => {
+                Some(Affine { terms: BTreeMap::from([(name.clone(), 1)]), constant: 0 })
+            }
             Expr::Neg(inner) => inner.affine()?.scale(-1),
             Expr::Binary(Op::Add, left, right) => left.affine()?.add(&right.affine()?),
             Expr::Binary(Op::Sub, left, right) => left.affine()?.add(&right.affine()?.scale(-1)?),
@@ -379,7 +384,12 @@ mod tests {
     }
 
     fn value(text: &str) -> Result<i64, String> {
-        let sizes = Sizes::from([("N".into(), 100), ("M".into(), -7), ("big".into(), i64::MAX), ("mod".into(), 5)]);
+        let sizes = Sizes::from([
+            ("N".into(), 100),
+            ("M".into(), -7),
+            ("big".into(), i64::MAX),
+            ("mod".into(), 5),
+        ]);
         parse(text).evaluate(&sizes).map_err(|e| e.to_string())
     }
 
@@ -408,7 +418,10 @@ mod tests {
     fn errors_name_the_part() {
         for (text, wanted) in [
             ("1 + N * big", "size overflow: `N * big` does not fit in 64 bits; use smaller sizes"),
-            ("-(-big - 1)", "size overflow: `-(-big - 1)` does not fit in 64 bits; use smaller sizes"),
+            (
+                "-(-big - 1)",
+                "size overflow: `-(-big - 1)` does not fit in 64 bits; use smaller sizes",
+            ),
             ("N floordiv (M + 7)", "the divisor in `N floordiv (M + 7)` is 0; it must be positive"),
             ("N + K", "`K` has no value; give one with --size K=..."),
         ] {
@@ -448,7 +461,10 @@ mod tests {
         assert_eq!((n() + -3).to_string(), "N - 3");
         assert_eq!((n() - -3).to_string(), "N + 3");
         assert_eq!((-(n() + 1)).to_string(), "-(N + 1)");
-        assert_eq!(Expr::int(i64::MAX) + 1, Expr::Binary(Op::Add, Expr::int(i64::MAX).into(), Expr::int(1).into()));
+        assert_eq!(
+            Expr::int(i64::MAX) + 1,
+            Expr::Binary(Op::Add, Expr::int(i64::MAX).into(), Expr::int(1).into())
+        );
         assert_eq!(n().max(0).modulo(2).min(n()).to_string(), "min(max(N, 0) mod 2, N)");
     }
 

@@ -48,10 +48,12 @@ impl FromStr for Source {
             return Ok(Source::Zeros);
         }
         match text.strip_prefix("random:") {
-            Some(seed) => seed
-                .parse()
-                .map(Source::Random)
-                .map_err(|_| format!("`{seed}` is no seed; write random:7, a whole number from 0 to {}", u64::MAX)),
+            Some(seed) => seed.parse().map(Source::Random).map_err(|_| {
+                format!(
+                    "`{seed}` is no seed; write random:7, a whole number from 0 to {}",
+                    u64::MAX
+                )
+            }),
             None if text.is_empty() => Err("the file's name is missing".to_string()),
             None => Ok(Source::File(PathBuf::from(text))),
         }
@@ -68,7 +70,8 @@ where
 {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => {
-            let value = value.parse().map_err(|e: T::Err| format!("`{value}`: {}", e.to_string()))?;
+            let value =
+                value.parse().map_err(|e: T::Err| format!("`{value}`: {}", e.to_string()))?;
             Ok((name.to_string(), value))
         }
         _ => Err(format!("`{text}` is not of the form NAME=VALUE")),
@@ -88,12 +91,20 @@ pub fn prepare(
     sources: &BTreeMap<String, Source>,
     default: impl Fn(usize) -> Option<Source>,
 ) -> Result<(Bound, BTreeMap<String, Array>), InputError> {
-    let fields: Vec<Record> =
-        records(&plan.fields).into_iter().filter(|record| record.role() != Some(Role::Temp)).collect();
-    if let Some(name) = sources.keys().find(|name| fields.iter().all(|field| field.name != **name)) {
+    let fields: Vec<Record> = records(&plan.fields)
+        .into_iter()
+        .filter(|record| record.role() != Some(Role::Temp))
+        .collect();
+    if let Some(name) = sources.keys().find(|name| fields.iter().all(|field| field.name != **name))
+    {
         let known: Vec<_> = fields.iter().map(|field| field.name).collect();
         let program = plan.program.clone();
-        return Err(ExecuteError::UnknownInput { program, name: name.clone(), known: known.join(", ") }.into());
+        return Err(ExecuteError::UnknownInput {
+            program,
+            name: name.clone(),
+            known: known.join(", "),
+        }
+        .into());
     }
     let mut arrays = BTreeMap::new();
     for field in &fields {
@@ -114,9 +125,11 @@ pub fn prepare(
         let source = sources.get(field.name).cloned().or_else(|| default(*place));
         let made = match source {
             Some(Source::Random(seed)) => field.noise(shape, seed)?,
-            Some(Source::Zeros) => {
-                field.leaves.iter().map(|(_, leaf)| Array::zeros(leaf.element, shape)).collect::<Result<_, _>>()?
-            }
+            Some(Source::Zeros) => field
+                .leaves
+                .iter()
+                .map(|(_, leaf)| Array::zeros(leaf.element, shape))
+                .collect::<Result<_, _>>()?,
             Some(Source::File(path)) => field.read(&path)?,
             None => return Err(ExecuteError::MissingInput(field.name.to_string()).into()),
         };
@@ -141,7 +154,10 @@ mod tests {
         assert_eq!(assignment::<i64>("N=-3"), Ok(("N".to_string(), -3)));
         assert_eq!(assignment::<i64>("N"), Err("`N` is not of the form NAME=VALUE".to_string()));
         assert_eq!(assignment::<i64>("N=x"), Err("`x`: invalid digit found in string".to_string()));
-        assert_eq!(assignment("A=b=c.npy"), Ok(("A".to_string(), Source::File(PathBuf::from("b=c.npy")))));
+        assert_eq!(
+            assignment("A=b=c.npy"),
+            Ok(("A".to_string(), Source::File(PathBuf::from("b=c.npy"))))
+        );
     }
 
     #[test]
@@ -151,12 +167,16 @@ mod tests {
         let data = Array::noise(Element::F32, &[8, 7], 3).unwrap();
         npy::write(&path, &data).unwrap();
         let sources = BTreeMap::from([("A".to_string(), Source::File(path.clone()))]);
-        let (bound, arrays) = prepare(&heat(), Request::default(), &sources, |_| Some(Source::Random(4))).unwrap();
+        let (bound, arrays) =
+            prepare(&heat(), Request::default(), &sources, |_| Some(Source::Random(4))).unwrap();
         assert_eq!(bound.shapes[0], [8, 7]);
         assert_eq!(arrays["A"], data);
         assert_eq!(arrays["K"], Array::noise(Element::F32, &[8], 4).unwrap());
         let error = prepare(&heat(), Request::default(), &sources, |_| None).unwrap_err();
-        assert_eq!(error.to_string(), "field `K` has no data; give it with --in K=FILE.npy, random:SEED or zeros");
+        assert_eq!(
+            error.to_string(),
+            "field `K` has no data; give it with --in K=FILE.npy, random:SEED or zeros"
+        );
         let sources = BTreeMap::from([("W".to_string(), Source::Zeros)]);
         let error = prepare(&heat(), Request::default(), &sources, |_| None).unwrap_err();
         assert_eq!(error.to_string(), "heat has no input `W`; it has A, K");

@@ -15,7 +15,8 @@ use thiserror::Error;
 pub enum LaunchError {
     /// More blocks than a launch can have.
     #[error(
-        "kernel `{kernel}` would be launched with {grid:?} blocks, more than a device takes; use smaller sizes or larger tiles"
+        "kernel `{kernel}` would be launched with {grid:?} blocks, more than a device takes; use \
+         smaller sizes or larger tiles"
     )]
     Grid {
         /// The kernel.
@@ -25,7 +26,8 @@ pub enum LaunchError {
     },
     /// A size does not fit the kernel's argument.
     #[error(
-        "size overflow: `{name}` = {value} does not fit in the 32-bit argument of kernel `{kernel}`; use smaller sizes"
+        "size overflow: `{name}` = {value} does not fit in the 32-bit argument of kernel \
+         `{kernel}`; use smaller sizes"
     )]
     Argument {
         /// The kernel.
@@ -170,7 +172,10 @@ impl<'p> Launches<'p> {
         }
         let taken = steps_of(&rounds);
         if taken != i128::from(bound.steps) {
-            return Err(invalid(plan, format!("its schedule takes {taken} of {} steps", bound.steps)));
+            return Err(invalid(
+                plan,
+                format!("its schedule takes {taken} of {} steps", bound.steps),
+            ));
         }
         Ok(Launches {
             rounds,
@@ -247,10 +252,17 @@ impl<'p> Iterator for Launches<'p> {
 }
 
 fn prepare<'p>(plan: &'p Plan, bound: &Bound, name: &str) -> Result<Prepared<'p>, LaunchError> {
-    let missing = |what: &str| invalid(plan, format!("kernel `{name}` uses {what}, which is not declared"));
-    let (index, kernel) =
-        plan.kernels.iter().enumerate().find(|(_, kernel)| kernel.name == name).ok_or_else(|| missing("itself"))?;
-    let field = |name: &String| plan.fields.iter().position(|field| field.name == *name).ok_or_else(|| missing(name));
+    let missing =
+        |what: &str| invalid(plan, format!("kernel `{name}` uses {what}, which is not declared"));
+    let (index, kernel) = plan
+        .kernels
+        .iter()
+        .enumerate()
+        .find(|(_, kernel)| kernel.name == name)
+        .ok_or_else(|| missing("itself"))?;
+    let field = |name: &String| {
+        plan.fields.iter().position(|field| field.name == *name).ok_or_else(|| missing(name))
+    };
     let mut arguments = Vec::new();
     for argument in &kernel.arguments {
         arguments.push(match argument {
@@ -259,7 +271,9 @@ fn prepare<'p>(plan: &'p Plan, bound: &Bound, name: &str) -> Result<Prepared<'p>
             Argument::Step => Slot::Step,
             Argument::Row if plan.index_width == 32 => Slot::Number(Number::I32(0)),
             Argument::Row => Slot::Number(Number::I64(0)),
-            Argument::Scalar(name) => Slot::Number(*bound.scalars.get(name).ok_or_else(|| missing(name))?),
+            Argument::Scalar(name) => {
+                Slot::Number(*bound.scalars.get(name).ok_or_else(|| missing(name))?)
+            }
             Argument::Param(name) => {
                 let value = *bound.sizes.get(name).ok_or_else(|| missing(name))?;
                 Slot::Number(if plan.index_width == 32 {
@@ -279,7 +293,11 @@ fn prepare<'p>(plan: &'p Plan, bound: &Bound, name: &str) -> Result<Prepared<'p>
 }
 
 /// The rows of a launch; none where its blocks are not as many in each.
-fn rows(kernel: &Kernel, bound: &Bound, grid: Option<[u32; 3]>) -> Result<Option<Rows>, LaunchError> {
+fn rows(
+    kernel: &Kernel,
+    bound: &Bound,
+    grid: Option<[u32; 3]>,
+) -> Result<Option<Rows>, LaunchError> {
     let (Some(bands), Some([blocks, ..])) = (&kernel.bands, grid) else { return Ok(None) };
     let count = u32::try_from(bands.rows.evaluate(&bound.sizes)?).unwrap_or(0);
     Ok((count > 0 && blocks % count == 0).then_some(Rows { count, reach: bands.reach }))
@@ -306,7 +324,8 @@ fn grid(kernel: &Kernel, bound: &Bound) -> Result<Option<[u32; 3]>, LaunchError>
 }
 
 fn steps_of(rounds: &[Round<'_>]) -> i128 {
-    let turn = |round: &Round<'_>| round.kernels.iter().map(|p| i128::from(p.kernel.steps)).sum::<i128>();
+    let turn =
+        |round: &Round<'_>| round.kernels.iter().map(|p| i128::from(p.kernel.steps)).sum::<i128>();
     rounds.iter().map(|round| i128::from(round.turns) * turn(round)).sum()
 }
 
@@ -329,8 +348,12 @@ pub(crate) mod tests {
     fn launches_carry_grids_steps_and_arguments() {
         let (plan, bound) = (heat(), bound(20, 5));
         let launches: Vec<_> = Launches::new(&plan, &bound).unwrap().collect();
-        let summary: Vec<_> = launches.iter().map(|l| (l.kernel.name.as_str(), l.index, l.step, l.grid)).collect();
-        assert_eq!(summary, [("two", 0, 0, [2, 1, 1]), ("two", 0, 2, [2, 1, 1]), ("one", 1, 4, [20, 1, 1])]);
+        let summary: Vec<_> =
+            launches.iter().map(|l| (l.kernel.name.as_str(), l.index, l.step, l.grid)).collect();
+        assert_eq!(
+            summary,
+            [("two", 0, 0, [2, 1, 1]), ("two", 0, 2, [2, 1, 1]), ("one", 1, 4, [20, 1, 1])]
+        );
         let buffer = |id| Value::Buffer(BufferId(id));
         assert_eq!(
             launches[1].arguments,
@@ -380,7 +403,8 @@ pub(crate) mod tests {
             };
         };
         assert_eq!(rows(&twice, 40, 8), None);
-        let uneven = |plan: &mut Plan| plan.kernels[0].grid[0] = "N ceildiv 16 + 1".parse().unwrap();
+        let uneven =
+            |plan: &mut Plan| plan.kernels[0].grid[0] = "N ceildiv 16 + 1".parse().unwrap();
         assert_eq!(rows(&uneven, 40, 5), None);
         let mut wide = crate::plan::tests::banded();
         wide.index_width = 64;
@@ -398,12 +422,22 @@ pub(crate) mod tests {
             Launches::new(&plan, &bound(20, 5)).unwrap_err().to_string()
         };
         let text = error(&|plan| plan.kernels[0].grid[2] = "65536".parse().unwrap());
-        assert!(text.starts_with("kernel `two` would be launched with [2, 1, 65536] blocks"), "{text}");
+        assert!(
+            text.starts_with("kernel `two` would be launched with [2, 1, 65536] blocks"),
+            "{text}"
+        );
         let text = error(&|plan| plan.schedule[1].count = "1 + steps mod 2".parse().unwrap());
-        assert_eq!(text, "the plan of heat is not valid: its schedule takes 6 of 5 steps; compile the program again");
+        assert_eq!(
+            text,
+            "the plan of heat is not valid: its schedule takes 6 of 5 steps; compile the program \
+             again"
+        );
         let mut bound = bound(20, 5);
         bound.sizes.insert("N".to_string(), 1 << 31);
         let text = Launches::new(&heat(), &bound).unwrap_err().to_string();
-        assert!(text.starts_with("size overflow: `N` = 2147483648 does not fit in the 32-bit argument"), "{text}");
+        assert!(
+            text.starts_with("size overflow: `N` = 2147483648 does not fit in the 32-bit argument"),
+            "{text}"
+        );
     }
 }

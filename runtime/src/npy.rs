@@ -39,7 +39,8 @@ pub enum NpyError {
         message: String,
     },
     /// The type of its cells is none that a field can have.
-    #[error("{} holds cells of type {found}; a field is of {} (convert it with numpy's astype)", path.display(), element_names())]
+    #[error("{} holds cells of type {found}; a field is of {} (convert it with numpy's \
+        astype)", path.display(), element_names())]
     Unsupported {
         /// The file.
         path: PathBuf,
@@ -47,7 +48,8 @@ pub enum NpyError {
         found: String,
     },
     /// The file ends early.
-    #[error("{} is truncated: {found} bytes of data where {shape} {element} needs {wanted}; copy or write it anew", path.display())]
+    #[error("{} is truncated: {found} bytes of data where {shape} {element} needs {wanted}; copy \
+        or write it anew", path.display())]
     Truncated {
         /// The file.
         path: PathBuf,
@@ -61,7 +63,8 @@ pub enum NpyError {
         element: Element,
     },
     /// The file goes on after its data.
-    #[error("{} has bytes left after the data of {shape} {element}; it is damaged, write it anew", path.display())]
+    #[error("{} has bytes left after the data of {shape} {element}; it is damaged, write it \
+        anew", path.display())]
     Trailing {
         /// The file.
         path: PathBuf,
@@ -71,7 +74,8 @@ pub enum NpyError {
         element: Element,
     },
     /// Another type than wanted.
-    #[error("{} holds {found} cells where {wanted} is wanted; convert it with numpy's astype", path.display())]
+    #[error("{} holds {found} cells where {wanted} is wanted; convert it with numpy's \
+        astype", path.display())]
     Element {
         /// The file.
         path: PathBuf,
@@ -81,7 +85,8 @@ pub enum NpyError {
         wanted: Element,
     },
     /// Another number of dimensions than wanted.
-    #[error("{} has {found} dimensions ({shape}) where {wanted} are wanted; reshape it", path.display())]
+    #[error("{} has {found} dimensions ({shape}) where {wanted} are wanted; reshape \
+        it", path.display())]
     Rank {
         /// The file.
         path: PathBuf,
@@ -93,7 +98,8 @@ pub enum NpyError {
         wanted: usize,
     },
     /// Cells of another type than wanted.
-    #[error("{} holds cells of type {found} where {wanted} is wanted; make it with numpy.dtype, without padding", path.display())]
+    #[error("{} holds cells of type {found} where {wanted} is wanted; make it with numpy.dtype, \
+        without padding", path.display())]
     Record {
         /// The file.
         path: PathBuf,
@@ -103,13 +109,15 @@ pub enum NpyError {
         wanted: String,
     },
     /// The numbers of a struct's cells in column-major order.
-    #[error("{} holds structs in Fortran order; save numpy.ascontiguousarray of it", path.display())]
+    #[error("{} holds structs in Fortran order; save numpy.ascontiguousarray of \
+        it", path.display())]
     Fortran {
         /// The file.
         path: PathBuf,
     },
     /// Vecs of another length.
-    #[error("{} has {found} numbers in its last dimension where vecs of {wanted} are wanted; reshape it", path.display())]
+    #[error("{} has {found} numbers in its last dimension where vecs of {wanted} are wanted; \
+        reshape it", path.display())]
     Lanes {
         /// The file.
         path: PathBuf,
@@ -148,7 +156,12 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
 
     let no_array = |source| NpyError::Array { path: path.to_path_buf(), source };
     let too_large = |_| no_array(ArrayError::TooLarge { shape: Vec::new(), element });
-    let shape = header.shape().iter().map(|&n| usize::try_from(n)).collect::<Result<Vec<_>, _>>().map_err(too_large)?;
+    let shape = header
+        .shape()
+        .iter()
+        .map(|&n| usize::try_from(n))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(too_large)?;
     // A damaged header must not make us ask for the memory of an array that can't be there.
     let on_disk = file.get_ref().metadata().map_err(fail)?;
     if let Some(wanted) = bytes_of(&shape, element)
@@ -171,7 +184,11 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
         return Err(truncated(path, found as u64, wanted as u64, &shape, element));
     }
     if fill(&mut file, &mut [0]).map_err(fail)? > 0 {
-        return Err(NpyError::Trailing { path: path.to_path_buf(), shape: shape_text(&shape), element });
+        return Err(NpyError::Trailing {
+            path: path.to_path_buf(),
+            shape: shape_text(&shape),
+            element,
+        });
     }
     if swapped {
         for number in array.bytes_mut().chunks_exact_mut(element.size()) {
@@ -191,7 +208,11 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
 pub fn read_as(path: &Path, element: Element, rank: usize) -> Result<Array, NpyError> {
     let array = read(path)?;
     if array.element() != element {
-        return Err(NpyError::Element { path: path.to_path_buf(), found: array.element(), wanted: element });
+        return Err(NpyError::Element {
+            path: path.to_path_buf(),
+            found: array.element(),
+            wanted: element,
+        });
     }
     if array.shape().len() != rank {
         return Err(NpyError::Rank {
@@ -207,13 +228,14 @@ pub fn read_as(path: &Path, element: Element, rank: usize) -> Result<Array, NpyE
 /// The type of a cell in NumPy's words, little endian.
 fn dtype(layout: &Layout) -> io::Result<DType> {
     Ok(match layout {
-        Layout::Number(element) => {
-            DType::new_scalar(element.descr().parse().map_err(|e| io::Error::other(format!("{e}")))?)
-        }
+        Layout::Number(element) => DType::new_scalar(
+            element.descr().parse().map_err(|e| io::Error::other(format!("{e}")))?,
+        ),
         Layout::Vec(count, of) => DType::Array(*count as u64, Box::new(dtype(of)?)),
         Layout::Struct(members) => {
-            let member =
-                |(name, layout): &(String, Layout)| Ok(npyz::Field { name: name.clone(), dtype: dtype(layout)? });
+            let member = |(name, layout): &(String, Layout)| {
+                Ok(npyz::Field { name: name.clone(), dtype: dtype(layout)? })
+            };
             DType::Record(members.iter().map(member).collect::<io::Result<_>>()?)
         }
     })
@@ -243,9 +265,13 @@ fn little_endian(layout: &Layout, cells: &mut [u8]) {
     }
 }
 
-/// Reads an array of structs: its shape, and the bytes of its cells. It must have the given type and
-/// number of dimensions.
-pub(crate) fn read_records(path: &Path, layout: &Layout, rank: usize) -> Result<(Vec<usize>, Vec<u8>), NpyError> {
+/// Reads an array of structs: its shape, and the bytes of its cells. It must have the given type
+/// and number of dimensions.
+pub(crate) fn read_records(
+    path: &Path,
+    layout: &Layout,
+    rank: usize,
+) -> Result<(Vec<usize>, Vec<u8>), NpyError> {
     let fail = |source| NpyError::Read { path: path.to_path_buf(), source };
     let mut file = BufReader::new(File::open(path).map_err(fail)?);
     let header = NpyHeader::from_reader(&mut file)
@@ -266,9 +292,15 @@ pub(crate) fn read_records(path: &Path, layout: &Layout, rank: usize) -> Result<
     }
     let mut cells = Vec::new();
     file.read_to_end(&mut cells).map_err(fail)?;
-    let bytes = wanted.num_bytes().and_then(|cell| shape.iter().try_fold(cell, |n, &extent| n.checked_mul(extent)));
+    let bytes = wanted
+        .num_bytes()
+        .and_then(|cell| shape.iter().try_fold(cell, |n, &extent| n.checked_mul(extent)));
     if bytes != Some(cells.len()) {
-        let message = format!("{} bytes of data do not fill {} of its cells", cells.len(), shape_text(&shape));
+        let message = format!(
+            "{} bytes of data do not fill {} of its cells",
+            cells.len(),
+            shape_text(&shape)
+        );
         return Err(NpyError::Header { path: path.to_path_buf(), message });
     }
     little_endian(layout, &mut cells);
@@ -276,7 +308,12 @@ pub(crate) fn read_records(path: &Path, layout: &Layout, rank: usize) -> Result<
 }
 
 /// Writes cells of any type from their bytes: C order, little endian.
-pub(crate) fn write_records(path: &Path, layout: &Layout, shape: &[usize], cells: &[u8]) -> Result<(), NpyError> {
+pub(crate) fn write_records(
+    path: &Path,
+    layout: &Layout,
+    shape: &[usize],
+    cells: &[u8],
+) -> Result<(), NpyError> {
     write_whole(path, |file| {
         let mut shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
         let mut cell = dtype(layout)?;
@@ -309,7 +346,10 @@ pub fn write(path: &Path, array: &Array) -> Result<(), NpyError> {
 ///
 /// # Errors
 /// What the system or `body` says; then nothing is left behind.
-pub fn write_whole(path: &Path, body: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
+pub fn write_whole(
+    path: &Path,
+    body: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+) -> io::Result<()> {
     // A device or a pipe is written to; it must not be replaced by a file.
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         let device = File::options().write(true).open(path)?;
@@ -328,7 +368,8 @@ pub fn write_whole(path: &Path, body: impl FnOnce(&mut BufWriter<&File>) -> io::
     Ok(())
 }
 
-/// Whether a file can lie there, as far as can be told before it is written: for a word before a long run.
+/// Whether a file can lie there, as far as can be told before it is written: for a word before a
+/// long run.
 ///
 /// # Errors
 /// When the file is a folder, or when its folder is missing.
@@ -344,7 +385,8 @@ pub fn check_place(path: &Path) -> Result<(), NpyError> {
 }
 
 fn folder_of(path: &Path) -> io::Result<&Path> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if folder.is_dir() {
         return Ok(folder);
     }
@@ -442,7 +484,13 @@ fn bytes_of(shape: &[usize], element: Element) -> Option<u64> {
 }
 
 fn truncated(path: &Path, found: u64, wanted: u64, shape: &[usize], element: Element) -> NpyError {
-    NpyError::Truncated { path: path.to_path_buf(), found, wanted, shape: shape_text(shape), element }
+    NpyError::Truncated {
+        path: path.to_path_buf(),
+        found,
+        wanted,
+        shape: shape_text(shape),
+        element,
+    }
 }
 
 fn header_message(error: &io::Error) -> String {
@@ -460,7 +508,8 @@ mod tests {
 
     /// An `.npy` file of version 1.0 made by hand, independent of the writer.
     fn file(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> (tempfile::TempDir, PathBuf) {
-        let text = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+        let text =
+            format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
         let padded = (10 + text.len() + 1).next_multiple_of(64) - 10;
         bytes.extend(u16::try_from(padded).unwrap().to_le_bytes());
@@ -499,9 +548,16 @@ mod tests {
             let path = folder.path().join(format!("{element}.npy"));
             write(&path, &array).unwrap();
             assert_eq!(read(&path).unwrap(), array);
-            assert_eq!(std::fs::metadata(&path).unwrap().len() as usize % 64, array.bytes().len() % 64);
+            assert_eq!(
+                std::fs::metadata(&path).unwrap().len() as usize % 64,
+                array.bytes().len() % 64
+            );
         }
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 7, "no temporary file is left");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            7,
+            "no temporary file is left"
+        );
     }
 
     #[test]
@@ -518,7 +574,8 @@ mod tests {
 
     #[test]
     fn an_empty_shape_does_not_hide_an_overflow() {
-        let text = error_of(file("<f4", "True", "(9223372036854775807, 9223372036854775807, 0)", &[]));
+        let text =
+            error_of(file("<f4", "True", "(9223372036854775807, 9223372036854775807, 0)", &[]));
         assert!(text.starts_with("can't hold a.npy: size overflow"), "{text}");
     }
 
@@ -540,7 +597,8 @@ mod tests {
         );
         assert_eq!(
             error_of(file("<f8", "False", "(1000000, 1000000)", &whole)),
-            "a.npy is truncated: 24 bytes of data where 1000000x1000000 f64 needs 8000000000000; copy or write it anew"
+            "a.npy is truncated: 24 bytes of data where 1000000x1000000 f64 needs 8000000000000; \
+             copy or write it anew"
         );
         assert_eq!(
             error_of(file("<f4", "False", "(2, 2)", &whole)),
@@ -548,9 +606,11 @@ mod tests {
         );
         assert_eq!(
             error_of(file("<c8", "False", "(3,)", &whole)),
-            "a.npy holds cells of type <c8; a field is of f16, f32, f64, i32, i64, u32, u64 (convert it with numpy's astype)"
+            "a.npy holds cells of type <c8; a field is of f16, f32, f64, i32, i64, u32, u64 \
+             (convert it with numpy's astype)"
         );
-        let huge = error_of(file("<f4", "False", "(9223372036854775807, 9223372036854775807)", &whole));
+        let huge =
+            error_of(file("<f4", "False", "(9223372036854775807, 9223372036854775807)", &whole));
         assert!(huge.starts_with("can't hold a.npy: size overflow"), "{huge}");
         assert_eq!(
             error_of(raw(b"\x93NUMPY\x01\x00\x76\x00{'descr'")),
@@ -561,8 +621,16 @@ mod tests {
             "a.npy is no readable .npy file: magic not found for NPY file; write it with numpy.save"
         );
         let text = error_of(file("<f4", "Perhaps", "(6,)", &whole));
-        assert!(text.starts_with("a.npy is no readable .npy file: ") && !text.contains('\n'), "{text}");
-        assert!(read(Path::new("/no/such.npy")).unwrap_err().to_string().starts_with("can't read /no/such.npy: "));
+        assert!(
+            text.starts_with("a.npy is no readable .npy file: ") && !text.contains('\n'),
+            "{text}"
+        );
+        assert!(
+            read(Path::new("/no/such.npy"))
+                .unwrap_err()
+                .to_string()
+                .starts_with("can't read /no/such.npy: ")
+        );
     }
 
     #[test]
@@ -570,7 +638,10 @@ mod tests {
         let (_folder, path) = file("<f4", "False", "(2, 3)", &[0; 24]);
         assert!(read_as(&path, Element::F32, 2).is_ok());
         let text = read_as(&path, Element::F64, 2).unwrap_err().to_string();
-        assert!(text.ends_with("holds f32 cells where f64 is wanted; convert it with numpy's astype"), "{text}");
+        assert!(
+            text.ends_with("holds f32 cells where f64 is wanted; convert it with numpy's astype"),
+            "{text}"
+        );
         let text = read_as(&path, Element::F32, 3).unwrap_err().to_string();
         assert!(text.ends_with("has 2 dimensions (2x3) where 3 are wanted; reshape it"), "{text}");
     }

@@ -38,8 +38,8 @@ pub fn half(value: f64) -> f16 {
 }
 
 impl Number {
-    /// A float of the given type, rounded to nearest; none where the type is an integer's, or where a
-    /// finite value is beyond the type.
+    /// A float of the given type, rounded to nearest; none where the type is an integer's, or where
+    /// a finite value is beyond the type.
     pub fn float(element: Element, value: f64) -> Option<Self> {
         let number = match element {
             Element::F16 => Self::F16(half(value)),
@@ -50,8 +50,8 @@ impl Number {
         (number.as_f64().is_finite() || !value.is_finite()).then_some(number)
     }
 
-    /// An integer in the given type: exact in an integer type, else rounded to nearest; none where it
-    /// is beyond the type.
+    /// An integer in the given type: exact in an integer type, else rounded to nearest; none where
+    /// it is beyond the type.
     pub fn integer(element: Element, value: i128) -> Option<Self> {
         match element {
             Element::I32 => i32::try_from(value).ok().map(Self::I32),
@@ -123,8 +123,8 @@ impl fmt::Display for Number {
 pub struct Numeral(String);
 
 impl Numeral {
-    /// The number in a type: rounded to nearest for floats (for f16 from its f64), whole and in range
-    /// for integers. None where there is no such number.
+    /// The number in a type: rounded to nearest for floats (for f16 from its f64), whole and in
+    /// range for integers. None where there is no such number.
     pub fn number(&self, element: Element) -> Option<Number> {
         let wide: f64 = self.0.parse().ok()?;
         // Only the words `inf` and `infinity` mean it; digits that overflow do not.
@@ -220,7 +220,10 @@ mod tests {
     #[test]
     fn floats_are_rounded_once_and_in_range() {
         // 2^24 + 1 and a bit: through f64 the bit would be lost to the tie.
-        assert_eq!(number("16777217.0000000000000001", Element::F32), Some(Number::F32(16777218.0)));
+        assert_eq!(
+            number("16777217.0000000000000001", Element::F32),
+            Some(Number::F32(16777218.0))
+        );
         assert_eq!(number("1e39", Element::F32), None);
         assert_eq!(number("1e999", Element::F64), None);
         assert_eq!(number("65519", Element::F16), Some(Number::F16(f16::MAX)));
@@ -261,7 +264,10 @@ mod tests {
             let read: Numeral = serde_json::from_str(&json).unwrap();
             assert_eq!(read.number(Element::F64), numeral.number(Element::F64), "{json}");
         }
-        assert_eq!(serde_json::to_string(&Numeral::from(Number::U64(u64::MAX))).unwrap(), "18446744073709551615");
+        assert_eq!(
+            serde_json::to_string(&Numeral::from(Number::U64(u64::MAX))).unwrap(),
+            "18446744073709551615"
+        );
         assert!(serde_json::to_string(&Numeral::from(f64::INFINITY)).is_err());
         assert!("1x".parse::<Numeral>().is_err());
     }

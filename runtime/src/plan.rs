@@ -80,15 +80,16 @@ pub struct FieldDecl {
     pub name: String,
     /// Type of a cell.
     pub element: Element,
-    /// Which part it is of a declared field whose cells are structs or vecs; left out for one of numbers.
+    /// Which part it is of a declared field whose cells are structs or vecs; left out for one of
+    /// numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<Member>,
     /// Input, output, both or neither.
     pub role: Role,
     /// Cells per dimension, slowest first.
     pub extents: Vec<Expr>,
-    /// Device buffers: 2 where a kernel reads one and writes the other, 0 for a temp field that no kernel
-    /// takes, else 1.
+    /// Device buffers: 2 where a kernel reads one and writes the other, 0 for a temp field that no
+    /// kernel takes, else 1.
     pub buffers: u32,
 }
 
@@ -148,9 +149,9 @@ pub struct Kernel {
     pub bands: Option<Bands>,
 }
 
-/// How a launch may be cut into bands that are launched one by one ([`crate::bands`]). Its blocks form rows of
-/// equal length, numbered from 0; the launch of `n` of them has `n / rows` of all blocks, in x, and is told its
-/// first row.
+/// How a launch may be cut into bands that are launched one by one ([`crate::bands`]). Its blocks
+/// form rows of equal length, numbered from 0; the launch of `n` of them has `n / rows` of all
+/// blocks, in x, and is told its first row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bands {
@@ -242,7 +243,10 @@ pub enum PlanError {
         message: String,
     },
     /// The plan has another format.
-    #[error("{origin} is a plan of format {found}, this program reads format {FORMAT}; compile the program again")]
+    #[error(
+        "{origin} is a plan of format {found}, this program reads format {FORMAT}; compile the \
+         program again"
+    )]
     Format {
         /// Where the text came from.
         origin: String,
@@ -265,8 +269,8 @@ impl Plan {
     /// # Errors
     /// When the file can't be read, is no plan, has another format or contradicts itself.
     pub fn load(path: &Path) -> Result<Plan, PlanError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| PlanError::Read { path: path.to_path_buf(), source })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| PlanError::Read { path: path.to_path_buf(), source })?;
         Plan::from_json(&text, &path.display().to_string())
     }
 
@@ -275,10 +279,15 @@ impl Plan {
     /// # Errors
     /// When the text is no plan, has another format or contradicts itself.
     pub fn from_json(text: &str, origin: &str) -> Result<Plan, PlanError> {
-        let syntax = |e: serde_json::Error| PlanError::Syntax { origin: origin.to_string(), message: e.to_string() };
+        let syntax = |e: serde_json::Error| PlanError::Syntax {
+            origin: origin.to_string(),
+            message: e.to_string(),
+        };
         // The format comes first: another one may have other members.
         let value: serde_json::Value = serde_json::from_str(text).map_err(syntax)?;
-        if let Some(found) = value.get("format").filter(|found| found.as_u64() != Some(FORMAT.into())) {
+        if let Some(found) =
+            value.get("format").filter(|found| found.as_u64() != Some(FORMAT.into()))
+        {
             return Err(PlanError::Format { origin: origin.to_string(), found: found.to_string() });
         }
         let plan: Plan = serde_json::from_str(text).map_err(syntax)?;
@@ -368,13 +377,18 @@ impl Plan {
                     || self.constants.contains_key(name)
                     || (steps && name == "steps");
                 if !known && found.is_none() {
-                    found = Some(format!("{place}, `{expr}`, uses the size `{name}`, which is not declared there"));
+                    found = Some(format!(
+                        "{place}, `{expr}`, uses the size `{name}`, which is not declared there"
+                    ));
                 }
             });
         };
         check(&self.steps, "the number of steps".to_string(), false);
         for field in &self.fields {
-            field.extents.iter().for_each(|e| check(e, format!("an extent of field `{}`", field.name), false));
+            field
+                .extents
+                .iter()
+                .for_each(|e| check(e, format!("an extent of field `{}`", field.name), false));
         }
         for condition in &self.checks {
             check(&condition.value, "a check".to_string(), true);
@@ -384,7 +398,9 @@ impl Plan {
             let sizes = kernel.grid.iter().chain(kernel.bands.iter().map(|bands| &bands.rows));
             sizes.for_each(|e| check(e, format!("the grid of kernel `{}`", kernel.name), true));
         }
-        self.schedule.iter().for_each(|repeat| check(&repeat.count, "a count of the schedule".to_string(), true));
+        self.schedule
+            .iter()
+            .for_each(|repeat| check(&repeat.count, "a count of the schedule".to_string(), true));
         found
     }
 
@@ -412,19 +428,27 @@ impl Plan {
                 Argument::Row => kernel.bands.is_some(),
             };
             if !known {
-                return Some(format!("kernel `{name}` has the argument {argument:?}, which is not declared"));
+                return Some(format!(
+                    "kernel `{name}` has the argument {argument:?}, which is not declared"
+                ));
             }
             match argument {
                 Argument::Read(field) | Argument::ReadWrite(field)
                     if self.field(field).is_some_and(|f| f.buffers < 1) =>
                 {
-                    return Some(format!("kernel `{name}` takes field `{field}`, which has no buffer"));
+                    return Some(format!(
+                        "kernel `{name}` takes field `{field}`, which has no buffer"
+                    ));
                 }
                 Argument::Write(field) if self.field(field).is_some_and(|f| f.buffers < 2) => {
-                    return Some(format!("kernel `{name}` writes field `{field}`, which has only one buffer"));
+                    return Some(format!(
+                        "kernel `{name}` writes field `{field}`, which has only one buffer"
+                    ));
                 }
                 Argument::Write(field) | Argument::ReadWrite(field) if !written.insert(field) => {
-                    return Some(format!("kernel `{name}` writes field `{field}` through two arguments"));
+                    return Some(format!(
+                        "kernel `{name}` writes field `{field}` through two arguments"
+                    ));
                 }
                 _ => {}
             }
@@ -439,7 +463,10 @@ const MOST_THREADS: u32 = 1024;
 fn bad_field(field: &FieldDecl) -> Option<String> {
     let least = if field.role == Role::Temp { 0 } else { 1 };
     if !(least..=2).contains(&field.buffers) {
-        return Some(format!("field `{}` has {} buffers; {least} to 2 are possible", field.name, field.buffers));
+        return Some(format!(
+            "field `{}` has {} buffers; {least} to 2 are possible",
+            field.name, field.buffers
+        ));
     }
     if field.extents.is_empty() {
         return Some(format!("field `{}` has no dimensions", field.name));
@@ -450,7 +477,8 @@ fn bad_field(field: &FieldDecl) -> Option<String> {
 /// Where the PTX of a plan lies: `x.ptx` beside `x.plan.json`.
 pub fn ptx_beside(plan: &Path) -> PathBuf {
     let name = plan.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = name.strip_suffix(".plan.json").or_else(|| name.strip_suffix(".json")).unwrap_or(&name);
+    let stem =
+        name.strip_suffix(".plan.json").or_else(|| name.strip_suffix(".json")).unwrap_or(&name);
     plan.with_file_name(format!("{stem}.ptx"))
 }
 
@@ -508,14 +536,18 @@ pub(crate) mod tests {
         heat().save(&path).unwrap();
         assert_eq!(Plan::load(&path).unwrap(), heat());
         let text = heat().to_json().unwrap();
-        assert!(text.contains("\"count\": \"steps floordiv 2\"") && text.ends_with("}\n"), "{text}");
+        assert!(
+            text.contains("\"count\": \"steps floordiv 2\"") && text.ends_with("}\n"),
+            "{text}"
+        );
     }
 
     #[test]
     fn other_formats_are_refused_before_all_else() {
         assert_eq!(
             error("\"format\": 1, \"program\"", "\"format\": 2, \"title\""),
-            "heat.plan.json is a plan of format 2, this program reads format 1; compile the program again"
+            "heat.plan.json is a plan of format 2, this program reads format 1; compile the \
+             program again"
         );
         let text = error("\"program\"", "\"title\"");
         assert!(text.contains("unknown field `title`") && text.contains("line 2"), "{text}");
@@ -526,7 +558,11 @@ pub(crate) mod tests {
     #[test]
     fn contradictions_are_found() {
         for (from, to, wanted) in [
-            ("[\"two\"]", "[\"three\"]", "the schedule launches the kernel `three`, which is not declared"),
+            (
+                "[\"two\"]",
+                "[\"three\"]",
+                "the schedule launches the kernel `three`, which is not declared",
+            ),
             ("\"step\"]", "\"row\"]", "kernel `two` has the argument Row, which is not declared"),
             (
                 "\"step\"]",
@@ -543,8 +579,16 @@ pub(crate) mod tests {
                 "{\"param\": \"K\"}",
                 "kernel `two` has the argument Param(\"K\"), which is not declared",
             ),
-            ("{\"read\": \"K\"}", "{\"write\": \"K\"}", "kernel `two` writes field `K`, which has only one buffer"),
-            ("{\"read\": \"A\"}", "{\"read_write\": \"A\"}", "kernel `two` writes field `A` through two arguments"),
+            (
+                "{\"read\": \"K\"}",
+                "{\"write\": \"K\"}",
+                "kernel `two` writes field `K`, which has only one buffer",
+            ),
+            (
+                "{\"read\": \"A\"}",
+                "{\"read_write\": \"A\"}",
+                "kernel `two` writes field `A` through two arguments",
+            ),
             ("[\"N\", \"M\"]", "[\"N\", \"M\", \"A\"]", "`A` is declared twice"),
             ("\"one\", \"grid\"", "\"two\", \"grid\"", "kernel `two` is declared twice"),
             (
@@ -552,19 +596,29 @@ pub(crate) mod tests {
                 "\"block\": [2000",
                 "kernel `two` has blocks of [2000, 1, 1] threads; 1 to 1024 are possible",
             ),
-            ("\"block\": [16", "\"block\": [0", "kernel `two` has blocks of [0, 1, 1] threads; 1 to 1024 are possible"),
+            (
+                "\"block\": [16",
+                "\"block\": [0",
+                "kernel `two` has blocks of [0, 1, 1] threads; 1 to 1024 are possible",
+            ),
             ("\"index_width\": 32", "\"index_width\": 16", "an index has 16 bits, not 32 or 64"),
             (
                 "[\"Q\"]",
                 "[\"steps\"]",
-                "an extent of field `W`, `steps`, uses the size `steps`, which is not declared there",
+                "an extent of field `W`, `steps`, uses the size `steps`, which is not declared \
+                 there",
             ),
             ("N - 3", "L - 3", "a check, `L - 3`, uses the size `L`, which is not declared there"),
             ("\"buffers\": 2", "\"buffers\": 3", "field `A` has 3 buffers; 1 to 2 are possible"),
             ("\"buffers\": 2", "\"buffers\": 0", "field `A` has 0 buffers; 1 to 2 are possible"),
-            ("[\"Q\"], \"buffers\": 1", "[\"Q\"], \"buffers\": 0", "kernel `one` takes field `W`, which has no buffer"),
+            (
+                "[\"Q\"], \"buffers\": 1",
+                "[\"Q\"], \"buffers\": 0",
+                "kernel `one` takes field `W`, which has no buffer",
+            ),
         ] {
-            let wanted = format!("the plan of heat is not valid: {wanted}; compile the program again");
+            let wanted =
+                format!("the plan of heat is not valid: {wanted}; compile the program again");
             assert_eq!(error(from, to), wanted);
         }
     }

@@ -1,8 +1,8 @@
 //! Fields whose cells are structs or vecs: files hold them as they are declared, everything else as
 //! one array of numbers for each leaf, and here one becomes the other.
 //!
-//! A `vec<N, T>` is an array with one more last dimension of N. A struct is a NumPy structured type,
-//! packed, in order of declaration.
+//! A `vec<N, T>` is an array with one more last dimension of N. A struct is a NumPy structured
+//! type, packed, in order of declaration.
 
 use crate::array::{Array, ArrayError, Element};
 use crate::npy::{self, NpyError};
@@ -21,8 +21,8 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The type of the cells that some leaves make up: what follows the dots of each one's name, and
-    /// its type, in order. None where they contradict each other.
+    /// The type of the cells that some leaves make up: what follows the dots of each one's name,
+    /// and its type, in order. None where they contradict each other.
     pub fn of(leaves: &[(&str, Element)]) -> Option<Layout> {
         if let [("", element)] = leaves {
             return Some(Layout::Number(*element));
@@ -36,14 +36,18 @@ impl Layout {
                 _ => parts.push((name, vec![(rest, *element)])),
             }
         }
-        let parts: Vec<(&str, Layout)> =
-            parts.into_iter().map(|(name, inner)| Some((name, Layout::of(&inner)?))).collect::<Option<_>>()?;
+        let parts: Vec<(&str, Layout)> = parts
+            .into_iter()
+            .map(|(name, inner)| Some((name, Layout::of(&inner)?)))
+            .collect::<Option<_>>()?;
         let (first, lane) = parts.first()?;
         if first.starts_with(|letter: char| letter.is_ascii_digit()) {
             let alike = parts.iter().all(|(_, other)| other == lane);
             return alike.then(|| Layout::Vec(parts.len(), Box::new(lane.clone())));
         }
-        Some(Layout::Struct(parts.into_iter().map(|(name, layout)| (name.to_owned(), layout)).collect()))
+        Some(Layout::Struct(
+            parts.into_iter().map(|(name, layout)| (name.to_owned(), layout)).collect(),
+        ))
     }
 }
 
@@ -64,14 +68,21 @@ pub fn records(fields: &[FieldDecl]) -> Vec<Record<'_>> {
         let name = field.declared_name();
         match records.last_mut() {
             Some(record) if record.name == name => record.leaves.push((place, field)),
-            _ => records.push(Record { name, leaves: vec![(place, field)], layout: Layout::Number(field.element) }),
+            _ => records.push(Record {
+                name,
+                leaves: vec![(place, field)],
+                layout: Layout::Number(field.element),
+            }),
         }
     }
     for record in &mut records {
-        let path = |field: &'_ FieldDecl| field.name.get(record.name.len()..).unwrap_or_default().to_owned();
+        let path = |field: &'_ FieldDecl| {
+            field.name.get(record.name.len()..).unwrap_or_default().to_owned()
+        };
         let leaves: Vec<(String, Element)> =
             record.leaves.iter().map(|(_, field)| (path(field), field.element)).collect();
-        let leaves: Vec<(&str, Element)> = leaves.iter().map(|(path, element)| (path.as_str(), *element)).collect();
+        let leaves: Vec<(&str, Element)> =
+            leaves.iter().map(|(path, element)| (path.as_str(), *element)).collect();
         if let Some(layout) = Layout::of(&leaves) {
             record.layout = layout;
         }
@@ -104,7 +115,11 @@ impl Record<'_> {
                 let mut shape = array.shape().to_vec();
                 let found = shape.pop().unwrap_or(0);
                 if found != *lanes {
-                    return Err(NpyError::Lanes { path: path.to_path_buf(), found, wanted: *lanes });
+                    return Err(NpyError::Lanes {
+                        path: path.to_path_buf(),
+                        found,
+                        wanted: *lanes,
+                    });
                 }
                 self.split(&shape, array.bytes()).map_err(no_array)
             }
@@ -124,13 +139,15 @@ impl Record<'_> {
         npy::write_records(path, &self.layout, shape, &join(leaves))
     }
 
-    /// Seeded noise for all leaves: that of an array whose last dimension counts the numbers of a cell.
+    /// Seeded noise for all leaves: that of an array whose last dimension counts the numbers of a
+    /// cell.
     ///
     /// # Errors
     /// When the machine has too little memory.
     pub fn noise(&self, shape: &[usize], seed: u64) -> Result<Vec<Array>, ArrayError> {
         let count = self.leaves.len() as u64;
-        let leaf = |(place, element)| Array::noise_of(element, shape, seed, |cell| cell * count + place);
+        let leaf =
+            |(place, element)| Array::noise_of(element, shape, seed, |cell| cell * count + place);
         (0..count).zip(self.elements()).map(leaf).collect()
     }
 
@@ -141,7 +158,9 @@ impl Record<'_> {
         for element in self.elements() {
             let size = element.size();
             let mut array = Array::zeros(element, shape)?;
-            for (to, from) in array.bytes_mut().chunks_exact_mut(size).zip(bytes.chunks_exact(cell.max(1))) {
+            for (to, from) in
+                array.bytes_mut().chunks_exact_mut(size).zip(bytes.chunks_exact(cell.max(1)))
+            {
                 to.copy_from_slice(from.get(offset..offset + size).unwrap_or_default());
             }
             offset += size;
@@ -153,7 +172,8 @@ impl Record<'_> {
 
 /// The numbers of all leaves, cell by cell.
 fn join(leaves: &[&Array]) -> Vec<u8> {
-    let mut numbers: Vec<_> = leaves.iter().map(|leaf| leaf.bytes().chunks_exact(leaf.element().size())).collect();
+    let mut numbers: Vec<_> =
+        leaves.iter().map(|leaf| leaf.bytes().chunks_exact(leaf.element().size())).collect();
     let cells = leaves.first().map_or(0, |leaf| leaf.len());
     let mut bytes = Vec::with_capacity(leaves.iter().map(|leaf| leaf.bytes().len()).sum());
     for _ in 0..cells {
@@ -177,7 +197,11 @@ mod tests {
             FieldDecl {
                 name: format!("{name}{path}"),
                 element: *element,
-                member: Some(Member { field: name.to_owned(), offset: offset - element.size(), size }),
+                member: Some(Member {
+                    field: name.to_owned(),
+                    offset: offset - element.size(),
+                    size,
+                }),
                 role: Role::State,
                 extents: vec!["N".parse().unwrap(), "3".parse().unwrap()],
                 buffers: 1,
@@ -199,7 +223,10 @@ mod tests {
         let records = records(&fields);
         let [record] = records.as_slice() else { panic!("one field") };
         let half = Layout::Number(Element::F16);
-        let inner = vec![("a".into(), Layout::Number(Element::U64)), ("b".into(), Layout::Number(Element::I32))];
+        let inner = vec![
+            ("a".into(), Layout::Number(Element::U64)),
+            ("b".into(), Layout::Number(Element::I32)),
+        ];
         assert_eq!(
             record.layout,
             Layout::Struct(vec![
@@ -238,10 +265,18 @@ mod tests {
         npy::write(&path, &Array::zeros(Element::F32, &[2, 3, 4]).unwrap()).unwrap();
         let error = record.read(&path).unwrap_err().to_string();
         assert!(
-            error.ends_with("has 4 numbers in its last dimension where vecs of 2 are wanted; reshape it"),
+            error.ends_with(
+                "has 4 numbers in its last dimension where vecs of 2 are wanted; reshape it"
+            ),
             "{error}"
         );
         npy::write(&path, &Array::zeros(Element::F32, &[2, 3]).unwrap()).unwrap();
-        assert!(record.read(&path).unwrap_err().to_string().contains("has 2 dimensions (2x3) where 3 are wanted"));
+        assert!(
+            record
+                .read(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("has 2 dimensions (2x3) where 3 are wanted")
+        );
     }
 }

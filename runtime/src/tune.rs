@@ -1,8 +1,9 @@
-//! Schedules that were measured to be fastest, in a file: `stencil-bench --tune` writes it, `stencilc
-//! --schedules` reads it.
+//! Schedules that were measured to be fastest, in a file: `stencil-bench --tune` writes it,
+//! `stencilc --schedules` reads it.
 //!
-//! An entry is found by what it was measured for: the program's IR with its sizes and arithmetic and
-//! the compiler's version and text (the fingerprint), and the device. Whatever changes, no entry fits any more.
+//! An entry is found by what it was measured for: the program's IR with its sizes and arithmetic
+//! and the compiler's version and text (the fingerprint), and the device. Whatever changes, no
+//! entry fits any more.
 
 use crate::npy::write_whole;
 use crate::plan::Settings;
@@ -41,7 +42,8 @@ pub struct Schedules {
 #[derive(Debug, Error)]
 pub enum TuneError {
     /// It is not there to be read.
-    #[error("can't use the schedules in {}: {source}; stencil-bench --tune makes such a file", path.display())]
+    #[error("can't use the schedules in {}: {source}; stencil-bench --tune makes such a \
+        file", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
@@ -57,7 +59,8 @@ pub enum TuneError {
         source: io::Error,
     },
     /// It holds something else.
-    #[error("{} holds no schedules: {message}; name a file that stencil-bench --tune wrote, or a new one", path.display())]
+    #[error("{} holds no schedules: {message}; name a file that stencil-bench --tune wrote, or a \
+        new one", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
@@ -76,8 +79,10 @@ impl Schedules {
             io::ErrorKind::NotFound => TuneError::Missing { path: path.to_path_buf(), source },
             _ => TuneError::Io { path: path.to_path_buf(), source },
         })?;
-        serde_json::from_str(&text)
-            .map_err(|error| TuneError::Syntax { path: path.to_path_buf(), message: error.to_string() })
+        serde_json::from_str(&text).map_err(|error| TuneError::Syntax {
+            path: path.to_path_buf(),
+            message: error.to_string(),
+        })
     }
 
     /// Reads a file; one that is not there yet holds nothing.
@@ -110,8 +115,8 @@ impl Schedules {
         self.entries.push(entry);
     }
 
-    /// The entry for a program: that of the one device on which it was measured, or of several that of `device`. Of
-    /// several run-time sizes that of the largest.
+    /// The entry for a program: that of the one device on which it was measured, or of several that
+    /// of `device`. Of several run-time sizes that of the largest.
     pub fn find(&self, fingerprint: &str, device: &str) -> Option<&Entry> {
         let of_program = || self.entries.iter().filter(|entry| entry.fingerprint == fingerprint);
         let first = of_program().next()?;
@@ -121,13 +126,16 @@ impl Schedules {
     }
 }
 
-/// What identifies a program to a version of the compiler: a hash of both (64 bits of FNV-1a, Fowler, Noll, Vo).
+/// What identifies a program to a version of the compiler: a hash of both (64 bits of FNV-1a,
+/// Fowler, Noll, Vo).
 pub fn fingerprint(version: &str, program: &str) -> String {
     let hash = version
         .bytes()
         .chain([0])
         .chain(program.bytes())
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
     format!("{hash:016x}")
 }
 

@@ -47,23 +47,94 @@ fn what_the_user_gets_wrong_is_told() {
 
     for (arguments, wanted) in [
         (vec!["missing.plan.json"], "error: can't read the plan missing.plan.json: ".to_string()),
-        (vec![&old], format!("error: {old} is a plan of format 0, this program reads format 1; compile the program again\n")),
+        (
+            vec![&old],
+            format!(
+                "error: {old} is a plan of format 0, this program reads format 1; \
+            compile the program again\n"
+            ),
+        ),
         (vec![&lone, "-D", "N=9"], format!("error: can't read the PTX {}: ", file("lone.ptx"))),
-        (vec![plan], "error: the run-time size `N` has no value; give one with --size N=... or an array whose shape tells it (--in A=...)\n".to_string()),
+        (
+            vec![plan],
+            "error: the run-time size `N` has no value; give one with --size N=... or an \
+            array whose shape tells it (--in A=...)\n"
+                .to_string(),
+        ),
         (vec![plan, "-D", "M=9"], "error: smear has no run-time size `M`; it has N\n".to_string()),
-        (vec![plan, "-D", "N=1"], "error: the grid needs 2 cells (N = 1, steps = 10)\n".to_string()),
-        (vec![plan, "-D", "N=9", "--steps", "-1"], "error: -1 steps can't be run; give 0 or more with --steps\n".to_string()),
-        (vec![plan, "-D", "N=9", "--set", "beta=1"], "error: smear has no scalar `beta`; it has alpha\n".to_string()),
-        (vec![plan, "-D", "N=9", "--in", "B=zeros"], "error: smear has no input `B`; it has A\n".to_string()),
-        (vec![plan, "--in", &format!("A={wide}")], format!("error: {wide} holds f64 cells where f32 is wanted; convert it with numpy's astype\n")),
-        (vec![plan, "--in", &format!("A={cut}")], format!("error: {cut} is truncated: 35 bytes of data where 9 f32 needs 36; copy or write it anew\n")),
-        (vec![plan, "-D", "N=8", "--in", &format!("A={right}")], "error: array `A` is 9, but its dimension 0 must be 8, `N` (N = 8, given)\n".to_string()),
-        (vec![plan, "-D", "N"], "error: invalid value 'N' for '--size <NAME=SIZE>': `N` is not of the form NAME=VALUE\n".to_string()),
-        (vec![plan, plan, "--ptx", "x.ptx"], "error: --ptx names the code of one plan, but several plans are given\n".to_string()),
+        (
+            vec![plan, "-D", "N=1"],
+            "error: the grid needs 2 cells (N = 1, steps = \
+            10)\n"
+                .to_string(),
+        ),
+        (
+            vec![plan, "-D", "N=9", "--steps", "-1"],
+            "error: -1 steps can't be run; give 0 or more \
+            with --steps\n"
+                .to_string(),
+        ),
+        (
+            vec![plan, "-D", "N=9", "--set", "beta=1"],
+            "error: smear has no scalar `beta`; it has \
+            alpha\n"
+                .to_string(),
+        ),
+        (
+            vec![plan, "-D", "N=9", "--in", "B=zeros"],
+            "error: smear has no input `B`; it has \
+            A\n"
+            .to_string(),
+        ),
+        (
+            vec![plan, "--in", &format!("A={wide}")],
+            format!(
+                "error: {wide} holds f64 cells where \
+            f32 is wanted; convert it with numpy's astype\n"
+            ),
+        ),
+        (
+            vec![plan, "--in", &format!("A={cut}")],
+            format!(
+                "error: {cut} is truncated: 35 bytes of \
+            data where 9 f32 needs 36; copy or write it anew\n"
+            ),
+        ),
+        (
+            vec![plan, "-D", "N=8", "--in", &format!("A={right}")],
+            "error: array `A` is 9, but its \
+            dimension 0 must be 8, `N` (N = 8, given)\n"
+                .to_string(),
+        ),
+        (
+            vec![plan, "-D", "N"],
+            "error: invalid value 'N' for '--size <NAME=SIZE>': `N` is not of \
+            the form NAME=VALUE\n"
+                .to_string(),
+        ),
+        (
+            vec![plan, plan, "--ptx", "x.ptx"],
+            "error: --ptx names the code of one plan, but several \
+            plans are given\n"
+                .to_string(),
+        ),
         (vec![plan, "--fast"], "error: unexpected argument '--fast' found\n".to_string()),
-        (vec![plan, "--cut-all"], "error: the following required arguments were not provided:\n  --graph\n".to_string()),
-        (vec![plan, "--chunk", "3"], "error: the following required arguments were not provided:\n  --graph\n".to_string()),
-        (vec![plan, "--graph", "--chunk", "0"], "error: invalid value '0' for '--chunk <N>': a number from 1 is wanted\n".to_string()),
+        (
+            vec![plan, "--cut-all"],
+            "error: the following required arguments were not provided:\n  \
+            --graph\n"
+                .to_string(),
+        ),
+        (
+            vec![plan, "--chunk", "3"],
+            "error: the following required arguments were not provided:\n  --graph\n".to_string(),
+        ),
+        (
+            vec![plan, "--graph", "--chunk", "0"],
+            "error: invalid value '0' for '--chunk <N>': a \
+            number from 1 is wanted\n"
+                .to_string(),
+        ),
         (vec![plan, "--repeat", "0"], "error: invalid value '0' for '--repeat <N>': ".to_string()),
         (vec![], "error: the following required arguments were not provided:\n".to_string()),
     ] {

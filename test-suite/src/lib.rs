@@ -18,7 +18,8 @@ pub fn root() -> PathBuf {
 /// # Panics
 /// When the folder can't be read.
 pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(root().join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
+    let entries =
+        std::fs::read_dir(root().join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
     let mut files: Vec<_> = entries
         .map(|entry| entry.unwrap_or_else(|error| panic!("{folder}: {error}")).path())
         .filter(|path| path.extension().is_some_and(|found| found == extension))
@@ -33,7 +34,8 @@ pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
 /// When it is not there: the tools are no dependency of the tests and must be built before.
 pub fn tool(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
-    let built = test.ancestors().nth(2).map(|folder| folder.join(name)).filter(|path| path.exists());
+    let built =
+        test.ancestors().nth(2).map(|folder| folder.join(name)).filter(|path| path.exists());
     built.unwrap_or_else(|| panic!("{name} is not built: run `cargo build --release` first"))
 }
 
@@ -76,7 +78,8 @@ impl Scratch {
     /// # Panics
     /// When it can't be written.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        std::fs::write(self.path().join(name), bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        std::fs::write(self.path().join(name), bytes)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 
     /// Copies a file of the test suite into the folder, under its own name.
@@ -85,7 +88,8 @@ impl Scratch {
     /// When it can't be copied.
     pub fn copy(&self, from: &str) {
         let name = Path::new(from).file_name().unwrap_or_default();
-        std::fs::copy(root().join(from), self.path().join(name)).unwrap_or_else(|error| panic!("{from}: {error}"));
+        std::fs::copy(root().join(from), self.path().join(name))
+            .unwrap_or_else(|error| panic!("{from}: {error}"));
     }
 
     /// Reads a file as text.
@@ -93,7 +97,8 @@ impl Scratch {
     /// # Panics
     /// When it can't be read.
     pub fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+        std::fs::read_to_string(self.path().join(name))
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
     /// Runs a tool in the folder. Devices are hidden from it.

@@ -31,16 +31,26 @@ pub fn run(project: &Project) -> Result<()> {
     std::fs::create_dir_all(&out).with_context(|| format!("creating {OUT}"))?;
     compile(project)?;
 
-    project.say(format!("demo: {STEPS} steps on the terrain of {TERRAIN}, which conducts better towards the east"));
+    project.say(format!(
+        "demo: {STEPS} steps on the terrain of {TERRAIN}, which conducts better towards the east"
+    ));
     python(project, &["conductivity", TERRAIN, "out/demo/k.npy"])?;
     let target = if has_device(project) { "cuda" } else { "reference" };
-    let arguments = ["--in", "A=test-suite/data/dem.npy", "--in", "K=out/demo/k.npy", "--out", "A=out/demo/after.npy"];
+    let arguments = [
+        "--in",
+        "A=test-suite/data/dem.npy",
+        "--in",
+        "K=out/demo/k.npy",
+        "--out",
+        "A=out/demo/after.npy",
+    ];
     let mut run = stencilc(project, &["run", PROGRAM, "--target", target, "--steps", STEPS]);
     let alpha = format!("alpha={ALPHA}");
     let said = capture(run.args(["--set", &alpha]).args(arguments))?;
     said.lines().for_each(|line| println!("             {line}"));
-    let verdict = python(project, &["check", TERRAIN, "out/demo/k.npy", "out/demo/after.npy", STEPS, ALPHA])
-        .context("the result is wrong")?;
+    let verdict =
+        python(project, &["check", TERRAIN, "out/demo/k.npy", "out/demo/after.npy", STEPS, ALPHA])
+            .context("the result is wrong")?;
     project.say(format!("demo: run on {target}; the result {}", verdict.trim()));
 
     let before = Heights::read(&project.root().join(TERRAIN))?;
@@ -68,7 +78,13 @@ fn compile(project: &Project) -> Result<()> {
         .with_context(|| format!("reading {OUT}/heat2d.ptx"))?;
     let architecture = architecture(&ptx).context("the PTX names no target")?;
     let mut ptxas = project.command(project.cuda().join("bin/ptxas"));
-    ptxas.args(["-v", &format!("-arch={architecture}"), "out/demo/heat2d.ptx", "-o", "out/demo/heat2d.cubin"]);
+    ptxas.args([
+        "-v",
+        &format!("-arch={architecture}"),
+        "out/demo/heat2d.ptx",
+        "-o",
+        "out/demo/heat2d.cubin",
+    ]);
     let kernels = kernels(&capture(&mut ptxas)?);
     ensure!(!kernels.is_empty(), "ptxas found no kernel in the PTX");
     for kernel in kernels {
@@ -141,7 +157,8 @@ ptxas info    : Function properties for b
 ptxas info    : Used 255 registers, used 1 barriers, 4096 bytes smem
 ";
         let expected = [
-            "a: 10 registers, used 0 barriers; 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
+            "a: 10 registers, used 0 barriers; 0 bytes stack frame, 0 bytes spill stores, 0 bytes \
+             spill loads",
             "b: 255 registers, used 1 barriers, 4096 bytes smem; \
              8 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads",
         ];

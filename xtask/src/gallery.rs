@@ -28,7 +28,8 @@ const CAMERA: &str = "test-suite/data/camera.npy";
 const EXHIBITS: [Exhibit; 4] = [
     Exhibit {
         program: "rician",
-        arguments: "--steps 60 --set sigma=0.08 --set lambda=0.2 --in U=out/gallery/mri.npy --in F=out/gallery/mri.npy \
+        arguments: "--steps 60 --set sigma=0.08 --set lambda=0.2 --in U=out/gallery/mri.npy --in \
+            F=out/gallery/mri.npy \
                     --out U=out/gallery/rician.npy",
         pictures: &[
             (MRI, "mri-slice", Palette::Grey),
@@ -39,7 +40,8 @@ const EXHIBITS: [Exhibit; 4] = [
     },
     Exhibit {
         program: "tvupdate",
-        arguments: "--steps 60 --set V=4 --in U=out/gallery/camera.npy --in F=out/gallery/camera.npy \
+        arguments: "--steps 60 --set V=4 --in U=out/gallery/camera.npy --in \
+            F=out/gallery/camera.npy \
                     --out U=out/gallery/tvupdate.npy",
         pictures: &[
             ("out/gallery/camera.npy", "camera-noisy", Palette::Grey),
@@ -49,14 +51,16 @@ const EXHIBITS: [Exhibit; 4] = [
     },
     Exhibit {
         program: "wave2d",
-        arguments: "--steps 420 --in P=out/gallery/drop.npy --in U=out/gallery/drop.npy --in C=out/gallery/speed.npy \
+        arguments: "--steps 420 --in P=out/gallery/drop.npy --in U=out/gallery/drop.npy --in \
+            C=out/gallery/speed.npy \
                     --out U=out/gallery/wave.npy",
         pictures: &[("out/gallery/wave.npy", "wave", Palette::Diverging(0.05))],
         compared: None,
     },
     Exhibit {
         program: "grayscott",
-        arguments: "--steps 5000 --in U=out/gallery/u.npy --in V=out/gallery/v.npy --out V=out/gallery/grayscott.npy",
+        arguments: "--steps 5000 --in U=out/gallery/u.npy --in V=out/gallery/v.npy --out \
+            V=out/gallery/grayscott.npy",
         pictures: &[("out/gallery/grayscott.npy", "grayscott", Palette::Viridis)],
         compared: None,
     },
@@ -70,12 +74,14 @@ pub fn run(project: &Project) -> Result<()> {
     setup::run(project)?;
     stages::build(project)?;
     std::fs::create_dir_all(project.root().join(OUT)).with_context(|| format!("creating {OUT}"))?;
-    let python = |arguments: &[&str]| capture(project.command(project.python()).arg(TOOL).args(arguments));
+    let python =
+        |arguments: &[&str]| capture(project.command(project.python()).arg(TOOL).args(arguments));
     python(&["inputs", OUT])?;
     for exhibit in &EXHIBITS {
         let program = format!("test-suite/programs/{}.stencil", exhibit.program);
         let mut stencilc = project.command(project.binaries().join("stencilc"));
-        let said = capture(stencilc.args(["run", &program]).args(exhibit.arguments.split_whitespace()))?;
+        let said =
+            capture(stencilc.args(["run", &program]).args(exhibit.arguments.split_whitespace()))?;
         project.say(format!("gallery: {}: {}", exhibit.program, said.trim()));
         if let Some([wanted, before, after]) = exhibit.compared {
             let measured = python(&["psnr", wanted, before, after]).context(exhibit.program)?;

@@ -73,12 +73,14 @@ fn leads_somewhere(from: &Path, text: &str, link: &str) -> bool {
     let path = from.with_file_name("").join(file);
     match heading {
         None => path.exists(),
-        Some(heading) => std::fs::read_to_string(path).is_ok_and(|text| has_heading(&text, heading)),
+        Some(heading) => {
+            std::fs::read_to_string(path).is_ok_and(|text| has_heading(&text, heading))
+        }
     }
 }
 
-/// Whether a document has the heading whose anchor this is, as code forges make anchors: lower case,
-/// spaces as hyphens, other punctuation dropped.
+/// Whether a document has the heading whose anchor this is, as code forges make anchors: lower
+/// case, spaces as hyphens, other punctuation dropped.
 fn has_heading(text: &str, anchor: &str) -> bool {
     prose(text).filter(|(_, line)| line.starts_with('#')).any(|(_, line)| {
         let title = line.trim_start_matches('#').trim().to_lowercase();

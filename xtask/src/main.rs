@@ -23,7 +23,8 @@ Usage: cargo xtask COMMAND
 
   setup                          install what is missing: LLVM 22, ptxas, libdevice, NumPy
   demo                           set up, build, then compile, run, check and draw the heat equation
-  gallery                        set up, build, then run the programs of docs/gallery.md and draw them
+  gallery                        set up, build, then run the programs of docs/gallery.md and draw \
+  them
   test [--keep-going] [STAGE]... set up, then every check that a change must pass, or only the
                                  stages named: ";
 
@@ -49,7 +50,9 @@ fn run(arguments: &[String]) -> Result<()> {
             println!("{USAGE}{}", stages::names().join(" "));
             Ok(())
         }
-        ("setup" | "demo" | "gallery" | "help", [extra, ..]) => bail!("'{command}' takes no '{extra}'"),
+        ("setup" | "demo" | "gallery" | "help", [extra, ..]) => {
+            bail!("'{command}' takes no '{extra}'")
+        }
         _ => bail!("no command '{command}': there are setup, demo, gallery, test"),
     }
 }

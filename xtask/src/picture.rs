@@ -1,7 +1,8 @@
 //! Pictures of arrays: `.npy` in, PNG out.
 //!
-//! Of terrain, height is told by colour (viridis, which is even to the eye) and slope by hill shading with the
-//! light from the north-west, so that what a smoothing takes away can be seen at once.
+//! Of terrain, height is told by colour (viridis, which is even to the eye) and slope by hill
+//! shading with the light from the north-west, so that what a smoothing takes away can be seen at
+//! once.
 
 use std::io::BufWriter;
 use std::path::Path;
@@ -35,12 +36,16 @@ const VIRIDIS: [[f32; 3]; 9] = [
 /// Blue, white, red: below, at and above zero.
 const DIVERGING: [[f32; 3]; 3] = [[33.0, 102.0, 172.0], [247.0, 247.0, 247.0], [178.0, 24.0, 43.0]];
 
-/// Draws both grids with one scale of heights and one of slopes, and in a third picture what changed.
+/// Draws both grids with one scale of heights and one of slopes, and in a third picture what
+/// changed.
 ///
 /// # Errors
 /// When the grids differ in shape, or a file can't be written.
 pub fn compare(before: &Heights, after: &Heights, folder: &Path) -> Result<()> {
-    ensure!((before.rows, before.columns) == (after.rows, after.columns), "the grids before and after differ in shape");
+    ensure!(
+        (before.rows, before.columns) == (after.rows, after.columns),
+        "the grids before and after differ in shape"
+    );
     let (low, high) = before.range();
     let steepness = before.steepness();
     for (heights, name) in [(before, "before.png"), (after, "after.png")] {
@@ -101,7 +106,9 @@ impl Heights {
         let rest = bytes.strip_prefix(b"\x93NUMPY").context("not an .npy file")?;
         let (length, rest) = match rest {
             [1, _, a, b, rest @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), rest),
-            [2 | 3, _, a, b, c, d, rest @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest),
+            [2 | 3, _, a, b, c, d, rest @ ..] => {
+                (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest)
+            }
             _ => bail!("unknown version of .npy"),
         };
         let (header, data) = rest.split_at_checked(length).context("cut off in its header")?;
@@ -177,7 +184,8 @@ impl Heights {
         let (width, height) = (self.columns * ZOOM, self.rows * ZOOM);
         let mut pixels = Vec::with_capacity(3 * width * height);
         for row in 0..self.rows {
-            let colours = (0..self.columns).map(|column| cell(row, column).map(|c| c.round() as u8));
+            let colours =
+                (0..self.columns).map(|column| cell(row, column).map(|c| c.round() as u8));
             let line: Vec<u8> = colours.flat_map(|rgb| [rgb; ZOOM]).flatten().collect();
             for _ in 0..ZOOM {
                 pixels.extend_from_slice(&line);
@@ -185,7 +193,8 @@ impl Heights {
         }
         let write = || -> Result<()> {
             let file = BufWriter::new(std::fs::File::create(path)?);
-            let mut encoder = png::Encoder::new(file, u32::try_from(width)?, u32::try_from(height)?);
+            let mut encoder =
+                png::Encoder::new(file, u32::try_from(width)?, u32::try_from(height)?);
             encoder.set_color(png::ColorType::Rgb);
             encoder.set_depth(png::BitDepth::Eight);
             let mut writer = encoder.write_header()?;

@@ -26,7 +26,8 @@ impl Project {
     /// # Errors
     /// When the folder found holds no workspace.
     pub fn find() -> Result<Self> {
-        let crate_folder = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let crate_folder = std::env::var_os("CARGO_MANIFEST_DIR")
+            .unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&crate_folder)
             .parent()
             .filter(|root| root.join("lit.cfg").is_file())
@@ -191,7 +192,8 @@ pub fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+        let entries =
+            std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
         for entry in entries {
             let entry = entry?;
             let kind = entry.file_type()?;

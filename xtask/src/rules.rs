@@ -89,7 +89,9 @@ fn broken_by_code(name: &Path, text: &str) -> Vec<String> {
     let mut places = (1..).zip(text.lines()).filter(|(_, line)| is_unsafe(line));
     if let Some((number, _)) = places.next() {
         let (allowed, more) = (MAY_BE_UNSAFE.join(" and "), places.count());
-        broken.push(format!("{shown}:{number}: unsafe code (and {more} places more); it belongs in {allowed}"));
+        broken.push(format!(
+            "{shown}:{number}: unsafe code (and {more} places more); it belongs in {allowed}"
+        ));
     }
     broken
 }
@@ -114,11 +116,16 @@ fn broken_by_words(name: &Path, text: &str, paths: &[String]) -> Vec<String> {
         !before.is_some_and(|c| c.is_alphanumeric() || "._-}/".contains(c))
     };
     let holds = |line: &str| {
-        paths.iter().find(|path| line.match_indices(path.as_str()).any(|(at, _)| begins_a_path(line, at))).cloned()
+        paths
+            .iter()
+            .find(|path| line.match_indices(path.as_str()).any(|(at, _)| begins_a_path(line, at)))
+            .cloned()
     };
     let found = text.lines().zip(1..).filter_map(|(line, number)| Some((number, holds(line)?)));
     found
-        .map(|(number, path)| format!("{}:{number}: a path of one machine: {path}", PathBuf::from(name).display()))
+        .map(|(number, path)| {
+            format!("{}:{number}: a path of one machine: {path}", PathBuf::from(name).display())
+        })
         .collect()
 }
 

@@ -1,9 +1,9 @@
 //! `cargo xtask setup`: installs what the project needs and this machine lacks.
 //!
 //! Debian's packages (LLVM and MLIR 22, a C++ compiler, Python's pip) come by apt-get. NVIDIA's
-//! assembler and libdevice, and NumPy for the numeric tests, come by pip into `.toolchain/`, each in
-//! a folder that appears only when it is complete. What is there already is left alone, so a second
-//! run touches neither the network nor the disk.
+//! assembler and libdevice, and NumPy for the numeric tests, come by pip into `.toolchain/`, each
+//! in a folder that appears only when it is complete. What is there already is left alone, so a
+//! second run touches neither the network nor the disk.
 
 use std::path::Path;
 use std::process::Command;
@@ -67,12 +67,15 @@ pub fn run(project: &Project) -> Result<()> {
 
 fn debian_packages(project: &Project) -> Result<()> {
     // dpkg-query exits with 1 when it does not know a package; its output is right all the same.
-    let Ok(query) =
-        Command::new("dpkg-query").args(["-W", "-f=${Package} ${db:Status-Status}\n"]).args(PACKAGES).output()
+    let Ok(query) = Command::new("dpkg-query")
+        .args(["-W", "-f=${Package} ${db:Status-Status}\n"])
+        .args(PACKAGES)
+        .output()
     else {
         ensure!(
             Path::new(LLVM).join("lib/libMLIRIR.a").is_file(),
-            "LLVM and MLIR 22 are not in {LLVM}, and without dpkg and apt-get they can't be installed here"
+            "LLVM and MLIR 22 are not in {LLVM}, and without dpkg and apt-get they can't be \
+             installed here"
         );
         return Ok(());
     };
@@ -104,7 +107,8 @@ fn debian_packages(project: &Project) -> Result<()> {
     let unknown = unknown(&policy(project, &missing)?, &missing);
     ensure!(
         unknown.is_empty(),
-        "apt-get knows no package {}: add a package source with LLVM 22 for this Debian, then try again",
+        "apt-get knows no package {}: add a package source with LLVM 22 for this Debian, then try \
+         again",
         unknown.join(", ")
     );
     project.say("setup: apt-get install");
@@ -114,7 +118,8 @@ fn debian_packages(project: &Project) -> Result<()> {
     }
 }
 
-/// What a command begins with to have root's rights; nothing where neither this user nor sudo has them.
+/// What a command begins with to have root's rights; nothing where neither this user nor sudo has
+/// them.
 fn rights(project: &Project) -> Option<&'static [&'static str]> {
     let works = |program, argument| capture(project.command(program).arg(argument)).ok();
     if works("id", "-u")?.trim() == "0" {
@@ -139,7 +144,9 @@ fn policy(project: &Project, packages: &[&str]) -> Result<String> {
 
 /// Those of `wanted` that `dpkg-query` does not report as installed.
 fn missing<'a>(query: &str, wanted: &[&'a str]) -> Vec<&'a str> {
-    let installed = |package: &&str| query.lines().any(|line| line.split_once(' ') == Some((*package, "installed")));
+    let installed = |package: &&str| {
+        query.lines().any(|line| line.split_once(' ') == Some((*package, "installed")))
+    };
     wanted.iter().copied().filter(|p| !installed(p)).collect()
 }
 
@@ -151,7 +158,9 @@ fn unknown<'a>(policy: &str, wanted: &[&'a str]) -> Vec<&'a str> {
             .skip_while(|line| line.strip_suffix(':') != Some(package))
             .skip(1)
             .take_while(|line| line.starts_with(' '))
-            .any(|line| line.trim().strip_prefix("Candidate: ").is_some_and(|version| version != "(none)"))
+            .any(|line| {
+                line.trim().strip_prefix("Candidate: ").is_some_and(|version| version != "(none)")
+            })
     };
     wanted.iter().copied().filter(|p| !candidate(p)).collect()
 }
@@ -190,7 +199,8 @@ fn install_wheels(project: &Project, wheels: &Wheels) -> Result<()> {
     }
     std::fs::write(partial.join("installed"), stamp)?;
     remove(&folder)?;
-    std::fs::rename(&partial, &folder).with_context(|| format!("moving {} in place", partial.display()))
+    std::fs::rename(&partial, &folder)
+        .with_context(|| format!("moving {} in place", partial.display()))
 }
 
 /// The last line of a command's output that its prefix marks as an error, else all of the message.

@@ -23,8 +23,10 @@ pub fn all_referenced(root: &Path, references: &Path) -> Result<usize> {
     if unused.is_empty() {
         return Ok(stored.len());
     }
-    let lines: Vec<String> =
-        unused.iter().map(|path| format!("  {}", path.strip_prefix(root).unwrap_or(path).display())).collect();
+    let lines: Vec<String> = unused
+        .iter()
+        .map(|path| format!("  {}", path.strip_prefix(root).unwrap_or(path).display()))
+        .collect();
     bail!(
         "snapshots that no test refers to: {} (delete them, or restore their tests)\n{}",
         lines.len(),
@@ -47,7 +49,8 @@ mod tests {
     fn only_what_tests_touched_is_referenced() {
         let root = Path::new("/project");
         let stored = [root.join("a/1.snap"), root.join("a/2.snap"), root.join("b/3.snap")];
-        let unused = unreferenced(root, &stored, "/project/a/1.snap\nb/3.snap\n/project/a/1.snap\n");
+        let unused =
+            unreferenced(root, &stored, "/project/a/1.snap\nb/3.snap\n/project/a/1.snap\n");
         assert_eq!(unused, [&stored[1]]);
         assert_eq!(unreferenced(root, &stored, "").len(), 3);
     }

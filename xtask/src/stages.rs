@@ -54,7 +54,8 @@ impl Selection {
     /// # Errors
     /// When an argument is neither; says what there is.
     pub fn parse(arguments: &[String]) -> Result<Self> {
-        let (options, named): (Vec<_>, Vec<_>) = arguments.iter().cloned().partition(|a| a.starts_with('-'));
+        let (options, named): (Vec<_>, Vec<_>) =
+            arguments.iter().cloned().partition(|a| a.starts_with('-'));
         if let Some(option) = options.iter().find(|option| *option != "--keep-going") {
             bail!("'test' has no option '{option}', only --keep-going");
         }
@@ -68,7 +69,9 @@ impl Selection {
     fn stages(&self) -> Vec<&'static Stage> {
         let named = |name: &str| self.named.is_empty() || self.named.iter().any(|n| n == name);
         let wanted = |stage: &&Stage| {
-            named(stage.name) || stage.name == "setup" || (stage.name == "build" && NEED_BUILD.into_iter().any(named))
+            named(stage.name)
+                || stage.name == "setup"
+                || (stage.name == "build" && NEED_BUILD.into_iter().any(named))
         };
         STAGES.iter().filter(wanted).collect()
     }
@@ -170,14 +173,18 @@ fn closing_lines(output: &str) -> String {
         parts.filter_map(|part| part.trim().strip_suffix(what)?.trim().parse::<usize>().ok()).sum()
     };
     let (passed, failed, ignored) = (sum("passed"), sum("failed"), sum("ignored"));
-    format!("test result: {passed} passed; {failed} failed; {ignored} ignored, in {} binaries", results().count())
+    format!(
+        "test result: {passed} passed; {failed} failed; {ignored} ignored, in {} binaries",
+        results().count()
+    )
 }
 
 fn lit(project: &Project) -> Result<String> {
     let mut lit = project.command(project.python());
     lit.arg(Path::new(LLVM).join("bin/lit")).args(["-v", "test-suite"]);
     let output = stream(&mut lit)?;
-    let counts = output.split_once("Total Discovered Tests: ").context("lit's summary is missing")?.1;
+    let counts =
+        output.split_once("Total Discovered Tests: ").context("lit's summary is missing")?.1;
     let counts: Vec<&str> = counts.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     Ok(format!("tests: {}", counts.join("; ")))
 }
@@ -225,6 +232,9 @@ mod tests {
         assert_eq!(closing_lines(nextest), "Summary [   0.1s] 2 tests run: 2 passed, 0 skipped");
         let cargo = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured\nx\n\
                      test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured\n";
-        assert_eq!(closing_lines(cargo), "test result: 15 passed; 0 failed; 1 ignored, in 2 binaries");
+        assert_eq!(
+            closing_lines(cargo),
+            "test result: 15 passed; 0 failed; 1 ignored, in 2 binaries"
+        );
     }
 }

@@ -19,25 +19,31 @@ impl Halo {
         Self { lower: vec![0; rank], upper: vec![0; rank] }
     }
 
-    /// The cells that a read of a field at an offset may take, relative to the point. A boundary rule
-    /// maps a cell outside the grid to one inside: the nearest lies between the point and the cell,
-    /// the mirrored one no farther from the point than the cell. A tile reads a periodic field as if
-    /// the grid went on.
+    /// The cells that a read of a field at an offset may take, relative to the point. A boundary
+    /// rule maps a cell outside the grid to one inside: the nearest lies between the point and the
+    /// cell, the mirrored one no farther from the point than the cell. A tile reads a periodic
+    /// field as if the grid went on.
     pub fn of_read(field: &Field, offset: &[i64]) -> Self {
         let map = |f: fn(i64) -> i64| offset.iter().copied().map(f).collect();
         match field.boundary {
-            None | Some(Boundary::Periodic) => Self { lower: offset.to_vec(), upper: offset.to_vec() },
-            Some(Boundary::Nearest | Boundary::Value(_)) => Self { lower: map(|o| o.min(0)), upper: map(|o| o.max(0)) },
-            Some(Boundary::Reflect) => {
-                Self { lower: map(|o| o.saturating_abs().saturating_neg()), upper: map(i64::saturating_abs) }
+            None | Some(Boundary::Periodic) => {
+                Self { lower: offset.to_vec(), upper: offset.to_vec() }
             }
+            Some(Boundary::Nearest | Boundary::Value(_)) => {
+                Self { lower: map(|o| o.min(0)), upper: map(|o| o.max(0)) }
+            }
+            Some(Boundary::Reflect) => Self {
+                lower: map(|o| o.saturating_abs().saturating_neg()),
+                upper: map(i64::saturating_abs),
+            },
         }
     }
 
     /// All cells that lie in `reach` of one in this box.
     pub fn reaching(&self, reach: &Self) -> Self {
-        let add =
-            |bounds: &[i64], by: &[i64]| bounds.iter().zip(by).map(|(bound, by)| bound.saturating_add(*by)).collect();
+        let add = |bounds: &[i64], by: &[i64]| {
+            bounds.iter().zip(by).map(|(bound, by)| bound.saturating_add(*by)).collect()
+        };
         Self { lower: add(&self.lower, &reach.lower), upper: add(&self.upper, &reach.upper) }
     }
 

@@ -1,5 +1,5 @@
-//! What a lowered kernel says of its launch: grid, block, shared memory, and what its arguments are bound
-//! to.
+//! What a lowered kernel says of its launch: grid, block, shared memory, and what its arguments are
+//! bound to.
 
 use super::{Schedule, read_schedule, schedule_attributes};
 use crate::attribute::{self, read};
@@ -31,12 +31,14 @@ pub enum Binding<'c> {
     Scalar(&'c str),
     /// The number of the launch's first step, from 0, as i64.
     Step,
-    /// The launch's first row of tiles, from 0, of [`index_width`](super::index_width) bits: see [`Bands`].
+    /// The launch's first row of tiles, from 0, of [`index_width`](super::index_width) bits: see
+    /// [`Bands`].
     Row,
 }
 
-/// How a launch may be cut into bands, each of which is launched by itself: the tiles form rows along the
-/// slowest dimension, all of as many blocks, and a band is some rows, one after the other.
+/// How a launch may be cut into bands, each of which is launched by itself: the tiles form rows
+/// along the slowest dimension, all of as many blocks, and a band is some rows, one after the
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bands<'c> {
     /// Rows of tiles; one result, the symbols are the run-time sizes.
@@ -103,7 +105,8 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         .ok_or_else(|| {
             Error::new(
                 mlir::place(op.location()),
-                "an argument of the kernel says not what it is bound to: tiled.binding is missing or wrong",
+                "an argument of the kernel says not what it is bound to: tiled.binding is missing \
+                 or wrong",
             )
         })?;
     Ok(Launch {
@@ -111,12 +114,15 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         name: read(op, "sym_name", attribute::as_string)?,
         grid: read(op, GRID, attribute::as_map)?,
         block: read(op, "known_block_size", attribute::as_integers)?,
-        dynamic_shared: mlir::attribute(op, DYNAMIC_SHARED).and_then(attribute::as_integer).unwrap_or(0),
+        dynamic_shared: mlir::attribute(op, DYNAMIC_SHARED)
+            .and_then(attribute::as_integer)
+            .unwrap_or(0),
         bindings,
         bands: match mlir::attribute(op, ROWS) {
-            Some(_) => {
-                Some(Bands { rows: read(op, ROWS, attribute::as_map)?, reach: read(op, REACH, attribute::as_integer)? })
-            }
+            Some(_) => Some(Bands {
+                rows: read(op, ROWS, attribute::as_map)?,
+                reach: read(op, REACH, attribute::as_integer)?,
+            }),
             None => None,
         },
         schedule: read_schedule(op)?,
@@ -124,7 +130,10 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
 }
 
 /// The attributes of a kernel's argument.
-pub fn binding_attributes<'c>(builder: &Builder<'c>, binding: &Binding) -> Vec<(&'static str, Attribute<'c>)> {
+pub fn binding_attributes<'c>(
+    builder: &Builder<'c>,
+    binding: &Binding,
+) -> Vec<(&'static str, Attribute<'c>)> {
     let context = builder.context;
     let (kind, name) = match binding {
         Binding::Read(name) => ("read", Some(name)),

@@ -13,9 +13,11 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
         if ![peer::SIGNAL, peer::WAIT].contains(&mlir::name(op)) {
             continue;
         }
-        let flags = mlir::operands(op).first().and_then(|flags| MemRefType::try_from(flags.r#type()).ok());
+        let flags =
+            mlir::operands(op).first().and_then(|flags| MemRefType::try_from(flags.r#type()).ok());
         if !flags.is_some_and(|flags| flags.rank() == 1 && flags.element().to_string() == "i32") {
-            let message = format!("{}: flags must be a memref of one dimension of i32", mlir::name(op));
+            let message =
+                format!("{}: flags must be a memref of one dimension of i32", mlir::name(op));
             errors.push(Error::new(mlir::place(op.location()), message));
         }
     }

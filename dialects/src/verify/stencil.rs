@@ -24,7 +24,9 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     }
     for field in &program.fields {
         if let Some(Boundary::Value(function)) = field.boundary {
-            errors.extend(signature(module, &program, field.op, function, &Purpose::Boundary(field)).err());
+            errors.extend(
+                signature(module, &program, field.op, function, &Purpose::Boundary(field)).err(),
+            );
         }
     }
     for apply in &program.applies {
@@ -46,21 +48,34 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
         if !letters || *name == "steps" {
             errors.push(at(
                 whole,
-                format!("\"{name}\" can't name a run-time size: take letters, digits and _, and not steps"),
+                format!(
+                    "\"{name}\" can't name a run-time size: take letters, digits and _, and \
+                    not steps"
+                ),
             ));
         } else if program.params.get(..index).is_some_and(|before| before.contains(name)) {
-            errors.push(at(whole, format!("the run-time size \"{name}\" stands twice in stencil.params")));
+            errors.push(at(
+                whole,
+                format!("the run-time size \"{name}\" stands twice in stencil.params"),
+            ));
         }
     }
     for grid in &program.grids {
         let rank = grid.rank();
         if !(1..=3).contains(&rank) {
-            errors.push(at(grid.op, format!("a grid has 1 to 3 dimensions, @{} has {rank}", grid.name)));
+            errors.push(at(
+                grid.op,
+                format!("a grid has 1 to 3 dimensions, @{} has {rank}", grid.name),
+            ));
         }
         if grid.upper.result_count() != rank {
             errors.push(at(
                 grid.op,
-                format!("lower and upper of @{} have {rank} and {} results", grid.name, grid.upper.result_count()),
+                format!(
+                    "lower and upper of @{} have {rank} and {} results",
+                    grid.name,
+                    grid.upper.result_count()
+                ),
             ));
         }
         for map in [grid.lower, grid.upper] {
@@ -75,11 +90,16 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
     }
     for scalar in &program.scalars {
         let declared = element(scalar.op, errors);
-        if let Some(default) = scalar.default.filter(|default| attribute::type_of_number(*default) != declared) {
+        if let Some(default) =
+            scalar.default.filter(|default| attribute::type_of_number(*default) != declared)
+        {
             let declared = declared.map(|declared| declared.to_string()).unwrap_or_default();
             errors.push(at(
                 scalar.op,
-                format!("the default of @{} must be a number of type {declared}, and is {default}", scalar.name),
+                format!(
+                    "the default of @{} must be a number of type {declared}, and is {default}",
+                    scalar.name
+                ),
             ));
         }
     }
@@ -92,7 +112,10 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
             symbols(program, check.op, lower, errors);
             symbols(program, check.op, upper, errors);
             if lower.result_count() != upper.result_count() {
-                errors.push(at(check.op, "the two bounds of unless_empty need as many results as each other"));
+                errors.push(at(
+                    check.op,
+                    "the two bounds of unless_empty need as many results as each other",
+                ));
             }
         }
     }
@@ -109,7 +132,8 @@ fn symbols(program: &Program, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
         errors.push(at(
             op,
             format!(
-                "the bounds need {wanted} symbols, one a run-time size of stencil.params, and no dimensions: {map}"
+                "the bounds need {wanted} symbols, one a run-time size of stencil.params, and no \
+                 dimensions: {map}"
             ),
         ));
     } else if Linear::of_map(map).is_none() {
@@ -125,14 +149,15 @@ fn element<'c>(op: Op<'c>, errors: &mut Vec<Error>) -> Option<Type<'c>> {
     let declared = mlir::attribute(op, "type").and_then(attribute::as_type)?;
     if !ELEMENTS.contains(&declared.to_string().as_str()) {
         let all = ELEMENTS.join(", ");
-        errors.push(at(op, format!("there are no cells of type {declared}; a cell is one of {all}")));
+        errors
+            .push(at(op, format!("there are no cells of type {declared}; a cell is one of {all}")));
     }
     Some(declared)
 }
 
-/// Verifies the updated fields, point functions and boxes of an apply; those of a `tiled.apply` are the
-/// same as those of the `stencil.apply` that it comes from, but that its functions may go on with a
-/// partial result.
+/// Verifies the updated fields, point functions and boxes of an apply; those of a `tiled.apply` are
+/// the same as those of the `stencil.apply` that it comes from, but that its functions may go on
+/// with a partial result.
 pub(super) fn pieces<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
@@ -141,7 +166,8 @@ pub(super) fn pieces<'c>(
     errors: &mut Vec<Error>,
 ) {
     if apply.updates.is_empty() || apply.pieces.is_empty() {
-        return errors.push(at(apply.op, "an apply needs at least one updated field and one piece"));
+        return errors
+            .push(at(apply.op, "an apply needs at least one updated field and one piece"));
     }
     for (index, name) in apply.updates.iter().enumerate() {
         match program.field(name) {
@@ -155,13 +181,15 @@ pub(super) fn pieces<'c>(
             Ok(_) => {}
         }
     }
-    let grids: Vec<&Grid> = apply.updates.iter().filter_map(|name| program.grid_of(name).ok()).collect();
+    let grids: Vec<&Grid> =
+        apply.updates.iter().filter_map(|name| program.grid_of(name).ok()).collect();
     let Some(grid) = grids.first() else { return };
     if let Some(other) = grids.iter().find(|other| other.rank() != grid.rank()) {
         return errors.push(at(
             apply.op,
             format!(
-                "the updated fields lie on grids of different ranks, @{} and @{}; write an apply for each",
+                "the updated fields lie on grids of different ranks, @{} and @{}; write an apply \
+                 for each",
                 grid.name, other.name
             ),
         ));
@@ -181,12 +209,17 @@ pub(super) fn pieces<'c>(
                 ));
             }
         }
-        if let Err(error) =
-            signature(module, program, apply.op, piece.function, &Purpose::Point(&apply.updates, partial))
-        {
+        if let Err(error) = signature(
+            module,
+            program,
+            apply.op,
+            piece.function,
+            &Purpose::Point(&apply.updates, partial),
+        ) {
             errors.push(error);
         } else if let Some(error) = grids.iter().find_map(|grid| {
-            inside(program, apply, piece, &grids, grid, &vec![0; grid.rank()], "the piece reaches").err()
+            inside(program, apply, piece, &grids, grid, &vec![0; grid.rank()], "the piece reaches")
+                .err()
         }) {
             errors.push(error);
         } else if let Err(error) = reads_inside(module, program, apply, piece, &grids) {
@@ -199,7 +232,8 @@ pub(super) fn pieces<'c>(
                 errors.push(at(
                     apply.op,
                     format!(
-                        "the pieces of @{} and @{} may overlap: no dimension separates them for all sizes",
+                        "the pieces of @{} and @{} may overlap: no dimension separates them for \
+                         all sizes",
                         piece.function, other.function
                     ),
                 ));
@@ -216,8 +250,8 @@ enum Purpose<'p, 'c> {
     Boundary(&'p Field<'c>),
 }
 
-/// Checks that a point function, or the function of a boundary rule, takes what its arguments say and
-/// returns one value a field. `op` names it.
+/// Checks that a point function, or the function of a boundary rule, takes what its arguments say
+/// and returns one value a field. `op` names it.
 fn signature<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
@@ -228,7 +262,10 @@ fn signature<'c>(
     let function = stencil::function(module, name).map_err(|error| at(op, error.message))?;
     let entry = stencil::function_body(function)?;
     if mlir::blocks(function, 0).len() != 1 {
-        return Err(at(function, format!("the point function @{name} has several blocks; use scf.if")));
+        return Err(at(
+            function,
+            format!("the point function @{name} has several blocks; use scf.if"),
+        ));
     }
     let updates = match purpose {
         Purpose::Point(updates, _) => updates,
@@ -240,36 +277,60 @@ fn signature<'c>(
             (Argument::Read { .. }, Purpose::Boundary(field)) => {
                 return Err(at(
                     function,
-                    format!("the boundary rule of @{} reads no cell but the nearest: use stencil.nearest", field.name),
+                    format!(
+                        "the boundary rule of @{} reads no cell but the nearest: use \
+                         stencil.nearest",
+                        field.name
+                    ),
                 ));
             }
             (Argument::Nearest, Purpose::Point(..)) => {
-                return Err(at(function, "stencil.nearest is for the functions of boundary rules; use stencil.read"));
+                return Err(at(
+                    function,
+                    "stencil.nearest is for the functions of boundary rules; use stencil.read",
+                ));
             }
             (Argument::Nearest, Purpose::Boundary(field)) => field.element.to_string(),
-            (Argument::Partial, Purpose::Point([field], true)) => program.field(field)?.element.to_string(),
+            (Argument::Partial, Purpose::Point([field], true)) => {
+                program.field(field)?.element.to_string()
+            }
             (Argument::Partial, _) => {
-                return Err(at(function, "stencil.partial is for a tiled.apply of one field that has tiled.partial"));
+                return Err(at(
+                    function,
+                    "stencil.partial is for a tiled.apply of one field that has tiled.partial",
+                ));
             }
             (Argument::Read { field, offset }, Purpose::Point(..)) => {
                 let declared = program.field(field).map_err(|error| at(function, error.message))?;
                 if offset.len() != rank || program.grid_of(field)?.rank() != rank {
                     return Err(at(
                         function,
-                        format!("the offset {offset:?} of @{field} has the wrong rank; the grid has {rank} dimensions"),
+                        format!(
+                            "the offset {offset:?} of @{field} has the wrong rank; the grid has \
+                             {rank} dimensions"
+                        ),
                     ));
                 }
                 declared.element.to_string()
             }
             (Argument::Scalar(name), _) => {
                 let scalar = program.scalars.iter().find(|scalar| scalar.name == *name);
-                scalar.ok_or_else(|| at(function, format!("there is no stencil.scalar @{name}")))?.element.to_string()
+                scalar
+                    .ok_or_else(|| at(function, format!("there is no stencil.scalar @{name}")))?
+                    .element
+                    .to_string()
             }
             (Argument::Param(name), _) if !program.params.contains(name) => {
-                return Err(at(function, format!("there is no run-time size \"{name}\" in stencil.params")));
+                return Err(at(
+                    function,
+                    format!("there is no run-time size \"{name}\" in stencil.params"),
+                ));
             }
             (Argument::Coordinate(dimension), _) if *dimension >= rank => {
-                return Err(at(function, format!("there is no coordinate {dimension} in a grid of {rank} dimensions")));
+                return Err(at(
+                    function,
+                    format!("there is no coordinate {dimension} in a grid of {rank} dimensions"),
+                ));
             }
             (Argument::Param(_) | Argument::Coordinate(_) | Argument::Step, _) => "i64".to_owned(),
         };
@@ -277,7 +338,10 @@ fn signature<'c>(
         if found != wanted {
             return Err(at(
                 function,
-                format!("an argument of @{name} has type {found}, and what it stands for has type {wanted}"),
+                format!(
+                    "an argument of @{name} has type {found}, and what it stands for has type \
+                     {wanted}"
+                ),
             ));
         }
     }
@@ -289,16 +353,25 @@ fn signature<'c>(
         if !gathers && !allowed.iter().any(|allowed| name.starts_with(allowed)) {
             return Err(at(
                 op,
-                format!("{name} can't stand in a point function; arith, math, scf.if and stencil.gather can"),
+                format!(
+                    "{name} can't stand in a point function; arith, math, scf.if and \
+                     stencil.gather can"
+                ),
             ));
         }
     }
     for gather in stencil::gathers(function)? {
         let field = program.field(gather.field).map_err(|error| at(gather.op, error.message))?;
         let rank = program.grid_of(gather.field)?.rank();
-        let found = mlir::results(gather.op).first().map(|value| value.r#type().to_string()).unwrap_or_default();
+        let found = mlir::results(gather.op)
+            .first()
+            .map(|value| value.r#type().to_string())
+            .unwrap_or_default();
         if field.role != Role::Const {
-            return Err(at(gather.op, format!("@{} is no const field; read it at an offset", field.name)));
+            return Err(at(
+                gather.op,
+                format!("@{} is no const field; read it at an offset", field.name),
+            ));
         }
         if gather.at.len() != rank {
             let count = gather.at.len();
@@ -308,7 +381,10 @@ fn signature<'c>(
             ));
         }
         if found != field.element.to_string() {
-            return Err(at(gather.op, format!("a cell of @{} has type {}, not {found}", field.name, field.element)));
+            return Err(at(
+                gather.op,
+                format!("a cell of @{} has type {}, not {found}", field.name, field.element),
+            ));
         }
     }
     let returned = operations.last().map(|op| mlir::operands(*op)).unwrap_or_default();
@@ -317,12 +393,19 @@ fn signature<'c>(
             Purpose::Point(updates, _) => format!("{} fields are updated", updates.len()),
             Purpose::Boundary(field) => format!("the boundary rule of @{} gives one", field.name),
         };
-        return Err(at(function, format!("@{name} returns {} values, and {wanted}", returned.len())));
+        return Err(at(
+            function,
+            format!("@{name} returns {} values, and {wanted}", returned.len()),
+        ));
     }
     for (field, value) in updates.iter().zip(returned) {
-        let (found, wanted) = (value.r#type().to_string(), program.field(field)?.element.to_string());
+        let (found, wanted) =
+            (value.r#type().to_string(), program.field(field)?.element.to_string());
         if found != wanted {
-            return Err(at(function, format!("@{name} returns {found} for @{field}, which holds {wanted}")));
+            return Err(at(
+                function,
+                format!("@{name} returns {found} for @{field}, which holds {wanted}"),
+            ));
         }
     }
     Ok(())
@@ -342,14 +425,16 @@ fn reads_inside<'c>(
                     return Err(at(
                         apply.op,
                         format!(
-                            "@{} reads @{field} at {offset:?}; with a boundary rule, offsets go up to {FARTHEST} cells",
+                            "@{} reads @{field} at {offset:?}; with a boundary rule, offsets go up \
+                             to {FARTHEST} cells",
                             piece.function
                         ),
                     ));
                 }
                 // What lies beside the grid's points is known, and nothing more.
                 let grid = program.grid_of(field)?;
-                if !grids.iter().any(|other| (other.lower, other.upper) == (grid.lower, grid.upper)) {
+                if !grids.iter().any(|other| (other.lower, other.upper) == (grid.lower, grid.upper))
+                {
                     let what = format!("@{} reads @{field} for a point that lies", piece.function);
                     inside(program, apply, piece, grids, grid, &vec![0; offset.len()], &what)?;
                 }
@@ -362,11 +447,13 @@ fn reads_inside<'c>(
     Ok(())
 }
 
-/// Cells that a read of a field with a boundary rule may lie from its point: coordinates beyond the grid
-/// must fit an index, for which 2^16 cells of room are left (`passes/src/analysis/index_width.rs`).
+/// Cells that a read of a field with a boundary rule may lie from its point: coordinates beyond the
+/// grid must fit an index, for which 2^16 cells of room are left
+/// (`passes/src/analysis/index_width.rs`).
 const FARTHEST: u64 = 1 << 15;
 
-/// Checks that a piece, moved by an offset, lies in a grid; without an offset it lies in those `within`.
+/// Checks that a piece, moved by an offset, lies in a grid; without an offset it lies in those
+/// `within`.
 fn inside(
     program: &Program,
     apply: &Apply,
@@ -376,7 +463,9 @@ fn inside(
     offset: &[i64],
     what: &str,
 ) -> Result<(), Error> {
-    let internal = || at(apply.op, "the bounds are too large: sums of them leave 64 bits; use smaller constants");
+    let internal = || {
+        at(apply.op, "the bounds are too large: sums of them leave 64 bits; use smaller constants")
+    };
     let bounds = |map| Linear::of_map(map).ok_or_else(internal);
     let (lower, upper) = (bounds(piece.lower)?, bounds(piece.upper)?);
     let (first, last) = (bounds(grid.lower)?, bounds(grid.upper)?);
@@ -387,9 +476,10 @@ fn inside(
     if empty {
         return Ok(());
     }
-    // What is known not to be negative: the guarded values, and what follows from the piece's points,
-    // because an empty piece reaches nowhere.
-    let moves = offset.iter().any(|offset| *offset != 0) || !within.iter().any(|other| other.name == grid.name);
+    // What is known not to be negative: the guarded values, and what follows from the piece's
+    // points, because an empty piece reaches nowhere.
+    let moves = offset.iter().any(|offset| *offset != 0)
+        || !within.iter().any(|other| other.name == grid.name);
     let mut known: Vec<_> = checked_values(program, &[piece]).collect();
     known.extend(of_points(piece, if moves { within } else { &[] }));
     for dimension in 0..grid.rank() {
@@ -412,7 +502,10 @@ fn inside(
                 };
                 return Err(at(
                     apply.op,
-                    format!("{what} {side} the grid @{} in dimension {dimension}; {remedy}", grid.name),
+                    format!(
+                        "{what} {side} the grid @{} in dimension {dimension}; {remedy}",
+                        grid.name
+                    ),
                 ));
             }
         }
@@ -424,15 +517,18 @@ fn inside(
 /// `stencil.check` lets pass, or one of them is empty for all sizes.
 fn disjoint(program: &Program, grids: &[&Grid], piece: &Piece, other: &Piece) -> bool {
     let bounds = |map| Linear::of_map(map).unwrap_or_default();
-    let (a, b) = ((bounds(piece.lower), bounds(piece.upper)), (bounds(other.lower), bounds(other.upper)));
+    let (a, b) =
+        ((bounds(piece.lower), bounds(piece.upper)), (bounds(other.lower), bounds(other.upper)));
     let mut known: Vec<_> = checked_values(program, &[piece, other]).collect();
     known.extend([piece, other].into_iter().flat_map(|piece| of_points(piece, grids)));
     let before = |upper: &[Linear], lower: &[Linear]| {
         upper.iter().zip(lower).any(|(upper, lower)| {
             let Some(gap) = lower.minus(upper) else { return false };
             // The cells between them, which must not be negative.
-            let between = gap.plus(&Linear { constant: -1, coefficients: vec![0; gap.coefficients.len()] });
-            between.is_some_and(|between| between.is_never_negative() || between.follows_from(&known))
+            let between =
+                gap.plus(&Linear { constant: -1, coefficients: vec![0; gap.coefficients.len()] });
+            between
+                .is_some_and(|between| between.is_never_negative() || between.follows_from(&known))
         })
     };
     before(&a.1, &b.0) || before(&b.1, &a.0) || before(&a.1, &a.0) || before(&b.1, &b.0)

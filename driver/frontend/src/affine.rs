@@ -42,7 +42,8 @@ impl Affine {
         if factor == 0 {
             return Some(Self::default());
         }
-        let scale = |(id, coefficient): &(ParamId, i64)| Some((*id, coefficient.checked_mul(factor)?));
+        let scale =
+            |(id, coefficient): &(ParamId, i64)| Some((*id, coefficient.checked_mul(factor)?));
         let terms = self.terms.iter().map(scale).collect::<Option<_>>()?;
         Some(Self { constant: self.constant.checked_mul(factor)?, terms })
     }

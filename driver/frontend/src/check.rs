@@ -1,10 +1,11 @@
 //! Syntax tree to checked program: names, types, bounds, and what cannot be decided before a run.
 //!
 //! Needs a tree of the parser. Guarantees of the result are those of `program.rs`: every name is
-//! resolved, operands agree in type, every piece lies inside the grid, so does every read of a field
-//! without a boundary rule, and pieces are disjoint for all sizes that pass `Program::checks`. Parts of the language that are parsed
-//! but not supported yet are refused by name. Items are checked in order; a faulty declaration
-//! poisons its name, so that its uses are not reported again.
+//! resolved, operands agree in type, every piece lies inside the grid, so does every read of a
+//! field without a boundary rule, and pieces are disjoint for all sizes that pass
+//! `Program::checks`. Parts of the language that are parsed but not supported yet are refused by
+//! name. Items are checked in order; a faulty declaration poisons its name, so that its uses are
+//! not reported again.
 //!
 //! | file | what |
 //! |---|---|
@@ -54,7 +55,11 @@ const OFFSET: &str = "an offset";
 /// # Errors
 /// All findings, sorted by place. The list is empty only where the tree has broken nodes, which
 /// the parser has reported, and nothing else is wrong.
-pub fn check(file: &ast::File, source: &Source, defines: &[(String, i64)]) -> Result<Program, Vec<Diagnostic>> {
+pub fn check(
+    file: &ast::File,
+    source: &Source,
+    defines: &[(String, i64)],
+) -> Result<Program, Vec<Diagnostic>> {
     let mut checker = Checker::new(file, source, defines);
     for item in &file.items {
         checker.item(item);
@@ -77,8 +82,8 @@ struct Checker<'a> {
     declared_at: HashMap<String, Span>,
     /// Whether an unreadable item may have declared names that are not known.
     names_lost: bool,
-    /// Fields that have a boundary rule somewhere in the file, faulty or not, and the place of their
-    /// name in the first.
+    /// Fields that have a boundary rule somewhere in the file, faulty or not, and the place of
+    /// their name in the first.
     bounded: BTreeMap<String, Span>,
     /// Features that were refused in this item already.
     refused: BTreeSet<String>,
@@ -166,7 +171,8 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        let symbols = poisoned.into_iter().map(|name| (name.node.clone(), (Symbol::Poisoned, name.span)));
+        let symbols =
+            poisoned.into_iter().map(|name| (name.node.clone(), (Symbol::Poisoned, name.span)));
         Self {
             source,
             defines: defines.iter().map(|(name, value)| (name.as_str(), *value)).collect(),
@@ -219,7 +225,8 @@ impl<'a> Checker<'a> {
 
     fn function(&mut self, name: &Name, updates: &[Name], pieces: &[ast::Piece], span: Span) {
         self.declare(name, Symbol::Function);
-        let fields: Vec<Option<FieldId>> = updates.iter().map(|update| self.updated_field(update)).collect();
+        let fields: Vec<Option<FieldId>> =
+            updates.iter().map(|update| self.updated_field(update)).collect();
         for (index, update) in updates.iter().enumerate() {
             let earlier = updates.iter().take(index).find(|other| other.node == update.node);
             if let Some(earlier) = earlier {
@@ -236,10 +243,12 @@ impl<'a> Checker<'a> {
         }
         let declared: Vec<FieldId> = fields.iter().flatten().copied().collect();
         let sound = self.one_rank(&declared, updates);
-        let known: Vec<FieldId> = declared.iter().flat_map(|field| self.leaf_fields(*field)).collect();
+        let known: Vec<FieldId> =
+            declared.iter().flat_map(|field| self.leaf_fields(*field)).collect();
         let mut checked = Vec::new();
         for piece in pieces {
-            self.scope = Scope { updates: known.clone(), function: name.node.clone(), ..Scope::default() };
+            self.scope =
+                Scope { updates: known.clone(), function: name.node.clone(), ..Scope::default() };
             checked.extend(self.piece(piece, &fields));
         }
         self.scope = Scope::default();
@@ -253,7 +262,8 @@ impl<'a> Checker<'a> {
 
     /// The grids of some fields, each once.
     fn grids_of(&self, fields: &[FieldId]) -> Vec<Grid> {
-        let ids: BTreeSet<GridId> = fields.iter().filter_map(|id| Some(self.program.fields.get(*id)?.grid)).collect();
+        let ids: BTreeSet<GridId> =
+            fields.iter().filter_map(|id| Some(self.program.fields.get(*id)?.grid)).collect();
         ids.into_iter().filter_map(|id| self.program.grids.get(id).cloned()).collect()
     }
 
@@ -267,9 +277,13 @@ impl<'a> Checker<'a> {
         let all = names.iter().zip(ranks).filter_map(|(name, rank)| Some((name, rank?)));
         let mut all = all.collect::<Vec<_>>().into_iter();
         let Some((first, (dimensions, grid))) = all.next() else { return true };
-        let Some((other, (others, other_grid))) = all.find(|(_, (rank, _))| *rank != dimensions) else { return true };
+        let Some((other, (others, other_grid))) = all.find(|(_, (rank, _))| *rank != dimensions)
+        else {
+            return true;
+        };
         let message = format!(
-            "a function updates fields of as many dimensions as each other, but `{}` has {} and `{}` {others}",
+            "a function updates fields of as many dimensions as each other, but `{}` has {} and \
+             `{}` {others}",
             first.node,
             regions::count(dimensions),
             other.node,
@@ -285,17 +299,24 @@ impl<'a> Checker<'a> {
         let id = match self.resolve(name, name.span)? {
             Symbol::Field(id) => id,
             other => {
-                let message = format!("a function updates fields, but `{}` is {}", name.node, other.describe());
+                let message = format!(
+                    "a function updates fields, but `{}` is {}",
+                    name.node,
+                    other.describe()
+                );
                 self.report(Diagnostic::error(message, name.span, "not a field"));
                 return None;
             }
         };
         let field = self.program.fields.get(id)?;
         if field.role == Role::Const {
-            let error =
-                Diagnostic::error(format!("`{}` is const and cannot be updated", name.node), name.span, "updated here")
-                    .see(field.span, "declared const here")
-                    .help("leave out `const`, or update another field");
+            let error = Diagnostic::error(
+                format!("`{}` is const and cannot be updated", name.node),
+                name.span,
+                "updated here",
+            )
+            .see(field.span, "declared const here")
+            .help("leave out `const`, or update another field");
             self.report(error);
         }
         Some(id)
@@ -303,7 +324,8 @@ impl<'a> Checker<'a> {
 
     /// A piece with its box and values; `None` where its box is faulty.
     fn piece(&mut self, piece: &ast::Piece, fields: &[Option<FieldId>]) -> Option<Piece> {
-        if piece.region.node.is_empty() && matches!(piece.values.as_slice(), [value] if value.node == ExprKind::Broken)
+        if piece.region.node.is_empty()
+            && matches!(piece.values.as_slice(), [value] if value.node == ExprKind::Broken)
         {
             self.sound = false;
             return None;
@@ -319,10 +341,15 @@ impl<'a> Checker<'a> {
         }
         let broken = matches!(piece.values.first(), Some(value) if value.node == ExprKind::Broken);
         if piece.values.len() != fields.len() && !broken && !fields.is_empty() {
-            let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-            let message =
-                format!("{} for {}", count(piece.values.len(), "value"), count(fields.len(), "updated field"));
-            let span = piece.values.iter().fold(piece.values.first()?.span, |all, v| all.to(v.span));
+            let count =
+                |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+            let message = format!(
+                "{} for {}",
+                count(piece.values.len(), "value"),
+                count(fields.len(), "updated field")
+            );
+            let span =
+                piece.values.iter().fold(piece.values.first()?.span, |all, v| all.to(v.span));
             let error = Diagnostic::error(message, span, "");
             self.report(error.help(match fields.len() {
                 1 => "write one value, or update several fields: `fn f -> (A, B) ...`",
@@ -355,18 +382,28 @@ impl<'a> Checker<'a> {
         self.program.fields.get(field).map_or("", Field::declared_name)
     }
 
-    fn coerce_number(&mut self, found: Value, element: Element, name: &str, span: Span) -> Option<Expr> {
+    fn coerce_number(
+        &mut self,
+        found: Value,
+        element: Element,
+        name: &str,
+        span: Span,
+    ) -> Option<Expr> {
         let expr = &found.expr;
         if found.literal.is_none() && expr.ty != Type::Element(element) {
             let error = match expr.ty {
-                Type::Bool => {
-                    Diagnostic::error(format!("`{name}` holds {element}, but the value is a condition"), span, "")
-                        .help("choose two numbers: `if condition then 1 else 0`")
-                }
-                Type::Element(found) => {
-                    Diagnostic::error(format!("`{name}` holds {element}, but the value is {found}"), span, "")
-                        .help(format!("convert it: `{}`", self.cast_text(element, expr.span)))
-                }
+                Type::Bool => Diagnostic::error(
+                    format!("`{name}` holds {element}, but the value is a condition"),
+                    span,
+                    "",
+                )
+                .help("choose two numbers: `if condition then 1 else 0`"),
+                Type::Element(found) => Diagnostic::error(
+                    format!("`{name}` holds {element}, but the value is {found}"),
+                    span,
+                    "",
+                )
+                .help(format!("convert it: `{}`", self.cast_text(element, expr.span))),
             };
             self.report(error);
             return None;
@@ -377,7 +414,9 @@ impl<'a> Checker<'a> {
     /// What only the file as a whole can lack.
     fn whole(&mut self, file: &ast::File, defines: &[(String, i64)]) {
         for (name, _) in defines {
-            if !matches!(self.symbols.get(name), Some((Symbol::Param(_) | Symbol::Poisoned, _))) && !self.names_lost {
+            if !matches!(self.symbols.get(name), Some((Symbol::Param(_) | Symbol::Poisoned, _)))
+                && !self.names_lost
+            {
                 self.unknown_define(name);
             }
         }
@@ -402,14 +441,16 @@ impl<'a> Checker<'a> {
 
     /// A program that updates only temp fields computes nothing that anybody sees.
     fn has_output(&mut self) {
-        let state = |id: &FieldId| self.program.fields.get(*id).is_some_and(|f| f.role == Role::State);
+        let state =
+            |id: &FieldId| self.program.fields.get(*id).is_some_and(|f| f.role == Role::State);
         let visible = self.program.functions.iter().flat_map(|f| &f.updates).any(state);
         let first = self.program.functions.first().map(|function| function.span);
         if let Some(span) = first
             && !visible
             && self.sound
         {
-            let error = Diagnostic::error("the program has no output", span, "updates temp fields only");
+            let error =
+                Diagnostic::error("the program has no output", span, "updates temp fields only");
             self.report(error.help("declare an updated field without `temp`"));
         }
     }
@@ -419,7 +460,9 @@ impl<'a> Checker<'a> {
         let error = Diagnostic::error_without_place(message);
         let params: Vec<&str> = self.program.params.values().map(|p| p.name.as_str()).collect();
         let error = match self.symbols.get(name) {
-            Some((Symbol::Scalar(_), _)) => error.help(format!("`{name}` is a scalar: use `--set {name}=...`")),
+            Some((Symbol::Scalar(_), _)) => {
+                error.help(format!("`{name}` is a scalar: use `--set {name}=...`"))
+            }
             _ => match crate::suggest::nearest(name, params.iter().copied()) {
                 Some(near) => error.help(format!("did you mean `{near}`?")),
                 None if params.is_empty() => error.note("the program has no params at all"),

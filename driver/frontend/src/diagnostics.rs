@@ -55,7 +55,12 @@ impl Diagnostic {
 
     /// An error that no place of the source is to blame for.
     pub fn error_without_place(message: impl Into<String>) -> Self {
-        Self { severity: Severity::Error, message: message.into(), labels: Vec::new(), notes: Vec::new() }
+        Self {
+            severity: Severity::Error,
+            message: message.into(),
+            labels: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// The same with a second place that explains the first.
@@ -123,7 +128,9 @@ pub fn render(diagnostics: &[Diagnostic], source: &Source, look: Look) -> String
     }
     let rest = diagnostics.len() - shown;
     if rest > 0 {
-        out.extend_from_slice(format!("error: {rest} more findings are not shown; mend these first\n").as_bytes());
+        out.extend_from_slice(
+            format!("error: {rest} more findings are not shown; mend these first\n").as_bytes(),
+        );
     }
     String::from_utf8_lossy(&out).into_owned()
 }
@@ -179,10 +186,15 @@ mod tests {
     #[test]
     fn of_very_many_the_first_are_shown() {
         let source = Source::new("a", "x");
-        let many: Vec<_> = (0..1000).map(|n| Diagnostic::error(format!("fault {n}"), Span::new(0, 1), "")).collect();
+        let many: Vec<_> = (0..1000)
+            .map(|n| Diagnostic::error(format!("fault {n}"), Span::new(0, 1), ""))
+            .collect();
         let text = render(&many, &source, Look::Plain);
         assert!(text.contains("fault 99") && !text.contains("fault 100"), "{text}");
-        assert!(text.ends_with("error: 900 more findings are not shown; mend these first\n"), "{text}");
+        assert!(
+            text.ends_with("error: 900 more findings are not shown; mend these first\n"),
+            "{text}"
+        );
     }
 
     #[test]

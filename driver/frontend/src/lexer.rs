@@ -78,8 +78,8 @@ pub const KEYWORDS: [(&str, Keyword); 16] = [
 
 /// Longest first, so that `<=` is not read as `<` and `=`.
 const MARKS: [&str; 31] = [
-    "..", "->", "==", "!=", "<=", ">=", "&&", "||", "(", ")", "[", "]", "{", "}", ",", ";", ":", ".", "=", "+", "-",
-    "*", "/", "%", "<", ">", "!", "'", "&", "|", "?",
+    "..", "->", "==", "!=", "<=", ">=", "&&", "||", "(", ")", "[", "]", "{", "}", ",", ";", ":",
+    ".", "=", "+", "-", "*", "/", "%", "<", ">", "!", "'", "&", "|", "?",
 ];
 
 impl Keyword {
@@ -120,7 +120,13 @@ pub fn shorten(text: &str) -> String {
 /// Text as it can be shown in a message: control characters are escaped.
 fn shown(text: &str) -> String {
     text.chars()
-        .flat_map(|letter| if letter == '"' || letter == '\'' { vec![letter] } else { letter.escape_debug().collect() })
+        .flat_map(|letter| {
+            if letter == '"' || letter == '\'' {
+                vec![letter]
+            } else {
+                letter.escape_debug().collect()
+            }
+        })
         .collect()
 }
 
@@ -194,7 +200,8 @@ impl<'a> Lexer<'a> {
     fn number(&mut self) {
         let rest = self.rest();
         let mut length = take(rest, |c| c.is_ascii_digit()).len();
-        let after_dot = matches!(self.tokens.last(), Some(token) if token.kind == TokenKind::Mark("."));
+        let after_dot =
+            matches!(self.tokens.last(), Some(token) if token.kind == TokenKind::Mark("."));
         let mut float = false;
         if !after_dot {
             let tail = rest.get(length..).unwrap_or("");
@@ -211,8 +218,11 @@ impl<'a> Lexer<'a> {
         let text = rest.get(..length).unwrap_or("");
         if !suffix.is_empty() {
             let whole = self.span(length + suffix.len());
-            let error =
-                Diagnostic::error(format!("the number `{}` runs into `{}`", shorten(text), shorten(suffix)), whole, "");
+            let error = Diagnostic::error(
+                format!("the number `{}` runs into `{}`", shorten(text), shorten(suffix)),
+                whole,
+                "",
+            );
             self.errors.push(match suffix {
                 "f" | "F" | "f32" | "f64" | "d" | "l" | "L" => {
                     error.help(format!("write `{text}`: a literal takes the type of its context"))
@@ -224,13 +234,15 @@ impl<'a> Lexer<'a> {
         let kind = match (float, text.parse::<u64>(), text.parse::<f64>()) {
             (false, Ok(value), _) => TokenKind::Int(value),
             (false, Err(_), _) => {
-                let error = Diagnostic::error("this integer does not fit 64 bits", self.span(length), "");
+                let error =
+                    Diagnostic::error("this integer does not fit 64 bits", self.span(length), "");
                 self.errors.push(error.help("write a float, as in `1e20`, or a smaller number"));
                 TokenKind::Int(0)
             }
             (true, _, Ok(value)) if value.is_finite() => TokenKind::Float(text.into()),
             (true, ..) => {
-                let error = Diagnostic::error("this number is too large for f64", self.span(length), "");
+                let error =
+                    Diagnostic::error("this number is too large for f64", self.span(length), "");
                 self.errors.push(error.help("the largest f64 is about 1.8e308"));
                 TokenKind::Float("0.0".into())
             }
@@ -242,17 +254,23 @@ impl<'a> Lexer<'a> {
     /// One error for a run of characters that start no token.
     fn unknown(&mut self) {
         let run = take(self.rest(), |c| {
-            !c.is_whitespace() && !c.is_ascii_alphanumeric() && !"_#()[]{},;:.=+-*/%<>!'&|?".contains(c)
+            !c.is_whitespace()
+                && !c.is_ascii_alphanumeric()
+                && !"_#()[]{},;:.=+-*/%<>!'&|?".contains(c)
         });
         let length = run.len().max(self.rest().chars().next().map_or(1, char::len_utf8));
-        let error =
-            Diagnostic::error(format!("`{}` is not part of the language", shown(&shorten(run))), self.span(length), "");
+        let error = Diagnostic::error(
+            format!("`{}` is not part of the language", shown(&shorten(run))),
+            self.span(length),
+            "",
+        );
         let error = match run.chars().next() {
             Some('\u{2212}' | '\u{2013}' | '\u{2014}') => error.help("write the minus sign as `-`"),
             Some('\u{d7}' | '\u{b7}') => error.help("write the product as `*`"),
             Some('^') => error.help("write a power as `pow(a, b)`, a square as `a * a`"),
             Some('"') => error.help("the language has no strings; a comment starts with `#`"),
-            _ => error.help("names use the letters a-z, A-Z, digits and `_`; a comment starts with `#`"),
+            _ => error
+                .help("names use the letters a-z, A-Z, digits and `_`; a comment starts with `#`"),
         };
         self.errors.push(error);
         self.push(TokenKind::Unknown, length);
@@ -304,7 +322,8 @@ mod tests {
 
     #[test]
     fn what_is_no_token_is_reported_once() {
-        let (tokens, errors) = tokenize(&Source::new("t", "a $$\u{2212} 0.5f 99999999999999999999 1e999"));
+        let (tokens, errors) =
+            tokenize(&Source::new("t", "a $$\u{2212} 0.5f 99999999999999999999 1e999"));
         assert_eq!(errors.len(), 4, "{errors:?}");
         assert_eq!(tokens.len(), 6);
     }

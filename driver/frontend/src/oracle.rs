@@ -7,7 +7,8 @@
 //! limits where it lies outside, 0 from NaN.
 //!
 //! `code.rs` flattens expressions, `lanes.rs` runs them over strips of neighbouring cells,
-//! `outside.rs` knows which cell a boundary rule takes; here, the cells of a function are divided among the cores.
+//! `outside.rs` knows which cell a boundary rule takes; here, the cells of a function are divided
+//! among the cores.
 
 mod code;
 mod lanes;
@@ -21,7 +22,9 @@ use lanes::{LANES, Registers, Strip};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::ops::Range;
-use stencil_runtime::array::{Array, ArrayError, Cell, Data, DataMut, Element, each_cell, shape_text};
+use stencil_runtime::array::{
+    Array, ArrayError, Cell, Data, DataMut, Element, each_cell, shape_text,
+};
 use stencil_runtime::number::{Number, Numeral};
 
 /// Why a run could not be done or finished.
@@ -108,8 +111,8 @@ pub enum OracleError {
 /// ends the run by [`ControlFlow::Break`].
 ///
 /// # Errors
-/// See [`OracleError`]. After [`OracleError::Cancelled`] the state fields hold the values of the last
-/// step; after any other error the arrays are as they were.
+/// See [`OracleError`]. After [`OracleError::Cancelled`] the state fields hold the values of the
+/// last step; after any other error the arrays are as they were.
 pub fn run(
     program: &Program,
     sizes: &Sizes,
@@ -137,14 +140,19 @@ pub fn run(
     outcome
 }
 
-fn scalar_values(program: &Program, given: &BTreeMap<String, Numeral>) -> Result<Vec<Number>, OracleError> {
-    let unknown = given.keys().find(|name| program.scalars.values().all(|scalar| scalar.name != **name));
+fn scalar_values(
+    program: &Program,
+    given: &BTreeMap<String, Numeral>,
+) -> Result<Vec<Number>, OracleError> {
+    let unknown =
+        given.keys().find(|name| program.scalars.values().all(|scalar| scalar.name != **name));
     if let Some(name) = unknown {
         return Err(OracleError::UnknownScalar { name: name.clone() });
     }
     let value = |scalar: &crate::program::Scalar| {
         let value = given.get(&scalar.name).or(scalar.default.as_ref());
-        let value = value.ok_or_else(|| OracleError::MissingScalar { name: scalar.name.clone() })?;
+        let value =
+            value.ok_or_else(|| OracleError::MissingScalar { name: scalar.name.clone() })?;
         value.number(scalar.element).ok_or_else(|| OracleError::Scalar {
             name: scalar.name.clone(),
             element: scalar.element,
@@ -223,19 +231,24 @@ impl Job {
             let code = Code::new(&piece.lets, &piece.values, bounds.len(), environment);
             pieces.push(Part { bounds, code });
         }
-        Ok(Self { name: function.name.clone(), updates: function.updates.iter().map(updated).collect(), pieces })
+        Ok(Self {
+            name: function.name.clone(),
+            updates: function.updates.iter().map(updated).collect(),
+            pieces,
+        })
     }
 
     /// The coordinates along the slowest dimension that some updated field has.
     fn rows(&self) -> Range<i64> {
-        let all = self.updates.iter().map(|updated| updated.rows).filter(|(first, last)| first <= last);
+        let all =
+            self.updates.iter().map(|updated| updated.rows).filter(|(first, last)| first <= last);
         all.map(|(first, last)| first..last + 1)
             .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
             .unwrap_or_default()
     }
 
-    /// Computes the cells with coordinates in `rows` along the slowest dimension into `new`, the part
-    /// of every updated field that has these.
+    /// Computes the cells with coordinates in `rows` along the slowest dimension into `new`, the
+    /// part of every updated field that has these.
     fn compute(
         &self,
         old: &PrimaryMap<FieldId, Array>,
@@ -268,7 +281,10 @@ impl Job {
     }
 
     /// Computes a piece's cells from `point` to the end of its row.
-    #[allow(clippy::too_many_arguments, reason = "one call site, and all of them are different things")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one call site, and all of them are different things"
+    )]
     fn compute_row(
         &self,
         piece: &Part,
@@ -288,7 +304,9 @@ impl Job {
             }
             let strip = Strip { fields: old, point, step: step as i64, count };
             lanes::execute(&piece.code, &strip, registers);
-            for ((part, updated), result) in new.iter_mut().zip(&self.updates).zip(&piece.code.results) {
+            for ((part, updated), result) in
+                new.iter_mut().zip(&self.updates).zip(&piece.code.results)
+            {
                 let from = updated.layout.index(point) - part.first;
                 store(&mut part.data, registers, *result, from, count);
             }
@@ -368,8 +386,14 @@ impl State {
         for step in 0..steps {
             for function in functions {
                 self.apply(function, step);
-                if let Some(point) = self.registers.iter().find_map(|registers| registers.outside.clone()) {
-                    return Err(OracleError::Outside { function: function.name.clone(), point, step });
+                if let Some(point) =
+                    self.registers.iter().find_map(|registers| registers.outside.clone())
+                {
+                    return Err(OracleError::Outside {
+                        function: function.name.clone(),
+                        point,
+                        step,
+                    });
                 }
             }
             if progress(step + 1, steps).is_break() {
@@ -390,7 +414,9 @@ impl State {
         let threads = self.registers.len().min(cells / CELLS_PER_THREAD).max(1) as i64;
         let share = (rows.end - rows.start + threads - 1) / threads;
         let shares: Vec<Range<i64>> = (0..threads)
-            .map(|thread| rows.start + thread * share..(rows.start + (thread + 1) * share).min(rows.end))
+            .map(|thread| {
+                rows.start + thread * share..(rows.start + (thread + 1) * share).min(rows.end)
+            })
             .collect();
         // One list of parts per thread, with one part per updated field.
         let mut parts: Vec<Vec<Cells>> = shares.iter().map(|_| Vec::new()).collect();
@@ -414,8 +440,9 @@ impl State {
         let mut jobs = parts.into_iter().zip(&mut self.registers).enumerate();
         let first = jobs.next();
         std::thread::scope(|scope| {
-            let spawned: Vec<_> =
-                jobs.map(|(index, (part, registers))| scope.spawn(move || work(index, part, registers))).collect();
+            let spawned: Vec<_> = jobs
+                .map(|(index, (part, registers))| scope.spawn(move || work(index, part, registers)))
+                .collect();
             if let Some((index, (part, registers))) = first {
                 work(index, part, registers);
             }

@@ -25,7 +25,15 @@ pub const MAX_DEPTH: usize = 1500;
 pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     let (tokens, errors) = lexer::tokenize(source);
     let partner = partners(&tokens);
-    let mut parser = Parser { tokens: &tokens, partner, at: 0, errors, nesting: 0, brackets: 0, in_pieces: false };
+    let mut parser = Parser {
+        tokens: &tokens,
+        partner,
+        at: 0,
+        errors,
+        nesting: 0,
+        brackets: 0,
+        in_pieces: false,
+    };
     let file = parser.file();
     let mut errors = parser.errors;
     diagnostics::sort(&mut errors);
@@ -67,7 +75,9 @@ fn partners(tokens: &[Token]) -> Vec<Option<usize>> {
                 if let Some(depth) = open.iter().rposition(|(_, close)| close == mark)
                     && open.len() - depth <= 2
                 {
-                    if let Some(slot) = open.get(depth).and_then(|(index, _)| partner.get_mut(*index)) {
+                    if let Some(slot) =
+                        open.get(depth).and_then(|(index, _)| partner.get_mut(*index))
+                    {
                         *slot = Some(index);
                     }
                     open.truncate(depth);
@@ -123,7 +133,9 @@ impl<'a> Parser<'a> {
             (Some(word), _) => error.help(format!("did you mean `{word}`?")),
             (None, TokenKind::Mark("/")) => error.help("a comment starts with `#`"),
             (None, TokenKind::Mark("?")) => error.help("write `if c then a else b`"),
-            (None, _) => error.note("items are param, scalar, struct, grid, field, boundary, fn, steps"),
+            (None, _) => {
+                error.note("items are param, scalar, struct, grid, field, boundary, fn, steps")
+            }
         });
         self.bump();
         match (hint, self.peek()) {
@@ -289,8 +301,10 @@ impl<'a> Parser<'a> {
         let start = self.span();
         let ranges = self.list("[", "]", |parser| {
             let start = parser.span();
-            let named =
-                matches!((parser.peek(), parser.peek_at(1)), (TokenKind::Name(_), TokenKind::Keyword(Keyword::In)));
+            let named = matches!(
+                (parser.peek(), parser.peek_at(1)),
+                (TokenKind::Name(_), TokenKind::Keyword(Keyword::In))
+            );
             let name = match named {
                 true => {
                     let name = parser.name("a coordinate")?;
@@ -358,7 +372,11 @@ impl<'a> Parser<'a> {
 
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.nesting >= MAX_NESTING {
-            let error = Diagnostic::error(format!("nested more than {MAX_NESTING} levels deep"), self.span(), "here");
+            let error = Diagnostic::error(
+                format!("nested more than {MAX_NESTING} levels deep"),
+                self.span(),
+                "here",
+            );
             return Err(self.fail(error.help("name parts of it with `{ let x = ...; ... }`")));
         }
         self.nesting += 1;

@@ -17,13 +17,18 @@ impl Display for ItemKind {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Param { name, value: None } => write!(f, "param {}", name.node),
-            Self::Param { name, value: Some(value) } => write!(f, "param {} = {}", name.node, value.node),
+            Self::Param { name, value: Some(value) } => {
+                write!(f, "param {} = {}", name.node, value.node)
+            }
             Self::Scalar { name, ty, default } => {
                 write!(f, "scalar {} : {}", name.node, ty.node)?;
                 default.iter().try_for_each(|value| write!(f, " = {}", value.node))
             }
             Self::Struct { name, members } => {
-                let members: Vec<_> = members.iter().map(|(name, ty)| format!("{} : {}", name.node, ty.node)).collect();
+                let members: Vec<_> = members
+                    .iter()
+                    .map(|(name, ty)| format!("{} : {}", name.node, ty.node))
+                    .collect();
                 write!(f, "struct {} {{ {} }}", name.node, members.join(", "))
             }
             Self::Grid { name, region } => write!(f, "grid {} = {}", name.node, Points(region)),
@@ -110,8 +115,10 @@ impl Display for ExprKind {
             }
             Self::Call { name, arguments } => write!(f, "{}({})", name.node, list(arguments)),
             Self::Struct { name, members } => {
-                let members: Vec<_> =
-                    members.iter().map(|(name, value)| format!("{}: {}", name.node, value.node)).collect();
+                let members: Vec<_> = members
+                    .iter()
+                    .map(|(name, value)| format!("{}: {}", name.node, value.node))
+                    .collect();
                 write!(f, "{} {{ {} }}", name.node, members.join(", "))
             }
             Self::Member(value, name) => {

@@ -148,8 +148,8 @@ pub enum Boundary {
     /// Mirrored about the first and the last cell, which are not repeated: `-1` gives cell `1`, `n`
     /// gives `n - 2`, with as many bounces as it takes; all give cell `0` where `n` is 1.
     Reflect,
-    /// An expression of the field's type. It holds no [`ExprKind::Read`]; coordinates in it are those
-    /// of the point outside.
+    /// An expression of the field's type. It holds no [`ExprKind::Read`]; coordinates in it are
+    /// those of the point outside.
     Value(Expr),
 }
 
@@ -240,7 +240,9 @@ impl Expr {
             ExprKind::Unary(_, a) | ExprKind::Cast(a) => vec![a],
             ExprKind::Binary(_, a, b) | ExprKind::Let(_, a, b) => vec![a, b],
             ExprKind::If(condition, yes, no) => vec![condition, yes, no],
-            ExprKind::Call(_, parts) | ExprKind::Gather { at: parts, .. } => parts.iter_mut().collect(),
+            ExprKind::Call(_, parts) | ExprKind::Gather { at: parts, .. } => {
+                parts.iter_mut().collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -263,8 +265,8 @@ pub enum ExprKind {
         /// One offset a dimension.
         offset: Vec<i64>,
     },
-    /// A cell of a const field at a place that is computed, inside its grid or where its boundary rule
-    /// says what there is.
+    /// A cell of a const field at a place that is computed, inside its grid or where its boundary
+    /// rule says what there is.
     Gather {
         /// Which field.
         field: FieldId,
@@ -279,8 +281,8 @@ pub enum ExprKind {
     Coordinate(usize),
     /// The number of the step, from 0, as i64.
     Step,
-    /// In a boundary rule: the old value of the cell that is nearest to the point outside, of the field
-    /// itself or of another that is part of the same declared one.
+    /// In a boundary rule: the old value of the cell that is nearest to the point outside, of the
+    /// field itself or of another that is part of the same declared one.
     Nearest(FieldId),
     /// A `let`-bound value.
     Local(LocalId),

@@ -43,7 +43,11 @@ pub enum SizeError {
 ///
 /// # Errors
 /// A size without a value, and overflow of i64.
-pub fn evaluate(affine: &Affine, params: &PrimaryMap<ParamId, Param>, sizes: &Sizes) -> Result<i64, SizeError> {
+pub fn evaluate(
+    affine: &Affine,
+    params: &PrimaryMap<ParamId, Param>,
+    sizes: &Sizes,
+) -> Result<i64, SizeError> {
     let overflow = || SizeError::Overflow { what: format!("`{}`", affine.show(params)) };
     let mut sum = i128::from(affine.constant);
     for (id, coefficient) in &affine.terms {
@@ -59,7 +63,11 @@ pub fn evaluate(affine: &Affine, params: &PrimaryMap<ParamId, Param>, sizes: &Si
 ///
 /// # Errors
 /// As [`evaluate`].
-pub fn bounds(program: &Program, region: &Region, sizes: &Sizes) -> Result<Vec<(i64, i64)>, SizeError> {
+pub fn bounds(
+    program: &Program,
+    region: &Region,
+    sizes: &Sizes,
+) -> Result<Vec<(i64, i64)>, SizeError> {
     let value = |affine: &Affine| evaluate(affine, &program.params, sizes);
     let pairs = region.lower.iter().zip(&region.upper);
     pairs.map(|(lower, upper)| Ok((value(lower)?, value(upper)?))).collect()
@@ -69,18 +77,25 @@ pub fn bounds(program: &Program, region: &Region, sizes: &Sizes) -> Result<Vec<(
 ///
 /// # Errors
 /// As [`evaluate`]; a negative extent; fields of more than 2^63 bytes.
-pub fn extents(program: &Program, sizes: &Sizes) -> Result<PrimaryMap<FieldId, Vec<usize>>, SizeError> {
+pub fn extents(
+    program: &Program,
+    sizes: &Sizes,
+) -> Result<PrimaryMap<FieldId, Vec<usize>>, SizeError> {
     let mut result = PrimaryMap::new();
     for field in program.fields.values() {
-        let overflow = || SizeError::Overflow { what: format!("the size of the field `{}`", field.name) };
+        let overflow =
+            || SizeError::Overflow { what: format!("the size of the field `{}`", field.name) };
         let region = program.grids.get(field.grid).map(|grid| &grid.region);
         let mut shape = Vec::new();
         let mut bytes = 8i128;
-        for (lower, upper) in region.map(|region| bounds(program, region, sizes)).transpose()?.unwrap_or_default() {
+        for (lower, upper) in
+            region.map(|region| bounds(program, region, sizes)).transpose()?.unwrap_or_default()
+        {
             let extent = i128::from(upper) - i128::from(lower) + 1;
             bytes = bytes.checked_mul(extent.max(1)).ok_or_else(overflow)?;
             if extent < 0 {
-                let message = format!("the field `{}` would have {extent} cells in a dimension", field.name);
+                let message =
+                    format!("the field `{}` would have {extent} cells in a dimension", field.name);
                 return Err(SizeError::Shape { message });
             }
             shape.push(usize::try_from(extent).map_err(|_| overflow())?);
@@ -100,7 +115,9 @@ pub fn extents(program: &Program, sizes: &Sizes) -> Result<PrimaryMap<FieldId, V
 pub fn check(program: &Program, sizes: &Sizes) -> Result<(), SizeError> {
     for check in &program.checks {
         let empty = match &check.unless_empty {
-            Some(region) => bounds(program, region, sizes)?.iter().any(|(lower, upper)| lower > upper),
+            Some(region) => {
+                bounds(program, region, sizes)?.iter().any(|(lower, upper)| lower > upper)
+            }
             None => false,
         };
         if !empty && evaluate(&check.value, &program.params, sizes)? < 0 {

@@ -35,7 +35,8 @@ fn line(rest: &str) -> String {
     format!("param N\ngrid G = [0..N-1]\nfield A : f32 on G\n{rest}\n")
 }
 
-/// The size of every param that ends a dimension of a grid alone, as in `0..N-1`, for arrays of a shape.
+/// The size of every param that ends a dimension of a grid alone, as in `0..N-1`, for arrays of a
+/// shape.
 fn sizes_for(program: &Program, shape: &[usize]) -> Sizes {
     let mut sizes = Sizes::new();
     for grid in program.grids.values() {
@@ -51,7 +52,8 @@ fn sizes_for(program: &Program, shape: &[usize]) -> Sizes {
 
 /// The sources of a folder of the test suite, by name.
 fn suite(folder: &str) -> Vec<Source> {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite").join(folder);
+    let path =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite").join(folder);
     let mut sources = Vec::new();
     for entry in std::fs::read_dir(&path).unwrap_or_else(|error| panic!("{path:?}: {error}")) {
         let path = entry.unwrap().path();

@@ -1,5 +1,6 @@
-//! Plots what pyramid heights cost: `cargo run --release -p stencil-simulator --example pyramids -- OUT.svg`
-//! runs the 2-D Jacobi by strategy block with heights 1 to 8, prints the counters and writes the plot.
+//! Plots what pyramid heights cost: `cargo run --release -p stencil-simulator --example pyramids --
+//! OUT.svg` runs the 2-D Jacobi by strategy block with heights 1 to 8, prints the counters and
+//! writes the plot.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

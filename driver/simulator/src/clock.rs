@@ -109,7 +109,8 @@ impl Known {
     }
 
     fn covers(&self, stamp: Stamp) -> bool {
-        stamp.clock() < self.all || self.own.get(&stamp.thread()).is_some_and(|clock| stamp.clock() <= *clock)
+        stamp.clock() < self.all
+            || self.own.get(&stamp.thread()).is_some_and(|clock| stamp.clock() <= *clock)
     }
 }
 
@@ -164,7 +165,8 @@ impl Timeline {
         if other.block() == self.block {
             other.clock() < self.base || (other.thread() == thread && !other.is_several())
         } else {
-            self.known.covers(other) || self.pending.get(&thread).is_some_and(|known| known.covers(other))
+            self.known.covers(other)
+                || self.pending.get(&thread).is_some_and(|known| known.covers(other))
         }
     }
 

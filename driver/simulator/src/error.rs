@@ -39,7 +39,9 @@ pub enum Problem {
 impl Problem {
     fn sentence(self) -> &'static str {
         match self {
-            Self::Race => "race: two threads touch one cell, one of them writes, and nothing orders them",
+            Self::Race => {
+                "race: two threads touch one cell, one of them writes, and nothing orders them"
+            }
             Self::Unwritten => "read of a cell that nobody wrote",
             Self::OutOfBounds => "access out of bounds",
             Self::Misaligned => "misaligned access",
@@ -154,13 +156,26 @@ impl Display for Thread {
 impl Display for Address {
     fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
         let indices: Vec<_> = self.indices.iter().map(i64::to_string).collect();
-        write!(formatter, "{}[{}] (byte {} of {})", self.buffer, indices.join(", "), self.byte, self.of)
+        write!(
+            formatter,
+            "{}[{}] (byte {} of {})",
+            self.buffer,
+            indices.join(", "),
+            self.byte,
+            self.of
+        )
     }
 }
 
 impl Display for SimulationError {
     fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
-        writeln!(formatter, "{}: {} in kernel {}", self.operation.place, self.problem.sentence(), self.kernel)?;
+        writeln!(
+            formatter,
+            "{}: {} in kernel {}",
+            self.operation.place,
+            self.problem.sentence(),
+            self.kernel
+        )?;
         write!(formatter, "  {}\n  {}", self.operation.text, self.thread)?;
         if let Some(address) = &self.address {
             write!(formatter, " at {address}")?;
@@ -170,11 +185,19 @@ impl Display for SimulationError {
         }
         if let Some(other) = &self.other {
             let what = if other.write { "written" } else { "read" };
-            write!(formatter, "\n  {what} by {} at {}: {}", other.thread, other.operation.place, other.operation.text)?;
+            write!(
+                formatter,
+                "\n  {what} by {} at {}: {}",
+                other.thread, other.operation.place, other.operation.text
+            )?;
         }
         for stuck in &self.cycle {
             let (block, flag) = (triple(stuck.block), &stuck.flag);
-            write!(formatter, "\n  block {block} waits for {flag} >= {}, which is {}", stuck.epoch, stuck.value)?;
+            write!(
+                formatter,
+                "\n  block {block} waits for {flag} >= {}, which is {}",
+                stuck.epoch, stuck.value
+            )?;
             match stuck.waits_for {
                 Some(next) => write!(formatter, "; block {} would signal it", triple(next))?,
                 None => write!(formatter, "; no block will signal it")?,

@@ -22,7 +22,8 @@ pub struct Settings {
     pub seed: Option<u64>,
     /// Host threads that run blocks.
     pub workers: usize,
-    /// Whether a buffer that a kernel writes starts without content, so that every cell must be written.
+    /// Whether a buffer that a kernel writes starts without content, so that every cell must be
+    /// written.
     pub poison_outputs: bool,
     /// Instructions that one block may execute.
     pub instruction_limit: u64,
@@ -32,7 +33,13 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: None, workers: 2, poison_outputs: true, instruction_limit: 1 << 32, resident: None }
+        Self {
+            seed: None,
+            workers: 2,
+            poison_outputs: true,
+            instruction_limit: 1 << 32,
+            resident: None,
+        }
     }
 }
 
@@ -43,7 +50,10 @@ pub enum LaunchError {
     #[error(transparent)]
     Kernel(Box<SimulationError>),
     /// The launch asks for too much.
-    #[error("kernel {kernel} would run {blocks} blocks; the simulator takes up to {MAX_BLOCKS}: use smaller sizes")]
+    #[error(
+        "kernel {kernel} would run {blocks} blocks; the simulator takes up to {MAX_BLOCKS}: use \
+         smaller sizes"
+    )]
     TooLarge {
         /// The kernel.
         kernel: String,
@@ -91,7 +101,8 @@ pub fn run(request: &Request, settings: &Settings) -> Result<Counters, LaunchErr
     if workers == 1 {
         return one_by_one(request, &environment(request, settings, false), &order);
     }
-    let written: Vec<_> = request.buffers.iter().filter(|buffer| buffer.usage != Usage::Read).collect();
+    let written: Vec<_> =
+        request.buffers.iter().filter(|buffer| buffer.usage != Usage::Read).collect();
     let snapshots: Vec<_> = written.iter().map(|buffer| buffer.memory.snapshot()).collect();
     match side_by_side(request, &environment(request, settings, true), &order, workers) {
         Err(LaunchError::Kernel(first)) => {
@@ -100,13 +111,18 @@ pub fn run(request: &Request, settings: &Settings) -> Result<Counters, LaunchErr
                 buffer.memory.forget_accesses();
             }
             // In order, the same error or an earlier one is found.
-            one_by_one(request, &environment(request, settings, false), &order).and(Err(LaunchError::Kernel(first)))
+            one_by_one(request, &environment(request, settings, false), &order)
+                .and(Err(LaunchError::Kernel(first)))
         }
         other => other,
     }
 }
 
-fn environment<'a>(request: &Request<'a>, settings: &Settings, concurrent: bool) -> Environment<'a> {
+fn environment<'a>(
+    request: &Request<'a>,
+    settings: &Settings,
+    concurrent: bool,
+) -> Environment<'a> {
     Environment {
         kernel: request.kernel,
         grid: request.grid,
@@ -130,7 +146,11 @@ fn order(blocks: u32, seed: Option<u64>) -> Vec<u32> {
     order
 }
 
-fn one_by_one(request: &Request, environment: &Environment, order: &[u32]) -> Result<Counters, LaunchError> {
+fn one_by_one(
+    request: &Request,
+    environment: &Environment,
+    order: &[u32],
+) -> Result<Counters, LaunchError> {
     let mut block = Block::new(environment);
     for (done, number) in order.iter().enumerate() {
         block.place(*number);
@@ -186,7 +206,11 @@ fn side_by_side(
 }
 
 /// Runs blocks that wait for each other: whenever one passes or meets a flag, another may go on.
-fn together(environment: &Environment, order: &[u32], settings: &Settings) -> Result<Counters, LaunchError> {
+fn together(
+    environment: &Environment,
+    order: &[u32],
+    settings: &Settings,
+) -> Result<Counters, LaunchError> {
     let mut counters = Counters::new(environment.kernel);
     let mut waiting: VecDeque<_> = order.iter().copied().collect();
     let room = settings.resident.unwrap_or(order.len()).max(1);
@@ -239,11 +263,17 @@ fn together(environment: &Environment, order: &[u32], settings: &Settings) -> Re
 const LOOK_AHEAD: u64 = 1 << 20;
 
 /// Finds out who waits for whom: what would each stuck block signal, could it go on?
-fn deadlock(environment: &Environment, mut stuck: Vec<Block>, unplaced: &VecDeque<u32>) -> Box<SimulationError> {
+fn deadlock(
+    environment: &Environment,
+    mut stuck: Vec<Block>,
+    unplaced: &VecDeque<u32>,
+) -> Box<SimulationError> {
     stuck.sort_by_key(Block::number);
     let awaited: Vec<_> = stuck.iter_mut().map(Block::waits_for).collect();
     let lane = awaited.first().copied().flatten().map_or(0, |awaited| awaited.lane);
-    let mut error = stuck.first().map_or_else(|| Block::new(environment).stuck(lane), |block| block.stuck(lane));
+    let mut error = stuck
+        .first()
+        .map_or_else(|| Block::new(environment).stuck(lane), |block| block.stuck(lane));
     let states: Vec<_> = stuck
         .iter()
         .zip(&awaited)
@@ -252,9 +282,9 @@ fn deadlock(environment: &Environment, mut stuck: Vec<Block>, unplaced: &VecDequ
     let signals: Vec<_> = stuck.iter_mut().map(|block| block.would_signal(LOOK_AHEAD)).collect();
     let next = |place: usize| {
         let awaited = (*awaited.get(place)?)?;
-        signals
-            .iter()
-            .position(|signals| signals.iter().any(|(flag, epoch)| *flag == awaited.flag && *epoch >= awaited.epoch))
+        signals.iter().position(|signals| {
+            signals.iter().any(|(flag, epoch)| *flag == awaited.flag && *epoch >= awaited.epoch)
+        })
     };
     // From the first block along the waits until one comes again, or nobody is waited for.
     let mut path = vec![0];
@@ -275,7 +305,9 @@ fn deadlock(environment: &Environment, mut stuck: Vec<Block>, unplaced: &VecDequ
                 flag: flag.clone(),
                 epoch: awaited.epoch,
                 value: *value,
-                waits_for: next(place).and_then(|next| stuck.get(next)).map(|block| environment.place(block.number())),
+                waits_for: next(place)
+                    .and_then(|next| stuck.get(next))
+                    .map(|block| environment.place(block.number())),
             });
         }
     }
@@ -287,13 +319,22 @@ fn deadlock(environment: &Environment, mut stuck: Vec<Block>, unplaced: &VecDequ
 }
 
 /// The error of a cell of an output that no kernel wrote.
-pub fn unwritten_output(kernel: &str, field: &str, byte: usize, element_bytes: u64, of: u64) -> Box<SimulationError> {
+pub fn unwritten_output(
+    kernel: &str,
+    field: &str,
+    byte: usize,
+    element_bytes: u64,
+    of: u64,
+) -> Box<SimulationError> {
     use crate::error::{Address, Operation, Thread};
     let byte = byte as u64;
     Box::new(SimulationError {
         problem: Problem::Unwritten,
         kernel: kernel.to_owned(),
-        operation: Operation { place: field.to_owned(), text: "the result of the launch is read".to_owned() },
+        operation: Operation {
+            place: field.to_owned(),
+            text: "the result of the launch is read".to_owned(),
+        },
         thread: Thread { block: [0; 3], thread: [0; 3] },
         address: Some(Address {
             buffer: field.to_owned(),

@@ -1,7 +1,8 @@
 //! One block: all its threads in lock step, instruction by instruction.
 //!
 //! An instruction runs for all threads before the next one does. Whether that order hides an error
-//! does not matter: races are found in the shadow of the memory, not by what happened to come first.
+//! does not matter: races are found in the shadow of the memory, not by what happened to come
+//! first.
 
 mod access;
 mod meet;
@@ -182,11 +183,14 @@ impl<'a> Block<'a> {
         let kernel = self.environment.kernel;
         let globals = self.environment.globals.len();
         let base = |buffer: usize| ((globals + buffer) as u64) << BYTE_BITS;
-        let pick = |triple: [u32; 3], axis: usize| u64::from(triple.get(axis).copied().unwrap_or(0));
+        let pick =
+            |triple: [u32; 3], axis: usize| u64::from(triple.get(axis).copied().unwrap_or(0));
         for lane in 0..self.threads {
             let value = match input {
                 Input::Constant(bits) => bits,
-                Input::Argument(place) => self.environment.arguments.get(place).copied().unwrap_or(0),
+                Input::Argument(place) => {
+                    self.environment.arguments.get(place).copied().unwrap_or(0)
+                }
                 Input::Shared(place) => base(place),
                 Input::DynamicShared => base(kernel.shared.len()),
                 Input::Thread(axis) => pick(self.thread(lane).thread, axis),
@@ -203,7 +207,10 @@ impl<'a> Block<'a> {
     fn thread(&self, lane: usize) -> Thread {
         let [x, y, _] = self.environment.kernel.block;
         let lane = lane as u32;
-        Thread { block: self.environment.place(self.time.block), thread: [lane % x, lane / x % y, lane / x / y] }
+        Thread {
+            block: self.environment.place(self.time.block),
+            thread: [lane % x, lane / x % y, lane / x / y],
+        }
     }
 
     /// Runs until the block ends or must let others go first.
@@ -265,21 +272,27 @@ impl<'a> Block<'a> {
                     self.fits(*target)?;
                 }
             }
-            Instr::Fma { kind, to, a, b, c, negate_product, negate_addend } => self.set(*to, |regs, to| {
-                value::fma(
-                    *kind,
-                    to,
-                    (&regs[a.index()], &regs[b.index()], &regs[c.index()]),
-                    *negate_product,
-                    *negate_addend,
-                );
-            }),
+            Instr::Fma { kind, to, a, b, c, negate_product, negate_addend } => {
+                self.set(*to, |regs, to| {
+                    value::fma(
+                        *kind,
+                        to,
+                        (&regs[a.index()], &regs[b.index()], &regs[c.index()]),
+                        *negate_product,
+                        *negate_addend,
+                    );
+                })
+            }
             Instr::Compare { predicate, kind, to, a, b } => {
-                self.set(*to, |regs, to| value::compare(*predicate, *kind, to, &regs[a.index()], &regs[b.index()]));
+                self.set(*to, |regs, to| {
+                    value::compare(*predicate, *kind, to, &regs[a.index()], &regs[b.index()])
+                });
             }
             Instr::Select { to, condition, a, b } => self.set(*to, |regs, to| {
                 let sides = regs[a.index()].iter().zip(&regs[b.index()]);
-                for ((to, condition), (a, b)) in to.iter_mut().zip(&regs[condition.index()]).zip(sides) {
+                for ((to, condition), (a, b)) in
+                    to.iter_mut().zip(&regs[condition.index()]).zip(sides)
+                {
                     *to = if *condition != 0 { *a } else { *b };
                 }
             }),
@@ -303,7 +316,9 @@ impl<'a> Block<'a> {
             }
             Instr::Advance { to, base, bytes } => self.set(*to, |regs, to| {
                 const BYTES: u64 = (1 << BYTE_BITS) - 1;
-                for ((to, base), bytes) in to.iter_mut().zip(&regs[base.index()]).zip(&regs[bytes.index()]) {
+                for ((to, base), bytes) in
+                    to.iter_mut().zip(&regs[base.index()]).zip(&regs[bytes.index()])
+                {
                     *to = base & !BYTES | base.wrapping_add(*bytes) & BYTES;
                 }
             }),
@@ -339,7 +354,8 @@ impl<'a> Block<'a> {
                 }
             }
             Instr::While { index, bound, unsigned, exit } => {
-                let (index, bound) = (&self.registers[index.index()], &self.registers[bound.index()]);
+                let (index, bound) =
+                    (&self.registers[index.index()], &self.registers[bound.index()]);
                 self.mask = if *unsigned {
                     self.mask.keep(|lane| index[lane] < bound[lane])
                 } else {
@@ -397,7 +413,9 @@ impl<'a> Block<'a> {
     fn no_zero(&self, divisor: Reg) -> Result<(), Fault> {
         let lanes = &self.registers[divisor.index()];
         match self.mask.lanes().find(|lane| lanes[*lane] == 0) {
-            Some(lane) if self.ghost.is_none() => Err(self.fault(Problem::DivisionByZero, lane, String::new())),
+            Some(lane) if self.ghost.is_none() => {
+                Err(self.fault(Problem::DivisionByZero, lane, String::new()))
+            }
             _ => Ok(()),
         }
     }

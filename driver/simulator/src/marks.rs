@@ -23,15 +23,22 @@ pub fn mark_applies<'c>(context: &'c Context, module: &Module<'c>) {
     };
     for function in mlir::operations(mlir::body(module)) {
         if mlir::name(function) == stencil::APPLY {
-            let pieces = mlir::attribute(function, "pieces").and_then(attribute::as_array).unwrap_or_default();
-            let first =
-                pieces.first().and_then(|piece| attribute::entry(*piece, "function")).and_then(attribute::as_symbol);
+            let pieces = mlir::attribute(function, "pieces")
+                .and_then(attribute::as_array)
+                .unwrap_or_default();
+            let first = pieces
+                .first()
+                .and_then(|piece| attribute::entry(*piece, "function"))
+                .and_then(attribute::as_symbol);
             if let Some(name) = first {
                 wrap(function, APPLY, name);
             }
             continue;
         }
-        let Some(name) = mlir::attribute(function, "sym_name").and_then(attribute::as_string) else { continue };
+        let Some(name) = mlir::attribute(function, "sym_name").and_then(attribute::as_string)
+        else {
+            continue;
+        };
         if mlir::name(function) != "func.func" {
             continue;
         }
@@ -46,8 +53,9 @@ pub fn mark_applies<'c>(context: &'c Context, module: &Module<'c>) {
             {
                 continue;
             }
-            let root = first
-                .is_some_and(|first| mlir::results(op).iter().any(|result| mlir::key(*result) == mlir::key(first)));
+            let root = first.is_some_and(|first| {
+                mlir::results(op).iter().any(|result| mlir::key(*result) == mlir::key(first))
+            });
             wrap(op, if root { ROOT } else { APPLY }, name);
         }
     }

@@ -1,5 +1,5 @@
-//! Memory with a shadow: for every word who wrote it last and who read it since. A word has 4 bytes,
-//! or 2 where the buffer holds numbers of 2 bytes, which threads write on their own.
+//! Memory with a shadow: for every word who wrote it last and who read it since. A word has 4
+//! bytes, or 2 where the buffer holds numbers of 2 bytes, which threads write on their own.
 //!
 //! Words are atomics, so that blocks may run on several threads of the host; whether two accesses
 //! race is decided from the stamps, never from the order in which the host happened to run them.
@@ -24,7 +24,8 @@ pub struct Memory {
     write_site: Vec<AtomicU16>,
     /// A read of each word since.
     read: Vec<AtomicU64>,
-    /// Site of that read in the low half; another thread that reads in the same interval in the high half.
+    /// Site of that read in the low half; another thread that reads in the same interval in the
+    /// high half.
     read_site: Vec<AtomicU32>,
     /// Readers in no order with each other, where several blocks read and flags order them.
     readers: Mutex<BTreeMap<usize, Vec<(Stamp, u16)>>>,
@@ -87,7 +88,9 @@ impl Memory {
 
     /// Bytes that the buffer and its shadow take on the host.
     pub fn host_bytes(&self) -> usize {
-        self.words.len() * 4 + self.written.len() * 22 + self.poison.as_ref().map_or(0, |poison| poison.len())
+        self.words.len() * 4
+            + self.written.len() * 22
+            + self.poison.as_ref().map_or(0, |poison| poison.len())
     }
 
     /// Fills the buffer from the host; all of it counts as written.
@@ -102,11 +105,16 @@ impl Memory {
 
     /// Copies the buffer to the host; fails with the first byte that nobody wrote.
     pub fn download(&self, bytes: &mut [u8]) -> Result<(), usize> {
-        if let Some(word) = self.poison.as_ref().and_then(|poison| poison.iter().position(|poisoned| *poisoned)) {
+        if let Some(word) =
+            self.poison.as_ref().and_then(|poison| poison.iter().position(|poisoned| *poisoned))
+        {
             return Err(word * self.unit);
         }
         for (word, bytes) in self.words.iter().zip(bytes.chunks_mut(self.unit)) {
-            bytes.iter_mut().zip(word.load(Relaxed).to_le_bytes()).for_each(|(to, from)| *to = from);
+            bytes
+                .iter_mut()
+                .zip(word.load(Relaxed).to_le_bytes())
+                .for_each(|(to, from)| *to = from);
         }
         Ok(())
     }
@@ -141,7 +149,8 @@ impl Memory {
 
     /// Bytes that the launch wrote.
     pub fn bytes_written(&self) -> u64 {
-        (self.written.iter().filter(|written| written.load(Relaxed) != 0).count() * self.unit) as u64
+        (self.written.iter().filter(|written| written.load(Relaxed) != 0).count() * self.unit)
+            as u64
     }
 
     /// Prepares the shadow for a launch.
@@ -214,13 +223,21 @@ impl Memory {
             };
         }
         self.note_reader(index, by);
-        let written = Stamp::from_bits(self.written[index].load(if by.concurrent { SeqCst } else { Relaxed }));
+        let written = Stamp::from_bits(self.written[index].load(if by.concurrent {
+            SeqCst
+        } else {
+            Relaxed
+        }));
         if written.is_none() {
             if self.is_poisoned(index) {
                 return Err(Conflict::Unwritten);
             }
         } else if !by.time.after(written, by.thread) {
-            return Err(Conflict::Race { other: written, site: self.write_site[index].load(Relaxed), write: true });
+            return Err(Conflict::Race {
+                other: written,
+                site: self.write_site[index].load(Relaxed),
+                write: true,
+            });
         }
         Ok(word.load(Relaxed))
     }
@@ -237,7 +254,11 @@ impl Memory {
     pub fn store_atomic(&self, index: usize, value: u32, by: Accessor) -> Result<(), Conflict> {
         let written = Stamp::from_bits(self.written[index].load(Relaxed));
         if !written.is_none() && !written.is_atomic() && !by.time.after(written, by.thread) {
-            return Err(Conflict::Race { other: written, site: self.write_site[index].load(Relaxed), write: true });
+            return Err(Conflict::Race {
+                other: written,
+                site: self.write_site[index].load(Relaxed),
+                write: true,
+            });
         }
         self.written[index].store(by.time.stamp(by.thread).atomic().bits(), Relaxed);
         self.write_site[index].store(by.site, Relaxed);
@@ -256,7 +277,11 @@ impl Memory {
                 return Err(Conflict::Unwritten);
             }
         } else if !written.is_atomic() && !by.time.after(written, by.thread) {
-            return Err(Conflict::Race { other: written, site: self.write_site[index].load(Relaxed), write: true });
+            return Err(Conflict::Race {
+                other: written,
+                site: self.write_site[index].load(Relaxed),
+                write: true,
+            });
         }
         Ok(self.words[index].load(Relaxed))
     }
@@ -280,10 +305,15 @@ impl Memory {
         let written = Stamp::from_bits(written);
         let other_write = !written.is_none() && !by.time.after(written, by.thread);
         if other_write {
-            return Err(Conflict::Race { other: written, site: self.write_site[index].load(Relaxed), write: true });
+            return Err(Conflict::Race {
+                other: written,
+                site: self.write_site[index].load(Relaxed),
+                write: true,
+            });
         }
         self.write_site[index].store(by.site, Relaxed);
-        let read = Stamp::from_bits(self.read[index].load(if by.concurrent { SeqCst } else { Relaxed }));
+        let read =
+            Stamp::from_bits(self.read[index].load(if by.concurrent { SeqCst } else { Relaxed }));
         if !read.is_none() {
             if let Some((other, site)) = self.unordered_reader(index, read, by) {
                 return Err(Conflict::Race { other, site, write: false });
@@ -303,18 +333,23 @@ impl Memory {
             && read.is_several()
             && let Ok(readers) = self.readers.lock()
         {
-            return readers.get(&index)?.iter().find(|(stamp, _)| !by.time.after(*stamp, by.thread)).copied();
+            return readers
+                .get(&index)?
+                .iter()
+                .find(|(stamp, _)| !by.time.after(*stamp, by.thread))
+                .copied();
         }
         if !read.is_several_blocks() && by.time.after(read, by.thread) {
             return None;
         }
         // Of two threads in one interval, name the one that is not the writer.
         let other_thread = sites >> 16;
-        let other = if read.block() == by.time.block && read.thread() == by.thread && other_thread != 0 {
-            Stamp::new(read.block(), read.clock(), other_thread - 1)
-        } else {
-            read
-        };
+        let other =
+            if read.block() == by.time.block && read.thread() == by.thread && other_thread != 0 {
+                Stamp::new(read.block(), read.clock(), other_thread - 1)
+            } else {
+                read
+            };
         Some((other, sites as u16))
     }
 
@@ -333,7 +368,9 @@ impl Memory {
             let before = Stamp::from_bits(old);
             let new = if before.is_several_blocks() {
                 return;
-            } else if before.is_none() || (!by.peer || !before.is_several()) && by.time.after(before, by.thread) {
+            } else if before.is_none()
+                || (!by.peer || !before.is_several()) && by.time.after(before, by.thread)
+            {
                 mine
             } else if by.peer {
                 return self.note_several(index, before, mine, by);
@@ -354,7 +391,8 @@ impl Memory {
             }
             let sites = &self.read_site[index];
             if new.is_several() {
-                let second = if before.block() == mine.block() { (mine.thread() + 1) << 16 } else { 0 };
+                let second =
+                    if before.block() == mine.block() { (mine.thread() + 1) << 16 } else { 0 };
                 sites.store(sites.load(Relaxed) & 0xffff | second, Relaxed);
             } else {
                 sites.store(u32::from(by.site), Relaxed);
@@ -422,7 +460,10 @@ mod tests {
         time.barrier();
         let (memory, _) = (shared(1), ());
         memory.store(0, 2, by(&time, 4)).unwrap();
-        assert!(matches!(memory.store(0, 2, by(&time, 5)), Err(Conflict::Race { write: true, .. })));
+        assert!(matches!(
+            memory.store(0, 2, by(&time, 5)),
+            Err(Conflict::Race { write: true, .. })
+        ));
     }
 
     #[test]
@@ -484,7 +525,10 @@ mod tests {
         memory.store_atomic(0, 1, by(&a, 0)).unwrap();
         assert_eq!(memory.load_atomic(0, by(&b, 0)), Ok(1));
         memory.store(0, 2, by(&a, 0)).unwrap();
-        assert!(matches!(memory.load_atomic(0, by(&b, 0)), Err(Conflict::Race { write: true, .. })));
+        assert!(matches!(
+            memory.load_atomic(0, by(&b, 0)),
+            Err(Conflict::Race { write: true, .. })
+        ));
     }
 
     #[test]

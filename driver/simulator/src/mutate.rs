@@ -8,7 +8,9 @@ use melior::Context;
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationBuilder, OperationLike};
-use melior::ir::{AffineExpr, AffineMap, Attribute, Identifier, Module, Region, RegionLike, Type, ValueLike};
+use melior::ir::{
+    AffineExpr, AffineMap, Attribute, Identifier, Module, Region, RegionLike, Type, ValueLike,
+};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
@@ -100,8 +102,13 @@ impl<'c> Editor<'c> {
             Mutation::DoubleStep(place) => {
                 let Some(op) = self.nth("scf.for", place) else { return Ok(None) };
                 let Ok(step) = op.operand(2) else { return Ok(None) };
-                let doubled =
-                    self.before(op, "arith.addi", &[mlir::value(step), mlir::value(step)], self.index(), &[])?;
+                let doubled = self.before(
+                    op,
+                    "arith.addi",
+                    &[mlir::value(step), mlir::value(step)],
+                    self.index(),
+                    &[],
+                )?;
                 mlir::set_operand(op, 2, doubled);
                 Ok(Some(()))
             }
@@ -119,19 +126,21 @@ impl<'c> Editor<'c> {
                 let op = self.access("memref.store", 1, space, place);
                 self.shift_operand(op, op.map_or(0, |op| op.operand_count().saturating_sub(1)), 1)
             }
-            Mutation::DropStore(space, place) => self.erase(self.access("memref.store", 1, space, place)),
+            Mutation::DropStore(space, place) => {
+                self.erase(self.access("memref.store", 1, space, place))
+            }
             Mutation::OpenGuard(place) => self.guard(place, true),
             Mutation::CloseGuard(place) => self.guard(place, false),
             Mutation::WrongPitch(place) => {
                 let op = self.nth("memref.reinterpret_cast", place);
                 self.shift_operand(op, op.map_or(0, |op| op.operand_count().saturating_sub(1)), -1)
             }
-            Mutation::ReadOutput => {
-                Ok(self.buffers("read", "write").map(|(read, write)| mlir::replace_uses(read, write)))
-            }
-            Mutation::WriteInput => {
-                Ok(self.buffers("write", "read").map(|(write, read)| mlir::replace_uses(write, read)))
-            }
+            Mutation::ReadOutput => Ok(self
+                .buffers("read", "write")
+                .map(|(read, write)| mlir::replace_uses(read, write))),
+            Mutation::WriteInput => Ok(self
+                .buffers("write", "read")
+                .map(|(write, read)| mlir::replace_uses(write, read))),
             Mutation::AliasShared => self.alias(),
             Mutation::ShortGrid => Ok(self.short_grid()),
             Mutation::WrongOrigin => self.wrong_origin(),
@@ -144,8 +153,13 @@ impl<'c> Editor<'c> {
                 let Some(op) = self.nth("peer.wait", 0) else { return Ok(None) };
                 let Ok(epoch) = op.operand(2) else { return Ok(None) };
                 let ty = epoch.r#type();
-                let one =
-                    self.before(op, "arith.constant", &[], ty, &[("value", IntegerAttribute::new(ty, 1).into())])?;
+                let one = self.before(
+                    op,
+                    "arith.constant",
+                    &[],
+                    ty,
+                    &[("value", IntegerAttribute::new(ty, 1).into())],
+                )?;
                 let late = self.before(op, "arith.addi", &[mlir::value(epoch), one], ty, &[])?;
                 mlir::set_operand(op, 2, late);
                 Ok(Some(()))
@@ -158,18 +172,27 @@ impl<'c> Editor<'c> {
     }
 
     fn pick(found: Vec<Op<'c>>, place: isize) -> Option<Op<'c>> {
-        let place = if place < 0 { found.len().checked_sub(place.unsigned_abs())? } else { place.unsigned_abs() };
+        let place = if place < 0 {
+            found.len().checked_sub(place.unsigned_abs())?
+        } else {
+            place.unsigned_abs()
+        };
         found.get(place).copied()
     }
 
     fn nth(&self, name: &str, place: isize) -> Option<Op<'c>> {
-        Self::pick(self.kernels.iter().copied().filter(|op| mlir::name(*op) == name).collect(), place)
+        Self::pick(
+            self.kernels.iter().copied().filter(|op| mlir::name(*op) == name).collect(),
+            place,
+        )
     }
 
     /// An access whose operand `memref` lies in the given space.
     fn access(&self, name: &str, memref: usize, space: Space, place: isize) -> Option<Op<'c>> {
         let of_space = |op: &Op<'c>| {
-            let shared = op.operand(memref).is_ok_and(|memref| memref.r#type().to_string().contains("workgroup"));
+            let shared = op
+                .operand(memref)
+                .is_ok_and(|memref| memref.r#type().to_string().contains("workgroup"));
             mlir::name(*op) == name && shared == (space == Space::Shared)
         };
         Self::pick(self.kernels.iter().copied().filter(of_space).collect(), place)
@@ -184,8 +207,10 @@ impl<'c> Editor<'c> {
         result: Type<'c>,
         attributes: &[(&str, Attribute<'c>)],
     ) -> Result<Val<'c>, Error> {
-        let attributes: Vec<_> =
-            attributes.iter().map(|(name, attribute)| (Identifier::new(self.context, name), *attribute)).collect();
+        let attributes: Vec<_> = attributes
+            .iter()
+            .map(|(name, attribute)| (Identifier::new(self.context, name), *attribute))
+            .collect();
         let new = OperationBuilder::new(name, op.location())
             .add_operands(operands)
             .add_results(&[result])
@@ -194,15 +219,26 @@ impl<'c> Editor<'c> {
             .map_err(|error| Error::internal(error.to_string()))?;
         let block = op.block().ok_or_else(|| Error::internal("an operation outside any block"))?;
         let inserted = mlir::op(block.insert_operation_before(op, new));
-        mlir::results(inserted).first().copied().ok_or_else(|| Error::internal("an operation without a result"))
+        mlir::results(inserted)
+            .first()
+            .copied()
+            .ok_or_else(|| Error::internal("an operation without a result"))
     }
 
     fn constant(&self, op: Op<'c>, ty: Type<'c>, value: i64) -> Result<Val<'c>, Error> {
-        self.before(op, "arith.constant", &[], ty, &[("value", IntegerAttribute::new(ty, value).into())])
+        self.before(
+            op,
+            "arith.constant",
+            &[],
+            ty,
+            &[("value", IntegerAttribute::new(ty, value).into())],
+        )
     }
 
     fn shift_operand(&self, op: Option<Op<'c>>, operand: usize, by: i64) -> Planted {
-        let Some((op, value)) = op.and_then(|op| Some((op, mlir::value(op.operand(operand).ok()?)))) else {
+        let Some((op, value)) =
+            op.and_then(|op| Some((op, mlir::value(op.operand(operand).ok()?))))
+        else {
             return Ok(None);
         };
         let by = self.constant(op, self.index(), by)?;
@@ -217,29 +253,41 @@ impl<'c> Editor<'c> {
 
     fn guard(&self, place: isize, open: bool) -> Planted {
         let Some(op) = self.nth("scf.if", place) else { return Ok(None) };
-        let condition =
-            self.constant(op, melior::ir::r#type::IntegerType::new(self.context, 1).into(), i64::from(open))?;
+        let condition = self.constant(
+            op,
+            melior::ir::r#type::IntegerType::new(self.context, 1).into(),
+            i64::from(open),
+        )?;
         mlir::set_operand(op, 0, condition);
         Ok(Some(()))
     }
 
     fn diverge(&self, place: isize) -> Planted {
         let Some(op) = self.nth("gpu.barrier", place) else { return Ok(None) };
-        let dimension =
-            Attribute::parse(self.context, "#gpu<dim x>").ok_or_else(|| Error::internal("no gpu dialect"))?;
-        let thread = self.before(op, "gpu.thread_id", &[], self.index(), &[("dimension", dimension)])?;
+        let dimension = Attribute::parse(self.context, "#gpu<dim x>")
+            .ok_or_else(|| Error::internal("no gpu dialect"))?;
+        let thread =
+            self.before(op, "gpu.thread_id", &[], self.index(), &[("dimension", dimension)])?;
         let limit = self.constant(op, self.index(), 7)?;
         let i1 = melior::ir::r#type::IntegerType::new(self.context, 1).into();
-        let few =
-            self.before(op, "arith.cmpi", &[thread, limit], i1, &[("predicate", attribute::integer(self.context, 2))])?;
+        let few = self.before(
+            op,
+            "arith.cmpi",
+            &[thread, limit],
+            i1,
+            &[("predicate", attribute::integer(self.context, 2))],
+        )?;
         let build = |name: &str| OperationBuilder::new(name, op.location());
         let internal = |error: melior::Error| Error::internal(error.to_string());
         let region = Region::new();
         let body = region.append_block(melior::ir::Block::new(&[]));
         body.append_operation(build("gpu.barrier").build().map_err(internal)?);
         body.append_operation(build("scf.yield").build().map_err(internal)?);
-        let guarded =
-            build("scf.if").add_operands(&[few]).add_regions([region, Region::new()]).build().map_err(internal)?;
+        let guarded = build("scf.if")
+            .add_operands(&[few])
+            .add_regions([region, Region::new()])
+            .build()
+            .map_err(internal)?;
         if let Some(block) = op.block() {
             block.insert_operation_before(op, guarded);
         }
@@ -252,14 +300,19 @@ impl<'c> Editor<'c> {
         self.kernels.iter().filter(|op| mlir::name(**op) == "gpu.func").find_map(|op| {
             let bound = attribute::as_array(mlir::attribute(*op, "arg_attrs")?)?;
             let arguments = mlir::arguments(mlir::entry(*op)?);
-            let text = |argument: Attribute<'c>, name| attribute::entry(argument, name).and_then(attribute::as_string);
+            let text = |argument: Attribute<'c>, name| {
+                attribute::entry(argument, name).and_then(attribute::as_string)
+            };
             let all: Vec<_> = bound
                 .iter()
                 .zip(arguments)
-                .map(|(bound, value)| (text(*bound, "tiled.binding"), text(*bound, "tiled.name"), value))
+                .map(|(bound, value)| {
+                    (text(*bound, "tiled.binding"), text(*bound, "tiled.name"), value)
+                })
                 .collect();
             all.iter().find_map(|(binding, field, value)| {
-                let other = all.iter().find(|(other, name, _)| *other == Some(second) && name == field)?;
+                let other =
+                    all.iter().find(|(other, name, _)| *other == Some(second) && name == field)?;
                 (*binding == Some(first)).then_some((*value, other.2))
             })
         })
@@ -269,29 +322,38 @@ impl<'c> Editor<'c> {
     fn alias(&self) -> Planted {
         let shared = |op: Op<'c>| {
             let arguments = mlir::entry(op).map(mlir::arguments).unwrap_or_default();
-            arguments.into_iter().filter(|value| value.r#type().to_string().contains("workgroup")).collect::<Vec<_>>()
+            arguments
+                .into_iter()
+                .filter(|value| value.r#type().to_string().contains("workgroup"))
+                .collect::<Vec<_>>()
         };
         for op in self.kernels.iter().copied().filter(|op| mlir::name(*op) == "gpu.func") {
             let mut buffers = shared(op);
             buffers.sort_by_key(|buffer| std::cmp::Reverse(cells(&buffer.r#type().to_string())));
-            let ([large, small, ..], Some(entry)) = (buffers.as_slice(), mlir::entry(op)) else { continue };
+            let ([large, small, ..], Some(entry)) = (buffers.as_slice(), mlir::entry(op)) else {
+                continue;
+            };
             let Some(first) = mlir::operations(entry).first().copied() else { continue };
             let ty = small.r#type();
             let extents = extents(&ty.to_string());
-            let strides: Vec<_> =
-                (0..extents.len()).map(|place| extents.iter().skip(place + 1).product::<i64>()).collect();
-            let list = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+            let strides: Vec<_> = (0..extents.len())
+                .map(|place| extents.iter().skip(place + 1).product::<i64>())
+                .collect();
+            let list =
+                |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
             let text = ty.to_string();
-            let layout = text.replacen(", #gpu", &format!(", strided<[{}]>, #gpu", list(&strides)), 1);
             let layout =
-                Type::parse(self.context, &layout).ok_or_else(|| Error::internal(format!("{layout} is no type")))?;
+                text.replacen(", #gpu", &format!(", strided<[{}]>, #gpu", list(&strides)), 1);
+            let layout = Type::parse(self.context, &layout)
+                .ok_or_else(|| Error::internal(format!("{layout} is no type")))?;
             let attributes = [
                 ("static_offsets", attribute::integers(self.context, &[0])),
                 ("static_sizes", attribute::integers(self.context, &extents)),
                 ("static_strides", attribute::integers(self.context, &strides)),
                 ("operandSegmentSizes", attribute::integers32(self.context, &[1, 0, 0, 0])),
             ];
-            let view = self.before(first, "memref.reinterpret_cast", &[*large], layout, &attributes)?;
+            let view =
+                self.before(first, "memref.reinterpret_cast", &[*large], layout, &attributes)?;
             let same = self.before(first, "memref.cast", &[view], ty, &[])?;
             mlir::replace_uses(*small, same);
             return Ok(Some(()));
@@ -324,10 +386,14 @@ impl<'c> Editor<'c> {
         let Some(op) = self.nth("peer.signal", 0) else { return Ok(None) };
         let operands = mlir::operands(op);
         let [flags, index, epoch] = operands.as_slice() else { return Ok(None) };
-        let store =
-            OperationBuilder::new("memref.store", op.location()).add_operands(&[*epoch, *flags, *index]).build();
+        let store = OperationBuilder::new("memref.store", op.location())
+            .add_operands(&[*epoch, *flags, *index])
+            .build();
         if let Some(block) = op.block() {
-            block.insert_operation_before(op, store.map_err(|error| Error::internal(error.to_string()))?);
+            block.insert_operation_before(
+                op,
+                store.map_err(|error| Error::internal(error.to_string()))?,
+            );
         }
         mlir::erase(op);
         Ok(Some(()))
@@ -339,7 +405,8 @@ fn swap(op: Op, first: usize) -> Option<()> {
     if count < first + 2 {
         return None;
     }
-    let (a, b) = (mlir::value(op.operand(count - 2).ok()?), mlir::value(op.operand(count - 1).ok()?));
+    let (a, b) =
+        (mlir::value(op.operand(count - 2).ok()?), mlir::value(op.operand(count - 1).ok()?));
     mlir::set_operand(op, count - 2, b);
     mlir::set_operand(op, count - 1, a);
     Some(())
@@ -347,7 +414,8 @@ fn swap(op: Op, first: usize) -> Option<()> {
 
 /// The extents in a type's text: `memref<18x34xf32, ...>`.
 fn extents(ty: &str) -> Vec<i64> {
-    let shape = ty.split_once('<').map_or("", |(_, rest)| rest).split(',').next().unwrap_or_default();
+    let shape =
+        ty.split_once('<').map_or("", |(_, rest)| rest).split(',').next().unwrap_or_default();
     shape.split('x').map_while(|part| part.parse().ok()).collect()
 }
 

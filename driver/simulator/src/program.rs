@@ -83,7 +83,8 @@ pub struct Access {
     pub count: u32,
     /// The address must be a multiple of this many bytes.
     pub alignment: u64,
-    /// Bytes that one machine access moves per thread: the whole vector where it is known to be aligned.
+    /// Bytes that one machine access moves per thread: the whole vector where it is known to be
+    /// aligned.
     pub width: u64,
     /// The address is 32 bits wide: an offset beyond is an error.
     pub narrow: bool,

@@ -48,7 +48,8 @@ impl Flops {
 pub struct Counts {
     /// The apply or point function; empty for the rest of the kernel.
     pub name: String,
-    /// Operations of all kinds executed, one for a thread; control flow and register moves are not counted.
+    /// Operations of all kinds executed, one for a thread; control flow and register moves are not
+    /// counted.
     pub operations: u64,
     /// Floating-point operations.
     pub flops: Flops,
@@ -153,14 +154,20 @@ impl Report {
 }
 
 fn of_kernel(kernel: &Kernel, counters: &Counters) -> KernelReport {
-    let mut parts: Vec<Counts> =
-        kernel.groups.values().map(|group| Counts { name: group.name.clone(), ..Counts::default() }).collect();
+    let mut parts: Vec<Counts> = kernel
+        .groups
+        .values()
+        .map(|group| Counts { name: group.name.clone(), ..Counts::default() })
+        .collect();
     let mut roots = vec![0_u64; parts.len()];
     let counted = counters.threads.iter().zip(&counters.warps).zip(&counters.traffic);
-    for ((instr, origin), ((threads, warps), [global, shared])) in kernel.code.iter().zip(&kernel.origins).zip(counted)
+    for ((instr, origin), ((threads, warps), [global, shared])) in
+        kernel.code.iter().zip(&kernel.origins).zip(counted)
     {
         let site = &kernel.sites[origin.site];
-        let (Some(part), Some(roots)) = (parts.get_mut(site.group.index()), roots.get_mut(site.group.index())) else {
+        let (Some(part), Some(roots)) =
+            (parts.get_mut(site.group.index()), roots.get_mut(site.group.index()))
+        else {
             continue;
         };
         part.flops.note(origin.flop, *threads);
@@ -185,7 +192,12 @@ fn of_kernel(kernel: &Kernel, counters: &Counters) -> KernelReport {
         }
         let control = matches!(
             instr,
-            Instr::Move { .. } | Instr::Push | Instr::Pop | Instr::Jump { .. } | Instr::Else { .. } | Instr::Return
+            Instr::Move { .. }
+                | Instr::Push
+                | Instr::Pop
+                | Instr::Jump { .. }
+                | Instr::Else { .. }
+                | Instr::Return
         );
         part.operations += if control { 0 } else { *threads };
         *roots += if site.root && !control { *threads } else { 0 };
@@ -266,11 +278,10 @@ impl Display for Report {
                 .map(str::to_owned)
                 .to_vec(),
             ];
-            let named = kernel
-                .parts
-                .iter()
-                .filter(|_| kernel.parts.len() > 1)
-                .map(|part| (if part.name.is_empty() { "rest" } else { part.name.as_str() }, part));
+            let named =
+                kernel.parts.iter().filter(|_| kernel.parts.len() > 1).map(|part| {
+                    (if part.name.is_empty() { "rest" } else { part.name.as_str() }, part)
+                });
             for (name, counts) in named.chain([("all", &kernel.total)]) {
                 let flops = &counts.flops;
                 let mut row = vec![name.to_owned(), counts.operations.to_string()];
@@ -285,7 +296,8 @@ impl Display for Report {
                     degree(&counts.shared_write),
                 ]);
                 row.extend(
-                    [counts.barriers, counts.shuffles, counts.waits, counts.cells].map(|count| count.to_string()),
+                    [counts.barriers, counts.shuffles, counts.waits, counts.cells]
+                        .map(|count| count.to_string()),
                 );
                 rows.push(row);
             }
@@ -309,12 +321,17 @@ impl Display for Report {
 
 /// One line a counter, one column a part: few parts, many counters.
 fn write_table(formatter: &mut Formatter, rows: &[Vec<String>]) -> fmt::Result {
-    let widths: Vec<_> = rows.iter().map(|row| row.iter().map(String::len).max().unwrap_or(0)).collect();
+    let widths: Vec<_> =
+        rows.iter().map(|row| row.iter().map(String::len).max().unwrap_or(0)).collect();
     for line in 0..rows.first().map_or(0, Vec::len) {
         write!(formatter, " ")?;
         for (column, (row, width)) in rows.iter().zip(&widths).enumerate() {
             let cell = row.get(line).map_or("", String::as_str);
-            if column == 0 { write!(formatter, " {cell:<width$}")? } else { write!(formatter, "  {cell:>width$}")? }
+            if column == 0 {
+                write!(formatter, " {cell:<width$}")?
+            } else {
+                write!(formatter, "  {cell:>width$}")?
+            }
         }
         writeln!(formatter)?;
     }

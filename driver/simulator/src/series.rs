@@ -87,7 +87,8 @@ pub fn svg(title: &str, axis: &str, samples: &[Sample]) -> String {
     let x = |place: usize| LEFT + (right - LEFT) * place as f64 / (samples.len().max(2) - 1) as f64;
     let y = |value: f64| bottom - (bottom - TOP) * value;
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n\
          <text x=\"{LEFT}\" y=\"20\" font-size=\"14\">{}</text>\n",
         escape(title)
@@ -99,8 +100,12 @@ pub fn svg(title: &str, axis: &str, samples: &[Sample]) -> String {
             "<line x1=\"{LEFT}\" y1=\"{0:.1}\" x2=\"{right}\" y2=\"{0:.1}\" stroke=\"#dddddd\"/>",
             y(value)
         );
-        let _ =
-            writeln!(text, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>", LEFT - 8.0, y(value) + 4.0);
+        let _ = writeln!(
+            text,
+            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>",
+            LEFT - 8.0,
+            y(value) + 4.0
+        );
     }
     for (place, sample) in samples.iter().enumerate() {
         let _ = writeln!(
@@ -121,7 +126,8 @@ pub fn svg(title: &str, axis: &str, samples: &[Sample]) -> String {
     let middle = (TOP + bottom) / 2.0;
     let _ = writeln!(
         text,
-        "<text x=\"16\" y=\"{middle:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 16 {middle:.1})\">share of the largest</text>"
+        "<text x=\"16\" y=\"{middle:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 16 \
+         {middle:.1})\">share of the largest</text>"
     );
     for (line, ((name, counter), colour)) in COUNTERS.iter().zip(COLOURS).enumerate() {
         let largest = samples.iter().map(counter).fold(0.0, f64::max);
@@ -138,17 +144,25 @@ pub fn svg(title: &str, axis: &str, samples: &[Sample]) -> String {
         );
         for point in &points {
             if let Some((cx, cy)) = point.split_once(',') {
-                let _ = writeln!(text, "<circle cx=\"{cx}\" cy=\"{cy}\" r=\"3\" fill=\"{colour}\"/>");
+                let _ =
+                    writeln!(text, "<circle cx=\"{cx}\" cy=\"{cy}\" r=\"3\" fill=\"{colour}\"/>");
             }
         }
         let place = TOP + 22.0 * line as f64;
         let _ = writeln!(
             text,
-            "<line x1=\"{}\" y1=\"{place}\" x2=\"{}\" y2=\"{place}\" stroke=\"{colour}\" stroke-width=\"2\"/>",
+            "<line x1=\"{}\" y1=\"{place}\" x2=\"{}\" y2=\"{place}\" stroke=\"{colour}\" \
+             stroke-width=\"2\"/>",
             right + 16.0,
             right + 40.0
         );
-        let _ = writeln!(text, "<text x=\"{}\" y=\"{}\">{}</text>", right + 46.0, place + 4.0, escape(name));
+        let _ = writeln!(
+            text,
+            "<text x=\"{}\" y=\"{}\">{}</text>",
+            right + 46.0,
+            place + 4.0,
+            escape(name)
+        );
     }
     text + "</svg>\n"
 }
@@ -176,7 +190,12 @@ mod tests {
     #[test]
     fn the_largest_value_is_at_the_top() {
         let plot = svg("a < b", "height", &[at("1", 8.0), at("2", 4.0)]);
-        assert!(plot.contains("<polyline points=\"60.0,40.0 550.0,205.0\" fill=\"none\" stroke=\"#0072b2\""), "{plot}");
+        assert!(
+            plot.contains(
+                "<polyline points=\"60.0,40.0 550.0,205.0\" fill=\"none\" stroke=\"#0072b2\""
+            ),
+            "{plot}"
+        );
         assert!(plot.contains("a &lt; b"));
         // A counter that is always 0 lies on the axis.
         assert!(plot.contains("60.0,370.0 550.0,370.0"));
@@ -186,6 +205,11 @@ mod tests {
     fn a_line_for_each_sample() {
         let text = table(&[at("1", 8.0), at("10", 4.0)]);
         assert_eq!(text.lines().count(), 3);
-        assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("1 ") && line.contains("8.000")), "{text}");
+        assert!(
+            text.lines()
+                .nth(1)
+                .is_some_and(|line| line.starts_with("1 ") && line.contains("8.000")),
+            "{text}"
+        );
     }
 }

@@ -47,7 +47,8 @@ pub enum SimulatorError {
     UnknownKernel(String),
     /// The plan passes other arguments than the kernel takes.
     #[error(
-        "kernel `{kernel}`: argument {place} is {found} where {wanted} is wanted; plan and module must come from one compile"
+        "kernel `{kernel}`: argument {place} is {found} where {wanted} is wanted; plan and module \
+         must come from one compile"
     )]
     Argument {
         /// The kernel.
@@ -61,7 +62,8 @@ pub enum SimulatorError {
     },
     /// The plan has another block size.
     #[error(
-        "kernel `{kernel}` is launched with blocks of {found:?} threads, but made for {wanted:?}; plan and module must come from one compile"
+        "kernel `{kernel}` is launched with blocks of {found:?} threads, but made for {wanted:?}; \
+         plan and module must come from one compile"
     )]
     BlockSize {
         /// The kernel.
@@ -104,7 +106,8 @@ impl Simulator {
     /// # Errors
     /// The first operation that the simulator does not know, with its place.
     pub fn new(module: &Module, options: Options) -> Result<Self, Error> {
-        let kernels = translate::kernels(module, translate::Settings { contract: options.contract })?;
+        let kernels =
+            translate::kernels(module, translate::Settings { contract: options.contract })?;
         let counters = kernels.iter().map(Counters::new).collect();
         Ok(Self { kernels, counters, options, buffers: Vec::new() })
     }
@@ -141,10 +144,11 @@ impl Simulator {
                     if id >= self.buffers.len() {
                         return Err(SimulatorError::Buffer(id));
                     }
-                    let slot = used.iter().position(|(other, _)| *other == id).unwrap_or_else(|| {
-                        used.push((id, *usage));
-                        used.len() - 1
-                    });
+                    let slot =
+                        used.iter().position(|(other, _)| *other == id).unwrap_or_else(|| {
+                            used.push((id, *usage));
+                            used.len() - 1
+                        });
                     // A buffer that is read and written is updated in place.
                     if let Some((_, before)) = used.get_mut(slot)
                         && *before != *usage
@@ -156,7 +160,11 @@ impl Simulator {
                 (Parameter::Number { kind, .. }, Some(Value::Number(number))) => {
                     number_bits(*kind, number).ok_or_else(|| wrong(format!("{number:?}")))?
                 }
-                (_, found) => return Err(wrong(found.map_or("missing".to_owned(), |found| format!("{found:?}")))),
+                (_, found) => {
+                    return Err(wrong(
+                        found.map_or("missing".to_owned(), |found| format!("{found:?}")),
+                    ));
+                }
             });
         }
         if values.len() != kernel.parameters.len() {
@@ -173,7 +181,8 @@ impl Simulator {
     fn run(&mut self, request: &Launch<'_>) -> Result<(), SimulatorError> {
         let name = request.kernel.name.as_str();
         let place = self.kernels.iter().position(|kernel| kernel.name == name);
-        let (Some(place), Some(kernel)) = (place, place.and_then(|place| self.kernels.get(place))) else {
+        let (Some(place), Some(kernel)) = (place, place.and_then(|place| self.kernels.get(place)))
+        else {
             return Err(SimulatorError::UnknownKernel(name.to_owned()));
         };
         if request.kernel.block != kernel.block {
@@ -192,11 +201,19 @@ impl Simulator {
         let globals: Vec<_> = used
             .iter()
             .filter_map(|(id, usage)| {
-                self.buffers.get(*id).map(|buffer| Global { name: &buffer.name, memory: &buffer.memory, usage: *usage })
+                self.buffers.get(*id).map(|buffer| Global {
+                    name: &buffer.name,
+                    memory: &buffer.memory,
+                    usage: *usage,
+                })
             })
             .collect();
         let blocks: u64 = request.grid.iter().map(|extent| u64::from(*extent)).product();
-        let progress = self.options.progress.as_ref().map(|progress| move |done: u64| progress(name, done, blocks));
+        let progress = self
+            .options
+            .progress
+            .as_ref()
+            .map(|progress| move |done: u64| progress(name, done, blocks));
         let mut counters = launch::run(
             &Request {
                 kernel,
@@ -215,7 +232,8 @@ impl Simulator {
             {
                 buffer.memory.end();
                 buffer.writer = name.to_owned();
-                counters.cells_written += buffer.memory.bytes_written() / buffer.element_bytes.max(1);
+                counters.cells_written +=
+                    buffer.memory.bytes_written() / buffer.element_bytes.max(1);
             }
         }
         if let Some(sum) = self.counters.get_mut(place) {
@@ -290,8 +308,13 @@ impl Target for Simulator {
         let length = bytes.len();
         let buffer = self.buffer(buffer, length)?;
         buffer.memory.download(bytes).map_err(|byte| {
-            let error =
-                launch::unwritten_output(&buffer.writer, &buffer.name, byte, buffer.element_bytes, length as u64);
+            let error = launch::unwritten_output(
+                &buffer.writer,
+                &buffer.name,
+                byte,
+                buffer.element_bytes,
+                length as u64,
+            );
             SimulatorError::Launch(LaunchError::Kernel(error))
         })?;
         Ok(())

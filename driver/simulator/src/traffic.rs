@@ -182,7 +182,8 @@ mod tests {
         assert_eq!(shared(|lane| lane * 132, 4), (1, 1));
         // One word for all: broadcast.
         assert_eq!(shared(|_| 12, 4), (1, 1));
-        // Two rows of 16 threads in a tile of 18 floats: words 0-15 and 18-33; 32 and 33 meet 0 and 1.
+        // Two rows of 16 threads in a tile of 18 floats: words 0-15 and 18-33; 32 and 33 meet 0 and
+        // 1.
         assert_eq!(shared(|lane| (lane / 16 * 18 + lane % 16) * 4, 4), (2, 1));
     }
 

@@ -14,7 +14,9 @@ mod types;
 mod vector;
 
 use crate::marks;
-use crate::program::{Flop, GroupInfo, Input, Instr, Kernel, Operand, Origin, Parameter, Reg, Site, SiteInfo, Usage};
+use crate::program::{
+    Flop, GroupInfo, Input, Instr, Kernel, Operand, Origin, Parameter, Reg, Site, SiteInfo, Usage,
+};
 use crate::value::Kind;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use melior::ir::operation::OperationLike;
@@ -91,7 +93,10 @@ struct Translator<'c> {
 }
 
 fn unsupported(op: Op, what: impl std::fmt::Display) -> Error {
-    Error::new(mlir::place(op.location()), format!("the simulator does not know {what}: {}", Printer::new(op).line(op)))
+    Error::new(
+        mlir::place(op.location()),
+        format!("the simulator does not know {what}: {}", Printer::new(op).line(op)),
+    )
 }
 
 fn malformed(op: Op) -> Error {
@@ -104,7 +109,10 @@ fn kernel<'c>(launch: &Launch<'c>, narrow: bool, settings: Settings) -> Result<K
     if !(1..=1024).contains(&threads) || (0..3).any(|index| extent(index) < 1) {
         return Err(Error::new(
             mlir::place(launch.op.location()),
-            format!("a block of {threads} threads can't be launched; known_block_size must give 1 to 1024"),
+            format!(
+                "a block of {threads} threads can't be launched; known_block_size must give 1 to \
+                 1024"
+            ),
         ));
     }
     let mut groups = PrimaryMap::new();
@@ -156,7 +164,8 @@ impl<'c> Translator<'c> {
         let [entry] = blocks.as_slice() else {
             return Err(unsupported(
                 launch.op,
-                "unstructured control flow between blocks (cf.br, cf.cond_br); run it before convert-scf-to-cf",
+                "unstructured control flow between blocks (cf.br, cf.cond_br); run it before \
+                 convert-scf-to-cf",
             ));
         };
         for op in mlir::walk(self.function) {
@@ -171,12 +180,18 @@ impl<'c> Translator<'c> {
         for argument in arguments.iter().skip(launch.bindings.len()) {
             self.shared_buffer(launch.op, *argument)?;
         }
-        let shared =
-            self.kernel.shared.iter().map(|(_, bytes)| *bytes).fold(self.kernel.dynamic_shared, u64::saturating_add);
+        let shared = self
+            .kernel
+            .shared
+            .iter()
+            .map(|(_, bytes)| *bytes)
+            .fold(self.kernel.dynamic_shared, u64::saturating_add);
         if shared > MOST_SHARED {
             return Err(unsupported(
                 self.function,
-                format_args!("a block with {shared} bytes of shared memory, more than any device has"),
+                format_args!(
+                    "a block with {shared} bytes of shared memory, more than any device has"
+                ),
             ));
         }
         self.block(*entry)?;
@@ -189,7 +204,13 @@ impl<'c> Translator<'c> {
         Ok(())
     }
 
-    fn parameter(&mut self, op: Op<'c>, index: usize, binding: &Binding, argument: Val<'c>) -> Result<(), Error> {
+    fn parameter(
+        &mut self,
+        op: Op<'c>,
+        index: usize,
+        binding: &Binding,
+        argument: Val<'c>,
+    ) -> Result<(), Error> {
         let register = self.input(Input::Argument(index));
         let number = |name: &str, translator: &mut Self| {
             let kind = translator.kind(op, argument.r#type())?;
@@ -243,7 +264,8 @@ impl<'c> Translator<'c> {
                 Ok(())
             }
             "ub" if short == "poison" => {
-                let (kind, count) = self.shape(op, op.result(0).map_err(|_| malformed(op))?.r#type())?;
+                let (kind, count) =
+                    self.shape(op, op.result(0).map_err(|_| malformed(op))?.r#type())?;
                 let zero = self.input(Input::Constant(0));
                 self.define(op, 0, Value::Numbers(kind, vec![zero; count]))
             }
@@ -261,10 +283,19 @@ impl<'c> Translator<'c> {
         };
         self.site = self.kernel.sites.push(SiteInfo { place, text: String::new(), group, root });
         self.flop = Flop::None;
-        let named =
-            ["memref.load", "memref.store", "vector.load", "vector.store", "scf.for", "gpu.barrier", "gpu.shuffle"];
+        let named = [
+            "memref.load",
+            "memref.store",
+            "vector.load",
+            "vector.store",
+            "scf.for",
+            "gpu.barrier",
+            "gpu.shuffle",
+        ];
         let name = mlir::name(op);
-        let text = if named.contains(&name) || ["peer.", "nvgpu."].iter().any(|prefix| name.starts_with(prefix)) {
+        let text = if named.contains(&name)
+            || ["peer.", "nvgpu."].iter().any(|prefix| name.starts_with(prefix))
+        {
             self.printer.line(op)
         } else {
             name.to_owned()
@@ -335,7 +366,10 @@ impl<'c> Translator<'c> {
     }
 
     fn value(&self, op: Op<'c>, value: Val<'c>) -> Result<Value, Error> {
-        self.values.get(&mlir::key(value)).cloned().ok_or_else(|| unsupported(op, "where an operand comes from"))
+        self.values
+            .get(&mlir::key(value))
+            .cloned()
+            .ok_or_else(|| unsupported(op, "where an operand comes from"))
     }
 
     fn operand_of(&self, op: Op<'c>, index: usize) -> Result<Val<'c>, Error> {

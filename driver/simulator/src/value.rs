@@ -1,7 +1,7 @@
 //! Scalar types and what operations on them do, one value per thread.
 //!
-//! A value is 64 bits: an f32 in the low half, an f16 in the low quarter, integers sign-extended, a boolean as 0 or 1. Each
-//! operation rounds to its own type, as on the device; integers wrap.
+//! A value is 64 bits: an f32 in the low half, an f16 in the low quarter, integers sign-extended, a
+//! boolean as 0 or 1. Each operation rounds to its own type, as on the device; integers wrap.
 
 use std::ops::Neg;
 use stencil_runtime::array::f16;
@@ -200,7 +200,8 @@ impl Binary {
 pub enum Predicate {
     /// Of integers, by MLIR's number: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
     Integer(u8),
-    /// Of floats, by the outcomes that count as true: bit 0 equal, bit 1 greater, bit 2 less, bit 3 unordered.
+    /// Of floats, by the outcomes that count as true: bit 0 equal, bit 1 greater, bit 2 less, bit 3
+    /// unordered.
     Float(u8),
 }
 
@@ -237,7 +238,8 @@ fn map2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(u64, u64) -> u64) {
     }
 }
 
-/// By way of f32, whose digits suffice for `+ - * /`, roots and remainders to be rounded as if once.
+/// By way of f32, whose digits suffice for `+ - * /`, roots and remainders to be rounded as if
+/// once.
 fn short(to: &mut [u64], a: &[u64], f: impl Fn(f32) -> f32) {
     map(to, a, |a| u64::from(f16::from_f32(f(f16::from_bits(a as u16).to_f32())).to_bits()));
 }
@@ -256,7 +258,9 @@ fn short2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(f32, f32) -> f32) {
 }
 
 fn narrow2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(f32, f32) -> f32) {
-    map2(to, a, b, |a, b| u64::from(f(f32::from_bits(a as u32), f32::from_bits(b as u32)).to_bits()));
+    map2(to, a, b, |a, b| {
+        u64::from(f(f32::from_bits(a as u32), f32::from_bits(b as u32)).to_bits())
+    });
 }
 
 fn wide2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(f64, f64) -> f64) {
@@ -319,15 +323,24 @@ pub fn unary(op: Unary, kind: Kind, to: &mut [u64], a: &[u64]) {
         Unary::RoundEven => float!(round_ties_even),
         Unary::AbsI => map(to, a, |a| kind.wrap((a as i64).wrapping_abs())),
         Unary::Ctpop => map(to, a, |a| u64::from(kind.unsigned(a).count_ones())),
-        Unary::Ctlz => map(to, a, |a| u64::from(kind.unsigned(a).leading_zeros() + kind.bits() - 64)),
-        Unary::Cttz => map(to, a, |a| u64::from(kind.unsigned(a).trailing_zeros().min(kind.bits()))),
+        Unary::Ctlz => {
+            map(to, a, |a| u64::from(kind.unsigned(a).leading_zeros() + kind.bits() - 64))
+        }
+        Unary::Cttz => {
+            map(to, a, |a| u64::from(kind.unsigned(a).trailing_zeros().min(kind.bits())))
+        }
         Unary::IsNan => test!(is_nan),
         Unary::IsInf => test!(is_infinite),
         Unary::IsFinite => test!(is_finite),
     }
 }
 
-fn maximum<T: PartialOrd + Copy>(a: T, b: T, nan: impl Fn(T) -> bool, negative: impl Fn(T) -> bool) -> T {
+fn maximum<T: PartialOrd + Copy>(
+    a: T,
+    b: T,
+    nan: impl Fn(T) -> bool,
+    negative: impl Fn(T) -> bool,
+) -> T {
     if nan(a) {
         a
     } else if nan(b) || b > a || (a == b && negative(a)) {
@@ -337,7 +350,12 @@ fn maximum<T: PartialOrd + Copy>(a: T, b: T, nan: impl Fn(T) -> bool, negative: 
     }
 }
 
-fn minimum<T: PartialOrd + Copy>(a: T, b: T, nan: impl Fn(T) -> bool, negative: impl Fn(T) -> bool) -> T {
+fn minimum<T: PartialOrd + Copy>(
+    a: T,
+    b: T,
+    nan: impl Fn(T) -> bool,
+    negative: impl Fn(T) -> bool,
+) -> T {
     if nan(a) {
         a
     } else if nan(b) || b < a || (a == b && negative(b)) {
@@ -409,8 +427,14 @@ pub fn binary(op: Binary, kind: Kind, to: &mut [u64], a: &[u64], b: &[u64]) {
         Binary::DivS => integer!(|x, y| if y == 0 { 0 } else { x.wrapping_div(y) }),
         Binary::RemS => integer!(|x, y| if y == 0 { 0 } else { x.wrapping_rem(y) }),
         Binary::FloorDiv => integer!(|x, y| if y == 0 { 0 } else { floor_div(x, y) }),
-        Binary::CeilDiv => integer!(|x, y| if y == 0 { 0 } else { floor_div(x.wrapping_neg(), y).wrapping_neg() }),
-        Binary::Mod => integer!(|x, y| if y == 0 { 0 } else { x.wrapping_sub(floor_div(x, y).wrapping_mul(y)) }),
+        Binary::CeilDiv => {
+            integer!(|x, y| if y == 0 { 0 } else { floor_div(x.wrapping_neg(), y).wrapping_neg() })
+        }
+        Binary::Mod => integer!(|x, y| if y == 0 {
+            0
+        } else {
+            x.wrapping_sub(floor_div(x, y).wrapping_mul(y))
+        }),
         Binary::DivU => unsigned!(|x, y| x.checked_div(y).unwrap_or(0)),
         Binary::RemU => unsigned!(|x, y| x.checked_rem(y).unwrap_or(0)),
         Binary::CeilDivU => unsigned!(|x, y| if y == 0 { 0 } else { x.div_ceil(y) }),
@@ -433,18 +457,29 @@ fn floor_div(x: i64, y: i64) -> i64 {
 }
 
 /// `a * b + c` rounded once, per lane.
-pub fn fma(kind: Kind, to: &mut [u64], (a, b, c): (&[u64], &[u64], &[u64]), negate_product: bool, negate_addend: bool) {
-    let (product, addend) = (if negate_product { -1.0 } else { 1.0 }, if negate_addend { -1.0 } else { 1.0 });
+pub fn fma(
+    kind: Kind,
+    to: &mut [u64],
+    (a, b, c): (&[u64], &[u64], &[u64]),
+    negate_product: bool,
+    negate_addend: bool,
+) {
+    let (product, addend) =
+        (if negate_product { -1.0 } else { 1.0 }, if negate_addend { -1.0 } else { 1.0 });
     for (((to, a), b), c) in to.iter_mut().zip(a).zip(b).zip(c) {
         *to = if kind == Kind::F16 {
-            // The product is exact in f64, and what its sum loses there lies far below a tie of f16.
+            // The product is exact in f64, and what its sum loses there lies far below a tie of
+            // f16.
             let [a, b, c] = [*a, *b, *c].map(|bits| float(kind, bits));
             u64::from(half(a * product * b + c * addend).to_bits())
         } else if kind == Kind::F32 {
-            let (a, b, c) = (f32::from_bits(*a as u32), f32::from_bits(*b as u32), f32::from_bits(*c as u32));
+            let (a, b, c) =
+                (f32::from_bits(*a as u32), f32::from_bits(*b as u32), f32::from_bits(*c as u32));
             u64::from((a * product as f32).mul_add(b, c * addend as f32).to_bits())
         } else {
-            (f64::from_bits(*a) * product).mul_add(f64::from_bits(*b), f64::from_bits(*c) * addend).to_bits()
+            (f64::from_bits(*a) * product)
+                .mul_add(f64::from_bits(*b), f64::from_bits(*c) * addend)
+                .to_bits()
         };
     }
 }
@@ -494,10 +529,14 @@ pub fn cast(cast: Cast, from: Kind, into: Kind, to: &mut [u64], a: &[u64]) {
         Cast::Signed => map(to, a, |a| into.wrap(from.signed(a))),
         Cast::Unsigned => map(to, a, |a| into.wrap(from.unsigned(a) as i64)),
         // From i64 to f32 directly: through f64 it would round twice.
-        Cast::SignedToFloat if into == Kind::F32 => map(to, a, |a| u64::from((from.signed(a) as f32).to_bits())),
+        Cast::SignedToFloat if into == Kind::F32 => {
+            map(to, a, |a| u64::from((from.signed(a) as f32).to_bits()))
+        }
         // What f64 rounds is beyond f16.
         Cast::SignedToFloat => map(to, a, |a| into.number(from.signed(a) as f64)),
-        Cast::UnsignedToFloat if into == Kind::F32 => map(to, a, |a| u64::from((from.unsigned(a) as f32).to_bits())),
+        Cast::UnsignedToFloat if into == Kind::F32 => {
+            map(to, a, |a| u64::from((from.unsigned(a) as f32).to_bits()))
+        }
         Cast::UnsignedToFloat => map(to, a, |a| into.number(from.unsigned(a) as f64)),
         Cast::FloatToSigned => map(to, a, |a| match into {
             Kind::I32 => (float(a) as i32) as u64,
@@ -558,7 +597,13 @@ mod tests {
         let mut to = [0];
         fma(Kind::F16, &mut to, (&[bits(45.25)], &[bits(45.25)], &[bits(45.25)]), false, false);
         assert_eq!(to, [bits(2092.0)]);
-        cast(Cast::Float, Kind::F64, Kind::F16, &mut to, &[(1.0 + 2.0_f64.powi(-11) + 2.0_f64.powi(-40)).to_bits()]);
+        cast(
+            Cast::Float,
+            Kind::F64,
+            Kind::F16,
+            &mut to,
+            &[(1.0 + 2.0_f64.powi(-11) + 2.0_f64.powi(-40)).to_bits()],
+        );
         assert_eq!(to, [0x3c01]);
         cast(Cast::UnsignedToFloat, Kind::I32, Kind::F16, &mut to, &[-1_i64 as u64]);
         assert_eq!(to, [bits(f32::INFINITY)]);
@@ -567,7 +612,10 @@ mod tests {
     #[test]
     fn minima_and_nan() {
         let bits = |x: f32| u64::from(x.to_bits());
-        assert!(f32::from_bits(two(Binary::Minimum, Kind::F32, bits(f32::NAN), bits(1.0)) as u32).is_nan());
+        assert!(
+            f32::from_bits(two(Binary::Minimum, Kind::F32, bits(f32::NAN), bits(1.0)) as u32)
+                .is_nan()
+        );
         assert_eq!(two(Binary::Minnum, Kind::F32, bits(f32::NAN), bits(1.0)), bits(1.0));
         assert_eq!(two(Binary::Minimum, Kind::F32, bits(0.0), bits(-0.0)), bits(-0.0));
         assert_eq!(two(Binary::Maximum, Kind::F32, bits(-0.0), bits(0.0)), bits(0.0));

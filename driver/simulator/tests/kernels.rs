@@ -6,7 +6,11 @@ use common::{Case, check_case};
 
 #[test]
 fn heat_by_every_strategy_equals_the_oracle() {
-    for case in [Case::naive("heat2d"), Case::block("heat2d", &[16, 32], 2), Case::block("heat2d", &[16, 32], 3)] {
+    for case in [
+        Case::naive("heat2d"),
+        Case::block("heat2d", &[16, 32], 2),
+        Case::block("heat2d", &[16, 32], 3),
+    ] {
         let report = check_case(&case, 70, 7);
         println!("{report}");
     }
@@ -20,7 +24,10 @@ fn contracted_pairs_are_counted_as_one() {
     let contracted = check_case(&Case { contract: true, ..Case::naive("heat2d") }, 40, 1).total();
     let per_cell = |count: u64| count / plain.cells;
     assert_eq!([plain.flops.add, plain.flops.mul, plain.flops.fma].map(per_cell), [5, 3, 0]);
-    assert_eq!([contracted.flops.add, contracted.flops.mul, contracted.flops.fma].map(per_cell), [3, 1, 2]);
+    assert_eq!(
+        [contracted.flops.add, contracted.flops.mul, contracted.flops.fma].map(per_cell),
+        [3, 1, 2]
+    );
 }
 
 #[test]
@@ -28,7 +35,9 @@ fn every_program_of_the_suite_equals_the_oracle() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite/programs");
     let mut names: Vec<_> = std::fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .filter_map(|entry| Some(entry.ok()?.file_name().into_string().ok()?.strip_suffix(".stencil")?.to_owned()))
+        .filter_map(|entry| {
+            Some(entry.ok()?.file_name().into_string().ok()?.strip_suffix(".stencil")?.to_owned())
+        })
         .collect();
     names.sort();
     assert!(names.len() > 20, "{names:?}");
@@ -54,9 +63,10 @@ fn large_runs_are_fast_enough() {
     assert!(seconds < 10.0, "{seconds} s");
 }
 
-// N = 130, tiles of 64, two steps a launch; the function covers 1 to 128. First step: 1..64, 63..128
-// and 127..128, that is 64 + 66 + 2 cells; second step: 1..63, 64..127 and 128, that is 63 + 64 + 1.
-// Loads: 0..65, 62..129 and 126..129, that is 66 + 68 + 4 cells. A barrier before each step.
+// N = 130, tiles of 64, two steps a launch; the function covers 1 to 128. First step: 1..64,
+// 63..128 and 127..128, that is 64 + 66 + 2 cells; second step: 1..63, 64..127 and 128, that is 63
+// + 64 + 1. Loads: 0..65, 62..129 and 126..129, that is 66 + 68 + 4 cells. A barrier before each
+// step.
 #[test]
 fn cells_and_traffic_of_a_tile_worked_by_hand() {
     let report = check_case(&Case::block("jacobi1d3", &[64], 2), 130, 2);
@@ -101,8 +111,8 @@ fn streams_equal_the_oracle() {
     }
 }
 
-// In three dimensions: tiles that one part of a block holds and such as need many, lanes that share a
-// warp with the row below, rows a lane from one up, and footprints from star to box and radius 2.
+// In three dimensions: tiles that one part of a block holds and such as need many, lanes that share
+// a warp with the row below, rows a lane from one up, and footprints from star to box and radius 2.
 #[test]
 fn streams_of_planes_equal_the_oracle() {
     for (program, per_thread) in [

@@ -21,14 +21,19 @@ fn verdict(result: Result<common::Outcome, String>, expected: &BTreeMap<String, 
             format!("error: {}", what.split(" in kernel").next().unwrap_or(what))
         }
         Ok(outcome) => match difference(&outcome.outputs, expected) {
-            Some(difference) => format!("differs: {}", difference.split(" (first").next().unwrap_or_default()),
+            Some(difference) => {
+                format!("differs: {}", difference.split(" (first").next().unwrap_or_default())
+            }
             None => "clean".to_owned(),
         },
     }
 }
 
 fn options() -> Options {
-    Options { settings: Settings { instruction_limit: 1 << 20, ..Settings::default() }, ..Options::default() }
+    Options {
+        settings: Settings { instruction_limit: 1 << 20, ..Settings::default() },
+        ..Options::default()
+    }
 }
 
 fn of_case(name: &str, case: &Case, mutations: &[Mutation], table: &mut String) {
@@ -41,11 +46,14 @@ fn of_case(name: &str, case: &Case, mutations: &[Mutation], table: &mut String) 
         let mut plan = plan;
         if let Some(mutation) = mutation {
             assert!(
-                mutation.plant(&context, &module).unwrap_or_else(|error| panic!("{mutation:?}: {error}")),
+                mutation
+                    .plant(&context, &module)
+                    .unwrap_or_else(|error| panic!("{mutation:?}: {error}")),
                 "{name}: {mutation:?} has no place"
             );
             mlir::verify(&context, &module).unwrap_or_else(|error| panic!("{mutation:?}: {error}"));
-            plan = launch_plan::of(&context, &module, "sm_90", false, false).unwrap_or_else(|error| panic!("{error}"));
+            plan = launch_plan::of(&context, &module, "sm_90", false, false)
+                .unwrap_or_else(|error| panic!("{error}"));
         }
         let verdict = verdict(simulate(&module, &plan, &bound, &inputs, options()), &expected);
         add(table, name, mutation, &verdict);
@@ -73,20 +81,26 @@ fn of_wave(mutations: &[Mutation], table: &mut String) {
         for cell in columns..cells.len() {
             cells[cell] = cells[cell - columns] * 0.5 + 1.0;
         }
-        *array = Array::new(array.shape().to_vec(), Data::F32(cells)).unwrap_or_else(|error| panic!("{error}"));
+        *array = Array::new(array.shape().to_vec(), Data::F32(cells))
+            .unwrap_or_else(|error| panic!("{error}"));
     }
     for seed in [None, Some(1), Some(2)] {
         let context = stencil_dialects::context().unwrap_or_else(|error| panic!("{error}"));
-        let module = mlir::parse_module(&context, text, "wave.mlir").unwrap_or_else(|error| panic!("{error}"));
-        let options = Options { settings: Settings { seed, ..options().settings }, ..Options::default() };
+        let module = mlir::parse_module(&context, text, "wave.mlir")
+            .unwrap_or_else(|error| panic!("{error}"));
+        let options =
+            Options { settings: Settings { seed, ..options().settings }, ..Options::default() };
         let verdict = verdict(simulate(&module, &plan, &bound, &inputs, options), &expected);
         add(table, "wave", None, &verdict);
     }
     for mutation in mutations {
         let context = stencil_dialects::context().unwrap_or_else(|error| panic!("{error}"));
-        let module = mlir::parse_module(&context, text, "wave.mlir").unwrap_or_else(|error| panic!("{error}"));
+        let module = mlir::parse_module(&context, text, "wave.mlir")
+            .unwrap_or_else(|error| panic!("{error}"));
         assert!(
-            mutation.plant(&context, &module).unwrap_or_else(|error| panic!("{mutation:?}: {error}")),
+            mutation
+                .plant(&context, &module)
+                .unwrap_or_else(|error| panic!("{mutation:?}: {error}")),
             "wave: {mutation:?} has no place"
         );
         let verdict = verdict(simulate(&module, &plan, &bound, &inputs, options()), &expected);
@@ -140,8 +154,15 @@ fn every_planted_error_is_found() {
         SwapThreads,
     ];
     of_case("block 2", &Case::block("heat2d", &[16, 32], 2), &block, &mut table);
-    let block =
-        [DropBarrier(0), DropBarrier(1), DropBarrier(2), ShrinkLoop(2), ShiftLoad(Shared, 3), AliasShared, WrongOrigin];
+    let block = [
+        DropBarrier(0),
+        DropBarrier(1),
+        DropBarrier(2),
+        ShrinkLoop(2),
+        ShiftLoad(Shared, 3),
+        AliasShared,
+        WrongOrigin,
+    ];
     of_case("block 3", &Case::block("heat2d", &[16, 32], 3), &block, &mut table);
     let wave = [
         DropBarrier(0),

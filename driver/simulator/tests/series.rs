@@ -1,5 +1,5 @@
-//! The counters of the 2-D Jacobi over pyramid heights have the shape of figure 8 of "High-Performance
-//! Code Generation for Stencil Computations on GPU Architectures".
+//! The counters of the 2-D Jacobi over pyramid heights have the shape of figure 8 of
+//! "High-Performance Code Generation for Stencil Computations on GPU Architectures".
 
 mod common;
 
@@ -13,13 +13,18 @@ fn taller_pyramids_trade_global_loads_for_shared_traffic_and_redundant_work() {
         .map(|height| {
             sample(
                 height.to_string(),
-                &check_case(&Case::block("jacobi2d", &[32, 32], height).per_thread(&[4, 1]), 160, 2 * height),
+                &check_case(
+                    &Case::block("jacobi2d", &[32, 32], height).per_thread(&[4, 1]),
+                    160,
+                    2 * height,
+                ),
             )
         })
         .collect();
     let text = table(&samples);
     println!("{text}");
-    let falls: Vec<_> = samples.windows(2).map(|pair| pair[0].global_loads - pair[1].global_loads).collect();
+    let falls: Vec<_> =
+        samples.windows(2).map(|pair| pair[0].global_loads - pair[1].global_loads).collect();
     assert!(falls.iter().all(|fall| *fall > 0.0), "global loads fall\n{text}");
     assert!(falls.last() < falls.first().map(|fall| fall / 10.0).as_ref(), "and saturate\n{text}");
     for pair in samples.windows(2) {

@@ -30,8 +30,9 @@ pub fn bits(element: Element, value: i128) -> i64 {
     }
 }
 
-/// `a / b` or `a % b` of integers. The operations of the IR have no meaning where `b` is 0, or where
-/// the quotient is out of range: there `a / 0` is 0, `a % 0` is `a`, and dividing by -1 is negating.
+/// `a / b` or `a % b` of integers. The operations of the IR have no meaning where `b` is 0, or
+/// where the quotient is out of range: there `a / 0` is 0, `a % 0` is `a`, and dividing by -1 is
+/// negating.
 pub fn divide<'c>(
     builder: &Builder<'c>,
     op: BinaryOp,
@@ -45,7 +46,8 @@ pub fn divide<'c>(
     let divisor = builder.select(by_zero, one, b)?;
     let division = op == BinaryOp::Div;
     if element.is_unsigned() {
-        let result = builder.binary(if division { "arith.divui" } else { "arith.remui" }, a, divisor)?;
+        let result =
+            builder.binary(if division { "arith.divui" } else { "arith.remui" }, a, divisor)?;
         return builder.select(by_zero, if division { zero } else { a }, result);
     }
     let negates = builder.compare(Compare::Eq, b, builder.constant(ty, -1)?)?;
@@ -61,7 +63,12 @@ pub fn divide<'c>(
 
 /// A number in another type: from a float to an integer cut off, at the limits of the integer where
 /// it is beyond them, and 0 from a NaN; among integers the low bits; to a float rounded once.
-pub fn convert<'c>(builder: &Builder<'c>, value: Val<'c>, from: Element, to: Element) -> Result<Val<'c>, Error> {
+pub fn convert<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    from: Element,
+    to: Element,
+) -> Result<Val<'c>, Error> {
     let ty = value_type(builder, to);
     let name = match (from.is_float(), to.is_float()) {
         _ if value.r#type() == ty => return Ok(value),
@@ -77,9 +84,14 @@ pub fn convert<'c>(builder: &Builder<'c>, value: Val<'c>, from: Element, to: Ele
     builder.value(name, &[value], ty, &[])
 }
 
-/// A float as an integer. The operations of the IR have no meaning for what does not fit: the value is
-/// brought into the range first. The limits are powers of two, hence exact floats.
-fn saturate<'c>(builder: &Builder<'c>, value: Val<'c>, from: Element, to: Element) -> Result<Val<'c>, Error> {
+/// A float as an integer. The operations of the IR have no meaning for what does not fit: the value
+/// is brought into the range first. The limits are powers of two, hence exact floats.
+fn saturate<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    from: Element,
+    to: Element,
+) -> Result<Val<'c>, Error> {
     let width = 8 * to.size() as i32;
     let (low, high) = match to.is_unsigned() {
         true => (0.0, 2.0_f64.powi(width)),
@@ -87,7 +99,14 @@ fn saturate<'c>(builder: &Builder<'c>, value: Val<'c>, from: Element, to: Elemen
     };
     // The largest float below the upper limit; an f16 has none, and more digits in f32.
     let largest = match from {
-        Element::F16 => return saturate(builder, convert(builder, value, from, Element::F32)?, Element::F32, to),
+        Element::F16 => {
+            return saturate(
+                builder,
+                convert(builder, value, from, Element::F32)?,
+                Element::F32,
+                to,
+            );
+        }
         Element::F32 => f64::from((high as f32).next_down()),
         _ => high.next_down(),
     };
@@ -96,10 +115,18 @@ fn saturate<'c>(builder: &Builder<'c>, value: Val<'c>, from: Element, to: Elemen
     let high = high?;
     let raised = builder.binary("arith.maxnumf", value, low?)?;
     let safe = builder.binary("arith.minnumf", raised, largest?)?;
-    let inside = builder.value(if to.is_unsigned() { "arith.fptoui" } else { "arith.fptosi" }, &[safe], ty, &[])?;
+    let inside = builder.value(
+        if to.is_unsigned() { "arith.fptoui" } else { "arith.fptosi" },
+        &[safe],
+        ty,
+        &[],
+    )?;
     let most = if to.is_unsigned() { -1 } else { bits(to, (1 << (width - 1)) - 1) };
-    let limited =
-        builder.select(compare(builder, GREATER_OR_EQUAL, value, high)?, builder.constant(ty, most)?, inside)?;
+    let limited = builder.select(
+        compare(builder, GREATER_OR_EQUAL, value, high)?,
+        builder.constant(ty, most)?,
+        inside,
+    )?;
     builder.select(compare(builder, UNORDERED, value, value)?, builder.constant(ty, 0)?, limited)
 }
 
@@ -107,7 +134,12 @@ fn saturate<'c>(builder: &Builder<'c>, value: Val<'c>, from: Element, to: Elemen
 const GREATER_OR_EQUAL: i64 = 3;
 const UNORDERED: i64 = 14;
 
-fn compare<'c>(builder: &Builder<'c>, predicate: i64, a: Val<'c>, b: Val<'c>) -> Result<Val<'c>, Error> {
+fn compare<'c>(
+    builder: &Builder<'c>,
+    predicate: i64,
+    a: Val<'c>,
+    b: Val<'c>,
+) -> Result<Val<'c>, Error> {
     let predicate = attribute::integer(builder.context, predicate);
     builder.value("arith.cmpf", &[a, b], builder.integer_type(1), &[("predicate", predicate)])
 }

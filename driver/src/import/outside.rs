@@ -1,6 +1,6 @@
-//! Boundary rules of absolute reads, and expression rules of structs and vecs, written out: after this
-//! every coordinate lies in the field's grid, and no later level knows of rules but for the names and for
-//! reads at offsets of fields of numbers, whose rules read no other field.
+//! Boundary rules of absolute reads, and expression rules of structs and vecs, written out: after
+//! this every coordinate lies in the field's grid, and no later level knows of rules but for the
+//! names and for reads at offsets of fields of numbers, whose rules read no other field.
 //!
 //! ```text
 //! K(e)     // boundary K = periodic, on [0..N-1]
@@ -11,12 +11,13 @@
 //! { let at = i - 1; if at < 0 then W[-1].1 else W[-1].0 }    // boundary W = nearest
 //! ```
 //!
-//! Coordinates may be any integers, so nothing here overflows: what is subtracted lies within two periods of
-//! the grid. The checker has asked for a cell in the grid.
+//! Coordinates may be any integers, so nothing here overflows: what is subtracted lies within two
+//! periods of the grid. The checker has asked for a cell in the grid.
 
 use std::collections::HashMap;
 use stencil_frontend::program::{
-    Affine, BinaryOp, Boundary, Expr, ExprKind, FieldId, LocalId, MathFunction, Piece, Program, Type,
+    Affine, BinaryOp, Boundary, Expr, ExprKind, FieldId, LocalId, MathFunction, Piece, Program,
+    Type,
 };
 use stencil_frontend::source::Span;
 use stencil_runtime::array::Element;
@@ -63,7 +64,9 @@ struct Writer<'p> {
 impl Writer<'_> {
     fn expr(&mut self, expr: &mut Expr) {
         expr.children_mut().into_iter().for_each(|child| self.expr(child));
-        let (ExprKind::Gather { field, .. } | ExprKind::Read { field, .. }) = &expr.kind else { return };
+        let (ExprKind::Gather { field, .. } | ExprKind::Read { field, .. }) = &expr.kind else {
+            return;
+        };
         let Some(declared) = self.program.fields.get(*field) else { return };
         let Some(rule) = &declared.boundary else { return };
         let (field, ty, span) = (*field, expr.ty, expr.span);
@@ -72,7 +75,9 @@ impl Writer<'_> {
                 let at = std::mem::take(at);
                 *expr = self.read_at(rule, field, at, (ty, span));
             }
-            (ExprKind::Read { offset, .. }, Boundary::Value(value)) if declared.member.is_some() => {
+            (ExprKind::Read { offset, .. }, Boundary::Value(value))
+                if declared.member.is_some() =>
+            {
                 let offset = std::mem::take(offset);
                 *expr = self.read(value, field, &offset, (ty, span));
             }
@@ -80,13 +85,20 @@ impl Writer<'_> {
         }
     }
 
-    /// A read at an offset by an expression rule. The point lies in the grid, so that the place can be
-    /// outside on one side of a dimension alone.
-    fn read(&mut self, value: &Expr, field: FieldId, offset: &[i64], (ty, span): (Type, Span)) -> Expr {
+    /// A read at an offset by an expression rule. The point lies in the grid, so that the place can
+    /// be outside on one side of a dimension alone.
+    fn read(
+        &mut self,
+        value: &Expr,
+        field: FieldId,
+        offset: &[i64],
+        (ty, span): (Type, Span),
+    ) -> Expr {
         let make = Make { span };
         let places: Vec<LocalId> = offset.iter().map(|_| self.local()).collect();
         let mut outside = Vec::new();
-        for ((place, distance), (lower, upper)) in places.iter().zip(offset).zip(self.bounds(field)) {
+        for ((place, distance), (lower, upper)) in places.iter().zip(offset).zip(self.bounds(field))
+        {
             let (here, below) = (make.local(*place), *distance < 0);
             outside.extend((*distance != 0).then(|| match below {
                 true => make.compare(BinaryOp::Lt, here, make.affine(lower)),
@@ -95,10 +107,9 @@ impl Writer<'_> {
         }
         let cell = |field| ExprKind::Read { field, offset: offset.to_vec() };
         let read = self.by_value(value, outside, &places, (&cell, field), (ty, span));
-        let at = offset
-            .iter()
-            .enumerate()
-            .map(|(dimension, distance)| make.add(make.index(ExprKind::Coordinate(dimension)), make.int(*distance)));
+        let at = offset.iter().enumerate().map(|(dimension, distance)| {
+            make.add(make.index(ExprKind::Coordinate(dimension)), make.int(*distance))
+        });
         places.iter().zip(at).rev().fold(read, |body, (id, place)| make.bind(*id, place, body))
     }
 
@@ -112,7 +123,11 @@ impl Writer<'_> {
         (ty, span): (Type, Span),
     ) -> Expr {
         let own = Expr { kind: cell(field), ty, span };
-        let any = |a, b| Expr { kind: ExprKind::Binary(BinaryOp::Or, Box::new(a), Box::new(b)), ty: Type::Bool, span };
+        let any = |a, b| Expr {
+            kind: ExprKind::Binary(BinaryOp::Or, Box::new(a), Box::new(b)),
+            ty: Type::Bool,
+            span,
+        };
         let Some(outside) = outside.into_iter().reduce(any) else { return own };
         let mut beyond = value.clone();
         self.place_rule(&mut beyond, places, cell, &mut HashMap::new());
@@ -121,33 +136,52 @@ impl Writer<'_> {
 
     /// First and last coordinate of a field's grid, per dimension.
     fn bounds(&self, field: FieldId) -> impl Iterator<Item = (&Affine, &Affine)> {
-        let grid = self.program.fields.get(field).and_then(|field| self.program.grids.get(field.grid));
+        let grid =
+            self.program.fields.get(field).and_then(|field| self.program.grids.get(field.grid));
         grid.into_iter().flat_map(|grid| grid.region.lower.iter().zip(&grid.region.upper))
     }
 
     /// An absolute read, whose coordinates get names.
-    fn read_at(&mut self, rule: &Boundary, field: FieldId, at: Vec<Expr>, (ty, span): (Type, Span)) -> Expr {
+    fn read_at(
+        &mut self,
+        rule: &Boundary,
+        field: FieldId,
+        at: Vec<Expr>,
+        (ty, span): (Type, Span),
+    ) -> Expr {
         let make = Make { span };
         let places: Vec<LocalId> = at.iter().map(|_| self.local()).collect();
-        let bounds: Vec<_> =
-            self.bounds(field).map(|(lower, upper)| (make.affine(lower), make.affine(upper))).collect();
+        let bounds: Vec<_> = self
+            .bounds(field)
+            .map(|(lower, upper)| (make.affine(lower), make.affine(upper)))
+            .collect();
         let mut mapped = Vec::new();
         let mut outside = Vec::new();
         for (place, (first, last)) in places.iter().zip(bounds) {
             let here = make.local(*place);
             mapped.push(match rule {
-                Boundary::Nearest | Boundary::Value(_) => make.clamp(here.clone(), first.clone(), last.clone()),
+                Boundary::Nearest | Boundary::Value(_) => {
+                    make.clamp(here.clone(), first.clone(), last.clone())
+                }
                 Boundary::Periodic => {
                     let extent = make.add(make.sub(last.clone(), first.clone()), make.int(1));
-                    make.add(self.repeated(make, here.clone(), first.clone(), extent), first.clone())
+                    make.add(
+                        self.repeated(make, here.clone(), first.clone(), extent),
+                        first.clone(),
+                    )
                 }
                 Boundary::Reflect => {
                     // To the last cell and back is one period.
-                    let back = make.binary(BinaryOp::Mul, make.int(2), make.sub(last.clone(), first.clone()));
+                    let back = make.binary(
+                        BinaryOp::Mul,
+                        make.int(2),
+                        make.sub(last.clone(), first.clone()),
+                    );
                     let period = make.call(MathFunction::Max, back.clone(), make.int(1));
                     let there = self.repeated(make, here.clone(), first.clone(), period);
-                    let nearer = self
-                        .named(there, |_, there| make.call(MathFunction::Min, there.clone(), make.sub(back, there)));
+                    let nearer = self.named(there, |_, there| {
+                        make.call(MathFunction::Min, there.clone(), make.sub(back, there))
+                    });
                     make.add(nearer, first.clone())
                 }
             });
@@ -156,7 +190,9 @@ impl Writer<'_> {
         }
         let cell = |field| ExprKind::Gather { field, at: mapped.clone() };
         let read = match rule {
-            Boundary::Value(value) => self.by_value(value, outside, &places, (&cell, field), (ty, span)),
+            Boundary::Value(value) => {
+                self.by_value(value, outside, &places, (&cell, field), (ty, span))
+            }
             _ => Expr { kind: cell(field), ty, span },
         };
         places.into_iter().zip(at).rev().fold(read, |body, (id, place)| make.bind(id, place, body))
@@ -181,8 +217,8 @@ impl Writer<'_> {
         })
     }
 
-    /// The expression of a rule at a place: its coordinates are those of the place, its locals have new
-    /// numbers, and the nearest cells are those that `cell` gives.
+    /// The expression of a rule at a place: its coordinates are those of the place, its locals have
+    /// new numbers, and the nearest cells are those that `cell` gives.
     fn place_rule(
         &mut self,
         expr: &mut Expr,
@@ -202,9 +238,14 @@ impl Writer<'_> {
                 let new = self.local();
                 names.insert(*id, new);
                 *id = new;
-                expr.children_mut().into_iter().for_each(|child| self.place_rule(child, places, cell, names));
+                expr.children_mut()
+                    .into_iter()
+                    .for_each(|child| self.place_rule(child, places, cell, names));
             }
-            _ => expr.children_mut().into_iter().for_each(|child| self.place_rule(child, places, cell, names)),
+            _ => expr
+                .children_mut()
+                .into_iter()
+                .for_each(|child| self.place_rule(child, places, cell, names)),
         }
     }
 

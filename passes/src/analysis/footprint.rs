@@ -18,14 +18,25 @@ pub struct Read<'c> {
 impl Read<'_> {
     /// The offsets that the read may have, one number a dimension, slowest first.
     pub fn offsets(&self) -> Vec<Vec<i64>> {
-        self.reach.lower.iter().zip(&self.reach.upper).fold(vec![Vec::new()], |all, (lower, upper)| {
-            all.iter().flat_map(|rest| (*lower..=*upper).map(|last| [rest.as_slice(), &[last]].concat())).collect()
-        })
+        self.reach.lower.iter().zip(&self.reach.upper).fold(
+            vec![Vec::new()],
+            |all, (lower, upper)| {
+                all.iter()
+                    .flat_map(|rest| {
+                        (*lower..=*upper).map(|last| [rest.as_slice(), &[last]].concat())
+                    })
+                    .collect()
+            },
+        )
     }
 }
 
 /// What any of the pieces reads, in the order of the fields' names, each once.
-pub fn of_pieces<'c>(module: &Module<'c>, program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<Vec<Read<'c>>, Error> {
+pub fn of_pieces<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    pieces: &[Piece<'c>],
+) -> Result<Vec<Read<'c>>, Error> {
     let mut reads: Vec<Read> = Vec::new();
     for piece in pieces {
         for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
@@ -41,20 +52,30 @@ pub fn of_pieces<'c>(module: &Module<'c>, program: &Program<'c>, pieces: &[Piece
     Ok(reads)
 }
 
-/// How many cells those reads of a point may take together that a boundary rule sends elsewhere: each takes
-/// one of those in reach, and a lowering that holds cells in registers has a select for each.
-pub fn cells_by_rules<'c>(module: &Module<'c>, program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<i64, Error> {
+/// How many cells those reads of a point may take together that a boundary rule sends elsewhere:
+/// each takes one of those in reach, and a lowering that holds cells in registers has a select for
+/// each.
+pub fn cells_by_rules<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    pieces: &[Piece<'c>],
+) -> Result<i64, Error> {
     let reads = of_pieces(module, program, pieces)?;
     let cells = |read: &Read| {
-        let extents = read.reach.lower.iter().zip(&read.reach.upper).map(|(lower, upper)| upper.saturating_sub(*lower));
+        let extents = read
+            .reach
+            .lower
+            .iter()
+            .zip(&read.reach.upper)
+            .map(|(lower, upper)| upper.saturating_sub(*lower));
         extents.fold(1_i64, |cells, extent| cells.saturating_mul(extent.saturating_add(1)))
     };
     Ok(reads.iter().map(cells).filter(|cells| *cells > 1).fold(0, i64::saturating_add))
 }
 
-/// Rows of cells that a lane holds on the way to a row of results, beside those that a sum of products
-/// needs: divisions and mathematical functions are long sequences of instructions, many of which are
-/// under way at once. A division that may be a product with a reciprocal is none.
+/// Rows of cells that a lane holds on the way to a row of results, beside those that a sum of
+/// products needs: divisions and mathematical functions are long sequences of instructions, many of
+/// which are under way at once. A division that may be a product with a reciprocal is none.
 pub fn long_operations<'c>(module: &Module<'c>, pieces: &[Piece<'c>]) -> Result<i64, Error> {
     let mut rows = 0;
     for piece in pieces {
@@ -64,11 +85,17 @@ pub fn long_operations<'c>(module: &Module<'c>, pieces: &[Piece<'c>]) -> Result<
                 let flags = flags.to_string();
                 flags.contains("fast>") || flags.contains("afn")
             });
-            rows = rows.max(match (name.starts_with("math.") || name == "arith.remf", name == "arith.divf", fast) {
-                (true, _, true) => FAST_ROWS,
-                (true, _, false) | (_, true, false) => EXACT_ROWS,
-                _ => 0,
-            });
+            rows = rows.max(
+                match (
+                    name.starts_with("math.") || name == "arith.remf",
+                    name == "arith.divf",
+                    fast,
+                ) {
+                    (true, _, true) => FAST_ROWS,
+                    (true, _, false) | (_, true, false) => EXACT_ROWS,
+                    _ => 0,
+                },
+            );
         }
     }
     Ok(rows)

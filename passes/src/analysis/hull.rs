@@ -1,8 +1,8 @@
 //! The hull of several grids: a box that holds them all, for any sizes.
 //!
 //! Sizes are at least 0, so a sum of sizes times constants is never below one whose constant and
-//! coefficients are all smaller. The hull takes the smallest and the largest of them one by one. Where
-//! the grids' bounds differ by constants it is the smallest box; else it may be larger.
+//! coefficients are all smaller. The hull takes the smallest and the largest of them one by one.
+//! Where the grids' bounds differ by constants it is the smallest box; else it may be larger.
 
 use melior::Context;
 use melior::ir::AffineMap;
@@ -41,10 +41,15 @@ impl Hull<'_> {
     /// Whether a grid is known to have no point beside it.
     pub fn holds(&self, grid: &Grid) -> bool {
         let below = |first: AffineMap, second: AffineMap| {
-            let (Some(first), Some(second)) = (Linear::of_map(first), Linear::of_map(second)) else { return false };
+            let (Some(first), Some(second)) = (Linear::of_map(first), Linear::of_map(second))
+            else {
+                return false;
+            };
             let mut pairs = first.iter().zip(&second);
             first.len() == second.len()
-                && pairs.all(|(first, second)| second.minus(first).is_some_and(|gap| gap.is_never_negative()))
+                && pairs.all(|(first, second)| {
+                    second.minus(first).is_some_and(|gap| gap.is_never_negative())
+                })
         };
         below(self.lower, grid.lower) && below(grid.upper, self.upper)
     }
@@ -54,13 +59,19 @@ impl Hull<'_> {
 ///
 /// # Errors
 /// A field that is not declared, no fields at all, or bounds that are not linear.
-pub fn of<'c>(context: &'c Context, program: &Program<'c>, fields: &[&str]) -> Result<Option<Hull<'c>>, Error> {
+pub fn of<'c>(
+    context: &'c Context,
+    program: &Program<'c>,
+    fields: &[&str],
+) -> Result<Option<Hull<'c>>, Error> {
     let grids = fields.iter().map(|field| program.grid_of(field)).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = grids.first() else { return Err(Error::internal("the hull of no grids")) };
     if grids.iter().any(|grid| grid.rank() != first.rank()) {
         return Ok(None);
     }
-    let linear = |map| Linear::of_map(map).ok_or_else(|| Error::internal("a grid whose bounds are not linear"));
+    let linear = |map| {
+        Linear::of_map(map).ok_or_else(|| Error::internal("a grid whose bounds are not linear"))
+    };
     let (mut lower, mut upper) = (linear(first.lower)?, linear(first.upper)?);
     let (mut alike, mut tight) = (true, true);
     for grid in &grids {
@@ -68,12 +79,14 @@ pub fn of<'c>(context: &'c Context, program: &Program<'c>, fields: &[&str]) -> R
         let same = (&lower, &upper) == (&bounds.0, &bounds.1);
         alike &= same;
         if !same {
-            for (all, own, pick) in
-                [(&mut lower, bounds.0, i64::min as fn(i64, i64) -> i64), (&mut upper, bounds.1, i64::max)]
-            {
+            for (all, own, pick) in [
+                (&mut lower, bounds.0, i64::min as fn(i64, i64) -> i64),
+                (&mut upper, bounds.1, i64::max),
+            ] {
                 for (all, own) in all.iter_mut().zip(own) {
                     let gap = all.minus(&own).filter(Linear::is_constant);
-                    tight &= gap.is_some_and(|gap| gap.constant.unsigned_abs() <= NEAR.unsigned_abs());
+                    tight &=
+                        gap.is_some_and(|gap| gap.constant.unsigned_abs() <= NEAR.unsigned_abs());
                     *all = all.each(&own, pick);
                 }
             }

@@ -10,35 +10,48 @@ use stencil_dialects::stencil::Program;
 /// Room for a tile that reaches beyond the grid, in cells of one dimension.
 const SLACK: i64 = 1 << 21;
 
-/// 32 if the cells of every grid, and coordinates with slack around, can be counted in a signed 32-bit
-/// integer. Cells outside of the grid have coordinates, but no number among the cells.
+/// 32 if the cells of every grid, and coordinates with slack around, can be counted in a signed
+/// 32-bit integer. Cells outside of the grid have coordinates, but no number among the cells.
 pub fn of(program: &Program) -> u32 {
     let fits = |number: i64| number < i64::from(i32::MAX);
     let near = |map| {
-        let far = |bound: &Linear| bound.constant.checked_abs().and_then(|distance| distance.checked_add(SLACK));
-        Linear::of_map(map).is_some_and(|bounds| bounds.iter().all(|bound| far(bound).is_some_and(fits)))
+        let far = |bound: &Linear| {
+            bound.constant.checked_abs().and_then(|distance| distance.checked_add(SLACK))
+        };
+        Linear::of_map(map)
+            .is_some_and(|bounds| bounds.iter().all(|bound| far(bound).is_some_and(fits)))
     };
     let small = program.grids.iter().all(|grid| {
-        let cells = constant_extents(grid.lower, grid.upper)
-            .and_then(|extents| extents.iter().try_fold(1_i64, |product, extent| product.checked_mul(*extent)));
+        let cells = constant_extents(grid.lower, grid.upper).and_then(|extents| {
+            extents.iter().try_fold(1_i64, |product, extent| product.checked_mul(*extent))
+        });
         cells.is_some_and(fits) && near(grid.lower) && near(grid.upper)
     });
     if small { 32 } else { 64 }
 }
 
-/// Cells of other rows that a point reads of a field from which on naive kernels take 64 bits; counted in
-/// the machine code of all programs.
+/// Cells of other rows that a point reads of a field from which on naive kernels take 64 bits;
+/// counted in the machine code of all programs.
 const WIDE_NAIVE: usize = 4;
 
-/// As [`of`], for naive kernels. A naive thread makes an address from the index of each cell that it reads.
-/// In 64 bits the addresses of cells in other rows are one and constants; in 32 bits LLVM can't see that a
-/// sum of indices does not wrap, and makes each anew. A boundary rule's selects are cheaper in 32 bits.
+/// As [`of`], for naive kernels. A naive thread makes an address from the index of each cell that
+/// it reads. In 64 bits the addresses of cells in other rows are one and constants; in 32 bits LLVM
+/// can't see that a sum of indices does not wrap, and makes each anew. A boundary rule's selects
+/// are cheaper in 32 bits.
 pub fn of_naive(module: &Module, program: &Program) -> Result<u32, Error> {
     for apply in &program.applies {
         let reads = footprint::of_pieces(module, program, &apply.pieces)?;
-        let far = |offset: &[i64]| offset.split_last().is_some_and(|(_, rows)| rows.iter().any(|row| *row != 0));
-        let beside = |field: &str| reads.iter().filter(|read| read.field == field && far(&read.reach.lower)).count();
-        if program.fields.iter().any(|field| field.boundary.is_none() && beside(field.name) >= WIDE_NAIVE) {
+        let far = |offset: &[i64]| {
+            offset.split_last().is_some_and(|(_, rows)| rows.iter().any(|row| *row != 0))
+        };
+        let beside = |field: &str| {
+            reads.iter().filter(|read| read.field == field && far(&read.reach.lower)).count()
+        };
+        if program
+            .fields
+            .iter()
+            .any(|field| field.boundary.is_none() && beside(field.name) >= WIDE_NAIVE)
+        {
             return Ok(64);
         }
     }
@@ -53,7 +66,9 @@ pub fn constant_extents(lower: AffineMap, upper: AffineMap) -> Option<Vec<i64>> 
         .zip(&upper)
         .map(|(lower, upper)| {
             let length = upper.minus(lower)?;
-            length.is_constant().then(|| length.constant.checked_add(1).map(|cells| cells.max(0)))?
+            length
+                .is_constant()
+                .then(|| length.constant.checked_add(1).map(|cells| cells.max(0)))?
         })
         .collect()
 }

@@ -15,7 +15,8 @@ use stencil_dialects::mlir::{self, Blk, Op, Val};
 use stencil_dialects::tiled::Launch;
 use stencil_runtime::model::Work;
 
-/// Instructions of an iteration of a loop: counter, comparison, branch, and the indices of its body.
+/// Instructions of an iteration of a loop: counter, comparison, branch, and the indices of its
+/// body.
 const LOOP: f64 = 8.0;
 /// Instructions that the address of an access to global memory takes.
 const ADDRESS: f64 = 2.0;
@@ -28,8 +29,9 @@ const REGISTERS: i64 = 32;
 /// 32-bit registers of a multiprocessor, for which `nvvm.minctasm` is stated.
 const REGISTER_FILE: i64 = 65_536;
 
-/// What ptxas makes of an operation for which the device has no instruction: instructions, and those
-/// of them that the floating-point units run. Fitted to rates of kernels that differ in these alone.
+/// What ptxas makes of an operation for which the device has no instruction: instructions, and
+/// those of them that the floating-point units run. Fitted to rates of kernels that differ in these
+/// alone.
 #[derive(Clone, Copy)]
 struct Sequence {
     instructions: f64,
@@ -45,10 +47,14 @@ const ONE: Sequence = sequence(1.0, 1.0);
 /// Exact and fast sequences, each for `f32` and `f64`.
 struct Long([[Sequence; 2]; 2]);
 
-const DIVISION: Long = Long([[sequence(18.0, 9.0), sequence(40.0, 14.0)], [sequence(2.0, 1.0), sequence(20.0, 15.0)]]);
-const ROOT: Long = Long([[sequence(20.0, 9.0), sequence(45.0, 16.0)], [sequence(2.0, 1.0), sequence(20.0, 15.0)]]);
-const FUNCTION: Long =
-    Long([[sequence(40.0, 20.0), sequence(90.0, 45.0)], [sequence(10.0, 4.0), sequence(60.0, 40.0)]]);
+const DIVISION: Long =
+    Long([[sequence(18.0, 9.0), sequence(40.0, 14.0)], [sequence(2.0, 1.0), sequence(20.0, 15.0)]]);
+const ROOT: Long =
+    Long([[sequence(20.0, 9.0), sequence(45.0, 16.0)], [sequence(2.0, 1.0), sequence(20.0, 15.0)]]);
+const FUNCTION: Long = Long([
+    [sequence(40.0, 20.0), sequence(90.0, 45.0)],
+    [sequence(10.0, 4.0), sequence(60.0, 40.0)],
+]);
 
 /// How often something runs: on average over the threads, and in the thread that it keeps longest.
 #[derive(Clone, Copy)]
@@ -86,9 +92,11 @@ pub fn of(launch: &Launch) -> Result<Work, Error> {
     let number = |name| mlir::attribute(launch.op, name).and_then(attribute::as_integer);
     // Room for some blocks on a multiprocessor is room that ptxas uses.
     let shared_out = |blocks: i64| REGISTER_FILE / (blocks.max(1) * threads);
-    let registers = number("nvvm.maxnreg").or(number("nvvm.minctasm").map(shared_out)).unwrap_or(REGISTERS);
+    let registers =
+        number("nvvm.maxnreg").or(number("nvvm.minctasm").map(shared_out)).unwrap_or(REGISTERS);
     let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
-    let fixed: i64 = arguments.iter().skip(launch.bindings.len()).map(|buffer| shared_bytes(*buffer)).sum();
+    let fixed: i64 =
+        arguments.iter().skip(launch.bindings.len()).map(|buffer| shared_bytes(*buffer)).sum();
     Ok(Work {
         threads: u32::try_from(threads).unwrap_or(u32::MAX),
         registers: u32::try_from(registers).unwrap_or(u32::MAX),
@@ -162,20 +170,27 @@ impl<'c> Values<'c> {
                 let innermost = |op: &Op<'c>| mlir::name(*op) != "scf.for";
                 if bodies.iter().flat_map(|body| mlir::operations(*body)).all(|op| innermost(&op)) {
                     let body = || bodies.iter().flat_map(|body| mlir::operations(*body));
-                    let kind = if body().any(|op| self.copies(op)) { &mut count.fetches } else { &mut count.rounds };
+                    let kind = if body().any(|op| self.copies(op)) {
+                        &mut count.fetches
+                    } else {
+                        &mut count.rounds
+                    };
                     *kind += all.longest;
                 }
                 bodies.into_iter().for_each(|body| self.block(body, all, count));
             }
             "scf.if" => {
-                // A choice of values runs both sides for some lanes; a choice of code is one between
-                // a version without checks and one with.
+                // A choice of values runs both sides for some lanes; a choice of code is one
+                // between a version without checks and one with.
                 let regions = (0..2).flat_map(|region| mlir::blocks(op, region));
-                let loops = regions.flat_map(mlir::operations).any(|op| mlir::name(op) == "scf.for");
+                let loops =
+                    regions.flat_map(mlir::operations).any(|op| mlir::name(op) == "scf.for");
                 let both = !mlir::results(op).is_empty() && !loops;
                 count.instructions += times;
                 for region in 0..if both { 2 } else { 1 } {
-                    mlir::blocks(op, region).into_iter().for_each(|body| self.block(body, all, count));
+                    mlir::blocks(op, region)
+                        .into_iter()
+                        .for_each(|body| self.block(body, all, count));
                 }
             }
             "gpu.barrier" => {
@@ -192,7 +207,8 @@ impl<'c> Values<'c> {
             "memref.store" | "vector.store" => {
                 access(mlir::operands(op).get(1), mlir::operands(op).first(), times, count);
             }
-            "arith.select" | "arith.cmpf" | "arith.sitofp" | "arith.uitofp" | "arith.fptosi" | "arith.fptoui" => {
+            "arith.select" | "arith.cmpf" | "arith.sitofp" | "arith.uitofp" | "arith.fptosi"
+            | "arith.fptoui" => {
                 count.instructions += times;
             }
             _ => self.arithmetic(op, times, count),
@@ -219,21 +235,24 @@ impl<'c> Values<'c> {
         if sequence.instructions > ONE.instructions {
             count.serial += times * sequence.instructions;
         }
-        *(if wide == 1 { &mut count.double } else { &mut count.single }) += times * sequence.arithmetic;
+        *(if wide == 1 { &mut count.double } else { &mut count.single }) +=
+            times * sequence.arithmetic;
     }
 
-    /// Whether an operation loads a cell of device memory that another stores at once: the loop around
-    /// them waits for it.
+    /// Whether an operation loads a cell of device memory that another stores at once: the loop
+    /// around them waits for it.
     fn copies(&self, op: Op<'c>) -> bool {
         let store = |user: &Op<'c>| mlir::name(*user) == "memref.store";
-        let stored = |value: &Val<'c>| self.users.get(&mlir::key(*value)).is_some_and(|users| users.iter().any(store));
+        let stored = |value: &Val<'c>| {
+            self.users.get(&mlir::key(*value)).is_some_and(|users| users.iter().any(store))
+        };
         mlir::name(op) == "memref.load"
             && mlir::operands(op).first().is_some_and(|buffer| !is_shared(*buffer))
             && mlir::results(op).first().is_some_and(stored)
     }
 
-    /// Whether an operation multiplies: so does a division by what is known before the loop, whose reciprocal is
-    /// computed once.
+    /// Whether an operation multiplies: so does a division by what is known before the loop, whose
+    /// reciprocal is computed once.
     fn is_product(&self, op: Op<'c>) -> bool {
         match mlir::name(op) {
             "arith.mulf" => true,
@@ -242,11 +261,13 @@ impl<'c> Values<'c> {
         }
     }
 
-    /// Whether a product becomes a part of each sum that uses it. Of a sum of two such products one does.
+    /// Whether a product becomes a part of each sum that uses it. Of a sum of two such products one
+    /// does.
     fn fused(&self, product: Op<'c>, result: Val<'c>) -> bool {
         let sums = |value: Val| {
             let users = self.users.get(&mlir::key(value)).map(Vec::as_slice).unwrap_or_default();
-            let all = users.iter().all(|user| matches!(mlir::name(*user), "arith.addf" | "arith.subf"));
+            let all =
+                users.iter().all(|user| matches!(mlir::name(*user), "arith.addf" | "arith.subf"));
             if all { users } else { &[] }
         };
         let first = |sum: &Op<'c>| {
@@ -276,13 +297,16 @@ impl<'c> Values<'c> {
         if let ([(from, _)], [(None, last)]) = (lowers.as_slice(), uppers.as_slice())
             && let Some(axis) = self.thread_axis(*from)
         {
-            // Threads share the iterations; along x, warps run on as long as one of their lanes does.
+            // Threads share the iterations; along x, warps run on as long as one of their lanes
+            // does.
             let cells = *last as f64;
             let active = if axis == "x" { (cells / 32.0).ceil() * 32.0 } else { cells };
             return Times { mean: active / step, longest: (cells / step).ceil() };
         }
         let pairs = lowers.iter().flat_map(|lower| uppers.iter().map(move |upper| (lower, upper)));
-        let same = |((from, _), (to, _)): &(&Place<'c>, &Place<'c>)| from.map(mlir::key) == to.map(mlir::key);
+        let same = |((from, _), (to, _)): &(&Place<'c>, &Place<'c>)| {
+            from.map(mlir::key) == to.map(mlir::key)
+        };
         // Of two constants one is a rim's.
         let mut pairs: Vec<_> = pairs.filter(same).collect();
         pairs.sort_by_key(|((from, _), _)| from.is_none());
@@ -292,27 +316,35 @@ impl<'c> Values<'c> {
         })
     }
 
-    /// What a value may be, as another plus a constant; no other where it is a constant. The larger or
-    /// smaller of two values may be either: rims cut off what most tiles have whole.
+    /// What a value may be, as another plus a constant; no other where it is a constant. The larger
+    /// or smaller of two values may be either: rims cut off what most tiles have whole.
     fn places(&self, value: Val<'c>) -> Vec<Place<'c>> {
         let itself = vec![(Some(value), 0)];
         let Some(op) = self.defined.get(&mlir::key(value)) else { return itself };
         match (mlir::name(*op), mlir::operands(*op).as_slice()) {
-            ("arith.constant", _) => match mlir::attribute(*op, "value").and_then(attribute::as_integer) {
-                Some(number) => vec![(None, number)],
-                None => itself,
-            },
+            ("arith.constant", _) => {
+                match mlir::attribute(*op, "value").and_then(attribute::as_integer) {
+                    Some(number) => vec![(None, number)],
+                    None => itself,
+                }
+            }
             ("arith.addi", [left, right]) => {
                 let (left, right) = (self.places(*left), self.places(*right));
                 let pairs = left.iter().flat_map(|one| right.iter().map(move |other| (one, other)));
                 let sums = pairs.filter_map(|((root, a), (other, b))| {
-                    let root = if root.is_none() || other.is_none() { root.or(*other) } else { return None };
+                    let root = if root.is_none() || other.is_none() {
+                        root.or(*other)
+                    } else {
+                        return None;
+                    };
                     Some((root, a.saturating_add(*b)))
                 });
                 let sums: Vec<_> = sums.collect();
                 if sums.is_empty() { itself } else { sums }
             }
-            ("arith.maxsi" | "arith.minsi", [left, right]) => [self.places(*left), self.places(*right)].concat(),
+            ("arith.maxsi" | "arith.minsi", [left, right]) => {
+                [self.places(*left), self.places(*right)].concat()
+            }
             _ => itself,
         }
     }

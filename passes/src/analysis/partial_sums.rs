@@ -1,9 +1,10 @@
 //! Where a point function can be cut into parts, each of which reads one plane.
 //!
-//! A *plane* is what a grid has at one coordinate of its slowest dimension. A weighted sum over a box
-//! adds the terms of one plane after those of another, so what it has after the last term of a plane is
-//! all that the rest of it needs. Computed as the planes arrive, it holds one value for each plane of its
-//! footprint but one, where it would hold the planes with all that lies beside the point in them.
+//! A *plane* is what a grid has at one coordinate of its slowest dimension. A weighted sum over a
+//! box adds the terms of one plane after those of another, so what it has after the last term of a
+//! plane is all that the rest of it needs. Computed as the planes arrive, it holds one value for
+//! each plane of its footprint but one, where it would hold the planes with all that lies beside
+//! the point in them.
 
 use crate::analysis::footprint;
 use crate::analysis::stream_pipeline::{self, Graph, Read, Value};
@@ -44,14 +45,19 @@ impl<'c> Planes<'c> {
         }
         let body = mlir::operations(stencil::function_body(function)?);
         for op in &body {
-            if let Some(plane) = used(*op).filter_map(|operand| last.get(&mlir::key(operand)).copied()).max() {
-                last.extend(mlir::results(*op).into_iter().map(|result| (mlir::key(result), plane)));
+            if let Some(plane) =
+                used(*op).filter_map(|operand| last.get(&mlir::key(operand)).copied()).max()
+            {
+                last.extend(
+                    mlir::results(*op).into_iter().map(|result| (mlir::key(result), plane)),
+                );
             }
         }
         Ok(Self { last, body })
     }
 
-    /// The last plane that an operation needs; none for what needs no cell, and for the function's return.
+    /// The last plane that an operation needs; none for what needs no cell, and for the function's
+    /// return.
     pub fn of_operation(&self, op: Op<'c>) -> Option<i64> {
         match mlir::results(op).first() {
             Some(result) => self.of_value(*result),
@@ -69,8 +75,13 @@ impl<'c> Planes<'c> {
     /// What operations up to a plane make and later ones use.
     pub fn crossing(&self, plane: i64) -> Vec<Val<'c>> {
         let early = |op: &Op<'c>| self.of_operation(*op).is_some_and(|last| last <= plane);
-        let made: BTreeSet<usize> =
-            self.body.iter().filter(|op| early(op)).flat_map(|op| mlir::results(*op)).map(mlir::key).collect();
+        let made: BTreeSet<usize> = self
+            .body
+            .iter()
+            .filter(|op| early(op))
+            .flat_map(|op| mlir::results(*op))
+            .map(mlir::key)
+            .collect();
         let mut crossing: Vec<Val<'c>> = Vec::new();
         for op in self.body.iter().filter(|op| !early(op)) {
             for operand in used(*op).filter(|operand| made.contains(&mlir::key(*operand))) {
@@ -82,14 +93,16 @@ impl<'c> Planes<'c> {
         crossing
     }
 
-    /// Whether an operation belongs to the part behind one cut up to another. The function's return is in
-    /// the last part; what needs no cell is in none, since each part has its own.
+    /// Whether an operation belongs to the part behind one cut up to another. The function's return
+    /// is in the last part; what needs no cell is in none, since each part has its own.
     pub fn is_within(&self, op: Op<'c>, before: Option<i64>, last: Option<i64>) -> bool {
         if mlir::name(op) == RETURN {
             return last.is_none();
         }
         let plane = self.of_operation(op);
-        plane.is_some_and(|plane| before.is_none_or(|before| plane > before) && last.is_none_or(|last| plane <= last))
+        plane.is_some_and(|plane| {
+            before.is_none_or(|before| plane > before) && last.is_none_or(|last| plane <= last)
+        })
     }
 }
 
@@ -98,9 +111,9 @@ fn used<'c>(op: Op<'c>) -> impl Iterator<Item = Val<'c>> {
     mlir::walk(op).into_iter().flat_map(mlir::operands)
 }
 
-/// The planes after which all functions of an apply can be cut, where that takes fewer registers of a lane
-/// that holds `height` rows of `width` cells; none otherwise, and none where a field has a boundary rule,
-/// which may take a cell of another plane.
+/// The planes after which all functions of an apply can be cut, where that takes fewer registers of
+/// a lane that holds `height` rows of `width` cells; none otherwise, and none where a field has a
+/// boundary rule, which may take a cell of another plane.
 pub fn cuts<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
@@ -122,14 +135,19 @@ pub fn cuts<'c>(
     for piece in pieces {
         functions.push(Planes::of(stencil::function(module, piece.function)?)?);
     }
-    let fits = |values: &[Val<'c>]| values.len() <= 1 && values.iter().all(|value| value.r#type() == element);
-    let cuts: Vec<i64> =
-        planes.into_iter().filter(|plane| functions.iter().all(|of| fits(&of.crossing(*plane)))).collect();
+    let fits = |values: &[Val<'c>]| {
+        values.len() <= 1 && values.iter().all(|value| value.r#type() == element)
+    };
+    let cuts: Vec<i64> = planes
+        .into_iter()
+        .filter(|plane| functions.iter().all(|of| fits(&of.crossing(*plane))))
+        .collect();
     if cuts.is_empty() {
         return Ok(cuts);
     }
     let carried = |cuts: &[i64]| -> Result<i64, Error> {
-        let graph = of_one_step(program, updated, &parts(module, program, pieces, cuts)?, (height, width))?;
+        let graph =
+            of_one_step(program, updated, &parts(module, program, pieces, cuts)?, (height, width))?;
         Ok(stream_pipeline::of(&graph).carried(&graph))
     };
     Ok(if carried(&cuts)? < carried(&[])? { cuts } else { Vec::new() })
@@ -143,7 +161,8 @@ pub fn parts<'c>(
     cuts: &[i64],
 ) -> Result<Vec<Part<'c>>, Error> {
     let reads = footprint::of_pieces(module, program, pieces)?;
-    let reads = reads.iter().flat_map(|read| read.offsets().into_iter().map(|offset| (read.field, offset)));
+    let reads =
+        reads.iter().flat_map(|read| read.offsets().into_iter().map(|offset| (read.field, offset)));
     let all: BTreeSet<_> = reads.collect();
     if cuts.is_empty() {
         return Ok(vec![Part { reads: all, keeps: Keeps::Old }]);
@@ -160,7 +179,8 @@ pub fn parts<'c>(
     let mut parts = Vec::new();
     let mut old = false;
     for number in 0..=cuts.len() {
-        let (last, before) = (cuts.get(number).copied(), number.checked_sub(1).and_then(|at| cuts.get(at)).copied());
+        let (last, before) =
+            (cuts.get(number).copied(), number.checked_sub(1).and_then(|at| cuts.get(at)).copied());
         let mut reads = BTreeSet::new();
         for (planes, named) in &functions {
             for op in planes.body.iter().filter(|op| planes.is_within(**op, before, last)) {
@@ -183,8 +203,14 @@ pub fn parts<'c>(
 }
 
 /// The tile graph of one step.
-fn of_one_step(program: &Program, updated: &str, parts: &[Part], (height, width): (i64, i64)) -> Result<Graph, Error> {
-    let mut graph = Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0, split: true };
+fn of_one_step(
+    program: &Program,
+    updated: &str,
+    parts: &[Part],
+    (height, width): (i64, i64),
+) -> Result<Graph, Error> {
+    let mut graph =
+        Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0, split: true };
     let mut loads: BTreeMap<&str, usize> = BTreeMap::new();
     let read = parts.iter().flat_map(|part| part.reads.iter().map(|(field, _)| *field));
     for field in read.chain([updated]) {
@@ -198,8 +224,8 @@ fn of_one_step(program: &Program, updated: &str, parts: &[Part], (height, width)
     Ok(graph)
 }
 
-/// Adds an apply to a tile graph, one operation for each of its parts; the values of its updated fields.
-/// `values` are those of the fields before it.
+/// Adds an apply to a tile graph, one operation for each of its parts; the values of its updated
+/// fields. `values` are those of the fields before it.
 pub fn extend(
     graph: &mut Graph,
     program: &Program,

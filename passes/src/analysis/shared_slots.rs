@@ -32,9 +32,14 @@ pub fn assign<K: Clone + PartialEq + Hash>(lives: &[Life<K>]) -> (Vec<Slot<K>>, 
     let mut slots: Vec<Slot<K>> = Vec::new();
     let mut assigned = Vec::new();
     for life in lives {
-        let free = slots.iter().position(|slot| slot.kind == life.kind && slot.free_after < life.first);
+        let free =
+            slots.iter().position(|slot| slot.kind == life.kind && slot.free_after < life.first);
         let index = free.unwrap_or_else(|| {
-            slots.push(Slot { kind: life.kind.clone(), extents: life.extents.clone(), free_after: 0 });
+            slots.push(Slot {
+                kind: life.kind.clone(),
+                extents: life.extents.clone(),
+                free_after: 0,
+            });
             slots.len() - 1
         });
         if let Some(slot) = slots.get_mut(index) {
@@ -54,10 +59,14 @@ mod tests {
 
     #[test]
     fn a_chain_of_values_takes_two_slots() {
-        let life = |first| Life { kind: 4, extents: vec![10 - first as i64], first, last: first + 1 };
+        let life =
+            |first| Life { kind: 4, extents: vec![10 - first as i64], first, last: first + 1 };
         let (slots, assigned) = assign(&[life(0), life(1), life(2), life(3)]);
         assert_eq!(assigned, [0, 1, 0, 1]);
-        assert_eq!(slots.iter().map(|slot| slot.extents.clone()).collect::<Vec<_>>(), [vec![10], vec![9]]);
+        assert_eq!(
+            slots.iter().map(|slot| slot.extents.clone()).collect::<Vec<_>>(),
+            [vec![10], vec![9]]
+        );
     }
 
     #[test]

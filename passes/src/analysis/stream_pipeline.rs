@@ -1,15 +1,16 @@
 //! The pipeline of a tile graph that streams its slowest dimension: how far each value runs behind
 //! the newest loaded plane, which planes of it stay in flight, and what that costs in registers.
 //!
-//! A *plane* is what a tile has at one coordinate of the slowest dimension: in two dimensions it is a
-//! single row. Iteration `k` computes plane `k - lag(v)` of every value `v`. The *age* of a plane is
-//! the number of iterations since it was computed, so a reader `v` that reads plane offset `d` of `u`
-//! wants the plane of age `lag(v) - d - lag(u)`.
+//! A *plane* is what a tile has at one coordinate of the slowest dimension: in two dimensions it is
+//! a single row. Iteration `k` computes plane `k - lag(v)` of every value `v`. The *age* of a plane
+//! is the number of iterations since it was computed, so a reader `v` that reads plane offset `d`
+//! of `u` wants the plane of age `lag(v) - d - lag(u)`.
 //!
-//! Of a plane a lane holds `height` rows of `width` neighbouring cells, numbered from 0. Cells outside
-//! of these that a reader wants are copies of others' cells: *edges* along a row lie in other lanes and
-//! are taken when their row is first read at that column; other rows belong to other parts of the
-//! block, come through shared memory, and so one iteration after they were put there.
+//! Of a plane a lane holds `height` rows of `width` neighbouring cells, numbered from 0. Cells
+//! outside of these that a reader wants are copies of others' cells: *edges* along a row lie in
+//! other lanes and are taken when their row is first read at that column; other rows belong to
+//! other parts of the block, come through shared memory, and so one iteration after they were put
+//! there.
 
 use std::collections::BTreeMap;
 use stencil_runtime::device::H200;
@@ -46,13 +47,15 @@ impl Read {
         }
     }
 
-    /// The age of a plane at which the reader can have the cell: another part's rows take an iteration.
+    /// The age of a plane at which the reader can have the cell: another part's rows take an
+    /// iteration.
     fn soonest(&self) -> i64 {
         i64::from(self.split()[1] != 0)
     }
 }
 
-/// A tile graph as the pipeline sees it. An operation without reads is a load, or computes from no cells.
+/// A tile graph as the pipeline sees it. An operation without reads is a load, or computes from no
+/// cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     /// All values, in the order of their operations.
@@ -77,7 +80,9 @@ impl Graph {
 
     /// Values that are loaded.
     pub fn loaded(&self) -> impl Iterator<Item = &Value> {
-        self.values.iter().filter(|value| !self.reads.iter().any(|read| read.operation == value.operation))
+        self.values
+            .iter()
+            .filter(|value| !self.reads.iter().any(|read| read.operation == value.operation))
     }
 }
 
@@ -124,16 +129,19 @@ pub struct Window {
     pub shared: Option<i64>,
 }
 
-/// Planes beside the pipeline's own depth in a tile that keeps others off the rim: bodies and loads that
-/// run ahead of it.
+/// Planes beside the pipeline's own depth in a tile that keeps others off the rim: bodies and loads
+/// that run ahead of it.
 const RIM: i64 = 8;
 
 impl Pipeline {
-    /// Planes of a first tile after which the next meets no rim: twice the largest lag covers the halo
-    /// before a tile.
+    /// Planes of a first tile after which the next meets no rim: twice the largest lag covers the
+    /// halo before a tile.
     pub fn first_tile(&self) -> i64 {
         let lags = self.windows.iter().map(|window| window.lag);
-        lags.clone().max().unwrap_or(0) - lags.min().unwrap_or(0).min(0) + self.unroll + self.ahead + RIM
+        lags.clone().max().unwrap_or(0) - lags.min().unwrap_or(0).min(0)
+            + self.unroll
+            + self.ahead
+            + RIM
     }
 
     /// Registers that hold cells from one iteration to the next, in cells a lane.
@@ -147,7 +155,8 @@ impl Window {
     /// Registers that hold cells of this value from one iteration to the next, in cells a lane.
     pub fn carried(&self, width: i64) -> i64 {
         let row = |row: &Row| {
-            (row.last - row.first) * width + row.edges.iter().map(|edge| edge.last - edge.first).sum::<i64>()
+            (row.last - row.first) * width
+                + row.edges.iter().map(|edge| edge.last - edge.first).sum::<i64>()
         };
         self.rows.iter().map(row).sum()
     }
@@ -168,7 +177,8 @@ pub struct Pipeline {
     pub unroll: i64,
     /// Planes that are loaded before their turn.
     pub ahead: i64,
-    /// Planes beyond those that are asked for from the level 2 cache, without registers; 0 for none.
+    /// Planes beyond those that are asked for from the level 2 cache, without registers; 0 for
+    /// none.
     pub prefetch: i64,
     /// An estimate of the registers a lane needs, planes loaded ahead included.
     pub registers: i64,
@@ -188,15 +198,17 @@ const FIELD_OVERHEAD: i64 = 12;
 /// More of them where sums over a box go on in several planes at once; by `j3d27pt`.
 const BOX_OVERHEAD: i64 = 28;
 
-/// More of them where parts of a block exchange rows, for each row beyond the first: addresses in shared memory.
+/// More of them where parts of a block exchange rows, for each row beyond the first: addresses in
+/// shared memory.
 const PART_OVERHEAD: i64 = 4;
 
-/// Registers a thread at which one more warp fits on each quarter of a multiprocessor: 16, 12 and 8 warps.
+/// Registers a thread at which one more warp fits on each quarter of a multiprocessor: 16, 12 and 8
+/// warps.
 const REGISTER_STEPS: [i64; 3] = [128, 168, 255];
 
 /// The limit to give to a kernel of which this many registers are estimated: the next step that
-/// leaves it the room that it needs, for all threads of a block at a time. The device is an H200; others have
-/// as many registers.
+/// leaves it the room that it needs, for all threads of a block at a time. The device is an H200;
+/// others have as many registers.
 pub fn register_limit(estimate: i64, threads: i64) -> i64 {
     let most = model::most_registers(u32::try_from(threads).unwrap_or(u32::MAX), &H200);
     REGISTER_STEPS.into_iter().find(|step| estimate <= *step).unwrap_or(255).min(most.into())
@@ -205,7 +217,8 @@ pub fn register_limit(estimate: i64, threads: i64) -> i64 {
 /// Finds lags, windows and the unroll factor.
 pub fn of(graph: &Graph) -> Pipeline {
     let lags = lags(graph);
-    let windows: Vec<Window> = (0..graph.values.len()).map(|value| window(graph, &lags, value)).collect();
+    let windows: Vec<Window> =
+        (0..graph.values.len()).map(|value| window(graph, &lags, value)).collect();
     let unroll = unroll(graph, &windows);
     let ahead = ahead(graph, unroll);
     let registers = registers(graph, &windows, ahead);
@@ -225,7 +238,10 @@ fn window(graph: &Graph, lags: &[i64], value: usize) -> Window {
         for row in (0..graph.height).map(|own| own + row) {
             let (life, edges) = rows.entry(row).or_insert(((age, age), BTreeMap::new()));
             *life = (life.0.min(age), life.1.max(age));
-            for cell in (0..graph.width).map(|cell| cell + column).filter(|cell| !(0..graph.width).contains(cell)) {
+            for cell in (0..graph.width)
+                .map(|cell| cell + column)
+                .filter(|cell| !(0..graph.width).contains(cell))
+            {
                 let life = edges.entry(cell).or_insert((age, age));
                 *life = (life.0.min(age), life.1.max(age));
             }
@@ -233,27 +249,37 @@ fn window(graph: &Graph, lags: &[i64], value: usize) -> Window {
     }
     let own = 0..graph.height;
     // All rows are handed over in the same iteration, so that one barrier will do.
-    let soonest = rows.iter().filter(|(row, _)| !own.contains(row)).map(|(_, (life, _))| life.0).min();
+    let soonest =
+        rows.iter().filter(|(row, _)| !own.contains(row)).map(|(_, (life, _))| life.0).min();
     let shared = soonest.map(|age| age - 1);
     let rows = rows.into_iter().map(|(row, ((_, last), edges))| Row {
         row,
         first: if own.contains(&row) { 0 } else { soonest.unwrap_or(0) },
         last: if own.contains(&row) { last.max(shared.unwrap_or(0)) } else { last },
-        edges: edges.into_iter().map(|(column, (first, last))| Edge { column, first, last }).collect(),
+        edges: edges
+            .into_iter()
+            .map(|(column, (first, last))| Edge { column, first, last })
+            .collect(),
     });
     Window { lag, rows: rows.collect(), shared }
 }
 
 /// The lag of an operation's values, or 0 for one without any.
 fn operation_lag(graph: &Graph, lags: &[i64], operation: usize) -> i64 {
-    graph.values.iter().zip(lags).find(|(value, _)| value.operation == operation).map_or(0, |(_, lag)| *lag)
+    graph
+        .values
+        .iter()
+        .zip(lags)
+        .find(|(value, _)| value.operation == operation)
+        .map_or(0, |(_, lag)| *lag)
 }
 
 fn lags(graph: &Graph) -> Vec<i64> {
     let mut lags: Vec<i64> = Vec::new();
     for value in &graph.values {
         let reads = graph.reads.iter().filter(|read| read.operation == value.operation);
-        let lag = reads.filter_map(|read| Some(lags.get(read.value)? + read.split()[0] + read.soonest()));
+        let lag =
+            reads.filter_map(|read| Some(lags.get(read.value)? + read.split()[0] + read.soonest()));
         lags.push(lag.max().unwrap_or(0));
     }
     // A load waits for its first reader, so that no plane is kept before it is wanted.
@@ -262,7 +288,9 @@ fn lags(graph: &Graph) -> Vec<i64> {
             let made = |read: &&Read| graph.values.get(read.value).map(|value| value.operation);
             let readers = graph.reads.iter().filter(|read| made(read) == Some(value.operation));
             let wait = readers
-                .map(|read| operation_lag(graph, &lags, read.operation) - read.split()[0] - read.soonest())
+                .map(|read| {
+                    operation_lag(graph, &lags, read.operation) - read.split()[0] - read.soonest()
+                })
                 .min();
             if let Some(lag) = lags.get_mut(index) {
                 *lag = wait.unwrap_or(0);
@@ -276,8 +304,10 @@ fn lags(graph: &Graph) -> Vec<i64> {
 /// is moved once a body. A plane more in the body weighs as much as a move a plane.
 fn unroll(graph: &Graph, windows: &[Window]) -> i64 {
     let cost = |unroll: &i64| {
-        let moved = graph.values.iter().zip(windows).filter(|(_, window)| unroll % window.length() != 0);
-        let moves: i64 = moved.map(|(value, window)| value.words * window.carried(graph.width)).sum();
+        let moved =
+            graph.values.iter().zip(windows).filter(|(_, window)| unroll % window.length() != 0);
+        let moves: i64 =
+            moved.map(|(value, window)| value.words * window.carried(graph.width)).sum();
         moves + unroll * unroll
     };
     // Costs a plane are compared: costs a body over the planes of the body.
@@ -285,21 +315,28 @@ fn unroll(graph: &Graph, windows: &[Window]) -> i64 {
 }
 
 /// Planes to load ahead. In two dimensions two or three hide the memory's latency beside the other
-/// warps' work, and a divisor of the body needs no moves; in three an iteration takes longer than that.
+/// warps' work, and a divisor of the body needs no moves; in three an iteration takes longer than
+/// that.
 fn ahead(graph: &Graph, unroll: i64) -> i64 {
-    if graph.is_solid() { 1 } else { (2..=3).rev().find(|planes| unroll % planes == 0).unwrap_or(3) }
+    if graph.is_solid() {
+        1
+    } else {
+        (2..=3).rev().find(|planes| unroll % planes == 0).unwrap_or(3)
+    }
 }
 
-/// Rows further on whose cells are brought into the level 2 cache, so that loads wait for that alone.
+/// Rows further on whose cells are brought into the level 2 cache, so that loads wait for that
+/// alone.
 const PREFETCH: i64 = 4;
 
-/// Of more fields the memory is as busy as it can be, and rows fetched early throw others out of the cache,
-/// unless few warps leave room.
+/// Of more fields the memory is as busy as it can be, and rows fetched early throw others out of
+/// the cache, unless few warps leave room.
 const PREFETCHED: usize = 2;
 
-/// Planes to prefetch. On an H200 four rows made streams of one or two fields up to a quarter faster and none slower.
-/// Streams of three fields were a tenth slower with 12 and 16 warps a multiprocessor, and with 8 between 15 per cent
-/// faster and 4 slower; more fields were not measured. In three dimensions planes cost a fifth.
+/// Planes to prefetch. On an H200 four rows made streams of one or two fields up to a quarter
+/// faster and none slower. Streams of three fields were a tenth slower with 12 and 16 warps a
+/// multiprocessor, and with 8 between 15 per cent faster and 4 slower; more fields were not
+/// measured. In three dimensions planes cost a fifth.
 fn prefetch(graph: &Graph, registers: i64) -> i64 {
     let few = registers > REGISTER_STEPS[1];
     if graph.is_solid() || (graph.loaded().count() > PREFETCHED && !few) { 0 } else { PREFETCH }
@@ -321,7 +358,9 @@ fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
         let corners = foreign().any(|row| !row.edges.is_empty());
         let (edges, more) = if corners { (edges, BOX_OVERHEAD) } else { (edges / 2, 0) };
         let rows = i64::try_from(foreign().count()).unwrap_or(0);
-        value.words * (rows * graph.width + i64::try_from(edges).unwrap_or(0)) + (rows - 1) * PART_OVERHEAD + more
+        value.words * (rows * graph.width + i64::try_from(edges).unwrap_or(0))
+            + (rows - 1) * PART_OVERHEAD
+            + more
     });
     let fields = i64::try_from(graph.loaded().count()).unwrap_or(1).max(1);
     // One version of planes' code has no addresses of the other.
@@ -345,7 +384,11 @@ mod tests {
         Value { operation, words: 1 }
     }
 
-    fn reads<const RANK: usize>(operation: usize, value: usize, offsets: &[[i64; RANK]]) -> Vec<Read> {
+    fn reads<const RANK: usize>(
+        operation: usize,
+        value: usize,
+        offsets: &[[i64; RANK]],
+    ) -> Vec<Read> {
         offsets.iter().map(|offset| Read { operation, value, offset: offset.to_vec() }).collect()
     }
 
@@ -366,7 +409,8 @@ mod tests {
         let reads = [reads(1, 0, &STAR), reads(2, 1, &STAR)].concat();
         let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
         // The edges of the middle row alone are read, when it is one iteration old.
-        let edges = vec![Edge { column: -1, first: 1, last: 1 }, Edge { column: 4, first: 1, last: 1 }];
+        let edges =
+            vec![Edge { column: -1, first: 1, last: 1 }, Edge { column: 4, first: 1, last: 1 }];
         assert_eq!(pipeline.windows[0], flat(0, 2, edges.clone()));
         assert_eq!(pipeline.windows[1], flat(1, 2, edges));
         assert_eq!(pipeline.windows[2], flat(2, 0, Vec::new()));
@@ -386,7 +430,8 @@ mod tests {
             scratch: 0,
             split: true,
         });
-        let edges = vec![Edge { column: -1, first: 0, last: 2 }, Edge { column: 2, first: 0, last: 2 }];
+        let edges =
+            vec![Edge { column: -1, first: 0, last: 2 }, Edge { column: 2, first: 0, last: 2 }];
         assert_eq!(pipeline.windows[0], flat(0, 2, edges));
         assert_eq!(pipeline.windows[0].carried(2), 8);
     }
@@ -405,13 +450,19 @@ mod tests {
         };
         let pipeline = of(&graph(&star));
         let row = |row, first, last, edges| Row { row, first, last, edges };
-        let edges = vec![Edge { column: -1, first: 1, last: 1 }, Edge { column: 4, first: 1, last: 1 }];
-        let rows =
-            vec![row(-1, 1, 1, Vec::new()), row(0, 0, 2, edges.clone()), row(1, 0, 2, edges), row(2, 1, 1, Vec::new())];
+        let edges =
+            vec![Edge { column: -1, first: 1, last: 1 }, Edge { column: 4, first: 1, last: 1 }];
+        let rows = vec![
+            row(-1, 1, 1, Vec::new()),
+            row(0, 0, 2, edges.clone()),
+            row(1, 0, 2, edges),
+            row(2, 1, 1, Vec::new()),
+        ];
         assert_eq!(pipeline.windows[0], Window { lag: 0, rows, shared: Some(0) });
         assert_eq!((pipeline.windows[0].carried(4), pipeline.windows[1].lag), (16, 1));
         // A box reads them of the newest plane, and waits for them.
-        let cube: Vec<[i64; 3]> = (0..27_i64).map(|place| [place / 9 - 1, place / 3 % 3 - 1, place % 3 - 1]).collect();
+        let cube: Vec<[i64; 3]> =
+            (0..27_i64).map(|place| [place / 9 - 1, place / 3 % 3 - 1, place % 3 - 1]).collect();
         let pipeline = of(&graph(&cube));
         assert_eq!((pipeline.windows[0].shared, pipeline.windows[1].lag), (Some(0), 2));
         assert_eq!(
@@ -434,7 +485,8 @@ mod tests {
         };
         let pipeline = of(&graph);
         assert_eq!(pipeline.windows[0].shared, Some(1));
-        let found: Vec<_> = pipeline.windows[0].rows.iter().map(|row| (row.row, row.first, row.last)).collect();
+        let found: Vec<_> =
+            pipeline.windows[0].rows.iter().map(|row| (row.row, row.first, row.last)).collect();
         assert_eq!(found, [(-2, 2, 2), (0, 0, 4), (2, 2, 2)]);
     }
 
@@ -453,7 +505,10 @@ mod tests {
         ]
         .concat();
         let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
-        assert_eq!(pipeline.windows.iter().map(|window| window.lag).collect::<Vec<_>>(), [0, 0, 0, 0, 0, 1]);
+        assert_eq!(
+            pipeline.windows.iter().map(|window| window.lag).collect::<Vec<_>>(),
+            [0, 0, 0, 0, 0, 1]
+        );
         assert_eq!(pipeline.windows.iter().map(last).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 0]);
         assert_eq!(pipeline.windows[4].rows[0].edges, [Edge { column: 4, first: 1, last: 1 }]);
         assert_eq!(pipeline.unroll, 2);
@@ -480,13 +535,20 @@ mod tests {
         // Loads P, U, C; two steps of (P, U) = (U, f(P, U, C)). C is read first by the first step.
         let values = vec![value(0), value(1), value(2), value(3), value(3), value(4), value(4)];
         let step = |operation, p, u| {
-            [reads(operation, p, &[[0, 0]]), reads(operation, u, &STAR), reads(operation, 2, &[[0, 0]])].concat()
+            [
+                reads(operation, p, &[[0, 0]]),
+                reads(operation, u, &STAR),
+                reads(operation, 2, &[[0, 0]]),
+            ]
+            .concat()
         };
         let reads = [step(3, 0, 1), step(4, 3, 4)].concat();
         let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
-        let found: Vec<_> = pipeline.windows.iter().map(|window| (window.lag, last(window))).collect();
+        let found: Vec<_> =
+            pipeline.windows.iter().map(|window| (window.lag, last(window))).collect();
         assert_eq!(found, [(1, 0), (0, 2), (1, 1), (1, 1), (1, 2), (2, 0), (2, 0)]);
-        // Two windows of two rows and two of three: six rows change names alone, but three cost less.
+        // Two windows of two rows and two of three: six rows change names alone, but three cost
+        // less.
         assert_eq!(pipeline.unroll, 3);
     }
 
@@ -502,7 +564,10 @@ mod tests {
             split: true,
         });
         assert_eq!((above.windows[1].lag, last(&above.windows[0])), (0, 2));
-        assert_eq!(above.windows[0].rows[0].edges.iter().map(|edge| edge.column).collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(
+            above.windows[0].rows[0].edges.iter().map(|edge| edge.column).collect::<Vec<_>>(),
+            [3, 4]
+        );
         let below = of(&Graph {
             values: vec![value(0), value(1)],
             reads: reads(1, 0, &[[0, 0], [2, -1]]),

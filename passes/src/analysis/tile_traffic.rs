@@ -1,4 +1,5 @@
-//! What a tile kernel moves and computes, read off its tiles: cells of the tile itself, and of its halo.
+//! What a tile kernel moves and computes, read off its tiles: cells of the tile itself, and of its
+//! halo.
 
 use melior::ir::Module;
 use stencil_dialects::error::Error;

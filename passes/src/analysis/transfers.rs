@@ -1,9 +1,10 @@
 //! What launches have to load and to store of the fields that they update.
 //!
-//! A field's old values are of no use to a launch that overwrites every cell of it that it reads, and its
-//! new values are of no use to anybody where it is a temp field that every launch overwrites before it
-//! reads it. Cells of a temp field that no piece covers are zeros for the whole run, whether they are stored
-//! or not. What can't be proved for all sizes is loaded and stored.
+//! A field's old values are of no use to a launch that overwrites every cell of it that it reads,
+//! and its new values are of no use to anybody where it is a temp field that every launch
+//! overwrites before it reads it. Cells of a temp field that no piece covers are zeros for the
+//! whole run, whether they are stored or not. What can't be proved for all sizes is loaded and
+//! stored.
 
 use melior::ir::Module;
 use std::collections::BTreeSet;
@@ -21,8 +22,8 @@ pub struct Transfers<'c> {
     pub stored: BTreeSet<&'c str>,
 }
 
-/// What the launches of a step transfer, each given by its applies in order. A launch that takes several
-/// steps repeats the applies of one, and transfers the same.
+/// What the launches of a step transfer, each given by its applies in order. A launch that takes
+/// several steps repeats the applies of one, and transfers the same.
 pub fn of<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
@@ -30,10 +31,13 @@ pub fn of<'c>(
 ) -> Result<Vec<Transfers<'c>>, Error> {
     let mut all = Vec::new();
     for applies in launches {
-        let updated: BTreeSet<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
+        let updated: BTreeSet<&str> =
+            applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
         let mut stored = BTreeSet::new();
         for field in &updated {
-            if program.field(field)?.role != Role::Temp || outlives(module, program, launches, field)? {
+            if program.field(field)?.role != Role::Temp
+                || outlives(module, program, launches, field)?
+            {
                 stored.insert(*field);
             }
         }
@@ -53,8 +57,8 @@ pub fn of<'c>(
     Ok(all)
 }
 
-/// The cells of a field that a launch has overwritten at its end, and for each apply whether all cells that
-/// it reads were overwritten before.
+/// The cells of a field that a launch has overwritten at its end, and for each apply whether all
+/// cells that it reads were overwritten before.
 fn overwritten<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
@@ -80,15 +84,17 @@ fn overwritten<'c>(
     Ok((defined, reads))
 }
 
-/// Whether any launch may read what another one left in a field: some apply reads cells that were not
-/// overwritten before in its own launch, and others may have been there since they did it last.
+/// Whether any launch may read what another one left in a field: some apply reads cells that were
+/// not overwritten before in its own launch, and others may have been there since they did it last.
 fn outlives<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
     launches: &[Vec<&Apply<'c>>],
     name: &str,
 ) -> Result<bool, Error> {
-    let writers = |applies: &[&Apply<'c>]| applies.iter().filter(|apply| apply.updates.contains(&name)).count();
+    let writers = |applies: &[&Apply<'c>]| {
+        applies.iter().filter(|apply| apply.updates.contains(&name)).count()
+    };
     let all: usize = launches.iter().map(|applies| writers(applies)).sum();
     for applies in launches {
         let (_, reads) = overwritten(module, program, applies, name)?;
@@ -106,7 +112,8 @@ fn outlives<'c>(
 mod tests {
     use super::*;
 
-    /// A step: applies of `A`, `B` (temp) and `C` by pieces from first to last, each with the reads of its function.
+    /// A step: applies of `A`, `B` (temp) and `C` by pieces from first to last, each with the reads
+    /// of its function.
     type Step<'s> = &'s [(&'s str, [&'s str; 2], &'s [(&'s str, i64)])];
 
     /// What the launches of such a step transfer, given how many applies each takes.
@@ -127,12 +134,17 @@ mod tests {
         for (place, (updated, [first, last], reads)) in step.iter().enumerate() {
             let arguments: Vec<_> = (reads.iter().enumerate())
                 .map(|(index, (field, offset))| {
-                    format!("%{index}: f32 {{stencil.read = @{field}, stencil.offset = array<i64: {offset}>}}")
+                    format!(
+                        "%{index}: f32 {{stencil.read = @{field}, stencil.offset = array<i64: \
+                        {offset}>}}"
+                    )
                 })
                 .collect();
             text += &format!(
-                "func.func private @f{place}({}) -> f32 {{ %c = arith.constant 1.0 : f32 return %c : f32 }}\n\
-                 \"stencil.apply\"() {{updates = [@{updated}], pieces = [{{function = @f{place}, lower = {}, upper = {}}}]}} : () -> ()\n",
+                "func.func private @f{place}({}) -> f32 {{ %c = arith.constant 1.0 : f32 return %c \
+                 : f32 }}\n\
+                 \"stencil.apply\"() {{updates = [@{updated}], pieces = [{{function = @f{place}, \
+                 lower = {}, upper = {}}}]}} : () -> ()\n",
                 arguments.join(", "),
                 map(first),
                 map(last)
@@ -142,10 +154,15 @@ mod tests {
         let module = Module::parse(&context, &(text + "}")).unwrap();
         let program = Program::read(&module).unwrap();
         let mut rest = program.applies.iter();
-        let launches: Vec<Vec<&Apply>> = launches.iter().map(|count| rest.by_ref().take(*count).collect()).collect();
-        let names = |fields: BTreeSet<&str>| fields.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let launches: Vec<Vec<&Apply>> =
+            launches.iter().map(|count| rest.by_ref().take(*count).collect()).collect();
+        let names =
+            |fields: BTreeSet<&str>| fields.into_iter().map(str::to_owned).collect::<Vec<_>>();
         let found = of(&module, &program, &launches).unwrap();
-        found.into_iter().map(|transfers| (names(transfers.fresh), names(transfers.stored))).collect()
+        found
+            .into_iter()
+            .map(|transfers| (names(transfers.fresh), names(transfers.stored)))
+            .collect()
     }
 
     fn names(fields: &[&str]) -> Vec<String> {
@@ -154,20 +171,29 @@ mod tests {
 
     #[test]
     fn a_temp_field_that_is_overwritten_where_it_is_read_stays_in_its_launch() {
-        let read_inside: Step = &[("B", ["1", "n - 2"], &[("A", 1)]), ("A", ["2", "n - 3"], &[("B", -1), ("B", 1)])];
+        let read_inside: Step =
+            &[("B", ["1", "n - 2"], &[("A", 1)]), ("A", ["2", "n - 3"], &[("B", -1), ("B", 1)])];
         assert_eq!(transfers(read_inside, &[2]), [(names(&["B"]), names(&["A"]))]);
         // The rim is read too. It is zero for ever, so it is loaded and never stored.
-        let read_at_rim: Step = &[("B", ["1", "n - 2"], &[("A", 1)]), ("A", ["1", "n - 2"], &[("B", -1)])];
+        let read_at_rim: Step =
+            &[("B", ["1", "n - 2"], &[("A", 1)]), ("A", ["1", "n - 2"], &[("B", -1)])];
         assert_eq!(transfers(read_at_rim, &[2]), [(names(&[]), names(&["A"]))]);
     }
 
     #[test]
     fn what_another_launch_reads_is_stored() {
-        let whole: Step = &[("B", ["0", "n - 1"], &[("A", 0)]), ("A", ["1", "n - 2"], &[("B", -1)])];
-        assert_eq!(transfers(whole, &[1, 1]), [(names(&["B"]), names(&["B"])), (names(&[]), names(&["A"]))]);
+        let whole: Step =
+            &[("B", ["0", "n - 1"], &[("A", 0)]), ("A", ["1", "n - 2"], &[("B", -1)])];
+        assert_eq!(
+            transfers(whole, &[1, 1]),
+            [(names(&["B"]), names(&["B"])), (names(&[]), names(&["A"]))]
+        );
         // Without the rim, what is stored needs the old rim.
         let part: Step = &[("B", ["1", "n - 1"], &[("A", 0)]), ("A", ["1", "n - 2"], &[("B", 0)])];
-        assert_eq!(transfers(part, &[1, 1]), [(names(&[]), names(&["B"])), (names(&[]), names(&["A"]))]);
+        assert_eq!(
+            transfers(part, &[1, 1]),
+            [(names(&[]), names(&["B"])), (names(&[]), names(&["A"]))]
+        );
     }
 
     #[test]
@@ -176,18 +202,25 @@ mod tests {
         let late: Step = &[("A", ["0", "n - 1"], &[("B", 0)]), ("B", ["0", "n - 1"], &[("C", 0)])];
         assert_eq!(transfers(late, &[2]), [(names(&["A"]), names(&["A", "B"]))]);
         // So does the second apply, at the cells that the last one writes.
-        let twice: Step =
-            &[("B", ["1", "n - 2"], &[("C", 0)]), ("A", ["0", "n - 1"], &[("B", 0)]), ("B", ["0", "0"], &[("C", 0)])];
+        let twice: Step = &[
+            ("B", ["1", "n - 2"], &[("C", 0)]),
+            ("A", ["0", "n - 1"], &[("B", 0)]),
+            ("B", ["0", "0"], &[("C", 0)]),
+        ];
         assert_eq!(transfers(twice, &[3]), [(names(&["A"]), names(&["A", "B"]))]);
     }
 
     #[test]
     fn outputs_are_stored_and_loaded_where_they_are_not_whole() {
-        let outputs: Step = &[("C", ["1", "n - 1"], &[("A", 0)]), ("A", ["0", "n - 1"], &[("C", 0)])];
+        let outputs: Step =
+            &[("C", ["1", "n - 1"], &[("A", 0)]), ("A", ["0", "n - 1"], &[("C", 0)])];
         assert_eq!(transfers(outputs, &[2]), [(names(&[]), names(&["A", "C"]))]);
         let unread: Step = &[("A", ["0", "n - 1"], &[]), ("C", ["1", "n - 1"], &[("A", -1)])];
         assert_eq!(transfers(unread, &[2]), [(names(&["A"]), names(&["A", "C"]))]);
         // A launch that nobody needs stores what it has.
-        assert_eq!(transfers(&[("B", ["0", "n - 1"], &[])], &[1]), [(names(&["B"]), names(&["B"]))]);
+        assert_eq!(
+            transfers(&[("B", ["0", "n - 1"], &[])], &[1]),
+            [(names(&["B"]), names(&["B"]))]
+        );
     }
 }

@@ -5,12 +5,13 @@
 //! Computations on GPU Architectures", section 4.3, algorithms 3 and 4. Here values whose lives do
 //! not overlap take turns in one buffer, and a barrier stands only where there is a hazard.
 //!
-//! Needs: tile kernels of strategy `block`. Guarantees: a `gpu.func` for each; where `split-interior`
-//! asks for it, tiles away from every rim run code without bounds checks.
+//! Needs: tile kernels of strategy `block`. Guarantees: a `gpu.func` for each; where
+//! `split-interior` asks for it, tiles away from every rim run code without bounds checks.
 //!
-//! Cells outside the grid are neither loaded nor computed, and reads of them are sent to other cells by
-//! the field's boundary rule (`evaluate.rs`). Only where a periodic field is read, tiles go on beyond the
-//! grid: a cell there is loaded and computed as the one that it repeats, and not stored.
+//! Cells outside the grid are neither loaded nor computed, and reads of them are sent to other
+//! cells by the field's boundary rule (`evaluate.rs`). Only where a periodic field is read, tiles
+//! go on beyond the grid: a cell there is loaded and computed as the one that it repeats, and not
+//! stored.
 //!
 //! ```text
 //! %interior = (tile and halo lie in the grid, and in the main piece of every apply)
@@ -22,11 +23,12 @@
 //!       gpu.barrier
 //!       for each cell of the tile { A_next[origin + i] = heat(shared1[i + ...], ...) }
 //! ```
-//! Where the kernel has a fixed region, cells at a tile's outer rim read beyond what the tiles hold: they
-//! take the nearest cell there. Cells outside the grid hold zeros, so that whatever they take is written.
+//! Where the kernel has a fixed region, cells at a tile's outer rim read beyond what the tiles
+//! hold: they take the nearest cell there. Cells outside the grid hold zeros, so that whatever they
+//! take is written.
 //!
-//! Declines: tiles that need more shared memory or more threads than a block can have; fixed regions with
-//! point functions that have no result for some operands.
+//! Declines: tiles that need more shared memory or more threads than a block can have; fixed
+//! regions with point functions that have no result for some operands.
 
 mod buffers;
 
@@ -75,8 +77,12 @@ fn lower<'c>(
     limits: &BlockLimits,
 ) -> Result<(), Error> {
     let schedule = &kernel.schedule;
-    let threads: Vec<i64> =
-        schedule.tile.iter().zip(&schedule.per_thread).map(|(cells, each)| (cells + each - 1) / each).collect();
+    let threads: Vec<i64> = schedule
+        .tile
+        .iter()
+        .zip(&schedule.per_thread)
+        .map(|(cells, each)| (cells + each - 1) / each)
+        .collect();
     if schedule.region == Region::Fixed {
         all_total(module, program, kernel)?;
     }
@@ -96,9 +102,13 @@ fn lower<'c>(
     };
     let frame = Frame::new(context, module, program, &spec)?;
     let wraps = tiled::wraps(module, program, kernel)?;
-    let lowering = Lowering { frame: &frame, module, kernel, buffers: &buffers, threads: &threads, wraps };
+    let lowering =
+        Lowering { frame: &frame, module, kernel, buffers: &buffers, threads: &threads, wraps };
     let limits = Limits::of(&frame, kernel, |_, halo| Ok(halo.clone()))?;
-    let interior = limits.map(|limits| limits.condition(&frame, &frame.builder, kernel, 0)).transpose()?.flatten();
+    let interior = limits
+        .map(|limits| limits.condition(&frame, &frame.builder, kernel, 0))
+        .transpose()?
+        .flatten();
     match interior {
         Some(interior) => {
             let body = |checked| {
@@ -112,9 +122,13 @@ fn lower<'c>(
     frame.finish()
 }
 
-/// Checks that all point functions have a result for the operands of cells at a tile's outer rim. A single
-/// apply computes what is needed of it.
-fn all_total<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+/// Checks that all point functions have a result for the operands of cells at a tile's outer rim. A
+/// single apply computes what is needed of it.
+fn all_total<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    kernel: &Kernel<'c>,
+) -> Result<(), Error> {
     if kernel.applies().count() <= 1 {
         return Ok(());
     }
@@ -124,7 +138,8 @@ fn all_total<'c>(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>
                 return Err(Error::new(
                     mlir::place(apply.op.location()),
                     format!(
-                        "with a fixed region, cells at a tile's rim are computed from any operands, and @{} divides integers or reads a \
+                        "with a fixed region, cells at a tile's rim are computed from any \
+                         operands, and @{} divides integers or reads a \
                          const field at coordinates; take the region shrinking",
                         piece.function
                     ),
@@ -159,7 +174,8 @@ impl<'c> Lowering<'c, '_> {
                 TileOp::Load { op, field, tile } => {
                     let builder = &Builder { location: op.location(), ..*builder };
                     let Some(slot) = self.buffers.slot(*tile) else { continue };
-                    // Without checks, cells that pieces leave out are there no more to keep their values.
+                    // Without checks, cells that pieces leave out are there no more to keep their
+                    // values.
                     if !checked && !self.is_read_by_main(field, *tile)? {
                         continue;
                     }
@@ -169,7 +185,10 @@ impl<'c> Lowering<'c, '_> {
                 TileOp::Apply(apply) => {
                     let builder = &Builder { location: apply.op.location(), ..*builder };
                     let slots = |tiles: &[(&str, Val<'c>)]| {
-                        tiles.iter().filter_map(|(_, tile)| self.buffers.slot(*tile)).collect::<Vec<_>>()
+                        tiles
+                            .iter()
+                            .filter_map(|(_, tile)| self.buffers.slot(*tile))
+                            .collect::<Vec<_>>()
                     };
                     hazards.before(builder, &slots(&apply.inputs), &slots(&apply.outputs))?;
                     self.apply(builder, apply, checked)?;
@@ -183,7 +202,8 @@ impl<'c> Lowering<'c, '_> {
     /// Whether the main piece of any apply reads a tile.
     fn is_read_by_main(&self, field: &str, tile: Val<'c>) -> Result<bool, Error> {
         for apply in self.kernel.applies().filter(|apply| apply.input(field) == Some(tile)) {
-            let reads = footprint::of_pieces(self.module, self.frame.program, apply.main.as_slice())?;
+            let reads =
+                footprint::of_pieces(self.module, self.frame.program, apply.main.as_slice())?;
             if reads.iter().any(|read| read.field == field) {
                 return Ok(true);
             }
@@ -191,24 +211,34 @@ impl<'c> Lowering<'c, '_> {
         Ok(false)
     }
 
-    fn load(&self, builder: &Builder<'c>, field: &str, tile: Val<'c>, checked: bool) -> Result<(), Error> {
+    fn load(
+        &self,
+        builder: &Builder<'c>,
+        field: &str,
+        tile: Val<'c>,
+        checked: bool,
+    ) -> Result<(), Error> {
         let halo = &self.kernel.tile(tile)?.halo;
         let grid = self.frame.program.grid_of(field)?;
         self.each_cell(builder, halo, &mut |builder, local, point| {
             let copy = |builder: &Builder<'c>, point: &[Val<'c>]| {
-                let value = builder.load(self.frame.source(field)?, &self.frame.cell(builder, field, point)?)?;
+                let value = builder
+                    .load(self.frame.source(field)?, &self.frame.cell(builder, field, point)?)?;
                 builder.store(value, self.shared(tile)?, local)
             };
             match (checked, self.wraps) {
                 (false, _) => copy(builder, point),
                 (true, true) => {
-                    let wrapped = |builder: &Builder<'c>| copy(builder, &self.frame.wrapped(builder, field, point)?);
+                    let wrapped = |builder: &Builder<'c>| {
+                        copy(builder, &self.frame.wrapped(builder, field, point)?)
+                    };
                     if self.frame.hull.has_points_of(grid) {
                         return wrapped(builder);
                     }
                     // A grid that is not that of the tiles may have no cell to repeat.
                     let first = self.frame.bounds(builder, grid.lower)?;
-                    builder.when(self.frame.inside(builder, &first, grid.lower, grid.upper)?, wrapped)
+                    builder
+                        .when(self.frame.inside(builder, &first, grid.lower, grid.upper)?, wrapped)
                 }
                 (true, false) => {
                     let inside = self.frame.inside(builder, point, grid.lower, grid.upper)?;
@@ -221,12 +251,13 @@ impl<'c> Lowering<'c, '_> {
     fn apply(&self, builder: &Builder<'c>, apply: &Apply<'c>, checked: bool) -> Result<(), Error> {
         let Some((field, _)) = apply.outputs.first() else { return Ok(()) };
         let hull = &self.frame.hull;
-        // Cells beyond the grid are wanted of an apply that reaches beyond the tile; then all fields
-        // lie on the same points.
+        // Cells beyond the grid are wanted of an apply that reaches beyond the tile; then all
+        // fields lie on the same points.
         let beyond = checked && self.wraps && apply.reaches_beyond();
         self.each_cell(builder, &apply.halo, &mut |builder, local, point| {
             let one = |builder: &Builder<'c>| {
-                let inside = if beyond { &self.frame.wrapped(builder, field, point)? } else { point };
+                let inside =
+                    if beyond { &self.frame.wrapped(builder, field, point)? } else { point };
                 let values = self.new_values(builder, apply, local, inside, checked)?;
                 self.write(builder, apply, &values, (local, point), checked, beyond)
             };
@@ -241,8 +272,8 @@ impl<'c> Lowering<'c, '_> {
         })
     }
 
-    /// Code for a cell inside the grid. Outside, the cell of each tile becomes zero where reads may be
-    /// sent there.
+    /// Code for a cell inside the grid. Outside, the cell of each tile becomes zero where reads may
+    /// be sent there.
     fn either(
         &self,
         builder: &Builder<'c>,
@@ -274,7 +305,9 @@ impl<'c> Lowering<'c, '_> {
         checked: bool,
     ) -> Result<Vec<Val<'c>>, Error> {
         let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
-            let tile = apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
+            let tile = apply
+                .input(field)
+                .ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
             let held = &self.kernel.tile(tile)?.halo;
             let extents = held.extents(&self.kernel.schedule.tile);
             let mut at = Vec::new();
@@ -283,10 +316,13 @@ impl<'c> Lowering<'c, '_> {
                 let before = of(&apply.halo.lower) - of(&held.lower);
                 let beyond = of(&apply.halo.upper) - of(&held.upper);
                 let (mut cell, leaves) = match distance {
-                    Distance::Constant(cells) => {
-                        (builder.add_constant(*index, before + cells)?, [before + cells < 0, beyond + cells > 0])
+                    Distance::Constant(cells) => (
+                        builder.add_constant(*index, before + cells)?,
+                        [before + cells < 0, beyond + cells > 0],
+                    ),
+                    mapped => {
+                        (mapped.from(builder, builder.add_constant(*index, before)?)?, [true, true])
                     }
-                    mapped => (mapped.from(builder, builder.add_constant(*index, before)?)?, [true, true]),
                 };
                 if self.kernel.schedule.region == Region::Fixed {
                     let [first, last] = leaves;
@@ -294,7 +330,11 @@ impl<'c> Lowering<'c, '_> {
                         cell = builder.binary("arith.maxsi", cell, builder.index(0)?)?;
                     }
                     if last {
-                        cell = builder.binary("arith.minsi", cell, builder.index(of(&extents) - 1)?)?;
+                        cell = builder.binary(
+                            "arith.minsi",
+                            cell,
+                            builder.index(of(&extents) - 1)?,
+                        )?;
                     }
                 }
                 at.push(cell);
@@ -330,7 +370,12 @@ impl<'c> Lowering<'c, '_> {
         }
         let mut stores = Vec::new();
         for ((field, tile), value) in apply.outputs.iter().zip(values) {
-            if self.kernel.body.iter().any(|op| matches!(op, TileOp::Store { tile: stored, .. } if stored == tile)) {
+            if self
+                .kernel
+                .body
+                .iter()
+                .any(|op| matches!(op, TileOp::Store { tile: stored, .. } if stored == tile))
+            {
                 stores.push((*field, *value));
             }
         }
@@ -340,7 +385,11 @@ impl<'c> Lowering<'c, '_> {
         let store = |builder: &Builder<'c>| {
             for (field, value) in &stores {
                 let store = |builder: &Builder<'c>| {
-                    builder.store(*value, self.frame.target(field)?, &self.frame.cell(builder, field, point)?)?;
+                    builder.store(
+                        *value,
+                        self.frame.target(field)?,
+                        &self.frame.cell(builder, field, point)?,
+                    )?;
                     Ok(Vec::new())
                 };
                 if checked {
@@ -359,10 +408,18 @@ impl<'c> Lowering<'c, '_> {
             );
             let cells = self.kernel.schedule.tile.get(dimension).copied().unwrap_or(1);
             if lower < 0 {
-                conditions.push(builder.compare(Compare::Ge, *coordinate, builder.index(-lower)?)?);
+                conditions.push(builder.compare(
+                    Compare::Ge,
+                    *coordinate,
+                    builder.index(-lower)?,
+                )?);
             }
             if upper > 0 {
-                conditions.push(builder.compare(Compare::Lt, *coordinate, builder.index(cells - lower)?)?);
+                conditions.push(builder.compare(
+                    Compare::Lt,
+                    *coordinate,
+                    builder.index(cells - lower)?,
+                )?);
             }
         }
         if beyond {
@@ -376,13 +433,25 @@ impl<'c> Lowering<'c, '_> {
     }
 
     fn shared(&self, tile: Val<'c>) -> Result<Val<'c>, Error> {
-        let slot = self.buffers.slot(tile).ok_or_else(|| Error::internal("a tile value without a buffer is read"))?;
-        self.frame.shared.get(slot).copied().ok_or_else(|| Error::internal("a shared buffer is missing"))
+        let slot = self
+            .buffers
+            .slot(tile)
+            .ok_or_else(|| Error::internal("a tile value without a buffer is read"))?;
+        self.frame
+            .shared
+            .get(slot)
+            .copied()
+            .ok_or_else(|| Error::internal("a shared buffer is missing"))
     }
 
     /// Runs `body` for each cell of a region: the block's threads take neighbouring cells, and step
     /// by the block's size. `body` gets the cell's indices in the region and its coordinates.
-    fn each_cell(&self, builder: &Builder<'c>, halo: &Halo, body: &mut PerCell<'_, 'c>) -> Result<(), Error> {
+    fn each_cell(
+        &self,
+        builder: &Builder<'c>,
+        halo: &Halo,
+        body: &mut PerCell<'_, 'c>,
+    ) -> Result<(), Error> {
         let extents = halo.extents(&self.kernel.schedule.tile);
         self.loops(builder, &extents, &mut Vec::new(), &mut |builder, local| {
             let mut point = Vec::new();

@@ -1,5 +1,5 @@
-//! What a block may have: threads and bytes of shared memory. A kernel that wants more is refused with
-//! what makes it smaller, before anything is built.
+//! What a block may have: threads and bytes of shared memory. A kernel that wants more is refused
+//! with what makes it smaller, before anything is built.
 
 use crate::options::Options;
 use melior::ir::operation::OperationLike;
@@ -8,7 +8,8 @@ use stencil_dialects::mlir;
 use stencil_dialects::tiled::Kernel;
 
 /// The option of the number of threads, for a pass's list.
-pub const MAX_THREADS: (&str, &str) = ("max-threads", "threads that a block may have (default 1024)");
+pub const MAX_THREADS: (&str, &str) =
+    ("max-threads", "threads that a block may have (default 1024)");
 
 /// The option of the shared memory, for a pass's list.
 pub const MAX_SHARED: (&str, &str) =
@@ -30,25 +31,29 @@ impl BlockLimits {
         })
     }
 
-    /// Refuses a kernel whose blocks have more threads, counted per dimension, or more bytes of shared
-    /// memory.
+    /// Refuses a kernel whose blocks have more threads, counted per dimension, or more bytes of
+    /// shared memory.
     pub fn admit(&self, kernel: &Kernel, threads: &[i64], shared: i64) -> Result<(), Error> {
         let Self { threads: most, shared: room } = self;
         let refuse = |message| Err(Error::new(mlir::place(kernel.op.location()), message));
         let schedule = &kernel.schedule;
         let (tile, each) = (&schedule.tile, &schedule.per_thread);
-        let threads = threads.iter().fold(1_i64, |product, threads| product.saturating_mul(*threads));
+        let threads =
+            threads.iter().fold(1_i64, |product, threads| product.saturating_mul(*threads));
         if threads > *most {
-            let remedy = if schedule.strategy == "naive" { "" } else { " or give a thread more cells" };
+            let remedy =
+                if schedule.strategy == "naive" { "" } else { " or give a thread more cells" };
             return refuse(format!(
-                "a tile of {tile:?} cells with {each:?} cells a thread and pyramid height {} needs {threads} threads, and a \
+                "a tile of {tile:?} cells with {each:?} cells a thread and pyramid height {} needs \
+                 {threads} threads, and a \
                  block has {most} at most; make the tile smaller{remedy}",
                 schedule.steps
             ));
         }
         if shared > *room {
             return refuse(format!(
-                "a tile of {tile:?} cells with pyramid height {} needs {shared} bytes of shared memory, and a block has \
+                "a tile of {tile:?} cells with pyramid height {} needs {shared} bytes of shared \
+                 memory, and a block has \
                  {room} at most; make the tile or the pyramid height smaller",
                 schedule.steps
             ));

@@ -1,8 +1,9 @@
-//! `convert-prefetch-to-nvvm`: prefetches of the LLVM dialect, which LLVM's backend for NVIDIA drops, become
-//! those of the NVVM dialect.
+//! `convert-prefetch-to-nvvm`: prefetches of the LLVM dialect, which LLVM's backend for NVIDIA
+//! drops, become those of the NVVM dialect.
 //!
-//! Needs: the LLVM dialect, after `finalize-memref-to-llvm`. Guarantees: no `llvm.intr.prefetch` is left; each
-//! of generic or global memory is a prefetch into the level 2 cache, whatever its hint, and others are dropped.
+//! Needs: the LLVM dialect, after `finalize-memref-to-llvm`. Guarantees: no `llvm.intr.prefetch` is
+//! left; each of generic or global memory is a prefetch into the level 2 cache, whatever its hint,
+//! and others are dropped.
 //!
 //! ```text
 //! "llvm.intr.prefetch"(%p) <{cache = 1 : i32, hint = 2 : i32, rw = 0 : i32}> : (!llvm.ptr) -> ()
@@ -22,8 +23,12 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 
 /// The pass.
-pub const PASS: Pass =
-    Pass { name: "convert-prefetch-to-nvvm", summary: "say prefetches in the NVVM dialect", options: &[], run };
+pub const PASS: Pass = Pass {
+    name: "convert-prefetch-to-nvvm",
+    summary: "say prefetches in the NVVM dialect",
+    options: &[],
+    run,
+};
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
     for op in mlir::walk(mlir::module_op(module)) {
@@ -31,8 +36,9 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
             continue;
         }
         let pointers = mlir::operands(op);
-        if !pointers.iter().all(|pointer| matches!(pointer.r#type().to_string().as_str(), "!llvm.ptr" | "!llvm.ptr<1>"))
-        {
+        if !pointers.iter().all(|pointer| {
+            matches!(pointer.r#type().to_string().as_str(), "!llvm.ptr" | "!llvm.ptr<1>")
+        }) {
             mlir::erase(op);
             continue;
         }

@@ -1,5 +1,5 @@
-//! What the lowerings share: the kernel's frame, and a field's buffer as a memref of the grid's shape.
-//! The tile's place in the grid is found by `tile_place.rs`, the shared buffers are made by
+//! What the lowerings share: the kernel's frame, and a field's buffer as a memref of the grid's
+//! shape. The tile's place in the grid is found by `tile_place.rs`, the shared buffers are made by
 //! `shared_memory.rs`.
 
 use super::shared_memory::{self, BUFFER_ALIGNMENT, STATIC_SHARED_LIMIT, shared_bytes};
@@ -69,14 +69,14 @@ pub struct FrameSpec<'c, 's> {
     pub warps: Option<i64>,
     /// Whether tiles at a rim, which take longer, have the lowest numbers.
     pub rim_first: bool,
-    /// Cells at both ends of the grid per dimension that the first and the last tile take beside their
-    /// own, if the grid's size is known; empty for none. A negative number before the first dimension makes
-    /// its first tile smaller.
+    /// Cells at both ends of the grid per dimension that the first and the last tile take beside
+    /// their own, if the grid's size is known; empty for none. A negative number before the first
+    /// dimension makes its first tile smaller.
     pub margin: &'s [[i64; 2]],
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,
-    /// Rows of tiles away whose cells a tile may read, where the launch may be cut between them: see
-    /// [`tiled::Bands`].
+    /// Rows of tiles away whose cells a tile may read, where the launch may be cut between them:
+    /// see [`tiled::Bands`].
     pub reach: Option<i64>,
 }
 
@@ -122,7 +122,11 @@ impl<'c, 'p> Frame<'c, 'p> {
         let region = Region::new();
         let all: Vec<_> = types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
         let entry = mlir::append_block(&region, &all);
-        let held = spec.kernel.tiles().map(|tile| program.grid_of(tile.field)).collect::<Result<Vec<_>, _>>()?;
+        let held = spec
+            .kernel
+            .tiles()
+            .map(|tile| program.grid_of(tile.field))
+            .collect::<Result<Vec<_>, _>>()?;
         let margin = tile_place::margin(&hull, &held, spec.margin);
         let tiles = tile_place::tile_counts(context, &hull, &spec.kernel.schedule, &margin)?;
         let all_tiles = tiles
@@ -134,13 +138,17 @@ impl<'c, 'p> Frame<'c, 'p> {
         let blocks = match spec.warps {
             Some(warps) => AffineExpr::ceil_div(all_tiles, AffineExpr::constant(context, warps)),
             None if halves => match tiles.as_slice() {
-                [rows, columns] => *rows * (*columns + AffineExpr::constant(context, tile_place::HALVES)),
+                [rows, columns] => {
+                    *rows * (*columns + AffineExpr::constant(context, tile_place::HALVES))
+                }
                 _ => all_tiles,
             },
             None => all_tiles,
         };
-        let map = |count| stencil_dialects::affine::symbolic(context, program.params.len(), &[count]);
-        let bands = spec.reach.zip(tiles.first()).map(|(reach, rows)| Bands { rows: map(*rows), reach });
+        let map =
+            |count| stencil_dialects::affine::symbolic(context, program.params.len(), &[count]);
+        let bands =
+            spec.reach.zip(tiles.first()).map(|(reach, rows)| Bands { rows: map(*rows), reach });
         let mut block = [1_i32; 3];
         for (axis, threads) in block.iter_mut().zip(spec.threads.iter().rev()) {
             *axis = i32::try_from(*threads).unwrap_or(i32::MAX);
@@ -148,34 +156,52 @@ impl<'c, 'p> Frame<'c, 'p> {
         if let Some(warps) = spec.warps {
             block = [i32::try_from(warps.saturating_mul(WARP)).unwrap_or(i32::MAX), 1, 1];
         }
-        let mut attributes = tiled::launch_attributes(&outer, (map(blocks), bands), block, &spec.kernel.schedule);
+        let mut attributes =
+            tiled::launch_attributes(&outer, (map(blocks), bands), block, &spec.kernel.schedule);
         attributes.push(("sym_name", attribute::string(context, spec.kernel.name)));
-        attributes.push(("function_type", attribute::ty(FunctionType::new(context, &types, &[]).into())));
+        attributes
+            .push(("function_type", attribute::ty(FunctionType::new(context, &types, &[]).into())));
         attributes.push(("arg_attrs", attribute::array(context, &arguments)));
         attributes.push(("gpu.kernel", Attribute::unit(context)));
-        attributes.push(("workgroup_attributions", attribute::integer(context, attributions.len() as i64)));
+        attributes.push((
+            "workgroup_attributions",
+            attribute::integer(context, attributions.len() as i64),
+        ));
         // Without a stated alignment LLVM's load vectoriser assumes more than the PTX declares.
-        let aligned = attribute::dictionary(context, &[("llvm.align", attribute::integer(context, BUFFER_ALIGNMENT))]);
-        attributes.push(("workgroup_attrib_attrs", attribute::array(context, &vec![aligned; attributions.len()])));
+        let aligned = attribute::dictionary(
+            context,
+            &[("llvm.align", attribute::integer(context, BUFFER_ALIGNMENT))],
+        );
+        attributes.push((
+            "workgroup_attrib_attrs",
+            attribute::array(context, &vec![aligned; attributions.len()]),
+        ));
         if let Some(registers) = spec.registers {
             attributes.push(("nvvm.maxnreg", attribute::integer(context, registers)));
         } else if !spec.shared.is_empty() {
-            attributes.push(("nvvm.minctasm", attribute::integer(context, shared_memory::resident_blocks(spec))));
+            attributes.push((
+                "nvvm.minctasm",
+                attribute::integer(context, shared_memory::resident_blocks(spec)),
+            ));
         }
         let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;
 
         let builder = outer.at(entry);
         let values = mlir::arguments(entry);
         let (values, attributed) = values.split_at(types.len().min(values.len()));
-        let shared =
-            if dynamic { shared_memory::dynamic_shared(&builder, op, spec.shared)? } else { attributed.to_vec() };
+        let shared = if dynamic {
+            shared_memory::dynamic_shared(&builder, op, spec.shared)?
+        } else {
+            attributed.to_vec()
+        };
         let params: Vec<_> = bindings
             .iter()
             .zip(values)
             .filter(|(binding, _)| matches!(binding, Binding::Param(_)))
             .map(|(_, value)| *value)
             .collect();
-        let (mut sources, mut targets, mut scalars) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut sources, mut targets, mut scalars) =
+            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let (mut step, mut row) = (None, None);
         for (binding, value) in bindings.iter().zip(values) {
             match binding {
@@ -198,8 +224,14 @@ impl<'c, 'p> Frame<'c, 'p> {
                 Binding::Row => row = Some(*value),
             }
         }
-        let Place { origin, planes, thread, exists } =
-            tile_place::place_of_tile(&builder, &hull, (&tiles, all_tiles), &margin, (&params, row, halves), spec)?;
+        let Place { origin, planes, thread, exists } = tile_place::place_of_tile(
+            &builder,
+            &hull,
+            (&tiles, all_tiles),
+            &margin,
+            (&params, row, halves),
+            spec,
+        )?;
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
         Ok(Self {
             builder,
@@ -226,11 +258,13 @@ impl<'c, 'p> Frame<'c, 'p> {
         Ok(Self { step: builder.add(self.step, steps)?, ..self.clone() })
     }
 
-    /// The frame with the origin of the block's tile, and how many planes the tile has: as many as the schedule
-    /// says, or fewer.
+    /// The frame with the origin of the block's tile, and how many planes the tile has: as many as
+    /// the schedule says, or fewer.
     pub fn of_tile(&self, schedule: &Schedule) -> Result<(Self, Val<'c>), Error> {
         let builder = &self.builder;
-        let ([first, rest @ ..], [[before, _], ..]) = (self.origin.as_slice(), self.margin.as_slice()) else {
+        let ([first, rest @ ..], [[before, _], ..]) =
+            (self.origin.as_slice(), self.margin.as_slice())
+        else {
             return Err(Error::internal("a tile of no dimensions"));
         };
         let most = schedule.tile.first().copied().unwrap_or(1);
@@ -243,19 +277,29 @@ impl<'c, 'p> Frame<'c, 'p> {
         let lower = lower.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
         let end = builder.add(*first, planes)?;
         let first = builder.binary("arith.maxsi", *first, lower)?;
-        let left = builder.binary("arith.maxsi", builder.binary("arith.subi", end, first)?, builder.index(0)?)?;
+        let left = builder.binary(
+            "arith.maxsi",
+            builder.binary("arith.subi", end, first)?,
+            builder.index(0)?,
+        )?;
         let planes = builder.binary("arith.minsi", planes, left)?;
         Ok((Self { origin: [&[first], rest].concat(), ..self.clone() }, planes))
     }
 
     /// The current buffer of a field, shaped like its grid.
     pub fn source(&self, field: &str) -> Result<Val<'c>, Error> {
-        self.sources.get(field).copied().ok_or_else(|| Error::internal(format!("no buffer of @{field} to read")))
+        self.sources
+            .get(field)
+            .copied()
+            .ok_or_else(|| Error::internal(format!("no buffer of @{field} to read")))
     }
 
     /// The next buffer of a field, shaped like its grid.
     pub fn target(&self, field: &str) -> Result<Val<'c>, Error> {
-        self.targets.get(field).copied().ok_or_else(|| Error::internal(format!("no buffer of @{field} to write")))
+        self.targets
+            .get(field)
+            .copied()
+            .ok_or_else(|| Error::internal(format!("no buffer of @{field} to write")))
     }
 
     /// Ends the kernel.
@@ -267,7 +311,10 @@ impl<'c, 'p> Frame<'c, 'p> {
     /// Puts a load from global memory in the place of an absolute read.
     fn load_gathered(&self, gather: &Gather<'c>) -> Result<(), Error> {
         let region = Region::new();
-        let builder = Builder { location: gather.op.location(), ..self.builder.at(mlir::append_block(&region, &[])) };
+        let builder = Builder {
+            location: gather.op.location(),
+            ..self.builder.at(mlir::append_block(&region, &[]))
+        };
         let point: Vec<_> = gather
             .at
             .iter()
@@ -315,9 +362,18 @@ impl<'c, 'p> Frame<'c, 'p> {
     }
 
     /// Indices of a point in a field's buffer: its coordinates less the grid's first point.
-    pub fn cell(&self, builder: &Builder<'c>, field: &str, point: &[Val<'c>]) -> Result<Vec<Val<'c>>, Error> {
+    pub fn cell(
+        &self,
+        builder: &Builder<'c>,
+        field: &str,
+        point: &[Val<'c>],
+    ) -> Result<Vec<Val<'c>>, Error> {
         let lower = self.bounds(builder, self.program.grid_of(field)?.lower)?;
-        point.iter().zip(lower).map(|(coordinate, first)| builder.binary("arith.subi", *coordinate, first)).collect()
+        point
+            .iter()
+            .zip(lower)
+            .map(|(coordinate, first)| builder.binary("arith.subi", *coordinate, first))
+            .collect()
     }
 }
 
@@ -328,7 +384,8 @@ fn gpu_module<'c>(
     location: melior::ir::Location<'c>,
 ) -> Result<mlir::Blk<'c>, Error> {
     let builder = Builder::new(context, location, mlir::body(module));
-    let existing = mlir::operations(builder.block).into_iter().find(|op| mlir::name(*op) == "gpu.module");
+    let existing =
+        mlir::operations(builder.block).into_iter().find(|op| mlir::name(*op) == "gpu.module");
     if let Some(block) = existing.and_then(mlir::entry) {
         return Ok(block);
     }
@@ -350,7 +407,8 @@ fn scalar_type<'c>(program: &Program<'c>, name: &str) -> Result<Type<'c>, Error>
     scalar.map(|scalar| scalar.element).ok_or_else(|| Error::internal(format!("no scalar @{name}")))
 }
 
-/// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step, first row of tiles.
+/// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step, first row
+/// of tiles.
 fn bindings<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
@@ -370,12 +428,20 @@ fn bindings<'c>(
         }
     }
     let loaded = |name: &str| read.contains(name);
-    let stored =
-        |name: &str| spec.kernel.body.iter().any(|op| matches!(op, TileOp::Store { field, .. } if *field == name));
+    let stored = |name: &str| {
+        spec.kernel
+            .body
+            .iter()
+            .any(|op| matches!(op, TileOp::Store { field, .. } if *field == name))
+    };
     let names = || program.fields.iter().map(|field| field.name);
     let mut all = Vec::new();
     for name in names().filter(|name| loaded(name)) {
-        all.push(if spec.in_place && stored(name) { Binding::ReadWrite(name) } else { Binding::Read(name) });
+        all.push(if spec.in_place && stored(name) {
+            Binding::ReadWrite(name)
+        } else {
+            Binding::Read(name)
+        });
     }
     // What no block loads is written where it lies.
     for name in names().filter(|name| stored(name) && !(spec.in_place && loaded(name))) {
@@ -390,7 +456,11 @@ fn bindings<'c>(
 
 /// What the tiles cut: the hull of the stored fields' grids. It is alike where all fields that the
 /// kernel computes lie on it.
-fn hull_of_kernel<'c>(context: &'c Context, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<Hull<'c>, Error> {
+fn hull_of_kernel<'c>(
+    context: &'c Context,
+    program: &Program<'c>,
+    kernel: &Kernel<'c>,
+) -> Result<Hull<'c>, Error> {
     let (mut stored, mut computed) = (Vec::new(), Vec::new());
     for op in &kernel.body {
         match op {
@@ -417,7 +487,9 @@ pub fn extents<'c>(
 ) -> Result<Vec<AffineExpr<'c>>, Error> {
     (0..lower.result_count())
         .map(|dimension| {
-            let bound = |map: AffineMap<'c>| map.result(dimension).map_err(|error| Error::internal(error.to_string()));
+            let bound = |map: AffineMap<'c>| {
+                map.result(dimension).map_err(|error| Error::internal(error.to_string()))
+            };
             let constant = |value| AffineExpr::constant(context, value);
             Ok(bound(upper)? + bound(lower)? * constant(-1) + constant(1))
         })
@@ -452,7 +524,9 @@ fn whole_grid<'c>(
         }
         None => {
             let mut stride: Option<Val> = None;
-            for (dimension, extent) in extents(builder.context, grid.lower, grid.upper)?.into_iter().enumerate().rev() {
+            for (dimension, extent) in
+                extents(builder.context, grid.lower, grid.upper)?.into_iter().enumerate().rev()
+            {
                 let extent = builder.affine(extent, &[], params)?;
                 sizes.push(extent);
                 strides.extend(stride);
@@ -487,13 +561,20 @@ fn whole_grid<'c>(
 
 /// The tile kernels of a strategy.
 pub fn kernels_of<'c>(module: &Module<'c>, strategy: &str) -> Result<Vec<Kernel<'c>>, Error> {
-    Ok(tiled::kernels(module)?.into_iter().filter(|kernel| kernel.schedule.strategy == strategy).collect())
+    Ok(tiled::kernels(module)?
+        .into_iter()
+        .filter(|kernel| kernel.schedule.strategy == strategy)
+        .collect())
 }
 
 /// Erases tile kernels that are lowered, and the point functions that nothing uses any more.
 pub fn erase_kernels(module: &Module, lowered: &[Kernel]) -> Result<(), Error> {
     let functions = |kernel: &Kernel| -> Vec<String> {
-        kernel.applies().flat_map(|apply| &apply.pieces).map(|piece| piece.function.to_owned()).collect()
+        kernel
+            .applies()
+            .flat_map(|apply| &apply.pieces)
+            .map(|piece| piece.function.to_owned())
+            .collect()
     };
     let used: BTreeSet<String> = lowered.iter().flat_map(functions).collect();
     for kernel in lowered {
@@ -501,7 +582,8 @@ pub fn erase_kernels(module: &Module, lowered: &[Kernel]) -> Result<(), Error> {
     }
     let waiting: BTreeSet<String> = tiled::kernels(module)?.iter().flat_map(functions).collect();
     let applied = Program::read(module)?.applies;
-    let applied: BTreeSet<&str> = applied.iter().flat_map(|apply| &apply.pieces).map(|piece| piece.function).collect();
+    let applied: BTreeSet<&str> =
+        applied.iter().flat_map(|apply| &apply.pieces).map(|piece| piece.function).collect();
     for name in used.difference(&waiting).filter(|name| !applied.contains(name.as_str())) {
         mlir::erase(stencil::function(module, name)?);
     }

@@ -1,10 +1,10 @@
 //! Evaluation of point functions: which piece covers a point, what each argument stands for, and
 //! which cell a read takes that lies outside the grid.
 //!
-//! Outside cells are nowhere stored: a boundary rule changes where a read goes. Read at `p + o`, the
-//! rule maps the coordinate to one inside, and the read goes to `p + d` in place of `p + o`, with `d`
-//! as [`Halo::of_read`](stencil_dialects::tiled::Halo::of_read) bounds it. The expression of a rule
-//! is evaluated only where the read lies outside.
+//! Outside cells are nowhere stored: a boundary rule changes where a read goes. Read at `p + o`,
+//! the rule maps the coordinate to one inside, and the read goes to `p + d` in place of `p + o`,
+//! with `d` as [`Halo::of_read`](stencil_dialects::tiled::Halo::of_read) bounds it. The expression
+//! of a rule is evaluated only where the read lies outside.
 
 use super::emit::Frame;
 use melior::ir::AffineMap;
@@ -36,14 +36,17 @@ impl<'c> Distance<'c> {
 }
 
 /// The cell at some distances, for a lowering that holds cells in registers and so can take them at
-/// known offsets alone: where a rule finds the distance, all cells that it may be, and a select for each.
+/// known offsets alone: where a rule finds the distance, all cells that it may be, and a select for
+/// each.
 pub fn cell_in_registers<'c>(
     builder: &Builder<'c>,
     distances: &[Distance<'c>],
     at: &dyn Fn(&[i64]) -> Result<Val<'c>, Error>,
 ) -> Result<Val<'c>, Error> {
     let Some((distance, rest)) = distances.split_first() else { return at(&[]) };
-    let beyond = |cells: i64| cell_in_registers(builder, rest, &|offset: &[i64]| at(&[&[cells], offset].concat()));
+    let beyond = |cells: i64| {
+        cell_in_registers(builder, rest, &|offset: &[i64]| at(&[&[cells], offset].concat()))
+    };
     match distance {
         Distance::Constant(cells) => beyond(*cells),
         Distance::Mapped(found, [least, most]) => {
@@ -104,7 +107,13 @@ impl<'c> Frame<'c, '_> {
                     return Ok(vec![builder.zero(self.program.field(field)?.element)?]);
                 }
                 let fetch = |builder: &Builder<'c>| Ok(vec![(at.fetch)(builder, field, &here)?]);
-                self.where_it_lies(builder, field, at.point, &[self.program.field(field)?.element], fetch)
+                self.where_it_lies(
+                    builder,
+                    field,
+                    at.point,
+                    &[self.program.field(field)?.element],
+                    fetch,
+                )
             };
             return Ok(apply.outputs.iter().map(old).collect::<Result<Vec<_>, _>>()?.concat());
         };
@@ -122,8 +131,8 @@ impl<'c> Frame<'c, '_> {
         )
     }
 
-    /// Code for a point where it lies on a field's grid, with zeros as its results elsewhere. Where the
-    /// stored fields lie on the same points there is no condition: the caller sees to it.
+    /// Code for a point where it lies on a field's grid, with zeros as its results elsewhere. Where
+    /// the stored fields lie on the same points there is no condition: the caller sees to it.
     pub fn where_it_lies(
         &self,
         builder: &Builder<'c>,
@@ -137,7 +146,9 @@ impl<'c> Frame<'c, '_> {
         }
         let grid = self.program.grid_of(field)?;
         let inside = self.inside(builder, point, grid.lower, grid.upper)?;
-        builder.choose(inside, results, code, |builder| results.iter().map(|ty| builder.zero(*ty)).collect())
+        builder.choose(inside, results, code, |builder| {
+            results.iter().map(|ty| builder.zero(*ty)).collect()
+        })
     }
 
     /// Evaluates a piece's point function at a point that the piece covers.
@@ -152,8 +163,12 @@ impl<'c> Frame<'c, '_> {
         let mut values = Vec::new();
         for argument in stencil::arguments(function)? {
             values.push(match &argument {
-                Argument::Read { field, offset } => self.read(builder, module, piece, at, (field, offset))?,
-                Argument::Partial => at.partial.ok_or_else(|| Error::internal("no partial result reaches a point"))?,
+                Argument::Read { field, offset } => {
+                    self.read(builder, module, piece, at, (field, offset))?
+                }
+                Argument::Partial => at
+                    .partial
+                    .ok_or_else(|| Error::internal("no partial result reaches a point"))?,
                 other => self.outer(builder, other, at.point, at.step)?,
             });
         }
@@ -178,12 +193,15 @@ impl<'c> Frame<'c, '_> {
             Argument::Param(name) => {
                 let position = self.program.params.iter().position(|param| param == name);
                 let value = position.and_then(|position| self.params.get(position)).copied();
-                let value = value.ok_or_else(|| Error::internal(format!("no size {name} reaches the kernel")))?;
+                let value = value
+                    .ok_or_else(|| Error::internal(format!("no size {name} reaches the kernel")))?;
                 builder.value("arith.index_cast", &[value], i64_type, &[])
             }
             Argument::Coordinate(dimension) => {
-                let value =
-                    point.get(*dimension).copied().ok_or_else(|| Error::internal("a coordinate beyond the rank"))?;
+                let value = point
+                    .get(*dimension)
+                    .copied()
+                    .ok_or_else(|| Error::internal("a coordinate beyond the rank"))?;
                 builder.value("arith.index_cast", &[value], i64_type, &[])
             }
             Argument::Step => builder.add(self.step, builder.constant(i64_type, step)?),
@@ -214,7 +232,9 @@ impl<'c> Frame<'c, '_> {
         let reach = Halo::of_read(field, offset);
         let (mut reached, mut outside) = (at.point.to_vec(), Vec::new());
         for (dimension, cells) in offset.iter().enumerate() {
-            let (Some(coordinate), Some(distance)) = (reached.get_mut(dimension), distances.get_mut(dimension)) else {
+            let (Some(coordinate), Some(distance)) =
+                (reached.get_mut(dimension), distances.get_mut(dimension))
+            else {
                 return Err(Error::internal("an offset beyond the rank"));
             };
             let start = *coordinate;
@@ -223,19 +243,25 @@ impl<'c> Frame<'c, '_> {
             outside.extend(edges.outside(builder, *coordinate)?);
             if edges.crossed() {
                 let mapped = match rule {
-                    Boundary::Nearest | Boundary::Value(_) => edges.nearest(builder, *coordinate)?,
+                    Boundary::Nearest | Boundary::Value(_) => {
+                        edges.nearest(builder, *coordinate)?
+                    }
                     Boundary::Periodic => edges.repeated(builder, *coordinate)?,
                     Boundary::Reflect => edges.mirrored(builder, *coordinate, *cells)?,
                 };
-                let [Some(least), Some(most)] = [&reach.lower, &reach.upper].map(|ends| ends.get(dimension).copied())
+                let [Some(least), Some(most)] =
+                    [&reach.lower, &reach.upper].map(|ends| ends.get(dimension).copied())
                 else {
                     return Err(Error::internal("an offset beyond the rank"));
                 };
-                *distance = Distance::Mapped(builder.binary("arith.subi", mapped, start)?, [least, most]);
+                *distance =
+                    Distance::Mapped(builder.binary("arith.subi", mapped, start)?, [least, most]);
             }
         }
         let Boundary::Value(function) = rule else { return (at.fetch)(builder, name, &distances) };
-        let Some(outside) = any(builder, &outside)? else { return (at.fetch)(builder, name, &straight) };
+        let Some(outside) = any(builder, &outside)? else {
+            return (at.fetch)(builder, name, &straight);
+        };
         let function = stencil::function(module, function)?;
         let beyond = |builder: &Builder<'c>| {
             let mut values = Vec::new();
@@ -253,11 +279,20 @@ impl<'c> Frame<'c, '_> {
     }
 
     /// The coordinate inside a field's grid that a coordinate stands for where the grid repeats.
-    pub fn wrapped(&self, builder: &Builder<'c>, field: &str, point: &[Val<'c>]) -> Result<Vec<Val<'c>>, Error> {
+    pub fn wrapped(
+        &self,
+        builder: &Builder<'c>,
+        field: &str,
+        point: &[Val<'c>],
+    ) -> Result<Vec<Val<'c>>, Error> {
         let grid = self.program.grid_of(field)?;
         let (lower, upper) = (self.bounds(builder, grid.lower)?, self.bounds(builder, grid.upper)?);
         let bounds = lower.into_iter().zip(upper);
-        point.iter().zip(bounds).map(|(at, (first, last))| repeated(builder, *at, first, last)).collect()
+        point
+            .iter()
+            .zip(bounds)
+            .map(|(at, (first, last))| repeated(builder, *at, first, last))
+            .collect()
     }
 }
 
@@ -291,11 +326,14 @@ impl<'c> Edges<'c> {
         let stays = |from: AffineMap<'c>, to: AffineMap<'c>, offset: i64| {
             let room = linear(to).zip(linear(from)).and_then(|(to, from)| to.minus(&from));
             room.is_some_and(|room| {
-                let room = room.constant.checked_sub(offset).map(|constant| Linear { constant, ..room });
+                let room =
+                    room.constant.checked_sub(offset).map(|constant| Linear { constant, ..room });
                 room.is_some_and(|room| room.is_never_negative())
             })
         };
-        let length = linear(grid.upper).zip(linear(grid.lower)).and_then(|(upper, lower)| upper.minus(&lower));
+        let length = linear(grid.upper)
+            .zip(linear(grid.lower))
+            .and_then(|(upper, lower)| upper.minus(&lower));
         Ok(Self {
             first: edge(grid.lower)?,
             last: edge(grid.upper)?,
@@ -339,27 +377,31 @@ impl<'c> Edges<'c> {
     fn mirrored(&self, builder: &Builder<'c>, at: Val<'c>, offset: i64) -> Result<Val<'c>, Error> {
         let minus = |builder: &Builder<'c>, a, b| builder.binary("arith.subi", a, b);
         let zero = builder.index(0)?;
-        let magnitude =
-            |builder: &Builder<'c>, value| builder.binary("arith.maxsi", value, minus(builder, zero, value)?);
+        let magnitude = |builder: &Builder<'c>, value| {
+            builder.binary("arith.maxsi", value, minus(builder, zero, value)?)
+        };
         if self.length.is_some_and(|length| offset.saturating_abs() <= length) {
             // One bounce is enough.
             let mut at = at;
             if self.below {
-                at = builder.add(self.first, magnitude(builder, minus(builder, at, self.first)?)?)?;
+                at = builder
+                    .add(self.first, magnitude(builder, minus(builder, at, self.first)?)?)?;
             }
             if self.above {
-                at = minus(builder, self.last, magnitude(builder, minus(builder, self.last, at)?)?)?;
+                at =
+                    minus(builder, self.last, magnitude(builder, minus(builder, self.last, at)?)?)?;
             }
             return Ok(at);
         }
         self.where_outside(builder, at, |builder| {
-            // Counted from the first cell, both sides are alike; every stretch from edge to edge, of
-            // an odd number, runs backwards. A single cell has stretches of no length.
+            // Counted from the first cell, both sides are alike; every stretch from edge to edge,
+            // of an odd number, runs backwards. A single cell has stretches of no length.
             let from_first = magnitude(builder, minus(builder, at, self.first)?)?;
             let length = minus(builder, self.last, self.first)?;
             let divisor = builder.binary("arith.maxsi", length, builder.index(1)?)?;
             let stretch = builder.binary("arith.divui", from_first, divisor)?;
-            let within = minus(builder, from_first, builder.binary("arith.muli", stretch, divisor)?)?;
+            let within =
+                minus(builder, from_first, builder.binary("arith.muli", stretch, divisor)?)?;
             let odd = builder.binary("arith.andi", stretch, builder.index(1)?)?;
             let odd = builder.compare(Compare::Ne, odd, zero)?;
             builder.add(self.first, builder.select(odd, minus(builder, length, within)?, within)?)
@@ -373,13 +415,23 @@ impl<'c> Edges<'c> {
         mapped: impl FnOnce(&Builder<'c>) -> Result<Val<'c>, Error>,
     ) -> Result<Val<'c>, Error> {
         let Some(outside) = any(builder, &self.outside(builder, at)?)? else { return Ok(at) };
-        let values = builder.choose(outside, &[at.r#type()], |builder| Ok(vec![mapped(builder)?]), |_| Ok(vec![at]))?;
+        let values = builder.choose(
+            outside,
+            &[at.r#type()],
+            |builder| Ok(vec![mapped(builder)?]),
+            |_| Ok(vec![at]),
+        )?;
         values.first().copied().ok_or_else(|| Error::internal("scf.if without a result"))
     }
 }
 
 /// The coordinate from `first` to `last` that a coordinate stands for where the grid repeats.
-pub fn repeated<'c>(builder: &Builder<'c>, at: Val<'c>, first: Val<'c>, last: Val<'c>) -> Result<Val<'c>, Error> {
+pub fn repeated<'c>(
+    builder: &Builder<'c>,
+    at: Val<'c>,
+    first: Val<'c>,
+    last: Val<'c>,
+) -> Result<Val<'c>, Error> {
     // A grid without points has no cells to repeat; nobody reads what is found there.
     let extent = builder.add_constant(builder.binary("arith.subi", last, first)?, 1)?;
     let extent = builder.binary("arith.maxsi", extent, builder.index(1)?)?;
@@ -393,5 +445,7 @@ pub fn repeated<'c>(builder: &Builder<'c>, at: Val<'c>, first: Val<'c>, last: Va
 /// Whether one of some conditions holds; none for no conditions.
 fn any<'c>(builder: &Builder<'c>, conditions: &[Val<'c>]) -> Result<Option<Val<'c>>, Error> {
     let Some((first, rest)) = conditions.split_first() else { return Ok(None) };
-    rest.iter().try_fold(*first, |any, condition| builder.binary("arith.ori", any, *condition)).map(Some)
+    rest.iter()
+        .try_fold(*first, |any, condition| builder.binary("arith.ori", any, *condition))
+        .map(Some)
 }

@@ -40,7 +40,8 @@ impl<'c> Limits<'c> {
                     within(grid.lower, grid.upper, reach(op, &kernel.tile(*tile)?.halo)?);
                 }
                 TileOp::Apply(apply) => {
-                    let piece = apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
+                    let piece =
+                        apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
                     within(piece.lower, piece.upper, reach(op, &apply.halo)?);
                 }
                 TileOp::Store { .. } => {}
@@ -59,8 +60,9 @@ impl<'c> Limits<'c> {
     ) -> Result<Option<Val<'c>>, Error> {
         let mut conditions = Vec::new();
         let ends = [(&self.lowers, Compare::Ge), (&self.uppers, Compare::Le)];
-        for (map, halo, compare) in
-            ends.into_iter().flat_map(|(all, compare)| all.iter().map(move |(map, halo)| (map, halo, compare)))
+        for (map, halo, compare) in ends
+            .into_iter()
+            .flat_map(|(all, compare)| all.iter().map(move |(map, halo)| (map, halo, compare)))
         {
             let bounds = frame.bounds(builder, *map)?;
             for (dimension, ((origin, reach), bound)) in
@@ -68,15 +70,23 @@ impl<'c> Limits<'c> {
             {
                 let tile = kernel.schedule.tile.get(dimension).copied().unwrap_or(1);
                 let last = if compare == Compare::Le { tile - 1 } else { 0 };
-                conditions.push(builder.compare(compare, builder.add_constant(*origin, reach + last)?, bound)?);
+                conditions.push(builder.compare(
+                    compare,
+                    builder.add_constant(*origin, reach + last)?,
+                    bound,
+                )?);
             }
         }
         builder.all(&conditions)
     }
 
-    /// The first and the last coordinate along the slowest dimension from which on the cells keep to
-    /// the limits; the last is below the first where there is none.
-    pub fn range(&self, frame: &Frame<'c, '_>, builder: &Builder<'c>) -> Result<[Val<'c>; 2], Error> {
+    /// The first and the last coordinate along the slowest dimension from which on the cells keep
+    /// to the limits; the last is below the first where there is none.
+    pub fn range(
+        &self,
+        frame: &Frame<'c, '_>,
+        builder: &Builder<'c>,
+    ) -> Result<[Val<'c>; 2], Error> {
         let end = |all: &[(AffineMap<'c>, Vec<i64>)], pick| {
             let mut end: Option<Val<'c>> = None;
             for (map, reach) in all {
@@ -101,7 +111,11 @@ fn tighten<'c>(
     for (known, farthest) in bounds.iter_mut() {
         // Reaches that leave 64 bits keep their own bound.
         let moved = difference(map, *known).and_then(|gap| {
-            reach.iter().zip(gap).map(|(reach, gap)| reach.checked_sub(gap)).collect::<Option<Vec<_>>>()
+            reach
+                .iter()
+                .zip(gap)
+                .map(|(reach, gap)| reach.checked_sub(gap))
+                .collect::<Option<Vec<_>>>()
         });
         if let Some(moved) = moved {
             for (farthest, moved) in farthest.iter_mut().zip(moved) {

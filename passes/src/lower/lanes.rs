@@ -29,7 +29,8 @@ pub fn whole(cells: i64, width: i64) -> i64 {
     (cells.max(0) + width - 1) / width * width
 }
 
-/// Bytes of global memory that are written at once: tiles that begin within one cost a second access.
+/// Bytes of global memory that are written at once: tiles that begin within one cost a second
+/// access.
 const SECTOR: i64 = 32;
 
 /// Whether so many cells of a type are whole sectors.
@@ -42,12 +43,18 @@ pub fn cells_of_a_sector(ty: Type) -> usize {
     (8 * SECTOR / i64::from(mlir::bit_width(ty).unwrap_or(64)).max(8)).max(1) as usize
 }
 
-/// Asks for a cell's surroundings from the level 2 cache; `convert-prefetch-to-nvvm` says so to the device.
+/// Asks for a cell's surroundings from the level 2 cache; `convert-prefetch-to-nvvm` says so to the
+/// device.
 pub fn prefetch<'c>(builder: &Builder<'c>, buffer: Val<'c>, at: &[Val<'c>]) -> Result<(), Error> {
     let read = |text| {
-        Attribute::parse(builder.context, text).ok_or_else(|| Error::internal(format!("`{text}` is no attribute")))
+        Attribute::parse(builder.context, text)
+            .ok_or_else(|| Error::internal(format!("`{text}` is no attribute")))
     };
-    let attributes = [("isWrite", read("false")?), ("localityHint", read("2 : i32")?), ("isDataCache", read("true")?)];
+    let attributes = [
+        ("isWrite", read("false")?),
+        ("localityHint", read("2 : i32")?),
+        ("isDataCache", read("true")?),
+    ];
     builder.op("memref.prefetch", &[&[buffer], at].concat(), &[], &attributes).map(|_| ())
 }
 
@@ -61,45 +68,75 @@ pub fn shuffle<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Resu
             let (short, word) = (builder.integer_type(16), builder.integer_type(32));
             let bits = builder.value("arith.bitcast", &[value], short, &[])?;
             let wide = builder.value("arith.extui", &[bits], word, &[])?;
-            let bits = builder.value("arith.trunci", &[shuffle_word(builder, wide, distance)?], short, &[])?;
+            let bits = builder.value(
+                "arith.trunci",
+                &[shuffle_word(builder, wide, distance)?],
+                short,
+                &[],
+            )?;
             builder.value("arith.bitcast", &[bits], ty, &[])
         }
         64 => {
             let (word, long) = (builder.integer_type(32), builder.integer_type(64));
             let is_integer = ty == long;
-            let all = if is_integer { value } else { builder.value("arith.bitcast", &[value], long, &[])? };
+            let all = if is_integer {
+                value
+            } else {
+                builder.value("arith.bitcast", &[value], long, &[])?
+            };
             let half = builder.constant(long, 32)?;
             let high = builder.binary("arith.shrui", all, half)?;
             let mut parts = Vec::new();
             for part in [all, high] {
                 let part = builder.value("arith.trunci", &[part], word, &[])?;
-                parts.push(builder.value("arith.extui", &[shuffle_word(builder, part, distance)?], long, &[])?);
+                parts.push(builder.value(
+                    "arith.extui",
+                    &[shuffle_word(builder, part, distance)?],
+                    long,
+                    &[],
+                )?);
             }
-            let [low, high] = parts.as_slice() else { return Err(Error::internal("a long value has two halves")) };
-            let joined = builder.binary("arith.ori", *low, builder.binary("arith.shli", *high, half)?)?;
+            let [low, high] = parts.as_slice() else {
+                return Err(Error::internal("a long value has two halves"));
+            };
+            let joined =
+                builder.binary("arith.ori", *low, builder.binary("arith.shli", *high, half)?)?;
             if is_integer { Ok(joined) } else { builder.value("arith.bitcast", &[joined], ty, &[]) }
         }
         _ => Err(Error::internal(format!("cells of {bits} bits can't be exchanged between lanes"))),
     }
 }
 
-fn shuffle_word<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Result<Val<'c>, Error> {
+fn shuffle_word<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    distance: i64,
+) -> Result<Val<'c>, Error> {
     let (mode, distance) = if distance < 0 { ("up", -distance) } else { ("down", distance) };
     let mode = Attribute::parse(builder.context, &format!("#gpu<shuffle_mode {mode}>"))
         .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
     let word = builder.integer_type(32);
     let operands = [value, builder.constant(word, distance)?, builder.constant(word, WARP)?];
-    let op = builder.op("gpu.shuffle", &operands, &[value.r#type(), builder.integer_type(1)], &[("mode", mode)])?;
+    let op = builder.op(
+        "gpu.shuffle",
+        &operands,
+        &[value.r#type(), builder.integer_type(1)],
+        &[("mode", mode)],
+    )?;
     mlir::results(op).first().copied().ok_or_else(|| Error::internal("gpu.shuffle: has no result"))
 }
 
 fn vector_type<'c>(element: Type<'c>, cells: i64) -> Result<Type<'c>, Error> {
-    let cells = u64::try_from(cells).map_err(|_| Error::internal("a vector of a negative length"))?;
+    let cells =
+        u64::try_from(cells).map_err(|_| Error::internal("a vector of a negative length"))?;
     Ok(Type::vector(&[cells], element))
 }
 
 fn alignment<'c>(builder: &Builder<'c>, element: Type, cells: i64) -> Attribute<'c> {
-    attribute::integer(builder.context, i64::from(mlir::bit_width(element).unwrap_or(8)) / 8 * cells)
+    attribute::integer(
+        builder.context,
+        i64::from(mlir::bit_width(element).unwrap_or(8)) / 8 * cells,
+    )
 }
 
 /// Loads `width` cells from a place on, `vector` at a time.
@@ -110,7 +147,9 @@ pub fn load<'c>(
     width: i64,
     vector: i64,
 ) -> Result<Vec<Val<'c>>, Error> {
-    let element = MemRefType::try_from(buffer.r#type()).map_err(|error| Error::internal(error.to_string()))?.element();
+    let element = MemRefType::try_from(buffer.r#type())
+        .map_err(|error| Error::internal(error.to_string()))?
+        .element();
     let mut cells = Vec::new();
     for first in (0..width).step_by(usize::try_from(vector).unwrap_or(1)) {
         let at = moved(builder, at, first)?;
@@ -148,8 +187,12 @@ pub fn store<'c>(
             [single] => builder.store(*single, buffer, &at)?,
             several => {
                 let Some(first) = several.first() else { continue };
-                let value =
-                    builder.value("vector.from_elements", several, vector_type(first.r#type(), vector)?, &[])?;
+                let value = builder.value(
+                    "vector.from_elements",
+                    several,
+                    vector_type(first.r#type(), vector)?,
+                    &[],
+                )?;
                 let operands = [&[value, buffer], at.as_slice()].concat();
                 builder.op(
                     "vector.store",

@@ -1,11 +1,13 @@
-//! `load-constants`: where a kernel multiplies by many different 64-bit constants, they come from constant memory.
+//! `load-constants`: where a kernel multiplies by many different 64-bit constants, they come from
+//! constant memory.
 //!
-//! Needs: the LLVM dialect. Guarantees: the same products of the same numbers. Leaves alone: kernels of few such factors,
-//! vectors, and modules of more factors than a table holds.
+//! Needs: the LLVM dialect. Guarantees: the same products of the same numbers. Leaves alone:
+//! kernels of few such factors, vectors, and modules of more factors than a table holds.
 //!
-//! An instruction holds the upper half of a 64-bit constant. ptxas puts others into uniform registers, two each of 63, and
-//! moves those that find no room there anew in each turn of a loop; an operand in constant memory costs nothing. On an H200
-//! the 25 factors of `box2d2r` gave 0.9 to 2.5 %, 13 and 27 in three dimensions 0.3 to 0.5 %, and 9 nothing
+//! An instruction holds the upper half of a 64-bit constant. ptxas puts others into uniform
+//! registers, two each of 63, and moves those that find no room there anew in each turn of a loop;
+//! an operand in constant memory costs nothing. On an H200 the 25 factors of `box2d2r` gave 0.9 to
+//! 2.5 %, 13 and 27 in three dimensions 0.3 to 0.5 %, and 9 nothing
 //! (`test-suite/bench/results/2026-11-22-h200-constants.json`).
 //!
 //! ```text
@@ -29,7 +31,8 @@ use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
 use melior::ir::attribute::{
-    DenseI32ArrayAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
+    DenseI32ArrayAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute,
+    StringAttribute, TypeAttribute,
 };
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
@@ -40,13 +43,18 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 
 /// The pass.
-pub const PASS: Pass =
-    Pass { name: "load-constants", summary: "bring many 64-bit factors from constant memory", options: &[], run };
+pub const PASS: Pass = Pass {
+    name: "load-constants",
+    summary: "bring many 64-bit factors from constant memory",
+    options: &[],
+    run,
+};
 
 /// So many different factors of a kernel stay in its code.
 const KEPT: usize = 12;
 
-/// The most factors of a table: an eighth of the 64 KiB of constant memory. A kernel of more has other cares.
+/// The most factors of a table: an eighth of the 64 KiB of constant memory. A kernel of more has
+/// other cares.
 const MOST: usize = 1024;
 
 /// Bytes to which the table is aligned: LLVM loads two factors at once.
@@ -60,21 +68,30 @@ struct Table {
 }
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
-    for kernels in mlir::operations(mlir::body(module)).into_iter().filter(|op| mlir::name(*op) == "gpu.module") {
+    for kernels in mlir::operations(mlir::body(module))
+        .into_iter()
+        .filter(|op| mlir::name(*op) == "gpu.module")
+    {
         let Some(body) = mlir::entry(kernels) else { continue };
-        let functions: Vec<_> =
-            mlir::operations(body).into_iter().filter(|op| mlir::name(*op) == "llvm.func").collect();
+        let functions: Vec<_> = mlir::operations(body)
+            .into_iter()
+            .filter(|op| mlir::name(*op) == "llvm.func")
+            .collect();
         // Of each kernel that has many: for each factor the operands that it is.
-        let users: Vec<_> = functions.into_iter().map(|function| (function, factors(function))).collect();
+        let users: Vec<_> =
+            functions.into_iter().map(|function| (function, factors(function))).collect();
         let users: Vec<_> = users.into_iter().filter(|(_, factors)| factors.len() > KEPT).collect();
-        let mut table: Vec<String> = users.iter().flat_map(|(_, factors)| factors.keys().cloned()).collect();
+        let mut table: Vec<String> =
+            users.iter().flat_map(|(_, factors)| factors.keys().cloned()).collect();
         table.sort();
         table.dedup();
         let Some((first, _)) = users.first().filter(|_| table.len() <= MOST) else { continue };
         // Two programs that are linked have kernels of different names.
         let symbol = |op: &Op<'c>| mlir::attribute(*op, "sym_name").and_then(mlir::string);
-        let mut name =
-            format!("{}_factors", symbol(first).ok_or_else(|| Error::internal("a function without a name"))?);
+        let mut name = format!(
+            "{}_factors",
+            symbol(first).ok_or_else(|| Error::internal("a function without a name"))?
+        );
         while mlir::operations(body).iter().any(|op| symbol(op) == Some(name.as_str())) {
             name += "_";
         }
@@ -87,8 +104,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
     Ok(())
 }
 
-/// The 64-bit constants that a function multiplies by and that no instruction holds, as text that says them exactly, each
-/// with the operations that do and the place among their operands.
+/// The 64-bit constants that a function multiplies by and that no instruction holds, as text that
+/// says them exactly, each with the operations that do and the place among their operands.
 fn factors<'c>(function: Op<'c>) -> BTreeMap<String, Vec<(Op<'c>, usize)>> {
     let mut found: BTreeMap<String, Vec<_>> = BTreeMap::new();
     let operations = mlir::walk(function);
@@ -119,8 +136,10 @@ fn factors<'c>(function: Op<'c>) -> BTreeMap<String, Vec<(Op<'c>, usize)>> {
 
 /// Declares the table at the head of a `gpu.module`; gives its type.
 fn declare<'c>(context: &'c Context, kernels: Op<'c>, table: &Table) -> Result<Type<'c>, Error> {
-    let parsed =
-        |text: &str| Attribute::parse(context, text).ok_or_else(|| Error::internal(format!("no attribute: {text}")));
+    let parsed = |text: &str| {
+        Attribute::parse(context, text)
+            .ok_or_else(|| Error::internal(format!("no attribute: {text}")))
+    };
     let (count, values) = (table.values.len(), table.values.join(", "));
     let ty = Type::parse(context, &format!("!llvm.array<{count} x f64>"))
         .ok_or_else(|| Error::internal("the llvm dialect is not loaded"))?;
@@ -130,10 +149,15 @@ fn declare<'c>(context: &'c Context, kernels: Op<'c>, table: &Table) -> Result<T
         ("linkage", parsed("#llvm.linkage<external>")?),
         ("value", parsed(&format!("dense<[{values}]> : tensor<{count}xf64>"))?),
         ("addr_space", IntegerAttribute::new(IntegerType::new(context, 32).into(), 4).into()),
-        ("alignment", IntegerAttribute::new(IntegerType::new(context, 64).into(), ALIGNMENT).into()),
+        (
+            "alignment",
+            IntegerAttribute::new(IntegerType::new(context, 64).into(), ALIGNMENT).into(),
+        ),
     ];
     before_first(context, kernels, |builder| {
-        builder.op_with_regions("llvm.mlir.global", &[], &[], &attributes, vec![Region::new()]).map(|_| ())
+        builder
+            .op_with_regions("llvm.mlir.global", &[], &[], &attributes, vec![Region::new()])
+            .map(|_| ())
     })?;
     Ok(ty)
 }
@@ -146,16 +170,20 @@ fn load<'c>(
     ty: Type<'c>,
     factors: &BTreeMap<String, Vec<(Op<'c>, usize)>>,
 ) -> Result<(), Error> {
-    let pointer =
-        Type::parse(context, "!llvm.ptr<4>").ok_or_else(|| Error::internal("the llvm dialect is not loaded"))?;
+    let pointer = Type::parse(context, "!llvm.ptr<4>")
+        .ok_or_else(|| Error::internal("the llvm dialect is not loaded"))?;
     let mut loaded: Vec<Val<'c>> = Vec::new();
     before_first(context, function, |builder| {
         let name = FlatSymbolRefAttribute::new(context, &table.name).into();
         let base = builder.value("llvm.mlir.addressof", &[], pointer, &[("global_name", name)])?;
         for value in factors.keys() {
+            let place = table
+                .values
+                .iter()
+                .position(|other| other == value)
+                .and_then(|place| i32::try_from(place).ok());
             let place =
-                table.values.iter().position(|other| other == value).and_then(|place| i32::try_from(place).ok());
-            let place = place.ok_or_else(|| Error::internal("a factor that is not in the table"))?;
+                place.ok_or_else(|| Error::internal("a factor that is not in the table"))?;
             let attributes = [
                 ("elem_type", TypeAttribute::new(ty).into()),
                 ("rawConstantIndices", DenseI32ArrayAttribute::new(context, &[0, place]).into()),

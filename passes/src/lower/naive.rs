@@ -63,7 +63,11 @@ fn lower<'c>(
         let place = mlir::place(kernel.op.location());
         return Err(Error::new(
             place,
-            format!("a tile kernel of strategy naive has one tiled.apply, and @{} has {}", kernel.name, applies.len()),
+            format!(
+                "a tile kernel of strategy naive has one tiled.apply, and @{} has {}",
+                kernel.name,
+                applies.len()
+            ),
         ));
     };
     let reads = footprint::of_pieces(module, program, &apply.pieces)?;
@@ -84,8 +88,12 @@ fn lower<'c>(
         reach: None,
     };
     let frame = Frame::new(context, module, program, &spec)?;
-    let stored =
-        |field: &str| kernel.body.iter().any(|op| matches!(op, TileOp::Store { field: name, .. } if *name == field));
+    let stored = |field: &str| {
+        kernel
+            .body
+            .iter()
+            .any(|op| matches!(op, TileOp::Store { field: name, .. } if *name == field))
+    };
     let builder = Builder { location: apply.op.location(), ..frame.builder };
     let point: Vec<_> = frame
         .origin
@@ -96,10 +104,14 @@ fn lower<'c>(
     let in_hull = frame.inside(&builder, &point, frame.hull.lower, frame.hull.upper)?;
     builder.when(in_hull, |builder| {
         let mut cells = BTreeMap::new();
-        for field in reads.iter().map(|read| read.field).chain(apply.outputs.iter().map(|(field, _)| *field)) {
+        for field in
+            reads.iter().map(|read| read.field).chain(apply.outputs.iter().map(|(field, _)| *field))
+        {
             cells.insert(field, frame.cell(builder, field, &point)?);
         }
-        let cell = |field: &str| cells.get(field).ok_or_else(|| Error::internal(format!("no cell of @{field}")));
+        let cell = |field: &str| {
+            cells.get(field).ok_or_else(|| Error::internal(format!("no cell of @{field}")))
+        };
         let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
             let at: Vec<_> = cell(field)?
                 .iter()
@@ -109,15 +121,20 @@ fn lower<'c>(
             builder.load(frame.source(field)?, &at)
         };
         let store = |builder: &Builder<'c>, values: Vec<Val<'c>>| {
-            for ((field, _), value) in apply.outputs.iter().zip(values).filter(|((field, _), _)| stored(field)) {
+            for ((field, _), value) in
+                apply.outputs.iter().zip(values).filter(|((field, _), _)| stored(field))
+            {
                 builder.store(value, frame.target(field)?, cell(field)?)?;
             }
             Ok(())
         };
-        let at = At { point: &point, step: apply.step, rules: Rules::All, fetch: &fetch, partial: None };
+        let at =
+            At { point: &point, step: apply.step, rules: Rules::All, fetch: &fetch, partial: None };
         if !in_place {
             let values = frame.new_values(builder, module, apply, &apply.pieces, &at)?;
-            for ((field, _), value) in apply.outputs.iter().zip(values).filter(|((field, _), _)| stored(field)) {
+            for ((field, _), value) in
+                apply.outputs.iter().zip(values).filter(|((field, _), _)| stored(field))
+            {
                 frame.where_it_lies(builder, field, &point, &[], |builder| {
                     builder.store(value, frame.target(field)?, cell(field)?)?;
                     Ok(Vec::new())
@@ -127,7 +144,9 @@ fn lower<'c>(
         }
         for piece in &apply.pieces {
             let covered = frame.inside(builder, &point, piece.lower, piece.upper)?;
-            builder.when(covered, |builder| store(builder, frame.evaluate(builder, module, piece, &at)?))?;
+            builder.when(covered, |builder| {
+                store(builder, frame.evaluate(builder, module, piece, &at)?)
+            })?;
         }
         Ok(())
     })?;

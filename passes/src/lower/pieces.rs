@@ -1,5 +1,5 @@
-//! The new values of a cell for which several pieces of an apply may hold, as warps compute them: all
-//! lanes together, so that a branch is taken only where a function has no result.
+//! The new values of a cell for which several pieces of an apply may hold, as warps compute them:
+//! all lanes together, so that a branch is taken only where a function has no result.
 
 use melior::ir::{Module, ValueLike};
 use stencil_dialects::builder::Builder;
@@ -31,7 +31,11 @@ pub fn values<'c>(
     if candidate.total {
         let new = evaluate(builder, candidate.piece)?;
         let others = values(builder, rest, old, evaluate)?;
-        return new.into_iter().zip(others).map(|(new, other)| builder.select(candidate.covered, new, other)).collect();
+        return new
+            .into_iter()
+            .zip(others)
+            .map(|(new, other)| builder.select(candidate.covered, new, other))
+            .collect();
     }
     let types: Vec<_> = old.iter().map(|value| value.r#type()).collect();
     builder.choose(
@@ -42,8 +46,9 @@ pub fn values<'c>(
     )
 }
 
-/// Whether a point function has a result for any operands: division of integers has none by zero, and an
-/// absolute read none outside. The expressions of boundary rules that its reads follow belong to it.
+/// Whether a point function has a result for any operands: division of integers has none by zero,
+/// and an absolute read none outside. The expressions of boundary rules that its reads follow
+/// belong to it.
 pub fn is_total(module: &Module, program: &Program, piece: &Piece) -> Result<bool, Error> {
     let partial = [
         "arith.divsi",

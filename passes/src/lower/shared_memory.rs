@@ -13,7 +13,8 @@ use stencil_dialects::tiled;
 /// Guide, technical specifications per compute capability).
 pub const STATIC_SHARED_LIMIT: i64 = 48 * 1024;
 
-/// Blocks that a multiprocessor runs at once (CUDA C++ Programming Guide, table of compute capabilities).
+/// Blocks that a multiprocessor runs at once (CUDA C++ Programming Guide, table of compute
+/// capabilities).
 const MOST_RESIDENT: i64 = 32;
 
 /// Blocks that should fit on a multiprocessor at once: as many as its shared memory (227 KB) has
@@ -36,12 +37,17 @@ pub fn shared_bytes(buffers: &[MemRefType]) -> i64 {
 fn buffer_bytes(ty: &MemRefType) -> i64 {
     let element = i64::from(mlir::bit_width(ty.element()).unwrap_or(64).div_ceil(8));
     let cells = mlir::static_cells((*ty).into()).unwrap_or(i64::MAX);
-    cells.saturating_mul(element).saturating_add(BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT
+    cells.saturating_mul(element).saturating_add(BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT
+        * BUFFER_ALIGNMENT
 }
 
-/// `memref<extents x element, #gpu.address_space<workgroup>>`; extents in cells, `i64::MIN` for one that
-/// is not static.
-pub fn shared_type<'c>(builder: &Builder<'c>, extents: &[i64], element: Type<'c>) -> Result<MemRefType<'c>, Error> {
+/// `memref<extents x element, #gpu.address_space<workgroup>>`; extents in cells, `i64::MIN` for one
+/// that is not static.
+pub fn shared_type<'c>(
+    builder: &Builder<'c>,
+    extents: &[i64],
+    element: Type<'c>,
+) -> Result<MemRefType<'c>, Error> {
     let space = Attribute::parse(builder.context, "#gpu.address_space<workgroup>")
         .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
     Ok(MemRefType::new(element, extents, None, Some(space)))

@@ -1,28 +1,30 @@
-//! `lower-stream`: a block computes one tile of a grid of two or three dimensions, walking along the
-//! slowest with all steps of the launch in flight in registers.
+//! `lower-stream`: a block computes one tile of a grid of two or three dimensions, walking along
+//! the slowest with all steps of the launch in flight in registers.
 //!
-//! What a tile has at one coordinate of the slowest dimension is a *plane*; in two dimensions it is a
-//! row. A lane holds some neighbouring cells of a row, and in three dimensions of some rows. Iteration
-//! `k` loads plane `k` of the fields and computes plane `k - lag(v)` of every other tile value `v`, so
-//! a plane is read while it is still in registers; `analysis/stream_pipeline` says how far each value
-//! lags and how long its planes live. Neighbours along a row lie in the same lane but for its first and
-//! last cells, which come from the lanes beside it by shuffles, once a row. In two dimensions a block is
-//! one warp, and this is all. In three, parts of the block hold rows one above the other and hand the
-//! outer ones to each other through shared memory (`shared.rs`), with one barrier an iteration for all
-//! values. The loop's body holds several planes, so that planes change their names and not their
-//! registers. Planes are loaded some iterations before their turn, and rows a few more are asked for from the
-//! level 2 cache, which costs no registers.
+//! What a tile has at one coordinate of the slowest dimension is a *plane*; in two dimensions it is
+//! a row. A lane holds some neighbouring cells of a row, and in three dimensions of some rows.
+//! Iteration `k` loads plane `k` of the fields and computes plane `k - lag(v)` of every other tile
+//! value `v`, so a plane is read while it is still in registers; `analysis/stream_pipeline` says
+//! how far each value lags and how long its planes live. Neighbours along a row lie in the same
+//! lane but for its first and last cells, which come from the lanes beside it by shuffles, once a
+//! row. In two dimensions a block is one warp, and this is all. In three, parts of the block hold
+//! rows one above the other and hand the outer ones to each other through shared memory
+//! (`shared.rs`), with one barrier an iteration for all values. The loop's body holds several
+//! planes, so that planes change their names and not their registers. Planes are loaded some
+//! iterations before their turn, and rows a few more are asked for from the level 2 cache, which
+//! costs no registers.
 //!
-//! Streams, but not those of periodic fields, say how many rows of tiles away a tile reads, and take the first row
-//! of a launch as an argument, so that it may be cut into bands that overlap with those of the next.
+//! Streams, but not those of periodic fields, say how many rows of tiles away a tile reads, and
+//! take the first row of a launch as an argument, so that it may be cut into bands that overlap
+//! with those of the next.
 //!
-//! In two dimensions, where the sizes are known, the tiles of the first and the last column are two halves, with a
-//! block each: code with checks takes twice as long.
+//! In two dimensions, where the sizes are known, the tiles of the first and the last column are two
+//! halves, with a block each: code with checks takes twice as long.
 //!
-//! Needs: tile kernels of strategy `stream` in two or three dimensions. Guarantees: a `gpu.func` for
-//! each; where the kernel says so, tiles away from the rims of rows and columns run code without checks, but for
-//! the planes at their ends; every cell is computed by the operations of its point function in their order, so
-//! results are those of `lower-naive` bit for bit.
+//! Needs: tile kernels of strategy `stream` in two or three dimensions. Guarantees: a `gpu.func`
+//! for each; where the kernel says so, tiles away from the rims of rows and columns run code
+//! without checks, but for the planes at their ends; every cell is computed by the operations of
+//! its point function in their order, so results are those of `lower-naive` bit for bit.
 //!
 //! ```text
 //! scf.if %interior { <loop without checks of rows and columns> } else { <loop with them> }
@@ -40,16 +42,16 @@
 //!         scf.yield
 //!       }
 //! ```
-//! With checks, a cell that no piece covers keeps its value, a cell outside the grid reads the nearest
-//! inside in its place (no covered cell depends on it), and nothing is stored there.
-//! A read that a boundary rule sends elsewhere selects among the cells that it may be, all of which are in
-//! flight. Where a field is periodic the tile goes on beyond the grid as the grid repeated: its cells are
-//! loaded and computed as those that they repeat.
+//! With checks, a cell that no piece covers keeps its value, a cell outside the grid reads the
+//! nearest inside in its place (no covered cell depends on it), and nothing is stored there. A read
+//! that a boundary rule sends elsewhere selects among the cells that it may be, all of which are in
+//! flight. Where a field is periodic the tile goes on beyond the grid as the grid repeated: its
+//! cells are loaded and computed as those that they repeat.
 //!
-//! Declines: grids of one dimension; tiles that are no multiple of the cells a lane, or wider with their
-//! halo than a warp; blocks of more threads or more shared memory than a device has; reads so far along the
-//! slowest dimension, and boundary rules that send the reads of a lane to so many cells, that registers would not
-//! hold what is in flight (`patch.rs`).
+//! Declines: grids of one dimension; tiles that are no multiple of the cells a lane, or wider with
+//! their halo than a warp; blocks of more threads or more shared memory than a device has; reads so
+//! far along the slowest dimension, and boundary rules that send the reads of a lane to so many
+//! cells, that registers would not hold what is in flight (`patch.rs`).
 
 mod checks;
 mod in_flight;
@@ -82,7 +84,11 @@ pub const PASS: Pass = Pass {
     summary: "lower tile kernels of strategy stream: steps in flight in registers",
     options: &[
         ("ahead", "planes loaded ahead of their turn (default: 2 or 3)"),
-        ("prefetch", "planes beyond those brought into the level 2 cache (default: 4 rows of one or two fields)"),
+        (
+            "prefetch",
+            "planes beyond those brought into the level 2 cache (default: 4 rows of one or two \
+             fields)",
+        ),
         ("unroll", "planes of the loop's body (default: by the planes in flight)"),
         MAX_SHARED,
         MAX_THREADS,
@@ -93,7 +99,8 @@ pub const PASS: Pass = Pass {
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
     let (ahead, unroll) = (options.integer("ahead", 1..=64)?, options.integer("unroll", 1..=64)?);
-    let (prefetch, registers) = (options.integer("prefetch", 0..=64)?, options.integer("registers", 16..=255)?);
+    let (prefetch, registers) =
+        (options.integer("prefetch", 0..=64)?, options.integer("registers", 16..=255)?);
     let limits = BlockLimits::of(options)?;
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, "stream")?;
@@ -128,8 +135,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     emit::erase_kernels(module, &kernels)
 }
 
-/// How many tiles away along the slowest dimension a tile reads. Point functions read const fields alone at
-/// computed coordinates, so nothing that another launch writes lies farther away.
+/// How many tiles away along the slowest dimension a tile reads. Point functions read const fields
+/// alone at computed coordinates, so nothing that another launch writes lies farther away.
 fn reach(kernel: &Kernel) -> Result<i64, Error> {
     let mut farthest = 0;
     for op in &kernel.body {

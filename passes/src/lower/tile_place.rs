@@ -29,8 +29,8 @@ pub fn tile_counts<'c>(
         .collect()
 }
 
-/// The margin, where the grid is known to be larger; none elsewhere, and none where a field has cells
-/// beyond the grid, which the tiles at its ends want too.
+/// The margin, where the grid is known to be larger; none elsewhere, and none where a field has
+/// cells beyond the grid, which the tiles at its ends want too.
 pub fn margin(hull: &Hull, held: &[&Grid], wanted: &[[i64; 2]]) -> Vec<[i64; 2]> {
     let extents = constant_extents(hull.lower, hull.upper).unwrap_or_default();
     let wide = |(dimension, [before, after]): (usize, &[i64; 2])| {
@@ -52,9 +52,9 @@ pub struct Place<'c> {
     pub exists: Option<Val<'c>>,
 }
 
-/// The tile's first coordinate and the thread's position, per dimension. Tiles are numbered in row-major order
-/// unless those at rims come first, and blocks along x alone, because only x may count more than 65,535 of them.
-/// `row` is the launch's first row of tiles.
+/// The tile's first coordinate and the thread's position, per dimension. Tiles are numbered in
+/// row-major order unless those at rims come first, and blocks along x alone, because only x may
+/// count more than 65,535 of them. `row` is the launch's first row of tiles.
 pub fn place_of_tile<'c>(
     builder: &Builder<'c>,
     hull: &Hull<'c>,
@@ -76,7 +76,11 @@ pub fn place_of_tile<'c>(
             let warp = builder.binary("arith.divui", lane, builder.index(WARP)?)?;
             lane = builder.binary("arith.remui", lane, builder.index(WARP)?)?;
             rest = builder.add(builder.binary("arith.muli", rest, builder.index(warps)?)?, warp)?;
-            exists = Some(builder.compare(Compare::Lt, rest, builder.affine(all_tiles, &[], params)?)?);
+            exists = Some(builder.compare(
+                Compare::Lt,
+                rest,
+                builder.affine(all_tiles, &[], params)?,
+            )?);
         }
         thread.push(lane);
     } else {
@@ -84,7 +88,8 @@ pub fn place_of_tile<'c>(
             thread.push(identity("gpu.thread_id", axis)?);
         }
     }
-    let counts: Vec<_> = tiles.iter().map(|count| builder.affine(*count, &[], params)).collect::<Result<_, _>>()?;
+    let counts: Vec<_> =
+        tiles.iter().map(|count| builder.affine(*count, &[], params)).collect::<Result<_, _>>()?;
     let mut half: Option<Half<'c>> = None;
     let mut numbers = match (spec.rim_first, counts.as_slice()) {
         (true, [rows, columns]) => {
@@ -117,10 +122,13 @@ pub fn place_of_tile<'c>(
     let tile = &spec.kernel.schedule.tile;
     let mut origin = origin(builder, hull, &numbers, tile, (margin, params))?;
     let mut planes = None;
-    if let (Some((halved, second)), Some(first), Some(all)) = (half, origin.first_mut(), tile.first()) {
+    if let (Some((halved, second)), Some(first), Some(all)) =
+        (half, origin.first_mut(), tile.first())
+    {
         let later = builder.select(second, builder.index(all / 2)?, builder.index(0)?)?;
         *first = builder.add(*first, later)?;
-        let of_half = builder.select(second, builder.index(all - all / 2)?, builder.index(all / 2)?)?;
+        let of_half =
+            builder.select(second, builder.index(all - all / 2)?, builder.index(all / 2)?)?;
         let all = builder.index(*all)?;
         // No more than all of them, as the count of a kernel's work reads it.
         planes = Some(builder.binary("arith.minsi", all, builder.select(halved, of_half, all)?)?);
@@ -134,10 +142,12 @@ pub const HALVES: i64 = 2;
 /// Places of a row that are tiles at rims, the last two and the first.
 const RIMS: i64 = 3;
 
-/// Whether tiles of the first and the last column are halved: they run code with checks for all of their
-/// rows, which takes twice as long, and a launch would wait for them. Only where both are there.
+/// Whether tiles of the first and the last column are halved: they run code with checks for all of
+/// their rows, which takes twice as long, and a launch would wait for them. Only where both are
+/// there.
 pub fn halves(hull: &Hull, spec: &FrameSpec) -> bool {
-    let columns = constant_extents(hull.lower, hull.upper).and_then(|extents| extents.last().copied());
+    let columns =
+        constant_extents(hull.lower, hull.upper).and_then(|extents| extents.last().copied());
     match (columns, spec.kernel.schedule.tile.as_slice()) {
         (Some(cells), [_, columns]) => spec.rim_first && spec.kernel.split && cells > *columns,
         _ => false,
@@ -147,8 +157,13 @@ pub fn halves(hull: &Hull, spec: &FrameSpec) -> bool {
 /// Whether a tile is one half of its tile, and which: whether the second.
 type Half<'c> = (Val<'c>, Val<'c>);
 
-/// The column of tiles of a place in a row whose first two and last two places are halves of a tile.
-fn column_of<'c>(builder: &Builder<'c>, place: Val<'c>, columns: Val<'c>) -> Result<(Val<'c>, Half<'c>), Error> {
+/// The column of tiles of a place in a row whose first two and last two places are halves of a
+/// tile.
+fn column_of<'c>(
+    builder: &Builder<'c>,
+    place: Val<'c>,
+    columns: Val<'c>,
+) -> Result<(Val<'c>, Half<'c>), Error> {
     let one = builder.index(1)?;
     let before = builder.compare(Compare::Lt, place, builder.index(HALVES)?)?;
     let after = builder.compare(Compare::Ge, place, columns)?;
@@ -161,7 +176,11 @@ fn column_of<'c>(builder: &Builder<'c>, place: Val<'c>, columns: Val<'c>) -> Res
 }
 
 /// The numbers per dimension of what has a number in row-major order.
-fn row_major<'c>(builder: &Builder<'c>, number: Val<'c>, counts: &[Val<'c>]) -> Result<Vec<Val<'c>>, Error> {
+fn row_major<'c>(
+    builder: &Builder<'c>,
+    number: Val<'c>,
+    counts: &[Val<'c>],
+) -> Result<Vec<Val<'c>>, Error> {
     let (mut numbers, mut rest) = (Vec::new(), number);
     for (position, count) in counts.iter().enumerate().rev() {
         if position == 0 {
@@ -185,18 +204,20 @@ fn origin<'c>(
 ) -> Result<Vec<Val<'c>>, Error> {
     let mut origin = Vec::new();
     for (position, (number, tile)) in numbers.iter().zip(tile).enumerate() {
-        let lower = hull.lower.result(position).map_err(|error| Error::internal(error.to_string()))?;
+        let lower =
+            hull.lower.result(position).map_err(|error| Error::internal(error.to_string()))?;
         let first = builder.binary("arith.muli", *number, builder.index(*tile)?)?;
-        let first = builder.add_constant(first, margin.get(position).map_or(0, |[before, _]| *before))?;
+        let first =
+            builder.add_constant(first, margin.get(position).map_or(0, |[before, _]| *before))?;
         origin.push(builder.add(first, builder.affine(lower, &[], params)?)?);
     }
     Ok(origin)
 }
 
-/// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast ones. Rows and
-/// columns of tiles are turned by two, so that the last two lead and then the first, or of columns the first
-/// `leading` - 2; then the leading rows are numbered through, then the leading columns of the other rows, then the
-/// rest.
+/// Tiles at a rim are slower than others; they come first, so that the last tiles to end are fast
+/// ones. Rows and columns of tiles are turned by two, so that the last two lead and then the first,
+/// or of columns the first `leading` - 2; then the leading rows are numbered through, then the
+/// leading columns of the other rows, then the rest.
 fn rim_first<'c>(
     builder: &Builder<'c>,
     number: Val<'c>,
@@ -213,12 +234,16 @@ fn rim_first<'c>(
     let third = builder.add(second, times(minus(rows, lead_rows)?, lead_columns)?)?;
     let in_first = builder.compare(Compare::Below, number, second)?;
     let in_third = builder.compare(Compare::Ge, number, third)?;
-    let pick = |first, second, third| builder.select(in_first, first, builder.select(in_third, third, second)?);
+    let pick = |first, second, third| {
+        builder.select(in_first, first, builder.select(in_third, third, second)?)
+    };
     let within = minus(number, pick(zero, second, third)?)?;
     let width = pick(columns, lead_columns, minus(columns, lead_columns)?)?;
     let width = builder.binary("arith.maxui", width, one)?;
-    let row = builder.add(builder.binary("arith.divui", within, width)?, pick(zero, lead_rows, lead_rows)?)?;
-    let column = builder.add(builder.binary("arith.remui", within, width)?, pick(zero, zero, lead_columns)?)?;
+    let row = builder
+        .add(builder.binary("arith.divui", within, width)?, pick(zero, lead_rows, lead_rows)?)?;
+    let column = builder
+        .add(builder.binary("arith.remui", within, width)?, pick(zero, zero, lead_columns)?)?;
     let turned = |value, count| {
         let back = minus(count, builder.binary("arith.minui", count, builder.index(2)?)?)?;
         builder.binary("arith.remui", builder.add(value, back)?, count)

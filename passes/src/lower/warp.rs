@@ -1,14 +1,15 @@
-//! `lower-warp`: a warp computes one tile of a grid of one dimension, all steps of the launch in its
-//! registers. No shared memory and no barrier.
+//! `lower-warp`: a warp computes one tile of a grid of one dimension, all steps of the launch in
+//! its registers. No shared memory and no barrier.
 //!
 //! A lane holds some neighbouring cells of each field, from the load to the store. A step reads the
-//! cells beside them from the lanes beside by shuffles, so it costs as many shuffles as its footprint
-//! is wide, however many cells a lane holds. The cells that are right shrink by the footprint a step,
-//! from both ends of the warp's cells to the tile. Steps that are alike are the body of a loop.
+//! cells beside them from the lanes beside by shuffles, so it costs as many shuffles as its
+//! footprint is wide, however many cells a lane holds. The cells that are right shrink by the
+//! footprint a step, from both ends of the warp's cells to the tile. Steps that are alike are the
+//! body of a loop.
 //!
-//! Needs: tile kernels of strategy `warp` in one dimension. Guarantees: a `gpu.func` for each; tiles
-//! away from every rim run code without checks; every cell is computed by the operations of its point
-//! function in their order, so results are those of `lower-naive` bit for bit.
+//! Needs: tile kernels of strategy `warp` in one dimension. Guarantees: a `gpu.func` for each;
+//! tiles away from every rim run code without checks; every cell is computed by the operations of
+//! its point function in their order, so results are those of `lower-naive` bit for bit.
 //!
 //! ```text
 //! scf.if %interior { <code without checks> } else { <code with checks> }
@@ -20,11 +21,11 @@
 //!       }
 //!       scf.if (the lane's cells lie in the tile) { vector.store %b, A_next[...] }
 //! ```
-//! With checks, a cell that no piece covers keeps its value, a cell outside the grid reads the nearest
-//! inside in its place (no covered cell depends on it), and nothing is stored there. A read that a boundary
-//! rule sends elsewhere selects among the cells that it may be, which the lane holds anyway. Where a field is
-//! periodic the tile goes on beyond the grid as the grid repeated: its cells are loaded and computed as those
-//! that they repeat.
+//! With checks, a cell that no piece covers keeps its value, a cell outside the grid reads the
+//! nearest inside in its place (no covered cell depends on it), and nothing is stored there. A read
+//! that a boundary rule sends elsewhere selects among the cells that it may be, which the lane
+//! holds anyway. Where a field is periodic the tile goes on beyond the grid as the grid repeated:
+//! its cells are loaded and computed as those that they repeat.
 //!
 //! Declines: grids of two or three dimensions; tiles that are no multiple of the cells a
 //! lane, or longer with their halo than a warp.
@@ -51,7 +52,10 @@ use stencil_dialects::tiled::{Halo, Kernel, TileOp};
 pub const PASS: Pass = Pass {
     name: "lower-warp",
     summary: "lower tile kernels of strategy warp: one dimension, steps in registers",
-    options: &[("warps", "tiles a block, a warp each (default 4)"), ("unroll", "steps of the loop's body (default 4)")],
+    options: &[
+        ("warps", "tiles a block, a warp each (default 4)"),
+        ("unroll", "steps of the loop's body (default 4)"),
+    ],
     run,
 };
 
@@ -83,16 +87,24 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
         let frame = Frame::new(context, module, &program, &spec)?;
         let tile = |builder: &Builder<'c>| {
             let cells = Cells::new(&frame, builder, module, kernel, &segment)?;
-            let limits = Limits::of(&frame, kernel, |op, halo| Ok(segment.reach(kernel, op, halo)))?;
-            let condition = limits.map(|limits| limits.condition(&frame, builder, kernel, 0)).transpose()?.flatten();
+            let limits =
+                Limits::of(&frame, kernel, |op, halo| Ok(segment.reach(kernel, op, halo)))?;
+            let condition = limits
+                .map(|limits| limits.condition(&frame, builder, kernel, 0))
+                .transpose()?
+                .flatten();
             match condition.filter(|_| cells.all_total()) {
                 Some(condition) => {
                     let version = |unroll, checked| {
                         let cells = &cells;
-                        move |builder: &Builder<'c>| steps::run(cells, builder, unroll, checked).map(|()| Vec::new())
+                        move |builder: &Builder<'c>| {
+                            steps::run(cells, builder, unroll, checked).map(|()| Vec::new())
+                        }
                     };
                     // Tiles at a rim are few: a short body takes fewer registers.
-                    builder.choose(condition, &[], version(unroll, false), version(1, true)).map(|_| ())
+                    builder
+                        .choose(condition, &[], version(unroll, false), version(1, true))
+                        .map(|_| ())
                 }
                 None => steps::run(&cells, builder, 1, true),
             }
@@ -140,7 +152,8 @@ impl Segment {
         }
         if needed > cells {
             return refuse(format!(
-                "a tile of {tile} cells with pyramid height {} needs {needed} cells with its halo, and a warp with {width} cells a lane \
+                "a tile of {tile} cells with pyramid height {} needs {needed} cells with its halo, \
+                 and a warp with {width} cells a lane \
                  has {cells}",
                 schedule.steps
             ));
@@ -152,7 +165,8 @@ impl Segment {
     fn reach(&self, kernel: &Kernel, op: &TileOp, halo: &Halo) -> Halo {
         match op {
             TileOp::Load { .. } => {
-                let right = WARP * self.width - self.left - kernel.schedule.tile.iter().sum::<i64>();
+                let right =
+                    WARP * self.width - self.left - kernel.schedule.tile.iter().sum::<i64>();
                 Halo { lower: vec![-self.left], upper: vec![right] }
             }
             _ => halo.clone(),

@@ -1,14 +1,14 @@
-//! `choose-schedule`: the strategy, tile, pyramid height and cells a thread that are predicted to be
-//! fastest.
+//! `choose-schedule`: the strategy, tile, pyramid height and cells a thread that are predicted to
+//! be fastest.
 //!
 //! Each candidate is tiled and lowered on a copy of the module. What a lowering declines is no
 //! candidate; what it makes is counted (`analysis/tile_traffic`, `analysis/kernel_work`), and the
 //! model of the runtime crate turns the counts into seconds a step. So a new strategy is a new list
 //! of candidates here, and nothing else.
 //!
-//! Needs: a verified stencil program. Guarantees: the module says the schedule for `tile-overlapped`,
-//! in the attributes that a tile kernel says it in; what options give is taken as it is. A tile is
-//! left out where `tile-overlapped` fits it to each kernel.
+//! Needs: a verified stencil program. Guarantees: the module says the schedule for
+//! `tile-overlapped`, in the attributes that a tile kernel says it in; what options give is taken
+//! as it is. A tile is left out where `tile-overlapped` fits it to each kernel.
 //!
 //! ```text
 //! module @heat attributes {tiled.strategy = "stream", tiled.steps = 7 : i64, ...}
@@ -72,9 +72,13 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Whether another is the same schedule, one with its tile named and one with it fitted perhaps.
+    /// Whether another is the same schedule, one with its tile named and one with it fitted
+    /// perhaps.
     fn is_like(&self, other: &Self) -> bool {
-        let named = |candidate: &Self| Choice { tile: Some(candidate.tile.clone()), ..candidate.config.clone() };
+        let named = |candidate: &Self| Choice {
+            tile: Some(candidate.tile.clone()),
+            ..candidate.config.clone()
+        };
         named(self) == named(other)
     }
 
@@ -187,9 +191,14 @@ fn candidate<'c>(
     (tile_overlapped::PASS.run)(context, &mut copy, &options)?;
     let program = Program::read(&copy)?;
     let main = tile_traffic::main_kernels(&copy)?;
-    let traffic = main.iter().map(|kernel| tile_traffic::of(&program, kernel)).collect::<Result<Vec<_>, _>>()?;
+    let traffic = main
+        .iter()
+        .map(|kernel| tile_traffic::of(&program, kernel))
+        .collect::<Result<Vec<_>, _>>()?;
     let names: Vec<String> = main.iter().map(|kernel| kernel.name.to_owned()).collect();
-    for kernel in tiled::kernels(&copy)?.iter().filter(|kernel| !names.iter().any(|name| name == kernel.name)) {
+    for kernel in
+        tiled::kernels(&copy)?.iter().filter(|kernel| !names.iter().any(|name| name == kernel.name))
+    {
         mlir::erase(kernel.op);
     }
     for pass in registry::after(tile_overlapped::PASS.name) {
@@ -206,23 +215,36 @@ fn candidate<'c>(
             ))
         })?;
         let work = kernel_work::of(launch)?;
-        let count = |map| Ok::<_, Error>(sizes.evaluate(map)?.first().copied().unwrap_or(0).max(0) as f64);
+        let count =
+            |map| Ok::<_, Error>(sizes.evaluate(map)?.first().copied().unwrap_or(0).max(0) as f64);
         let blocks = count(launch.grid)?;
-        let bands =
-            launch.bands.map_or(Ok(0.0), |bands| Ok::<_, Error>(count(bands.rows)? / bands.reach.max(1) as f64))?;
+        let bands = launch.bands.map_or(Ok(0.0), |bands| {
+            Ok::<_, Error>(count(bands.rows)? / bands.reach.max(1) as f64)
+        })?;
         // Each warp of the strategy warp has a tile of its own.
-        let tiles = if launch.schedule.strategy == "warp" { f64::from(work.threads) / WARP as f64 } else { 1.0 };
+        let tiles = if launch.schedule.strategy == "warp" {
+            f64::from(work.threads) / WARP as f64
+        } else {
+            1.0
+        };
         let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
         kernels.push(Work { blocks, bands, own, halo, redundancy: traffic.redundancy, ..work });
     }
-    let Some(schedule) = launches.iter().map(|launch| &launch.schedule).max_by_key(|schedule| schedule.steps) else {
+    let Some(schedule) =
+        launches.iter().map(|launch| &launch.schedule).max_by_key(|schedule| schedule.steps)
+    else {
         return Ok(None);
     };
     let steps = u32::try_from(schedule.steps).unwrap_or(1);
-    let points = program.grids.iter().map(|grid| sizes.points(grid)).collect::<Result<Vec<_>, _>>()?;
+    let points =
+        program.grids.iter().map(|grid| sizes.points(grid)).collect::<Result<Vec<_>, _>>()?;
     let (tile, per_thread) = (schedule.tile.clone(), schedule.per_thread.clone());
     Ok(model::predict(&kernels, steps, device).map(|prediction| Candidate {
-        config: Choice { pyramid_height: Some(schedule.steps), per_thread: Some(per_thread.clone()), ..config.clone() },
+        config: Choice {
+            pyramid_height: Some(schedule.steps),
+            per_thread: Some(per_thread.clone()),
+            ..config.clone()
+        },
         tile,
         per_thread,
         kernels,
@@ -259,7 +281,11 @@ impl<'c> Large<'c> {
 
     fn points(&self, grid: &Grid) -> Result<f64, Error> {
         let (lower, upper) = (self.evaluate(grid.lower)?, self.evaluate(grid.upper)?);
-        Ok(lower.iter().zip(&upper).map(|(lower, upper)| (upper - lower + 1).max(0) as f64).product())
+        Ok(lower
+            .iter()
+            .zip(&upper)
+            .map(|(lower, upper)| (upper - lower + 1).max(0) as f64)
+            .product())
     }
 }
 
@@ -296,26 +322,39 @@ fn openings(module: &Module, program: &Program, forced: &Choice) -> Result<Vec<C
 type Shape = (Option<Vec<i64>>, Option<Vec<i64>>, Vec<Option<i64>>);
 
 /// The shapes of a strategy to look at beside its own defaults. A tile of none is fitted.
-fn shapes(module: &Module, program: &Program, strategy: &str, rank: usize, forced: &Choice) -> Vec<Shape> {
+fn shapes(
+    module: &Module,
+    program: &Program,
+    strategy: &str,
+    rank: usize,
+    forced: &Choice,
+) -> Vec<Shape> {
     let some = |heights: &[i64]| heights.iter().copied().map(Some).collect::<Vec<_>>();
     let blocks = |shapes: &[(&[i64], &[i64])], heights: &[i64]| -> Vec<Shape> {
-        let shape = |(tile, cells): &(&[i64], &[i64])| (Some(tile.to_vec()), Some(cells.to_vec()), some(heights));
+        let shape = |(tile, cells): &(&[i64], &[i64])| {
+            (Some(tile.to_vec()), Some(cells.to_vec()), some(heights))
+        };
         shapes.iter().map(shape).collect()
     };
     let others = match (strategy, rank) {
         ("block", 1) => blocks(&[(&[2048], &[4]), (&[4096], &[4])], &[1, 8, 32]),
         ("block", 2) => blocks(&[(&[32, 64], &[4, 1]), (&[64, 64], &[8, 1])], &[2, 4, 8]),
         ("block", 3) => blocks(&[(&[8, 8, 64], &[4, 2, 1])], &[1, 2]),
-        // Registers and halo bound the height; below it every second step is near enough to the best.
+        // Registers and halo bound the height; below it every second step is near enough to the
+        // best.
         ("stream", 2 | 3) => {
             let applies: Vec<_> = program.applies.iter().collect();
             let shape = |cells: Vec<i64>| {
-                let highest = stream_schedule::height(module, program, &applies, &cells).unwrap_or(1);
-                let heights = (1..=highest).rev().filter(|height| highest - height < 2 || (highest - height) % 2 == 0);
+                let highest =
+                    stream_schedule::height(module, program, &applies, &cells).unwrap_or(1);
+                let heights = (1..=highest)
+                    .rev()
+                    .filter(|height| highest - height < 2 || (highest - height) % 2 == 0);
                 (None, Some(cells), heights.map(Some).collect())
             };
             let asked = forced.per_thread.clone().filter(|cells| cells.len() == rank);
-            let cells = asked.map_or_else(|| stream_schedule::shapes(program, rank), |cells| vec![cells]);
+            let cells =
+                asked.map_or_else(|| stream_schedule::shapes(program, rank), |cells| vec![cells]);
             cells.into_iter().map(shape).collect()
         }
         ("warp", 1) => vec![(None, None, some(&[8, 16, 32]))],

@@ -1,17 +1,18 @@
 //! `fuse-functions`: computes a temp field again wherever it is read, in place of keeping it, where
 //! that is predicted to be faster.
 //!
-//! An apply of temp fields (the producer) goes into every apply that reads them (the consumers): its
-//! point function is inlined at each offset of a read, with its own offsets and coordinates moved by it.
-//! Upstream's `cse` then shares what several offsets have in common. Every operation stays what it was,
-//! so without contraction no bit of a result changes.
+//! An apply of temp fields (the producer) goes into every apply that reads them (the consumers):
+//! its point function is inlined at each offset of a read, with its own offsets and coordinates
+//! moved by it. Upstream's `cse` then shares what several offsets have in common. Every operation
+//! stays what it was, so without contraction no bit of a result changes.
 //!
-//! What is saved are a field's cells on their way through memory and a barrier or a launch, what is added
-//! are operations and wider footprints; how much either costs depends on the strategy. A stream keeps planes
-//! of temp fields in registers, where they cost little, and with one kernel a function each field goes
-//! through device memory. So the two ways are compared as `choose-schedule` compares schedules, by the
-//! predicted time of the best that the options leave: counts of `analysis/kernel_work` and
-//! `analysis/tile_traffic`, and the model of the runtime crate with the numbers of the device.
+//! What is saved are a field's cells on their way through memory and a barrier or a launch, what is
+//! added are operations and wider footprints; how much either costs depends on the strategy. A
+//! stream keeps planes of temp fields in registers, where they cost little, and with one kernel a
+//! function each field goes through device memory. So the two ways are compared as
+//! `choose-schedule` compares schedules, by the predicted time of the best that the options leave:
+//! counts of `analysis/kernel_work` and `analysis/tile_traffic`, and the model of the runtime crate
+//! with the numbers of the device.
 //!
 //! Needs: a verified stencil program with simplified point functions. Guarantees: the same results;
 //! producers that were folded are gone, and no apply touches their fields any more.
@@ -20,8 +21,8 @@
 //! - that reads one of its own fields, or shares one with another apply;
 //! - of a field that an apply before it reads: that is the value of the step before;
 //! - of which a field that it reads is updated before the last consumer;
-//! - where a read may leave the one piece that it begins in, or the verifier does not find, for all sizes,
-//!   that what is inlined stays within the grids;
+//! - where a read may leave the one piece that it begins in, or the verifier does not find, for all
+//!   sizes, that what is inlined stays within the grids;
 //! - where it does not pay, or no schedule can be predicted.
 //!
 //! ```text
@@ -60,19 +61,21 @@ use stencil_dialects::verify;
 /// The pass.
 pub const PASS: Pass = Pass {
     name: "fuse-functions",
-    summary: "compute temp fields again where they are read, where that is faster than to keep them",
+    summary: "compute temp fields again where they are read, where that is faster than to keep \
+        them",
     options: OPTIONS,
     run,
 };
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
     let (forced, device) = (choose_schedule::forced(options)?, device_of(options.text("arch")));
-    let seconds = |module: &Module<'c>| match choose_schedule::candidates(context, module, &forced, device) {
-        Ok(candidates) => Ok(candidates.first().map(|best| best.prediction.seconds)),
-        Err(error) if error.fault == Fault::Internal => Err(error),
-        // What is wrong with the schedule is for later passes to say.
-        Err(_) => Ok(None),
-    };
+    let seconds =
+        |module: &Module<'c>| match choose_schedule::candidates(context, module, &forced, device) {
+            Ok(candidates) => Ok(candidates.first().map(|best| best.prediction.seconds)),
+            Err(error) if error.fault == Fault::Internal => Err(error),
+            // What is wrong with the schedule is for later passes to say.
+            Err(_) => Ok(None),
+        };
     let (mut kept, mut place) = (None, 0);
     while place < Program::read(module)?.applies.len() {
         let found = folded(context, module, place)?;
@@ -91,7 +94,11 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
 }
 
 /// The module with one apply folded into its consumers; none where that can't be done.
-fn folded<'c>(context: &'c Context, module: &Module<'c>, place: usize) -> Result<Option<Module<'c>>, Error> {
+fn folded<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    place: usize,
+) -> Result<Option<Module<'c>>, Error> {
     let program = Program::read(module)?;
     let Some(consumers) = consumers(module, &program, place)? else { return Ok(None) };
     let mut copy = Module::from_operation(Operation::clone(&module.as_operation()))
@@ -104,10 +111,17 @@ fn folded<'c>(context: &'c Context, module: &Module<'c>, place: usize) -> Result
 }
 
 /// The places of the applies that read what one updates; none where it has to stay.
-fn consumers<'c>(module: &Module<'c>, program: &Program<'c>, place: usize) -> Result<Option<Vec<usize>>, Error> {
+fn consumers<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    place: usize,
+) -> Result<Option<Vec<usize>>, Error> {
     let Some(producer) = program.applies.get(place) else { return Ok(None) };
     let fields_read = |apply: &Apply<'c>| -> Result<BTreeSet<&'c str>, Error> {
-        Ok(footprint::of_pieces(module, program, &apply.pieces)?.into_iter().map(|read| read.field).collect())
+        Ok(footprint::of_pieces(module, program, &apply.pieces)?
+            .into_iter()
+            .map(|read| read.field)
+            .collect())
     };
     let made: BTreeSet<&str> = producer.updates.iter().copied().collect();
     let sources = fields_read(producer)?;
@@ -131,9 +145,14 @@ fn consumers<'c>(module: &Module<'c>, program: &Program<'c>, place: usize) -> Re
     Ok(Some(found))
 }
 
-/// Folds an apply of a module into its consumers. `false` where a read may leave the piece that it begins
-/// in; then the module is of no use any more.
-fn fold<'c>(context: &'c Context, module: &Module<'c>, place: usize, consumers: &[usize]) -> Result<bool, Error> {
+/// Folds an apply of a module into its consumers. `false` where a read may leave the piece that it
+/// begins in; then the module is of no use any more.
+fn fold<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    place: usize,
+    consumers: &[usize],
+) -> Result<bool, Error> {
     let program = Program::read(module)?;
     let Some(producer) = program.applies.get(place) else { return Ok(false) };
     for consumer in consumers.iter().filter_map(|place| program.applies.get(*place)) {
@@ -146,7 +165,8 @@ fn fold<'c>(context: &'c Context, module: &Module<'c>, place: usize, consumers: 
             }
         }
         let pieces = consumer.pieces.iter().zip(&names);
-        let pieces: Vec<Piece> = pieces.map(|(piece, name)| Piece { function: name, ..*piece }).collect();
+        let pieces: Vec<Piece> =
+            pieces.map(|(piece, name)| Piece { function: name, ..*piece }).collect();
         let apply = stencil::apply(&builder, &consumer.updates, &pieces)?;
         mlir::move_before(apply, consumer.op);
         mlir::erase(consumer.op);
@@ -161,11 +181,16 @@ fn fold<'c>(context: &'c Context, module: &Module<'c>, place: usize, consumers: 
 
 /// The names of all point functions that are applied.
 fn pieces_of(program: &Program) -> BTreeSet<String> {
-    program.applies.iter().flat_map(|apply| &apply.pieces).map(|piece| piece.function.to_owned()).collect()
+    program
+        .applies
+        .iter()
+        .flat_map(|apply| &apply.pieces)
+        .map(|piece| piece.function.to_owned())
+        .collect()
 }
 
-/// A function that computes what one reads of a producer's fields; its name, or that of the function
-/// itself where it reads none. None where a read may leave the piece that it begins in.
+/// A function that computes what one reads of a producer's fields; its name, or that of the
+/// function itself where it reads none. None where a read may leave the piece that it begins in.
 fn inlined<'c>(
     builder: &Builder<'c>,
     module: &Module<'c>,
@@ -188,8 +213,12 @@ fn inlined<'c>(
             continue;
         };
         let Some(from) = covering(program, producer, piece, offset) else { return Ok(None) };
-        name =
-            name.or_else(|| Some(stencil::unused_name(module, &format!("{}_with_{}", piece.function, from.function))));
+        name = name.or_else(|| {
+            Some(stencil::unused_name(
+                module,
+                &format!("{}_with_{}", piece.function, from.function),
+            ))
+        });
         let (source, mut arguments) = (stencil::function(module, from.function)?, Vec::new());
         for (argument, value) in stencil::arguments_with_values(source)? {
             let further = match argument {
@@ -203,8 +232,11 @@ fn inlined<'c>(
     }
     let Some(name) = name else { return Ok(Some(piece.function.to_owned())) };
     let builder = &Builder { location: function.location(), ..*builder };
-    let types: Vec<_> =
-        signature.arguments.iter().map(|(argument, value)| (argument.clone(), value.r#type())).collect();
+    let types: Vec<_> = signature
+        .arguments
+        .iter()
+        .map(|(argument, value)| (argument.clone(), value.r#type()))
+        .collect();
     let body = stencil::function_body(function)?;
     let returned = mlir::operations(body).last().map(|op| mlir::operands(*op)).unwrap_or_default();
     let results: Vec<_> = returned.iter().map(|value| value.r#type()).collect();
@@ -224,7 +256,9 @@ fn inlined<'c>(
                     inputs.push(inner.add_constant(value(*place)?, *further)?);
                 }
                 let made = mlir::inline_block(stencil::function_body(*source)?, &inputs, entry);
-                made.get(*result).copied().ok_or_else(|| Error::internal("a function with too few results"))?
+                made.get(*result)
+                    .copied()
+                    .ok_or_else(|| Error::internal("a function with too few results"))?
             }
         });
     }
@@ -238,8 +272,8 @@ fn inlined<'c>(
 enum Input<'c> {
     /// From its own argument at a place.
     Taken(usize),
-    /// From a result of another function, given the places of that function's arguments and what is to be
-    /// added to each.
+    /// From a result of another function, given the places of that function's arguments and what is
+    /// to be added to each.
     Made { source: Op<'c>, arguments: Vec<(usize, i64)>, result: usize },
 }
 
@@ -253,10 +287,9 @@ fn covering<'p, 'c>(
     let read = Bounds::of_piece(piece)?.moved(offset)?;
     let mut known: Vec<_> = cover::checked_values(program, &[piece]).collect();
     known.extend(cover::of_points(piece, &[]));
-    producer
-        .pieces
-        .iter()
-        .find(|from| Bounds::of_piece(from).is_some_and(|from| cover::covered(&read, &[from], &known)))
+    producer.pieces.iter().find(|from| {
+        Bounds::of_piece(from).is_some_and(|from| cover::covered(&read, &[from], &known))
+    })
 }
 
 /// The arguments of a function under construction, each once; values say their types.
@@ -276,12 +309,13 @@ impl<'c> Signature<'c> {
     }
 }
 
-/// What an argument stands for, seen from a point from which the function's point lies at an offset; none
-/// where that leaves 64 bits. A coordinate is then that of the other point, and the offset is still to be
-/// added.
+/// What an argument stands for, seen from a point from which the function's point lies at an
+/// offset; none where that leaves 64 bits. A coordinate is then that of the other point, and the
+/// offset is still to be added.
 fn moved<'c>(argument: Argument<'c>, by: &[i64]) -> Option<Argument<'c>> {
     let Argument::Read { field, offset } = argument else { return Some(argument) };
-    let offset = offset.iter().zip(by).map(|(cells, by)| cells.checked_add(*by)).collect::<Option<_>>()?;
+    let offset =
+        offset.iter().zip(by).map(|(cells, by)| cells.checked_add(*by)).collect::<Option<_>>()?;
     Some(Argument::Read { field, offset })
 }
 
@@ -307,8 +341,10 @@ mod tests {
         let text = format!(
             "module attributes {{stencil.params = [\"N\"], stencil.steps = {zero}}} {{\n\
              \"stencil.grid\"() {{sym_name = \"G\", lower = {zero}, upper = {last}}} : () -> ()\n\
-             \"stencil.field\"() {{sym_name = \"A\", grid = @G, type = f32, role = \"state\"}} : () -> ()\n\
-             \"stencil.field\"() {{sym_name = \"T\", grid = @G, type = f32, role = \"temp\"}} : () -> ()\n\
+             \"stencil.field\"() {{sym_name = \"A\", grid = @G, type = f32, role = \"state\"}} : \
+             () -> ()\n\
+             \"stencil.field\"() {{sym_name = \"T\", grid = @G, type = f32, role = \"temp\"}} : () \
+             -> ()\n\
              \"stencil.apply\"() {{updates = [@T], pieces = [{}, {}]}} : () -> ()\n\
              \"stencil.apply\"() {{updates = [@A], pieces = [{}]}} : () -> ()\n}}",
             piece("first", "0", "9"),
@@ -319,9 +355,12 @@ mod tests {
         let module = Module::parse(&context, &text).unwrap();
         let program = Program::read(&module).unwrap();
         let [producer, consumer] = program.applies.as_slice() else { panic!("two applies") };
-        let found = |offset| covering(&program, producer, &consumer.pieces[0], &[offset]).map(|piece| piece.function);
+        let found = |offset| {
+            covering(&program, producer, &consumer.pieces[0], &[offset]).map(|piece| piece.function)
+        };
         assert_eq!([-1, 0, 1].map(found), [Some("rest"); 3]);
-        // The point 11 reads the cell 9, and others those behind it; the last point would read beyond the grid.
+        // The point 11 reads the cell 9, and others those behind it; the last point would read
+        // beyond the grid.
         assert_eq!([-2, 2].map(found), [None; 2]);
     }
 }

@@ -1,10 +1,10 @@
 //! Which applies of a step share a kernel.
 //!
-//! A kernel's tiles cover the hull of the grids of its updated fields. Where the grids of a step differ by
-//! more than a rim, as those of other sizes or ranks do, the step is cut into groups of consecutive
-//! applies whose hull is tight; then each group is a kernel, and no launch takes more than one step. So it
-//! is where a periodic field is read and not all fields lie on the same points: then tiles can't go on
-//! beyond the grid, and each apply is a kernel.
+//! A kernel's tiles cover the hull of the grids of its updated fields. Where the grids of a step
+//! differ by more than a rim, as those of other sizes or ranks do, the step is cut into groups of
+//! consecutive applies whose hull is tight; then each group is a kernel, and no launch takes more
+//! than one step. So it is where a periodic field is read and not all fields lie on the same
+//! points: then tiles can't go on beyond the grid, and each apply is a kernel.
 
 use crate::analysis::footprint;
 use crate::analysis::hull::{self, Hull};
@@ -31,16 +31,17 @@ impl<'c, 'p> Group<'c, 'p> {
         (0..steps).flat_map(|step| self.applies.iter().map(move |apply| (step, *apply))).collect()
     }
 
-    /// Whether an apply keeps a field's values where its pieces leave cells out: unless it is the first in
-    /// a step to update one whose old values nobody reads.
+    /// Whether an apply keeps a field's values where its pieces leave cells out: unless it is the
+    /// first in a step to update one whose old values nobody reads.
     pub fn keeps(&self, apply: &Apply<'c>, field: &str) -> bool {
         let first = self.applies.iter().find(|apply| apply.updates.contains(&field));
-        !self.transfers.fresh.contains(field) || first.is_none_or(|first| !std::ptr::eq(*first, apply))
+        !self.transfers.fresh.contains(field)
+            || first.is_none_or(|first| !std::ptr::eq(*first, apply))
     }
 }
 
-/// Cuts a step where the grids of the updated fields differ by more than rims; after each apply where
-/// they are to stand alone.
+/// Cuts a step where the grids of the updated fields differ by more than rims; after each apply
+/// where they are to stand alone.
 pub fn of<'c, 'p>(
     context: &'c Context,
     module: &Module<'c>,
@@ -48,7 +49,8 @@ pub fn of<'c, 'p>(
     alone: bool,
 ) -> Result<Vec<Group<'c, 'p>>, Error> {
     let hull = |applies: &[&Apply<'c>]| {
-        let updated: Vec<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
+        let updated: Vec<&str> =
+            applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
         hull::of(context, program, &updated)
     };
     let mut groups: Vec<Group> = Vec::new();
@@ -61,7 +63,8 @@ pub fn of<'c, 'p>(
                 continue;
             }
         }
-        let hull = hull(&[apply])?.ok_or_else(|| Error::internal("an apply to grids of different ranks"))?;
+        let hull = hull(&[apply])?
+            .ok_or_else(|| Error::internal("an apply to grids of different ranks"))?;
         groups.push(Group { applies: vec![apply], hull, transfers: Transfers::default() });
     }
     let launches: Vec<_> = groups.iter().map(|group| group.applies.clone()).collect();
@@ -71,8 +74,8 @@ pub fn of<'c, 'p>(
     Ok(groups)
 }
 
-/// Whether applies may stand in one kernel that computes more than its tile: unless they read a periodic
-/// field and have fields on other points too.
+/// Whether applies may stand in one kernel that computes more than its tile: unless they read a
+/// periodic field and have fields on other points too.
 pub fn repeats_alike<'c>(
     context: &'c Context,
     module: &Module<'c>,
@@ -80,10 +83,15 @@ pub fn repeats_alike<'c>(
     applies: &[&Apply<'c>],
 ) -> Result<bool, Error> {
     let mut periodic = false;
-    let mut fields: Vec<&str> = applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
+    let mut fields: Vec<&str> =
+        applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
     for apply in applies {
         periodic |= tiled::reads_periodic(module, program, &apply.pieces)?;
-        fields.extend(footprint::of_pieces(module, program, &apply.pieces)?.into_iter().map(|read| read.field));
+        fields.extend(
+            footprint::of_pieces(module, program, &apply.pieces)?
+                .into_iter()
+                .map(|read| read.field),
+        );
     }
     Ok(!periodic || hull::of(context, program, &fields)?.is_some_and(|hull| hull.alike))
 }

@@ -1,17 +1,18 @@
 //! `relax-arithmetic`: uses the freedom that fast-math flags give, where it saves work.
 //!
-//! Afterwards the order of a sum is final: code generators that re-associate look at one cell, and an
-//! order that suits one can cost registers for all that a lane holds.
+//! Afterwards the order of a sum is final: code generators that re-associate look at one cell, and
+//! an order that suits one can cost registers for all that a lane holds.
 //!
-//! Needs: a stencil program. Guarantees: operations without fast-math flags stay as they are; of those
-//! with the permission
+//! Needs: a stencil program. Guarantees: operations without fast-math flags stay as they are; of
+//! those with the permission
 //! - a division by a constant is a product with its reciprocal;
-//! - a constant times a sum of products with constants is a sum of products with other constants, so
-//!   that a weighted mean costs one fused multiply-add a term;
+//! - a constant times a sum of products with constants is a sum of products with other constants,
+//!   so that a weighted mean costs one fused multiply-add a term;
 //! - a quotient by a square root that nothing else uses is a product with `math.rsqrt`;
 //! - a sum over a box adds its terms plane by plane, so that `split-sums` can cut it;
-//! - another sum in two dimensions that reaches two cells or more along its own row adds those cells last:
-//!   in streams of rows they come from other lanes, and all of them just before they are used;
+//! - another sum in two dimensions that reaches two cells or more along its own row adds those
+//!   cells last: in streams of rows they come from other lanes, and all of them just before they
+//!   are used;
 //! - no operation may be re-associated any more.
 //!
 //! ```text
@@ -50,7 +51,8 @@ const KEPT: &str = "#arith.fastmath<nnan,ninf,nsz,arcp,contract,afn>";
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
     let program = Program::read(module)?;
-    let kept = Attribute::parse(context, KEPT).ok_or_else(|| Error::internal("the arith dialect is not loaded"))?;
+    let kept = Attribute::parse(context, KEPT)
+        .ok_or_else(|| Error::internal("the arith dialect is not loaded"))?;
     for piece in program.applies.iter().flat_map(|apply| &apply.pieces) {
         let function = stencil::function(module, piece.function)?;
         let builder = Builder::new(context, function.location(), stencil::function_body(function)?);
@@ -63,7 +65,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
                     Some(divisor) => body.scaled(&here, op, value, 1.0 / divisor)?,
                     None => body.over_root(&here, op, value, divisor)?,
                 },
-                ("arith.mulf", &[left, right]) => match (body.constant(left), body.constant(right)) {
+                ("arith.mulf", &[left, right]) => match (body.constant(left), body.constant(right))
+                {
                     (None, Some(factor)) => body.scaled(&here, op, left, factor)?,
                     (Some(factor), None) => body.scaled(&here, op, right, factor)?,
                     _ => None,
@@ -85,7 +88,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
                 Some(planes) => planes.of_value(term).unwrap_or(i64::MIN),
                 None => i64::from(body.is_late(term, &late)),
             };
-            for op in mlir::walk(function).into_iter().filter(|op| mlir::name(*op) == "arith.addf") {
+            for op in mlir::walk(function).into_iter().filter(|op| mlir::name(*op) == "arith.addf")
+            {
                 body.order(&Builder { location: op.location(), ..builder }, op, &place)?;
             }
         }
@@ -145,7 +149,13 @@ impl<'c> Body<'c> {
     }
 
     /// A value times a constant, in place of `op`: none where `op` is that already.
-    fn scaled(&self, builder: &Builder<'c>, op: Op<'c>, value: Val<'c>, factor: f64) -> Result<Option<Val<'c>>, Error> {
+    fn scaled(
+        &self,
+        builder: &Builder<'c>,
+        op: Op<'c>,
+        value: Val<'c>,
+        factor: f64,
+    ) -> Result<Option<Val<'c>>, Error> {
         let ty = value.r#type();
         let normal = |number: f64| match mlir::bit_width(ty) {
             // The smallest normal number and the largest of half precision.
@@ -168,14 +178,16 @@ impl<'c> Body<'c> {
         insert(builder, op, "arith.mulf", &[value, factor], (FLAGS, flags(op)?)).map(Some)
     }
 
-    /// Whether a value is a sum of products with constants; the products, each with the place of its
-    /// constant among its operands.
+    /// Whether a value is a sum of products with constants; the products, each with the place of
+    /// its constant among its operands.
     fn products(&self, value: Val<'c>, terms: &mut Vec<(Op<'c>, usize, f64)>) -> bool {
         let Some(op) = self.only(value) else { return false };
         let operands = mlir::operands(op);
         let &[left, right] = operands.as_slice() else { return false };
         match (mlir::name(op), self.constant(left), self.constant(right)) {
-            ("arith.addf" | "arith.subf", None, None) => self.products(left, terms) && self.products(right, terms),
+            ("arith.addf" | "arith.subf", None, None) => {
+                self.products(left, terms) && self.products(right, terms)
+            }
             ("arith.mulf", Some(weight), None) => {
                 terms.push((op, 0, weight));
                 true
@@ -190,15 +202,26 @@ impl<'c> Body<'c> {
 
     /// Whether a term is late, or a product of what is late.
     fn is_late(&self, term: Val<'c>, late: &BTreeSet<usize>) -> bool {
-        let factors = self.only(term).filter(|op| mlir::name(*op) == "arith.mulf").map(mlir::operands);
-        factors.unwrap_or_else(|| vec![term]).iter().any(|factor| late.contains(&mlir::key(*factor)))
+        let factors =
+            self.only(term).filter(|op| mlir::name(*op) == "arith.mulf").map(mlir::operands);
+        factors
+            .unwrap_or_else(|| vec![term])
+            .iter()
+            .any(|factor| late.contains(&mlir::key(*factor)))
     }
 
     /// Puts the terms of a whole sum in the order of their places; those of one place keep theirs.
-    fn order(&self, builder: &Builder<'c>, op: Op<'c>, place: &impl Fn(Val<'c>) -> i64) -> Result<(), Error> {
+    fn order(
+        &self,
+        builder: &Builder<'c>,
+        op: Op<'c>,
+        place: &impl Fn(Val<'c>) -> i64,
+    ) -> Result<(), Error> {
         let is_sum = |op: &Op<'c>| mlir::name(*op) == "arith.addf" && is_fast(*op);
         let Some(result) = mlir::results(op).first().copied() else { return Ok(()) };
-        if !is_sum(&op) || self.users.get(&mlir::key(result)).is_some_and(is_sum) && self.is_single(result) {
+        if !is_sum(&op)
+            || self.users.get(&mlir::key(result)).is_some_and(is_sum) && self.is_single(result)
+        {
             return Ok(());
         }
         let (mut terms, mut rest) = (Vec::new(), mlir::operands(op));
@@ -227,7 +250,9 @@ impl<'c> Body<'c> {
         value: Val<'c>,
         divisor: Val<'c>,
     ) -> Result<Option<Val<'c>>, Error> {
-        let Some(root) = self.only(divisor).filter(|root| mlir::name(*root) == "math.sqrt") else { return Ok(None) };
+        let Some(root) = self.only(divisor).filter(|root| mlir::name(*root) == "math.sqrt") else {
+            return Ok(None);
+        };
         let flags = (FLAGS, flags(op)?);
         let inverse = insert(builder, op, "math.rsqrt", &mlir::operands(root), flags)?;
         if self.constant(value) == Some(1.0) {
@@ -240,16 +265,16 @@ impl<'c> Body<'c> {
 /// Whether a function reads cells beside the point in other planes than the point's.
 fn is_box(function: Op) -> Result<bool, Error> {
     let beside = |argument: &Argument| match argument {
-        Argument::Read { offset, .. } => {
-            offset.split_first().is_some_and(|(plane, rest)| *plane != 0 && rest.iter().any(|cells| *cells != 0))
-        }
+        Argument::Read { offset, .. } => offset
+            .split_first()
+            .is_some_and(|(plane, rest)| *plane != 0 && rest.iter().any(|cells| *cells != 0)),
         _ => false,
     };
     Ok(stencil::arguments(function)?.iter().any(beside))
 }
 
-/// The arguments of a function that come late: cells of the point's own row, where some of them lie two
-/// cells off or more.
+/// The arguments of a function that come late: cells of the point's own row, where some of them lie
+/// two cells off or more.
 fn late(function: Op) -> Result<BTreeSet<usize>, Error> {
     let (mut beside, mut far) = (BTreeSet::new(), false);
     for (argument, value) in stencil::arguments_with_values(function)? {
@@ -282,12 +307,20 @@ fn insert<'c>(
 }
 
 /// A new constant before an operation.
-fn constant<'c>(builder: &Builder<'c>, before: Op<'c>, ty: Type<'c>, value: f64) -> Result<Val<'c>, Error> {
+fn constant<'c>(
+    builder: &Builder<'c>,
+    before: Op<'c>,
+    ty: Type<'c>,
+    value: f64,
+) -> Result<Val<'c>, Error> {
     let value = FloatAttribute::new(builder.context, ty, value).into();
     place(builder.op("arith.constant", &[], &[ty], &[("value", value)])?, before)
 }
 
 fn place<'c>(op: Op<'c>, before: Op<'c>) -> Result<Val<'c>, Error> {
     mlir::move_before(op, before);
-    mlir::results(op).first().copied().ok_or_else(|| Error::internal("an operation without a result"))
+    mlir::results(op)
+        .first()
+        .copied()
+        .ok_or_else(|| Error::internal("an operation without a result"))
 }

@@ -18,12 +18,13 @@ use stencil_dialects::tiled::{Halo, MOST_CELLS, Schedule};
 use stencil_runtime::device::H200;
 use stencil_runtime::model;
 
-/// Planes of a tile where the grid's are not known at compile time: the halo's planes cost a few per
-/// cent of it, and thousands of tiles fill a device.
+/// Planes of a tile where the grid's are not known at compile time: the halo's planes cost a few
+/// per cent of it, and thousands of tiles fill a device.
 pub const PLANES: i64 = 256;
 
-/// Planes of a tile that are tried where the grid's are known. Higher tiles save halo rows, and leave the
-/// device's multiprocessors less to share: 545 rows measured 7 to 15 per cent less than 408 in all programs.
+/// Planes of a tile that are tried where the grid's are known. Higher tiles save halo rows, and
+/// leave the device's multiprocessors less to share: 545 rows measured 7 to 15 per cent less than
+/// 408 in all programs.
 const TRIED_PLANES: std::ops::RangeInclusive<i64> = 32..=420;
 
 /// Multiprocessors of the device, if nothing else is said: those of an H200.
@@ -44,10 +45,12 @@ const ROWS: i64 = 2;
 /// Cells of a row that a block in three dimensions holds, halo included.
 const COLUMNS: i64 = 64;
 
-/// Threads of a block in three dimensions, as many as the registers that a lane takes leave room for.
+/// Threads of a block in three dimensions, as many as the registers that a lane takes leave room
+/// for.
 const THREADS: [i64; 5] = [1024, 768, 512, 384, 256];
 
-/// Planes in whose time a block in three dimensions begins; fitted to tiles of two fields on an H200.
+/// Planes in whose time a block in three dimensions begins; fitted to tiles of two fields on an
+/// H200.
 const BEGIN: i64 = 8;
 
 /// How much longer a plane takes with checks than without, by the instructions of `star2d1r`.
@@ -56,26 +59,27 @@ const RIM_SLOWNESS: i64 = 2;
 /// Steps a launch are never more.
 const HIGHEST: i64 = 12;
 
-/// Registers that a lane may take by the estimate: with more of them kernels spill so much that they lose.
+/// Registers that a lane may take by the estimate: with more of them kernels spill so much that
+/// they lose.
 const BUDGET: i64 = 240;
 
 /// Registers in place of these where a function has long operations: their latency wants warps.
 const LONG_BUDGET: [i64; 2] = [124, 168];
 
-/// Registers in place of these where a launch reads a field that it leaves as it is: each step has a row of it in
-/// flight, for which ptxas takes up to 60 more than estimated. All of `hotspot2d` above these were slower than the best
-/// below.
+/// Registers in place of these where a launch reads a field that it leaves as it is: each step has
+/// a row of it in flight, for which ptxas takes up to 60 more than estimated. All of `hotspot2d`
+/// above these were slower than the best below.
 const KEPT_BUDGET: [i64; 2] = [168, 180];
 
-/// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions and
-/// in three.
+/// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions
+/// and in three.
 const USEFUL: [(i64, i64); 2] = [(5, 8), (11, 20)];
 
-/// Whether a stream in three dimensions is better off with one version of its code, with checks, for all tiles:
-/// one that loads several fields, by the registers of their cells. With 64-bit cells it waits for memory, beside which
-/// checks take little, and two versions take more registers. With 2 steps `wave3d` in `f64` ran at 172 GCells/s on an
-/// H200, and at 162 in two versions, which spilled; with 3, which keep to the registers in one version alone, at 211
-/// (decision 012).
+/// Whether a stream in three dimensions is better off with one version of its code, with checks,
+/// for all tiles: one that loads several fields, by the registers of their cells. With 64-bit cells
+/// it waits for memory, beside which checks take little, and two versions take more registers. With
+/// 2 steps `wave3d` in `f64` ran at 172 GCells/s on an H200, and at 162 in two versions, which
+/// spilled; with 3, which keep to the registers in one version alone, at 211 (decision 012).
 pub fn has_one_version(loaded: impl Iterator<Item = i64>) -> bool {
     let words: Vec<_> = loaded.collect();
     words.len() > 1 && words.iter().any(|words| *words > 1)
@@ -121,7 +125,12 @@ fn plane(per_thread: &[i64], threads: i64) -> (i64, i64) {
 }
 
 /// The most steps a launch within the budget of registers and halo; at least 1.
-pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread: &[i64]) -> Result<i64, Error> {
+pub fn height(
+    module: &Module,
+    program: &Program,
+    applies: &[&Apply],
+    per_thread: &[i64],
+) -> Result<i64, Error> {
     let wide = usize::from(program.fields.iter().any(|field| lanes::words(field.element) > 1));
     let solid = usize::from(per_thread.len() == 3);
     let updated = applies.iter().flat_map(|apply| &apply.updates).copied();
@@ -141,7 +150,9 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
         let (rows, columns) = plane(per_thread, threads);
         let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
         let (part, whole) = USEFUL[solid];
-        let useful = tile_rows > 0 && tile_columns > 0 && tile_rows * tile_columns * whole >= rows * columns * part;
+        let useful = tile_rows > 0
+            && tile_columns > 0
+            && tile_rows * tile_columns * whole >= rows * columns * part;
         let budget = if graph.scratch > 0 {
             LONG_BUDGET[wide]
         } else if graph.loaded().count() > updated.len() {
@@ -160,14 +171,16 @@ pub fn height(module: &Module, program: &Program, applies: &[&Apply], per_thread
 fn within(per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
     let ((_, width), (rows, columns)) = (shape(per_thread), plane(per_thread, threads));
     let halo = halos.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
-    let lost = |(lower, upper): (&i64, &i64), unit| lanes::whole(-lower, unit) + lanes::whole(*upper, unit);
+    let lost = |(lower, upper): (&i64, &i64), unit| {
+        lanes::whole(-lower, unit) + lanes::whole(*upper, unit)
+    };
     let mut ends = halo.lower.iter().zip(&halo.upper).skip(1).rev();
     let columns = columns - ends.next().map_or(0, |ends| lost(ends, width));
     (rows - ends.next().map_or(0, |ends| lost(ends, 1)), columns)
 }
 
-/// The tile of a kernel of some steps: as many rows and columns as a block has beside the halo of what
-/// is loaded, and planes that fill the device evenly.
+/// The tile of a kernel of some steps: as many rows and columns as a block has beside the halo of
+/// what is loaded, and planes that fill the device evenly.
 pub fn tile(
     module: &Module,
     program: &Program,
@@ -177,7 +190,8 @@ pub fn tile(
     multiprocessors: i64,
 ) -> Result<Vec<i64>, Error> {
     let per_thread = &schedule.per_thread;
-    let pipeline = stream_pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
+    let pipeline =
+        stream_pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
     let threads = threads(per_thread, pipeline.registers).unwrap_or(THREADS[4]);
     let (mut rows, mut columns) = within(per_thread, threads, loads);
     (rows, columns) = (rows.max(1), columns.max(shape(per_thread).1));
@@ -186,7 +200,8 @@ pub fn tile(
     let fill = halo.upper.first().copied().unwrap_or(0) - halo.lower.first().copied().unwrap_or(0);
     let slots = |threads| {
         let limit = stream_pipeline::register_limit(pipeline.registers, threads);
-        let warps = model::resident_warps(u32::try_from(limit).unwrap_or(H200.registers_per_thread), &H200);
+        let warps =
+            model::resident_warps(u32::try_from(limit).unwrap_or(H200.registers_per_thread), &H200);
         multiprocessors * (i64::from(warps) * WARP / threads).max(1)
     };
     match extents.as_deref() {
@@ -198,13 +213,18 @@ pub fn tile(
                 let own = (all_planes - first).max(0);
                 // A last tile that is too small leaves the one before it at the rim too.
                 let (whole, last) = (own / planes, own % planes);
-                let (whole, last) = if last < first { ((whole - 1).max(0), last + planes) } else { (whole, last) };
-                // Tiles of the first and the last column are halves, and all of their rows at the rim.
+                let (whole, last) =
+                    if last < first { ((whole - 1).max(0), last + planes) } else { (whole, last) };
+                // Tiles of the first and the last column are halves, and all of their rows at the
+                // rim.
                 let rim = |planes: i64| (RIM_SLOWNESS * (planes + fill)) as f64;
                 let (inner, half) = ((planes + fill) as f64, rim((planes + 1) / 2));
                 let row = inner * (across - 2).max(0) as f64 + 4.0 * half;
                 let work = whole as f64 * row + across as f64 * (rim(first) + rim(last));
-                model::overlapped(work / slots as f64, [half, rim(first), rim(last)].into_iter().fold(inner, f64::max))
+                model::overlapped(
+                    work / slots as f64,
+                    [half, rim(first), rim(last)].into_iter().fold(inner, f64::max),
+                )
             };
             let planes = least(TRIED_PLANES.filter(|planes| *planes > first), cost);
             Ok(vec![planes.unwrap_or(PLANES), columns])
@@ -217,8 +237,10 @@ pub fn tile(
             let own_rows = beside(*all_rows, whole_rows, rows);
             rows = count(own_rows, count(own_rows, rows));
             let left = lanes::whole(-halo.lower.last().copied().unwrap_or(0), shape(per_thread).1);
-            let whole = program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
-            let own_columns = if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
+            let whole =
+                program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
+            let own_columns =
+                if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
             let across = count(own_rows, rows).saturating_mul(count(own_columns, columns));
             let slots = slots(threads) as f64;
             let cost = |planes: i64| {
@@ -229,7 +251,8 @@ pub fn tile(
                     return model::overlapped(work / slots, each);
                 }
                 let rounds = (blocks / slots).ceil();
-                // In a single round all wait for the tiles at rims, which in others are the first to begin.
+                // In a single round all wait for the tiles at rims, which in others are the first
+                // to begin.
                 let slow = if rounds <= 1.0 { 1.25 } else { 1.0 };
                 slow * rounds * each
             };
@@ -243,7 +266,10 @@ pub fn tile(
 
 /// The number that costs least.
 fn least(numbers: impl Iterator<Item = i64>, cost: impl Fn(i64) -> f64) -> Option<i64> {
-    numbers.map(|number| (cost(number), number)).min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, number)| number)
+    numbers
+        .map(|number| (cost(number), number))
+        .min_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, number)| number)
 }
 
 /// The tile graph of several steps.
@@ -255,12 +281,14 @@ fn graph(
     steps: i64,
 ) -> Result<Graph, Error> {
     let (height, width) = shape(per_thread);
-    let mut graph = Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0, split: true };
+    let mut graph =
+        Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0, split: true };
     let mut current = BTreeMap::new();
     let (mut loaded, mut made) = (BTreeSet::new(), BTreeSet::new());
     for apply in applies {
         let reads = footprint::of_pieces(module, program, &apply.pieces)?;
-        loaded.extend(reads.into_iter().map(|read| read.field).filter(|field| !made.contains(field)));
+        loaded
+            .extend(reads.into_iter().map(|read| read.field).filter(|field| !made.contains(field)));
         for field in &apply.updates {
             // Of a temp field nothing is there before the first apply that makes it.
             if program.field(field)?.role != Role::Temp {
@@ -276,8 +304,10 @@ fn graph(
     }
     let mut parts = Vec::new();
     for apply in applies {
-        graph.scratch = graph.scratch.max(height * width * footprint::long_operations(module, &apply.pieces)?);
-        let cuts = partial_sums::cuts(module, program, &apply.updates, &apply.pieces, (height, width))?;
+        graph.scratch =
+            graph.scratch.max(height * width * footprint::long_operations(module, &apply.pieces)?);
+        let cuts =
+            partial_sums::cuts(module, program, &apply.updates, &apply.pieces, (height, width))?;
         parts.push((&apply.updates, partial_sums::parts(module, program, &apply.pieces, &cuts)?));
     }
     for (updates, parts) in (0..steps).flat_map(|_| &parts) {

@@ -3,19 +3,21 @@
 //!
 //! Source: Holewinski, Pouchet, Sadayappan, "High-Performance Code Generation for Stencil
 //! Computations on GPU Architectures", section 4.2, algorithm 2: regions are found backwards over
-//! functions and steps, a rectangular hull where a field is reached twice. By default each apply gets the
-//! region that is needed at its step, which shrinks from step to step; with `region=fixed` all of a launch get
-//! the largest, as in the paper, so that each thread does the same in each step. Then cells at a tile's
-//! outer rim come from cells that no tile holds; the verifier proves that no cell which is stored does.
+//! functions and steps, a rectangular hull where a field is reached twice. By default each apply
+//! gets the region that is needed at its step, which shrinks from step to step; with `region=fixed`
+//! all of a launch get the largest, as in the paper, so that each thread does the same in each
+//! step. Then cells at a tile's outer rim come from cells that no tile holds; the verifier proves
+//! that no cell which is stored does.
 //!
 //! Needs: a verified stencil program. The schedule comes from options, else from `choose-schedule`,
-//! else from defaults. Guarantees: tile kernels of heights `T`, and of the powers
-//! of two below it for the steps that are left over; a host schedule of `tiled.repeat`; no
-//! `stencil.apply` any more. The strategy `naive` gets one kernel an apply and one step a launch. What nobody
-//! needs is neither loaded nor stored (`analysis/transfers.rs`): a field that is overwritten before it is
+//! else from defaults. Guarantees: tile kernels of heights `T`, and of the powers of two below it
+//! for the steps that are left over; a host schedule of `tiled.repeat`; no `stencil.apply` any
+//! more. The strategy `naive` gets one kernel an apply and one step a launch. What nobody needs is
+//! neither loaded nor stored (`analysis/transfers.rs`): a field that is overwritten before it is
 //! read, and a temp field that is overwritten so in every launch.
 //!
-//! Which applies share a kernel, and which fields it has to load and to store, is for `launch_groups.rs`.
+//! Which applies share a kernel, and which fields it has to load and to store, is for
+//! `launch_groups.rs`.
 //!
 //! ```text
 //! "stencil.apply"() {updates = [@A], pieces = [...]}
@@ -54,11 +56,24 @@ pub const PASS: Pass = Pass {
     name: "tile-overlapped",
     summary: "cut the grid into overlapping tiles that run several steps without exchange",
     options: &[
-        ("strategy", "how tiles are lowered: naive, block, stream or warp (default: as chosen, else block)"),
+        (
+            "strategy",
+            "how tiles are lowered: naive, block, stream or warp (default: as chosen, else block)",
+        ),
         ("tile", "cells of a tile per dimension, slowest first"),
-        ("pyramid-height", "steps a launch (default by rank: 8, 4, 2; of stream by registers, of warp by halo)"),
-        ("multiprocessors", "of the device that the strategy stream fits its tiles to (default 132)"),
-        ("per-thread", "cells a thread per dimension, or one number for the slowest, in streams for the fastest"),
+        (
+            "pyramid-height",
+            "steps a launch (default by rank: 8, 4, 2; of stream by registers, of warp by halo)",
+        ),
+        (
+            "multiprocessors",
+            "of the device that the strategy stream fits its tiles to (default 132)",
+        ),
+        (
+            "per-thread",
+            "cells a thread per dimension, or one number for the slowest, in streams for the \
+             fastest",
+        ),
         ("region", "what each apply computes: shrinking or fixed (default: shrinking)"),
     ],
     run,
@@ -81,7 +96,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let groups = launch_groups::of(context, module, &program, naive)?;
     let builder = Builder::new(context, first.op.location(), mlir::body(module));
     tiling.all(&builder, &groups)?;
-    let width = if naive { index_width::of_naive(module, &program)? } else { index_width::of(&program) };
+    let width =
+        if naive { index_width::of_naive(module, &program)? } else { index_width::of(&program) };
     tiled::set_index_width(&builder, module, width);
     for apply in &program.applies {
         mlir::erase(apply.op);
@@ -114,7 +130,12 @@ impl<'c> Tiling<'c, '_> {
         match groups {
             [group]
                 if !naive
-                    && launch_groups::repeats_alike(builder.context, self.module, self.program, &group.applies)? =>
+                    && launch_groups::repeats_alike(
+                        builder.context,
+                        self.module,
+                        self.program,
+                        &group.applies,
+                    )? =>
             {
                 let schedule = self.schedule(group, groups)?;
                 let height = height.map_or_else(|| self.height(group, &schedule), Ok)?;
@@ -123,19 +144,24 @@ impl<'c> Tiling<'c, '_> {
             _ if height.is_none_or(|height| height == 1) => {}
             _ if naive => {
                 return Err(Error::user(
-                    "the strategy naive runs one step a launch; leave pyramid-height out or choose another strategy",
+                    "the strategy naive runs one step a launch; leave pyramid-height out or choose \
+                     another strategy",
                 ));
             }
             _ => {
                 return Err(Error::user(
-                    "the functions update fields on grids that no tile covers or repeats together, so a launch takes at most one step; leave pyramid-height out",
+                    "the functions update fields on grids that no tile covers or repeats together, \
+                     so a launch takes at most one step; leave pyramid-height out",
                 ));
             }
         }
         let mut names = Vec::new();
         for (index, group) in groups.iter().enumerate() {
             let name = kernel_name(self.program, index);
-            let schedule = Schedule { steps: i64::from(index + 1 == groups.len()), ..self.schedule(group, groups)? };
+            let schedule = Schedule {
+                steps: i64::from(index + 1 == groups.len()),
+                ..self.schedule(group, groups)?
+            };
             self.kernel(builder, &name, group, 1, schedule)?;
             names.push(name);
         }
@@ -149,8 +175,10 @@ impl<'c> Tiling<'c, '_> {
     fn schedule(&self, group: &Group, groups: &[Group]) -> Result<Schedule, Error> {
         let rank = group.hull.rank();
         let strategy = self.options.text("strategy").unwrap_or("block");
-        let place = group.applies.first().map(|apply| mlir::place(apply.op.location())).unwrap_or_default();
-        let elsewhere = || groups.iter().any(|other| Defaults::of(strategy, other.hull.rank()).is_ok());
+        let place =
+            group.applies.first().map(|apply| mlir::place(apply.op.location())).unwrap_or_default();
+        let elsewhere =
+            || groups.iter().any(|other| Defaults::of(strategy, other.hull.rank()).is_ok());
         let defaults = match Defaults::of(strategy, rank) {
             Ok(defaults) => defaults,
             Err(_) if elsewhere() => Defaults::of("block", rank)?,
@@ -174,13 +202,17 @@ impl<'c> Tiling<'c, '_> {
             None if defaults.strategy == "warp" => {
                 vec![warp_schedule::width(self.module, self.program, &group.applies)?]
             }
-            None if defaults.strategy == "stream" => stream_schedule::per_thread(self.program, rank),
+            None if defaults.strategy == "stream" => {
+                stream_schedule::per_thread(self.program, rank)
+            }
             None => defaults.per_thread,
         };
-        let region = self.options.text("region").map(Region::parse).transpose()?.unwrap_or_default();
+        let region =
+            self.options.text("region").map(Region::parse).transpose()?.unwrap_or_default();
         if region == Region::Fixed && !matches!(defaults.strategy, "block" | "naive") {
             return Err(Error::user(format!(
-                "a fixed region is for the strategies block and naive, and {} computes whole lanes in each step anyway; \
+                "a fixed region is for the strategies block and naive, and {} computes whole lanes \
+                 in each step anyway; \
                  leave region out or choose another strategy",
                 defaults.strategy
             )));
@@ -198,21 +230,34 @@ impl<'c> Tiling<'c, '_> {
     fn height(&self, group: &Group<'c, '_>, schedule: &Schedule) -> Result<i64, Error> {
         let width = schedule.per_thread.last().copied().unwrap_or(1);
         match schedule.strategy.as_str() {
-            "stream" => stream_schedule::height(self.module, self.program, &group.applies, &schedule.per_thread),
-            "warp" => warp_schedule::height(width, |steps| reach(self.module, self.program, group, steps)),
+            "stream" => stream_schedule::height(
+                self.module,
+                self.program,
+                &group.applies,
+                &schedule.per_thread,
+            ),
+            "warp" => {
+                warp_schedule::height(width, |steps| reach(self.module, self.program, group, steps))
+            }
             other => Ok(Defaults::of(other, group.hull.rank())?.height),
         }
     }
 
     /// Fits the tile of a strategy that holds it in registers to the cells beside it.
-    fn fit(&self, group: &Group<'c, '_>, schedule: &mut Schedule, halos: &[&Halo]) -> Result<(), Error> {
+    fn fit(
+        &self,
+        group: &Group<'c, '_>,
+        schedule: &mut Schedule,
+        halos: &[&Halo],
+    ) -> Result<(), Error> {
         match (schedule.strategy.as_str(), schedule.per_thread.as_slice()) {
             ("warp", [width]) => schedule.tile = vec![warp_schedule::tile(*width, halos)],
             ("stream", _) => {
                 let all = self.options.integer("multiprocessors", 1..=MOST_CELLS)?;
                 let all = all.unwrap_or(stream_schedule::MULTIPROCESSORS);
                 let group = (group.applies.as_slice(), &group.hull);
-                schedule.tile = stream_schedule::tile(self.module, self.program, group, schedule, halos, all)?;
+                schedule.tile =
+                    stream_schedule::tile(self.module, self.program, group, schedule, halos, all)?;
             }
             _ => {}
         }
@@ -233,11 +278,15 @@ impl<'c> Tiling<'c, '_> {
         let constant = |value| AffineExpr::constant(context, value);
         let left = AffineExpr::modulo(steps, constant(height));
         let mut launches = vec![(height, AffineExpr::floor_div(steps, constant(height)))];
-        // The steps left over are fewer than `height`: each binary digit of their number is one launch.
+        // The steps left over are fewer than `height`: each binary digit of their number is one
+        // launch.
         let mut digit = (height as u64).next_power_of_two() as i64 / 2;
         while digit >= 1 {
             if digit < height {
-                launches.push((digit, AffineExpr::modulo(AffineExpr::floor_div(left, constant(digit)), constant(2))));
+                launches.push((
+                    digit,
+                    AffineExpr::modulo(AffineExpr::floor_div(left, constant(digit)), constant(2)),
+                ));
             }
             digit /= 2;
         }
@@ -268,7 +317,8 @@ impl Defaults {
             ("block", _) => ("block", &[8, 8, 64], &[4, 2, 1], 2),
             ("stream", 1) => {
                 return Err(Error::user(
-                    "the strategy stream is for grids of two or three dimensions, and this one has 1; choose naive, block or warp",
+                    "the strategy stream is for grids of two or three dimensions, and this one has \
+                     1; choose naive, block or warp",
                 ));
             }
             ("stream", 2) => ("stream", &[stream_schedule::PLANES, 1], &[1, 1], 1),
@@ -276,7 +326,8 @@ impl Defaults {
             ("warp", 1) => ("warp", &[1], &[1], 1),
             ("warp", _) => {
                 return Err(Error::user(format!(
-                    "the strategy warp is for grids of one dimension, and this one has {rank}; choose naive, block or stream"
+                    "the strategy warp is for grids of one dimension, and this one has {rank}; \
+                     choose naive, block or stream"
                 )));
             }
             (other, _) => {
@@ -321,8 +372,15 @@ fn plural(number: usize) -> &'static str {
 
 /// The program's name as PTX allows it, with a number.
 fn kernel_name(program: &Program, number: impl Display) -> String {
-    let letters = program.name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
-    let prefix = if program.name.starts_with(|letter: char| letter.is_ascii_alphabetic()) { "" } else { "k_" };
+    let letters = program
+        .name
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
+    let prefix = if program.name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+        ""
+    } else {
+        "k_"
+    };
     format!("{prefix}{}_{number}", letters.collect::<String>())
 }
 
@@ -380,7 +438,10 @@ fn regions<'c>(
 /// Refuses offsets that no tile can hold, whatever the schedule is, before any is looked at.
 pub fn refuse_far_reads(module: &Module, program: &Program) -> Result<(), Error> {
     for apply in &program.applies {
-        if footprint::of_pieces(module, program, &apply.pieces)?.iter().any(|read| !read.reach.is_near()) {
+        if footprint::of_pieces(module, program, &apply.pieces)?
+            .iter()
+            .any(|read| !read.reach.is_near())
+        {
             return Err(too_far(apply));
         }
     }
@@ -397,7 +458,12 @@ fn too_far(apply: &Apply) -> Error {
 }
 
 /// How far some applies reach beyond a tile of one dimension, before and after it.
-fn reach<'c>(module: &Module<'c>, program: &Program<'c>, group: &Group<'c, '_>, steps: i64) -> Result<[i64; 2], Error> {
+fn reach<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    group: &Group<'c, '_>,
+    steps: i64,
+) -> Result<[i64; 2], Error> {
     let regions = regions(module, program, group, steps)?;
     let whole = regions.all().fold(Halo::none(1), |whole, halo| whole.hull(halo));
     Ok([-whole.lower.iter().sum::<i64>(), whole.upper.iter().sum::<i64>()])
@@ -415,13 +481,17 @@ impl<'c> Tiling<'c, '_> {
     ) -> Result<(), Error> {
         let mut regions = regions(self.module, self.program, group, steps)?;
         if schedule.region == Region::Fixed {
-            let largest = regions.applies.iter().fold(Halo::none(group.hull.rank()), |all, region| all.hull(region));
+            let largest = regions
+                .applies
+                .iter()
+                .fold(Halo::none(group.hull.rank()), |all, region| all.hull(region));
             regions.applies.fill(largest);
         }
         if self.options.text("tile").is_none() {
             self.fit(group, &mut schedule, &regions.all().collect::<Vec<_>>())?;
         }
-        let (_, entry) = builder.function(name, &[], &[], &tiled::schedule_attributes(builder, &schedule))?;
+        let (_, entry) =
+            builder.function(name, &[], &[], &tiled::schedule_attributes(builder, &schedule))?;
         let body = builder.at(entry);
         let mut tiles = BTreeMap::new();
         // Loads stand in the order of the declarations, so that kernels read alike.
@@ -432,17 +502,21 @@ impl<'c> Tiling<'c, '_> {
         }
         for ((step, apply), region) in group.steps(steps).iter().zip(&regions.applies) {
             let at = Builder { location: apply.op.location(), ..body };
-            let mut names: Vec<&str> = footprint::of_pieces(self.module, self.program, &apply.pieces)?
-                .into_iter()
-                .map(|read| read.field)
-                .collect();
+            let mut names: Vec<&str> =
+                footprint::of_pieces(self.module, self.program, &apply.pieces)?
+                    .into_iter()
+                    .map(|read| read.field)
+                    .collect();
             names.extend(apply.updates.iter().filter(|field| group.keeps(apply, field)));
-            names.sort_by_key(|name| self.program.fields.iter().position(|field| field.name == *name));
+            names.sort_by_key(|name| {
+                self.program.fields.iter().position(|field| field.name == *name)
+            });
             names.dedup();
             let mut inputs = Vec::new();
             for name in names {
-                let tile =
-                    tiles.get(name).ok_or_else(|| Error::internal(format!("no tile of @{name} reaches an apply")))?;
+                let tile = tiles.get(name).ok_or_else(|| {
+                    Error::internal(format!("no tile of @{name} reaches an apply"))
+                })?;
                 inputs.push((name, *tile));
             }
             let pieces = stencil::pieces_attribute(&at, &apply.pieces);

@@ -11,8 +11,12 @@ use stencil_dialects::error::Error;
 use stencil_dialects::verify;
 
 /// The pass.
-pub const PASS: Pass =
-    Pass { name: "stencil-verify", summary: "check names, types and bounds of a stencil program", options: &[], run };
+pub const PASS: Pass = Pass {
+    name: "stencil-verify",
+    summary: "check names, types and bounds of a stencil program",
+    options: &[],
+    run,
+};
 
 fn run<'c>(_: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
     check(module)
@@ -22,7 +26,9 @@ fn run<'c>(_: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), E
 pub fn check(module: &Module) -> Result<(), Error> {
     verify::all(module).map_err(|errors| {
         let mut errors = errors.into_iter();
-        let first = errors.next().unwrap_or_else(|| Error::internal("the verifier failed without a message"));
+        let first = errors
+            .next()
+            .unwrap_or_else(|| Error::internal("the verifier failed without a message"));
         errors.fold(first, |first, other| first.with_note(other.place, other.message))
     })
 }

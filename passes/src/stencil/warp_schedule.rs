@@ -9,12 +9,12 @@ use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program};
 use stencil_dialects::tiled::Halo;
 
-/// Registers for the cells of a lane. What a step has under way comes on top, and four warps are to fit
-/// on each quarter of a multiprocessor.
+/// Registers for the cells of a lane. What a step has under way comes on top, and four warps are to
+/// fit on each quarter of a multiprocessor.
 const REGISTERS: i64 = 48;
 
-/// Cells a lane that are tried, all but the last a multiple of the widest access. On an H200, 48 cells
-/// of `f32` gave 10,000 GCells/s, 32 gave 9,200 and 16 gave 8,800.
+/// Cells a lane that are tried, all but the last a multiple of the widest access. On an H200, 48
+/// cells of `f32` gave 10,000 GCells/s, 32 gave 9,200 and 16 gave 8,800.
 const WIDTHS: [i64; 8] = [48, 32, 24, 16, 12, 8, 4, 2];
 
 /// Steps a launch are never more: fewer read memory too often, more gain nothing.
@@ -28,7 +28,11 @@ pub fn width(module: &Module, program: &Program, applies: &[&Apply]) -> Result<i
     let mut fields = BTreeSet::new();
     for apply in applies {
         fields.extend(apply.updates.iter().copied());
-        fields.extend(footprint::of_pieces(module, program, &apply.pieces)?.into_iter().map(|read| read.field));
+        fields.extend(
+            footprint::of_pieces(module, program, &apply.pieces)?
+                .into_iter()
+                .map(|read| read.field),
+        );
     }
     let words = fields.into_iter().map(|field| Ok(lanes::words(program.field(field)?.element)));
     let words = words.sum::<Result<i64, Error>>()?.max(1);

@@ -1,15 +1,15 @@
-//! `split-interior`: asks for two versions of a tile kernel's code, one with checks for tiles at a rim
-//! and one without for the others, which are most.
+//! `split-interior`: asks for two versions of a tile kernel's code, one with checks for tiles at a
+//! rim and one without for the others, which are most.
 //!
-//! A tile goes without checks where all cells that it loads lie in their grids and all cells that an
-//! apply computes lie in one piece of it: the main piece, which has the most cells for large sizes. A
-//! run-time size counts as 2^20 for this; that the choice is good is no condition for it to be right,
-//! because a tile decides at run time by the bounds themselves.
+//! A tile goes without checks where all cells that it loads lie in their grids and all cells that
+//! an apply computes lie in one piece of it: the main piece, which has the most cells for large
+//! sizes. A run-time size counts as 2^20 for this; that the choice is good is no condition for it
+//! to be right, because a tile decides at run time by the bounds themselves.
 //!
-//! Needs: tile kernels. Guarantees: the same kernels; each that some tile may pass without checks says
-//! so by `tiled.interior`, which `lower-block` and `lower-stream` follow. Kernels of strategy `naive`
-//! have no checks that could be left out, and stay as they are; so do streams of planes of several fields of
-//! 64-bit cells, which one version serves better.
+//! Needs: tile kernels. Guarantees: the same kernels; each that some tile may pass without checks
+//! says so by `tiled.interior`, which `lower-block` and `lower-stream` follow. Kernels of strategy
+//! `naive` have no checks that could be left out, and stay as they are; so do streams of planes of
+//! several fields of 64-bit cells, which one version serves better.
 //!
 //! ```text
 //! func.func @heat_2() attributes {tiled.tile = array<i64: 32, 64>, ...} {
@@ -35,15 +35,21 @@ use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
 
 /// The pass.
-pub const PASS: Pass =
-    Pass { name: "split-interior", summary: "run tiles away from every rim without checks", options: &[], run };
+pub const PASS: Pass = Pass {
+    name: "split-interior",
+    summary: "run tiles away from every rim without checks",
+    options: &[],
+    run,
+};
 
 /// What a run-time size counts as.
 const LARGE: i64 = 1 << 20;
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
     let program = Program::read(module)?;
-    for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy != "naive") {
+    for kernel in
+        tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy != "naive")
+    {
         if stays_whole(&program, kernel)? {
             continue;
         }
@@ -58,7 +64,9 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
 /// Whether a kernel stays whole: [`stream_schedule::has_one_version`].
 fn stays_whole(program: &Program, kernel: &Kernel) -> Result<bool, Error> {
     let loads = kernel.body.iter().filter_map(|op| match op {
-        TileOp::Load { field, .. } => Some(program.field(field).map(|field| lanes::words(field.element))),
+        TileOp::Load { field, .. } => {
+            Some(program.field(field).map(|field| lanes::words(field.element)))
+        }
         _ => None,
     });
     let words = loads.collect::<Result<Vec<_>, _>>()?;
@@ -92,7 +100,9 @@ fn main_piece(apply: &Apply, tile: &[i64]) -> Option<i64> {
     let mut main = None;
     for (place, piece) in (0..).zip(&apply.pieces) {
         let bounds = (piece.lower, piece.upper);
-        let cells = extents(bounds).into_iter().fold(1_i128, |cells, extent| cells.saturating_mul(extent.into()));
+        let cells = extents(bounds)
+            .into_iter()
+            .fold(1_i128, |cells, extent| cells.saturating_mul(extent.into()));
         if fits(&apply.halo, tile, bounds) && main.is_none_or(|(_, most)| cells > most) {
             main = Some((place, cells));
         }
@@ -107,9 +117,13 @@ fn fits(halo: &Halo, tile: &[i64], bounds: (AffineMap, AffineMap)) -> bool {
 
 /// Cells per dimension between two bounds, for large sizes.
 fn extents((lower, upper): (AffineMap, AffineMap)) -> Vec<i64> {
-    let (lower, upper) = (Linear::of_map(lower).unwrap_or_default(), Linear::of_map(upper).unwrap_or_default());
+    let (lower, upper) =
+        (Linear::of_map(lower).unwrap_or_default(), Linear::of_map(upper).unwrap_or_default());
     let large = |bound: &Linear| {
-        let sizes = bound.coefficients.iter().fold(0_i64, |sum, size| sum.saturating_add(size.saturating_mul(LARGE)));
+        let sizes = bound
+            .coefficients
+            .iter()
+            .fold(0_i64, |sum, size| sum.saturating_add(size.saturating_mul(LARGE)));
         sizes.saturating_add(bound.constant)
     };
     lower

@@ -1,15 +1,18 @@
-//! `split-sums`: computes weighted sums over several planes one plane at a time, as the planes arrive.
+//! `split-sums`: computes weighted sums over several planes one plane at a time, as the planes
+//! arrive.
 //!
-//! A stream that reads a box holds all planes of its footprint, with what lies beside the point in each.
-//! Cut into parts, each of which adds the terms of one plane, it holds a partial result for each plane but
-//! the last, and cells beside the point of the newest plane alone. The operations and their order stay as
-//! they are, and so do the results, but for which products are contracted into which sums.
+//! A stream that reads a box holds all planes of its footprint, with what lies beside the point in
+//! each. Cut into parts, each of which adds the terms of one plane, it holds a partial result for
+//! each plane but the last, and cells beside the point of the newest plane alone. The operations
+//! and their order stay as they are, and so do the results, but for which products are contracted
+//! into which sums.
 //!
-//! Needs: tile kernels. Guarantees: in those of strategy `stream`, an apply that takes fewer registers in
-//! parts (`analysis/partial_sums`) is one apply a part; each but the first goes on with the result of the
-//! one before, by `tiled.partial`. Where no piece lies, the first part that reads the point's plane or a
-//! later one gives the old value, and those behind it keep what they are given. Other kernels stay as
-//! they are. Declines, and leaves alone: functions of several fields, fields with boundary rules.
+//! Needs: tile kernels. Guarantees: in those of strategy `stream`, an apply that takes fewer
+//! registers in parts (`analysis/partial_sums`) is one apply a part; each but the first goes on
+//! with the result of the one before, by `tiled.partial`. Where no piece lies, the first part that
+//! reads the point's plane or a later one gives the old value, and those behind it keep what they
+//! are given. Other kernels stay as they are. Declines, and leaves alone: functions of several
+//! fields, fields with boundary rules.
 //!
 //! ```text
 //! %1 = "tiled.apply"(%0) {reads = [@A], pieces = [{function = @box, ...}], ...}
@@ -46,11 +49,15 @@ pub const PASS: Pass = Pass {
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
     let program = Program::read(module)?;
     let mut made = BTreeMap::new();
-    for kernel in tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "stream") {
+    for kernel in
+        tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "stream")
+    {
         let mut replaced = Vec::new();
         for apply in kernel.applies() {
             let builder = Builder::new(context, apply.op.location(), mlir::body(module));
-            if let Some(result) = split(&builder, module, &program, (&kernel.schedule, apply), &mut made)? {
+            if let Some(result) =
+                split(&builder, module, &program, (&kernel.schedule, apply), &mut made)?
+            {
                 replaced.push((apply, result));
             }
         }
@@ -79,19 +86,27 @@ fn split<'c>(
     made: &mut Made<'c>,
 ) -> Result<Option<Val<'c>>, Error> {
     let updates: Vec<&str> = apply.outputs.iter().map(|(field, _)| *field).collect();
-    let cuts =
-        partial_sums::cuts(module, program, &updates, &apply.pieces, stream_pipeline::shape(&schedule.per_thread))?;
+    let cuts = partial_sums::cuts(
+        module,
+        program,
+        &updates,
+        &apply.pieces,
+        stream_pipeline::shape(&schedule.per_thread),
+    )?;
     let (&[updated], false) = (updates.as_slice(), cuts.is_empty()) else { return Ok(None) };
     let element = program.field(updated)?.element;
     let mut partial = None;
-    for (number, part) in partial_sums::parts(module, program, &apply.pieces, &cuts)?.iter().enumerate() {
+    for (number, part) in
+        partial_sums::parts(module, program, &apply.pieces, &cuts)?.iter().enumerate()
+    {
         let mut pieces = Vec::new();
         for piece in &apply.pieces {
             let key = (piece.function, cuts.clone(), number);
             let function = match made.get(&key) {
                 Some(function) => *function,
                 None => {
-                    let name = stencil::unused_name(module, &format!("{}.{number}", piece.function));
+                    let name =
+                        stencil::unused_name(module, &format!("{}.{number}", piece.function));
                     let part = of_part(builder, module, piece, &name, element, (number, &cuts))?;
                     let name = stencil::function_name(part)?;
                     made.insert(key, name);
@@ -118,7 +133,8 @@ fn of_part<'c>(
 ) -> Result<Op<'c>, Error> {
     let whole = stencil::function(module, piece.function)?;
     let planes = Planes::of(whole)?;
-    let (before, last) = (number.checked_sub(1).and_then(|at| cuts.get(at)).copied(), cuts.get(number).copied());
+    let (before, last) =
+        (number.checked_sub(1).and_then(|at| cuts.get(at)).copied(), cuts.get(number).copied());
     let entering = before.map_or(Vec::new(), |plane| planes.crossing(plane));
     let body = mlir::operations(stencil::function_body(whole)?);
     let read: BTreeSet<usize> = body
@@ -129,17 +145,21 @@ fn of_part<'c>(
         .map(mlir::key)
         .collect();
     let mut arguments = stencil::arguments_with_values(whole)?;
-    arguments
-        .retain(|(argument, value)| !matches!(argument, Argument::Read { .. }) || read.contains(&mlir::key(*value)));
+    arguments.retain(|(argument, value)| {
+        !matches!(argument, Argument::Read { .. }) || read.contains(&mlir::key(*value))
+    });
     arguments.extend(entering.iter().map(|value| (Argument::Partial, *value)));
-    let types: Vec<_> = arguments.iter().map(|(argument, value)| (argument.clone(), value.r#type())).collect();
+    let types: Vec<_> =
+        arguments.iter().map(|(argument, value)| (argument.clone(), value.r#type())).collect();
     let builder = &Builder { location: whole.location(), ..*builder };
     let (op, entry) = stencil::point_function(builder, name, &types, &[element])?;
     mlir::move_before(op, whole);
     let mut map: BTreeMap<usize, Val<'c>> =
         arguments.iter().map(|(_, value)| mlir::key(*value)).zip(mlir::arguments(entry)).collect();
-    let wanted = |op: &Op<'c>| planes.of_operation(*op).is_none() || planes.is_within(*op, before, last);
-    let (terminator, rest) = body.split_last().ok_or_else(|| Error::internal("a function without a return"))?;
+    let wanted =
+        |op: &Op<'c>| planes.of_operation(*op).is_none() || planes.is_within(*op, before, last);
+    let (terminator, rest) =
+        body.split_last().ok_or_else(|| Error::internal("a function without a return"))?;
     for op in rest.iter().filter(|op| wanted(op)) {
         mlir::copy_to(*op, entry, &mut map);
     }
@@ -149,7 +169,10 @@ fn of_part<'c>(
     };
     let at = builder.at(entry);
     let result = match results.first() {
-        Some(value) => map.get(&mlir::key(*value)).copied().ok_or_else(|| Error::internal("a value of no part"))?,
+        Some(value) => map
+            .get(&mlir::key(*value))
+            .copied()
+            .ok_or_else(|| Error::internal("a value of no part"))?,
         // Nothing is computed yet.
         None => at.zero(element)?,
     };

@@ -1,9 +1,10 @@
-//! The launches of a run as CUDA graphs, in which each band of a launch is ordered after just those that it waits
-//! for ([`crate::bands`]).
+//! The launches of a run as CUDA graphs, in which each band of a launch is ordered after just those
+//! that it waits for ([`crate::bands`]).
 //!
-//! A run is sent in chunks of a bounded number of launches, each chunk as a graph: a [`Chunk`] gathers launches as
-//! plain data, and [`Graphs`] sends it. A chunk that is like an earlier one runs from the graph of that one; most
-//! runs are made up of one chunk many times over and a remainder.
+//! A run is sent in chunks of a bounded number of launches, each chunk as a graph: a [`Chunk`]
+//! gathers launches as plain data, and [`Graphs`] sends it. A chunk that is like an earlier one
+//! runs from the graph of that one; most runs are made up of one chunk many times over and a
+//! remainder.
 
 use super::clock::Event;
 use super::{Call, Cuda, CudaError};
@@ -13,14 +14,16 @@ use cudarc::driver::sys::{self, CUresult};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// Graphs that are kept; a run has few kinds of chunks. The driver frees one that is under way when it ends.
+/// Graphs that are kept; a run has few kinds of chunks. The driver frees one that is under way when
+/// it ends.
 const KEPT: usize = 4;
 
 /// How launches are sent as graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphSettings {
-    /// Launches of a chunk, and those up to the end of its last step come with them. Launches of two chunks do not
-    /// overlap, so that a chunk should be long; a run tells how far it is, and can be cancelled, from chunk to chunk.
+    /// Launches of a chunk, and those up to the end of its last step come with them. Launches of
+    /// two chunks do not overlap, so that a chunk should be long; a run tells how far it is, and
+    /// can be cancelled, from chunk to chunk.
     pub chunk: usize,
     /// Whether all launches are cut that can be, those too that do not fill the device: for tests.
     pub cut_all: bool,
@@ -57,8 +60,8 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Whether a chunk of so many launches ends before this one. The launches of a step stay together: so chunks
-    /// begin alike.
+    /// Whether a chunk of so many launches ends before this one. The launches of a step stay
+    /// together: so chunks begin alike.
     fn ends_before(&self, launch: &Launch<'_>, launches: usize) -> bool {
         self.launches >= launches && self.step != Some(launch.step)
     }
@@ -127,7 +130,8 @@ impl<'c> Graphs<'c> {
         self.chunk.ends_before(launch, self.settings.chunk)
     }
 
-    /// Gathers a launch of which the device runs `resident` blocks at a time; `call` makes calls of its bands.
+    /// Gathers a launch of which the device runs `resident` blocks at a time; `call` makes calls of
+    /// its bands.
     pub fn add(
         &mut self,
         launch: &Launch<'_>,
@@ -139,8 +143,8 @@ impl<'c> Graphs<'c> {
         Ok(())
     }
 
-    /// Sends what was gathered, once the chunk before the last one sent has ended. Calls `start` before the run's
-    /// first chunk, when its graph is ready.
+    /// Sends what was gathered, once the chunk before the last one sent has ended. Calls `start`
+    /// before the run's first chunk, when its graph is ready.
     pub fn send(&mut self, start: impl FnOnce() -> Result<(), CudaError>) -> Result<(), CudaError> {
         let nodes = std::mem::take(&mut self.chunk).nodes;
         let ready = match self.ready.iter().position(|ready| ready.is_like(&nodes)) {
@@ -180,17 +184,26 @@ struct Ready<'c> {
 }
 
 impl<'c> Ready<'c> {
-    /// Waits for what was sent before, and then for the graph to lie on the device. A graph may be uploaded while
-    /// another runs, but on an H200 with driver 580.159 the device then failed, or never ended, in most processes that
-    /// ran several programs whose graphs took a tenth of a second (decision 011).
+    /// Waits for what was sent before, and then for the graph to lie on the device. A graph may be
+    /// uploaded while another runs, but on an H200 with driver 580.159 the device then failed, or
+    /// never ended, in most processes that ran several programs whose graphs took a tenth of a
+    /// second (decision 011).
     fn new(cuda: &'c Cuda, nodes: Vec<Node>) -> Result<Self, CudaError> {
-        let mut ready = Self { cuda, graph: null_mut(), runnable: null_mut(), nodes, handles: Vec::new() };
+        let mut ready =
+            Self { cuda, graph: null_mut(), runnable: null_mut(), nodes, handles: Vec::new() };
         cuda.ok("cuGraphCreate", unsafe { sys::cuGraphCreate(&mut ready.graph, 0) })?;
         for node in &ready.nodes {
-            let waits: Vec<_> = node.waits.iter().filter_map(|place| ready.handles.get(*place)).copied().collect();
+            let waits: Vec<_> =
+                node.waits.iter().filter_map(|place| ready.handles.get(*place)).copied().collect();
             let mut handle = null_mut();
             let result = with_parameters(&node.call, |parameters| unsafe {
-                sys::cuGraphAddKernelNode_v2(&mut handle, ready.graph, waits.as_ptr(), waits.len(), parameters)
+                sys::cuGraphAddKernelNode_v2(
+                    &mut handle,
+                    ready.graph,
+                    waits.as_ptr(),
+                    waits.len(),
+                    parameters,
+                )
             });
             cuda.took(&node.call, "cuGraphAddKernelNode", result)?;
             ready.handles.push(handle);
@@ -210,7 +223,9 @@ impl<'c> Ready<'c> {
             hErrNode_out: null_mut(),
             result_out: sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS,
         };
-        let result = unsafe { sys::cuGraphInstantiateWithParams(&mut self.runnable, self.graph, &mut parameters) };
+        let result = unsafe {
+            sys::cuGraphInstantiateWithParams(&mut self.runnable, self.graph, &mut parameters)
+        };
         // Where the driver names no node it is nobody's fault, or everybody's.
         let named = self.handles.iter().position(|handle| *handle == parameters.hErrNode_out);
         match named.and_then(|place| self.nodes.get(place)) {
@@ -220,10 +235,12 @@ impl<'c> Ready<'c> {
     }
 
     fn is_like(&self, nodes: &[Node]) -> bool {
-        self.nodes.len() == nodes.len() && self.nodes.iter().zip(nodes).all(|(node, other)| node.is_like(other))
+        self.nodes.len() == nodes.len()
+            && self.nodes.iter().zip(nodes).all(|(node, other)| node.is_like(other))
     }
 
-    /// Sets the arguments of nodes that are like its own. What was sent before keeps those that it had.
+    /// Sets the arguments of nodes that are like its own. What was sent before keeps those that it
+    /// had.
     fn set(&mut self, nodes: Vec<Node>) -> Result<(), CudaError> {
         for ((node, old), handle) in nodes.iter().zip(&self.nodes).zip(&self.handles) {
             if node != old {
@@ -253,7 +270,10 @@ impl Drop for Ready<'_> {
 }
 
 /// Hands a call to the driver, which copies the arguments at once.
-fn with_parameters(call: &Call, take: impl FnOnce(&sys::CUDA_KERNEL_NODE_PARAMS) -> CUresult) -> CUresult {
+fn with_parameters(
+    call: &Call,
+    take: impl FnOnce(&sys::CUDA_KERNEL_NODE_PARAMS) -> CUresult,
+) -> CUresult {
     let mut pointers: Vec<*mut c_void> = call.pointers();
     let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (call.grid, call.block);
     take(&sys::CUDA_KERNEL_NODE_PARAMS {
@@ -295,7 +315,14 @@ mod tests {
                 };
                 let words = part.arguments.iter().map(word).collect();
                 let kernel = part.kernel.name.as_str().into();
-                Ok(Call { kernel, function: null_mut(), grid: part.grid, block: part.kernel.block, shared: 0, words })
+                Ok(Call {
+                    kernel,
+                    function: null_mut(),
+                    grid: part.grid,
+                    block: part.kernel.block,
+                    shared: 0,
+                    words,
+                })
             };
             chunk.add(&launch, resident, call).unwrap();
         }
@@ -304,12 +331,14 @@ mod tests {
     }
 
     fn like(one: &Chunk, other: &Chunk) -> bool {
-        one.nodes.len() == other.nodes.len() && one.nodes.iter().zip(&other.nodes).all(|(a, b)| a.is_like(b))
+        one.nodes.len() == other.nodes.len()
+            && one.nodes.iter().zip(&other.nodes).all(|(a, b)| a.is_like(b))
     }
 
     #[test]
     fn a_run_is_one_chunk_many_times_over_and_a_remainder() {
-        // 500 launches of two steps and one of one; each of the two steps has 25 rows, and so 20 bands.
+        // 500 launches of two steps and one of one; each of the two steps has 25 rows, and so 20
+        // bands.
         let found = chunks(&banded(), 1001, 0);
         let sizes: Vec<_> = found.iter().map(|chunk| (chunk.launches, chunk.nodes.len())).collect();
         assert_eq!(sizes[..7], [(64, 64 * 20); 7]);
@@ -319,7 +348,8 @@ mod tests {
         // The number of the step is an argument of these kernels, and nothing else differs.
         let arguments = |chunk: &Chunk, node: usize| chunk.nodes[node].call.words.clone();
         let (first, second) = (arguments(&found[0], 21), arguments(&found[1], 21));
-        let differing: Vec<_> = (0..first.len()).filter(|place| first[*place] != second[*place]).collect();
+        let differing: Vec<_> =
+            (0..first.len()).filter(|place| first[*place] != second[*place]).collect();
         assert_eq!(differing, [5]);
         assert_eq!(chunks(&banded(), 0, 0)[0].nodes, []);
     }

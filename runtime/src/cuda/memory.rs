@@ -27,7 +27,9 @@ impl<'c> Memory<'c> {
             result => cuda.ok("cuMemAlloc", result)?,
         }
         let memory = Memory { cuda, address, bytes };
-        cuda.ok("cuMemsetD8Async", unsafe { sys::cuMemsetD8Async(address, 0, bytes.max(1), cuda.stream) })?;
+        cuda.ok("cuMemsetD8Async", unsafe {
+            sys::cuMemsetD8Async(address, 0, bytes.max(1), cuda.stream)
+        })?;
         cuda.synchronize()?;
         Ok(memory)
     }
@@ -35,7 +37,12 @@ impl<'c> Memory<'c> {
     /// Starts a copy of another block of the same size into this one.
     pub fn copy_from(&self, other: &Memory<'_>) -> Result<(), CudaError> {
         self.cuda.ok("cuMemcpyDtoDAsync", unsafe {
-            sys::cuMemcpyDtoDAsync_v2(self.address, other.address, self.bytes.min(other.bytes), self.cuda.stream)
+            sys::cuMemcpyDtoDAsync_v2(
+                self.address,
+                other.address,
+                self.bytes.min(other.bytes),
+                self.cuda.stream,
+            )
         })
     }
 }

@@ -172,7 +172,10 @@ mod tests {
             ("ä", 1, "a name, a number or `(` was expected"),
         ] {
             let error = text.parse::<Expr>().unwrap_err();
-            assert_eq!(error, ExprError::Syntax { text: text.into(), place, message: message.into() });
+            assert_eq!(
+                error,
+                ExprError::Syntax { text: text.into(), place, message: message.into() }
+            );
         }
         let deep = "(".repeat(100_000);
         assert!(deep.parse::<Expr>().unwrap_err().to_string().contains("too long"));

@@ -9,11 +9,14 @@
 //! Sources: the roofline model (Williams, Waterman, Patterson, "Roofline: An Insightful Visual
 //! Performance Model for Multicore Architectures", 2009) for the terms; Holewinski, Pouchet,
 //! Sadayappan, "High-Performance Code Generation for Stencil Computations on GPU Architectures",
-//! section 5, for recomputed halos as work like any other; Little's law for [`Prediction::latency`].
+//! section 5, for recomputed halos as work like any other; Little's law for
+//! [`Prediction::latency`].
 
 mod residency;
 
-pub use residency::{BANDS, most_registers, overlapped, resident_blocks, resident_warps, stretch, waves};
+pub use residency::{
+    BANDS, most_registers, overlapped, resident_blocks, resident_warps, stretch, waves,
+};
 
 use crate::device::Device;
 use serde::Serialize;
@@ -21,16 +24,18 @@ use serde::Serialize;
 /// How sharply the slowest resource decides: the exponent of the norm.
 const SHARPNESS: i32 = 3;
 
-/// The part of the halo that comes from device memory: neighbouring tiles run at about the same time,
-/// so one finds in the level 2 cache what the other has loaded. Fitted, like the exponent.
+/// The part of the halo that comes from device memory: neighbouring tiles run at about the same
+/// time, so one finds in the level 2 cache what the other has loaded. Fitted, like the exponent.
 const HALO_MISSES: f64 = 0.15;
 
-/// What one kernel does in a launch. Counts are of one block unless they say otherwise, halo included.
+/// What one kernel does in a launch. Counts are of one block unless they say otherwise, halo
+/// included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Work {
     /// Blocks of a launch.
     pub blocks: f64,
-    /// Bands into which a launch may be cut, so that it overlaps with the next of the same kernel; 0 for none.
+    /// Bands into which a launch may be cut, so that it overlaps with the next of the same kernel;
+    /// 0 for none.
     pub bands: f64,
     /// Threads of a block.
     pub threads: u32,
@@ -103,8 +108,8 @@ impl Prediction {
     }
 }
 
-/// The time of a step, where one launch of each kernel takes `steps` steps; `None` where a block of a
-/// kernel does not fit on a multiprocessor.
+/// The time of a step, where one launch of each kernel takes `steps` steps; `None` where a block of
+/// a kernel does not fit on a multiprocessor.
 pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Prediction> {
     let mut total = Prediction::default();
     for work in kernels {
@@ -126,10 +131,12 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
             latency: all(life) / (slots * device.clock),
             ..Prediction::default()
         };
-        let terms = [part.memory, part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
+        let terms =
+            [part.memory, part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
         let busy = norm(&terms, SHARPNESS);
         // Launches of several kernels in turn wait for each other.
-        let stretch = if kernels.len() == 1 { stretch(work, slots) } else { waves(work.blocks, slots) };
+        let stretch =
+            if kernels.len() == 1 { stretch(work, slots) } else { waves(work.blocks, slots) };
         // However few blocks there are, one of them lives as long.
         let tail = (busy * stretch).max(life / device.clock) - busy;
         for (sum, term) in [
@@ -177,7 +184,14 @@ mod tests {
 
     /// A copy of 2^28 cells of `f32` by blocks of 1,024 cells.
     fn copy() -> Work {
-        Work { blocks: 262_144.0, threads: 256, registers: 16, own: 8192.0, redundancy: 1.0, ..Work::default() }
+        Work {
+            blocks: 262_144.0,
+            threads: 256,
+            registers: 16,
+            own: 8192.0,
+            redundancy: 1.0,
+            ..Work::default()
+        }
     }
 
     #[test]
@@ -193,7 +207,10 @@ mod tests {
         let halved = predict(&[copy()], 2, &H200).unwrap();
         assert!((2.0 * halved.seconds - found.seconds).abs() < 1e-12);
         // Two kernels a step double it.
-        assert!((predict(&[copy(), copy()], 1, &H200).unwrap().seconds - 2.0 * found.seconds).abs() < 1e-12);
+        assert!(
+            (predict(&[copy(), copy()], 1, &H200).unwrap().seconds - 2.0 * found.seconds).abs()
+                < 1e-12
+        );
     }
 
     #[test]
@@ -214,13 +231,16 @@ mod tests {
         };
         let found = predict(&[work], 1, &H200).unwrap();
         let clock = 1.0 / H200.clock;
-        let near = |term: f64, clocks: f64| assert!((term / clock / clocks - 1.0).abs() < 0.01, "{term} {clocks}");
+        let near = |term: f64, clocks: f64| {
+            assert!((term / clock / clocks - 1.0).abs() < 0.01, "{term} {clocks}")
+        };
         // A warp's 1,000 instructions are 250 clocks of four schedulers, and 250 of 128 lanes.
         near(found.issue, 250.0);
         near(found.arithmetic, 250.0);
         near(found.shuffle, 1000.0);
         near(found.shared, 1000.0);
-        // 32 blocks live at a time, and none shorter than its instructions take one after the other.
+        // 32 blocks live at a time, and none shorter than its instructions take one after the
+        // other.
         let life = 1800.0 + 10.0 * 40.0 + 2.0 * 450.0 + 5.0 * 60.0 + 1000.0 * 2.15;
         near(found.latency, life / 32.0);
         near(found.seconds - H200.launch_seconds, life);

@@ -1,5 +1,5 @@
-//! How many blocks run at a time, and what the end of a launch costs: an uneven last wave, or the wait for
-//! its slowest blocks where launches overlap.
+//! How many blocks run at a time, and what the end of a launch costs: an uneven last wave, or the
+//! wait for its slowest blocks where launches overlap.
 
 use super::{Work, norm};
 use crate::device::Device;
@@ -8,21 +8,23 @@ use crate::device::Device;
 /// register allocation unit of 256 a warp).
 const REGISTER_UNIT: u32 = 8;
 
-/// Warps of so many registers a thread that a multiprocessor has registers for. Each scheduler has its part of
-/// them: on an H200 8 warps of 190 registers ran at a time, not 10.
+/// Warps of so many registers a thread that a multiprocessor has registers for. Each scheduler has
+/// its part of them: on an H200 8 warps of 190 registers ran at a time, not 10.
 pub fn resident_warps(registers: u32, device: &Device) -> u32 {
     let of_warp = registers.max(1).next_multiple_of(REGISTER_UNIT) * device.warp;
     device.registers / device.schedulers / of_warp * device.schedulers
 }
 
-/// The most registers a thread with which a block of so many threads has room on a multiprocessor; 0 for none.
+/// The most registers a thread with which a block of so many threads has room on a multiprocessor;
+/// 0 for none.
 pub fn most_registers(threads: u32, device: &Device) -> u32 {
     let warps = threads.div_ceil(device.warp).max(1).div_ceil(device.schedulers);
     let each = device.registers / device.schedulers / (warps * device.warp);
     (each / REGISTER_UNIT * REGISTER_UNIT).min(device.registers_per_thread)
 }
 
-/// Blocks of a kernel that a multiprocessor holds at a time: by registers, shared memory and threads.
+/// Blocks of a kernel that a multiprocessor holds at a time: by registers, shared memory and
+/// threads.
 pub fn resident_blocks(work: &Work, device: &Device) -> u32 {
     let warps = work.threads.div_ceil(device.warp).max(1);
     let by_registers = resident_warps(work.registers, device) / warps;
@@ -38,10 +40,11 @@ pub fn resident_blocks(work: &Work, device: &Device) -> u32 {
     if fits { limits.into_iter().min().unwrap_or(0) } else { 0 }
 }
 
-/// The time of blocks that run `slots` at a time over the time that full waves would take, at
-/// least 1. A last wave that fills the fraction `r` of the device takes 0.55 + 0.5 r of a whole
-/// wave's time, and never more than one: on an H200, waves of 0.39 and 0.79 took 0.73 and 0.96. A few blocks more
-/// find room beside others, because not all take the same time: a wave of 0.07 took 0.14.
+/// The time of blocks that run `slots` at a time over the time that full waves would take, at least
+/// 1. A last wave that fills the fraction `r` of the device takes 0.55 + 0.5 r of a whole wave's
+/// time, and never more than one: on an H200, waves of 0.39 and 0.79 took 0.73 and 0.96. A few
+/// blocks more find room beside others, because not all take the same time: a wave of 0.07 took
+/// 0.14.
 pub fn waves(blocks: f64, slots: f64) -> f64 {
     let waves = blocks / slots;
     let rest = waves.fract();
@@ -52,13 +55,13 @@ pub fn waves(blocks: f64, slots: f64) -> f64 {
 /// Of fewer bands each waits for all: for itself and two neighbours.
 pub const BANDS: f64 = 3.0;
 
-/// How sharply the longer of work and wait decides where launches overlap: the exponent of their norm. On an H200
-/// launches of 2.0, 1.5 and 1.1 waves whose slowest blocks took 2 others' time took 1.2, 1.4 and 1.6 of their
-/// work's time.
+/// How sharply the longer of work and wait decides where launches overlap: the exponent of their
+/// norm. On an H200 launches of 2.0, 1.5 and 1.1 waves whose slowest blocks took 2 others' time
+/// took 1.2, 1.4 and 1.6 of their work's time.
 const OVERLAP: i32 = 3;
 
-/// The time of a launch that overlaps with the next: of all its work, were the device full, and of the life of its
-/// slowest block.
+/// The time of a launch that overlaps with the next: of all its work, were the device full, and of
+/// the life of its slowest block.
 pub fn overlapped(work: f64, life: f64) -> f64 {
     norm(&[work, life], OVERLAP)
 }

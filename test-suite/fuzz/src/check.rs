@@ -90,12 +90,13 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether this is a failure like another one: of the same kind, for the same reason where it is
-    /// a decline.
+    /// Whether this is a failure like another one: of the same kind, for the same reason where it
+    /// is a decline.
     pub fn fails_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Failed(fault, message), Self::Failed(wanted, for_this)) => {
-                fault == wanted && (*fault != Fault::UnknownDecline || reason(message) == reason(for_this))
+                fault == wanted
+                    && (*fault != Fault::UnknownDecline || reason(message) == reason(for_this))
             }
             _ => false,
         }
@@ -145,22 +146,32 @@ pub fn check(case: &Case, context: &Context) -> Verdict {
         Ok(Err(Stop::Declined(message))) => Verdict::Declined(message),
         Ok(Err(Stop::Failed(fault, message))) => Verdict::Failed(fault, message),
         Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or(panic.downcast_ref::<&str>().copied());
             Verdict::Failed(Fault::Panic, text.unwrap_or("a panic without a message").to_owned())
         }
     }
 }
 
 fn attempt(case: &Case, context: &Context) -> Result<bool, Stop> {
-    let Some(inputs) = run::inputs(case) else { return Err(Stop::Refused("a negative extent".to_owned())) };
+    let Some(inputs) = run::inputs(case) else {
+        return Err(Stop::Refused("a negative extent".to_owned()));
+    };
     let expected = whole(case, context, &inputs, None)?;
     let mut declined = None;
     if case.transpose {
         let turn = |arrays: &Arrays| {
-            arrays.iter().map(|(name, array)| Some((name.clone(), transform::transpose(array).ok()?))).collect()
+            arrays
+                .iter()
+                .map(|(name, array)| Some((name.clone(), transform::transpose(array).ok()?)))
+                .collect()
         };
         let arrays = |arrays| -> Result<Arrays, Stop> {
-            Option::ok_or_else(turn(arrays), || Stop::Failed(Fault::Transposed, "no array".to_owned()))
+            Option::ok_or_else(turn(arrays), || {
+                Stop::Failed(Fault::Transposed, "no array".to_owned())
+            })
         };
         let found = whole(
             &transform::transposed(case),
@@ -171,7 +182,12 @@ fn attempt(case: &Case, context: &Context) -> Result<bool, Stop> {
         declined = declined.or(found.err());
     }
     if let Some(by) = &case.shift {
-        let found = whole(&transform::shifted(case, by), context, &inputs, Some((Fault::Shifted, &expected)));
+        let found = whole(
+            &transform::shifted(case, by),
+            context,
+            &inputs,
+            Some((Fault::Shifted, &expected)),
+        );
         declined = declined.or(found.err());
     }
     // Another order of dimensions may need other proofs: that it is declined is no failure.
@@ -194,18 +210,24 @@ fn telling(inputs: &Arrays, outputs: &Arrays) -> bool {
 
 /// One program with all its schedules; gives the oracle's result. Where a result is known already,
 /// that of an equivalent program, it must be the oracle's too.
-fn whole(case: &Case, context: &Context, inputs: &Arrays, known: Option<(Fault, &Arrays)>) -> Result<Arrays, Stop> {
+fn whole(
+    case: &Case,
+    context: &Context,
+    inputs: &Arrays,
+    known: Option<(Fault, &Arrays)>,
+) -> Result<Arrays, Stop> {
     let source = run::source(case);
     let mut defines = Vec::new();
     for schedule in case.schedules.iter().take(1) {
         defines = run::options(case, schedule).defines;
     }
-    let program =
-        stencilc::compile::check(&source, &defines).map_err(|failure| only_known(run::stop(&failure), KNOWN))?;
+    let program = stencilc::compile::check(&source, &defines)
+        .map_err(|failure| only_known(run::stop(&failure), KNOWN))?;
     let expected = run::reference(case, &program, inputs);
     if let (Some((fault, known)), Ok(expected)) = (known, &expected) {
-        same(expected, known)
-            .map_err(|difference| Stop::Failed(fault, format!("the oracle's own results: {difference}")))?;
+        same(expected, known).map_err(|difference| {
+            Stop::Failed(fault, format!("the oracle's own results: {difference}"))
+        })?;
     }
     let mut declined = None;
     for schedule in &case.schedules {
@@ -266,18 +288,24 @@ fn round_trip<'c>(
 }
 
 /// Compares with the oracle's result, or its refusal.
-fn judge(found: Result<Arrays, Stop>, expected: &Result<Arrays, String>, fault: Fault, what: &str) -> Result<(), Stop> {
+fn judge(
+    found: Result<Arrays, Stop>,
+    expected: &Result<Arrays, String>,
+    fault: Fault,
+    what: &str,
+) -> Result<(), Stop> {
     match (found, expected) {
-        (Ok(found), Ok(expected)) => {
-            same(&found, expected).map_err(|difference| Stop::Failed(fault, format!("{what}{difference}")))
-        }
+        (Ok(found), Ok(expected)) => same(&found, expected)
+            .map_err(|difference| Stop::Failed(fault, format!("{what}{difference}"))),
         (Err(Stop::Refused(message)), Err(_)) => Err(Stop::Refused(message)),
-        (Err(Stop::Refused(message)), Ok(_)) => {
-            Err(Stop::Failed(Fault::Refusal, format!("the oracle runs, but the plan refuses: {message}")))
-        }
-        (Ok(_), Err(message)) => {
-            Err(Stop::Failed(Fault::Refusal, format!("the kernels run, but the oracle refuses: {message}")))
-        }
+        (Err(Stop::Refused(message)), Ok(_)) => Err(Stop::Failed(
+            Fault::Refusal,
+            format!("the oracle runs, but the plan refuses: {message}"),
+        )),
+        (Ok(_), Err(message)) => Err(Stop::Failed(
+            Fault::Refusal,
+            format!("the kernels run, but the oracle refuses: {message}"),
+        )),
         (Err(stop), _) => Err(stop),
     }
 }
@@ -287,7 +315,8 @@ fn same(found: &Arrays, expected: &Arrays) -> Result<(), String> {
         return Err(format!("the outputs are {:?} and not {:?}", found.keys(), expected.keys()));
     }
     for (name, array) in found {
-        let comparison = compare(array, &expected[name]).map_err(|error| format!("{name}: {error}"))?;
+        let comparison =
+            compare(array, &expected[name]).map_err(|error| format!("{name}: {error}"))?;
         if !comparison.exact() {
             return Err(format!("{name}: {comparison}"));
         }
@@ -297,7 +326,10 @@ fn same(found: &Arrays, expected: &Arrays) -> Result<(), String> {
 
 /// The printed levels, read again: each must lead to the same text of the gpu level, which is
 /// then read once more, to be run; the plan likewise.
-fn again<'c>(context: &'c Context, compiled: &Compiled<'c>) -> Result<(melior::ir::Module<'c>, Plan), String> {
+fn again<'c>(
+    context: &'c Context,
+    compiled: &Compiled<'c>,
+) -> Result<(melior::ir::Module<'c>, Plan), String> {
     let [stencil, tiled] = &compiled.texts;
     let gpu = &text(&compiled.module);
     let read = run::again(context, stencil, "")?;
@@ -321,8 +353,12 @@ fn unchanged(level: &str, before: &str, after: &str) -> Result<(), String> {
     if before == after {
         return Ok(());
     }
-    let (line, (was, is)) =
-        before.lines().zip(after.lines()).enumerate().find(|(_, (a, b))| a != b).unwrap_or_default();
+    let (line, (was, is)) = before
+        .lines()
+        .zip(after.lines())
+        .enumerate()
+        .find(|(_, (a, b))| a != b)
+        .unwrap_or_default();
     Err(format!("the {level} level, read again, differs in line {}:\n{was}\n{is}", line + 1))
 }
 

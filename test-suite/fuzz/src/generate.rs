@@ -64,7 +64,13 @@ fn steps(random: &mut Random) -> i64 {
 
 /// Params and a grid whose extents lie from 0 to `most`, or a few more.
 fn sizes(random: &mut Random, rank: usize, most: i64) -> (Vec<Param>, Region) {
-    let known = random.pick(&[None, Some(Known::Run), Some(Known::Run), Some(Known::Define), Some(Known::File)]);
+    let known = random.pick(&[
+        None,
+        Some(Known::Run),
+        Some(Known::Run),
+        Some(Known::Define),
+        Some(Known::File),
+    ]);
     let mut params: Vec<Param> = Vec::new();
     let mut extents: Vec<i64> = Vec::new();
     let mut grid = Region { lower: Vec::new(), upper: Vec::new() };
@@ -118,7 +124,8 @@ fn more_grids(random: &mut Random, program: &mut Program, most: [i64; 3]) -> (us
             for dimension in 0..rank {
                 let (first, last) = program.grids[0].bounds(&program.params)[dimension];
                 let lower = random.pick(&[0, 0, 0, 0, 1, -1, -2, 3]).min(last - first + 1);
-                let upper = random.pick(&[0, 0, 0, 0, 1, 1, -1, 2, -3]).max(first + lower - last - 1);
+                let upper =
+                    random.pick(&[0, 0, 0, 0, 1, 1, -1, 2, -3]).max(first + lower - last - 1);
                 grid.lower[dimension] = grid.lower[dimension].plus(lower);
                 grid.upper[dimension] = grid.upper[dimension].plus(upper);
             }
@@ -150,9 +157,10 @@ fn other_grid(random: &mut Random, program: &mut Program, rank: usize, most: i64
         let known = random.pick(&[Known::Run, Known::Run, Known::Define, Known::File]);
         let length = match random.below(5) {
             0 => Affine::number(extent.max(1)),
-            1 if !program.params.is_empty() => {
-                Affine { constant: random.range(0, 2), term: Some((random.below(program.params.len()), 1)) }
-            }
+            1 if !program.params.is_empty() => Affine {
+                constant: random.range(0, 2),
+                term: Some((random.below(program.params.len()), 1)),
+            },
             2 => {
                 program.params.push(Param { value: extent / 2, known });
                 Affine { constant: extent % 2, term: Some((program.params.len() - 1, 2)) }
@@ -193,14 +201,19 @@ fn fields(random: &mut Random, program: &mut Program, homes: usize, tables: usiz
         7 | 8 => Mixture::Floats,
         _ => Mixture::Any,
     };
-    let aggregates = if random.percent(30) { aggregates::types(random, program, mixture) } else { Vec::new() };
+    let aggregates =
+        if random.percent(30) { aggregates::types(random, program, mixture) } else { Vec::new() };
     for (role, count) in [
         (Role::State, random.pick(&[1, 1, 1, 2, 2, 3])),
         (Role::Const, random.pick(&[0, 0, 0, 1, 1, 2])),
         (Role::Temp, random.pick(&[0, 0, 0, 1, 1, 2])),
     ] {
         for _ in 0..count {
-            let grid = if program.fields.is_empty() || random.percent(25) { 0 } else { random.below(homes) };
+            let grid = if program.fields.is_empty() || random.percent(25) {
+                0
+            } else {
+                random.below(homes)
+            };
             let ty = cell_type(random, &aggregates, mixture);
             program.fields.push(Field { role, ty, grid, rule: None });
         }
@@ -249,8 +262,9 @@ fn rules(random: &mut Random, program: &mut Program) {
 }
 
 fn functions(random: &mut Random, program: &mut Program) {
-    let updatable: Vec<usize> =
-        (0..program.fields.len()).filter(|place| program.fields[*place].role != Role::Const).collect();
+    let updatable: Vec<usize> = (0..program.fields.len())
+        .filter(|place| program.fields[*place].role != Role::Const)
+        .collect();
     let count = random.pick(&[1, 1, 1, 2, 2, 3]);
     let mut order: Vec<usize> = (0..count).map(|_| random.pick(&updatable)).collect();
     if !order.iter().any(|place| program.fields[*place].role == Role::State) {
@@ -266,14 +280,17 @@ fn functions(random: &mut Random, program: &mut Program) {
         let mut others: Vec<usize> = updatable
             .iter()
             .copied()
-            .filter(|place| *place != first && program.grid_of(*place).is_like(program.grid_of(first)))
+            .filter(|place| {
+                *place != first && program.grid_of(*place).is_like(program.grid_of(first))
+            })
             .collect();
         while !others.is_empty() && updates.len() < 3 && random.percent(25) {
             updates.push(random.pick(&others));
             others.retain(|place| !updates.contains(place));
         }
         let common = common(program, &updates);
-        let extents: Vec<i64> = common.bounds(&program.params).iter().map(|(first, last)| last - first + 1).collect();
+        let extents: Vec<i64> =
+            common.bounds(&program.params).iter().map(|(first, last)| last - first + 1).collect();
         let pieces = boxes(random, &extents, ruled)
             .into_iter()
             .map(|corners| piece(random, program, &updates, &common, &corners))
@@ -313,7 +330,10 @@ fn boxes(random: &mut Random, extents: &[i64], ruled: bool) -> Vec<Corners> {
         let most = if random.percent(92) { ((extent - 1) / 2).max(0) } else { 5 };
         (if random.percent(60) { usual } else { random.range(0, 5 * usual) }).min(most)
     };
-    let whole: Corners = extents.iter().map(|extent| (End::Low(margin(*extent)), End::High(margin(*extent)))).collect();
+    let whole: Corners = extents
+        .iter()
+        .map(|extent| (End::Low(margin(*extent)), End::High(margin(*extent))))
+        .collect();
     let mut boxes = vec![whole];
     if !random.percent(40) {
         return boxes;
@@ -329,10 +349,18 @@ fn boxes(random: &mut Random, extents: &[i64], ruled: bool) -> Vec<Corners> {
         let (lower, upper) = boxes[place][dimension];
         let low = if both_ends { random.percent(50) } else { sides[dimension] };
         let cut = match (lower, upper, low) {
-            (End::Low(first), End::High(_), true) => (End::Low(first + width - 1), End::Low(first + width)),
-            (End::Low(_), End::High(last), false) => (End::High(last + width), End::High(last + width - 1)),
-            (End::Low(first), End::Low(last), _) if first < last => (End::Low(first), End::Low(first + 1)),
-            (End::High(first), End::High(last), _) if first > last => (End::High(last + 1), End::High(last)),
+            (End::Low(first), End::High(_), true) => {
+                (End::Low(first + width - 1), End::Low(first + width))
+            }
+            (End::Low(_), End::High(last), false) => {
+                (End::High(last + width), End::High(last + width - 1))
+            }
+            (End::Low(first), End::Low(last), _) if first < last => {
+                (End::Low(first), End::Low(first + 1))
+            }
+            (End::High(first), End::High(last), _) if first > last => {
+                (End::High(last + 1), End::High(last))
+            }
             _ => continue,
         };
         let mut second = boxes[place].clone();
@@ -352,7 +380,13 @@ fn boxes(random: &mut Random, extents: &[i64], ruled: bool) -> Vec<Corners> {
     boxes
 }
 
-fn piece(random: &mut Random, program: &Program, updates: &[usize], common: &Region, corners: &Corners) -> Piece {
+fn piece(
+    random: &mut Random,
+    program: &Program,
+    updates: &[usize],
+    common: &Region,
+    corners: &Corners,
+) -> Piece {
     let mut region = Region { lower: Vec::new(), upper: Vec::new() };
     // Whether offsets may be those that are right for these sizes, and not for all.
     let mut daring = Vec::new();
@@ -373,8 +407,11 @@ fn piece(random: &mut Random, program: &Program, updates: &[usize], common: &Reg
     let anywhere = |field: usize| {
         let own = updates.iter().any(|update| program.grid_of(*update) == program.grid_of(field));
         let inside = inside[field].as_ref();
-        let at_points = own || inside.is_some_and(|all| all.iter().all(|(first, last)| *first <= 0 && *last >= 0));
-        program.fields[field].rule.is_some() && program.grid_of(field).rank() == region.rank() && at_points
+        let at_points = own
+            || inside.is_some_and(|all| all.iter().all(|(first, last)| *first <= 0 && *last >= 0));
+        program.fields[field].rule.is_some()
+            && program.grid_of(field).rank() == region.rank()
+            && at_points
     };
     let offsets = (0..program.fields.len()).map(|field| {
         let inside = inside[field].clone().filter(|_| program.fields[field].rule.is_none());
@@ -382,13 +419,20 @@ fn piece(random: &mut Random, program: &Program, updates: &[usize], common: &Reg
     });
     let offsets = offsets.collect();
     let mut scope = Scope::of_piece(program, region.rank(), offsets, inside);
-    let values = updates.iter().map(|field| value(random, &mut scope, program.fields[*field].ty)).collect();
+    let values =
+        updates.iter().map(|field| value(random, &mut scope, program.fields[*field].ty)).collect();
     Piece { region, values }
 }
 
 /// The offsets at which a piece may read from a grid, none where there are none in some dimension:
 /// those that are right for all sizes, or for these.
-fn room(program: &Program, grid: &Region, common: &Region, piece: &Region, daring: &[bool]) -> Option<Vec<(i64, i64)>> {
+fn room(
+    program: &Program,
+    grid: &Region,
+    common: &Region,
+    piece: &Region,
+    daring: &[bool],
+) -> Option<Vec<(i64, i64)>> {
     if !grid.is_like(common) {
         return None;
     }

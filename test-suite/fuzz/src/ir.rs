@@ -1,6 +1,7 @@
 //! Damaged MLIR: the printed levels of programs, and the inputs of the lit tests, with a few words
-//! changed. They go the way of `stencilc FILE.mlir` and `stencil-opt`: parse, verify, and the passes
-//! from their level on. All may refuse them, none may panic, hang, abort or call it an internal fault.
+//! changed. They go the way of `stencilc FILE.mlir` and `stencil-opt`: parse, verify, and the
+//! passes from their level on. All may refuse them, none may panic, hang, abort or call it an
+//! internal fault.
 
 use crate::mutate::{Corpus, mutate};
 use crate::outcome::{Outcome, attempt, documents, folder, judge};
@@ -53,20 +54,27 @@ pub struct Input {
 /// Texts longer than this are left out: they add little, and take long.
 const MOST_BYTES: usize = 30_000;
 
-/// The levels of the programs of the test suite, the modules of its lit tests, those of `docs/ir.md`.
+/// The levels of the programs of the test suite, the modules of its lit tests, those of
+/// `docs/ir.md`.
 ///
 /// # Errors
 /// When a file can't be read, or a program does not compile.
 pub fn inputs(context: &Context) -> Result<Inputs, String> {
     let read = |error: std::io::Error| error.to_string();
     let mut found: Vec<(Level, String)> = Vec::new();
-    for text in folder("programs", "stencil").map_err(read)?.iter().filter(|text| text.len() < 800) {
+    for text in folder("programs", "stencil").map_err(read)?.iter().filter(|text| text.len() < 800)
+    {
         for strategy in ["naive", "block", "stream"] {
             let source = Source::new("input.stencil", text.as_str());
             let height = (strategy != "naive").then_some(2);
-            let choice = Choice { strategy: Some(strategy.to_owned()), pyramid_height: height, ..Choice::default() };
+            let choice = Choice {
+                strategy: Some(strategy.to_owned()),
+                pyramid_height: height,
+                ..Choice::default()
+            };
             let options = options(choice);
-            let mut compilation = Compilation::new(context, &source, &options).map_err(|failure| failure.text)?;
+            let mut compilation =
+                Compilation::new(context, &source, &options).map_err(|failure| failure.text)?;
             if strategy == "naive" {
                 found.push((Level::Stencil, compile::text(&compilation.module)));
             }
@@ -83,7 +91,10 @@ pub fn inputs(context: &Context) -> Result<Inputs, String> {
     for text in files.into_iter().collect::<Result<Vec<_>, _>>().map_err(read)?.concat() {
         for part in text.split("// -----\n") {
             let level = [("gpu.func", Level::Gpu), ("tiled.", Level::Tiled)].into_iter();
-            let level = level.into_iter().find(|(word, _)| part.contains(word)).map_or(Level::Stencil, |found| found.1);
+            let level = level
+                .into_iter()
+                .find(|(word, _)| part.contains(word))
+                .map_or(Level::Stencil, |found| found.1);
             found.push((level, part.to_owned()));
         }
     }
@@ -122,7 +133,11 @@ pub fn input(inputs: &Inputs, seed: u64, index: u64) -> Input {
 /// Checks an input.
 pub fn check(input: &Input, context: &Context) -> Outcome {
     attempt(|| {
-        let result = if input.level == Level::Stencil { whole(input, context) } else { partial(input, context) };
+        let result = if input.level == Level::Stencil {
+            whole(input, context)
+        } else {
+            partial(input, context)
+        };
         result.or_else(|(internal, message)| judge(internal, &message))
     })
 }
@@ -149,7 +164,8 @@ fn whole(input: &Input, context: &Context) -> Result<Outcome, Stop> {
 
 /// As `stencil-opt` with the passes that follow.
 fn partial(input: &Input, context: &Context) -> Result<Outcome, Stop> {
-    let stop = |error: Error| (error.fault == stencil_dialects::error::Fault::Internal, error.message);
+    let stop =
+        |error: Error| (error.fault == stencil_dialects::error::Fault::Internal, error.message);
     let mut module = mlir::parse_module(context, &input.text, "input.mlir").map_err(stop)?;
     let passes = if input.level == Level::Tiled { pipeline::gpu() } else { String::new() };
     Runner::default().run(context, &mut module, &passes).map_err(stop)?;

@@ -5,13 +5,13 @@
 //! seed --generate--> Case --check--> Verdict --shrink--> a small Case --record--> .stencil, command line
 //! ```
 //!
-//! A feature of the language enters in [`model`] (what it is), in [`mod@print`] (how it is written), in
-//! [`generate`] (how often), and, where it can be made smaller, in [`shrink`]; what names a place in
-//! [`transform`] too.
-//! Nothing here knows how a pass works: a case is judged by its result alone.
+//! A feature of the language enters in [`model`] (what it is), in [`mod@print`] (how it is
+//! written), in [`generate`] (how often), and, where it can be made smaller, in [`shrink`]; what
+//! names a place in [`transform`] too. Nothing here knows how a pass works: a case is judged by its
+//! result alone.
 //!
-//! Two more kinds of case are damaged inputs: source text ([`text`]) and MLIR ([`ir`]), for which the
-//! tools must find words.
+//! Two more kinds of case are damaged inputs: source text ([`text`]) and MLIR ([`ir`]), for which
+//! the tools must find words.
 
 #![forbid(unsafe_code)]
 

@@ -16,8 +16,8 @@ use stencil_fuzz::random::Random;
 use stencil_fuzz::summary::Summary;
 use stencil_fuzz::{generate, ir, record, shrink, text};
 
-/// Run random programs on the simulator and compare with the oracle, bit for bit; or damaged inputs,
-/// for which the tools must find words.
+/// Run random programs on the simulator and compare with the oracle, bit for bit; or damaged
+/// inputs, for which the tools must find words.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "stencil-fuzz", version)]
 struct Args {
@@ -137,10 +137,12 @@ fn print(args: &Args) -> Result<(), String> {
 
 fn pool(args: &Args) -> Pool {
     let end = args.first.saturating_add(args.cases);
-    let kind = args.kind.to_possible_value().map(|kind| kind.get_name().to_owned()).unwrap_or_default();
+    let kind =
+        args.kind.to_possible_value().map(|kind| kind.get_name().to_owned()).unwrap_or_default();
     let limit = args.limit.unwrap_or(if args.kind == Kind::Programs { 300 } else { 40 });
     let numbers = [("--seed", args.seed), ("--cases", end), ("--attempts", args.attempts as u64)];
-    let numbers = numbers.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_string()]);
+    let numbers =
+        numbers.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_string()]);
     let out = ["--out".to_owned(), args.out.display().to_string()];
     Pool {
         arguments: [kind].into_iter().chain(numbers).chain(out).collect(),
@@ -179,7 +181,8 @@ fn program_worker(args: &Args, every: u64) -> ExitCode {
         let case = generate::case(args.seed, index);
         let verdict = check(&case, context);
         let mut message = String::new();
-        if let Some((small, fault, text)) = shrink::failure(&case, &verdict, args.attempts, context) {
+        if let Some((small, fault, text)) = shrink::failure(&case, &verdict, args.attempts, context)
+        {
             let stem = format!("seed{}-case{index}", args.seed);
             message = match record::write(&small, fault, &text, &args.out, &stem) {
                 Ok(path) => format!("{fault:?}, see {}", path.display()),
@@ -188,8 +191,12 @@ fn program_worker(args: &Args, every: u64) -> ExitCode {
         }
         Some(match &verdict {
             Verdict::Agreed { telling } => format!("agreed {telling}"),
-            Verdict::Refused(message) => format!("refused {}", message.lines().next().unwrap_or_default()),
-            Verdict::Declined(message) => format!("declined {}", message.lines().next().unwrap_or_default()),
+            Verdict::Refused(message) => {
+                format!("refused {}", message.lines().next().unwrap_or_default())
+            }
+            Verdict::Declined(message) => {
+                format!("declined {}", message.lines().next().unwrap_or_default())
+            }
             Verdict::Failed(fault, _) => format!("failed {fault:?} {message}"),
         })
     })
@@ -242,15 +249,18 @@ fn damaged(args: &Args) -> Result<ExitCode, String> {
     pool::lead(&pool(args), &mut |number, end| {
         let line = match end {
             End::Line(line) => line.to_owned(),
-            End::Died(status) => Outcome::Failed(Fault::Crash, format!("the process ended: {status}")).line(),
+            End::Died(status) => {
+                Outcome::Failed(Fault::Crash, format!("the process ended: {status}")).line()
+            }
         };
         let failed = line.starts_with("failed ");
         if failed {
             failures += 1;
             let extension = if args.kind == Kind::Ir { "mlir" } else { "stencil" };
-            let path = args.out.join(format!("{extension}-seed{}-case{number}.{extension}", args.seed));
-            let written =
-                std::fs::create_dir_all(&args.out).and_then(|()| std::fs::write(&path, damage.text(args.seed, number)));
+            let path =
+                args.out.join(format!("{extension}-seed{}-case{number}.{extension}", args.seed));
+            let written = std::fs::create_dir_all(&args.out)
+                .and_then(|()| std::fs::write(&path, damage.text(args.seed, number)));
             written.map_err(|error| format!("{}: {error}", path.display()))?;
             eprintln!("case {number}: {line}, see {}", path.display());
         }
@@ -273,7 +283,10 @@ fn verdict(line: &str) -> Option<Verdict> {
         "refused" => Some(Verdict::Refused(rest.to_owned())),
         "declined" => Some(Verdict::Declined(rest.to_owned())),
         "failed" => {
-            let fault = Fault::ALL.iter().copied().find(|fault| rest.starts_with(&format!("{fault:?} ")))?;
+            let fault = Fault::ALL
+                .iter()
+                .copied()
+                .find(|fault| rest.starts_with(&format!("{fault:?} ")))?;
             Some(Verdict::Failed(fault, rest.to_owned()))
         }
         _ => None,

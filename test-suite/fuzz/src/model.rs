@@ -280,7 +280,8 @@ impl Affine {
 
     /// Its value.
     pub fn value(&self, params: &[Param]) -> i64 {
-        self.constant + self.term.map_or(0, |(param, coefficient)| coefficient * params[param].value)
+        self.constant
+            + self.term.map_or(0, |(param, coefficient)| coefficient * params[param].value)
     }
 }
 
@@ -299,7 +300,11 @@ impl Region {
 
     /// First and last point of each dimension.
     pub fn bounds(&self, params: &[Param]) -> Vec<(i64, i64)> {
-        self.lower.iter().zip(&self.upper).map(|(lower, upper)| (lower.value(params), upper.value(params))).collect()
+        self.lower
+            .iter()
+            .zip(&self.upper)
+            .map(|(lower, upper)| (lower.value(params), upper.value(params)))
+            .collect()
     }
 }
 
@@ -325,7 +330,9 @@ impl Expr {
             Kind::Unary(_, a) | Kind::Cast(a) | Kind::Part(a, _) => vec![a],
             Kind::Binary(_, a, b) | Kind::Let(_, a, b) => vec![a, b],
             Kind::If(parts) => parts.iter().collect(),
-            Kind::Call(_, parts) | Kind::Gather(_, parts) | Kind::Whole(parts) => parts.iter().collect(),
+            Kind::Call(_, parts) | Kind::Gather(_, parts) | Kind::Whole(parts) => {
+                parts.iter().collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -336,7 +343,9 @@ impl Expr {
             Kind::Unary(_, a) | Kind::Cast(a) | Kind::Part(a, _) => vec![a],
             Kind::Binary(_, a, b) | Kind::Let(_, a, b) => vec![a, b],
             Kind::If(parts) => parts.iter_mut().collect(),
-            Kind::Call(_, parts) | Kind::Gather(_, parts) | Kind::Whole(parts) => parts.iter_mut().collect(),
+            Kind::Call(_, parts) | Kind::Gather(_, parts) | Kind::Whole(parts) => {
+                parts.iter_mut().collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -385,7 +394,8 @@ impl Program {
         }
     }
 
-    /// The numbers that a value of a type consists of: what follows its name, and the number's type.
+    /// The numbers that a value of a type consists of: what follows its name, and the number's
+    /// type.
     pub fn leaves(&self, ty: Type) -> Vec<(String, Element)> {
         if let Type::Number(element) = ty {
             return vec![(String::new(), element)];
@@ -394,7 +404,9 @@ impl Program {
         parts
             .flat_map(|(place, part)| {
                 let name = crate::print::part_name(ty, place);
-                self.leaves(part).into_iter().map(move |(rest, element)| (format!(".{name}{rest}"), element))
+                self.leaves(part)
+                    .into_iter()
+                    .map(move |(rest, element)| (format!(".{name}{rest}"), element))
             })
             .collect()
     }

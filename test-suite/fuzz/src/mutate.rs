@@ -1,6 +1,6 @@
 //! Damage to texts: words, lines and bracketed groups are left out, repeated, swapped, and taken
-//! from elsewhere. It knows nothing of a language but what a word looks like, so that what comes out
-//! is often nearly right.
+//! from elsewhere. It knows nothing of a language but what a word looks like, so that what comes
+//! out is often nearly right.
 
 use crate::random::Random;
 
@@ -202,7 +202,8 @@ fn step<'a>(parts: &mut Vec<&'a str>, corpus: &'a Corpus, random: &mut Random) {
             let to = group(parts, other);
             drop(parts.splice(to, copy));
         }
-        // What leaves the form as it is: another number, or two words of a kind in each other's place.
+        // What leaves the form as it is: another number, or two words of a kind in each other's
+        // place.
         14..=18 => {
             let near = next(parts, at, Class::Number);
             parts[near] = corpus.like(parts[near], random);
@@ -231,13 +232,16 @@ fn next(parts: &[&str], at: usize, wanted: Class) -> usize {
 /// The line around a word, with its end.
 fn line(parts: &[&str], at: usize) -> std::ops::Range<usize> {
     let start = parts[..at].iter().rposition(|part| *part == "\n").map_or(0, |end| end + 1);
-    let end = parts[at..].iter().position(|part| *part == "\n").map_or(parts.len(), |end| at + end + 1);
+    let end =
+        parts[at..].iter().position(|part| *part == "\n").map_or(parts.len(), |end| at + end + 1);
     start..end
 }
 
 /// The next bracket behind a word with all that is in it; the word alone where there is none.
 fn group(parts: &[&str], at: usize) -> std::ops::Range<usize> {
-    let Some(open) = parts[at..].iter().position(|part| ["(", "[", "{", "<"].contains(part)) else { return at..at + 1 };
+    let Some(open) = parts[at..].iter().position(|part| ["(", "[", "{", "<"].contains(part)) else {
+        return at..at + 1;
+    };
     let mut depth = 0;
     for (end, part) in parts.iter().enumerate().skip(at + open) {
         match *part {
@@ -258,7 +262,8 @@ mod tests {
 
     #[test]
     fn the_words_of_a_text_are_the_text() {
-        let text = "  %0 = \"tiled.load\"() {field = @A, lower = array<i64: -2>} : () -> !tiled.tile\n\t\u{fc}";
+        let text = "  %0 = \"tiled.load\"() {field = @A, lower = array<i64: -2>} : () -> \
+            !tiled.tile\n\t\u{fc}";
         assert_eq!(tokens(text).concat(), text);
         assert!(tokens(text).contains(&"!tiled.tile") && tokens(text).contains(&"@A"));
     }

@@ -34,7 +34,10 @@ pub fn attempt(check: impl FnOnce() -> Result<Outcome, (Fault, String)>) -> Outc
         Ok(Ok(outcome)) => outcome,
         Ok(Err((fault, message))) => Outcome::Failed(fault, message),
         Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or(panic.downcast_ref::<&str>().copied());
             Outcome::Failed(Fault::Panic, text.unwrap_or("a panic without a message").to_owned())
         }
     }

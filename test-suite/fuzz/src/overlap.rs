@@ -1,6 +1,7 @@
-//! Launches in bands that overlap, on the simulator: what runs on a GPU as graphs runs here band after band,
-//! all launches together, in a random order of those that the waits of `stencil_runtime::bands` allow. Bands of
-//! later launches go first more often than not, so that they run as early as they may.
+//! Launches in bands that overlap, on the simulator: what runs on a GPU as graphs runs here band
+//! after band, all launches together, in a random order of those that the waits of
+//! `stencil_runtime::bands` allow. Bands of later launches go first more often than not, so that
+//! they run as early as they may.
 
 use crate::random::Random;
 use std::time::Duration;
@@ -58,12 +59,8 @@ impl Target for Overlapping<'_> {
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
         // A device with little room cuts all launches but the smallest.
-        let band = |bands::Band { launch: Launch { index, grid, step, arguments, .. }, waits }| Band {
-            kernel: index,
-            grid,
-            step,
-            arguments,
-            waits,
+        let band = |bands::Band { launch: Launch { index, grid, step, arguments, .. }, waits }| {
+            Band { kernel: index, grid, step, arguments, waits }
         };
         self.bands.extend(self.chain.add(launch, self.resident).into_iter().map(band));
         Ok(())
@@ -73,16 +70,29 @@ impl Target for Overlapping<'_> {
         let mut done = vec![false; self.bands.len()];
         for _ in 0..self.bands.len() {
             let is_done = |place: &usize| done.get(*place) == Some(&true);
-            let ready =
-                self.bands.iter().enumerate().filter(|(place, band)| !is_done(place) && band.waits.iter().all(is_done));
+            let ready = self
+                .bands
+                .iter()
+                .enumerate()
+                .filter(|(place, band)| !is_done(place) && band.waits.iter().all(is_done));
             let ready: Vec<usize> = ready.map(|(place, _)| place).collect();
             let last = ready.last().copied().ok_or("bands that wait for each other")?;
             let place = if self.random.below(3) == 0 { self.random.pick(&ready) } else { last };
-            let (Some(band), Some(done)) = (self.bands.get(place), done.get_mut(place)) else { continue };
+            let (Some(band), Some(done)) = (self.bands.get(place), done.get_mut(place)) else {
+                continue;
+            };
             *done = true;
-            let kernel = self.plan.kernels.get(band.kernel).ok_or("a kernel that the plan has not")?;
+            let kernel =
+                self.plan.kernels.get(band.kernel).ok_or("a kernel that the plan has not")?;
             let (grid, step, arguments) = (band.grid, band.step, band.arguments.clone());
-            self.simulator.launch(&Launch { kernel, index: band.kernel, grid, step, arguments, rows: None })?;
+            self.simulator.launch(&Launch {
+                kernel,
+                index: band.kernel,
+                grid,
+                step,
+                arguments,
+                rows: None,
+            })?;
         }
         self.bands.clear();
         self.chain = Chain::default();

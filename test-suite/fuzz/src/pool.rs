@@ -39,7 +39,12 @@ pub enum End<'l> {
 pub type Told<'t> = &'t mut dyn FnMut(u64, End) -> Result<bool, String>;
 
 /// Runs a worker's cases: from `first`, every `every`-th below `end`. The function gives a line.
-pub fn work(first: u64, end: u64, every: u64, mut case: impl FnMut(u64) -> Option<String>) -> ExitCode {
+pub fn work(
+    first: u64,
+    end: u64,
+    every: u64,
+    mut case: impl FnMut(u64) -> Option<String>,
+) -> ExitCode {
     // The panic's message is part of the verdict.
     std::panic::set_hook(Box::new(|_| {}));
     let mut out = std::io::stdout();
@@ -111,7 +116,10 @@ pub fn lead(pool: &Pool, told: Told) -> Result<(), String> {
         if shown.elapsed() > Duration::from_secs(10) {
             shown = Instant::now();
             let rate = done as f64 / begin.elapsed().as_secs_f64();
-            eprintln!("{done} of {} cases, {failures} failures, {rate:.1} cases a second", pool.cases);
+            eprintln!(
+                "{done} of {} cases, {failures} failures, {rate:.1} cases a second",
+                pool.cases
+            );
         }
         if looked.elapsed() > Duration::from_secs(1) {
             looked = Instant::now();
@@ -157,6 +165,11 @@ pub fn lead(pool: &Pool, told: Told) -> Result<(), String> {
             }
         }
     }
-    eprintln!("cases {} to {}, {:.0} s", pool.first, pool.first + pool.cases - 1, begin.elapsed().as_secs_f64());
+    eprintln!(
+        "cases {} to {}, {:.0} s",
+        pool.first,
+        pool.first + pool.cases - 1,
+        begin.elapsed().as_secs_f64()
+    );
     Ok(())
 }

@@ -29,7 +29,8 @@ pub fn type_name(ty: Type) -> String {
 
 fn affine(bound: &Affine) -> String {
     let Some((param, coefficient)) = bound.term else { return bound.constant.to_string() };
-    let product = if coefficient == 1 { format!("P{param}") } else { format!("{coefficient}*P{param}") };
+    let product =
+        if coefficient == 1 { format!("P{param}") } else { format!("{coefficient}*P{param}") };
     match bound.constant {
         0 => product,
         constant => format!("{product}{constant:+}"),
@@ -72,7 +73,8 @@ fn expression(expr: &Expr, coordinates: &[&str; 3]) -> String {
         Kind::Nearest => "nearest".to_owned(),
         Kind::Whole(parts) if matches!(expr.ty, Type::Struct(_)) => {
             let members = parts.iter().enumerate();
-            let members: Vec<_> = members.map(|(place, part)| format!("m{place}: {}", text(part))).collect();
+            let members: Vec<_> =
+                members.map(|(place, part)| format!("m{place}: {}", text(part))).collect();
             format!("{} {{ {} }}", type_name(expr.ty), members.join(", "))
         }
         Kind::Whole(parts) => format!("vec({})", list(parts)),
@@ -80,8 +82,12 @@ fn expression(expr: &Expr, coordinates: &[&str; 3]) -> String {
         Kind::Local(number) => format!("v{number}"),
         Kind::Unary(operator, a) => format!("({operator}{})", text(a)),
         Kind::Binary(operator, a, b) => format!("({} {operator} {})", text(a), text(b)),
-        Kind::If(parts) => format!("(if {} then {} else {})", text(&parts[0]), text(&parts[1]), text(&parts[2])),
-        Kind::Let(number, value, body) => format!("{{ let v{number} = {}; {} }}", text(value), text(body)),
+        Kind::If(parts) => {
+            format!("(if {} then {} else {})", text(&parts[0]), text(&parts[1]), text(&parts[2]))
+        }
+        Kind::Let(number, value, body) => {
+            format!("{{ let v{number} = {}; {} }}", text(value), text(body))
+        }
         Kind::Call(function, arguments) => format!("{function}({})", list(arguments)),
         Kind::Cast(a) => format!("{}({})", type_name(expr.ty), text(a)),
     }
@@ -93,7 +99,8 @@ fn piece(piece: &Piece) -> String {
         value.visit(&mut |part| named |= matches!(part.kind, Kind::Coordinate(_)));
     }
     let values: Vec<_> = piece.values.iter().map(|value| expression(value, &COORDINATES)).collect();
-    let values = if values.len() == 1 { values.concat() } else { format!("({})", values.join(",\n      ")) };
+    let values =
+        if values.len() == 1 { values.concat() } else { format!("({})", values.join(",\n      ")) };
     format!("{} = {values}", region(&piece.region, named))
 }
 
@@ -102,7 +109,11 @@ impl Program {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (place, param) in self.params.iter().enumerate() {
-            let value = if param.known == Known::File { format!(" = {}", param.value) } else { String::new() };
+            let value = if param.known == Known::File {
+                format!(" = {}", param.value)
+            } else {
+                String::new()
+            };
             let _ = writeln!(text, "param P{place}{value}");
         }
         for (place, scalar) in self.scalars.iter().enumerate() {
@@ -111,7 +122,8 @@ impl Program {
         }
         for (place, members) in self.structs.iter().enumerate() {
             let members = members.iter().enumerate();
-            let members: Vec<_> = members.map(|(place, ty)| format!("m{place} : {}", type_name(*ty))).collect();
+            let members: Vec<_> =
+                members.map(|(place, ty)| format!("m{place} : {}", type_name(*ty))).collect();
             let _ = writeln!(text, "struct S{place} {{ {} }}", members.join(", "));
         }
         for (place, grid) in self.grids.iter().enumerate() {
@@ -136,7 +148,11 @@ impl Program {
         }
         for (place, function) in self.functions.iter().enumerate() {
             let updates: Vec<_> = function.updates.iter().map(|field| field_name(*field)).collect();
-            let updates = if updates.len() == 1 { updates.concat() } else { format!("({})", updates.join(", ")) };
+            let updates = if updates.len() == 1 {
+                updates.concat()
+            } else {
+                format!("({})", updates.join(", "))
+            };
             match function.pieces.as_slice() {
                 [only] => drop(writeln!(text, "fn f{place} -> {updates} {}", piece(only))),
                 pieces => {

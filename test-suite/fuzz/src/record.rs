@@ -11,8 +11,10 @@ use stencil_runtime::record::records;
 
 /// The command line that runs a case with one of its schedules.
 pub fn command_line(case: &Case, schedule: &Schedule, file: &str) -> String {
-    let mut line =
-        format!("stencilc run {file} --target sim --check --fp-contract off --strategy {}", schedule.strategy);
+    let mut line = format!(
+        "stencilc run {file} --target sim --check --fp-contract off --strategy {}",
+        schedule.strategy
+    );
     let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     if let Some(tile) = &schedule.tile {
         line += &format!(" --tile {}", list(tile));
@@ -33,7 +35,9 @@ pub fn command_line(case: &Case, schedule: &Schedule, file: &str) -> String {
             Known::Run => line += &format!(" --size P{place}={}", param.value),
         }
     }
-    for (place, scalar) in case.program.scalars.iter().enumerate().filter(|(_, scalar)| scalar.given) {
+    for (place, scalar) in
+        case.program.scalars.iter().enumerate().filter(|(_, scalar)| scalar.given)
+    {
         line += &format!(" --set s{place}={}", scalar.text());
     }
     if case.steps_given {
@@ -85,7 +89,13 @@ pub fn text(case: &Case, fault: Fault, message: &str, file: &str) -> String {
 ///
 /// # Errors
 /// When a file can't be written.
-pub fn write(case: &Case, fault: Fault, message: &str, folder: &Path, stem: &str) -> io::Result<PathBuf> {
+pub fn write(
+    case: &Case,
+    fault: Fault,
+    message: &str,
+    folder: &Path,
+    stem: &str,
+) -> io::Result<PathBuf> {
     std::fs::create_dir_all(folder)?;
     let file = format!("{stem}.stencil");
     let path = folder.join(&file);
@@ -93,7 +103,8 @@ pub fn write(case: &Case, fault: Fault, message: &str, folder: &Path, stem: &str
     if case.data.rough {
         let arrays = run::inputs(case).unwrap_or_default();
         for record in records(&run::leaves(&case.program)) {
-            let leaves: Vec<_> = record.leaves.iter().filter_map(|(_, leaf)| arrays.get(&leaf.name)).collect();
+            let leaves: Vec<_> =
+                record.leaves.iter().filter_map(|(_, leaf)| arrays.get(&leaf.name)).collect();
             if !leaves.is_empty() {
                 let path = folder.join(format!("{stem}.{}.npy", record.name));
                 record.write(&path, &leaves).map_err(io::Error::other)?;

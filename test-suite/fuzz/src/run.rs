@@ -85,7 +85,11 @@ pub fn leaves(program: &model::Program) -> Vec<FieldDecl> {
             all.push(FieldDecl {
                 name: format!("{name}{path}"),
                 element,
-                member: field.ty.is_aggregate().then(|| Member { field: name.clone(), offset, size }),
+                member: field.ty.is_aggregate().then(|| Member {
+                    field: name.clone(),
+                    offset,
+                    size,
+                }),
                 role: match field.role {
                     model::Role::State => Role::State,
                     model::Role::Const => Role::Const,
@@ -128,7 +132,20 @@ pub fn inputs(case: &Case) -> Option<Arrays> {
 fn roughen(array: &mut Array, seed: u64) {
     let mut random = Random::of_case(seed, 0);
     // Beyond the range of a type, and within it.
-    let special = [0.0, -0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-310, -1e-42, 3e38, 1e300, 6e4, 1e-7];
+    let special = [
+        0.0,
+        -0.0,
+        1.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        1e-310,
+        -1e-42,
+        3e38,
+        1e300,
+        6e4,
+        1e-7,
+    ];
     let mut float = |old: f64| match random.below(12) {
         0 => random.pick(&special),
         1 | 2 => 8.0 * old,
@@ -142,7 +159,9 @@ fn roughen(array: &mut Array, seed: u64) {
     };
     match array.data_mut() {
         DataMut::F16(cells) => cells.iter_mut().for_each(|cell| *cell = half(float(cell.to_f64()))),
-        DataMut::F32(cells) => cells.iter_mut().for_each(|cell| *cell = float(f64::from(*cell)) as f32),
+        DataMut::F32(cells) => {
+            cells.iter_mut().for_each(|cell| *cell = float(f64::from(*cell)) as f32)
+        }
         DataMut::F64(cells) => cells.iter_mut().for_each(|cell| *cell = float(*cell)),
         DataMut::I32(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as i32),
         DataMut::I64(cells) => cells.iter_mut().for_each(|cell| *cell = integer()),
@@ -153,16 +172,21 @@ fn roughen(array: &mut Array, seed: u64) {
 
 /// The oracle's result: the state fields, or why it refuses the sizes.
 pub fn reference(case: &Case, program: &Program, inputs: &Arrays) -> Result<Arrays, String> {
-    let value =
-        |name: &str| name.strip_prefix('P').and_then(|place| case.program.params.get(place.parse::<usize>().ok()?));
+    let value = |name: &str| {
+        name.strip_prefix('P')
+            .and_then(|place| case.program.params.get(place.parse::<usize>().ok()?))
+    };
     let sizes = program.params.iter().filter(|(_, param)| param.value.is_none());
     let sizes = sizes.filter_map(|(id, param)| Some((id, value(&param.name)?.value))).collect();
     let mut fields = inputs.clone();
     let steps = u64::try_from(case.program.steps).map_err(|error| error.to_string())?;
-    oracle::run(program, &sizes, &scalars(case), steps, &mut fields, &mut |_, _| ControlFlow::Continue(()))
-        .map_err(|error| error.to_string())?;
+    oracle::run(program, &sizes, &scalars(case), steps, &mut fields, &mut |_, _| {
+        ControlFlow::Continue(())
+    })
+    .map_err(|error| error.to_string())?;
     let leaves = leaves(&case.program);
-    fields.retain(|name, _| leaves.iter().any(|leaf| leaf.role == Role::State && leaf.name == *name));
+    fields
+        .retain(|name, _| leaves.iter().any(|leaf| leaf.role == Role::State && leaf.name == *name));
     Ok(fields)
 }
 
@@ -185,9 +209,14 @@ pub struct Compiled<'c> {
 ///
 /// # Errors
 /// When the compiler declines or fails.
-pub fn compile<'c>(context: &'c Context, case: &Case, schedule: &Schedule) -> Result<Compiled<'c>, Stop> {
+pub fn compile<'c>(
+    context: &'c Context,
+    case: &Case,
+    schedule: &Schedule,
+) -> Result<Compiled<'c>, Stop> {
     let (source, options) = (source(case), options(case, schedule));
-    let mut compilation = Compilation::new(context, &source, &options).map_err(|failure| stop(&failure))?;
+    let mut compilation =
+        Compilation::new(context, &source, &options).map_err(|failure| stop(&failure))?;
     let stencil = compile::text(&compilation.module);
     compilation.tile().map_err(|failure| stop(&failure))?;
     let tiled = compile::text(&compilation.module);
@@ -202,7 +231,8 @@ pub fn compile<'c>(context: &'c Context, case: &Case, schedule: &Schedule) -> Re
 /// When the compiler declines or fails.
 pub fn ptx(context: &Context, case: &Case, schedule: &Schedule) -> Result<(), Stop> {
     let (source, options) = (source(case), options(case, schedule));
-    let mut compilation = Compilation::new(context, &source, &options).map_err(|failure| stop(&failure))?;
+    let mut compilation =
+        Compilation::new(context, &source, &options).map_err(|failure| stop(&failure))?;
     compilation
         .to_gpu()
         .and_then(|()| compilation.to_nvvm())
@@ -216,7 +246,8 @@ pub fn ptx(context: &Context, case: &Case, schedule: &Schedule) -> Result<(), St
 /// # Errors
 /// Any failure: what was printed must be read again and compile as before.
 pub fn again<'c>(context: &'c Context, text: &str, passes: &str) -> Result<Module<'c>, String> {
-    let mut module = mlir::parse_module(context, text, "again.mlir").map_err(|error| error.to_string())?;
+    let mut module =
+        mlir::parse_module(context, text, "again.mlir").map_err(|error| error.to_string())?;
     Runner::default().run(context, &mut module, passes).map_err(|error| error.to_string())?;
     Ok(module)
 }
@@ -238,9 +269,16 @@ pub fn plan(context: &Context, module: &Module) -> Result<Plan, String> {
 ///
 /// # Errors
 /// [`Stop::Refused`] where the plan refuses the sizes, and a fault where the simulator finds one.
-pub fn simulate(case: &Case, module: &Module, plan: &Plan, inputs: &Arrays, overlap: bool) -> Result<Arrays, Stop> {
+pub fn simulate(
+    case: &Case,
+    module: &Module,
+    plan: &Plan,
+    inputs: &Arrays,
+    overlap: bool,
+) -> Result<Arrays, Stop> {
     use crate::model::Known;
-    let params = case.program.params.iter().enumerate().filter(|(_, param)| param.known == Known::Run);
+    let params =
+        case.program.params.iter().enumerate().filter(|(_, param)| param.known == Known::Run);
     let scalars = scalars(case).into_iter();
     let request = Request {
         sizes: params.map(|(place, param)| (format!("P{place}"), param.value)).collect(),
@@ -251,11 +289,17 @@ pub fn simulate(case: &Case, module: &Module, plan: &Plan, inputs: &Arrays, over
     let bound = bind(plan, &request).map_err(|error| Stop::Refused(error.to_string()))?;
     let options = stencil_simulator::Options {
         // A band writes its own cells alone.
-        settings: Settings { seed: case.order, workers: 1, poison_outputs: !overlap, ..Settings::default() },
+        settings: Settings {
+            seed: case.order,
+            workers: 1,
+            poison_outputs: !overlap,
+            ..Settings::default()
+        },
         ..stencil_simulator::Options::default()
     };
     let fault = |error: String| Stop::Failed(Fault::Simulator, error);
-    let mut simulator = Simulator::new(module, options).map_err(|error| fault(error.to_string()))?;
+    let mut simulator =
+        Simulator::new(module, options).map_err(|error| fault(error.to_string()))?;
     let outcome = if overlap {
         let mut target = Overlapping::new(simulator, plan, Random::of_case(case.data.seed, 2));
         execute::run(plan, &bound, inputs, &mut target, &mut Control::default())

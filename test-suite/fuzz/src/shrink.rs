@@ -12,7 +12,12 @@ use melior::Context;
 
 /// The smallest case found that fails as this one did, with its fault; none where this one did not
 /// fail.
-pub fn failure(case: &Case, verdict: &Verdict, attempts: usize, context: &Context) -> Option<(Case, Fault, String)> {
+pub fn failure(
+    case: &Case,
+    verdict: &Verdict,
+    attempts: usize,
+    context: &Context,
+) -> Option<(Case, Fault, String)> {
     let Verdict::Failed(fault, message) = verdict else { return None };
     let small = shrink(case, attempts, |case| check(case, context).fails_like(verdict));
     match check(&small, context) {
@@ -65,7 +70,10 @@ fn candidates(case: &Case) -> Vec<Case> {
 fn runs(case: &Case) -> Vec<Case> {
     let mut found = Vec::new();
     if case.schedules.len() > 1 {
-        found.extend((0..case.schedules.len()).map(|place| with(case, |case| drop(case.schedules.remove(place)))));
+        found.extend(
+            (0..case.schedules.len())
+                .map(|place| with(case, |case| drop(case.schedules.remove(place)))),
+        );
     }
     found.push(with(case, |case| case.round_trip = false));
     found.push(with(case, |case| case.transpose = false));
@@ -86,7 +94,9 @@ fn parts(case: &Case) -> Vec<Case> {
         }
         for piece in 0..function.pieces.len() {
             if function.pieces.len() > 1 {
-                found.push(with(case, |case| drop(case.program.functions[place].pieces.remove(piece))));
+                found.push(with(case, |case| {
+                    drop(case.program.functions[place].pieces.remove(piece))
+                }));
             }
         }
         for update in 0..function.updates.len() {
@@ -109,9 +119,17 @@ fn parts(case: &Case) -> Vec<Case> {
                 simpler.push(Some(Rule::Nearest));
             }
             if let Rule::Value(whole) = rule {
-                simpler.extend(simplified(&case.program, whole).into_iter().map(|value| Some(Rule::Value(value))));
+                simpler.extend(
+                    simplified(&case.program, whole)
+                        .into_iter()
+                        .map(|value| Some(Rule::Value(value))),
+                );
             }
-            found.extend(simpler.into_iter().map(|rule| with(case, |case| case.program.fields[field].rule = rule)));
+            found.extend(
+                simpler
+                    .into_iter()
+                    .map(|rule| with(case, |case| case.program.fields[field].rule = rule)),
+            );
         }
     }
     for scalar in 0..case.program.scalars.len() {
@@ -131,7 +149,9 @@ fn parts(case: &Case) -> Vec<Case> {
 /// an integer type.
 fn without_field(case: &Case, field: usize) -> Option<Case> {
     let program = &case.program;
-    if program.fields.len() < 2 || program.functions.iter().any(|function| function.updates.contains(&field)) {
+    if program.fields.len() < 2
+        || program.functions.iter().any(|function| function.updates.contains(&field))
+    {
         return None;
     }
     Some(with(case, |case| {
@@ -143,7 +163,9 @@ fn without_field(case: &Case, field: usize) -> Option<Case> {
         let cell = types::plain(&case.program, case.program.fields[field].ty);
         case.program.fields.remove(field);
         each(case, &mut |part| match &mut part.kind {
-            Kind::Read(place, _) | Kind::Gather(place, _) if *place == field => *part = cell.clone(),
+            Kind::Read(place, _) | Kind::Gather(place, _) if *place == field => {
+                *part = cell.clone()
+            }
             Kind::Read(place, _) | Kind::Gather(place, _) if *place > field => *place -= 1,
             _ => {}
         });
@@ -165,11 +187,15 @@ fn nearer(value: i64, goal: i64) -> Vec<i64> {
 }
 
 fn sizes(case: &Case) -> Vec<Case> {
-    let mut found: Vec<_> =
-        nearer(case.program.steps, 0).into_iter().map(|steps| with(case, |case| case.program.steps = steps)).collect();
+    let mut found: Vec<_> = nearer(case.program.steps, 0)
+        .into_iter()
+        .map(|steps| with(case, |case| case.program.steps = steps))
+        .collect();
     for (place, param) in case.program.params.iter().enumerate() {
         found.extend(
-            nearer(param.value, 0).into_iter().map(|value| with(case, |case| case.program.params[place].value = value)),
+            nearer(param.value, 0)
+                .into_iter()
+                .map(|value| with(case, |case| case.program.params[place].value = value)),
         );
         found.push(with(case, |case| case.program.params[place].known = Known::File));
     }
@@ -184,7 +210,9 @@ fn sizes(case: &Case) -> Vec<Case> {
     for (place, grid) in case.program.grids.iter().enumerate() {
         for (dimension, (lower, upper)) in grid.lower.iter().zip(&grid.upper).enumerate() {
             if upper.term.is_none() && upper.constant >= lower.constant {
-                found.push(with(case, |case| case.program.grids[place].upper[dimension].constant -= 1));
+                found.push(with(case, |case| {
+                    case.program.grids[place].upper[dimension].constant -= 1
+                }));
             }
         }
     }
@@ -194,12 +222,14 @@ fn sizes(case: &Case) -> Vec<Case> {
 fn schedules(case: &Case) -> Vec<Case> {
     let mut found = Vec::new();
     for (place, schedule) in case.schedules.iter().enumerate() {
-        let change = |change: &dyn Fn(&mut Schedule)| with(case, |case| change(&mut case.schedules[place]));
+        let change =
+            |change: &dyn Fn(&mut Schedule)| with(case, |case| change(&mut case.schedules[place]));
         found.push(change(&|schedule| {
             (schedule.strategy, schedule.height) = ("naive", None);
         }));
         found.push(change(&|schedule| schedule.per_thread = None));
-        for (flag, ..) in Flag::ALL.into_iter().filter(|(flag, ..)| !schedule.flags.contains(flag)) {
+        for (flag, ..) in Flag::ALL.into_iter().filter(|(flag, ..)| !schedule.flags.contains(flag))
+        {
             found.push(change(&|schedule| schedule.flags.push(flag)));
         }
         for height in schedule.height.map(|height| nearer(height, 1)).unwrap_or_default() {
@@ -270,7 +300,8 @@ fn nth(expr: &mut Expr, number: usize) -> &mut Expr {
 
 /// Simpler expressions of the same type.
 fn replacements(program: &Program, expr: &Expr) -> Vec<Expr> {
-    let mut found: Vec<Expr> = expr.children().into_iter().filter(|child| child.ty == expr.ty).cloned().collect();
+    let mut found: Vec<Expr> =
+        expr.children().into_iter().filter(|child| child.ty == expr.ty).cloned().collect();
     for child in expr.children() {
         found.extend(child.children().into_iter().filter(|part| part.ty == expr.ty).cloned());
     }
@@ -316,8 +347,12 @@ mod tests {
             let small = shrink(&case, 100_000, far);
             assert!(far(&small));
             let functions = &small.program.functions;
-            assert_eq!((functions.len(), functions[0].pieces.len(), functions[0].pieces[0].values.len()), (1, 1, 1));
-            // `if` cell and a number in comparison `then` cell `else` cell, with a name and conversions, at most.
+            assert_eq!(
+                (functions.len(), functions[0].pieces.len(), functions[0].pieces[0].values.len()),
+                (1, 1, 1)
+            );
+            // `if` cell and a number in comparison `then` cell `else` cell, with a name and
+            // conversions, at most.
             assert!(functions[0].pieces[0].values[0].size() <= 12, "{}", small.program.text());
             assert_eq!((small.program.steps, small.schedules.len()), (0, 1));
             count += 1;

@@ -76,7 +76,10 @@ impl Summary {
 fn kinds(case: &Case) -> Vec<String> {
     use crate::model::{Flag, Kind, Known, Rule, Type};
     let program = &case.program;
-    let mut kinds = vec![format!("dimensions: {}", program.rank()), format!("functions: {}", program.functions.len())];
+    let mut kinds = vec![
+        format!("dimensions: {}", program.rank()),
+        format!("functions: {}", program.functions.len()),
+    ];
     kinds.extend(case.schedules.iter().map(|schedule| format!("strategy: {}", schedule.strategy)));
     for field in &program.fields {
         kinds.extend(field.rule.as_ref().map(|rule| {
@@ -112,10 +115,19 @@ fn kinds(case: &Case) -> Vec<String> {
         }
     };
     flag("several pieces", program.functions.iter().any(|function| function.pieces.len() > 1));
-    flag("several fields updated at once", program.functions.iter().any(|function| function.updates.len() > 1));
-    flag("sizes known at run time only", program.params.iter().any(|param| param.known == Known::Run));
+    flag(
+        "several fields updated at once",
+        program.functions.iter().any(|function| function.updates.len() > 1),
+    );
+    flag(
+        "sizes known at run time only",
+        program.params.iter().any(|param| param.known == Known::Run),
+    );
     flag("several updated grids", homes.len() > 1);
-    flag("an empty grid", program.grids[0].bounds(&program.params).iter().any(|(first, last)| last < first));
+    flag(
+        "an empty grid",
+        program.grids[0].bounds(&program.params).iter().any(|(first, last)| last < first),
+    );
     flag("no steps", program.steps == 0);
     for (switch, option, _) in Flag::ALL {
         flag(option, case.schedules.iter().any(|schedule| schedule.flags.contains(&switch)));
@@ -177,15 +189,23 @@ impl fmt::Display for Summary {
             if !counts.is_empty() {
                 writeln!(formatter, "{title}")?;
             }
-            counts.into_iter().try_for_each(|(name, count)| writeln!(formatter, "{count:>9}  {name}"))
+            counts
+                .into_iter()
+                .try_for_each(|(name, count)| writeln!(formatter, "{count:>9}  {name}"))
         };
         let named = |counts: &BTreeMap<String, u64>| {
             counts.iter().map(|(name, count)| (name.clone(), *count)).collect::<Vec<_>>()
         };
-        block("by verdict", self.verdicts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect())?;
+        block(
+            "by verdict",
+            self.verdicts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+        )?;
         block("cases that agreed, by what they hold", named(&self.kinds))?;
         block("declined", named(&self.declines))?;
         block("sizes refused", named(&self.refusals))?;
-        block("failures", self.faults.iter().map(|(fault, count)| (format!("{fault:?}"), *count)).collect())
+        block(
+            "failures",
+            self.faults.iter().map(|(fault, count)| (format!("{fault:?}"), *count)).collect(),
+        )
     }
 }

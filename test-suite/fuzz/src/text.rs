@@ -1,4 +1,5 @@
-//! Random source text: whatever it is, the front end ends soon, and every diagnostic points into it.
+//! Random source text: whatever it is, the front end ends soon, and every diagnostic points into
+//! it.
 //!
 //! What the checker accepts prints and parses back to the same tree. A share of it is compiled to
 //! the gpu level, which may refuse it, but not by an internal fault.
@@ -55,7 +56,9 @@ pub fn input(corpus: &Corpus, seed: u64, index: u64) -> String {
             let gap = if random.percent(80) { " " } else { "" };
             start.to_owned() + &words.join(gap)
         }
-        92..96 => (0..random.below(300)).filter_map(|_| char::from_u32(random.below(0x3000) as u32)).collect(),
+        92..96 => (0..random.below(300))
+            .filter_map(|_| char::from_u32(random.below(0x3000) as u32))
+            .collect(),
         _ => {
             // Something over and over, as deep or as long as no program is.
             let part = random.pick(&[
@@ -72,9 +75,13 @@ pub fn input(corpus: &Corpus, seed: u64, index: u64) -> String {
                 "A[",
                 "2*N+",
             ]);
-            let start = random.pick(&["steps ", "fn f -> A [1..N-2] = ", "fn f -> A [", "param M = "]);
+            let start =
+                random.pick(&["steps ", "fn f -> A [1..N-2] = ", "fn f -> A [", "param M = "]);
             let count = random.pick(&[10, 149, 151, 1_499, 1_501, 20_000]);
-            format!("param N\ngrid G = [0..N-1]\nfield A : f32 on G\n{start}{}A[0]\nsteps 1\n", part.repeat(count))
+            format!(
+                "param N\ngrid G = [0..N-1]\nfield A : f32 on G\n{start}{}A[0]\nsteps 1\n",
+                part.repeat(count)
+            )
         }
     }
 }
@@ -109,7 +116,10 @@ pub fn check(text: &str, context: &Context, random: &mut Random) -> Outcome {
         let options = Options {
             defines: Vec::new(),
             config: Config {
-                choice: Choice { strategy: random.percent(30).then(|| "naive".to_owned()), ..Choice::default() },
+                choice: Choice {
+                    strategy: random.percent(30).then(|| "naive".to_owned()),
+                    ..Choice::default()
+                },
                 ..Config::default()
             },
             arithmetic: Arithmetic { contract: true, fast_math: false },
@@ -124,7 +134,9 @@ pub fn check(text: &str, context: &Context, random: &mut Random) -> Outcome {
         });
         match compiled {
             Ok(()) => Ok(Outcome::Accepted("to the gpu level")),
-            Err(failure) => judge(failure.code == 2, &failure.text).map(|_| Outcome::Accepted("then declined")),
+            Err(failure) => {
+                judge(failure.code == 2, &failure.text).map(|_| Outcome::Accepted("then declined"))
+            }
         }
     })
 }

@@ -31,8 +31,9 @@ pub fn transposed(case: &Case) -> Case {
     case
 }
 
-/// The case with all grids of as many dimensions as `by` shifted, and all pieces on them; coordinates
-/// are written so that their values stay, and absolute reads so that they read the same cell.
+/// The case with all grids of as many dimensions as `by` shifted, and all pieces on them;
+/// coordinates are written so that their values stay, and absolute reads so that they read the same
+/// cell.
 pub fn shifted(case: &Case, by: &[i64]) -> Case {
     let mut case = case.clone();
     let shift = |region: &mut Region| {
@@ -47,7 +48,8 @@ pub fn shifted(case: &Case, by: &[i64]) -> Case {
     for piece in case.program.functions.iter_mut().flat_map(|function| &mut function.pieces) {
         shift(&mut piece.region);
     }
-    let ranks: Vec<usize> = (0..case.program.fields.len()).map(|field| case.program.grid_of(field).rank()).collect();
+    let ranks: Vec<usize> =
+        (0..case.program.fields.len()).map(|field| case.program.grid_of(field).rank()).collect();
     let moved = |operator, of: &mut Expr, distance: i64| {
         if distance == 0 {
             return;
@@ -93,7 +95,10 @@ fn reversed(shape: &[usize]) -> Vec<usize> {
         strides.push(stride);
     }
     for (extent, stride) in shape.iter().zip(strides).rev() {
-        places = places.iter().flat_map(|place| (0..*extent).map(move |index| place + index * stride)).collect();
+        places = places
+            .iter()
+            .flat_map(|place| (0..*extent).map(move |index| place + index * stride))
+            .collect();
     }
     places
 }

@@ -16,7 +16,9 @@ fn damaged_text_is_refused_in_words() {
         match text::check(&input, &context, &mut Random::of_case(!SEED, index)) {
             Outcome::Accepted(_) => accepted += 1,
             Outcome::Refused => refused += 1,
-            Outcome::Failed(fault, message) => panic!("case {index}: {fault:?}: {message}\n{input}"),
+            Outcome::Failed(fault, message) => {
+                panic!("case {index}: {fault:?}: {message}\n{input}")
+            }
         }
     }
     assert!(accepted > 250 && refused > 2_500, "{accepted} accepted, {refused} refused");
@@ -32,7 +34,9 @@ fn damaged_ir_is_refused_in_words() {
         match ir::check(&input, &context) {
             Outcome::Accepted(_) => accepted += 1,
             Outcome::Refused => refused += 1,
-            Outcome::Failed(fault, message) => panic!("case {index}: {fault:?}: {message}\n{}", input.text),
+            Outcome::Failed(fault, message) => {
+                panic!("case {index}: {fault:?}: {message}\n{}", input.text)
+            }
         }
     }
     assert!(accepted > 10 && refused > 250, "{accepted} accepted, {refused} refused");

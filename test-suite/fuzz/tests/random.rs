@@ -27,11 +27,13 @@ fn random_programs_agree_with_the_oracle() {
                     let case = generate::case(SEED, index);
                     let verdict = check(&case, &context);
                     summary.lock().unwrap().add(&case, &verdict);
-                    if let Some((small, fault, message)) = shrink::failure(&case, &verdict, 300, &context) {
-                        failures
-                            .lock()
-                            .unwrap()
-                            .push(format!("case {index}\n{}", record::text(&small, fault, &message, "case.stencil")));
+                    if let Some((small, fault, message)) =
+                        shrink::failure(&case, &verdict, 300, &context)
+                    {
+                        failures.lock().unwrap().push(format!(
+                            "case {index}\n{}",
+                            record::text(&small, fault, &message, "case.stencil")
+                        ));
                     }
                 }
             });

@@ -6,11 +6,12 @@ use stencil_runtime::array::{Array, Element};
 use stencil_runtime::npy;
 use stencil_test_suite::Scratch;
 
-const EXP: &str = "param N\ngrid G = [0..N-1]\nfield A : f32 on G\nfn f -> A [0..N-1] = exp(A[0])\nsteps 4\n";
-const SCALAR: &str =
-    "param N\nscalar c : f32\ngrid G = [0..N-1]\nfield A : f32 on G\nfn f -> A [0..N-1] = c*A[0]\nsteps 4\n";
-const SQUARE: &str =
-    "param N\ngrid G = [0..2*N-1, 0..2*N-1]\nfield A : f32 on G\nfn f -> A [0..N-1, 0..N-1] = A[0,1]\nsteps 4\n";
+const EXP: &str =
+    "param N\ngrid G = [0..N-1]\nfield A : f32 on G\nfn f -> A [0..N-1] = exp(A[0])\nsteps 4\n";
+const SCALAR: &str = "param N\nscalar c : f32\ngrid G = [0..N-1]\nfield A : f32 on G\nfn f -> A \
+    [0..N-1] = c*A[0]\nsteps 4\n";
+const SQUARE: &str = "param N\ngrid G = [0..2*N-1, 0..2*N-1]\nfield A : f32 on G\nfn f -> A \
+    [0..N-1, 0..N-1] = A[0,1]\nsteps 4\n";
 const BRANCH: &str = "module {\n  func.func @f(%a: f32) -> f32 {\n    return %b : f32\n  }\n}\n";
 const WRONG_ROLE: &str = r#"module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
@@ -47,7 +48,8 @@ fn scratch() -> Scratch {
     array("line.npy", Element::F32, &[16]);
     array("odd.npy", Element::F32, &[15, 15]);
     array("double.npy", Element::F64, &[16, 16]);
-    let whole = std::fs::read(scratch.path().join("a.npy")).unwrap_or_else(|error| panic!("{error}"));
+    let whole =
+        std::fs::read(scratch.path().join("a.npy")).unwrap_or_else(|error| panic!("{error}"));
     scratch.write("short.npy", &whole[..whole.len() - 3]);
     scratch.write("long.npy", [whole.as_slice(), b"more"].concat());
     scratch.write("header.npy", &whole[..40]);
@@ -83,8 +85,11 @@ refused! {
     program_a_folder: "stencilc folder -o out.ptx";
     output_in_no_folder: "stencilc heat2d.stencil -o missing/heat.ptx";
     output_a_folder: "stencilc heat2d.stencil -o folder";
-    result_in_no_folder: "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy --in K=zeros --out A=missing/a.npy";
-    second_result_in_no_folder: "stencilc run fdtd2d.stencil --target reference --size N=9 --size M=9 --steps 1 --in Ex=zeros --in Ey=zeros --in Hz=zeros --out Ex=out.npy --out Ey=missing/b.npy";
+    result_in_no_folder: "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy \
+        --in K=zeros --out A=missing/a.npy";
+    second_result_in_no_folder: "stencilc run fdtd2d.stencil --target reference --size N=9 --size \
+        M=9 --steps 1 --in Ex=zeros --in Ey=zeros --in Hz=zeros --out Ex=out.npy --out \
+        Ey=missing/b.npy";
     result_a_folder: "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy --in K=zeros --out A=folder";
     plan_missing: "stencil-bench heat2d.plan.json";
     plan_broken: "stencil-bench broken.plan.json";
@@ -92,24 +97,29 @@ refused! {
 
     // Inputs.
     input_missing: "stencilc run heat2d.stencil --in A=a.npy --out A=out.npy";
-    input_unknown: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --in B=zeros --out A=out.npy";
-    input_twice: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --in A=zeros --out A=out.npy";
+    input_unknown: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --in B=zeros --out \
+        A=out.npy";
+    input_twice: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --in A=zeros --out \
+        A=out.npy";
     input_no_file: "stencilc run heat2d.stencil --in A=b.npy --in K=zeros --out A=out.npy";
     input_no_kind: "stencilc run heat2d.stencil --in A=a.npy --in K=ones --out A=out.npy";
     input_shape: "stencilc run heat2d.stencil --in A=a.npy --in K=wide.npy --out A=out.npy";
-    input_shape_against_define: "stencilc run heat2d.stencil -D N=17 --in A=a.npy --in K=zeros --out A=out.npy";
+    input_shape_against_define: "stencilc run heat2d.stencil -D N=17 --in A=a.npy --in K=zeros \
+        --out A=out.npy";
     input_rank: "stencilc run heat2d.stencil --in A=line.npy --in K=zeros --out A=out.npy";
     input_odd_extent: "stencilc run square.stencil --in A=odd.npy --out A=out.npy";
     input_type: "stencilc run heat2d.stencil --in A=double.npy --in K=zeros --out A=out.npy";
     input_truncated: "stencilc run heat2d.stencil --in A=short.npy --in K=zeros --out A=out.npy";
     input_too_long: "stencilc run heat2d.stencil --in A=long.npy --in K=zeros --out A=out.npy";
-    input_header_truncated: "stencilc run heat2d.stencil --in A=header.npy --in K=zeros --out A=out.npy";
+    input_header_truncated: "stencilc run heat2d.stencil --in A=header.npy --in K=zeros --out \
+        A=out.npy";
     input_not_npy: "stencilc run heat2d.stencil --in A=text.npy --in K=zeros --out A=out.npy";
     input_seed: "stencilc run heat2d.stencil --in A=random:one --in K=zeros --out A=out.npy";
     input_without_name: "stencilc run heat2d.stencil --in a.npy --out A=out.npy";
     output_const: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --out K=out.npy";
     output_unknown: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --out B=out.npy";
-    output_twice: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --out A=out.npy --out A=other.npy";
+    output_twice: "stencilc run heat2d.stencil --in A=a.npy --in K=zeros --out A=out.npy --out \
+        A=other.npy";
 
     // Sizes, scalars, steps.
     define_unknown: "stencilc heat2d.stencil -D n=16 -o out.ptx";
@@ -119,31 +129,46 @@ refused! {
     define_negative: "stencilc heat2d.stencil -D N=-4 -o out.ptx";
     define_overflow: "stencilc heat2d.stencil -D N=9223372036854775807 -D M=2 -o out.ptx";
     size_missing: "stencilc run heat2d.stencil --in A=zeros --in K=zeros --out A=out.npy";
-    size_unknown: "stencilc run heat2d.stencil --size P=4 --in A=a.npy --in K=zeros --out A=out.npy";
-    size_against_shape: "stencilc run heat2d.stencil --size N=17 --in A=a.npy --in K=zeros --out A=out.npy";
-    size_overflow: "stencilc run heat2d.stencil --size N=4294967296 --size M=4294967296 --in A=zeros --in K=zeros --out A=out.npy";
-    scalar_unknown: "stencilc run heat2d.stencil --set beta=1 --in A=a.npy --in K=zeros --out A=out.npy";
-    scalar_no_number: "stencilc run heat2d.stencil --set alpha=hot --in A=a.npy --in K=zeros --out A=out.npy";
-    scalar_too_large: "stencilc run heat2d.stencil --set alpha=1e99 --in A=a.npy --in K=zeros --out A=out.npy";
+    size_unknown: "stencilc run heat2d.stencil --size P=4 --in A=a.npy --in K=zeros --out \
+        A=out.npy";
+    size_against_shape: "stencilc run heat2d.stencil --size N=17 --in A=a.npy --in K=zeros --out \
+        A=out.npy";
+    size_overflow: "stencilc run heat2d.stencil --size N=4294967296 --size M=4294967296 --in \
+        A=zeros --in K=zeros --out A=out.npy";
+    scalar_unknown: "stencilc run heat2d.stencil --set beta=1 --in A=a.npy --in K=zeros --out \
+        A=out.npy";
+    scalar_no_number: "stencilc run heat2d.stencil --set alpha=hot --in A=a.npy --in K=zeros --out \
+        A=out.npy";
+    scalar_too_large: "stencilc run heat2d.stencil --set alpha=1e99 --in A=a.npy --in K=zeros \
+        --out A=out.npy";
     scalar_missing: "stencilc run scalar.stencil --in A=line.npy --out A=out.npy";
     candidates_none: "stencilc heat2d.stencil --candidates 0 -o out.ptx";
-    seed_negative: "stencilc run heat2d.stencil --target sim --seed=-1 --in A=a.npy --in K=zeros --out A=out.npy";
-    steps_negative: "stencilc run heat2d.stencil --steps=-1 --in A=a.npy --in K=zeros --out A=out.npy";
+    seed_negative: "stencilc run heat2d.stencil --target sim --seed=-1 --in A=a.npy --in K=zeros \
+        --out A=out.npy";
+    steps_negative: "stencilc run heat2d.stencil --steps=-1 --in A=a.npy --in K=zeros --out \
+        A=out.npy";
 
     // Schedules.
-    report_of_reference: "stencilc run heat2d.stencil --target reference --report-json out.ptx --in A=a.npy --in K=zeros";
-    check_of_reference: "stencilc run heat2d.stencil --target reference --check --in A=a.npy --in K=zeros --out A=out.npy";
-    passes_with_tile: "stencilc heat2d.stencil --passes tile-overlapped,lower-block --tile 16,16 -o out.ptx";
-    tolerance_no_number: "stencilc run heat2d.stencil --check --tolerance nan --in A=a.npy --in K=zeros --out A=out.npy";
+    report_of_reference: "stencilc run heat2d.stencil --target reference --report-json out.ptx \
+        --in A=a.npy --in K=zeros";
+    check_of_reference: "stencilc run heat2d.stencil --target reference --check --in A=a.npy --in \
+        K=zeros --out A=out.npy";
+    passes_with_tile: "stencilc heat2d.stencil --passes tile-overlapped,lower-block --tile 16,16 \
+        -o out.ptx";
+    tolerance_no_number: "stencilc run heat2d.stencil --check --tolerance nan --in A=a.npy --in \
+        K=zeros --out A=out.npy";
     strategy_with_options: "stencilc heat2d.stencil --strategy naive,pyramid-height=1 -o out.ptx";
     height_negative: "stencilc heat2d.stencil --pyramid-height -1 -o out.ptx";
     strategy_unknown: "stencilc heat2d.stencil --strategy blocks -o out.ptx";
     tile_rank: "stencilc heat2d.stencil --tile 64 -o out.ptx";
     tile_zero: "stencilc heat2d.stencil --tile 0,64 -o out.ptx";
     tile_no_number: "stencilc heat2d.stencil --tile 8x64 -o out.ptx";
-    tile_shared_memory: "stencilc heat2d.stencil --strategy block --pyramid-height 4 --tile 256,256 --per-thread 64 -o out.ptx";
-    tile_threads: "stencilc heat2d.stencil --strategy block --tile 64,128 --per-thread 4 -o out.ptx";
-    height_shared_memory: "stencilc heat2d.stencil --strategy block --tile 32,64 --per-thread 4 --pyramid-height 64 -o out.ptx";
+    tile_shared_memory: "stencilc heat2d.stencil --strategy block --pyramid-height 4 --tile \
+        256,256 --per-thread 64 -o out.ptx";
+    tile_threads: "stencilc heat2d.stencil --strategy block --tile 64,128 --per-thread 4 -o \
+        out.ptx";
+    height_shared_memory: "stencilc heat2d.stencil --strategy block --tile 32,64 --per-thread 4 \
+        --pyramid-height 64 -o out.ptx";
     height_too_large: "stencilc heat2d.stencil --pyramid-height 100000 -o out.ptx";
     height_naive: "stencilc heat2d.stencil --strategy naive --pyramid-height 4 -o out.ptx";
     per_thread_rank: "stencilc heat2d.stencil --per-thread 1,2,3 -o out.ptx";
@@ -173,7 +198,8 @@ refused! {
     ir_run: "stencilc run wrong-role.mlir --in A=zeros";
     pass_unknown: "stencil-opt plain.mlir --pass-pipeline=tile-overlap -o out.mlir";
     pass_option_unknown: "stencil-opt plain.mlir --pass-pipeline=tile-overlapped{tiles=4} -o out.mlir";
-    pass_option_value: "stencilc heat2d.stencil --passes=tile-overlapped,lower-block{max-shared=48k} -o out.ptx";
+    pass_option_value: "stencilc heat2d.stencil \
+        --passes=tile-overlapped,lower-block{max-shared=48k} -o out.ptx";
     passes_unfinished: "stencilc heat2d.stencil --passes=tile-overlapped --emit=plan -o out.json";
 }
 
@@ -188,10 +214,25 @@ fn help_of_run_names_programs_alone() {
 /// The outcome depends on the machine: no driver, or no device that the tool may see.
 #[test]
 fn no_device() {
-    let arguments =
-        ["run", "heat2d.stencil", "--target", "cuda", "--in", "A=a.npy", "--in", "K=zeros", "--out", "A=out.npy"];
+    let arguments = [
+        "run",
+        "heat2d.stencil",
+        "--target",
+        "cuda",
+        "--in",
+        "A=a.npy",
+        "--in",
+        "K=zeros",
+        "--out",
+        "A=out.npy",
+    ];
     let outcome = scratch().run("stencilc", &arguments);
-    assert_eq!((outcome.code, outcome.new_files.as_slice()), (Some(1), &[][..]), "{}", outcome.stderr);
+    assert_eq!(
+        (outcome.code, outcome.new_files.as_slice()),
+        (Some(1), &[][..]),
+        "{}",
+        outcome.stderr
+    );
     let words = ["error: no CUDA driver found", "error: no CUDA device 0"];
     assert!(words.iter().any(|words| outcome.stderr.starts_with(words)), "{}", outcome.stderr);
 }
@@ -205,7 +246,17 @@ fn an_older_output_survives_a_failure() {
         scratch
             .run(
                 "stencilc",
-                &["heat2d.stencil", "--strategy", "block", "--tile", "64,128", "--per-thread", "4", "-o", "out.ptx"]
+                &[
+                    "heat2d.stencil",
+                    "--strategy",
+                    "block",
+                    "--tile",
+                    "64,128",
+                    "--per-thread",
+                    "4",
+                    "-o",
+                    "out.ptx"
+                ]
             )
             .code,
         Some(1)

@@ -1,5 +1,5 @@
-//! Every program of the test suite compiles, for both strategies, to PTX that ptxas takes whole; and
-//! in how much time.
+//! Every program of the test suite compiles, for both strategies, to PTX that ptxas takes whole;
+//! and in how much time.
 
 use std::process::Command;
 use stencil_test_suite::{Scratch, files, root, tool};
@@ -27,18 +27,33 @@ fn all_programs_for_all_strategies() {
                 arguments.extend(["--pyramid-height", "1"]);
             }
             let outcome = scratch.run("stencilc", &arguments);
-            assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{name}, {strategy}");
-            assert!(!scratch.read("out.ptx").contains(".extern .func"), "{name}, {strategy}: an unresolved symbol");
+            assert_eq!(
+                (outcome.code, outcome.stderr.as_str()),
+                (Some(0), ""),
+                "{name}, {strategy}"
+            );
+            assert!(
+                !scratch.read("out.ptx").contains(".extern .func"),
+                "{name}, {strategy}: an unresolved symbol"
+            );
             let mut assemble = ptxas();
-            assemble.args(["-arch=sm_90", "-v", "-o", "out.cubin", "out.ptx"]).current_dir(scratch.path());
+            assemble
+                .args(["-arch=sm_90", "-v", "-o", "out.cubin", "out.ptx"])
+                .current_dir(scratch.path());
             let output = assemble.output().expect("ptxas, which `cargo xtask setup` installs");
             let text = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{name}, {strategy}: {text}");
             let kernels = text.matches("Compiling entry function").count();
             assert!(kernels > 0, "{name}, {strategy}: {text}");
             // No word of spilling but that of none.
-            let none = text.matches("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads").count();
-            assert_eq!((none, text.matches("spill stores").count()), (kernels, kernels), "{name}, {strategy}: {text}");
+            let none = text
+                .matches("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads")
+                .count();
+            assert_eq!(
+                (none, text.matches("spill stores").count()),
+                (kernels, kernels),
+                "{name}, {strategy}: {text}"
+            );
         }
     }
 }
@@ -56,19 +71,26 @@ fn processor_time(scratch: &Scratch, name: &str, arguments: &[&str]) -> f64 {
         let (minutes, rest) = word.split_once('m')?;
         Some(minutes.parse::<f64>().ok()? * 60.0 + rest.trim_end_matches('s').parse::<f64>().ok()?)
     };
-    children.split_whitespace().map(|word| seconds(word).unwrap_or_else(|| panic!("{children}"))).sum()
+    children
+        .split_whitespace()
+        .map(|word| seconds(word).unwrap_or_else(|| panic!("{children}")))
+        .sum()
 }
 
 #[test]
 fn compiles_are_quick() {
     let scratch = Scratch::new();
-    for name in ["heat2d", "fdtd2d", "jacobi1d3", "jacobi2d", "jacobi2d_f64", "jacobi3d", "jacobi3d_f64"] {
+    for name in
+        ["heat2d", "fdtd2d", "jacobi1d3", "jacobi2d", "jacobi2d_f64", "jacobi3d", "jacobi3d_f64"]
+    {
         let file = format!("{name}.stencil");
         scratch.copy(&format!("programs/{file}"));
         // The choice of a schedule lowers every candidate.
         let chosen: &[&str] = &[&file, "-o", "out.ptx"];
-        let named: &[&str] = &[&file, "-o", "out.ptx", "--strategy", "block", "--pyramid-height", "2"];
-        // Alone they take up to 0.2 and 1.5 s, beside processes that share the caches up to 0.3 and 1.9 s.
+        let named: &[&str] =
+            &[&file, "-o", "out.ptx", "--strategy", "block", "--pyramid-height", "2"];
+        // Alone they take up to 0.2 and 1.5 s, beside processes that share the caches up to 0.3 and
+        // 1.9 s.
         for (arguments, limit) in [(named, 0.8), (chosen, 3.0)] {
             let runs = (0..5).map(|_| processor_time(&scratch, "stencilc", arguments));
             let shortest = runs.fold(f64::INFINITY, f64::min);
@@ -82,10 +104,16 @@ fn streams_that_prefetch_compile_for_all_architectures() {
     let scratch = Scratch::new();
     scratch.copy("programs/heat2d.stencil");
     for arch in ["sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a"] {
-        let outcome =
-            scratch.run("stencilc", &["heat2d.stencil", "--strategy", "stream", "--arch", arch, "-o", "out.ptx"]);
+        let outcome = scratch.run(
+            "stencilc",
+            &["heat2d.stencil", "--strategy", "stream", "--arch", arch, "-o", "out.ptx"],
+        );
         assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{arch}");
         // LLVM's backend has prefetches of sm_90 and later alone.
-        assert_eq!(scratch.read("out.ptx").contains("prefetch"), arch.starts_with("sm_90"), "{arch}");
+        assert_eq!(
+            scratch.read("out.ptx").contains("prefetch"),
+            arch.starts_with("sm_90"),
+            "{arch}"
+        );
     }
 }

@@ -17,13 +17,15 @@ fn faulty_programs() {
             let scratch = Scratch::new();
             scratch.copy(&format!("diagnostics/{name}.stencil"));
             let file = format!("{name}.stencil");
-            let (program, errors) = stencil_frontend::load(&Source::new(&file, scratch.read(&file)), &[]);
+            let (program, errors) =
+                stencil_frontend::load(&Source::new(&file, scratch.read(&file)), &[]);
             assert!(program.is_none(), "{file} is accepted");
             let text = render(&errors, &Source::new(&file, scratch.read(&file)), Look::Plain);
             // The tools say the same, and write nothing.
-            for arguments in
-                [&[file.as_str(), "-o", "out.ptx"][..], &["run", &file, "--target", "reference", "--in", "A=zeros"]]
-            {
+            for arguments in [
+                &[file.as_str(), "-o", "out.ptx"][..],
+                &["run", &file, "--target", "reference", "--in", "A=zeros"],
+            ] {
                 let outcome = scratch.run("stencilc", arguments);
                 assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(1), text.as_str()));
                 assert_eq!((outcome.stdout.as_str(), outcome.new_files.as_slice()), ("", &[][..]));

@@ -11,7 +11,8 @@ const SIZE: i64 = 24;
 /// The blocks of a document that are marked with a language, each with the line where it begins.
 fn blocks(document: &str, language: &str) -> Vec<(usize, String)> {
     let path = root().join("../docs").join(document);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut found = Vec::new();
     let mut open: Option<(usize, &str, String)> = None;
     for (number, line) in text.lines().enumerate() {
@@ -36,7 +37,11 @@ fn load(text: &str) -> Result<Program, String> {
     let source = Source::new("block.stencil", text);
     let (program, errors) = stencil_frontend::load(&source, &[]);
     program.ok_or_else(|| {
-        stencil_frontend::diagnostics::render(&errors, &source, stencil_frontend::diagnostics::Look::Plain)
+        stencil_frontend::diagnostics::render(
+            &errors,
+            &source,
+            stencil_frontend::diagnostics::Look::Plain,
+        )
     })
 }
 
@@ -49,7 +54,8 @@ fn command(program: &Program, strategy: &str) -> Vec<String> {
     }
     // The leaves of a struct or vec follow each other, and are one input.
     let inputs = program.fields.values().filter(|field| field.role != Role::Temp);
-    let mut inputs: Vec<_> = inputs.map(|field| field.name.split('.').next().unwrap_or_default()).collect();
+    let mut inputs: Vec<_> =
+        inputs.map(|field| field.name.split('.').next().unwrap_or_default()).collect();
     inputs.dedup();
     for (place, name) in inputs.into_iter().enumerate() {
         words.extend(["--in".to_owned(), format!("{name}=random:{place}")]);
@@ -77,7 +83,8 @@ fn programs_of_the_language_run_as_the_reference() {
         scratch.write("block.stencil", &text);
         for strategy in ["naive", "block"] {
             let words = command(&program, strategy);
-            let outcome = scratch.run("stencilc", &words.iter().map(String::as_str).collect::<Vec<_>>());
+            let outcome =
+                scratch.run("stencilc", &words.iter().map(String::as_str).collect::<Vec<_>>());
             if outcome.code != Some(0) {
                 wrong.push(format!(
                     "language.md:{line}: stencilc {}\n{}{}",
@@ -99,8 +106,14 @@ fn errors_of_the_language_are_refused() {
         let scratch = Scratch::new();
         scratch.write("block.stencil", &text);
         let outcome = scratch.run("stencilc", &["block.stencil", "-o", "out.ptx"]);
-        assert_eq!((outcome.code, outcome.new_files.as_slice()), (Some(1), &[][..]), "language.md:{line}\n{text}");
-        let message = load(&text).err().unwrap_or_else(|| panic!("language.md:{line}: the checker takes it\n{text}"));
+        assert_eq!(
+            (outcome.code, outcome.new_files.as_slice()),
+            (Some(1), &[][..]),
+            "language.md:{line}\n{text}"
+        );
+        let message = load(&text)
+            .err()
+            .unwrap_or_else(|| panic!("language.md:{line}: the checker takes it\n{text}"));
         // One fault a block: the document speaks of one.
         assert_eq!(message.matches("error: ").count(), 1, "language.md:{line}\n{message}");
     }

@@ -1,5 +1,6 @@
-//! How many bits the address arithmetic of the PTX has. A wrong one shows only in runs on grids of more
-//! than 2^31 cells, which no other test has; here the instructions that know a size are looked at.
+//! How many bits the address arithmetic of the PTX has. A wrong one shows only in runs on grids of
+//! more than 2^31 cells, which no other test has; here the instructions that know a size are looked
+//! at.
 
 use stencil_runtime::plan::Plan;
 use stencil_test_suite::Scratch;
@@ -14,9 +15,11 @@ fn compiled(program: &str, edit: &[(&str, &str)], arguments: &[&str]) -> (Plan, 
         text = text.replacen(from, to, 1);
     }
     scratch.write("a.stencil", text);
-    let outcome = scratch.run("stencilc", &[&["a.stencil", "--emit=ptx,plan", "-o", "a"], arguments].concat());
+    let outcome = scratch
+        .run("stencilc", &[&["a.stencil", "--emit=ptx,plan", "-o", "a"], arguments].concat());
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{program} {arguments:?}");
-    let plan = Plan::from_json(&scratch.read("a.plan.json"), "plan").unwrap_or_else(|error| panic!("{error}"));
+    let plan = Plan::from_json(&scratch.read("a.plan.json"), "plan")
+        .unwrap_or_else(|error| panic!("{error}"));
     (plan, scratch.read("a.ptx"))
 }
 
@@ -26,7 +29,9 @@ fn with_numbers(ptx: &str, kinds: &[&str], numbers: &[i64]) -> [usize; 2] {
     for line in ptx.lines() {
         let line = line.trim().trim_end_matches(';');
         let Some((operation, operands)) = line.split_once(char::is_whitespace) else { continue };
-        let numbered = operands.split(", ").any(|one| one.trim().parse().is_ok_and(|number| numbers.contains(&number)));
+        let numbered = operands
+            .split(", ")
+            .any(|one| one.trim().parse().is_ok_and(|number| numbers.contains(&number)));
         if numbered && kinds.iter().any(|kind| operation.starts_with(kind)) {
             found[usize::from(operation.ends_with("64"))] += 1;
         }
@@ -50,15 +55,24 @@ fn grids_of_two_and_three_dimensions() {
         for strategy in ["naive", "block", "stream"] {
             let of = |[n, m]: [&str; 2]| {
                 let depth: &[&str] = if program == "jacobi3d" { &["-D", "L=1301"] } else { &[] };
-                compiled(program, &[], &[&["--strategy", strategy, "-D", n, "-D", m], depth].concat())
+                compiled(
+                    program,
+                    &[],
+                    &[&["--strategy", strategy, "-D", n, "-D", m], depth].concat(),
+                )
             };
             let (plan, ptx) = of(large);
             let [narrow, wide] = strides(&ptx, large_stride);
-            assert_eq!((plan.index_width, narrow, wide > 0), (64, 0, true), "{program} {strategy}\n{ptx}");
+            assert_eq!(
+                (plan.index_width, narrow, wide > 0),
+                (64, 0, true),
+                "{program} {strategy}\n{ptx}"
+            );
             let (plan, ptx) = of(small);
             let [narrow, _] = strides(&ptx, small_stride);
             // With four rows beside a point's own, 64 bits take a naive thread fewer instructions.
-            let chosen = if (program, strategy) == ("jacobi3d", "naive") { (64, false) } else { (32, true) };
+            let chosen =
+                if (program, strategy) == ("jacobi3d", "naive") { (64, false) } else { (32, true) };
             assert_eq!((plan.index_width, narrow > 0), chosen, "{program} {strategy}\n{ptx}");
         }
     }
@@ -69,10 +83,12 @@ fn grids_of_one_dimension() {
     let ends = |last: i64| (last - 64..last + 64).collect::<Vec<_>>();
     let kinds = ["setp", "sub", "add", "min", "max"];
     for strategy in ["naive", "block", "warp"] {
-        let (plan, ptx) = compiled("jacobi1d3", &[], &["--strategy", strategy, "-D", "N=2147483653"]);
+        let (plan, ptx) =
+            compiled("jacobi1d3", &[], &["--strategy", strategy, "-D", "N=2147483653"]);
         let [narrow, wide] = with_numbers(&ptx, &kinds, &ends(2_147_483_653));
         assert_eq!((plan.index_width, narrow, wide > 0), (64, 0, true), "{strategy}\n{ptx}");
-        let (plan, ptx) = compiled("jacobi1d3", &[], &["--strategy", strategy, "-D", "N=2000000003"]);
+        let (plan, ptx) =
+            compiled("jacobi1d3", &[], &["--strategy", strategy, "-D", "N=2000000003"]);
         let [narrow, wide] = with_numbers(&ptx, &kinds, &ends(2_000_000_003));
         assert_eq!((plan.index_width, narrow > 0, wide), (32, true, 0), "{strategy}\n{ptx}");
     }
@@ -87,11 +103,14 @@ fn sizes_in_the_file_and_of_a_run() {
         // A size of a run may be anything, so it is passed and multiplied in 64 bits.
         let (plan, ptx) = compiled("heat2d", &[], &["--strategy", strategy]);
         assert_eq!((plan.index_width, plan.params.len()), (64, 2));
-        let parameter = |word: &str| ptx.lines().filter(|line| line.trim().starts_with(word)).count();
-        // Each kernel has three buffers, two sizes and the step, and of a stream the first row of tiles.
+        let parameter =
+            |word: &str| ptx.lines().filter(|line| line.trim().starts_with(word)).count();
+        // Each kernel has three buffers, two sizes and the step, and of a stream the first row of
+        // tiles.
         let each = if strategy == "stream" { 7 } else { 6 };
         assert_eq!(parameter(".param .u64"), each * plan.kernels.len(), "{strategy}\n{ptx}");
-        let products = |kind: &str| ptx.lines().filter(|line| line.trim().starts_with(kind)).count();
+        let products =
+            |kind: &str| ptx.lines().filter(|line| line.trim().starts_with(kind)).count();
         assert!(products("mul.lo.s64") > 0, "{strategy}\n{ptx}");
         assert_eq!(products("mul.lo.s32") + products("mad.lo.s32"), 0, "{strategy}\n{ptx}");
     }

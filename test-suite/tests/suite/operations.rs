@@ -8,7 +8,11 @@ type Declaration = (String, [Vec<String>; 3]);
 
 fn names(op: Op, attribute: &str) -> Vec<String> {
     let names = mlir::attribute(op, attribute).and_then(attribute::as_strings);
-    names.unwrap_or_else(|| panic!("{attribute} is missing")).into_iter().map(str::to_owned).collect()
+    names
+        .unwrap_or_else(|| panic!("{attribute} is missing"))
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
 }
 
 fn symbol<'c>(op: Op<'c>) -> &'c str {
@@ -49,7 +53,11 @@ fn listed(operations: &[Signature]) -> Vec<Declaration> {
 
 #[test]
 fn the_typed_views_list_what_irdl_declares() {
-    let views = [("stencil", stencil::OPERATIONS), ("tiled", tiled::OPERATIONS), ("peer", peer::OPERATIONS)];
+    let views = [
+        ("stencil", stencil::OPERATIONS),
+        ("tiled", tiled::OPERATIONS),
+        ("peer", peer::OPERATIONS),
+    ];
     assert_eq!(IRDL.len(), views.len());
     for ((file, text), (name, operations)) in IRDL.into_iter().zip(views) {
         assert_eq!(file, format!("{name}.irdl.mlir"));

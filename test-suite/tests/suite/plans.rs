@@ -20,7 +20,19 @@ fn plan(program: &str, arguments: &[&str]) -> String {
 fn heat_by_blocks() {
     snapshot(
         "plan__heat2d_block",
-        &plan("heat2d", &["--strategy", "block", "--tile", "32,64", "--pyramid-height", "4", "--per-thread", "4"]),
+        &plan(
+            "heat2d",
+            &[
+                "--strategy",
+                "block",
+                "--tile",
+                "32,64",
+                "--pyramid-height",
+                "4",
+                "--per-thread",
+                "4",
+            ],
+        ),
     );
 }
 
@@ -28,7 +40,10 @@ fn heat_by_blocks() {
 fn heat_naive_with_sizes_fixed() {
     snapshot(
         "plan__heat2d_naive",
-        &plan("heat2d", &["--strategy", "naive", "-D", "N=344", "-D", "M=403", "--fp-contract=off"]),
+        &plan(
+            "heat2d",
+            &["--strategy", "naive", "-D", "N=344", "-D", "M=403", "--fp-contract=off"],
+        ),
     );
 }
 
@@ -36,7 +51,19 @@ fn heat_naive_with_sizes_fixed() {
 fn three_functions_a_step() {
     snapshot(
         "plan__fdtd2d_block",
-        &plan("fdtd2d", &["--strategy", "block", "--pyramid-height", "3", "--tile", "16,64", "--per-thread", "4"]),
+        &plan(
+            "fdtd2d",
+            &[
+                "--strategy",
+                "block",
+                "--pyramid-height",
+                "3",
+                "--tile",
+                "16,64",
+                "--per-thread",
+                "4",
+            ],
+        ),
     );
     snapshot("plan__fdtd2d_naive", &plan("fdtd2d", &["--strategy", "naive"]));
 }

@@ -1,7 +1,7 @@
 //! Structs and vecs: taken apart into numbers, component by component.
 //!
-//! A field of such a type becomes one field of numbers for each of its leaves, and an expression one
-//! expression for each. What several components share is bound once, as a `let` of the piece.
+//! A field of such a type becomes one field of numbers for each of its leaves, and an expression
+//! one expression for each. What several components share is bound once, as a `let` of the piece.
 
 use super::expressions::{Literal, Value};
 use super::names::Symbol;
@@ -51,13 +51,20 @@ impl Checker<'_> {
         let mut known: Vec<(String, Ty)> = Vec::new();
         let mut sound = !members.is_empty();
         if members.is_empty() {
-            let error = Diagnostic::error(format!("the struct `{}` has no members", name.node), name.span, "");
+            let error = Diagnostic::error(
+                format!("the struct `{}` has no members", name.node),
+                name.span,
+                "",
+            );
             self.report(error.help("as in `struct S { u : f32, v : f32 }`"));
         }
         for (member, ty) in members {
             if known.iter().any(|(other, _)| *other == member.node) {
                 let message = format!("`{}` has two members `{}`", name.node, member.node);
-                self.report(Diagnostic::error(message, member.span, "").help("give one of them another name"));
+                self.report(
+                    Diagnostic::error(message, member.span, "")
+                        .help("give one of them another name"),
+                );
             }
             match self.ty(ty) {
                 Some(ty) => known.push((member.node.clone(), ty)),
@@ -87,12 +94,21 @@ impl Checker<'_> {
                 let count = count?;
                 if !(1..=MOST_LANES).contains(&count) {
                     let message = format!("a vec has 1 to {MOST_LANES} lanes, not {count}");
-                    self.report(Diagnostic::error(message, lanes.span, "").help("use several fields for more"));
+                    self.report(
+                        Diagnostic::error(message, lanes.span, "")
+                            .help("use several fields for more"),
+                    );
                     return None;
                 }
                 let Ty::Number(element) = of_ty? else {
-                    let error = Diagnostic::error("a lane of a vec is a number", of.span, "not a number type");
-                    self.report(error.help("put vecs into a struct, as in `struct S { a : vec<2, f32> }`"));
+                    let error = Diagnostic::error(
+                        "a lane of a vec is a number",
+                        of.span,
+                        "not a number type",
+                    );
+                    self.report(
+                        error.help("put vecs into a struct, as in `struct S { a : vec<2, f32> }`"),
+                    );
                     return None;
                 };
                 Some(Ty::Vec(usize::try_from(count).ok()?, element))
@@ -104,17 +120,23 @@ impl Checker<'_> {
         match ty {
             Ty::Number(element) => element.to_string(),
             Ty::Vec(lanes, element) => format!("vec<{lanes}, {element}>"),
-            Ty::Struct(id) => self.structs.get(*id).map_or(String::new(), |found| found.name.clone()),
+            Ty::Struct(id) => {
+                self.structs.get(*id).map_or(String::new(), |found| found.name.clone())
+            }
         }
     }
 
-    /// The numbers that a value of a type consists of, in order: what follows the dots of each, and its type.
+    /// The numbers that a value of a type consists of, in order: what follows the dots of each, and
+    /// its type.
     pub(super) fn leaves(&self, ty: &Ty) -> Vec<(String, Element)> {
         match ty {
             Ty::Number(element) => vec![(String::new(), *element)],
-            Ty::Vec(lanes, element) => (0..*lanes).map(|lane| (format!(".{lane}"), *element)).collect(),
+            Ty::Vec(lanes, element) => {
+                (0..*lanes).map(|lane| (format!(".{lane}"), *element)).collect()
+            }
             Ty::Struct(id) => {
-                let members = self.structs.get(*id).map(|found| found.members.as_slice()).unwrap_or_default();
+                let members =
+                    self.structs.get(*id).map(|found| found.members.as_slice()).unwrap_or_default();
                 let mut leaves = Vec::new();
                 for (name, ty) in members {
                     let inner = self.leaves(ty).into_iter();
@@ -143,14 +165,20 @@ impl Checker<'_> {
             Ty::Number(element) => Tree::One(leaf(*element)),
             Ty::Vec(lanes, element) => Tree::Vec((0..*lanes).map(|_| leaf(*element)).collect()),
             Ty::Struct(id) => {
-                let members = self.structs.get(*id).map(|found| found.members.as_slice()).unwrap_or_default();
+                let members =
+                    self.structs.get(*id).map(|found| found.members.as_slice()).unwrap_or_default();
                 Tree::Struct(*id, members.iter().map(|(_, ty)| self.assemble(ty, leaf)).collect())
             }
         }
     }
 
     /// A cell of a field; `read` reads the cell of one leaf.
-    pub(super) fn cell(&self, field: FieldId, span: Span, read: impl Fn(FieldId) -> ExprKind) -> Option<Tree> {
+    pub(super) fn cell(
+        &self,
+        field: FieldId,
+        span: Span,
+        read: impl Fn(FieldId) -> ExprKind,
+    ) -> Option<Tree> {
         let mut next = field.index();
         let mut leaf = |element| {
             let kind = read(FieldId::new(next));
@@ -164,7 +192,9 @@ impl Checker<'_> {
     fn describe(&self, tree: &Tree) -> String {
         match tree {
             Tree::One(Value { literal: Some(_), .. }) => "a number".into(),
-            Tree::One(Value { expr: Expr { ty: Type::Element(element), .. }, .. }) => element.to_string(),
+            Tree::One(Value { expr: Expr { ty: Type::Element(element), .. }, .. }) => {
+                element.to_string()
+            }
             Tree::One(_) => "a condition".into(),
             Tree::Vec(lanes) => match lanes.first() {
                 Some(Value { literal: None, expr: Expr { ty: Type::Element(element), .. } }) => {
@@ -211,7 +241,17 @@ impl Checker<'_> {
     fn shared(&mut self, value: Value) -> Value {
         use ExprKind::{Coordinate, Float, Int, Local, Param, Read, Scalar, Step};
         let leaf = |kind: &ExprKind| {
-            matches!(kind, Float(_) | Int(_) | Read { .. } | Scalar(_) | Param(_) | Coordinate(_) | Step | Local(_))
+            matches!(
+                kind,
+                Float(_)
+                    | Int(_)
+                    | Read { .. }
+                    | Scalar(_)
+                    | Param(_)
+                    | Coordinate(_)
+                    | Step
+                    | Local(_)
+            )
         };
         if value.literal.is_some() || leaf(&value.expr.kind) {
             return value;
@@ -229,7 +269,11 @@ impl Checker<'_> {
             return None;
         }
         if let Some(condition) = lanes.iter().find(|lane| lane.expr.ty == Type::Bool) {
-            let error = Diagnostic::error("a lane of a vec is a number", condition.expr.span, "a condition");
+            let error = Diagnostic::error(
+                "a lane of a vec is a number",
+                condition.expr.span,
+                "a condition",
+            );
             self.report(error.help("choose two numbers: `if condition then 1 else 0`"));
             return None;
         }
@@ -247,7 +291,12 @@ impl Checker<'_> {
     }
 
     /// `S { a: e, ... }`
-    pub(super) fn struct_literal(&mut self, name: &Name, given: &[(Name, ast::Expr)], span: Span) -> Option<Tree> {
+    pub(super) fn struct_literal(
+        &mut self,
+        name: &Name,
+        given: &[(Name, ast::Expr)],
+        span: Span,
+    ) -> Option<Tree> {
         let id = match self.symbols.get(&name.node) {
             Some((Symbol::Struct(id), _)) => *id,
             Some((Symbol::Poisoned, _)) => return None,
@@ -263,12 +312,17 @@ impl Checker<'_> {
         for (member, value) in given {
             let place = members.iter().position(|(known, _)| *known == member.node);
             if let Some(earlier) = seen.iter().find(|earlier| earlier.node == member.node) {
-                let error = Diagnostic::error(format!("`{}` is given twice", member.node), member.span, "again here");
+                let error = Diagnostic::error(
+                    format!("`{}` is given twice", member.node),
+                    member.span,
+                    "again here",
+                );
                 self.report(error.see(earlier.span, "first here").help("leave one of them out"));
                 sound = false;
             }
             seen.push(member);
-            let Some((place, (_, ty))) = place.and_then(|place| Some((place, members.get(place)?))) else {
+            let Some((place, (_, ty))) = place.and_then(|place| Some((place, members.get(place)?)))
+            else {
                 let message = format!("`{}` has no member `{}`", name.node, member.node);
                 let all: Vec<_> = members.iter().map(|(known, _)| known.as_str()).collect();
                 let error = Diagnostic::error(message, member.span, "");
@@ -306,7 +360,10 @@ impl Checker<'_> {
             .collect();
         if !missing.is_empty() {
             let message = format!("`{}` lacks {}", name.node, missing.join(", "));
-            self.report(Diagnostic::error(message, span, "").help("a struct is written with all of its members"));
+            self.report(
+                Diagnostic::error(message, span, "")
+                    .help("a struct is written with all of its members"),
+            );
             return None;
         }
         Some(Tree::Struct(id, values.into_iter().flatten().collect()))
@@ -332,7 +389,8 @@ impl Checker<'_> {
         let place = members.iter().position(|(known, _)| *known == name.node);
         if place.is_none() {
             let all: Vec<_> = members.iter().map(|(known, _)| known.as_str()).collect();
-            let message = format!("`{}` has no member `{}`", self.ty_name(&Ty::Struct(id)), name.node);
+            let message =
+                format!("`{}` has no member `{}`", self.ty_name(&Ty::Struct(id)), name.node);
             let error = Diagnostic::error(message, name.span, "");
             self.report(error.help(format!("its members are {}", all.join(", "))));
         }
@@ -340,7 +398,12 @@ impl Checker<'_> {
     }
 
     /// `e.0`
-    pub(super) fn lane(&mut self, inner: &ast::Expr, lane: &Spanned<u64>, span: Span) -> Option<Tree> {
+    pub(super) fn lane(
+        &mut self,
+        inner: &ast::Expr,
+        lane: &Spanned<u64>,
+        span: Span,
+    ) -> Option<Tree> {
         let tree = self.tree(inner)?;
         let Tree::Vec(lanes) = tree else {
             let message = format!("`.{}` needs a vec, not {}", lane.node, self.describe(&tree));
@@ -351,7 +414,10 @@ impl Checker<'_> {
         let found = usize::try_from(lane.node).ok().and_then(|lane| lanes.into_iter().nth(lane));
         if found.is_none() {
             let message = format!("there is no lane {} in a vec of {count}", lane.node);
-            self.report(Diagnostic::error(message, lane.span, "").help(format!("lanes are 0 to {}", count - 1)));
+            self.report(
+                Diagnostic::error(message, lane.span, "")
+                    .help(format!("lanes are 0 to {}", count - 1)),
+            );
         }
         found.map(Tree::One)
     }
@@ -366,11 +432,21 @@ impl Checker<'_> {
         Tree::Vec(lanes.into_iter().map(negate).collect())
     }
 
-    /// An infix operator: of numbers and conditions, lane by lane of two vecs, or of a vec with a number.
-    pub(super) fn combine(&mut self, op: &Spanned<BinaryOp>, left: Tree, right: Tree, span: Span) -> Option<Tree> {
-        let lanewise = matches!(op.node, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div);
+    /// An infix operator: of numbers and conditions, lane by lane of two vecs, or of a vec with a
+    /// number.
+    pub(super) fn combine(
+        &mut self,
+        op: &Spanned<BinaryOp>,
+        left: Tree,
+        right: Tree,
+        span: Span,
+    ) -> Option<Tree> {
+        let lanewise =
+            matches!(op.node, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div);
         let pairs: Vec<(Value, Value)> = match (left, right) {
-            (Tree::One(left), Tree::One(right)) => return self.binary(op, left, right, span).map(Tree::One),
+            (Tree::One(left), Tree::One(right)) => {
+                return self.binary(op, left, right, span).map(Tree::One);
+            }
             (Tree::Vec(left), Tree::Vec(right)) if lanewise && left.len() == right.len() => {
                 left.into_iter().zip(right).collect()
             }
@@ -384,13 +460,16 @@ impl Checker<'_> {
             }
             (left, right) => {
                 let symbol = ast::symbol(op.node);
-                let message =
-                    format!("`{symbol}` does not take {} and {}", self.describe(&left), self.describe(&right));
-                let error = Diagnostic::error(message, span, "").see(op.span, "");
-                self.report(
-                    error
-                        .help("`+ - * /` work on two vecs of one type, and on a vec and a number; else take the parts"),
+                let message = format!(
+                    "`{symbol}` does not take {} and {}",
+                    self.describe(&left),
+                    self.describe(&right)
                 );
+                let error = Diagnostic::error(message, span, "").see(op.span, "");
+                self.report(error.help(
+                    "`+ - * /` work on two vecs of one type, and on a vec and a number; \
+                            else take the parts",
+                ));
                 return None;
             }
         };
@@ -399,7 +478,13 @@ impl Checker<'_> {
     }
 
     /// `if` of vecs or structs: one `if` for each component, of the same condition.
-    pub(super) fn choose(&mut self, condition: &Expr, yes: Tree, no: Tree, span: Span) -> Option<Tree> {
+    pub(super) fn choose(
+        &mut self,
+        condition: &Expr,
+        yes: Tree,
+        no: Tree,
+        span: Span,
+    ) -> Option<Tree> {
         match (yes, no) {
             (Tree::One(yes), Tree::One(no)) => {
                 let (yes, no, literal) = self.unify(yes, no, "the two values of `if`")?;
@@ -410,7 +495,9 @@ impl Checker<'_> {
             (Tree::Vec(yes), Tree::Vec(no)) if yes.len() == no.len() => {
                 let mut lanes = Vec::new();
                 for (yes, no) in yes.into_iter().zip(no) {
-                    let Tree::One(lane) = self.choose(condition, Tree::One(yes), Tree::One(no), span)? else {
+                    let Tree::One(lane) =
+                        self.choose(condition, Tree::One(yes), Tree::One(no), span)?
+                    else {
                         return None;
                     };
                     lanes.push(lane);
@@ -418,12 +505,14 @@ impl Checker<'_> {
                 Some(Tree::Vec(lanes))
             }
             (Tree::Struct(id, yes), Tree::Struct(other, no)) if id == other => {
-                let parts = yes.into_iter().zip(no).map(|(yes, no)| self.choose(condition, yes, no, span));
+                let parts =
+                    yes.into_iter().zip(no).map(|(yes, no)| self.choose(condition, yes, no, span));
                 Some(Tree::Struct(id, parts.collect::<Option<_>>()?))
             }
             (yes, no) => {
                 let (yes, no) = (self.describe(&yes), self.describe(&no));
-                let message = format!("the two values of `if` have different types: {yes} and {no}");
+                let message =
+                    format!("the two values of `if` have different types: {yes} and {no}");
                 self.report(Diagnostic::error(message, span, ""));
                 None
             }
@@ -454,12 +543,21 @@ impl Checker<'_> {
     }
 
     /// The expressions of a value that `name` takes, which holds the type.
-    pub(super) fn coerce(&mut self, tree: Tree, ty: &Ty, name: &str, span: Span) -> Option<Vec<Expr>> {
+    pub(super) fn coerce(
+        &mut self,
+        tree: Tree,
+        ty: &Ty,
+        name: &str,
+        span: Span,
+    ) -> Option<Vec<Expr>> {
         match (tree, ty) {
-            (Tree::One(found), Ty::Number(element)) => self.coerce_number(found, *element, name, span).map(|e| vec![e]),
-            (Tree::Vec(lanes), Ty::Vec(count, element)) if lanes.len() == *count => {
-                lanes.into_iter().map(|lane| self.coerce_number(lane, *element, name, span)).collect()
+            (Tree::One(found), Ty::Number(element)) => {
+                self.coerce_number(found, *element, name, span).map(|e| vec![e])
             }
+            (Tree::Vec(lanes), Ty::Vec(count, element)) if lanes.len() == *count => lanes
+                .into_iter()
+                .map(|lane| self.coerce_number(lane, *element, name, span))
+                .collect(),
             (Tree::Struct(id, parts), Ty::Struct(wanted)) if id == *wanted => {
                 Some(parts.into_iter().flat_map(leaf_values).map(|value| value.expr).collect())
             }
@@ -469,7 +567,8 @@ impl Checker<'_> {
                 let error = Diagnostic::error(message, span, "");
                 self.report(match ty {
                     Ty::Number(_) => error.help("take one of its parts"),
-                    Ty::Vec(lanes, _) => error.help(format!("write it out: `vec({})`", vec!["..."; *lanes].join(", "))),
+                    Ty::Vec(lanes, _) => error
+                        .help(format!("write it out: `vec({})`", vec!["..."; *lanes].join(", "))),
                     Ty::Struct(_) => error.help(format!("write it out: `{holds} {{ ... }}`")),
                 });
                 None
@@ -499,7 +598,9 @@ impl Tree {
         match self {
             Self::One(value) => Self::One(at(value)),
             Self::Vec(lanes) => Self::Vec(lanes.into_iter().map(at).collect()),
-            Self::Struct(id, parts) => Self::Struct(id, parts.into_iter().map(|part| part.named_at(span)).collect()),
+            Self::Struct(id, parts) => {
+                Self::Struct(id, parts.into_iter().map(|part| part.named_at(span)).collect())
+            }
         }
     }
 }

@@ -11,10 +11,14 @@ use crate::source::Span;
 pub const COORDINATES: [&str; 3] = ["x0", "x1", "x2"];
 
 /// The rules that are names.
-const RULES: [(&str, Boundary); 3] =
-    [("nearest", Boundary::Nearest), ("periodic", Boundary::Periodic), ("reflect", Boundary::Reflect)];
+const RULES: [(&str, Boundary); 3] = [
+    ("nearest", Boundary::Nearest),
+    ("periodic", Boundary::Periodic),
+    ("reflect", Boundary::Reflect),
+];
 
-/// Cells that a read of a field with a rule may lie from its point: room for indices beyond the grid.
+/// Cells that a read of a field with a rule may lie from its point: room for indices beyond the
+/// grid.
 pub const FARTHEST: i64 = 1 << 15;
 
 impl Checker<'_> {
@@ -26,13 +30,23 @@ impl Checker<'_> {
             }
             Some(Symbol::Field(id)) => id,
             Some(other) => {
-                let message = format!("a boundary belongs to a field, but `{}` is {}", name.node, other.describe());
+                let message = format!(
+                    "a boundary belongs to a field, but `{}` is {}",
+                    name.node,
+                    other.describe()
+                );
                 self.report(Diagnostic::error(message, name.span, ""));
                 return;
             }
         };
-        if let Some(first) = self.bounded.get(&name.node).copied().filter(|first| *first != name.span) {
-            let error = Diagnostic::error(format!("`{}` has two boundary rules", name.node), span, "again here");
+        if let Some(first) =
+            self.bounded.get(&name.node).copied().filter(|first| *first != name.span)
+        {
+            let error = Diagnostic::error(
+                format!("`{}` has two boundary rules", name.node),
+                span,
+                "again here",
+            );
             self.report(error.see(first, "first here").help("leave one of them out"));
             return;
         }
@@ -40,7 +54,12 @@ impl Checker<'_> {
         let leaves = self.leaf_fields(field);
         let boundaries: Vec<Boundary> = match RULES.iter().find(named) {
             Some((_, rule)) => vec![rule.clone(); leaves.len()],
-            None => self.outside_values(field, rule).into_iter().flatten().map(Boundary::Value).collect(),
+            None => self
+                .outside_values(field, rule)
+                .into_iter()
+                .flatten()
+                .map(Boundary::Value)
+                .collect(),
         };
         for (leaf, boundary) in leaves.into_iter().zip(boundaries) {
             if let Some(field) = self.program.fields.get_mut(leaf) {
@@ -74,8 +93,14 @@ impl Checker<'_> {
         if self.scope.rule.is_none() {
             return false;
         }
-        let error = Diagnostic::error("a boundary rule reads no cells", span, format!("reads `{}`", name.node));
-        self.report(error.help("`nearest` is the value of the field's nearest cell inside the grid"));
+        let error = Diagnostic::error(
+            "a boundary rule reads no cells",
+            span,
+            format!("reads `{}`", name.node),
+        );
+        self.report(
+            error.help("`nearest` is the value of the field's nearest cell inside the grid"),
+        );
         true
     }
 }

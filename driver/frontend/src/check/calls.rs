@@ -12,7 +12,13 @@ use stencil_runtime::array::Element;
 
 impl Checker<'_> {
     /// `A[o, o]` and `A'[o, o]`
-    pub(super) fn access(&mut self, name: &Name, primed: bool, offsets: &[ast::Expr], span: Span) -> Option<Tree> {
+    pub(super) fn access(
+        &mut self,
+        name: &Name,
+        primed: bool,
+        offsets: &[ast::Expr],
+        span: Span,
+    ) -> Option<Tree> {
         let offset: Option<Vec<i64>> = {
             let each: Vec<_> = offsets.iter().map(|expr| self.constant(expr, OFFSET)).collect();
             each.into_iter().collect()
@@ -25,7 +31,8 @@ impl Checker<'_> {
         let field = match self.resolve(name, name.span)? {
             Symbol::Field(id) => id,
             other => {
-                let message = format!("`{}` is {} and takes no offsets", name.node, other.describe());
+                let message =
+                    format!("`{}` is {} and takes no offsets", name.node, other.describe());
                 self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));
                 return None;
             }
@@ -77,7 +84,10 @@ impl Checker<'_> {
     /// What is wrong with a primed read, or that there are none yet.
     fn primed(&mut self, name: &Name, field: FieldId, offset: &[i64], span: Span) {
         if !self.scope.updates.contains(&field) {
-            let message = format!("`{}'` is primed, but `{}` does not update it", name.node, self.scope.function);
+            let message = format!(
+                "`{}'` is primed, but `{}` does not update it",
+                name.node, self.scope.function
+            );
             let error = Diagnostic::error(message, span, "");
             self.report(error.help(format!("read its old value: `{}[...]`", name.node)));
         } else if !matches!(offset.iter().find(|o| **o != 0), Some(first) if *first < 0) {
@@ -91,7 +101,12 @@ impl Checker<'_> {
     }
 
     /// `name(argument, ...)`
-    pub(super) fn call(&mut self, name: &Name, arguments: &[ast::Expr], span: Span) -> Option<Tree> {
+    pub(super) fn call(
+        &mut self,
+        name: &Name,
+        arguments: &[ast::Expr],
+        span: Span,
+    ) -> Option<Tree> {
         if let Some(element) = Element::from_name(name) {
             return self.cast(element, name, arguments, span).map(Tree::One);
         }
@@ -107,10 +122,15 @@ impl Checker<'_> {
                     false => format!("`{}` cannot be called in an expression", name.node),
                 };
                 let error = Diagnostic::error(message, span, "");
-                self.report(error.help("functions run once a step, in order; read the field that it updates"));
+                self.report(
+                    error.help(
+                        "functions run once a step, in order; read the field that it updates",
+                    ),
+                );
             }
             other => {
-                let message = format!("`{}` is {} and cannot be called", name.node, other.describe());
+                let message =
+                    format!("`{}` is {} and cannot be called", name.node, other.describe());
                 self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));
             }
         }
@@ -131,7 +151,13 @@ impl Checker<'_> {
         false
     }
 
-    fn cast(&mut self, to: Element, name: &Name, arguments: &[ast::Expr], span: Span) -> Option<Value> {
+    fn cast(
+        &mut self,
+        to: Element,
+        name: &Name,
+        arguments: &[ast::Expr],
+        span: Span,
+    ) -> Option<Value> {
         if !self.arity(1, name, arguments.len(), span) {
             return None;
         }
@@ -207,7 +233,8 @@ impl Checker<'_> {
         if any || element.is_float() {
             return true;
         }
-        let name = MATH.iter().find(|(_, known, _)| *known == function).map_or("", |(name, ..)| name);
+        let name =
+            MATH.iter().find(|(_, known, _)| *known == function).map_or("", |(name, ..)| name);
         let message = format!("`{name}` takes floats, not {}", element.name());
         let error = Diagnostic::error(message, span, "");
         let float = self.scope.wanted.filter(|wanted| wanted.is_float()).unwrap_or(Element::F64);
@@ -216,13 +243,22 @@ impl Checker<'_> {
     }
 
     /// `K(e, e)`
-    fn absolute(&mut self, field: FieldId, name: &Name, arguments: &[ast::Expr], span: Span) -> Option<Tree> {
+    fn absolute(
+        &mut self,
+        field: FieldId,
+        name: &Name,
+        arguments: &[ast::Expr],
+        span: Span,
+    ) -> Option<Tree> {
         let places: Vec<_> = arguments.iter().map(|argument| self.place(name, argument)).collect();
         let declared = self.program.fields.get(field)?;
         let dimensions = self.program.grids.get(declared.grid)?.region.lower.len();
         if declared.role != crate::program::Role::Const {
             let error = Diagnostic::error(
-                format!("only const fields can be read at absolute places, and `{}` is none", name.node),
+                format!(
+                    "only const fields can be read at absolute places, and `{}` is none",
+                    name.node
+                ),
                 span,
                 "",
             )
@@ -262,7 +298,10 @@ impl Checker<'_> {
         if float {
             let message = format!("a coordinate of `{}` is a float", name.node);
             let error = Diagnostic::error(message, argument.span, "not an integer");
-            self.report(error.help(format!("cut it off: `{}`", self.cast_text(Element::I64, argument.span))));
+            self.report(
+                error
+                    .help(format!("cut it off: `{}`", self.cast_text(Element::I64, argument.span))),
+            );
             return None;
         }
         let expr = if value.literal.is_some() { self.adopt(value, wide)? } else { value.expr };

@@ -51,7 +51,12 @@ impl Checker<'_> {
         };
         let id = self.program.scalars.next_key();
         if self.declare(name, Symbol::Scalar(id)) {
-            let scalar = Scalar { name: name.node.clone(), element, default: default.flatten(), span: name.span };
+            let scalar = Scalar {
+                name: name.node.clone(),
+                element,
+                default: default.flatten(),
+                span: name.span,
+            };
             self.program.scalars.push(scalar);
         }
     }
@@ -87,7 +92,8 @@ impl Checker<'_> {
         let grid = match self.resolve(grid, grid.span) {
             Some(Symbol::Grid(id)) => Some(id),
             Some(other) => {
-                let message = format!("a field lies on a grid, but `{}` is {}", grid.node, other.describe());
+                let message =
+                    format!("a field lies on a grid, but `{}` is {}", grid.node, other.describe());
                 self.report(Diagnostic::error(message, grid.span, "not a grid"));
                 None
             }
@@ -109,7 +115,8 @@ impl Checker<'_> {
             let size = leaves.iter().map(|(_, element)| element.size()).sum();
             let mut offset = 0;
             for (path, element) in leaves {
-                let member = (!path.is_empty()).then(|| Member { field: name.node.clone(), offset, size });
+                let member =
+                    (!path.is_empty()).then(|| Member { field: name.node.clone(), offset, size });
                 offset += element.size();
                 self.program.fields.push(Field {
                     name: format!("{}{path}", name.node),
@@ -133,7 +140,10 @@ impl Checker<'_> {
             Ty::Number(element) => Some(element),
             other => {
                 let message = format!("a scalar is one number, not {}", self.ty_name(&other));
-                self.report(Diagnostic::error(message, ty.span, "").help("declare a scalar for each of its parts"));
+                self.report(
+                    Diagnostic::error(message, ty.span, "")
+                        .help("declare a scalar for each of its parts"),
+                );
                 None
             }
         }
@@ -172,8 +182,11 @@ impl Checker<'_> {
         };
         let facts = prove::Facts::default();
         if facts.refute(&steps) {
-            let message = format!("the number of steps is negative: {}", steps.show(&self.program.params));
-            self.report(Diagnostic::error(message, count.span, "").help("0 or more steps can be taken"));
+            let message =
+                format!("the number of steps is negative: {}", steps.show(&self.program.params));
+            self.report(
+                Diagnostic::error(message, count.span, "").help("0 or more steps can be taken"),
+            );
         } else if !facts.prove(&steps) {
             let needed = steps.show_condition(&self.program.params);
             self.program.checks.push(Check {

@@ -44,8 +44,12 @@ impl Checker<'_> {
             ast::ExprKind::Int(value) => Some(Tree::One(self.int_literal(*value, span))),
             ast::ExprKind::Float(text) => self.float_literal(text, span).map(Tree::One),
             ast::ExprKind::Name(name) => self.variable(name, span),
-            ast::ExprKind::Access { field, primed, offsets } => self.access(field, *primed, offsets, span),
-            ast::ExprKind::Call { name, arguments } if name.node == "vec" => self.vec_literal(arguments, span),
+            ast::ExprKind::Access { field, primed, offsets } => {
+                self.access(field, *primed, offsets, span)
+            }
+            ast::ExprKind::Call { name, arguments } if name.node == "vec" => {
+                self.vec_literal(arguments, span)
+            }
             ast::ExprKind::Call { name, arguments } => self.call(name, arguments, span),
             ast::ExprKind::Struct { name, members } => self.struct_literal(name, members, span),
             ast::ExprKind::Member(inner, name) => self.member(inner, name, span),
@@ -95,8 +99,11 @@ impl Checker<'_> {
                 let grid = self.program.fields.get(id).map(|field| field.grid);
                 let grid = grid.and_then(|grid| self.program.grids.get(grid));
                 let zeros = vec!["0"; grid.map_or(1, |grid| grid.region.lower.len())].join(", ");
-                let error = Diagnostic::error(format!("`{name}` is a field, not a value"), span, "");
-                self.report(error.help(format!("its value at the present point is `{name}[{zeros}]`")));
+                let error =
+                    Diagnostic::error(format!("`{name}` is a field, not a value"), span, "");
+                self.report(
+                    error.help(format!("its value at the present point is `{name}[{zeros}]`")),
+                );
                 return None;
             }
             other => other.describe(),
@@ -111,7 +118,9 @@ impl Checker<'_> {
             Tree::Vec(lanes) if op == UnaryOp::Neg => return Some(self.negative(lanes, span)),
             _ => {
                 let message = "an operator that takes no structs, and no vecs but `-`";
-                self.report(Diagnostic::error(message, span, "").help("take the parts: `.name`, `.0`"));
+                self.report(
+                    Diagnostic::error(message, span, "").help("take the parts: `.name`, `.0`"),
+                );
                 return None;
             }
         };
@@ -154,7 +163,13 @@ impl Checker<'_> {
         left
     }
 
-    pub(super) fn binary(&mut self, op: &Spanned<BinaryOp>, left: Value, right: Value, span: Span) -> Option<Value> {
+    pub(super) fn binary(
+        &mut self,
+        op: &Spanned<BinaryOp>,
+        left: Value,
+        right: Value,
+        span: Span,
+    ) -> Option<Value> {
         let logical = matches!(op.node, BinaryOp::And | BinaryOp::Or);
         let compares = ast::precedence(op.node) == ast::COMPARISON;
         for side in [&left, &right] {
@@ -201,7 +216,12 @@ impl Checker<'_> {
 
     /// Brings two values to one type; `what` names them in the error. Two values of literals
     /// stay open, at the wider kind.
-    pub(super) fn unify(&mut self, left: Value, right: Value, what: &str) -> Option<(Expr, Expr, Option<Literal>)> {
+    pub(super) fn unify(
+        &mut self,
+        left: Value,
+        right: Value,
+        what: &str,
+    ) -> Option<(Expr, Expr, Option<Literal>)> {
         match (left.literal, right.literal) {
             (Some(a), Some(b)) => {
                 let (mut left, mut right) = (left.expr, right.expr);
@@ -253,7 +273,8 @@ impl Checker<'_> {
             Element::F32 => 5,
             Element::F64 => 6,
         };
-        let (convert, keep, target) = if rank(a) < rank(b) { (left, right, b) } else { (right, left, a) };
+        let (convert, keep, target) =
+            if rank(a) < rank(b) { (left, right, b) } else { (right, left, a) };
         let name = |expr: &Expr| match expr.ty {
             Type::Element(element) => element.name(),
             Type::Bool => "a condition",
@@ -280,14 +301,24 @@ impl Checker<'_> {
     fn condition(&mut self, condition: &ast::Expr) -> Option<Expr> {
         let value = self.expression(condition)?;
         if value.expr.ty != Type::Bool {
-            let error = Diagnostic::error("`if` takes a condition, not a number", condition.span, "a number");
+            let error = Diagnostic::error(
+                "`if` takes a condition, not a number",
+                condition.span,
+                "a number",
+            );
             self.report(error.help("compare it, as in `x != 0`"));
             return None;
         }
         Some(value.expr)
     }
 
-    fn conditional(&mut self, condition: &ast::Expr, yes: &ast::Expr, no: &ast::Expr, span: Span) -> Option<Tree> {
+    fn conditional(
+        &mut self,
+        condition: &ast::Expr,
+        yes: &ast::Expr,
+        no: &ast::Expr,
+        span: Span,
+    ) -> Option<Tree> {
         let parts = (self.condition(condition), self.tree(yes), self.tree(no));
         let (Some(mut condition), Some(yes), Some(no)) = parts else {
             return None;
@@ -314,7 +345,8 @@ impl Checker<'_> {
             Tree::One(Value { mut expr, literal }) => {
                 for (id, value) in bound.into_iter().rev() {
                     let ty = expr.ty;
-                    expr = Expr { kind: ExprKind::Let(id, Box::new(value), Box::new(expr)), ty, span };
+                    expr =
+                        Expr { kind: ExprKind::Let(id, Box::new(value), Box::new(expr)), ty, span };
                 }
                 Some(Tree::One(Value { expr, literal }))
             }
@@ -338,7 +370,8 @@ impl Checker<'_> {
 
     fn bind(&mut self, name: &Name, binding: Binding) {
         let local = self.scope.locals.iter().find(|local| local.name == name.node);
-        let coordinate = self.scope.coordinates.iter().flatten().find(|known| known.node == name.node);
+        let coordinate =
+            self.scope.coordinates.iter().flatten().find(|known| known.node == name.node);
         let earlier = local.map(|local| local.span).or(coordinate.map(|known| known.span));
         if let Some(earlier) = earlier {
             let message = format!("`{}` has a meaning here already", name.node);

@@ -1,19 +1,21 @@
 //! Absolute reads: that every coordinate lies in the field's grid.
 //!
-//! A coordinate is any integer expression. What it is made of gives it bounds that are affine in the
-//! sizes: coordinates lie in the piece's box, `min`, `max`, `%` and `/` cut, values that come from
-//! fields have no bounds of their own. A bound that keeps the read inside is proved, or left to a
-//! [`Check`] before the run; where there is none the program is refused. Where the field has a boundary
-//! rule any coordinate will do, as long as the grid has a cell.
+//! A coordinate is any integer expression. What it is made of gives it bounds that are affine in
+//! the sizes: coordinates lie in the piece's box, `min`, `max`, `%` and `/` cut, values that come
+//! from fields have no bounds of their own. A bound that keeps the read inside is proved, or left
+//! to a [`Check`] before the run; where there is none the program is refused. Where the field has a
+//! boundary rule any coordinate will do, as long as the grid has a cell.
 //!
-//! Integers wrap, so bounds say something of a sum or a product only if none can: all its parts have
-//! bounds on both sides, with small coefficients, and sizes larger than 2^40 are refused before a run
-//! wherever that matters.
+//! Integers wrap, so bounds say something of a sum or a product only if none can: all its parts
+//! have bounds on both sides, with small coefficients, and sizes larger than 2^40 are refused
+//! before a run wherever that matters.
 
 use super::Checker;
 use super::regions::{bounds_of, may_be_empty};
 use crate::diagnostics::Diagnostic;
-use crate::program::{Affine, BinaryOp, Check, Expr, ExprKind, FieldId, MathFunction, ParamId, Region, Type, UnaryOp};
+use crate::program::{
+    Affine, BinaryOp, Check, Expr, ExprKind, FieldId, MathFunction, ParamId, Region, Type, UnaryOp,
+};
 use crate::source::Span;
 use std::collections::BTreeSet;
 use stencil_runtime::array::Element;
@@ -35,8 +37,8 @@ struct Bound {
 
 /// Bounds of one side that are kept.
 const MOST_BOUNDS: usize = 6;
-/// Coefficients and constants of bounds are no larger, and sizes neither where it matters: sums of four
-/// products stay within 64 bits.
+/// Coefficients and constants of bounds are no larger, and sizes neither where it matters: sums of
+/// four products stay within 64 bits.
 const LARGEST_COEFFICIENT: u64 = 1 << 16;
 const LARGEST_CONSTANT: u64 = 1 << 56;
 const LARGEST_SIZE: i64 = 1 << 40;
@@ -58,7 +60,11 @@ impl Bound {
     fn is_small(&self) -> bool {
         self.value.constant.unsigned_abs() <= LARGEST_CONSTANT
             && self.value.terms.len() <= 4
-            && self.value.terms.iter().all(|(_, factor)| factor.unsigned_abs() <= LARGEST_COEFFICIENT)
+            && self
+                .value
+                .terms
+                .iter()
+                .all(|(_, factor)| factor.unsigned_abs() <= LARGEST_COEFFICIENT)
     }
 }
 
@@ -105,7 +111,10 @@ impl Range {
 
     fn times(self, factor: i64) -> Self {
         let scaled = |bounds: &[Bound]| {
-            bounds.iter().filter_map(|bound| Some(bound.with(bound.value.times(factor)?, &[]))).collect()
+            bounds
+                .iter()
+                .filter_map(|bound| Some(bound.with(bound.value.times(factor)?, &[])))
+                .collect()
         };
         let (lower, upper) = (scaled(&self.lower), scaled(&self.upper));
         if factor < 0 { Self::new(upper, lower) } else { Self::new(lower, upper) }
@@ -113,14 +122,19 @@ impl Range {
 
     fn plus_number(self, number: i64) -> Self {
         let moved = |bounds: &[Bound]| {
-            bounds.iter().filter_map(|bound| Some(bound.with(bound.value.shifted(number)?, &[]))).collect()
+            bounds
+                .iter()
+                .filter_map(|bound| Some(bound.with(bound.value.shifted(number)?, &[])))
+                .collect()
         };
         Self::new(moved(&self.lower), moved(&self.upper))
     }
 
     /// The same with more conditions on all bounds.
     fn needing(self, needs: &[Affine]) -> Self {
-        let all = |bounds: &[Bound]| bounds.iter().map(|bound| bound.with(bound.value.clone(), needs)).collect();
+        let all = |bounds: &[Bound]| {
+            bounds.iter().map(|bound| bound.with(bound.value.clone(), needs)).collect()
+        };
         Self { lower: all(&self.lower), upper: all(&self.upper) }
     }
 }
@@ -129,7 +143,8 @@ impl Checker<'_> {
     /// Reports a read that may lie outside, or asks for what keeps it inside.
     pub(super) fn gather_inside(&mut self, field: FieldId, at: &[Expr], span: Span) {
         let Some((region, piece)) = self.scope.region.clone() else { return };
-        let grid = self.program.fields.get(field).and_then(|field| self.program.grids.get(field.grid));
+        let grid =
+            self.program.fields.get(field).and_then(|field| self.program.grids.get(field.grid));
         let Some(grid) = grid.cloned() else { return };
         let unless_empty = may_be_empty(&region);
         let text = crate::lexer::shorten(self.source.slice(span));
@@ -146,11 +161,15 @@ impl Checker<'_> {
             let above = above.map(|bound| (last.minus(&bound.value), bound));
             for side in [below.collect::<Vec<_>>(), above.collect()] {
                 // Of the bounds that do, the one that asks for least.
-                let ways = side.into_iter().filter_map(|(value, bound)| self.open(&bound.needs, value?));
+                let ways =
+                    side.into_iter().filter_map(|(value, bound)| self.open(&bound.needs, value?));
                 let Some(open) = ways.min_by_key(Vec::len) else {
                     return self.gather_outside(&text, dimension, &range, &grid, place.span);
                 };
-                let what = format!("may lie outside the grid's {}", self.show_range(&grid.region, dimension));
+                let what = format!(
+                    "may lie outside the grid's {}",
+                    self.show_range(&grid.region, dimension)
+                );
                 for value in open {
                     self.gather_needs(value, (piece, unless_empty.clone()), (&text, &what), span);
                 }
@@ -167,7 +186,9 @@ impl Checker<'_> {
         span: Span,
     ) {
         for dimension in 0..grid.region.lower.len() {
-            let Some(last) = bounds_of(&grid.region, dimension).and_then(|(first, last)| last.minus(first)) else {
+            let Some(last) =
+                bounds_of(&grid.region, dimension).and_then(|(first, last)| last.minus(first))
+            else {
                 continue;
             };
             if self.scope.facts.prove(&last) {
@@ -176,11 +197,17 @@ impl Checker<'_> {
             if self.scope.facts.refute(&last) {
                 let message = format!("`{text}` reads a grid without cells");
                 let whole = self.show_range(&grid.region, dimension);
-                let error =
-                    Diagnostic::error(message, span, "").see(grid.span, format!("`{}` is {whole} here", grid.name));
-                return self.report(error.help("give the grid a cell; a `boundary` rule needs one"));
+                let error = Diagnostic::error(message, span, "")
+                    .see(grid.span, format!("`{}` is {whole} here", grid.name));
+                return self
+                    .report(error.help("give the grid a cell; a `boundary` rule needs one"));
             }
-            self.gather_needs(last, (piece, unless_empty.clone()), (text, "reads a grid without cells"), span);
+            self.gather_needs(
+                last,
+                (piece, unless_empty.clone()),
+                (text, "reads a grid without cells"),
+                span,
+            );
         }
     }
 
@@ -198,7 +225,8 @@ impl Checker<'_> {
         }
         let needed = value.show_condition(&self.program.params);
         let (piece, function) = (self.source.slice(piece), &self.scope.function);
-        let message = format!("`{text}` in the piece `{piece}` of `{function}` {what} unless {needed}");
+        let message =
+            format!("`{text}` in the piece `{piece}` of `{function}` {what} unless {needed}");
         self.program.checks.push(Check { value, unless_empty, message, span });
     }
 
@@ -209,14 +237,23 @@ impl Checker<'_> {
         (!open.iter().any(|value| self.scope.facts.refute(value))).then_some(open)
     }
 
-    fn gather_outside(&mut self, text: &str, dimension: usize, range: &Range, grid: &crate::program::Grid, span: Span) {
+    fn gather_outside(
+        &mut self,
+        text: &str,
+        dimension: usize,
+        range: &Range,
+        grid: &crate::program::Grid,
+        span: Span,
+    ) {
         let params = &self.program.params;
         let end = |bounds: &[Bound], how: &str| {
             let told = bounds.iter().find(|bound| bound.value.constant < MOST_STEPS / 2);
             told.map(|bound| format!("{how} {}", bound.value.show(params)))
         };
-        let known: Vec<_> =
-            [end(&range.lower, "not below"), end(&range.upper, "not above")].into_iter().flatten().collect();
+        let known: Vec<_> = [end(&range.lower, "not below"), end(&range.upper, "not above")]
+            .into_iter()
+            .flatten()
+            .collect();
         let known = match range.number() {
             Some(number) => format!("is {number}"),
             None if known.is_empty() => "may be anything".to_owned(),
@@ -230,8 +267,13 @@ impl Checker<'_> {
             show(first),
             show(last)
         );
-        let message = format!("`{text}` may lie outside the grid's {whole} in dimension {dimension}");
-        self.report(Diagnostic::error(message, span, known).see(grid.span, format!("`{}`", grid.name)).help(help));
+        let message =
+            format!("`{text}` may lie outside the grid's {whole} in dimension {dimension}");
+        self.report(
+            Diagnostic::error(message, span, known)
+                .see(grid.span, format!("`{}`", grid.name))
+                .help(help),
+        );
     }
 
     /// The bounds of an integer expression; none of any other.
@@ -247,8 +289,14 @@ impl Checker<'_> {
             ExprKind::Param(id) => Range::between(Affine::param(*id), Affine::param(*id)),
             ExprKind::Step => Range::between(Affine::number(0), Affine::number(MOST_STEPS)),
             ExprKind::Coordinate(dimension) => {
-                let bounds = self.scope.region.as_ref().and_then(|(region, _)| bounds_of(region, *dimension));
-                bounds.map_or_else(Range::default, |(lower, upper)| Range::between(lower.clone(), upper.clone()))
+                let bounds = self
+                    .scope
+                    .region
+                    .as_ref()
+                    .and_then(|(region, _)| bounds_of(region, *dimension));
+                bounds.map_or_else(Range::default, |(lower, upper)| {
+                    Range::between(lower.clone(), upper.clone())
+                })
             }
             ExprKind::Local(id) => self.scope.ranges.get(id).cloned().unwrap_or_default(),
             ExprKind::Let(_, _, body) => self.range(body),
@@ -263,15 +311,19 @@ impl Checker<'_> {
                 Range::between(Affine::number(0), Affine::number(i64::from(u32::MAX)))
             }
             ExprKind::Call(function, operands) => self.range_of_call(*function, operands),
-            ExprKind::Unary(UnaryOp::Neg, inner) => self.ring(expr, inner, inner, |a, _| a.negated()),
+            ExprKind::Unary(UnaryOp::Neg, inner) => {
+                self.ring(expr, inner, inner, |a, _| a.negated())
+            }
             ExprKind::Binary(op, left, right) => match op {
                 BinaryOp::Add => self.ring(expr, left, right, Range::plus),
                 BinaryOp::Sub => self.ring(expr, left, right, |a, b| a.plus(b.negated())),
-                BinaryOp::Mul => self.ring(expr, left, right, |a, b| match (a.number(), b.number()) {
-                    (_, Some(factor)) => a.times(factor),
-                    (Some(factor), _) => b.times(factor),
-                    _ => Range::default(),
-                }),
+                BinaryOp::Mul => {
+                    self.ring(expr, left, right, |a, b| match (a.number(), b.number()) {
+                        (_, Some(factor)) => a.times(factor),
+                        (Some(factor), _) => b.times(factor),
+                        _ => Range::default(),
+                    })
+                }
                 BinaryOp::Rem => self.remainder(left, right),
                 BinaryOp::Div => self.quotient_range(left, right),
                 _ => Range::default(),
@@ -281,7 +333,13 @@ impl Checker<'_> {
     }
 
     /// Sums and products: they wrap, so the bounds of one side alone say nothing.
-    fn ring(&mut self, whole: &Expr, left: &Expr, right: &Expr, join: fn(Range, Range) -> Range) -> Range {
+    fn ring(
+        &mut self,
+        whole: &Expr,
+        left: &Expr,
+        right: &Expr,
+        join: fn(Range, Range) -> Range,
+    ) -> Range {
         let (left, right) = (self.range(left), self.range(right));
         if !left.is_bounded() || !right.is_bounded() || whole.ty != Type::Element(Element::I64) {
             return Range::default();
@@ -293,27 +351,39 @@ impl Checker<'_> {
     /// The bounds of an operand that is compared or divided and so must not have wrapped.
     fn cut(&mut self, operand: &Expr) -> Range {
         let range = self.range(operand);
-        if matches!(operand.kind, ExprKind::Int(_) | ExprKind::Param(_) | ExprKind::Coordinate(_) | ExprKind::Step) {
+        if matches!(
+            operand.kind,
+            ExprKind::Int(_) | ExprKind::Param(_) | ExprKind::Coordinate(_) | ExprKind::Step
+        ) {
             return range;
         }
         let bounds = range.lower.iter().chain(&range.upper);
-        let sizes: BTreeSet<ParamId> = bounds.flat_map(|bound| bound.value.terms.iter().map(|(id, _)| *id)).collect();
+        let sizes: BTreeSet<ParamId> =
+            bounds.flat_map(|bound| bound.value.terms.iter().map(|(id, _)| *id)).collect();
         let room = |id| Affine::number(LARGEST_SIZE).minus(&Affine::param(id));
         range.needing(&sizes.into_iter().filter_map(room).collect::<Vec<_>>())
     }
 
-    /// Bounds of a value that is one of two: those of one that are no tighter than some of the other,
-    /// for all sizes or where a condition says so.
+    /// Bounds of a value that is one of two: those of one that are no tighter than some of the
+    /// other, for all sizes or where a condition says so.
     fn either(&self, first: &[Bound], second: &[Bound], upper: bool) -> Vec<Bound> {
         let (mut proved, mut open) = (Vec::new(), Vec::new());
         for (own, others) in [(first, second), (second, first)] {
-            for (bound, other) in own.iter().flat_map(|bound| others.iter().map(move |other| (bound, other))) {
-                let gap = if upper { bound.value.minus(&other.value) } else { other.value.minus(&bound.value) };
+            for (bound, other) in
+                own.iter().flat_map(|bound| others.iter().map(move |other| (bound, other)))
+            {
+                let gap = if upper {
+                    bound.value.minus(&other.value)
+                } else {
+                    other.value.minus(&bound.value)
+                };
                 let Some(gap) = gap else { continue };
                 if self.scope.facts.prove(&gap) {
                     proved.push(bound.with(bound.value.clone(), &other.needs));
                 } else if !self.scope.facts.refute(&gap) {
-                    open.push(bound.with(bound.value.clone(), &[other.needs.as_slice(), &[gap]].concat()));
+                    open.push(
+                        bound.with(bound.value.clone(), &[other.needs.as_slice(), &[gap]].concat()),
+                    );
                 }
             }
         }
@@ -364,7 +434,8 @@ impl Checker<'_> {
         match self.not_negative(&left) {
             Some(needs) => {
                 let zero = vec![Bound::new(Affine::number(0))];
-                Range::new(zero, [largest.upper, left.upper].concat()).needing(&[positive, needs].concat())
+                Range::new(zero, [largest.upper, left.upper].concat())
+                    .needing(&[positive, needs].concat())
             }
             None => {
                 let lower = largest.clone().negated().lower;
@@ -376,17 +447,27 @@ impl Checker<'_> {
     /// `a / c` by a positive number, cut off towards 0.
     fn quotient_range(&mut self, left: &Expr, right: &Expr) -> Range {
         let (left, right) = (self.cut(left), self.cut(right));
-        let Some(divisor) = right.number().filter(|divisor| *divisor > 0) else { return Range::default() };
+        let Some(divisor) = right.number().filter(|divisor| *divisor > 0) else {
+            return Range::default();
+        };
         let Some(needs) = self.not_negative(&left) else { return Range::default() };
         let quotient = |bound: &Bound| {
             let even = bound.value.terms.iter().all(|(_, factor)| factor % divisor == 0);
-            let terms = bound.value.terms.iter().map(|(id, factor)| (*id, factor / divisor)).collect();
-            even.then(|| bound.with(Affine { constant: bound.value.constant.div_euclid(divisor), terms }, &[]))
+            let terms =
+                bound.value.terms.iter().map(|(id, factor)| (*id, factor / divisor)).collect();
+            even.then(|| {
+                bound
+                    .with(Affine { constant: bound.value.constant.div_euclid(divisor), terms }, &[])
+            })
         };
         let mut lower: Vec<_> = left.lower.iter().filter_map(quotient).collect();
         lower.push(Bound::new(Affine::number(0)));
         // What is not negative does not grow.
-        let upper = left.upper.iter().map(|bound| quotient(bound).unwrap_or_else(|| bound.clone())).collect();
+        let upper = left
+            .upper
+            .iter()
+            .map(|bound| quotient(bound).unwrap_or_else(|| bound.clone()))
+            .collect();
         Range::new(lower, upper).needing(&needs)
     }
 

@@ -56,16 +56,22 @@ impl Checker<'_> {
     fn size(&mut self, name: &str, expr: &Expr, what: &str) -> Option<Affine> {
         let coordinate = self.scope.coordinates.iter().flatten().find(|known| known.node == name);
         if coordinate.is_some() || self.scope.locals.iter().any(|local| local.name == name) {
-            let error =
-                Diagnostic::error(format!("{what} must be the same at all points, but `{name}` is not"), expr.span, "");
+            let error = Diagnostic::error(
+                format!("{what} must be the same at all points, but `{name}` is not"),
+                expr.span,
+                "",
+            );
             self.report(match what {
-                super::OFFSET => error.help("an offset counts from the present point: `A[0]` is the value here"),
+                super::OFFSET => {
+                    error.help("an offset counts from the present point: `A[0]` is the value here")
+                }
                 _ => error.help("boxes are rectangular; use `if` for another shape"),
             });
             return None;
         }
         if super::names::is_reserved(name) {
-            let error = Diagnostic::error(format!("{what} cannot be made of `{name}`"), expr.span, "");
+            let error =
+                Diagnostic::error(format!("{what} cannot be made of `{name}`"), expr.span, "");
             self.report(error.help("only integers and params may occur here"));
             return None;
         }
@@ -75,7 +81,8 @@ impl Checker<'_> {
                 None => Some(Affine::param(id)),
             },
             other => {
-                let message = format!("{what} is made of sizes, but `{name}` is {}", other.describe());
+                let message =
+                    format!("{what} is made of sizes, but `{name}` is {}", other.describe());
                 let error = Diagnostic::error(message, expr.span, "");
                 self.report(error.help("only integers and params may occur here"));
                 None
@@ -88,7 +95,11 @@ impl Checker<'_> {
             (_, Some(number)) => self.within_range(a.times(number), expr),
             (Some(number), _) => self.within_range(b.times(number), expr),
             (None, None) => {
-                let error = Diagnostic::error("a product of two run-time sizes is not affine", expr.span, "");
+                let error = Diagnostic::error(
+                    "a product of two run-time sizes is not affine",
+                    expr.span,
+                    "",
+                );
                 self.report(error.help(self.give_value(b)));
                 None
             }
@@ -121,14 +132,22 @@ impl Checker<'_> {
     fn within_range(&mut self, value: Option<Affine>, expr: &Expr) -> Option<Affine> {
         if value.is_none() {
             let text = crate::lexer::shorten(self.source.slice(expr.span));
-            let error = Diagnostic::error(format!("size overflow: `{text}` does not fit 64 bits"), expr.span, "");
+            let error = Diagnostic::error(
+                format!("size overflow: `{text}` does not fit 64 bits"),
+                expr.span,
+                "",
+            );
             self.report(error.help("sizes lie between -2^63 and 2^63 - 1"));
         }
         value
     }
 
     fn no_integer(&mut self, expr: &Expr, what: &str) -> Option<Affine> {
-        let error = Diagnostic::error(format!("{what} must be an integer expression of sizes"), expr.span, "");
+        let error = Diagnostic::error(
+            format!("{what} must be an integer expression of sizes"),
+            expr.span,
+            "",
+        );
         self.report(error.help("made of integers, params, `+ - * / %` and parentheses"));
         None
     }

@@ -14,7 +14,8 @@ use stencil_runtime::number::Number;
 impl Checker<'_> {
     /// An integer literal.
     pub(super) fn int_literal(&mut self, value: u64, span: Span) -> Value {
-        let expr = Expr { kind: ExprKind::Int(value.into()), ty: Type::Element(Element::I64), span };
+        let expr =
+            Expr { kind: ExprKind::Int(value.into()), ty: Type::Element(Element::I64), span };
         Value { expr, literal: Some(Literal::Int) }
     }
 
@@ -85,11 +86,16 @@ impl Checker<'_> {
             Some(number) if element.is_float() => Some(ExprKind::Float(number.as_f64())),
             Some(_) => Some(ExprKind::Int(value)),
             None => {
-                let error = Diagnostic::error(format!("`{value}` does not fit {element}"), span, "");
+                let error =
+                    Diagnostic::error(format!("`{value}` does not fit {element}"), span, "");
                 self.report(match element {
-                    Element::U32 | Element::U64 if value < 0 => error.help("unsigned numbers are never negative"),
+                    Element::U32 | Element::U64 if value < 0 => {
+                        error.help("unsigned numbers are never negative")
+                    }
                     Element::I32 | Element::U32 => error.help("compute in i64"),
-                    Element::I64 if value > 0 && value <= u64::MAX.into() => error.help("compute in u64"),
+                    Element::I64 if value > 0 && value <= u64::MAX.into() => {
+                        error.help("compute in u64")
+                    }
                     Element::F16 => error.help(F16_RANGE),
                     _ => error.help(format!("write `{value}.0` for a float")),
                 });
@@ -101,7 +107,11 @@ impl Checker<'_> {
     fn float_as(&mut self, value: f64, element: Element, span: Span) -> Option<ExprKind> {
         let text = crate::lexer::shorten(self.source.slice(span));
         if !element.is_float() {
-            let error = Diagnostic::error(format!("a float literal where {element} is needed"), span, "not an integer");
+            let error = Diagnostic::error(
+                format!("a float literal where {element} is needed"),
+                span,
+                "not an integer",
+            );
             self.report(error.help("write an integer, or convert the other operand to a float"));
             return None;
         }

@@ -67,7 +67,9 @@ const OTHERS: [&str; 5] = ["t", "vec", "nearest", "periodic", "reflect"];
 
 /// Whether the language itself uses the name.
 pub fn is_reserved(name: &str) -> bool {
-    OTHERS.contains(&name) || Element::from_name(name).is_some() || MATH.iter().any(|(known, ..)| *known == name)
+    OTHERS.contains(&name)
+        || Element::from_name(name).is_some()
+        || MATH.iter().any(|(known, ..)| *known == name)
 }
 
 impl Checker<'_> {
@@ -136,27 +138,30 @@ impl Checker<'_> {
         let coordinates = self.scope.coordinates.iter().flatten().map(|name| name.node.as_str());
         let declared = self.symbols.keys().map(String::as_str);
         let built_in = MATH.iter().map(|(name, ..)| *name);
-        let mut known: Vec<&str> = locals.chain(coordinates).chain(declared).chain(built_in).collect();
+        let mut known: Vec<&str> =
+            locals.chain(coordinates).chain(declared).chain(built_in).collect();
         known.sort_unstable();
         let near = match self.errors.len() {
             0..100 => suggest::nearest(name, known),
             _ => None, // So many errors have another cause.
         };
-        let coordinates = COORDINATES.get(..self.scope.coordinates.len()).unwrap_or_default().join(", ");
+        let coordinates =
+            COORDINATES.get(..self.scope.coordinates.len()).unwrap_or_default().join(", ");
         let error = match near {
             _ if self.scope.rule.is_some() && COORDINATES.contains(&name) => {
                 error.help(format!("the coordinates of this rule's field: {coordinates}"))
             }
             Some(other) => error.help(format!("did you mean `{other}`?")),
             None if self.scope.rule.is_some() => error.help(format!(
-                "a rule is nearest, periodic, reflect, or an expression of nearest, {coordinates}, t, params and scalars"
+                "a rule is nearest, periodic, reflect, or an expression of nearest, {coordinates}, \
+                 t, params and scalars"
             )),
             None if ["i", "j", "k", "x", "y", "z", "x0", "x1", "x2"].contains(&name) => {
                 error.help(format!("a coordinate is named in the box, as in `[{name} in 1..N-2]`"))
             }
-            None => {
-                error.help(format!("declare it above: `param {name}` for a size, `scalar {name} : f32` for a number"))
-            }
+            None => error.help(format!(
+                "declare it above: `param {name}` for a size, `scalar {name} : f32` for a number"
+            )),
         };
         self.report(error);
     }

@@ -59,7 +59,11 @@ impl Checker<'_> {
             };
             if Facts::default().refute(&extent) {
                 let params = &self.program.params;
-                let message = format!("the range {}..{} ends before it starts", lower.show(params), upper.show(params));
+                let message = format!(
+                    "the range {}..{} ends before it starts",
+                    lower.show(params),
+                    upper.show(params)
+                );
                 let error = Diagnostic::error(message, range.span, "");
                 self.report(error.help("both ends are inclusive, the lower one comes first"));
                 sound = false;
@@ -164,8 +168,23 @@ impl Checker<'_> {
             }
             for grid in grids {
                 let Some((first, last)) = bounds_of(&grid.region, dimension) else { continue };
-                let inside = self.side(&facts, &region, range, (first, lower), grid, dimension, "starts before")
-                    & self.side(&facts, &region, range, (upper, last), grid, dimension, "ends behind");
+                let inside = self.side(
+                    &facts,
+                    &region,
+                    range,
+                    (first, lower),
+                    grid,
+                    dimension,
+                    "starts before",
+                ) & self.side(
+                    &facts,
+                    &region,
+                    range,
+                    (upper, last),
+                    grid,
+                    dimension,
+                    "ends behind",
+                );
                 sound &= inside;
                 if !inside {
                     break; // The fields' grids are much alike; one message is enough.
@@ -201,7 +220,8 @@ impl Checker<'_> {
         }
         let text = crate::lexer::shorten(self.source.slice(range.span));
         let whole = self.show_range(&grid.region, dimension);
-        let what = format!("the range `{text}` of `{}` {how} the grid's {whole}", self.scope.function);
+        let what =
+            format!("the range `{text}` of `{}` {how} the grid's {whole}", self.scope.function);
         if facts.refute(&value) {
             let error = Diagnostic::error(what, range.span, "outside the grid");
             self.report(
@@ -222,12 +242,19 @@ impl Checker<'_> {
     }
 
     pub(super) fn show_range(&self, region: &Region, dimension: usize) -> String {
-        let show = |bound: Option<&Affine>| bound.map_or(String::new(), |b| b.show(&self.program.params));
+        let show =
+            |bound: Option<&Affine>| bound.map_or(String::new(), |b| b.show(&self.program.params));
         format!("{}..{}", show(region.lower.get(dimension)), show(region.upper.get(dimension)))
     }
 
     /// Every read of a piece lies inside its field's grid; one message a field, dimension and side.
-    pub(super) fn reads_inside(&mut self, region: &Region, grids: &[Grid], reads: &[Read], at: Span) {
+    pub(super) fn reads_inside(
+        &mut self,
+        region: &Region,
+        grids: &[Grid],
+        reads: &[Read],
+        at: Span,
+    ) {
         let facts = self.scope.facts.clone();
         let mut told = Vec::new();
         let mut checked: Vec<(Affine, Region)> = Vec::new();
@@ -272,7 +299,8 @@ impl Checker<'_> {
                     } else if !checked.iter().any(|(known, _)| *known == value) {
                         let needed = value.show_condition(&self.program.params);
                         let message = format!(
-                            "`{}` in the piece `{}` of `{}` {} outside the grid's {} unless {needed}",
+                            "`{}` in the piece `{}` of `{}` {} outside the grid's {} unless \
+                             {needed}",
                             self.source.slice(read.span),
                             self.source.slice(at),
                             self.scope.function,
@@ -281,7 +309,12 @@ impl Checker<'_> {
                         );
                         let unless_empty = may_be_empty(region);
                         checked.push((value.clone(), region.clone()));
-                        self.program.checks.push(Check { value, unless_empty, message, span: read.span });
+                        self.program.checks.push(Check {
+                            value,
+                            unless_empty,
+                            message,
+                            span: read.span,
+                        });
                     }
                 }
             }
@@ -292,8 +325,13 @@ impl Checker<'_> {
     fn not_too_far(&mut self, read: &Read) {
         if read.offset.iter().any(|offset| offset.unsigned_abs() > FARTHEST.unsigned_abs()) {
             let text = crate::lexer::shorten(self.source.slice(read.span));
-            let error = Diagnostic::error(format!("`{text}` reads too far from its point"), read.span, "");
-            self.report(error.help(format!("with a boundary rule, offsets go from -{FARTHEST} to {FARTHEST}")));
+            let error =
+                Diagnostic::error(format!("`{text}` reads too far from its point"), read.span, "");
+            self.report(
+                error.help(format!(
+                    "with a boundary rule, offsets go from -{FARTHEST} to {FARTHEST}"
+                )),
+            );
         }
     }
 
@@ -317,12 +355,21 @@ impl Checker<'_> {
             let help = "shrink the box: a `boundary` rule is for reads from the field's own points";
             (message, format!("read from {point} in {axis}"), help)
         } else {
-            let help = "shrink the box, or give the field a `boundary` rule; an `if` does not guard a read";
-            (format!("`{text}` reads outside the grid's {range}"), format!("reads {reached} in {axis}"), help)
+            let help = "shrink the box, or give the field a `boundary` rule; an `if` does not \
+                guard a read";
+            (
+                format!("`{text}` reads outside the grid's {range}"),
+                format!("reads {reached} in {axis}"),
+                help,
+            )
         };
         let error = Diagnostic::error(message, read.span, label)
             .see(at, format!("has the point {point} in {axis}"))
-            .note(format!("`{}` lies on {} = {range} in dimension {dimension}", self.field_name(read.field), grid.name))
+            .note(format!(
+                "`{}` lies on {} = {range} in dimension {dimension}",
+                self.field_name(read.field),
+                grid.name
+            ))
             .help(help);
         self.report(error);
     }
@@ -337,8 +384,9 @@ impl Checker<'_> {
     }
 
     fn pair_disjoint(&mut self, first: &Piece, second: &Piece, grids: &[Grid], function: &str) {
-        let before =
-            |end: &Affine, start: &Affine| start.minus(end).and_then(|gap| gap.as_number()).is_some_and(|gap| gap > 0);
+        let before = |end: &Affine, start: &Affine| {
+            start.minus(end).and_then(|gap| gap.as_number()).is_some_and(|gap| gap > 0)
+        };
         for dimension in 0..first.region.lower.len() {
             let both = (bounds_of(&first.region, dimension), bounds_of(&second.region, dimension));
             if let (Some(a), Some(b)) = both
@@ -374,9 +422,13 @@ impl Checker<'_> {
         let text = |span| crate::lexer::shorten(self.source.slice(span));
         let names = format!("`{}` and `{}` of `{function}`", text(first.span), text(second.span));
         if orders.iter().all(Vec::is_empty) {
-            let error = Diagnostic::error(format!("the pieces {names} overlap"), second.span, "second piece")
-                .see(first.span, "first piece")
-                .help("a point may lie in one piece only; both ends of a range are inclusive");
+            let error = Diagnostic::error(
+                format!("the pieces {names} overlap"),
+                second.span,
+                "second piece",
+            )
+            .see(first.span, "first piece")
+            .help("a point may lie in one piece only; both ends of a range are inclusive");
             self.report(error);
             return;
         }
@@ -385,9 +437,16 @@ impl Checker<'_> {
             _ => None,
         }) else {
             let message = format!("it depends on the sizes whether the pieces {names} overlap");
-            let error = Diagnostic::error(message, second.span, "before or behind the first piece?")
-                .see(first.span, "first piece")
-                .help("write the bounds so that one piece always comes first, as in `[0..K-1]` and `[K..N-1]`");
+            let error = Diagnostic::error(
+                message,
+                second.span,
+                "before or behind the first piece?",
+            )
+            .see(first.span, "first piece")
+            .help(
+                "write the bounds so that one piece always comes first, as in `[0..K-1]` and \
+                    `[K..N-1]`",
+            );
             self.report(error);
             return;
         };
@@ -402,11 +461,9 @@ impl Checker<'_> {
 /// The region, unless it holds a point for all sizes.
 pub(super) fn may_be_empty(region: &Region) -> Option<Region> {
     let facts = Facts::default();
-    let full = region
-        .lower
-        .iter()
-        .zip(&region.upper)
-        .all(|(lower, upper)| upper.minus(lower).is_some_and(|difference| facts.prove(&difference)));
+    let full = region.lower.iter().zip(&region.upper).all(|(lower, upper)| {
+        upper.minus(lower).is_some_and(|difference| facts.prove(&difference))
+    });
     (!full).then(|| region.clone())
 }
 

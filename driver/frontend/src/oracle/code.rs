@@ -56,7 +56,8 @@ impl Layout {
     /// The linear index at a point, which must lie on the grid with its offset.
     pub fn index(&self, point: &[i64]) -> usize {
         let along = point.iter().zip(&self.strides);
-        along.fold(self.start, |index, (at, stride)| index.wrapping_add(at.wrapping_mul(*stride))) as usize
+        along.fold(self.start, |index, (at, stride)| index.wrapping_add(at.wrapping_mul(*stride)))
+            as usize
     }
 }
 
@@ -78,9 +79,15 @@ pub enum Op {
     Reach { to: Register, reach: Reach },
     /// Whether a read lies inside the grid.
     Inside { to: Register, reach: Reach },
-    /// A field's cells at places that are computed, on a grid with these first and last coordinates;
-    /// with a map, others stand for those outside.
-    Gather { to: Register, field: FieldId, at: Vec<Register>, bounds: Vec<(i64, i64)>, map: Option<Map> },
+    /// A field's cells at places that are computed, on a grid with these first and last
+    /// coordinates; with a map, others stand for those outside.
+    Gather {
+        to: Register,
+        field: FieldId,
+        at: Vec<Register>,
+        bounds: Vec<(i64, i64)>,
+        map: Option<Map>,
+    },
     /// Whether such places lie inside the grid.
     Holds { to: Register, at: Vec<Register>, bounds: Vec<(i64, i64)> },
     /// The same value as in another register.
@@ -115,8 +122,19 @@ pub enum Constant {
 
 impl Code {
     /// The code for the values of a piece of so many dimensions.
-    pub fn new(lets: &[(LocalId, Expr)], values: &[Expr], rank: usize, environment: &Environment) -> Self {
-        let mut compiler = Compiler { environment, rank, used: HashMap::new(), locals: BTreeMap::new(), outside: None };
+    pub fn new(
+        lets: &[(LocalId, Expr)],
+        values: &[Expr],
+        rank: usize,
+        environment: &Environment,
+    ) -> Self {
+        let mut compiler = Compiler {
+            environment,
+            rank,
+            used: HashMap::new(),
+            locals: BTreeMap::new(),
+            outside: None,
+        };
         let mut ops = Vec::new();
         for (id, value) in lets {
             let slot = compiler.expr(value, &mut ops);
@@ -184,7 +202,9 @@ impl<'a> Compiler<'a> {
             }
             ExprKind::Read { field, offset } => self.read(ty, *field, offset, ops),
             ExprKind::Nearest(field) => match self.outside.clone() {
-                Some(Outside::Offset(reach)) => self.reach(ty, Reach { field: *field, ..reach }, ops),
+                Some(Outside::Offset(reach)) => {
+                    self.reach(ty, Reach { field: *field, ..reach }, ops)
+                }
                 Some(Outside::Place(place)) => {
                     self.gather(ty, &Place { field: *field, ..place }, Some(Map::Nearest), ops)
                 }
@@ -193,7 +213,11 @@ impl<'a> Compiler<'a> {
             ExprKind::Gather { field, at } => {
                 let slots: Vec<Slot> = at.iter().map(|at| self.expr(at, ops)).collect();
                 let at = slots.iter().map(|slot| slot.register).collect();
-                let place = Place { field: *field, at, bounds: self.environment.bounds_of(*field).to_vec() };
+                let place = Place {
+                    field: *field,
+                    at,
+                    bounds: self.environment.bounds_of(*field).to_vec(),
+                };
                 let to = self.read_at(ty, place, ops);
                 slots.into_iter().for_each(|slot| self.give(slot));
                 to
@@ -208,7 +232,9 @@ impl<'a> Compiler<'a> {
                         ops.push(Op::Copy { to: to.register, from });
                         return to;
                     }
-                    Some(Outside::Offset(reach)) => reach.offset.get(*dimension).copied().unwrap_or(0),
+                    Some(Outside::Offset(reach)) => {
+                        reach.offset.get(*dimension).copied().unwrap_or(0)
+                    }
                     None => 0,
                 };
                 ops.push(Op::Coordinate { to: to.register, dimension: *dimension, last, plus });
@@ -240,7 +266,12 @@ impl<'a> Compiler<'a> {
                 for (register, slot) in registers.iter_mut().zip(&slots) {
                     *register = slot.register;
                 }
-                ops.push(Op::Call { to: to.register, ty, function: *function, arguments: registers });
+                ops.push(Op::Call {
+                    to: to.register,
+                    ty,
+                    function: *function,
+                    arguments: registers,
+                });
                 slots.into_iter().for_each(|slot| self.give(slot));
                 to
             }
@@ -255,7 +286,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// A number of the type; 0 where there is none, which the checker excludes.
-    fn fill(&mut self, ty: Type, number: impl Fn(Element) -> Option<Number>, ops: &mut Vec<Op>) -> Slot {
+    fn fill(
+        &mut self,
+        ty: Type,
+        number: impl Fn(Element) -> Option<Number>,
+        ops: &mut Vec<Op>,
+    ) -> Slot {
         let to = self.take(ty);
         let value = match ty {
             Type::Bool => Constant::Bool(false),
@@ -274,7 +310,14 @@ impl<'a> Compiler<'a> {
         to
     }
 
-    fn binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr, whole: &Expr, ops: &mut Vec<Op>) -> Slot {
+    fn binary(
+        &mut self,
+        op: BinaryOp,
+        a: &Expr,
+        b: &Expr,
+        whole: &Expr,
+        ops: &mut Vec<Op>,
+    ) -> Slot {
         match op {
             BinaryOp::And => return self.branch(Type::Bool, a, [Ok(b), Err(false)], ops),
             BinaryOp::Or => return self.branch(Type::Bool, a, [Err(true), Ok(b)], ops),
@@ -285,7 +328,9 @@ impl<'a> Compiler<'a> {
         let to = self.take(whole.ty);
         let (register, a_register, b_register) = (to.register, a.register, b.register);
         ops.push(match whole.ty {
-            Type::Bool => Op::Compare { to: register, ty: operands, op, a: a_register, b: b_register },
+            Type::Bool => {
+                Op::Compare { to: register, ty: operands, op, a: a_register, b: b_register }
+            }
             ty => Op::Binary { to: register, ty, op, a: a_register, b: b_register },
         });
         self.give(a);
@@ -294,7 +339,13 @@ impl<'a> Compiler<'a> {
     }
 
     /// `if`; a side is an expression or a constant condition.
-    fn branch(&mut self, ty: Type, condition: &Expr, sides: [Result<&Expr, bool>; 2], ops: &mut Vec<Op>) -> Slot {
+    fn branch(
+        &mut self,
+        ty: Type,
+        condition: &Expr,
+        sides: [Result<&Expr, bool>; 2],
+        ops: &mut Vec<Op>,
+    ) -> Slot {
         let condition = self.expr(condition, ops);
         let [yes, no] = sides.map(|side| {
             move |compiler: &mut Self, inner: &mut Vec<Op>| match side {
@@ -342,9 +393,17 @@ impl<'a> Compiler<'a> {
                 let condition = self.take(Type::Bool);
                 let reach = reach(Map::Nearest);
                 ops.push(Op::Inside { to: condition.register, reach: reach.clone() });
-                let within = |compiler: &mut Self, inner: &mut Vec<Op>| compiler.reach(ty, reach.clone(), inner);
+                let within = |compiler: &mut Self, inner: &mut Vec<Op>| {
+                    compiler.reach(ty, reach.clone(), inner)
+                };
                 let beyond = Outside::Offset(reach.clone());
-                self.choose(ty, condition, within, |compiler, inner| compiler.rule_value(value, beyond, inner), ops)
+                self.choose(
+                    ty,
+                    condition,
+                    within,
+                    |compiler, inner| compiler.rule_value(value, beyond, inner),
+                    ops,
+                )
             }
         }
     }
@@ -360,9 +419,17 @@ impl<'a> Compiler<'a> {
                 ops.push(Op::Holds { to: condition.register, at, bounds });
                 // A side runs for all cells of a strip, so that places outside come here too.
                 let nearest = Some(Map::Nearest);
-                let within = |compiler: &mut Self, inner: &mut Vec<Op>| compiler.gather(ty, &place, nearest, inner);
+                let within = |compiler: &mut Self, inner: &mut Vec<Op>| {
+                    compiler.gather(ty, &place, nearest, inner)
+                };
                 let beyond = Outside::Place(place.clone());
-                self.choose(ty, condition, within, |compiler, inner| compiler.rule_value(value, beyond, inner), ops)
+                self.choose(
+                    ty,
+                    condition,
+                    within,
+                    |compiler, inner| compiler.rule_value(value, beyond, inner),
+                    ops,
+                )
             }
         }
     }

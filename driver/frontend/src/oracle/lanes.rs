@@ -79,7 +79,13 @@ impl Registers {
         }
     }
 
-    fn map<A: Lane, T: Lane>(&mut self, to: Register, a: Register, count: usize, f: impl Fn(A) -> T) {
+    fn map<A: Lane, T: Lane>(
+        &mut self,
+        to: Register,
+        a: Register,
+        count: usize,
+        f: impl Fn(A) -> T,
+    ) {
         self.write(to, count, |out, all| {
             for (out, a) in out.iter_mut().zip(all.row::<A>(a)) {
                 *out = f(*a);
@@ -123,7 +129,8 @@ trait Number: Lane {
     fn call(function: MathFunction, a: Self, b: Self, c: Self) -> Self;
 }
 
-/// Floats to integers at the limits, 0 from NaN; integers wrap among themselves; to floats rounded once.
+/// Floats to integers at the limits, 0 from NaN; integers wrap among themselves; to floats rounded
+/// once.
 macro_rules! narrow {
     () => {
         fn narrow(wide: Wide) -> Self {
@@ -189,8 +196,8 @@ macro_rules! float {
 }
 float!(f32, f64);
 
-/// By way of f32, which rounds `+ - * /` and roots to the same f16 as rounding them once; by f64 where
-/// f32 has too few digits for that.
+/// By way of f32, which rounds `+ - * /` and roots to the same f16 as rounding them once; by f64
+/// where f32 has too few digits for that.
 impl Number for f16 {
     fn add(self, b: Self) -> Self {
         f16::from_f32(self.to_f32() + b.to_f32())
@@ -284,19 +291,25 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
     let count = strip.count;
     for op in ops {
         match op {
-            Op::Fill { to, value: Constant::Bool(value) } => registers.write(*to, count, |out, _| out.fill(*value)),
+            Op::Fill { to, value: Constant::Bool(value) } => {
+                registers.write(*to, count, |out, _| out.fill(*value))
+            }
             Op::Fill { to, value: Constant::Number(value) } => with_cell!(value.element(), T => {
                 registers.write(*to, count, |out, _| out.fill(T::of_number(*value).unwrap_or_default()))
             }),
             Op::Read { to, field, layout } => read(registers, strip, *to, *field, layout),
             Op::Reach { to, reach } => self::reach(registers, strip, *to, reach),
             Op::Inside { to, reach } => {
-                registers.write(*to, count, |out, _| at_points(strip, out, |point| reach.inside(point)));
+                registers
+                    .write(*to, count, |out, _| at_points(strip, out, |point| reach.inside(point)));
             }
             Op::Coordinate { to, dimension, last, plus } => {
                 let start = strip.point.get(*dimension).copied().unwrap_or(0).wrapping_add(*plus);
                 registers.write(*to, count, |out, _| match last {
-                    true => out.iter_mut().zip(0i64..).for_each(|(out, lane)| *out = start.wrapping_add(lane)),
+                    true => out
+                        .iter_mut()
+                        .zip(0i64..)
+                        .for_each(|(out, lane)| *out = start.wrapping_add(lane)),
                     false => out.fill(start),
                 });
             }
@@ -306,7 +319,8 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
             Op::Holds { to, at, bounds } => registers.write(*to, count, |out: &mut [bool], all| {
                 for (lane, out) in out.iter_mut().enumerate() {
                     let place = at.iter().filter_map(|at| all.row::<i64>(*at).get(lane));
-                    *out = place.zip(bounds).all(|(at, (first, last))| (first..=last).contains(&at));
+                    *out =
+                        place.zip(bounds).all(|(at, (first, last))| (first..=last).contains(&at));
                 }
             }),
             Op::Copy { to, from } => registers.map(*to, *from, count, |value: i64| value),
@@ -329,7 +343,8 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
                 registers.map(*to, *a, count, |a: A| T::narrow(a.widen()))
             }, ()), ()),
             Op::Branch { to, ty, condition, sides } => {
-                let condition = registers.row::<bool>(*condition).get(..count).unwrap_or_default().to_vec();
+                let condition =
+                    registers.row::<bool>(*condition).get(..count).unwrap_or_default().to_vec();
                 for (side, (ops, result)) in sides.iter().enumerate() {
                     let taken: Vec<bool> = condition.iter().map(|c| *c == (side == 0)).collect();
                     if !taken.contains(&true) {
@@ -347,7 +362,13 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
 }
 
 fn read(registers: &mut Registers, strip: &Strip, to: Register, field: FieldId, layout: &Layout) {
-    fn copy<T: Lane>(registers: &mut Registers, to: Register, from: &[T], start: usize, count: usize) {
+    fn copy<T: Lane>(
+        registers: &mut Registers,
+        to: Register,
+        from: &[T],
+        start: usize,
+        count: usize,
+    ) {
         // The checker has proved that reads lie inside the grid.
         if let Some(from) = from.get(start..start.saturating_add(count)) {
             registers.write(to, count, |out, _| out.copy_from_slice(from));
@@ -371,7 +392,13 @@ fn at_points<T>(strip: &Strip, out: &mut [T], value: impl Fn(&[i64]) -> T) {
 }
 
 fn reach(registers: &mut Registers, strip: &Strip, to: Register, reach: &Reach) {
-    fn gather<T: Lane>(registers: &mut Registers, strip: &Strip, to: Register, reach: &Reach, from: &[T]) {
+    fn gather<T: Lane>(
+        registers: &mut Registers,
+        strip: &Strip,
+        to: Register,
+        reach: &Reach,
+        from: &[T],
+    ) {
         let value = |point: &[i64]| from.get(reach.index(point)).copied().unwrap_or_default();
         registers.write(to, strip.count, |out, _| at_points(strip, out, value));
     }
@@ -380,8 +407,8 @@ fn reach(registers: &mut Registers, strip: &Strip, to: Register, reach: &Reach) 
     }
 }
 
-/// Cells at computed places. Places outside are kept in `registers.outside`: the checker has shown that
-/// there are none, whichever side of an `if` a cell takes.
+/// Cells at computed places. Places outside are kept in `registers.outside`: the checker has shown
+/// that there are none, whichever side of an `if` a cell takes.
 fn gather(
     registers: &mut Registers,
     strip: &Strip,
@@ -397,10 +424,15 @@ fn gather(
             None => point.collect(),
             Some(map) => {
                 let cells = point.zip(bounds);
-                cells.map(|(at, (first, last))| first.wrapping_add(map.cell(at, *first, last - first + 1))).collect()
+                cells
+                    .map(|(at, (first, last))| {
+                        first.wrapping_add(map.cell(at, *first, last - first + 1))
+                    })
+                    .collect()
             }
         };
-        let inside = point.iter().zip(bounds).all(|(at, (first, last))| (first..=last).contains(&at));
+        let inside =
+            point.iter().zip(bounds).all(|(at, (first, last))| (first..=last).contains(&at));
         places.push(inside.then(|| layout.index(&point)));
         if !inside {
             registers.outside = Some(point);
@@ -461,7 +493,8 @@ fn call<T: Number>(
     registers.write(to, count, |out, all| {
         // A function of fewer arguments gets its first one again, and does not look at it.
         let first = all.row::<T>(a);
-        let or_first = |row: &'_ [T], lane: usize, value: T| row.get(lane).copied().unwrap_or(value);
+        let or_first =
+            |row: &'_ [T], lane: usize, value: T| row.get(lane).copied().unwrap_or(value);
         let (b, c) = (all.row::<T>(b), all.row::<T>(c));
         for (lane, (out, a)) in out.iter_mut().zip(first).enumerate() {
             *out = T::call(function, *a, or_first(b, lane, *a), or_first(c, lane, *a));

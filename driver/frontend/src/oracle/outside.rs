@@ -30,7 +30,9 @@ impl Reach {
     /// Whether the read from a point lies inside the grid.
     pub fn inside(&self, point: &[i64]) -> bool {
         let mut all = point.iter().zip(&self.offset).zip(&self.bounds);
-        all.all(|((at, offset), (first, last))| (*first..=*last).contains(&at.wrapping_add(*offset)))
+        all.all(|((at, offset), (first, last))| {
+            (*first..=*last).contains(&at.wrapping_add(*offset))
+        })
     }
 
     /// Row-major index of the cell that is read from a point.
@@ -68,14 +70,17 @@ mod tests {
 
     #[test]
     fn four_cells_and_what_stands_around_them() {
-        let around = |map: Map| (-5..9).map(|at| b"abcd"[map.cell(at + 7, 7, 4) as usize] as char).collect::<String>();
+        let around = |map: Map| {
+            (-5..9).map(|at| b"abcd"[map.cell(at + 7, 7, 4) as usize] as char).collect::<String>()
+        };
         assert_eq!(around(Map::Nearest), "aaaaaabcdddddd");
         assert_eq!(around(Map::Periodic), "dabcdabcdabcda");
         // NumPy: np.pad(list("abcd"), 5, mode="reflect")[:-1].
         assert_eq!(around(Map::Reflect), "bcdcbabcdcbabc");
         for map in [Map::Nearest, Map::Periodic, Map::Reflect] {
             assert!((-5..9).all(|at| map.cell(at, 0, 1) == 0));
-            // Of 2^63, which both are away from the first cell, periods of 4 leave 0 and periods of 6 leave 2.
+            // Of 2^63, which both are away from the first cell, periods of 4 leave 0 and periods of
+            // 6 leave 2.
             let far = [map.cell(i64::MIN, 0, 4), map.cell(i64::MAX, -1, 4)];
             assert_eq!(far, [[0, 3], [0, 0], [2, 2]][map as usize], "{map:?}");
         }

@@ -120,7 +120,9 @@ impl<'a> Parser<'a> {
     pub(super) fn fail(&mut self, error: Diagnostic) -> Failed {
         // What is no token was reported by the lexer, and recovery may stop at a token that was
         // complained about already.
-        if *self.peek() != TokenKind::Unknown && self.errors.last().and_then(Diagnostic::place) != error.place() {
+        if *self.peek() != TokenKind::Unknown
+            && self.errors.last().and_then(Diagnostic::place) != error.place()
+        {
             self.errors.push(error);
         }
         Failed
@@ -137,7 +139,9 @@ impl<'a> Parser<'a> {
                 TokenKind::Keyword(Keyword::Steps) => {
                     matches!(next, TokenKind::Int(_) | TokenKind::Name(_))
                 }
-                TokenKind::Keyword(Keyword::Const | Keyword::Temp) => *next == TokenKind::Keyword(Keyword::Field),
+                TokenKind::Keyword(Keyword::Const | Keyword::Temp) => {
+                    *next == TokenKind::Keyword(Keyword::Field)
+                }
                 TokenKind::Keyword(keyword) if keyword.starts_item() => {
                     matches!(next, TokenKind::Name(_))
                 }

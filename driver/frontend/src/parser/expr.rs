@@ -53,7 +53,8 @@ impl Parser<'_> {
             let right = self.nested(|parser| parser.climb(own))?;
             let whole = left.0.span.to(right.0.span);
             let depth = left.1.max(right.1);
-            let kind = ExprKind::Binary(Spanned::new(op, span), Box::new(left.0), Box::new(right.0));
+            let kind =
+                ExprKind::Binary(Spanned::new(op, span), Box::new(left.0), Box::new(right.0));
             left = self.deeper(kind, whole, depth)?;
         }
         Ok(left)
@@ -187,14 +188,20 @@ impl Parser<'_> {
         let body = self.expr()?;
         if self.is(";") {
             let error = Diagnostic::error("expected `}`, found `;`", self.span(), "");
-            return Err(self.fail(error.help("the last expression is the block's value and takes no `;`")));
+            return Err(
+                self.fail(error.help("the last expression is the block's value and takes no `;`"))
+            );
         }
         let span = start.to(body.span);
         Ok(Expr::new(ExprKind::Block(lets, Box::new(body)), span))
     }
 
     /// Something in brackets. Where it is broken, the reading goes on behind them.
-    fn bracketed(&mut self, close: &'static str, inner: impl FnOnce(&mut Self) -> Parsed<Expr>) -> Parsed<Deep> {
+    fn bracketed(
+        &mut self,
+        close: &'static str,
+        inner: impl FnOnce(&mut Self) -> Parsed<Expr>,
+    ) -> Parsed<Deep> {
         let (open, start) = (self.at, self.span());
         self.bump();
         let outcome = self.nested(|parser| {
@@ -224,7 +231,8 @@ impl Parser<'_> {
             self.last_span(),
             "one too many",
         );
-        Err(self.fail(error.help("bracket it in halves, or name parts with `{ let x = ...; ... }`")))
+        Err(self
+            .fail(error.help("bracket it in halves, or name parts with `{ let x = ...; ... }`")))
     }
 }
 
@@ -235,8 +243,12 @@ fn depth(expr: &Expr) -> usize {
         ExprKind::Access { offsets: parts, .. } | ExprKind::Call { arguments: parts, .. } => {
             1 + parts.iter().map(depth).max().unwrap_or(0)
         }
-        ExprKind::Struct { members, .. } => 1 + members.iter().map(|(_, value)| depth(value)).max().unwrap_or(0),
-        ExprKind::Member(value, _) | ExprKind::Lane(value, _) | ExprKind::Unary(_, value) => 1 + depth(value),
+        ExprKind::Struct { members, .. } => {
+            1 + members.iter().map(|(_, value)| depth(value)).max().unwrap_or(0)
+        }
+        ExprKind::Member(value, _) | ExprKind::Lane(value, _) | ExprKind::Unary(_, value) => {
+            1 + depth(value)
+        }
         ExprKind::Binary(_, left, right) => {
             // Walk down the left side in a loop: it may be long, and this is called often.
             let (mut deepest, mut above, mut left) = (depth(right) + 1, 1, left);

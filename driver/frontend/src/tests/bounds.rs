@@ -38,7 +38,10 @@ fn text(random: &mut Random, dimensions: usize) -> String {
         let offset = list(random, |random| (random.below(3) as i64 - 1).to_string());
         pieces += &format!("  [{region}] = A[{offset}]\n");
     }
-    format!("param N\nparam M\ngrid G = [{grid}]\nfield A : f32 on G\nfn f -> A {{\n{pieces}}}\nsteps 1\n")
+    format!(
+        "param N\nparam M\ngrid G = [{grid}]\nfield A : f32 on G\nfn f -> A {{\n{pieces}}}\nsteps \
+         1\n"
+    )
 }
 
 type Point = Vec<i64>;
@@ -46,7 +49,9 @@ type Point = Vec<i64>;
 fn points(region: &[(i64, i64)]) -> BTreeSet<Point> {
     let mut all = BTreeSet::from([Vec::new()]);
     for (lower, upper) in region {
-        let extend = |point: &Point| (*lower..=*upper).map(|at| [point.as_slice(), &[at]].concat()).collect::<Vec<_>>();
+        let extend = |point: &Point| {
+            (*lower..=*upper).map(|at| [point.as_slice(), &[at]].concat()).collect::<Vec<_>>()
+        };
         all = all.iter().flat_map(extend).collect();
     }
     all
@@ -78,7 +83,8 @@ fn checks_are_sound_and_errors_are_true() {
         let text = text(&mut random, dimensions);
         let (program, errors) = crate::load(&Source::new("bounds", text.as_str()), &[]);
         let Some(program) = program else {
-            refused += usize::from(!errors.iter().any(|error| error.message.starts_with("it depends")));
+            refused +=
+                usize::from(!errors.iter().any(|error| error.message.starts_with("it depends")));
             continue;
         };
         accepted += 1;
@@ -105,7 +111,8 @@ fn errors_hold_for_all_sizes() {
     let mut faulty = 0;
     for _ in 0..1500 {
         let text = text(&mut random, 1);
-        let load = |defines: &[(String, i64)]| crate::load(&Source::new("bounds", text.as_str()), defines);
+        let load =
+            |defines: &[(String, i64)]| crate::load(&Source::new("bounds", text.as_str()), defines);
         let (program, errors) = load(&[]);
         if program.is_some() || errors.iter().any(|error| error.message.starts_with("it depends")) {
             continue;
@@ -115,8 +122,13 @@ fn errors_hold_for_all_sizes() {
             let (fixed, _) = load(&[("N".into(), n), ("M".into(), m)]);
             if let Some(fixed) = fixed {
                 let regions = fixed.functions[0].pieces.iter().map(|piece| &piece.region);
-                let empty = |region: &Region| points(&bounds(&fixed, region, &Sizes::new()).unwrap()).is_empty();
-                assert!(regions.into_iter().any(empty), "N = {n}, M = {m} is right\n{text}{errors:?}");
+                let empty = |region: &Region| {
+                    points(&bounds(&fixed, region, &Sizes::new()).unwrap()).is_empty()
+                };
+                assert!(
+                    regions.into_iter().any(empty),
+                    "N = {n}, M = {m} is right\n{text}{errors:?}"
+                );
             }
         }
     }

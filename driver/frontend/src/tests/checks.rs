@@ -39,9 +39,13 @@ fn literals_take_the_type_of_their_context_and_are_rounded_once() {
     let ExprKind::Binary(_, two, _) = &value(&checked).kind else { panic!() };
     assert_eq!((&two.kind, two.ty), (&ExprKind::Float(2.0), Type::Element(Element::F32)));
     // A literal behind `let` takes the type of each use.
-    program(&line("fn f -> A [i in 0..N-1] = { let k = 2; if i % k == 0 then k * A[0] else -k }\nsteps 1"));
+    program(&line(
+        "fn f -> A [i in 0..N-1] = { let k = 2; if i % k == 0 then k * A[0] else -k }\nsteps 1",
+    ));
     // The value of a block of literals, and of a comparison of literals.
-    program(&line("fn f -> A [0..N-1] = { let w = 1.0 / 9; if 1 < 2.5 then w else 3 / 4 }\nsteps 1"));
+    program(&line(
+        "fn f -> A [0..N-1] = { let w = 1.0 / 9; if 1 < 2.5 then w else 3 / 4 }\nsteps 1",
+    ));
     // Both zeros.
     let checked = program(&line("fn f -> A [0..N-1] = -0\nsteps 1"));
     let ExprKind::Float(zero) = value(&checked).kind else { panic!() };
@@ -64,7 +68,16 @@ fn conversions_are_explicit() {
     for text in ok {
         program(&line(&format!("fn f -> A [i in 0..N-1] = {text}\nsteps 1")));
     }
-    let bad = ["i", "N * A[0]", "f64(A[0])", "sqrt(i)", "A[0] + t", "i32(i) + i", "!A[0]", "A[0] && A[0]"];
+    let bad = [
+        "i",
+        "N * A[0]",
+        "f64(A[0])",
+        "sqrt(i)",
+        "A[0] + t",
+        "i32(i) + i",
+        "!A[0]",
+        "A[0] && A[0]",
+    ];
     for text in bad {
         let found = messages(&line(&format!("fn f -> A [i in 0..N-1] = {text}\nsteps 1")));
         assert_eq!(found.len(), 1, "{text}: {found:?}");
@@ -76,7 +89,8 @@ fn params_with_values_are_folded_and_overridden() {
     let text = "param N = 8\nparam R = N / 3\ngrid G = [0..N-1]\nfield A : f64 on G\n\
                 fn f -> A [R..N-R-1] = A[-R] + A[R]\nsteps N\n";
     let load = |defines: &[(&str, i64)]| {
-        let defines: Vec<_> = defines.iter().map(|(name, value)| (name.to_string(), *value)).collect();
+        let defines: Vec<_> =
+            defines.iter().map(|(name, value)| (name.to_string(), *value)).collect();
         let (program, errors) = crate::load(&Source::new("t", text), &defines);
         program.ok_or_else(|| errors.into_iter().map(|e| e.message).collect::<Vec<_>>())
     };
@@ -122,11 +136,13 @@ fn functions_and_fields_keep_their_order() {
          const field K : f32 on G\nscalar s : f64 = 0.1\nscalar r : f32 = 0.1\n\
          fn f -> (B, A) [0..N-1, 0..M-1] = (s, r * K[0,0])\nfn g -> A [0, 0..M-1] = 1\nsteps 3\n",
     );
-    let names: Vec<_> = checked.fields.values().map(|field| (field.name.as_str(), field.role)).collect();
+    let names: Vec<_> =
+        checked.fields.values().map(|field| (field.name.as_str(), field.role)).collect();
     assert_eq!(names, [("A", Role::State), ("B", Role::Temp), ("K", Role::Const)]);
     let defaults: Vec<_> = checked.scalars.values().map(|scalar| scalar.default.clone()).collect();
     assert_eq!(defaults, [Some(Number::F64(0.1).into()), Some(Number::F32(0.1).into())]);
-    let functions: Vec<_> = checked.functions.iter().map(|f| (f.name.as_str(), f.updates.len())).collect();
+    let functions: Vec<_> =
+        checked.functions.iter().map(|f| (f.name.as_str(), f.updates.len())).collect();
     assert_eq!(functions, [("f", 2), ("g", 1)]);
     assert_eq!(checked.name, "test");
 }

@@ -155,14 +155,22 @@ fn attempt(text: &str) -> bool {
     crate::diagnostics::render(&errors, &source, crate::diagnostics::Look::Plain);
     let loaded = program.is_some();
     if let Some(program) = program {
-        let sizes: Sizes = program.params.iter().filter(|(_, p)| p.value.is_none()).map(|(id, _)| (id, 6)).collect();
+        let sizes: Sizes = program
+            .params
+            .iter()
+            .filter(|(_, p)| p.value.is_none())
+            .map(|(id, _)| (id, 6))
+            .collect();
         let small = |shape: &Vec<usize>| shape.iter().product::<usize>() < 10_000;
         if let Ok(shapes) = extents(&program, &sizes)
             && shapes.values().all(small)
         {
             let mut fields = BTreeMap::new();
             for (id, field) in program.fields.iter().filter(|(_, field)| field.role != Role::Temp) {
-                fields.insert(field.name.clone(), Array::noise(field.element, &shapes[id], 7).unwrap());
+                fields.insert(
+                    field.name.clone(),
+                    Array::noise(field.element, &shapes[id], 7).unwrap(),
+                );
             }
             // Missing scalars and failed checks are fine; a panic is not.
             let _ = oracle::run(&program, &sizes, &BTreeMap::new(), 2, &mut fields, &mut |_, _| {

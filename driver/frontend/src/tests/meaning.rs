@@ -25,8 +25,11 @@ fn noise(shape: &[usize], seed: u32) -> Vec<f32> {
 fn take(text: &str, steps: u64, arrays: &[(&str, Array)]) -> Result<Fields, OracleError> {
     let program = program(text);
     let sizes = sizes_for(&program, arrays[0].1.shape());
-    let mut fields: Fields = arrays.iter().map(|(name, array)| (name.to_string(), array.clone())).collect();
-    run(&program, &sizes, &BTreeMap::new(), steps, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(()))?;
+    let mut fields: Fields =
+        arrays.iter().map(|(name, array)| (name.to_string(), array.clone())).collect();
+    run(&program, &sizes, &BTreeMap::new(), steps, &mut fields, &mut |_, _| {
+        std::ops::ControlFlow::Continue(())
+    })?;
     Ok(fields)
 }
 
@@ -47,7 +50,9 @@ fn each(value: &str, cells: &[f32]) -> Vec<f32> {
 #[test]
 fn heat_equals_plain_loops_bit_for_bit() {
     let text = include_str!("../../../../test-suite/programs/heat2d.stencil");
-    for (n, m, steps) in [(344, 403, 37), (3, 3, 2), (2, 5, 1), (1, 1, 1), (257, 2, 3), (5, 70_001, 3)] {
+    for (n, m, steps) in
+        [(344, 403, 37), (3, 3, 2), (2, 5, 1), (1, 1, 1), (257, 2, 3), (5, 70_001, 3)]
+    {
         let (mut a, k) = (noise(&[n, m], 1), noise(&[n, m], 2));
         let arrays = [("A", singles(&[n, m], a.clone())), ("K", singles(&[n, m], k.clone()))];
         let fields = take(text, steps, &arrays).unwrap();
@@ -131,7 +136,8 @@ fn fields_updated_together_see_the_same_old_values() {
 #[test]
 fn pieces_coordinates_and_steps() {
     let text = line(
-        "fn f -> A {\n  [0] = 2*A[0] - A[1]\n  [i in 1..N-2] = { let c = A[0]; let d = A[1] - A[-1]; \
+        "fn f -> A {\n  [0] = 2*A[0] - A[1]\n  [i in 1..N-2] = { let c = A[0]; let d = A[1] - \
+         A[-1]; \
          if i % 2 == 0 then c + d/2 else f32(10*i + t) }\n}\nsteps 2",
     );
     let fields = take(&text, 2, &[("A", singles(&[5], vec![1.0, 2.0, 4.0, 8.0, 16.0]))]).unwrap();
@@ -143,7 +149,8 @@ fn pieces_coordinates_and_steps() {
 fn grids_need_not_start_at_zero() {
     let text = "param N\ngrid G = [-2..N, 3..4]\nfield A : f32 on G\n\
                 fn f -> A [i in -1..N, j in 4..4] = A[-1,-1] + f32(100*i + j)\nsteps 1";
-    let fields = take(text, 1, &[("A", singles(&[4, 2], (0..8).map(|v| v as f32).collect()))]).unwrap();
+    let fields =
+        take(text, 1, &[("A", singles(&[4, 2], (0..8).map(|v| v as f32).collect()))]).unwrap();
     assert_eq!(f32s(&fields, "A"), [0.0, 1.0, 2.0, -96.0, 4.0, 6.0, 6.0, 108.0]);
 }
 
@@ -156,13 +163,22 @@ fn arithmetic_is_done_in_its_own_type() {
     assert_eq!(each("A[0] * 3 + 1", &[b]), [b * 3.0 + 1.0]);
     assert_eq!(each("fma(A[0], 3, 1)", &[b]), [b.mul_add(3.0, 1.0)]);
     assert_eq!(each("rsqrt(A[0])", &[3.0]), [1.0 / 3.0f32.sqrt()]);
-    assert_eq!(each("sqrt(A[0]) + abs(-A[0]) + floor(A[0]) + ceil(A[0])", &[2.5]), [2.5f32.sqrt() + 2.5 + 2.0 + 3.0]);
+    assert_eq!(
+        each("sqrt(A[0]) + abs(-A[0]) + floor(A[0]) + ceil(A[0])", &[2.5]),
+        [2.5f32.sqrt() + 2.5 + 2.0 + 3.0]
+    );
     // Integers: toward zero, the sign of the dividend, wrapping, conversions at the limits.
     assert_eq!(each("f32((i - 4) / 3) * 10 + f32((i - 4) % 3)", &[0.0; 3]), [-11.0, -10.0, -2.0]);
-    assert_eq!(each("f32(i32(2147483647) + i32(i))", &[0.0; 2]), [2_147_483_647.0, -2_147_483_648.0]);
+    assert_eq!(
+        each("f32(i32(2147483647) + i32(i))", &[0.0; 2]),
+        [2_147_483_647.0, -2_147_483_648.0]
+    );
     assert_eq!(each("f32(i32(A[0]))", &[-2.9, 3e10, f32::NAN]), [-2.0, 2_147_483_647.0, 0.0]);
     assert_eq!(
-        each("f32(i64(9223372036854775807) / (i - 1)) - f32(-9223372036854775808 / (0 * i - 1))", &[0.0]),
+        each(
+            "f32(i64(9223372036854775807) / (i - 1)) - f32(-9223372036854775808 / (0 * i - 1))",
+            &[0.0]
+        ),
         [0.0]
     );
 }
@@ -182,14 +198,21 @@ fn min_and_max_prefer_numbers_and_order_zeros() {
 fn sides_of_an_if_are_chosen_at_each_point() {
     let cells = [1.0; 600];
     let third = |i: usize| if i == 300 { 7.0 } else { 1.0 / (i as f32 - 300.0).abs() };
-    let wanted: Vec<f32> = (0..600).map(|i| if i == 300 { 7.0 } else { (3000 / (i as i64 - 300)) as f32 }).collect();
+    let wanted: Vec<f32> =
+        (0..600).map(|i| if i == 300 { 7.0 } else { (3000 / (i as i64 - 300)) as f32 }).collect();
     assert_eq!(each("if i == 300 then 7 else f32(3000 / (i - 300))", &cells), wanted);
-    let wanted: Vec<f32> = (0..600).map(|i| if i != 300 && 3000 % (i as i64 - 300) == 0 { 1.0 } else { 0.0 }).collect();
+    let wanted: Vec<f32> = (0..600)
+        .map(|i| if i != 300 && 3000 % (i as i64 - 300) == 0 { 1.0 } else { 0.0 })
+        .collect();
     assert_eq!(each("if i != 300 && 3000 % (i - 300) == 0 then 1 else 0", &cells), wanted);
     assert_eq!(each("if !(i == 300 || 3000 % (i - 300) != 0) then 1 else 0", &cells), wanted);
     // Inside the side that is not taken, nested.
     assert_eq!(
-        each("if i == 300 then 7 else if i < 900 then A[0] / abs(f32(i - 300)) else f32(1 / (i - i))", &cells),
+        each(
+            "if i == 300 then 7 else if i < 900 then A[0] / abs(f32(i - 300)) else f32(1 / (i - \
+             i))",
+            &cells
+        ),
         (0..600).map(third).collect::<Vec<_>>()
     );
     // A condition can be named.
@@ -207,7 +230,10 @@ fn sides_of_an_if_are_chosen_at_each_point() {
 #[test]
 fn integer_division_has_a_result_for_all_operands() {
     // A divisor of 0, and the one quotient that is out of range.
-    assert_eq!(each("f32((7 + i) / (i - 1)) * 10 + f32((7 + i) % (i - 1))", &[0.0; 3]), [-70.0, 8.0, 90.0]);
+    assert_eq!(
+        each("f32((7 + i) / (i - 1)) * 10 + f32((7 + i) % (i - 1))", &[0.0; 3]),
+        [-70.0, 8.0, 90.0]
+    );
     let least = "i32(-2147483648)";
     assert_eq!(each(&format!("f32({least} / i32(i - 1))"), &[0.0]), [-2_147_483_648.0]);
     assert_eq!(each(&format!("f32({least} % i32(i - 1))"), &[0.0]), [0.0]);
@@ -223,7 +249,10 @@ fn unsigned_integers_wrap_compare_and_divide_as_such() {
     // Between integers the bits are kept or cut off; from floats the limits hold.
     assert_eq!(each("f32(i32(u32(4294967295) + u32(0*i)))", &[0.0]), [-1.0]);
     assert_eq!(each("f32(u64(i32(i) - 1) % 1000)", &[0.0]), [615.0]);
-    assert_eq!(each("f32(u32(A[0]))", &[-2.5, 2.9, 1e12, f32::NAN]), [0.0, 2.0, 4_294_967_295.0, 0.0]);
+    assert_eq!(
+        each("f32(u32(A[0]))", &[-2.5, 2.9, 1e12, f32::NAN]),
+        [0.0, 2.0, 4_294_967_295.0, 0.0]
+    );
 }
 
 #[test]
@@ -231,18 +260,26 @@ fn halves_round_after_each_operation() {
     let half = |text: &str, cells: &[f32]| each(&text.replace("h(", "f16("), cells);
     // 2048 + 1 is a tie in f16, and goes to the even 2048; fma rounds once.
     assert_eq!(half("f32(h(A[0]) + 1 + 1)", &[2048.0]), [2048.0]);
-    assert_eq!(half("f32(h(A[0]) * 0.1)", &[3.0]), [f32::from(f16::from_f32(3.0 * f32::from(f16::from_f32(0.1))))]);
+    assert_eq!(
+        half("f32(h(A[0]) * 0.1)", &[3.0]),
+        [f32::from(f16::from_f32(3.0 * f32::from(f16::from_f32(0.1))))]
+    );
     assert_eq!(half("f32(fma(h(A[0]), h(A[0]), h(A[0])))", &[45.25]), [2092.0]);
     assert_eq!(half("f32(h(A[0]) * h(A[0]) + h(A[0]))", &[45.25]), [2094.0]);
     assert_eq!(half("f32(h(A[0]) + 65504)", &[65504.0]), [f32::INFINITY]);
     assert_eq!(half("f32(h(i64(A[0]) + 1))", &[2048.0]), [2048.0]);
     assert_eq!(half("f32(sqrt(h(A[0])))", &[2.0]), [f32::from(f16::from_f32(2.0_f32.sqrt()))]);
-    assert_eq!(half("f32(i32(h(A[0])))", &[f32::INFINITY, -2.5, f32::NAN]), [2_147_483_647.0, -2.0, 0.0]);
+    assert_eq!(
+        half("f32(i32(h(A[0])))", &[f32::INFINITY, -2.5, f32::NAN]),
+        [2_147_483_647.0, -2.0, 0.0]
+    );
 }
 
 #[test]
 fn fields_and_scalars_of_all_number_types() {
-    for (element, wanted) in [("f16", 7.0), ("f32", 7.0), ("i32", 7.0), ("i64", 7.0), ("u32", 7.0), ("u64", 7.0)] {
+    for (element, wanted) in
+        [("f16", 7.0), ("f32", 7.0), ("i32", 7.0), ("i64", 7.0), ("u32", 7.0), ("u64", 7.0)]
+    {
         let text = format!(
             "param N\ngrid G = [0..N-1]\nfield A : {element} on G\nscalar s : {element} = 3\n\
              fn f -> A [1..N-1] = A[-1] * 2 + s\nsteps 1"
@@ -273,13 +310,23 @@ fn wrong_inputs_are_told() {
     let sizes = sizes_for(&program, &[5]);
     let scalars: BTreeMap<String, Numeral> = [("s".to_string(), 0.1.into())].into();
     let attempt = |scalars: &BTreeMap<String, Numeral>, arrays: Vec<(&str, Array)>| {
-        let mut fields: Fields = arrays.into_iter().map(|(name, array)| (name.to_string(), array)).collect();
-        run(&program, &sizes, scalars, 1, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(())).map(|()| fields)
+        let mut fields: Fields =
+            arrays.into_iter().map(|(name, array)| (name.to_string(), array)).collect();
+        run(&program, &sizes, scalars, 1, &mut fields, &mut |_, _| {
+            std::ops::ControlFlow::Continue(())
+        })
+        .map(|()| fields)
     };
     let none = BTreeMap::new();
-    assert!(matches!(attempt(&none, vec![("A", good.clone())]), Err(OracleError::MissingScalar { .. })));
+    assert!(matches!(
+        attempt(&none, vec![("A", good.clone())]),
+        Err(OracleError::MissingScalar { .. })
+    ));
     let other = [("r".to_string(), 1.0.into())].into();
-    assert!(matches!(attempt(&other, vec![("A", good.clone())]), Err(OracleError::UnknownScalar { .. })));
+    assert!(matches!(
+        attempt(&other, vec![("A", good.clone())]),
+        Err(OracleError::UnknownScalar { .. })
+    ));
     assert!(matches!(attempt(&scalars, vec![]), Err(OracleError::MissingField { .. })));
     let extra = vec![("A", good.clone()), ("B", good.clone())];
     assert!(matches!(attempt(&scalars, extra), Err(OracleError::Unexpected { .. })));
@@ -293,11 +340,15 @@ fn wrong_inputs_are_told() {
     assert_eq!(f32s(&fields, "A"), [1.0, 0.1, 0.1, 0.1, 1.0]);
 }
 
-/// What a line of cells becomes where each takes the sum of its neighbours at two offsets, by a rule.
+/// What a line of cells becomes where each takes the sum of its neighbours at two offsets, by a
+/// rule.
 fn by_rule(rule: &str, offsets: [i64; 2], cells: &[f32]) -> Vec<f32> {
     let [low, high] = offsets;
     let function = format!("fn f -> A [0..N-1] = A[{low}] + 100*A[{high}]");
-    let text = format!("scalar s : f32 = 3\n{}", line(&format!("boundary A = {rule}\n{function}\nsteps 2")));
+    let text = format!(
+        "scalar s : f32 = 3\n{}",
+        line(&format!("boundary A = {rule}\n{function}\nsteps 2"))
+    );
     let fields = take(&text, 1, &[("A", singles(&[cells.len()], cells.to_vec()))]).unwrap();
     f32s(&fields, "A").to_vec()
 }
@@ -322,7 +373,8 @@ fn a_rule_says_what_lies_outside() {
 
 #[test]
 fn corners_are_mapped_one_dimension_at_a_time() {
-    let text = "param N\nparam M\ngrid G = [2..N+1, -1..M-2]\nfield A : f32 on G\nboundary A = reflect\n\
+    let text = "param N\nparam M\ngrid G = [2..N+1, -1..M-2]\nfield A : f32 on G\nboundary A = \
+        reflect\n\
                 fn f -> A [2..N+1, -1..M-2] = A[-1,2]\nsteps 1";
     let cells: Vec<f32> = (0..6).map(|cell| cell as f32).collect();
     let fields = take(text, 1, &[("A", singles(&[2, 3], cells))]).unwrap();
@@ -333,10 +385,12 @@ fn corners_are_mapped_one_dimension_at_a_time() {
 fn a_rule_says_what_an_absolute_read_gives() {
     let read = |rule: &str, at: &str| {
         let text = format!(
-            "param N\ngrid G = [0..N-1]\ngrid T = [2..5]\nfield A : f32 on G\nconst field k : f32 on T\n\
+            "param N\ngrid G = [0..N-1]\ngrid T = [2..5]\nfield A : f32 on G\nconst field k : f32 \
+             on T\n\
              boundary k = {rule}\nfn f -> A [i in 0..N-1] = k({at})\nsteps 1"
         );
-        let arrays = [("A", singles(&[5], vec![0.; 5])), ("k", singles(&[4], vec![1., 2., 3., 4.]))];
+        let arrays =
+            [("A", singles(&[5], vec![0.; 5])), ("k", singles(&[4], vec![1., 2., 3., 4.]))];
         f32s(&take(&text, 1, &arrays).unwrap(), "A").to_vec()
     };
     // Five places from -5 to 7, on the cells 2 to 5.
@@ -351,10 +405,14 @@ fn a_rule_says_what_an_absolute_read_gives() {
 
 #[test]
 fn a_rule_gives_a_whole_cell() {
-    let text = "param N\nstruct S { u : f32, v : vec<2, f32> }\ngrid G = [0..N-1]\nfield A : S on G\n\
+    let text = "param N\nstruct S { u : f32, v : vec<2, f32> }\ngrid G = [0..N-1]\nfield A : S on \
+        G\n\
                 boundary A = { let x = f32(x0); S { u: nearest.v.1, v: vec(nearest.u, x) } }\n\
                 fn f -> A [0..N-1] = A[-1]\nsteps 1";
     let parts = [("A.u", vec![1., 2.]), ("A.v.0", vec![3., 4.]), ("A.v.1", vec![5., 6.])];
     let fields = take(text, 1, &parts.map(|(name, cells)| (name, singles(&[2], cells)))).unwrap();
-    assert_eq!(["A.u", "A.v.0", "A.v.1"].map(|name| f32s(&fields, name).to_vec()), [[5., 1.], [1., 3.], [-1., 5.]]);
+    assert_eq!(
+        ["A.u", "A.v.0", "A.v.1"].map(|name| f32s(&fields, name).to_vec()),
+        [[5., 1.], [1., 3.], [-1., 5.]]
+    );
 }

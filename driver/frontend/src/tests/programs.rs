@@ -20,7 +20,8 @@ fn all_programs_run() {
         let extents = crate::sizes::extents(&program, &sizes).unwrap();
         let mut fields = BTreeMap::new();
         for (id, field) in program.fields.iter().filter(|(_, field)| field.role != Role::Temp) {
-            fields.insert(field.name.clone(), Array::noise(field.element, &extents[id], 7).unwrap());
+            fields
+                .insert(field.name.clone(), Array::noise(field.element, &extents[id], 7).unwrap());
         }
         let before = fields.clone();
         let mut calls = 0;

@@ -14,15 +14,23 @@ use stencil_runtime::number::half;
 const NUMBERS: [&str; 7] = ["f16", "f32", "f64", "i32", "i64", "u32", "u64"];
 
 /// Source text of a random expression of a type.
-fn expression(random: &mut Random, ty: &str, depth: usize, locals: &mut Vec<(String, String)>) -> String {
+fn expression(
+    random: &mut Random,
+    ty: &str,
+    depth: usize,
+    locals: &mut Vec<(String, String)>,
+) -> String {
     if depth == 0 || random.below(8) == 0 {
-        let known: Vec<String> = locals.iter().filter(|(_, of)| of == ty).map(|(name, _)| name.clone()).collect();
+        let known: Vec<String> =
+            locals.iter().filter(|(_, of)| of == ty).map(|(name, _)| name.clone()).collect();
         if !known.is_empty() && random.below(2) == 0 {
             return known[random.below(known.len())].clone();
         }
         let number = random.below(7);
         return match (ty, random.below(3)) {
-            ("f32", 0) => format!("A[{}, {}]", random.below(3) as i64 - 1, random.below(3) as i64 - 1),
+            ("f32", 0) => {
+                format!("A[{}, {}]", random.below(3) as i64 - 1, random.below(3) as i64 - 1)
+            }
             ("f64", 0) => format!("B[{}, 0]", random.below(3) as i64 - 1),
             ("i64", 0) => random.pick(&["i", "j", "t", "N"]).to_string(),
             ("bool", _) => format!("(A[0, 0] < {number} / 7.0)"),
@@ -36,11 +44,13 @@ fn expression(random: &mut Random, ty: &str, depth: usize, locals: &mut Vec<(Str
     match random.below(9) {
         0 => {
             let condition = expression(random, "bool", deeper, locals);
-            let (yes, no) = (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
+            let (yes, no) =
+                (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
             format!("(if {condition} then {yes} else {no})")
         }
         1 => {
-            let of = random.pick(&["f16", "f32", "f64", "i32", "i64", "u32", "u64", "bool"]).to_string();
+            let of =
+                random.pick(&["f16", "f32", "f64", "i32", "i64", "u32", "u64", "bool"]).to_string();
             let value = expression(random, &of, deeper, locals);
             let name = format!("x{}", locals.len());
             locals.push((name.clone(), of));
@@ -54,7 +64,8 @@ fn expression(random: &mut Random, ty: &str, depth: usize, locals: &mut Vec<(Str
         }
         3 if ty != "bool" => {
             let function = random.pick(&["min", "max"]);
-            let (a, b) = (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
+            let (a, b) =
+                (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
             format!("{function}({a}, {b})")
         }
         4 if matches!(ty, "f16" | "f32" | "f64") => {
@@ -63,23 +74,31 @@ fn expression(random: &mut Random, ty: &str, depth: usize, locals: &mut Vec<(Str
         }
         5 if ty != "bool" => format!("(-{})", expression(random, ty, deeper, locals)),
         6 if matches!(ty, "i32" | "i64" | "u32" | "u64") => {
-            let (a, b) = (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
+            let (a, b) =
+                (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
             format!("({a} {} ({b} - 1))", random.pick(&["/", "%"]))
         }
         _ if ty == "bool" => match random.below(3) {
             0 => format!("(!{})", expression(random, ty, deeper, locals)),
             1 => {
                 let of = random.pick(&NUMBERS);
-                let (a, b) = (expression(random, of, deeper, locals), expression(random, of, deeper, locals));
+                let (a, b) = (
+                    expression(random, of, deeper, locals),
+                    expression(random, of, deeper, locals),
+                );
                 format!("({a} {} {b})", random.pick(&["<", "<=", ">", ">=", "==", "!="]))
             }
             _ => {
-                let (a, b) = (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
+                let (a, b) = (
+                    expression(random, ty, deeper, locals),
+                    expression(random, ty, deeper, locals),
+                );
                 format!("({a} {} {b})", random.pick(&["&&", "||"]))
             }
         },
         _ => {
-            let (a, b) = (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
+            let (a, b) =
+                (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
             format!("({a} {} {b})", random.pick(&["+", "-", "*"]))
         }
     }
@@ -230,17 +249,27 @@ fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> Valu
                 }};
             }
             match (values[0], values.last().copied().unwrap()) {
-                (F16(a), _) if *function == MathFunction::Rsqrt => F16(half(1.0 / half(f64::from(a).sqrt()).to_f64())),
+                (F16(a), _) if *function == MathFunction::Rsqrt => {
+                    F16(half(1.0 / half(f64::from(a).sqrt()).to_f64()))
+                }
                 (F16(a), F16(b)) => match float!(F32, a.to_f32(), b.to_f32()) {
                     F32(value) => F16(f16::from_f32(value)),
                     other => other,
                 },
                 (F32(a), F32(b)) => float!(F32, a, b),
                 (F64(a), F64(b)) => float!(F64, a, b),
-                (I32(a), I32(b)) => I32(if *function == MathFunction::Min { a.min(b) } else { a.max(b) }),
-                (U32(a), U32(b)) => U32(if *function == MathFunction::Min { a.min(b) } else { a.max(b) }),
-                (U64(a), U64(b)) => U64(if *function == MathFunction::Min { a.min(b) } else { a.max(b) }),
-                (I64(a), I64(b)) => I64(if *function == MathFunction::Min { a.min(b) } else { a.max(b) }),
+                (I32(a), I32(b)) => {
+                    I32(if *function == MathFunction::Min { a.min(b) } else { a.max(b) })
+                }
+                (U32(a), U32(b)) => {
+                    U32(if *function == MathFunction::Min { a.min(b) } else { a.max(b) })
+                }
+                (U64(a), U64(b)) => {
+                    U64(if *function == MathFunction::Min { a.min(b) } else { a.max(b) })
+                }
+                (I64(a), I64(b)) => {
+                    I64(if *function == MathFunction::Min { a.min(b) } else { a.max(b) })
+                }
                 pair => panic!("{pair:?}"),
             }
         }
@@ -270,7 +299,10 @@ fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> Valu
                 Bool(_) => panic!(),
             }
         }
-        ExprKind::Bool(_) | ExprKind::Scalar(_) | ExprKind::Nearest(_) | ExprKind::Gather { .. } => panic!(),
+        ExprKind::Bool(_)
+        | ExprKind::Scalar(_)
+        | ExprKind::Nearest(_)
+        | ExprKind::Gather { .. } => panic!(),
     }
 }
 
@@ -292,20 +324,34 @@ fn the_oracle_agrees_with_a_walk_over_the_tree() {
         let b = Data::F64((0..cells).map(|_| random.below(1000) as f64 / 500.0 - 1.0).collect());
         let sizes: Sizes = program.params.keys().zip([rows as i64, width as i64]).collect();
         let array = |data: &Data| Array::new(vec![rows, width], data.clone()).unwrap();
-        let mut fields = BTreeMap::from([("A".to_string(), array(&a)), ("B".to_string(), array(&b))]);
-        run(&program, &sizes, &BTreeMap::new(), 1, &mut fields, &mut |_, _| std::ops::ControlFlow::Continue(()))
-            .unwrap();
+        let mut fields =
+            BTreeMap::from([("A".to_string(), array(&a)), ("B".to_string(), array(&b))]);
+        run(&program, &sizes, &BTreeMap::new(), 1, &mut fields, &mut |_, _| {
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
         let values = &program.functions[0].pieces[0].values;
         for i in 1..rows - 1 {
             for j in 1..width - 1 {
-                let cell = Cell { fields: [&a, &b], width, at: [i as i64, j as i64], step: 0, size: rows as i64 };
-                let wanted: Vec<Value> = values.iter().map(|value| walk(value, &cell, &mut BTreeMap::new())).collect();
+                let cell = Cell {
+                    fields: [&a, &b],
+                    width,
+                    at: [i as i64, j as i64],
+                    step: 0,
+                    size: rows as i64,
+                };
+                let wanted: Vec<Value> =
+                    values.iter().map(|value| walk(value, &cell, &mut BTreeMap::new())).collect();
                 let at = i * width + j;
                 let found = [fields["A"].get(at).unwrap(), fields["B"].get(at).unwrap()];
                 let [Value::F32(single), Value::F64(double)] = wanted[..] else { panic!() };
                 // NaNs count as equal, the two zeros do not.
-                let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
-                assert!(same(found[0], f64::from(single)) && same(found[1], double), "{round} at {i},{j}\n{text}");
+                let same =
+                    |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+                assert!(
+                    same(found[0], f64::from(single)) && same(found[1], double),
+                    "{round} at {i},{j}\n{text}"
+                );
             }
         }
     }

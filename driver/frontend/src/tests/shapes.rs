@@ -30,12 +30,16 @@ fn what_does_not_fit_is_named() {
 
 #[test]
 fn sizes_beyond_64_bits_are_refused() {
-    let cube =
-        program("param N\ngrid G = [0..N-1, 0..N-1, 0..N-1]\nfield A : f32 on G\nfn f -> A [0, 0, 0] = 1\nsteps 1\n");
+    let cube = program(
+        "param N\ngrid G = [0..N-1, 0..N-1, 0..N-1]\nfield A : f32 on G\nfn f -> A [0, 0, 0] = \
+         1\nsteps 1\n",
+    );
     let id = crate::program::ParamId::new(0);
     assert!(extents(&cube, &[(id, 1 << 19)].into()).is_ok());
     assert!(extents(&cube, &[(id, 1 << 20)].into()).is_err());
     assert!(extents(&cube, &[(id, i64::MAX)].into()).is_err());
     let plate = program(PLATE);
-    assert!(extents(&plate, &[(id, 1), (crate::program::ParamId::new(1), i64::MAX)].into()).is_err());
+    assert!(
+        extents(&plate, &[(id, 1), (crate::program::ParamId::new(1), i64::MAX)].into()).is_err()
+    );
 }

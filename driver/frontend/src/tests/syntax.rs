@@ -35,7 +35,8 @@ boundary T = if x0 < 3 && !(t == 0 || a >= 1.5) then nearest * 2. else -1
 fn f -> A [i in 0..N-1, 5, k in 1..M] = A'[-1, 0, 2] - (A[0,0,0] - A[1,0,0]) * K(i, 2 * k, 0).v.1
 fn g -> (A, T) {
   [0, 5, 1] = (a + b, S { u: 1, v: vec(a, b) }.v)
-  [1, 5, 1] = ((a + b) * 2, { let x = (if a < b then a else b) + 1; let y = x; if x != y then x else { y } })
+  [1, 5, 1] = ((a + b) * 2, { let x = (if a < b then a else b) + 1; let y = x; if x != y then x \
+  else { y } })
 }
 fn h -> A { }
 fn i -> A { [0] = (a + b) * 2 [1] = a [2] = -a [M] = (a).x }
@@ -109,7 +110,9 @@ steps 3
 
 #[test]
 fn a_broken_declaration_is_not_missed_later() {
-    let found = messages("param N\ngrid G = [0..]\nfield A : f32 on G\nfn f -> A [0] = A[0] + B\nsteps 1\n");
+    let found = messages(
+        "param N\ngrid G = [0..]\nfield A : f32 on G\nfn f -> A [0] = A[0] + B\nsteps 1\n",
+    );
     assert_eq!(found, ["expected an expression, found `]`", "unknown name `B`"]);
 }
 
@@ -127,7 +130,10 @@ fn depth_is_bounded() {
         vec!["A[0]"; 100_000].join(" + "),
         vec!["A[0]"; 100_000].join(" && "),
         vec!["A[0]"; 100_000].join(" < "),
-        format!("{{ {} 1 }}", (0..100_000).map(|i| format!("let x{i} = A[0];")).collect::<String>()),
+        format!(
+            "{{ {} 1 }}",
+            (0..100_000).map(|i| format!("let x{i} = A[0];")).collect::<String>()
+        ),
     ];
     for text in deep {
         let found = messages(&value(text));
@@ -138,7 +144,8 @@ fn depth_is_bounded() {
     assert_eq!(messages(&line(&types)).len(), 1);
     // Up to the bound everything works, to the end of a run.
     let inner = MAX_NESTING - 2;
-    let lets: String = (1..MAX_DEPTH - 10).map(|i| format!("let x{i} = x{} + A[0];", i - 1)).collect();
+    let lets: String =
+        (1..MAX_DEPTH - 10).map(|i| format!("let x{i} = x{} + A[0];", i - 1)).collect();
     let bounded = [
         vec!["A[0]"; MAX_DEPTH - 2].join(" + "),
         format!("{}A[0]{}", "-(".repeat(inner / 2), ")".repeat(inner / 2)),
@@ -148,7 +155,9 @@ fn depth_is_bounded() {
     for text in bounded {
         let program = super::program(&value(text));
         assert_eq!(program, program.clone());
-        let array = stencil_runtime::array::Array::zeros(stencil_runtime::array::Element::F32, &[3]).unwrap();
+        let array =
+            stencil_runtime::array::Array::zeros(stencil_runtime::array::Element::F32, &[3])
+                .unwrap();
         let sizes = super::sizes_for(&program, &[3]);
         let mut fields = [("A".to_string(), array)].into();
         crate::oracle::run(&program, &sizes, &[].into(), 1, &mut fields, &mut |_, _| {

@@ -17,7 +17,10 @@ impl Block<'_> {
 
     pub(super) fn buffer_name(&self, buffer: usize) -> String {
         let globals = self.environment.globals;
-        match (globals.get(buffer), self.environment.kernel.shared.get(buffer.wrapping_sub(globals.len()))) {
+        match (
+            globals.get(buffer),
+            self.environment.kernel.shared.get(buffer.wrapping_sub(globals.len())),
+        ) {
             (Some(global), _) => global.name.to_owned(),
             (None, Some((name, _))) => name.clone(),
             (None, None) => "the dynamic shared buffer".to_owned(),
@@ -37,7 +40,8 @@ impl Block<'_> {
 
     /// Finds the address of every active thread, and that it is allowed.
     pub(super) fn resolve(&mut self, access: &Access) -> Result<(), Fault> {
-        let (mut offsets, mut outside) = (std::mem::take(&mut self.offsets), std::mem::take(&mut self.outside));
+        let (mut offsets, mut outside) =
+            (std::mem::take(&mut self.offsets), std::mem::take(&mut self.outside));
         match access.offset {
             Operand::Constant(offset) => offsets.fill(offset),
             Operand::Register(reg) => {
@@ -49,9 +53,12 @@ impl Block<'_> {
         outside.fill(false);
         for (place, dimension) in access.dimensions.iter().enumerate() {
             let index = &self.registers[dimension.index.index()];
-            let slack = if place + 1 == access.dimensions.len() { i64::from(access.count) - 1 } else { 0 };
+            let slack =
+                if place + 1 == access.dimensions.len() { i64::from(access.count) - 1 } else { 0 };
             let lanes = offsets.iter_mut().zip(outside.iter_mut()).zip(index);
-            if let (Operand::Constant(size), Operand::Constant(stride)) = (dimension.size, dimension.stride) {
+            if let (Operand::Constant(size), Operand::Constant(stride)) =
+                (dimension.size, dimension.stride)
+            {
                 let limit = size.saturating_sub(slack).max(0) as u64;
                 for ((offset, outside), index) in lanes {
                     *outside |= *index >= limit;
@@ -59,14 +66,18 @@ impl Block<'_> {
                 }
             } else {
                 for (lane, ((offset, outside), index)) in lanes.enumerate() {
-                    let limit = self.operand(dimension.size, lane).saturating_sub(slack).max(0) as u64;
+                    let limit =
+                        self.operand(dimension.size, lane).saturating_sub(slack).max(0) as u64;
                     *outside |= *index >= limit;
-                    *offset = offset.wrapping_add((*index as i64).wrapping_mul(self.operand(dimension.stride, lane)));
+                    *offset = offset.wrapping_add(
+                        (*index as i64).wrapping_mul(self.operand(dimension.stride, lane)),
+                    );
                 }
             }
         }
         let base = &self.registers[access.base.index()];
-        let (element, bytes) = (access.element.bytes() as i64, access.element.bytes() * u64::from(access.count));
+        let (element, bytes) =
+            (access.element.bytes() as i64, access.element.bytes() * u64::from(access.count));
         let mut problem = None;
         let (mut last_buffer, mut last_bytes) = (usize::MAX, 0);
         for lane in self.mask.lanes() {
@@ -79,7 +90,8 @@ impl Block<'_> {
             let start = byte.wrapping_add(offsets[lane].wrapping_mul(element));
             self.buffers[lane] = buffer as u32;
             self.bytes[lane] = start as u64;
-            let inside = start >= 0 && (start as u64).checked_add(bytes).is_some_and(|end| end <= last_bytes);
+            let inside = start >= 0
+                && (start as u64).checked_add(bytes).is_some_and(|end| end <= last_bytes);
             problem = if access.narrow && offsets[lane] != i64::from(offsets[lane] as i32) {
                 Some((Problem::IndexOverflow, lane))
             } else if outside[lane] || !inside {
@@ -101,7 +113,9 @@ impl Block<'_> {
     #[cold]
     fn misplaced(&self, problem: Problem, lane: usize, access: &Access) -> Fault {
         let detail = match problem {
-            Problem::Misaligned => format!("the address must be a multiple of {} bytes", access.alignment),
+            Problem::Misaligned => {
+                format!("the address must be a multiple of {} bytes", access.alignment)
+            }
             Problem::IndexOverflow => format!("the offset is {} elements", self.offsets[lane]),
             _ => {
                 let sizes: Vec<_> = access
@@ -149,7 +163,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Checks an address that a device would pass over where nothing lies: kernels are to prefetch what they will load.
+    /// Checks an address that a device would pass over where nothing lies: kernels are to prefetch
+    /// what they will load.
     pub(super) fn prefetch(&mut self, access: &Access) -> Result<(), Fault> {
         if self.ghost.is_some() { Ok(()) } else { self.resolve(access) }
     }
@@ -167,8 +182,12 @@ impl Block<'_> {
             let by = self.accessor(lane, buffer);
             let mut bits = 0;
             for part in 0..access.element.bytes() as usize / memory.unit() {
-                let word = memory.load(first + part, by).and_then(|word| self.arrived(buffer, first + part, word));
-                let word = word.map_err(|conflict| self.conflict(conflict, lane, self.address(access, lane)))?;
+                let word = memory
+                    .load(first + part, by)
+                    .and_then(|word| self.arrived(buffer, first + part, word));
+                let word = word.map_err(|conflict| {
+                    self.conflict(conflict, lane, self.address(access, lane))
+                })?;
                 bits |= u64::from(word) << (8 * part * memory.unit());
             }
             to[lane] = access.element.loaded(bits);
@@ -201,9 +220,12 @@ impl Block<'_> {
                 let first = (self.bytes[lane] + offset) as usize / memory.unit();
                 let by = self.accessor(lane, buffer);
                 for part in 0..access.element.bytes() as usize / memory.unit() {
-                    let word = (values[lane] >> (8 * part * memory.unit())) as u32 & memory.word_mask();
+                    let word =
+                        (values[lane] >> (8 * part * memory.unit())) as u32 & memory.word_mask();
                     let stored = memory.store(first + part, word, by);
-                    stored.map_err(|conflict| self.conflict(conflict, lane, self.address(access, lane)))?;
+                    stored.map_err(|conflict| {
+                        self.conflict(conflict, lane, self.address(access, lane))
+                    })?;
                 }
             }
         }
@@ -213,8 +235,11 @@ impl Block<'_> {
 
     pub(super) fn writable(&self, access: &Access) -> Result<(), Fault> {
         let globals = self.environment.globals;
-        let forbidden =
-            |lane: &usize| globals.get(self.buffers[*lane] as usize).is_some_and(|global| global.usage == Usage::Read);
+        let forbidden = |lane: &usize| {
+            globals
+                .get(self.buffers[*lane] as usize)
+                .is_some_and(|global| global.usage == Usage::Read)
+        };
         match self.mask.lanes().find(forbidden) {
             None => Ok(()),
             Some(lane) => {
@@ -229,7 +254,12 @@ impl Block<'_> {
         self.conflict(conflict, lane, self.address(access, lane))
     }
 
-    pub(super) fn copy_async(&mut self, from: &Access, to: &Access, valid: Option<Reg>) -> Result<(), Fault> {
+    pub(super) fn copy_async(
+        &mut self,
+        from: &Access,
+        to: &Access,
+        valid: Option<Reg>,
+    ) -> Result<(), Fault> {
         if self.ghost.is_some() {
             return Ok(());
         }
@@ -240,11 +270,17 @@ impl Block<'_> {
             let buffer = self.buffers[lane] as usize;
             let Some(memory) = self.memory(buffer) else { continue };
             let size = from.element.bytes() as usize;
-            let wanted = valid.map_or(bytes, |valid| self.registers[valid.index()][lane] as usize * size);
+            let wanted =
+                valid.map_or(bytes, |valid| self.registers[valid.index()][lane] as usize * size);
             for byte in (0..bytes).step_by(memory.unit()) {
                 let place = (self.bytes[lane] as usize + byte) / memory.unit();
-                let value = if byte < wanted { memory.load(place, self.accessor(lane, buffer)) } else { Ok(0) };
-                let value = value.map_err(|conflict| self.conflict(conflict, lane, self.address(from, lane)))?;
+                let value = if byte < wanted {
+                    memory.load(place, self.accessor(lane, buffer))
+                } else {
+                    Ok(0)
+                };
+                let value = value
+                    .map_err(|conflict| self.conflict(conflict, lane, self.address(from, lane)))?;
                 values.extend(value.to_le_bytes().iter().take(memory.unit()));
             }
         }
@@ -257,9 +293,9 @@ impl Block<'_> {
             for (part, value) in values.chunks(unit).enumerate() {
                 let word = self.bytes[lane] as usize / unit + part;
                 if let Some(memory) = self.memory(buffer) {
-                    memory
-                        .announce(word, self.accessor(lane, buffer))
-                        .map_err(|conflict| self.conflict(conflict, lane, self.address(to, lane)))?;
+                    memory.announce(word, self.accessor(lane, buffer)).map_err(|conflict| {
+                        self.conflict(conflict, lane, self.address(to, lane))
+                    })?;
                 }
                 let value = value.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
                 self.copies.push(Copy { lane, buffer, word, value });
@@ -275,13 +311,19 @@ impl Block<'_> {
             for copy in self.groups.pop_front().unwrap_or_default() {
                 self.in_flight.remove(&(copy.buffer, copy.word));
                 let Some(memory) = self.memory(copy.buffer) else { continue };
-                let stored = memory.store(copy.word, copy.value, self.accessor(copy.lane, copy.buffer));
+                let stored =
+                    memory.store(copy.word, copy.value, self.accessor(copy.lane, copy.buffer));
                 stored.map_err(|conflict| {
                     let (byte, of) = ((copy.word * memory.unit()) as i64, memory.bytes());
                     self.conflict(
                         conflict,
                         copy.lane,
-                        Address { buffer: self.buffer_name(copy.buffer), indices: Vec::new(), byte, of },
+                        Address {
+                            buffer: self.buffer_name(copy.buffer),
+                            indices: Vec::new(),
+                            byte,
+                            of,
+                        },
                     )
                 })?;
             }
@@ -310,7 +352,8 @@ impl Block<'_> {
                     let byte = self.bytes[first + lane] + part * access.width;
                     if (self.buffers[first + lane] as usize) < globals {
                         // Buffers lie apart, so no two share a sector.
-                        addresses[count] = byte | u64::from(self.buffers[first + lane]) << BYTE_BITS;
+                        addresses[count] =
+                            byte | u64::from(self.buffers[first + lane]) << BYTE_BITS;
                         count += 1;
                     } else {
                         *slot = Some(byte);

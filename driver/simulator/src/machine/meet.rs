@@ -14,10 +14,15 @@ impl Block<'_> {
         }
         if self.mask.count() != self.threads {
             let present = self.mask.lanes().next().unwrap_or(0);
-            let absent =
-                (0..self.threads).find(|lane| self.mask.warp(lane / WARP) >> (lane % WARP) & 1 == 0).unwrap_or(0);
-            let detail =
-                format!("{} of {} threads reach it; {} does not", self.mask.count(), self.threads, self.thread(absent));
+            let absent = (0..self.threads)
+                .find(|lane| self.mask.warp(lane / WARP) >> (lane % WARP) & 1 == 0)
+                .unwrap_or(0);
+            let detail = format!(
+                "{} of {} threads reach it; {} does not",
+                self.mask.count(),
+                self.threads,
+                self.thread(absent)
+            );
             return Err(self.fault(Problem::DivergentBarrier, present, detail));
         }
         self.counters.warps[self.pc - 1] += 1;
@@ -31,8 +36,10 @@ impl Block<'_> {
         (to, valid): (Reg, Reg),
         (value, offset, width): (Reg, Reg, Reg),
     ) -> Result<(), Fault> {
-        let (mut lanes, mut valids) =
-            (std::mem::take(&mut self.registers[to.index()]), std::mem::take(&mut self.registers[valid.index()]));
+        let (mut lanes, mut valids) = (
+            std::mem::take(&mut self.registers[to.index()]),
+            std::mem::take(&mut self.registers[valid.index()]),
+        );
         let result = self.exchange(mode, (&mut lanes, &mut valids), (value, offset, width));
         (self.registers[to.index()], self.registers[valid.index()]) = (lanes, valids);
         self.counters.warps[self.pc - 1] += result?;
@@ -46,8 +53,11 @@ impl Block<'_> {
         (to, valid): (&mut [u64], &mut [u64]),
         (value, offset, width): (Reg, Reg, Reg),
     ) -> Result<u64, Fault> {
-        let (value, offset, width) =
-            (&self.registers[value.index()], &self.registers[offset.index()], &self.registers[width.index()]);
+        let (value, offset, width) = (
+            &self.registers[value.index()],
+            &self.registers[offset.index()],
+            &self.registers[width.index()],
+        );
         let mut warps = 0;
         for warp in 0..self.threads.div_ceil(WARP) {
             let first = warp * WARP;
@@ -59,8 +69,11 @@ impl Block<'_> {
             if active.count_ones() as usize != present && self.ghost.is_none() {
                 let lane = first + active.trailing_zeros() as usize;
                 let absent = first + active.trailing_ones() as usize;
-                let absent =
-                    if absent < first + present { absent } else { first + (!active).trailing_zeros() as usize };
+                let absent = if absent < first + present {
+                    absent
+                } else {
+                    first + (!active).trailing_zeros() as usize
+                };
                 let detail = format!(
                     "{} of {present} threads of the warp reach it; {} does not",
                     active.count_ones(),
@@ -84,7 +97,8 @@ impl Block<'_> {
                 };
                 let within = source >= segment && source < segment + width;
                 if within && source >= present as i64 && self.ghost.is_none() {
-                    let detail = format!("it reads lane {source}, but the warp has {present} threads");
+                    let detail =
+                        format!("it reads lane {source}, but the warp has {present} threads");
                     return Err(self.fault(Problem::DivergentShuffle, first + lane, detail));
                 }
                 valid[first + lane] = u64::from(within);
@@ -141,7 +155,12 @@ impl Block<'_> {
         }
         let mask = self.mask;
         for lane in mask.lanes() {
-            let released = self.environment.flags.lock().ok().and_then(|flags| flags.get(&self.flag(lane)).cloned());
+            let released = self
+                .environment
+                .flags
+                .lock()
+                .ok()
+                .and_then(|flags| flags.get(&self.flag(lane)).cloned());
             if let Some(released) = released {
                 self.time.acquire(lane as u32, &released);
             }
@@ -169,7 +188,9 @@ impl Block<'_> {
 
     /// What a block that stopped at a wait waits for.
     pub fn waits_for(&mut self) -> Option<Awaited> {
-        let crate::program::Instr::Wait { access, epoch } = self.environment.kernel.code.get(self.pc)? else {
+        let crate::program::Instr::Wait { access, epoch } =
+            self.environment.kernel.code.get(self.pc)?
+        else {
             return None;
         };
         self.awaited(access, *epoch).ok().flatten()

@@ -16,9 +16,11 @@ impl<'c> Translator<'c> {
             "max" => Some(Binary::MaxS),
             _ => return Err(unsupported(op, format_args!("affine.{name}"))),
         };
-        let map = mlir::attribute(op, "map").and_then(attribute::as_map).ok_or_else(|| malformed(op))?;
-        let operands =
-            (0..mlir::operands(op).len()).map(|index| self.number(op, index)).collect::<Result<Vec<_>, _>>()?;
+        let map =
+            mlir::attribute(op, "map").and_then(attribute::as_map).ok_or_else(|| malformed(op))?;
+        let operands = (0..mlir::operands(op).len())
+            .map(|index| self.number(op, index))
+            .collect::<Result<Vec<_>, _>>()?;
         let mut result = None;
         for index in 0..map.result_count() {
             let expression = map.result(index).map_err(|_| malformed(op))?;
@@ -69,7 +71,9 @@ impl<'c> Translator<'c> {
 
     /// An index operation, folded where both sides are constants.
     pub(super) fn arithmetic(&mut self, binary: Binary, a: Reg, b: Reg) -> Reg {
-        if let (Some(x), Some(y)) = (self.constants.get(&a).copied(), self.constants.get(&b).copied()) {
+        if let (Some(x), Some(y)) =
+            (self.constants.get(&a).copied(), self.constants.get(&b).copied())
+        {
             let folded = match binary {
                 Binary::AddI => x.checked_add(y),
                 Binary::MulI => x.checked_mul(y),

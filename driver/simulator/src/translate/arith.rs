@@ -21,15 +21,23 @@ impl<'c> Translator<'c> {
             "constant" => self.constant_op(op),
             "negf" => {
                 let (kind, a) = self.numbers(op, 0)?;
-                self.elementwise(op, kind, a.len(), |to, index| Instr::Unary { op: Unary::NegF, kind, to, a: a[index] })
+                self.elementwise(op, kind, a.len(), |to, index| Instr::Unary {
+                    op: Unary::NegF,
+                    kind,
+                    to,
+                    a: a[index],
+                })
             }
             "cmpi" | "cmpf" => {
                 let number = self
                     .integer_attribute(op, "predicate")
                     .and_then(|number| u8::try_from(number).ok())
                     .ok_or_else(|| malformed(op))?;
-                let predicate =
-                    if name == "cmpi" { Predicate::Integer(number) } else { Predicate::Float(outcomes(number)) };
+                let predicate = if name == "cmpi" {
+                    Predicate::Integer(number)
+                } else {
+                    Predicate::Float(outcomes(number))
+                };
                 let ((kind, a), (_, b)) = (self.numbers(op, 0)?, self.numbers(op, 1)?);
                 self.elementwise(op, Kind::I1, a.len(), |to, index| Instr::Compare {
                     predicate,
@@ -43,7 +51,8 @@ impl<'c> Translator<'c> {
                 let (_, conditions) = self.numbers(op, 0)?;
                 let ((kind, a), (_, b)) = (self.numbers(op, 1)?, self.numbers(op, 2)?);
                 self.elementwise(op, kind, a.len(), |to, index| {
-                    let condition = if conditions.len() == a.len() { conditions[index] } else { conditions[0] };
+                    let condition =
+                        if conditions.len() == a.len() { conditions[index] } else { conditions[0] };
                     Instr::Select { to, condition, a: a[index], b: b[index] }
                 })
             }
@@ -56,7 +65,9 @@ impl<'c> Translator<'c> {
 
     pub(super) fn binary(&mut self, op: Op<'c>, binary: Binary, flop: Flop) -> Result<(), Error> {
         let ((kind, a), (_, b)) = (self.numbers(op, 0)?, self.numbers(op, 1)?);
-        if matches!(binary, Binary::AddF | Binary::SubF) && self.contract(op, binary, kind, &a, &b)? {
+        if matches!(binary, Binary::AddF | Binary::SubF)
+            && self.contract(op, binary, kind, &a, &b)?
+        {
             return Ok(());
         }
         self.flop = flop;
@@ -72,7 +83,8 @@ impl<'c> Translator<'c> {
             let result = mlir::results(op).first().copied().ok_or_else(|| malformed(op))?;
             if self.uses.get(&mlir::key(result)) == Some(&1) {
                 let factors = a.into_iter().zip(b).collect();
-                self.products.insert(mlir::key(result), Product { code: first..self.here(), factors });
+                self.products
+                    .insert(mlir::key(result), Product { code: first..self.here(), factors });
             }
         }
         Ok(())
@@ -80,7 +92,14 @@ impl<'c> Translator<'c> {
 
     /// A sum with a product that nobody else uses, where both allow it, counts as one operation; it
     /// is one where the settings say so.
-    fn contract(&mut self, op: Op<'c>, binary: Binary, kind: Kind, a: &[Reg], b: &[Reg]) -> Result<bool, Error> {
+    fn contract(
+        &mut self,
+        op: Op<'c>,
+        binary: Binary,
+        kind: Kind,
+        a: &[Reg],
+        b: &[Reg],
+    ) -> Result<bool, Error> {
         if !allows_contraction(op) {
             return Ok(false);
         }
@@ -131,7 +150,13 @@ impl<'c> Translator<'c> {
         if count != a.len() {
             return Err(unsupported(op, "casts that change the number of elements"));
         }
-        self.elementwise(op, into, count, |to, index| Instr::Cast { cast, from, into, to, a: a[index] })
+        self.elementwise(op, into, count, |to, index| Instr::Cast {
+            cast,
+            from,
+            into,
+            to,
+            a: a[index],
+        })
     }
 
     fn constant_op(&mut self, op: Op<'c>) -> Result<(), Error> {
@@ -140,7 +165,11 @@ impl<'c> Translator<'c> {
         let regs = (0..count)
             .map(|index| {
                 let bits = element(attribute, kind, index).ok_or_else(|| malformed(op))?;
-                Ok(if kind.is_float() { self.input(Input::Constant(bits)) } else { self.constant(bits as i64) })
+                Ok(if kind.is_float() {
+                    self.input(Input::Constant(bits))
+                } else {
+                    self.constant(bits as i64)
+                })
             })
             .collect::<Result<_, Error>>()?;
         self.define(op, 0, Value::Numbers(kind, regs))
@@ -161,7 +190,8 @@ fn element(attribute: Attribute, kind: Kind, index: usize) -> Option<u64> {
         // The C interface reads no f16; the text is exact.
         Kind::F16 => {
             let text = attribute.to_string();
-            let list = text.strip_prefix("dense<")?.split('>').next()?.trim_matches(['[', ']']).to_owned();
+            let list =
+                text.strip_prefix("dense<")?.split('>').next()?.trim_matches(['[', ']']).to_owned();
             let number = list.split(',').nth(index)?.trim();
             match number.strip_prefix("0x") {
                 Some(bits) => u64::from_str_radix(bits, 16).ok(),

@@ -21,13 +21,23 @@ impl<'c> Translator<'c> {
     /// New registers for a value that a loop or a branch assigns.
     fn variable(&mut self, op: Op<'c>, like: &Value) -> Result<Value, Error> {
         Ok(match like {
-            Value::Numbers(kind, regs) => Value::Numbers(*kind, regs.iter().map(|_| self.fresh()).collect()),
+            Value::Numbers(kind, regs) => {
+                Value::Numbers(*kind, regs.iter().map(|_| self.fresh()).collect())
+            }
             Value::Memref(memref) => {
                 let mut own = |_: &Operand| Operand::Register(self.fresh());
-                let (sizes, strides) =
-                    (memref.sizes.iter().map(&mut own).collect(), memref.strides.iter().map(&mut own).collect());
+                let (sizes, strides) = (
+                    memref.sizes.iter().map(&mut own).collect(),
+                    memref.strides.iter().map(&mut own).collect(),
+                );
                 let offset = own(&memref.offset);
-                Value::Memref(Memref { base: self.fresh(), offset, sizes, strides, element: memref.element })
+                Value::Memref(Memref {
+                    base: self.fresh(),
+                    offset,
+                    sizes,
+                    strides,
+                    element: memref.element,
+                })
             }
             Value::Nothing => return Err(unsupported(op, "a token carried through control flow")),
         })
@@ -35,7 +45,9 @@ impl<'c> Translator<'c> {
 
     /// The registers of a variable.
     fn registers(value: &Value) -> Vec<Reg> {
-        let register = |operand: &Operand| if let Operand::Register(reg) = operand { Some(*reg) } else { None };
+        let register = |operand: &Operand| {
+            if let Operand::Register(reg) = operand { Some(*reg) } else { None }
+        };
         match value {
             Value::Numbers(_, regs) => regs.clone(),
             Value::Memref(memref) => std::iter::once(memref.base)
@@ -78,7 +90,9 @@ impl<'c> Translator<'c> {
             moves.iter().enumerate().map(|(place, (to, _))| (*to, place)).collect();
         let mut saved = std::collections::HashMap::new();
         for (place, (_, from)) in moves.iter().enumerate() {
-            if targets.get(from).is_some_and(|overwritten| *overwritten < place) && !saved.contains_key(from) {
+            if targets.get(from).is_some_and(|overwritten| *overwritten < place)
+                && !saved.contains_key(from)
+            {
                 let to = self.fresh();
                 self.emit(Instr::Move { to, from: *from });
                 saved.insert(*from, to);
@@ -106,7 +120,9 @@ impl<'c> Translator<'c> {
     fn body(&mut self, op: Op<'c>, block: Blk<'c>) -> Result<Vec<Value>, Error> {
         self.block(block)?;
         match mlir::operations(block).last() {
-            Some(end) if mlir::name(*end) == "scf.yield" => self.values_of(op, &mlir::operands(*end)),
+            Some(end) if mlir::name(*end) == "scf.yield" => {
+                self.values_of(op, &mlir::operands(*end))
+            }
             _ => Ok(Vec::new()),
         }
     }
@@ -125,7 +141,8 @@ impl<'c> Translator<'c> {
         let unsigned = mlir::attribute(op, "unsignedCmp").is_some();
         let site = self.site;
         let initial = self.values_of(op, mlir::operands(op).get(3..).unwrap_or_default())?;
-        let carried = initial.iter().map(|value| self.variable(op, value)).collect::<Result<Vec<_>, _>>()?;
+        let carried =
+            initial.iter().map(|value| self.variable(op, value)).collect::<Result<Vec<_>, _>>()?;
         let index = self.fresh();
         if self.operand(step) != Operand::Constant(1) {
             self.emit(Instr::CheckStep { step });
@@ -157,7 +174,8 @@ impl<'c> Translator<'c> {
         let start = self.emit(Instr::If { condition, otherwise: 0 });
         let then = mlir::entry(op).ok_or_else(|| malformed(op))?;
         let values = self.body(op, then)?;
-        let variables = values.iter().map(|value| self.variable(op, value)).collect::<Result<Vec<_>, _>>()?;
+        let variables =
+            values.iter().map(|value| self.variable(op, value)).collect::<Result<Vec<_>, _>>()?;
         self.site = site;
         self.assign(op, &variables, &values)?;
         let middle = self.emit(Instr::Else { end: 0 });
@@ -177,12 +195,14 @@ impl<'c> Translator<'c> {
     }
 
     fn while_loop(&mut self, op: Op<'c>) -> Result<(), Error> {
-        let (Some(before), Some(after)) = (mlir::entry(op), mlir::blocks(op, 1).first().copied()) else {
+        let (Some(before), Some(after)) = (mlir::entry(op), mlir::blocks(op, 1).first().copied())
+        else {
             return Err(malformed(op));
         };
         let site = self.site;
         let initial = self.values_of(op, &mlir::operands(op))?;
-        let carried = initial.iter().map(|value| self.variable(op, value)).collect::<Result<Vec<_>, _>>()?;
+        let carried =
+            initial.iter().map(|value| self.variable(op, value)).collect::<Result<Vec<_>, _>>()?;
         self.assign(op, &carried, &initial)?;
         self.bind(before, 0, &carried);
         self.emit(Instr::Push);
@@ -190,8 +210,10 @@ impl<'c> Translator<'c> {
         self.block(before)?;
         let condition_op = mlir::operations(before).last().copied().ok_or_else(|| malformed(op))?;
         let condition = self.number(condition_op, 0)?;
-        let passed = self.values_of(op, mlir::operands(condition_op).get(1..).unwrap_or_default())?;
-        let results = passed.iter().map(|value| self.variable(op, value)).collect::<Result<Vec<_>, _>>()?;
+        let passed =
+            self.values_of(op, mlir::operands(condition_op).get(1..).unwrap_or_default())?;
+        let results =
+            passed.iter().map(|value| self.variable(op, value)).collect::<Result<Vec<_>, _>>()?;
         self.site = site;
         self.assign(op, &results, &passed)?;
         let test = self.emit(Instr::Keep { condition, exit: 0 });

@@ -30,7 +30,9 @@ impl<'c> Translator<'c> {
             "shuffle" => return self.shuffle(op),
             "dynamic_shared_memory" => {
                 let base = self.input(Input::DynamicShared);
-                let sizes = vec![Operand::Constant(i64::try_from(self.kernel.dynamic_shared).unwrap_or(i64::MAX))];
+                let sizes = vec![Operand::Constant(
+                    i64::try_from(self.kernel.dynamic_shared).unwrap_or(i64::MAX),
+                )];
                 let memref = Memref {
                     base,
                     offset: Operand::Constant(0),
@@ -44,7 +46,9 @@ impl<'c> Translator<'c> {
             _ => return Err(unsupported(op, format_args!("gpu.{name}"))),
         };
         let reg = match input {
-            Input::BlockSize(axis) => self.constant(self.kernel.block.get(axis).copied().unwrap_or(1).into()),
+            Input::BlockSize(axis) => {
+                self.constant(self.kernel.block.get(axis).copied().unwrap_or(1).into())
+            }
             input => self.input(input),
         };
         self.define(op, 0, Value::Numbers(self.index, vec![reg]))
@@ -93,8 +97,10 @@ impl<'c> Translator<'c> {
                 self.emit(Instr::CopyGroup);
             }
             "device_async_wait" => {
-                let groups =
-                    self.integer_attribute(op, "numGroups").and_then(|groups| u32::try_from(groups).ok()).unwrap_or(0);
+                let groups = self
+                    .integer_attribute(op, "numGroups")
+                    .and_then(|groups| u32::try_from(groups).ok())
+                    .unwrap_or(0);
                 self.emit(Instr::CopyWait { groups });
             }
             _ => return Err(unsupported(op, format_args!("nvgpu.{name}"))),
@@ -107,7 +113,9 @@ impl<'c> Translator<'c> {
 
     fn copy_async(&mut self, op: Op<'c>) -> Result<(), Error> {
         let segments = list(op, "operandSegmentSizes")?;
-        let segment = |place: usize| segments.get(place).and_then(|size| usize::try_from(*size).ok()).unwrap_or(0);
+        let segment = |place: usize| {
+            segments.get(place).and_then(|size| usize::try_from(*size).ok()).unwrap_or(0)
+        };
         let source = segment(0) + segment(1);
         let count = self
             .integer_attribute(op, "dstElements")

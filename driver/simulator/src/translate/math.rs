@@ -11,7 +11,11 @@ impl<'c> Translator<'c> {
         if let Some((unary, flop)) = unary_op(name) {
             let (kind, a) = self.numbers(op, 0)?;
             self.flop = flop;
-            let result = if matches!(unary, Unary::IsNan | Unary::IsInf | Unary::IsFinite) { Kind::I1 } else { kind };
+            let result = if matches!(unary, Unary::IsNan | Unary::IsInf | Unary::IsFinite) {
+                Kind::I1
+            } else {
+                kind
+            };
             return self.elementwise(op, result, a.len(), |to, index| Instr::Unary {
                 op: unary,
                 kind,

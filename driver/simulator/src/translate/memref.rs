@@ -39,7 +39,9 @@ impl<'c> Translator<'c> {
             }
             "dim" => {
                 let source = self.memref_of(op, 0)?;
-                let Operand::Constant(index) = self.operand(self.number(op, 1)?) else { return Err(malformed(op)) };
+                let Operand::Constant(index) = self.operand(self.number(op, 1)?) else {
+                    return Err(malformed(op));
+                };
                 let size = usize::try_from(index)
                     .ok()
                     .and_then(|index| source.sizes.get(index).copied())
@@ -80,7 +82,9 @@ impl<'c> Translator<'c> {
         let mut result = Memref { sizes: Vec::new(), strides: Vec::new(), ..source.clone() };
         let rank = memref_type(op, self.result_type(op)?)?.rank();
         let mut drop = sizes.len().saturating_sub(rank);
-        for (((start, size), step), stride) in offsets.into_iter().zip(sizes).zip(strides).zip(&source.strides) {
+        for (((start, size), step), stride) in
+            offsets.into_iter().zip(sizes).zip(strides).zip(&source.strides)
+        {
             let moved = self.combine(Binary::MulI, start, *stride);
             offset = self.combine(Binary::AddI, offset, moved);
             if drop > 0 && size == Operand::Constant(1) {
@@ -105,8 +109,10 @@ impl<'c> Translator<'c> {
 
     fn combine(&mut self, binary: Binary, a: Operand, b: Operand) -> Operand {
         match (binary, a, b) {
-            (Binary::AddI, Operand::Constant(0), other) | (Binary::AddI, other, Operand::Constant(0)) => return other,
-            (Binary::MulI, Operand::Constant(1), other) | (Binary::MulI, other, Operand::Constant(1)) => return other,
+            (Binary::AddI, Operand::Constant(0), other)
+            | (Binary::AddI, other, Operand::Constant(0)) => return other,
+            (Binary::MulI, Operand::Constant(1), other)
+            | (Binary::MulI, other, Operand::Constant(1)) => return other,
             _ => {}
         }
         let (a, b) = (self.register(a), self.register(b));
@@ -117,22 +123,31 @@ impl<'c> Translator<'c> {
     /// The access of an operation whose operand `memref` is followed by its indices.
     pub(super) fn access(&self, op: Op<'c>, memref: usize, count: usize) -> Result<Access, Error> {
         let source = self.memref_of(op, memref)?;
-        let alignment =
-            self.integer_attribute(op, "alignment").and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
+        let alignment = self
+            .integer_attribute(op, "alignment")
+            .and_then(|bytes| u64::try_from(bytes).ok())
+            .unwrap_or(0);
         let dimensions = source
             .sizes
             .iter()
             .zip(&source.strides)
             .enumerate()
             .map(|(place, (size, stride))| {
-                Ok(Dimension { index: self.number(op, memref + 1 + place)?, size: *size, stride: *stride })
+                Ok(Dimension {
+                    index: self.number(op, memref + 1 + place)?,
+                    size: *size,
+                    stride: *stride,
+                })
             })
             .collect::<Result<Vec<_>, Error>>()?;
         if source.element.bytes() < 2 {
             return Err(unsupported(op, "elements of less than 16 bits in memory"));
         }
         if count > 1 && source.strides.last() != Some(&Operand::Constant(1)) {
-            return Err(unsupported(op, "a vector across elements that are not known to be contiguous"));
+            return Err(unsupported(
+                op,
+                "a vector across elements that are not known to be contiguous",
+            ));
         }
         let element = source.element.bytes();
         Ok(Access {
@@ -147,7 +162,13 @@ impl<'c> Translator<'c> {
         })
     }
 
-    pub(super) fn load(&mut self, op: Op<'c>, memref: usize, kind: Kind, count: usize) -> Result<(), Error> {
+    pub(super) fn load(
+        &mut self,
+        op: Op<'c>,
+        memref: usize,
+        kind: Kind,
+        count: usize,
+    ) -> Result<(), Error> {
         let access = Box::new(self.access(op, memref, count)?);
         if access.element != kind {
             return Err(unsupported(op, "a load of another type than the memory's"));
@@ -164,7 +185,11 @@ impl<'c> Translator<'c> {
     }
 
     /// A shared buffer that the kernel declares.
-    pub(super) fn shared_buffer(&mut self, op: Op<'c>, argument: mlir::Val<'c>) -> Result<(), Error> {
+    pub(super) fn shared_buffer(
+        &mut self,
+        op: Op<'c>,
+        argument: mlir::Val<'c>,
+    ) -> Result<(), Error> {
         let place = self.kernel.shared.len();
         let base = self.input(crate::program::Input::Shared(place));
         let ty = argument.r#type();

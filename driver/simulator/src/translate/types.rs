@@ -11,7 +11,8 @@ use stencil_dialects::mlir::{self, Op};
 impl<'c> Translator<'c> {
     /// The kind of a number type.
     pub(super) fn kind(&self, op: Op<'c>, ty: Type<'c>) -> Result<Kind, Error> {
-        self.kind_of_name(&ty.to_string()).ok_or_else(|| unsupported(op, format_args!("the type {ty}")))
+        self.kind_of_name(&ty.to_string())
+            .ok_or_else(|| unsupported(op, format_args!("the type {ty}")))
     }
 
     fn kind_of_name(&self, name: &str) -> Option<Kind> {
@@ -40,15 +41,19 @@ impl<'c> Translator<'c> {
         if !ty.is_vector() {
             return Ok((self.kind(op, ty)?, Vec::new()));
         }
-        // The C interface has no view of vector types in the safe wrapper; their text is `vector<2x4xf32>`.
+        // The C interface has no view of vector types in the safe wrapper; their text is
+        // `vector<2x4xf32>`.
         let text = ty.to_string();
         let inner = text.strip_prefix("vector<").and_then(|rest| rest.strip_suffix('>'));
         let parsed = inner.and_then(|inner| {
             let (extents, element) =
                 inner.rsplit_once('x').map_or(("", inner), |(extents, element)| (extents, element));
             // `index` ends in an x: the element is then what follows the last digit and its x.
-            let (extents, element) =
-                if inner.ends_with("xindex") { (inner.strip_suffix("xindex")?, "index") } else { (extents, element) };
+            let (extents, element) = if inner.ends_with("xindex") {
+                (inner.strip_suffix("xindex")?, "index")
+            } else {
+                (extents, element)
+            };
             let extents = extents
                 .split('x')
                 .filter(|part| !part.is_empty())
@@ -63,8 +68,10 @@ impl<'c> Translator<'c> {
     pub(super) fn whole(&self, op: Op<'c>, ty: Type<'c>, base: Reg) -> Result<Memref, Error> {
         let ty = memref_type(op, ty)?;
         let element = self.kind(op, ty.element())?;
-        let (strides, offset) = if ty.rank() == 0 { (Vec::new(), 0) } else { ty.strides_and_offset() };
-        let fixed = |value: i64| if value == i64::MIN { None } else { Some(Operand::Constant(value)) };
+        let (strides, offset) =
+            if ty.rank() == 0 { (Vec::new(), 0) } else { ty.strides_and_offset() };
+        let fixed =
+            |value: i64| if value == i64::MIN { None } else { Some(Operand::Constant(value)) };
         // A buffer of one dimension and unknown size reaches as far as its memory.
         let sizes = (0..ty.rank())
             .map(|index| match ty.dim_size(index) {
@@ -75,10 +82,13 @@ impl<'c> Translator<'c> {
             .collect::<Option<Vec<_>>>();
         let strides = strides.into_iter().map(fixed).collect::<Option<Vec<_>>>();
         match (sizes, strides, fixed(offset)) {
-            (Some(sizes), Some(strides), Some(offset)) => Ok(Memref { base, offset, sizes, strides, element }),
+            (Some(sizes), Some(strides), Some(offset)) => {
+                Ok(Memref { base, offset, sizes, strides, element })
+            }
             _ => Err(unsupported(
                 op,
-                "buffers of unknown sizes in more than one dimension; pass memref<element> and memref.reinterpret_cast it",
+                "buffers of unknown sizes in more than one dimension; pass memref<element> and \
+                 memref.reinterpret_cast it",
             )),
         }
     }
@@ -87,7 +97,8 @@ impl<'c> Translator<'c> {
     pub(super) fn bytes_of(&self, op: Op<'c>, ty: Type<'c>) -> Result<u64, Error> {
         let ty = memref_type(op, ty)?;
         let element = self.kind(op, ty.element())?;
-        let (strides, offset) = if ty.rank() == 0 { (Vec::new(), 0) } else { ty.strides_and_offset() };
+        let (strides, offset) =
+            if ty.rank() == 0 { (Vec::new(), 0) } else { ty.strides_and_offset() };
         let mut last = offset;
         for (index, stride) in strides.iter().enumerate() {
             let Ok(DimSize::Static(size)) = ty.dim_size(index) else { return Err(malformed(op)) };
@@ -96,7 +107,10 @@ impl<'c> Translator<'c> {
                 .and_then(|size| size.checked_sub(1)?.checked_mul(*stride)?.checked_add(last))
                 .ok_or_else(|| malformed(op))?;
         }
-        let elements = u64::try_from(last).ok().and_then(|last| last.checked_add(1)).ok_or_else(|| malformed(op))?;
+        let elements = u64::try_from(last)
+            .ok()
+            .and_then(|last| last.checked_add(1))
+            .ok_or_else(|| malformed(op))?;
         elements.checked_mul(element.bytes()).ok_or_else(|| malformed(op))
     }
 }
@@ -107,5 +121,7 @@ pub(super) fn memref_type<'c>(op: Op<'c>, ty: Type<'c>) -> Result<MemRefType<'c>
 
 /// `array<i64: ...>` with the sentinel for dynamic entries.
 pub(super) fn list(op: Op, name: &str) -> Result<Vec<i64>, Error> {
-    mlir::attribute(op, name).and_then(stencil_dialects::attribute::as_integers).ok_or_else(|| malformed(op))
+    mlir::attribute(op, name)
+        .and_then(stencil_dialects::attribute::as_integers)
+        .ok_or_else(|| malformed(op))
 }

@@ -27,8 +27,9 @@ impl<'c> Translator<'c> {
             }
             "from_elements" => {
                 let (kind, _) = self.shape(op, self.result_type(op)?)?;
-                let regs =
-                    (0..mlir::operands(op).len()).map(|index| self.number(op, index)).collect::<Result<_, _>>()?;
+                let regs = (0..mlir::operands(op).len())
+                    .map(|index| self.number(op, index))
+                    .collect::<Result<_, _>>()?;
                 self.define(op, 0, Value::Numbers(kind, regs))
             }
             "to_elements" => {
@@ -53,7 +54,9 @@ impl<'c> Translator<'c> {
                 let mut chosen = Vec::new();
                 for index in list(op, "mask")? {
                     let start = usize::try_from(index).unwrap_or(0) * group;
-                    chosen.extend_from_slice(regs.get(start..start + group).ok_or_else(|| malformed(op))?);
+                    chosen.extend_from_slice(
+                        regs.get(start..start + group).ok_or_else(|| malformed(op))?,
+                    );
                 }
                 self.define(op, 0, Value::Numbers(kind, chosen))
             }
@@ -76,7 +79,8 @@ impl<'c> Translator<'c> {
                 for (place, extent) in want.iter().enumerate().rev() {
                     let index = rest % extent;
                     rest /= extent;
-                    if let Some(extent) = place.checked_sub(skip).and_then(|place| have.get(place)) {
+                    if let Some(extent) = place.checked_sub(skip).and_then(|place| have.get(place))
+                    {
                         source += if *extent == 1 { 0 } else { index } * stride;
                         stride *= extent;
                     }
@@ -88,7 +92,12 @@ impl<'c> Translator<'c> {
     }
 
     /// Where a position lies: the number of elements there, and their start, if it is known.
-    fn position(&self, op: Op<'c>, extents: &[usize], first_dynamic: usize) -> Result<(usize, Vec<Part>), Error> {
+    fn position(
+        &self,
+        op: Op<'c>,
+        extents: &[usize],
+        first_dynamic: usize,
+    ) -> Result<(usize, Vec<Part>), Error> {
         let position = list(op, "static_position")?;
         let mut dynamic = first_dynamic;
         let mut parts = Vec::new();
@@ -145,7 +154,13 @@ impl<'c> Translator<'c> {
     fn equals(&mut self, index: Reg, place: usize) -> Reg {
         let place = self.constant(i64::try_from(place).unwrap_or(i64::MAX));
         let to = self.fresh();
-        self.emit(Instr::Compare { predicate: Predicate::Integer(0), kind: Kind::I64, to, a: index, b: place });
+        self.emit(Instr::Compare {
+            predicate: Predicate::Integer(0),
+            kind: Kind::I64,
+            to,
+            a: index,
+            b: place,
+        });
         to
     }
 
@@ -167,8 +182,11 @@ impl<'c> Translator<'c> {
             return Err(unsupported(op, "a stride other than 1"));
         }
         let (kind, first) = self.numbers(op, 0)?;
-        let (whole, part_type) =
-            if extract { (0, self.result_type(op)?) } else { (1, self.operand_of(op, 0)?.r#type()) };
+        let (whole, part_type) = if extract {
+            (0, self.result_type(op)?)
+        } else {
+            (1, self.operand_of(op, 0)?.r#type())
+        };
         let (_, extents) = self.extents(op, self.operand_of(op, whole)?.r#type())?;
         let (_, part) = self.extents(op, part_type)?;
         let skip = extents.len() - part.len().min(extents.len());
@@ -177,12 +195,18 @@ impl<'c> Translator<'c> {
         for flat in 0..part.iter().product() {
             let (mut rest, mut place, mut stride) = (flat, 0, 1);
             for (dimension, extent) in extents.iter().enumerate().rev() {
-                let offset = offsets.get(dimension).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or(0);
-                let index = dimension.checked_sub(skip).and_then(|dimension| part.get(dimension)).map_or(0, |extent| {
-                    let index = rest % extent;
-                    rest /= extent;
-                    index
-                });
+                let offset = offsets
+                    .get(dimension)
+                    .and_then(|offset| usize::try_from(*offset).ok())
+                    .unwrap_or(0);
+                let index = dimension
+                    .checked_sub(skip)
+                    .and_then(|dimension| part.get(dimension))
+                    .map_or(0, |extent| {
+                        let index = rest % extent;
+                        rest /= extent;
+                        index
+                    });
                 place += (offset + index) * stride;
                 stride *= extent;
             }

@@ -45,7 +45,12 @@ impl Case {
 
     pub fn block(program: &str, tile: &[i64], pyramid_height: i64) -> Self {
         let case = Self::naive(program);
-        Self { strategy: "block".to_owned(), tile: Some(tile.to_vec()), pyramid_height: Some(pyramid_height), ..case }
+        Self {
+            strategy: "block".to_owned(),
+            tile: Some(tile.to_vec()),
+            pyramid_height: Some(pyramid_height),
+            ..case
+        }
     }
 
     pub fn per_thread(self, cells: &[i64]) -> Self {
@@ -56,7 +61,8 @@ impl Case {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../test-suite/programs")
             .join(format!("{}.stencil", self.program));
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Source { name: format!("{}.stencil", self.program), text }
     }
 
@@ -85,8 +91,8 @@ impl Case {
 /// The gpu level of a case, with its plan.
 pub fn compile<'c>(context: &'c Context, case: &Case) -> (Module<'c>, Plan) {
     let (source, options) = (case.source(), case.options());
-    let mut compilation =
-        Compilation::new(context, &source, &options).unwrap_or_else(|failure| panic!("{}", failure.text));
+    let mut compilation = Compilation::new(context, &source, &options)
+        .unwrap_or_else(|failure| panic!("{}", failure.text));
     mark_applies(context, &compilation.module);
     compilation.to_gpu().unwrap_or_else(|failure| panic!("{}", failure.text));
     let plan = compilation.plan().unwrap_or_else(|failure| panic!("{}", failure.text));
@@ -96,7 +102,12 @@ pub fn compile<'c>(context: &'c Context, case: &Case) -> (Module<'c>, Plan) {
 /// Sizes, steps and inputs for a plan: `size` cells in each dimension.
 pub fn bind(plan: &Plan, size: i64, steps: i64) -> (Bound, BTreeMap<String, Array>) {
     // Sizes that differ find swapped dimensions.
-    let sizes = plan.params.iter().enumerate().map(|(place, name)| (name.clone(), size + 3 * place as i64)).collect();
+    let sizes = plan
+        .params
+        .iter()
+        .enumerate()
+        .map(|(place, name)| (name.clone(), size + 3 * place as i64))
+        .collect();
     let request = Request { sizes, steps: Some(steps), ..Request::default() };
     input::prepare(plan, request, &BTreeMap::new(), |place| Some(Input::Random(place as u64 + 7)))
         .unwrap_or_else(|error| panic!("{error}"))
@@ -110,14 +121,25 @@ pub fn rank(case: &Case) -> usize {
 }
 
 /// The oracle's result.
-pub fn expected(case: &Case, bound: &Bound, inputs: &BTreeMap<String, Array>) -> BTreeMap<String, Array> {
+pub fn expected(
+    case: &Case,
+    bound: &Bound,
+    inputs: &BTreeMap<String, Array>,
+) -> BTreeMap<String, Array> {
     let program = check(&case.source(), &[]).unwrap_or_else(|failure| panic!("{}", failure.text));
-    let sizes = program.params.iter().filter_map(|(id, param)| Some((id, *bound.sizes.get(&param.name)?))).collect();
-    let scalars = bound.scalars.iter().map(|(name, value)| (name.clone(), (*value).into())).collect();
+    let sizes = program
+        .params
+        .iter()
+        .filter_map(|(id, param)| Some((id, *bound.sizes.get(&param.name)?)))
+        .collect();
+    let scalars =
+        bound.scalars.iter().map(|(name, value)| (name.clone(), (*value).into())).collect();
     let mut fields = inputs.clone();
     let steps = u64::try_from(bound.steps).unwrap_or(0);
-    oracle::run(&program, &sizes, &scalars, steps, &mut fields, &mut |_, _| ControlFlow::Continue(()))
-        .unwrap_or_else(|error| panic!("{error}"));
+    oracle::run(&program, &sizes, &scalars, steps, &mut fields, &mut |_, _| {
+        ControlFlow::Continue(())
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
     fields
 }
 
@@ -142,7 +164,10 @@ pub fn simulate(
 }
 
 /// The first output that differs from the oracle's, if any.
-pub fn difference(outputs: &BTreeMap<String, Array>, expected: &BTreeMap<String, Array>) -> Option<String> {
+pub fn difference(
+    outputs: &BTreeMap<String, Array>,
+    expected: &BTreeMap<String, Array>,
+) -> Option<String> {
     outputs.iter().find_map(|(name, array)| {
         let comparison = stencil_runtime::compare::compare(array, expected.get(name)?).ok()?;
         (!comparison.exact()).then(|| format!("{name}: {comparison}"))

@@ -1,5 +1,5 @@
-//! The shared buffers of a block's tile: which tile value lies in which, and where barriers have to stand
-//! between its uses.
+//! The shared buffers of a block's tile: which tile value lies in which, and where barriers have to
+//! stand between its uses.
 
 use super::super::shared_memory;
 use crate::analysis::shared_slots::{self, Life};
@@ -21,7 +21,11 @@ pub struct Buffers<'c> {
 
 impl<'c> Buffers<'c> {
     /// Values whose lives do not overlap share a buffer; those that no apply reads have none.
-    pub fn plan(builder: &Builder<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<Self, Error> {
+    pub fn plan(
+        builder: &Builder<'c>,
+        program: &Program<'c>,
+        kernel: &Kernel<'c>,
+    ) -> Result<Self, Error> {
         let mut keys = Vec::new();
         let mut lives: Vec<Life<String>> = Vec::new();
         let mut elements: BTreeMap<String, Type<'c>> = BTreeMap::new();
@@ -50,7 +54,10 @@ impl<'c> Buffers<'c> {
         let types = slots
             .iter()
             .map(|slot| {
-                let element = elements.get(&slot.kind).copied().ok_or_else(|| Error::internal("a slot of no type"))?;
+                let element = elements
+                    .get(&slot.kind)
+                    .copied()
+                    .ok_or_else(|| Error::internal("a slot of no type"))?;
                 shared_memory::shared_type(builder, &slot.extents, element)
             })
             .collect::<Result<_, _>>()?;
@@ -72,7 +79,12 @@ pub struct Hazards {
 
 impl Hazards {
     /// Puts a barrier before an operation that reads what was written, or writes what was touched.
-    pub fn before(&mut self, builder: &Builder, reads: &[usize], writes: &[usize]) -> Result<(), Error> {
+    pub fn before(
+        &mut self,
+        builder: &Builder,
+        reads: &[usize],
+        writes: &[usize],
+    ) -> Result<(), Error> {
         let raw = reads.iter().any(|slot| self.written.contains(slot));
         let war = writes.iter().any(|slot| self.written.contains(slot) || self.read.contains(slot));
         if raw || war {

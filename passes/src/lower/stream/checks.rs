@@ -1,6 +1,6 @@
-//! Checks of tiles at a rim. Which of a lane's cells lie in a box but for their plane is the same for
-//! all planes and is found before the loop; which planes do is the same for all lanes, and a branch in
-//! the loop.
+//! Checks of tiles at a rim. Which of a lane's cells lie in a box but for their plane is the same
+//! for all planes and is found before the loop; which planes do is the same for all lanes, and a
+//! branch in the loop.
 
 use super::super::emit::Frame;
 use super::super::evaluate::repeated;
@@ -40,8 +40,12 @@ fn ends<'c>(
     builder: &Builder<'c>,
     (lower, upper): (AffineMap<'c>, AffineMap<'c>),
 ) -> Result<(Ends<'c>, Option<Ends<'c>>, Ends<'c>), Error> {
-    let ends: Vec<Ends<'c>> =
-        frame.bounds(builder, lower)?.into_iter().zip(frame.bounds(builder, upper)?).map(|(a, b)| [a, b]).collect();
+    let ends: Vec<Ends<'c>> = frame
+        .bounds(builder, lower)?
+        .into_iter()
+        .zip(frame.bounds(builder, upper)?)
+        .map(|(a, b)| [a, b])
+        .collect();
     match ends.as_slice() {
         [planes, columns] => Ok((*planes, None, *columns)),
         [planes, rows, columns] => Ok((*planes, Some(*rows), *columns)),
@@ -67,7 +71,9 @@ impl<'c> Cut<'c> {
         let inside = |(row, column): (Option<Val<'c>>, Val<'c>)| {
             let column = within(builder, column, columns)?;
             match row.zip(rows) {
-                Some((row, rows)) => builder.binary("arith.andi", within(builder, row, rows)?, column),
+                Some((row, rows)) => {
+                    builder.binary("arith.andi", within(builder, row, rows)?, column)
+                }
                 None => Ok(column),
             }
         };
@@ -76,8 +82,9 @@ impl<'c> Cut<'c> {
 }
 
 impl<'c> Cells<'c> {
-    /// The same cells, but for those outside of the grid between two maps the cells inside that stand for
-    /// them. Columns come by groups of `group`, each of which lies all inside or all outside.
+    /// The same cells, but for those outside of the grid between two maps the cells inside that
+    /// stand for them. Columns come by groups of `group`, each of which lies all inside or all
+    /// outside.
     pub fn inside(
         &self,
         frame: &Frame<'c, '_>,
@@ -87,11 +94,13 @@ impl<'c> Cells<'c> {
         group: i64,
     ) -> Result<Self, Error> {
         let (_, rows, [first, last]) = ends(frame, builder, bounds)?;
-        let row =
-            |row: &Option<Val<'c>>| row.zip(rows).map(|(row, rows)| beyond.inside(builder, row, rows, 1)).transpose();
+        let row = |row: &Option<Val<'c>>| {
+            row.zip(rows).map(|(row, rows)| beyond.inside(builder, row, rows, 1)).transpose()
+        };
         let column = |(number, column): (i64, &Val<'c>)| {
             let start = builder.add_constant(*column, -(number % group))?;
-            builder.add_constant(beyond.inside(builder, start, [first, last], group)?, number % group)
+            builder
+                .add_constant(beyond.inside(builder, start, [first, last], group)?, number % group)
         };
         Ok(Self {
             rows: self.rows.iter().map(row).collect::<Result<_, _>>()?,
@@ -114,11 +123,16 @@ pub fn in_planes<'c>(
 }
 
 /// Whether the grid has a cell, where there may be tiles though it has none.
-pub fn some<'c>(frame: &Frame<'c, '_>, builder: &Builder<'c>, grid: &Grid<'c>) -> Result<Option<Val<'c>>, Error> {
+pub fn some<'c>(
+    frame: &Frame<'c, '_>,
+    builder: &Builder<'c>,
+    grid: &Grid<'c>,
+) -> Result<Option<Val<'c>>, Error> {
     if frame.hull.has_points_of(grid) {
         return Ok(None);
     }
-    let bounds = frame.bounds(builder, grid.lower)?.into_iter().zip(frame.bounds(builder, grid.upper)?);
+    let bounds =
+        frame.bounds(builder, grid.lower)?.into_iter().zip(frame.bounds(builder, grid.upper)?);
     let conditions = bounds.map(|(lower, upper)| builder.compare(Compare::Le, lower, upper));
     builder.all(&conditions.collect::<Result<Vec<_>, _>>()?)
 }
@@ -150,8 +164,8 @@ impl Beyond {
         }
     }
 
-    /// The grid that an apply computes cells beyond of, as the grid repeated; none for other applies. All
-    /// fields of such a kernel lie on the same points.
+    /// The grid that an apply computes cells beyond of, as the grid repeated; none for other
+    /// applies. All fields of such a kernel lie on the same points.
     pub fn repeated_grid<'c, 'p>(
         self,
         program: &'p Program<'c>,
@@ -175,7 +189,11 @@ impl Beyond {
     }
 }
 
-fn within<'c>(builder: &Builder<'c>, value: Val<'c>, [first, last]: Ends<'c>) -> Result<Val<'c>, Error> {
+fn within<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    [first, last]: Ends<'c>,
+) -> Result<Val<'c>, Error> {
     let after = builder.compare(Compare::Ge, value, first)?;
     builder.binary("arith.andi", after, builder.compare(Compare::Le, value, last)?)
 }

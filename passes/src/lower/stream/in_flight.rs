@@ -1,5 +1,5 @@
-//! The cells that a lane holds from one iteration to the next: planes of tile values by age, with cells
-//! of other lanes and rows of other parts, and planes that were loaded ahead of their turn.
+//! The cells that a lane holds from one iteration to the next: planes of tile values by age, with
+//! cells of other lanes and rows of other parts, and planes that were loaded ahead of their turn.
 
 use crate::analysis::stream_pipeline::{Pipeline, Row};
 use std::collections::VecDeque;
@@ -31,15 +31,24 @@ pub struct InFlight<'c> {
 
 impl<'c> InFlight<'c> {
     /// Before the first iteration: zeros, and the planes loaded ahead.
-    pub fn new(pipeline: &Pipeline, width: i64, zeros: &[Val<'c>], waiting: Vec<VecDeque<Vec<Val<'c>>>>) -> Self {
+    pub fn new(
+        pipeline: &Pipeline,
+        width: i64,
+        zeros: &[Val<'c>],
+        waiting: Vec<VecDeque<Vec<Val<'c>>>>,
+    ) -> Self {
         let held = |position, first, last: i64, zero: Val<'c>| {
             let kept = usize::try_from(last - first).unwrap_or(0);
             Held { position, first, kept, cells: VecDeque::from(vec![zero; kept]) }
         };
         let values = pipeline.windows.iter().zip(zeros).map(|(window, zero)| {
             let row = |row: &Row| {
-                let cells = (0..width).map(|cell| held((row.row, cell), row.first, row.last, *zero));
-                let edges = row.edges.iter().map(|edge| held((row.row, edge.column), edge.first, edge.last, *zero));
+                let cells =
+                    (0..width).map(|cell| held((row.row, cell), row.first, row.last, *zero));
+                let edges = row
+                    .edges
+                    .iter()
+                    .map(|edge| held((row.row, edge.column), edge.first, edge.last, *zero));
                 cells.chain(edges).collect::<Vec<_>>()
             };
             window.rows.iter().flat_map(row).collect()
@@ -70,14 +79,18 @@ impl<'c> InFlight<'c> {
 
     /// Takes the plane whose turn it is, and puts another at the end of the queue.
     pub fn exchange(&mut self, value: usize, plane: Vec<Val<'c>>) -> Result<Vec<Val<'c>>, Error> {
-        let queue = self.waiting.get_mut(value).ok_or_else(|| Error::internal("a load without a queue"))?;
+        let queue =
+            self.waiting.get_mut(value).ok_or_else(|| Error::internal("a load without a queue"))?;
         queue.push_back(plane);
         queue.pop_front().ok_or_else(|| Error::internal("a queue without a plane"))
     }
 
     /// A value's new cell at a position.
     pub fn push(&mut self, value: usize, position: Position, cell: Val<'c>) -> Result<(), Error> {
-        let all = self.values.get_mut(value).ok_or_else(|| Error::internal("a value that is not in flight"))?;
+        let all = self
+            .values
+            .get_mut(value)
+            .ok_or_else(|| Error::internal("a value that is not in flight"))?;
         let held = all.iter_mut().find(|held| held.position == position);
         held.ok_or_else(|| Error::internal("a cell that is not in flight"))?.cells.push_front(cell);
         Ok(())
@@ -90,7 +103,9 @@ impl<'c> InFlight<'c> {
             held.cells.get(usize::try_from(age - held.first).ok()?).copied()
         };
         found().ok_or_else(|| {
-            Error::internal(format!("no cell at {position:?} of age {age} of value {value} is in flight"))
+            Error::internal(format!(
+                "no cell at {position:?} of age {age} of value {value} is in flight"
+            ))
         })
     }
 

@@ -1,5 +1,5 @@
-//! A lane's place in its tile: the coordinates of its cells, and which of them the tile stores. At the ends of
-//! the grid these are cells of the margin too, which have no tile of their own.
+//! A lane's place in its tile: the coordinates of its cells, and which of them the tile stores. At
+//! the ends of the grid these are cells of the margin too, which have no tile of their own.
 
 use super::super::emit::Frame;
 use super::checks::Cells;
@@ -20,11 +20,16 @@ pub struct LanePlace<'c> {
 
 impl<'c> LanePlace<'c> {
     /// Finds the lane's cells.
-    pub fn new(frame: &Frame<'c, '_>, kernel: &Kernel<'c>, patch: &Patch<'c>) -> Result<Self, Error> {
+    pub fn new(
+        frame: &Frame<'c, '_>,
+        kernel: &Kernel<'c>,
+        patch: &Patch<'c>,
+    ) -> Result<Self, Error> {
         let builder = &frame.builder;
         let (width, height) = (patch.width, patch.height);
         let columns = kernel.schedule.tile.last().copied().unwrap_or(1);
-        let ([.., first_column], [.., lane]) = (frame.origin.as_slice(), frame.thread.as_slice()) else {
+        let ([.., first_column], [.., lane]) = (frame.origin.as_slice(), frame.thread.as_slice())
+        else {
             return Err(Error::internal("a tile of no dimensions"));
         };
         let offset = builder.binary("arith.muli", *lane, builder.index(width)?)?;
@@ -47,7 +52,8 @@ impl<'c> LanePlace<'c> {
                 in_tile.push(builder.binary("arith.andi", row_in_tile, lane_in_tile)?);
             }
         }
-        let columns = (0..width).map(|cell| builder.add_constant(column, cell)).collect::<Result<_, _>>()?;
+        let columns =
+            (0..width).map(|cell| builder.add_constant(column, cell)).collect::<Result<_, _>>()?;
         Ok(Self { cells: Cells { rows, columns }, in_tile, ends })
     }
 
@@ -55,14 +61,18 @@ impl<'c> LanePlace<'c> {
     pub fn off_margin(&self, builder: &Builder<'c>) -> Result<Vec<Val<'c>>, Error> {
         let mut conditions = Vec::new();
         for end in self.ends.iter().filter_map(|ends| ends.is).flatten() {
-            conditions.push(builder.compare(Compare::Eq, end, builder.constant(builder.integer_type(1), 0)?)?);
+            conditions.push(builder.compare(
+                Compare::Eq,
+                end,
+                builder.constant(builder.integer_type(1), 0)?,
+            )?);
         }
         Ok(conditions)
     }
 }
 
-/// Whether a tile is the first or the last along a dimension, and so holds cells of the margin; none
-/// without one.
+/// Whether a tile is the first or the last along a dimension, and so holds cells of the margin;
+/// none without one.
 struct Ends<'c> {
     is: Option<[Val<'c>; 2]>,
 }
@@ -70,26 +80,42 @@ struct Ends<'c> {
 impl<'c> Ends<'c> {
     fn all(frame: &Frame<'c, '_>, kernel: &Kernel<'c>) -> Result<Vec<Self>, Error> {
         let builder = &frame.builder;
-        let bounds = frame.bounds(builder, frame.hull.lower)?.into_iter().zip(frame.bounds(builder, frame.hull.upper)?);
+        let bounds = frame
+            .bounds(builder, frame.hull.lower)?
+            .into_iter()
+            .zip(frame.bounds(builder, frame.hull.upper)?);
         let places = frame.origin.iter().zip(&kernel.schedule.tile).zip(&frame.margin).zip(bounds);
         let ends = places.map(|(((origin, tile), margin), (lower, upper))| {
             let [before, after] = *margin;
             if (before, after) == (0, 0) {
                 return Ok(Self { is: None });
             }
-            let first = builder.compare(Compare::Le, *origin, builder.add_constant(lower, before)?)?;
-            let last = builder.compare(Compare::Ge, builder.add_constant(*origin, tile - 1 + after)?, upper)?;
+            let first =
+                builder.compare(Compare::Le, *origin, builder.add_constant(lower, before)?)?;
+            let last = builder.compare(
+                Compare::Ge,
+                builder.add_constant(*origin, tile - 1 + after)?,
+                upper,
+            )?;
             Ok(Self { is: Some([first, last]) })
         });
         ends.collect()
     }
 
-    /// Whether a coordinate belongs to a tile from `origin` on, of `cells` cells and what it holds of the
-    /// margin.
-    fn holds(&self, builder: &Builder<'c>, coordinate: Val<'c>, origin: Val<'c>, cells: i64) -> Result<Val<'c>, Error> {
+    /// Whether a coordinate belongs to a tile from `origin` on, of `cells` cells and what it holds
+    /// of the margin.
+    fn holds(
+        &self,
+        builder: &Builder<'c>,
+        coordinate: Val<'c>,
+        origin: Val<'c>,
+        cells: i64,
+    ) -> Result<Val<'c>, Error> {
         let beyond = builder.binary("arith.subi", coordinate, origin)?;
         let cells = builder.index(cells)?;
-        let Some([first, last]) = self.is else { return builder.compare(Compare::Below, beyond, cells) };
+        let Some([first, last]) = self.is else {
+            return builder.compare(Compare::Below, beyond, cells);
+        };
         let after = builder.compare(Compare::Ge, beyond, builder.index(0)?)?;
         let before = builder.compare(Compare::Lt, beyond, cells)?;
         builder.binary(

@@ -1,5 +1,6 @@
-//! What a block does with its tile, as far as it is known at compile time: what the pipeline analysis
-//! says of the tile kernel, where iterations, rows and columns begin, and what goes through shared memory.
+//! What a block does with its tile, as far as it is known at compile time: what the pipeline
+//! analysis says of the tile kernel, where iterations, rows and columns begin, and what goes
+//! through shared memory.
 
 use super::super::emit::WARP;
 use super::super::{lanes, pieces};
@@ -13,8 +14,8 @@ use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Halo, Kernel, TileOp};
 
-/// The cells of a plane that a lane holds, and how lanes make up a block. Planes, rows and columns are
-/// relative to the tile's first cell.
+/// The cells of a plane that a lane holds, and how lanes make up a block. Planes, rows and columns
+/// are relative to the tile's first cell.
 pub struct Patch<'c> {
     /// Lags and windows, one a tile value.
     pub pipeline: Pipeline,
@@ -48,8 +49,9 @@ pub struct Patch<'c> {
     pub total: BTreeMap<&'c str, bool>,
 }
 
-/// Cells that boundary rules may send the reads of a lane to, and registers that it may hold cells in, with such
-/// rules and without; MLIR and LLVM take minutes for kernels of more, which would spill.
+/// Cells that boundary rules may send the reads of a lane to, and registers that it may hold cells
+/// in, with such rules and without; MLIR and LLVM take minutes for kernels of more, which would
+/// spill.
 const MOST_SELECTS: i64 = 8192;
 const MOST_REGISTERS: i64 = 512;
 const MOST_REGISTERS_WITHOUT: i64 = 1024;
@@ -64,7 +66,14 @@ fn graph<'c>(
     kernel: &Kernel<'c>,
     (height, width): (i64, i64),
 ) -> Result<(Graph, Values<'c>), Error> {
-    let mut graph = Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0, split: kernel.split };
+    let mut graph = Graph {
+        values: Vec::new(),
+        reads: Vec::new(),
+        height,
+        width,
+        scratch: 0,
+        split: kernel.split,
+    };
     let mut elements = Vec::new();
     let mut places = BTreeMap::new();
     for (operation, op) in kernel.body.iter().enumerate() {
@@ -81,13 +90,17 @@ fn graph<'c>(
                 for (field, tile) in &apply.outputs {
                     produce(&mut graph, field, *tile)?;
                 }
-                graph.scratch = graph.scratch.max(height * width * footprint::long_operations(module, &apply.pieces)?);
+                graph.scratch = graph
+                    .scratch
+                    .max(height * width * footprint::long_operations(module, &apply.pieces)?);
                 let here = kernel.schedule.tile.iter().map(|_| 0).collect::<Vec<_>>();
                 let kept = apply.outputs.iter().filter_map(|(field, _)| apply.kept(field));
-                let mut reads: Vec<_> = kept.chain(apply.partial).map(|tile| (tile, here.clone())).collect();
+                let mut reads: Vec<_> =
+                    kept.chain(apply.partial).map(|tile| (tile, here.clone())).collect();
                 for read in footprint::of_pieces(module, program, &apply.pieces)? {
                     let tile = apply.input(read.field);
-                    let tile = tile.ok_or_else(|| Error::internal(format!("no tile of @{}", read.field)))?;
+                    let tile =
+                        tile.ok_or_else(|| Error::internal(format!("no tile of @{}", read.field)))?;
                     reads.extend(read.offsets().into_iter().map(|offset| (tile, offset)));
                 }
                 for (tile, offset) in reads {
@@ -106,17 +119,26 @@ fn graph<'c>(
 
 impl<'c> Patch<'c> {
     /// Plans a kernel.
-    pub fn plan(module: &Module<'c>, program: &Program<'c>, kernel: &Kernel<'c>) -> Result<Self, Error> {
+    pub fn plan(
+        module: &Module<'c>,
+        program: &Program<'c>,
+        kernel: &Kernel<'c>,
+    ) -> Result<Self, Error> {
         let schedule = &kernel.schedule;
-        let (tile_rows, columns, height, width) = match (schedule.tile.as_slice(), schedule.per_thread.as_slice()) {
+        let (tile_rows, columns, height, width) = match (
+            schedule.tile.as_slice(),
+            schedule.per_thread.as_slice(),
+        ) {
             ([_, columns], [1, width]) => (1, *columns, 1, *width),
             ([_, rows, columns], [1, height, width]) => (*rows, *columns, *height, *width),
             _ => {
                 return Err(refuse(
                     kernel,
                     format!(
-                        "the strategy stream needs a grid of two dimensions and tiled.per_thread = [1, cells a lane], or one of \
-                         three and [1, rows a lane, cells a lane], and here tile and tiled.per_thread are {:?} and {:?}",
+                        "the strategy stream needs a grid of two dimensions and tiled.per_thread = \
+                         [1, cells a lane], or one of \
+                         three and [1, rows a lane, cells a lane], and here tile and \
+                         tiled.per_thread are {:?} and {:?}",
                         schedule.tile, schedule.per_thread
                     ),
                 ));
@@ -134,9 +156,12 @@ impl<'c> Patch<'c> {
             return Err(refuse(
                 kernel,
                 format!(
-                    "by their boundary rules the reads of a lane with {height} x {width} cells and pyramid height {} may take \
-                     {selects} cells, of which it holds {} in registers, and the strategy stream selects among {MOST_SELECTS} and \
-                     holds {MOST_REGISTERS} at most; give a lane fewer cells, make the pyramid height smaller, or choose block",
+                    "by their boundary rules the reads of a lane with {height} x {width} cells and \
+                     pyramid height {} may take \
+                     {selects} cells, of which it holds {} in registers, and the strategy stream \
+                     selects among {MOST_SELECTS} and \
+                     holds {MOST_REGISTERS} at most; give a lane fewer cells, make the pyramid \
+                     height smaller, or choose block",
                     schedule.steps, pipeline.registers
                 ),
             ));
@@ -145,8 +170,10 @@ impl<'c> Patch<'c> {
             return Err(refuse(
                 kernel,
                 format!(
-                    "the planes in flight of a lane with {height} x {width} cells and pyramid height {} take {} registers, and \
-                     the strategy stream holds {MOST_REGISTERS_WITHOUT} at most; give a lane fewer cells, make the pyramid height \
+                    "the planes in flight of a lane with {height} x {width} cells and pyramid \
+                     height {} take {} registers, and \
+                     the strategy stream holds {MOST_REGISTERS_WITHOUT} at most; give a lane fewer \
+                     cells, make the pyramid height \
                      smaller, or choose another strategy",
                     schedule.steps, pipeline.registers
                 ),
@@ -179,7 +206,11 @@ impl<'c> Patch<'c> {
                     continue;
                 }
             };
-            let ([before, .., west], [_, .., east]) = (halo.lower.as_slice(), halo.upper.as_slice()) else { continue };
+            let ([before, .., west], [_, .., east]) =
+                (halo.lower.as_slice(), halo.upper.as_slice())
+            else {
+                continue;
+            };
             patch.left = patch.left.max(-west);
             right = right.max(*east);
             if let ([_, north, _], [_, south, _]) = (halo.lower.as_slice(), halo.upper.as_slice()) {
@@ -203,7 +234,8 @@ impl<'c> Patch<'c> {
             return Err(refuse(
                 kernel,
                 format!(
-                    "a tile's columns must be a multiple of the {width} cells a lane along a row, and {columns} are not"
+                    "a tile's columns must be a multiple of the {width} cells a lane along a row, \
+                     and {columns} are not"
                 ),
             ));
         }
@@ -211,7 +243,8 @@ impl<'c> Patch<'c> {
             return Err(refuse(
                 kernel,
                 format!(
-                    "a tile {columns} columns wide with pyramid height {} needs {needed} columns with its halo, and a warp with {width} \
+                    "a tile {columns} columns wide with pyramid height {} needs {needed} columns \
+                     with its halo, and a warp with {width} \
                      cells a lane has {}",
                     schedule.steps,
                     WARP * width
@@ -220,7 +253,8 @@ impl<'c> Patch<'c> {
         }
         if schedule.tile.len() == 3 {
             // Narrow tiles leave room for more rows: two or more of their rows share a warp.
-            patch.lanes = WARP.min((needed as u64).div_ceil(width as u64).next_power_of_two() as i64);
+            patch.lanes =
+                WARP.min((needed as u64).div_ceil(width as u64).next_power_of_two() as i64);
             let rows_of_warps = WARP / patch.lanes;
             let parts = (patch.top + tile_rows + bottom + height - 1) / height;
             patch.parts = (parts + rows_of_warps - 1) / rows_of_warps * rows_of_warps;
@@ -230,8 +264,8 @@ impl<'c> Patch<'c> {
         Ok(patch)
     }
 
-    /// The tile of an operation with which the pipeline begins, and its field: a load, or an apply that
-    /// takes no tile.
+    /// The tile of an operation with which the pipeline begins, and its field: a load, or an apply
+    /// that takes no tile.
     pub fn source(op: &TileOp<'c>) -> Option<(&'c str, Val<'c>)> {
         match op {
             TileOp::Load { field, tile, .. } => Some((field, *tile)),
@@ -244,27 +278,35 @@ impl<'c> Patch<'c> {
 
     /// A tile value's place in the pipeline.
     pub fn place(&self, tile: Val) -> Result<usize, Error> {
-        self.values.get(&mlir::key(tile)).copied().ok_or_else(|| Error::internal("a tile of another kernel"))
+        self.values
+            .get(&mlir::key(tile))
+            .copied()
+            .ok_or_else(|| Error::internal("a tile of another kernel"))
     }
 
     /// What is in flight of a tile value.
     pub fn window(&self, tile: Val) -> Result<&Window, Error> {
-        self.pipeline.windows.get(self.place(tile)?).ok_or_else(|| Error::internal("a tile without a window"))
+        self.pipeline
+            .windows
+            .get(self.place(tile)?)
+            .ok_or_else(|| Error::internal("a tile without a window"))
     }
 
     /// Of a window, the lane's rows that others want, each once.
     pub fn shared_rows(&self, window: &Window) -> Vec<i64> {
-        let foreign = window.rows.iter().map(|row| row.row).filter(|row| !(0..self.height).contains(row));
+        let foreign =
+            window.rows.iter().map(|row| row.row).filter(|row| !(0..self.height).contains(row));
         let mut rows: Vec<i64> = foreign.map(|row| row.rem_euclid(self.height)).collect();
         rows.sort_unstable();
         rows.dedup();
         rows
     }
 
-    /// Cells at both ends of the grid that need no tile of their own in three dimensions: where the grid
-    /// ends no halo is wanted, so the first and the last tile hold valid cells there. Of columns only if
-    /// tiles then still begin with a sector. In two dimensions the first tile of a column has just the rows
-    /// that lie at the rim, because code with checks is slower. Beyond the grid repeated every tile wants its halo.
+    /// Cells at both ends of the grid that need no tile of their own in three dimensions: where the
+    /// grid ends no halo is wanted, so the first and the last tile hold valid cells there. Of
+    /// columns only if tiles then still begin with a sector. In two dimensions the first tile of a
+    /// column has just the rows that lie at the rim, because code with checks is slower. Beyond the
+    /// grid repeated every tile wants its halo.
     pub fn margin(&self, kernel: &Kernel) -> Vec<[i64; 2]> {
         if self.wraps {
             return Vec::new();
@@ -272,7 +314,8 @@ impl<'c> Patch<'c> {
         match kernel.schedule.tile.as_slice() {
             [_, rows, columns] => {
                 let right = self.lanes * self.width - self.left - columns;
-                let whole = self.elements.iter().all(|element| lanes::whole_sectors(*element, self.left));
+                let whole =
+                    self.elements.iter().all(|element| lanes::whole_sectors(*element, self.left));
                 let columns = if whole { [self.left, right] } else { [0, 0] };
                 vec![[0, 0], [self.top, self.parts * self.height - self.top - rows], columns]
             }
@@ -321,12 +364,14 @@ impl<'c> Patch<'c> {
         };
         let lag = tile.map_or(Ok(0), |tile| self.window(tile).map(|window| window.lag))?;
         let mut reach = halo.clone();
-        let plane = if matches!(op, TileOp::Load { .. }) { self.pipeline.ahead - lag } else { -lag };
+        let plane =
+            if matches!(op, TileOp::Load { .. }) { self.pipeline.ahead - lag } else { -lag };
         if let (Some(first), Some(last)) = (reach.lower.first_mut(), reach.upper.first_mut()) {
-            let prefetch = if matches!(op, TileOp::Load { .. }) { self.pipeline.prefetch } else { 0 };
+            let prefetch =
+                if matches!(op, TileOp::Load { .. }) { self.pipeline.prefetch } else { 0 };
             (*first, *last) = (plane, plane + prefetch);
-            // Pieces of fields with a rule go up to the grid's ends, and what lies before the first plane
-            // is read by the rule. No apply reads farther than the launch does.
+            // Pieces of fields with a rule go up to the grid's ends, and what lies before the first
+            // plane is read by the rule. No apply reads farther than the launch does.
             if (self.selects || self.wraps) && matches!(op, TileOp::Apply(_)) {
                 *first += Self::before(kernel)?;
             }
@@ -338,9 +383,11 @@ impl<'c> Patch<'c> {
         if let (Some(west), Some(east)) = (reach.lower.last_mut(), reach.upper.last_mut()) {
             (*west, *east) = (-self.left, self.lanes * self.width - self.left - columns);
         }
-        if let ([_, rows, _], [_, north, _], [_, south, _]) =
-            (kernel.schedule.tile.as_slice(), reach.lower.as_mut_slice(), reach.upper.as_mut_slice())
-        {
+        if let ([_, rows, _], [_, north, _], [_, south, _]) = (
+            kernel.schedule.tile.as_slice(),
+            reach.lower.as_mut_slice(),
+            reach.upper.as_mut_slice(),
+        ) {
             (*north, *south) = (-self.top, self.parts * self.height - self.top - rows);
         }
         Ok(reach)

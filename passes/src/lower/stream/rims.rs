@@ -20,7 +20,8 @@ pub struct Rims<'c, 'r> {
 pub struct Checks<'c> {
     /// Grids, one an operation that loads or stores, and the cells inside that are loaded.
     grids: BTreeMap<usize, (Cut<'c>, Cells<'c>)>,
-    /// Of applies that compute cells beyond the grid as the grid repeated, the cells that these stand for.
+    /// Of applies that compute cells beyond the grid as the grid repeated, the cells that these
+    /// stand for.
     pub repeated: BTreeMap<usize, Cells<'c>>,
     /// Pieces, by their operation and place.
     pieces: BTreeMap<(usize, usize), Cut<'c>>,
@@ -30,20 +31,30 @@ impl<'c> Checks<'c> {
     /// Checks of all operations of a walk.
     pub fn new(walk: &Walk<'c, '_>, builder: &Builder<'c>) -> Result<Self, Error> {
         let (frame, beyond) = (walk.frame, walk.beyond);
-        let (mut grids, mut pieces, mut repeated) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut grids, mut pieces, mut repeated) =
+            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let cut = |bounds, cells: &Cells<'c>| Cut::new(frame, builder, bounds, cells);
         for (operation, op) in walk.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
                     let grid = frame.program.grid_of(field)?;
                     let bounds = (grid.lower, grid.upper);
-                    let inside = walk.place.cells.inside(frame, builder, bounds, beyond, walk.vector(field)?)?;
+                    let inside = walk.place.cells.inside(
+                        frame,
+                        builder,
+                        bounds,
+                        beyond,
+                        walk.vector(field)?,
+                    )?;
                     grids.insert(operation, (cut(bounds, &walk.place.cells)?, inside));
                 }
                 TileOp::Apply(apply) => {
                     if let Some(grid) = beyond.repeated_grid(frame.program, apply)? {
                         let bounds = (grid.lower, grid.upper);
-                        repeated.insert(operation, walk.place.cells.inside(frame, builder, bounds, beyond, 1)?);
+                        repeated.insert(
+                            operation,
+                            walk.place.cells.inside(frame, builder, bounds, beyond, 1)?,
+                        );
                     }
                     let cells = repeated.get(&operation).unwrap_or(&walk.place.cells);
                     for (place, piece) in apply.pieces.iter().enumerate() {

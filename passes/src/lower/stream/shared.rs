@@ -1,7 +1,7 @@
 //! Rows that the parts of a block hand to each other through shared memory, in three dimensions.
 //!
-//! Each value whose neighbouring rows are read has a double buffer: what one iteration puts there, the
-//! next takes. So one barrier an iteration serves all values.
+//! Each value whose neighbouring rows are read has a double buffer: what one iteration puts there,
+//! the next takes. So one barrier an iteration serves all values.
 
 use super::super::emit::Frame;
 use super::super::lanes;
@@ -23,8 +23,8 @@ pub struct Shared<'c, 'p> {
     column: Val<'c>,
 }
 
-/// The double buffer of a value, `2 x parts x rows x columns`. It has room for the parts that the ends
-/// of the block lack: so neighbours lie at a constant distance.
+/// The double buffer of a value, `2 x parts x rows x columns`. It has room for the parts that the
+/// ends of the block lack: so neighbours lie at a constant distance.
 struct Buffer<'c> {
     memref: Val<'c>,
     /// Parts before the block's first, and after its last.
@@ -50,7 +50,11 @@ pub fn types<'c>(builder: &Builder<'c>, patch: &Patch<'c>) -> Result<Vec<MemRefT
             let rows = i64::try_from(patch.shared_rows(window).len()).unwrap_or(i64::MAX);
             let (before, after) = patch.neighbours(window);
             let parts = patch.parts - before + after;
-            types.push(shared_memory::shared_type(builder, &[2, parts, rows, patch.lanes * patch.width], *element)?);
+            types.push(shared_memory::shared_type(
+                builder,
+                &[2, parts, rows, patch.lanes * patch.width],
+                *element,
+            )?);
         }
     }
     Ok(types)
@@ -58,15 +62,28 @@ pub fn types<'c>(builder: &Builder<'c>, patch: &Patch<'c>) -> Result<Vec<MemRefT
 
 impl<'c, 'p> Shared<'c, 'p> {
     /// Takes the frame's buffers.
-    pub fn new(frame: &Frame<'c, '_>, builder: &Builder<'c>, patch: &'p Patch<'c>) -> Result<Self, Error> {
-        let windows = patch.pipeline.windows.iter().enumerate().filter(|(_, window)| window.shared.is_some());
+    pub fn new(
+        frame: &Frame<'c, '_>,
+        builder: &Builder<'c>,
+        patch: &'p Patch<'c>,
+    ) -> Result<Self, Error> {
+        let windows =
+            patch.pipeline.windows.iter().enumerate().filter(|(_, window)| window.shared.is_some());
         let mut buffers = BTreeMap::new();
         for ((value, window), memref) in windows.zip(&frame.shared) {
             let (before, after) = patch.neighbours(window);
-            buffers
-                .insert(value, Buffer { memref: *memref, beyond: (-before, after), rows: patch.shared_rows(window) });
+            buffers.insert(
+                value,
+                Buffer {
+                    memref: *memref,
+                    beyond: (-before, after),
+                    rows: patch.shared_rows(window),
+                },
+            );
         }
-        let [.., part, lane] = frame.thread.as_slice() else { return Err(Error::internal("a block of no threads")) };
+        let [.., part, lane] = frame.thread.as_slice() else {
+            return Err(Error::internal("a block of no threads"));
+        };
         let column = builder.binary("arith.muli", *lane, builder.index(patch.width)?)?;
         Ok(Self { patch, buffers, part: *part, column })
     }
@@ -81,26 +98,38 @@ impl<'c, 'p> Shared<'c, 'p> {
         Ok(Turn(Some(Halves { put, taken: builder.binary("arith.xori", put, one)? })))
     }
 
-    /// Zeros for the first iteration to take, and in both halves for the parts that the block lacks.
-    pub fn clear(&self, builder: &Builder<'c>, first: Val<'c>, zeros: &[Val<'c>]) -> Result<(), Error> {
+    /// Zeros for the first iteration to take, and in both halves for the parts that the block
+    /// lacks.
+    pub fn clear(
+        &self,
+        builder: &Builder<'c>,
+        first: Val<'c>,
+        zeros: &[Val<'c>],
+    ) -> Result<(), Error> {
         let Turn(Some(halves)) = self.turn(builder, first)? else { return Ok(()) };
         for (value, buffer) in &self.buffers {
-            let zero = zeros.get(*value).copied().ok_or_else(|| Error::internal("a value of no type"))?;
+            let zero =
+                zeros.get(*value).copied().ok_or_else(|| Error::internal("a value of no type"))?;
             let cells = vec![zero; usize::try_from(self.patch.width).unwrap_or(1)];
             let clear = |builder: &Builder<'c>, half, part| {
-                (0..).take(buffer.rows.len()).try_for_each(|slot| self.put(builder, *value, (half, part, slot), &cells))
+                (0..)
+                    .take(buffer.rows.len())
+                    .try_for_each(|slot| self.put(builder, *value, (half, part, slot), &cells))
             };
             clear(builder, halves.taken, 0)?;
             // The block's first and last part stand for those beyond.
             let ends = [(0, -buffer.beyond.0..0), (self.patch.parts - 1, 1..buffer.beyond.1 + 1)];
             for (end, beyond) in ends {
-                builder.when(builder.compare(Compare::Eq, self.part, builder.index(end)?)?, |builder| {
-                    for distance in beyond {
-                        clear(builder, halves.taken, distance)?;
-                        clear(builder, halves.put, distance)?;
-                    }
-                    Ok(())
-                })?;
+                builder.when(
+                    builder.compare(Compare::Eq, self.part, builder.index(end)?)?,
+                    |builder| {
+                        for distance in beyond {
+                            clear(builder, halves.taken, distance)?;
+                            clear(builder, halves.put, distance)?;
+                        }
+                        Ok(())
+                    },
+                )?;
             }
         }
         barrier(builder)
@@ -121,10 +150,13 @@ impl<'c, 'p> Shared<'c, 'p> {
         };
         let height = self.patch.height;
         for row in window.rows.iter().filter(|row| !(0..height).contains(&row.row)) {
-            let slot = (0..).zip(&buffer.rows).find(|(_, held)| **held == row.row.rem_euclid(height));
+            let slot =
+                (0..).zip(&buffer.rows).find(|(_, held)| **held == row.row.rem_euclid(height));
             let (slot, _) = slot.ok_or_else(|| Error::internal("a row that nobody hands over"))?;
-            let at = self.place(builder, buffer, (halves.taken, row.row.div_euclid(height), slot))?;
-            let cells = lanes::load(builder, buffer.memref, &at, self.patch.width, self.vector(value))?;
+            let at =
+                self.place(builder, buffer, (halves.taken, row.row.div_euclid(height), slot))?;
+            let cells =
+                lanes::load(builder, buffer.memref, &at, self.patch.width, self.vector(value))?;
             for (column, cell) in (0..).zip(cells) {
                 state.push(value, (row.row, column), cell)?;
             }
@@ -132,23 +164,36 @@ impl<'c, 'p> Shared<'c, 'p> {
         Ok(())
     }
 
-    /// Ends an iteration: hands the lane's rows over. What is stored is in registers anyway; so stores
-    /// come last, and no load of an iteration waits for one.
-    pub fn hand_over(&self, builder: &Builder<'c>, state: &InFlight<'c>, turn: &Turn<'c>) -> Result<(), Error> {
+    /// Ends an iteration: hands the lane's rows over. What is stored is in registers anyway; so
+    /// stores come last, and no load of an iteration waits for one.
+    pub fn hand_over(
+        &self,
+        builder: &Builder<'c>,
+        state: &InFlight<'c>,
+        turn: &Turn<'c>,
+    ) -> Result<(), Error> {
         let Some(halves) = turn.0 else { return Ok(()) };
         for (value, buffer) in &self.buffers {
             let window = self.patch.pipeline.windows.get(*value);
-            let age = window.and_then(|window| window.shared).ok_or_else(|| Error::internal("a window not shared"))?;
+            let age = window
+                .and_then(|window| window.shared)
+                .ok_or_else(|| Error::internal("a window not shared"))?;
             for (slot, row) in (0..).zip(&buffer.rows) {
-                let cells = (0..self.patch.width).map(|column| state.get(*value, (*row, column), age));
-                self.put(builder, *value, (halves.put, 0, slot), &cells.collect::<Result<Vec<_>, _>>()?)?;
+                let cells =
+                    (0..self.patch.width).map(|column| state.get(*value, (*row, column), age));
+                self.put(
+                    builder,
+                    *value,
+                    (halves.put, 0, slot),
+                    &cells.collect::<Result<Vec<_>, _>>()?,
+                )?;
             }
         }
         barrier(builder)
     }
 
-    /// Where a lane's row of a part lies: its half, the distance of the part from the lane's own, and its
-    /// place among the part's rows.
+    /// Where a lane's row of a part lies: its half, the distance of the part from the lane's own,
+    /// and its place among the part's rows.
     fn place(
         &self,
         builder: &Builder<'c>,
@@ -166,13 +211,19 @@ impl<'c, 'p> Shared<'c, 'p> {
         place: (Val<'c>, i64, i64),
         cells: &[Val<'c>],
     ) -> Result<(), Error> {
-        let buffer = self.buffers.get(&value).ok_or_else(|| Error::internal("a value that is not handed over"))?;
+        let buffer = self
+            .buffers
+            .get(&value)
+            .ok_or_else(|| Error::internal("a value that is not handed over"))?;
         let at = self.place(builder, buffer, place)?;
         lanes::store(builder, cells, buffer.memref, &at, self.vector(value))
     }
 
     fn vector(&self, value: usize) -> i64 {
-        self.patch.elements.get(value).map_or(1, |element| lanes::vector_length(*element, self.patch.width))
+        self.patch
+            .elements
+            .get(value)
+            .map_or(1, |element| lanes::vector_length(*element, self.patch.width))
     }
 }
 

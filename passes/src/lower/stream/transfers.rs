@@ -16,8 +16,10 @@ impl<'c> Walk<'c, '_> {
         let program = self.frame.program;
         let grid = program.grid_of(field)?;
         let cells = lanes::vector_length(program.field(field)?.element, self.patch.width);
-        let shift = interior::difference(self.frame.hull.lower, grid.lower).and_then(|gap| gap.last().copied());
-        let pitch = constant_extents(grid.lower, grid.upper).and_then(|extents| extents.last().copied());
+        let shift = interior::difference(self.frame.hull.lower, grid.lower)
+            .and_then(|gap| gap.last().copied());
+        let pitch =
+            constant_extents(grid.lower, grid.upper).and_then(|extents| extents.last().copied());
         let aligned = |value: Option<i64>| value.is_some_and(|value| value % cells == 0);
         Ok(if aligned(shift) && aligned(pitch) { cells } else { 1 })
     }
@@ -33,7 +35,8 @@ impl<'c> Walk<'c, '_> {
     ) -> Result<Vec<Val<'c>>, Error> {
         let (buffer, vector) = (self.frame.source(field)?, self.vector(field)?);
         let grid = self.frame.program.grid_of(field)?;
-        let plane = if rims.planes { self.beyond.plane(self.frame, builder, grid, plane)? } else { plane };
+        let plane =
+            if rims.planes { self.beyond.plane(self.frame, builder, grid, plane)? } else { plane };
         let at = match rims.cells {
             Some(checks) => &checks.grid(operation)?.1,
             None => &self.place.cells,
@@ -42,7 +45,8 @@ impl<'c> Walk<'c, '_> {
             let mut loaded = Vec::new();
             for row in &at.rows {
                 for column in at.columns.iter().step_by(usize::try_from(vector).unwrap_or(1)) {
-                    let at = self.frame.cell(builder, field, &Cells::point(plane, *row, *column))?;
+                    let at =
+                        self.frame.cell(builder, field, &Cells::point(plane, *row, *column))?;
                     loaded.extend(lanes::load(builder, buffer, &at, vector, vector)?);
                 }
             }
@@ -52,13 +56,21 @@ impl<'c> Walk<'c, '_> {
         let some = if checked { checks::some(self.frame, builder, grid)? } else { None };
         let Some(some) = some else { return cells(builder) };
         let types = vec![self.frame.program.field(field)?.element; at.each().count()];
-        builder.choose(some, &types, cells, |builder| types.iter().map(|ty| builder.zero(*ty)).collect())
+        builder.choose(some, &types, cells, |builder| {
+            types.iter().map(|ty| builder.zero(*ty)).collect()
+        })
     }
 
-    /// Asks for the lane's cells some planes after one that is loaded, in the grid too: [`Patch::reach`] counts them.
+    /// Asks for the lane's cells some planes after one that is loaded, in the grid too:
+    /// [`Patch::reach`] counts them.
     ///
     /// [`Patch::reach`]: super::patch::Patch::reach
-    pub fn prefetch(&self, builder: &Builder<'c>, field: &str, loaded: Val<'c>) -> Result<(), Error> {
+    pub fn prefetch(
+        &self,
+        builder: &Builder<'c>,
+        field: &str,
+        loaded: Val<'c>,
+    ) -> Result<(), Error> {
         let distance = self.patch.pipeline.prefetch;
         if distance == 0 {
             return Ok(());
@@ -84,13 +96,25 @@ impl<'c> Walk<'c, '_> {
         plane: Val<'c>,
         rims: Rims<'c, '_>,
     ) -> Result<(), Error> {
-        let grid = rims.cells.map(|checks| checks.grid(operation)).transpose()?.map(|(grid, _)| grid);
+        let grid =
+            rims.cells.map(|checks| checks.grid(operation)).transpose()?.map(|(grid, _)| grid);
         let (buffer, vector) = (self.frame.target(field)?, self.vector(field)?);
         // Where groups of cells lie all inside or all outside of the grid, the first tells.
-        let group = usize::try_from(if grid.is_some() { vector } else { self.patch.width }).unwrap_or(1).max(1);
+        let group = usize::try_from(if grid.is_some() { vector } else { self.patch.width })
+            .unwrap_or(1)
+            .max(1);
         let width = usize::try_from(self.patch.width).unwrap_or(1).max(1);
-        let first = self.frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
-        let in_planes = builder.compare(Compare::Below, builder.binary("arith.subi", plane, first)?, self.planes)?;
+        let first = self
+            .frame
+            .origin
+            .first()
+            .copied()
+            .ok_or_else(|| Error::internal("a tile of no dimensions"))?;
+        let in_planes = builder.compare(
+            Compare::Below,
+            builder.binary("arith.subi", plane, first)?,
+            self.planes,
+        )?;
         let in_planes = if rims.planes && !self.frame.hull.alike {
             let own = self.frame.program.grid_of(field)?;
             let own = checks::in_planes(self.frame, builder, (own.lower, own.upper), plane)?;
@@ -103,7 +127,8 @@ impl<'c> Walk<'c, '_> {
         {
             let in_tile = self.place.in_tile.get(number * group / width).copied();
             let in_grid = grid.and_then(|grid| grid.cells.get(number * group)).copied();
-            let conditions: Vec<_> = [Some(in_planes), in_tile, in_grid].into_iter().flatten().collect();
+            let conditions: Vec<_> =
+                [Some(in_planes), in_tile, in_grid].into_iter().flatten().collect();
             builder.when(builder.all(&conditions)?.unwrap_or(in_planes), |builder| {
                 let at = self.frame.cell(builder, field, &Cells::point(plane, row, column))?;
                 lanes::store(builder, cells, buffer, &at, vector)

@@ -44,9 +44,17 @@ impl<'c> Walk<'c, '_> {
             Beyond::Repeated => Rules::Wrapped,
             Beyond::Nearest => Rules::All,
         };
-        let points = rims.cells.and_then(|checks| checks.repeated.get(&operation)).unwrap_or(&self.place.cells);
-        let cell =
-            |(position, (row, column))| Cell { state, apply, position, point: Cells::point(plane, row, column), rules };
+        let points = rims
+            .cells
+            .and_then(|checks| checks.repeated.get(&operation))
+            .unwrap_or(&self.place.cells);
+        let cell = |(position, (row, column))| Cell {
+            state,
+            apply,
+            position,
+            point: Cells::point(plane, row, column),
+            rules,
+        };
         let cells: Vec<_> = self.positions().zip(points.each()).map(cell).collect();
         if free {
             let piece = apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
@@ -64,11 +72,14 @@ impl<'c> Walk<'c, '_> {
                 for ((piece, cut), plane) in cuts.iter().zip(planes) {
                     let inside = cut.and_then(|cut| cut.cells.get(number)).copied();
                     let conditions: Vec<_> = plane.iter().copied().chain(inside).collect();
-                    let Some(covered) = builder.all(&conditions)? else { return self.evaluate(builder, at, piece) };
+                    let Some(covered) = builder.all(&conditions)? else {
+                        return self.evaluate(builder, at, piece);
+                    };
                     let total = self.patch.total.get(piece.function) == Some(&true);
                     candidates.push(Candidate { piece, covered, total });
                 }
-                let evaluate = |builder: &Builder<'c>, piece: &Piece<'c>| self.evaluate(builder, at, piece);
+                let evaluate =
+                    |builder: &Builder<'c>, piece: &Piece<'c>| self.evaluate(builder, at, piece);
                 pieces::values(builder, &candidates, &self.old(builder, at)?, &evaluate)
             };
             cells.iter().enumerate().map(cell).collect::<Result<Vec<_>, _>>()
@@ -78,11 +89,21 @@ impl<'c> Walk<'c, '_> {
         }
         let mut in_planes = Vec::new();
         for (piece, _) in &cuts {
-            in_planes.push(checks::in_planes(self.frame, builder, (piece.lower, piece.upper), plane)?);
+            in_planes.push(checks::in_planes(
+                self.frame,
+                builder,
+                (piece.lower, piece.upper),
+                plane,
+            )?);
         }
-        // The usual single piece is a branch for the whole plane; several are conditions of each cell.
+        // The usual single piece is a branch for the whole plane; several are conditions of each
+        // cell.
         if let [inside] = in_planes.as_slice() {
-            let old = cells.iter().map(|at| self.old(builder, at)).collect::<Result<Vec<_>, _>>()?.concat();
+            let old = cells
+                .iter()
+                .map(|at| self.old(builder, at))
+                .collect::<Result<Vec<_>, _>>()?
+                .concat();
             let types: Vec<_> = old.iter().map(|value| value.r#type()).collect();
             let new = |builder: &Builder<'c>| all(builder, &[None]).map(|cells| cells.concat());
             let flat = builder.choose(*inside, &types, new, |_| Ok(old))?;
@@ -91,8 +112,8 @@ impl<'c> Walk<'c, '_> {
         all(builder, &in_planes.into_iter().map(Some).collect::<Vec<_>>())
     }
 
-    /// The values of the updated fields before the apply; zeros for those that have none where no piece
-    /// lies.
+    /// The values of the updated fields before the apply; zeros for those that have none where no
+    /// piece lies.
     fn old(&self, builder: &Builder<'c>, at: &Cell<'c, '_>) -> Result<Vec<Val<'c>>, Error> {
         let old = |(field, _): &(&str, _)| match at.apply.kept(field) {
             Some(tile) => self.held(at, tile, &vec![0; at.point.len()]),
@@ -101,18 +122,28 @@ impl<'c> Walk<'c, '_> {
         at.apply.outputs.iter().map(old).collect()
     }
 
-    fn evaluate(&self, builder: &Builder<'c>, at: &Cell<'c, '_>, piece: &Piece<'c>) -> Result<Vec<Val<'c>>, Error> {
+    fn evaluate(
+        &self,
+        builder: &Builder<'c>,
+        at: &Cell<'c, '_>,
+        piece: &Piece<'c>,
+    ) -> Result<Vec<Val<'c>>, Error> {
         let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
             cell_in_registers(builder, distances, &|offset| self.read(at, field, offset))
         };
-        let partial = at.apply.partial.map(|tile| self.held(at, tile, &vec![0; at.point.len()])).transpose()?;
+        let partial = at
+            .apply
+            .partial
+            .map(|tile| self.held(at, tile, &vec![0; at.point.len()]))
+            .transpose()?;
         let (point, step) = (at.point.as_slice(), at.apply.step);
         let at = At { point, step, rules: at.rules, fetch: &fetch, partial };
         self.frame.evaluate(builder, self.module, piece, &at)
     }
 
     fn read(&self, at: &Cell<'c, '_>, field: &str, offset: &[i64]) -> Result<Val<'c>, Error> {
-        let tile = at.apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
+        let tile =
+            at.apply.input(field).ok_or_else(|| Error::internal(format!("no tile of @{field}")))?;
         self.held(at, tile, offset)
     }
 
@@ -124,7 +155,9 @@ impl<'c> Walk<'c, '_> {
             [plane, rows, columns] => (plane, (row + rows, column + columns)),
             _ => return Err(Error::internal("a read that has not two or three offsets")),
         };
-        let Some((_, output)) = at.apply.outputs.first() else { return Err(Error::internal("an apply of nothing")) };
+        let Some((_, output)) = at.apply.outputs.first() else {
+            return Err(Error::internal("an apply of nothing"));
+        };
         let age = self.patch.window(*output)?.lag - plane - self.patch.window(tile)?.lag;
         at.state.get(self.patch.place(tile)?, position, age)
     }

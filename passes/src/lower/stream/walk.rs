@@ -17,8 +17,8 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::tiled::{Kernel, TileOp};
 
-/// Rows that a tile at a rim loads before their turn in two dimensions; one, where checks would not keep to the
-/// registers with more.
+/// Rows that a tile at a rim loads before their turn in two dimensions; one, where checks would not
+/// keep to the registers with more.
 const RIM_AHEAD: i64 = 2;
 
 /// Registers that checks take; `star2d1r` with 10 steps spilled 40 bytes without room for them.
@@ -65,7 +65,11 @@ impl<'c, 'p> Walk<'c, 'p> {
         tile_planes: Val<'c>,
     ) -> Result<Self, Error> {
         let builder = &frame.builder;
-        let first_plane = frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
+        let first_plane = frame
+            .origin
+            .first()
+            .copied()
+            .ok_or_else(|| Error::internal("a tile of no dimensions"))?;
         let place = LanePlace::new(frame, kernel, patch)?;
         let limits = Limits::of(frame, kernel, |op, halo| patch.reach(kernel, op, halo))?;
         // Without checks all cells of the patch are computed, those beyond the halo too.
@@ -83,26 +87,36 @@ impl<'c, 'p> Walk<'c, 'p> {
         };
         let last_plane = frame.bounds(builder, frame.hull.upper)?.first().copied();
         let last_plane = last_plane.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
-        let left = builder.add_constant(builder.binary("arith.subi", last_plane, first_plane)?, 1)?;
+        let left =
+            builder.add_constant(builder.binary("arith.subi", last_plane, first_plane)?, 1)?;
         // A half of the last tile may begin beyond it.
         let left = builder.binary("arith.maxsi", left, builder.index(0)?)?;
         walk.planes = builder.binary("arith.minsi", tile_planes, left)?;
         Ok(walk)
     }
 
-    /// The whole tile: a version without checks of rows and columns for most tiles, and one with. In
-    /// two dimensions few tiles lie at a rim: the version without checks is for those at no rim at all,
-    /// which saves registers, and so does a short body of the other version. So it is where an apply has
-    /// several pieces, because those beside the main one are told apart by all dimensions.
+    /// The whole tile: a version without checks of rows and columns for most tiles, and one with.
+    /// In two dimensions few tiles lie at a rim: the version without checks is for those at no rim
+    /// at all, which saves registers, and so does a short body of the other version. So it is where
+    /// an apply has several pieces, because those beside the main one are told apart by all
+    /// dimensions.
     pub fn tile(&self) -> Result<(), Error> {
         let builder = &self.frame.builder;
-        let first = self.frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
+        let first = self
+            .frame
+            .origin
+            .first()
+            .copied()
+            .ok_or_else(|| Error::internal("a tile of no dimensions"))?;
         let first = builder.add_constant(first, self.patch.first)?;
         let end = builder.add_constant(builder.add(first, self.planes)?, self.patch.fill)?;
         let all = (self.start(builder, first)?, end);
-        let Some(limits) = &self.limits else { return self.version(builder, all, true, &Planes::Checked) };
+        let Some(limits) = &self.limits else {
+            return self.version(builder, all, true, &Planes::Checked);
+        };
         let free = limits.range(self.frame, builder)?;
-        let mut conditions: Vec<_> = limits.condition(self.frame, builder, self.kernel, 1)?.into_iter().collect();
+        let mut conditions: Vec<_> =
+            limits.condition(self.frame, builder, self.kernel, 1)?.into_iter().collect();
         conditions.extend(self.place.off_margin(builder)?);
         let (mut inner, mut outer) = (Planes::Partly(free), Planes::Partly(free));
         let several = |op: &TileOp| matches!(op, TileOp::Apply(apply) if apply.pieces.len() > 1);
@@ -112,20 +126,26 @@ impl<'c, 'p> Walk<'c, 'p> {
             let last = builder.add_constant(end, self.patch.pipeline.unroll - 2)?;
             conditions.extend(self.within(builder, (first, last), free)?);
         } else if self.patch.selects || self.is_tight() {
-            // So many selects that one copy of them is enough, or two bodies with checks would spill.
+            // So many selects that one copy of them is enough, or two bodies with checks would
+            // spill.
             outer = Planes::Checked;
         }
-        let version =
-            |cells, planes| move |builder: &Builder<'c>| self.version(builder, all, cells, planes).map(|()| Vec::new());
+        let version = |cells, planes| {
+            move |builder: &Builder<'c>| {
+                self.version(builder, all, cells, planes).map(|()| Vec::new())
+            }
+        };
         match builder.all(&conditions)? {
-            Some(interior) => builder.choose(interior, &[], version(false, &inner), version(true, &outer)).map(|_| ()),
+            Some(interior) => builder
+                .choose(interior, &[], version(false, &inner), version(true, &outer))
+                .map(|_| ()),
             None => self.version(builder, all, false, &inner),
         }
     }
 
-    /// Whether two bodies with checks would not keep to the registers: those of planes of 64-bit cells or of several
-    /// fields spilled 32 to 540 bytes a thread for `sm_90`, and others at most a few. Those others ran 5 to 8 per cent
-    /// slower on an H200 with a single body.
+    /// Whether two bodies with checks would not keep to the registers: those of planes of 64-bit
+    /// cells or of several fields spilled 32 to 540 bytes a thread for `sm_90`, and others at most
+    /// a few. Those others ran 5 to 8 per cent slower on an H200 with a single body.
     fn is_tight(&self) -> bool {
         let loads = self.kernel.body.iter().filter(|op| matches!(op, TileOp::Load { .. })).count();
         loads > 1 || self.patch.elements.iter().any(|element| lanes::words(*element) > 1)
@@ -138,7 +158,10 @@ impl<'c, 'p> Walk<'c, 'p> {
         (first, last): (Val<'c>, Val<'c>),
         [lower, upper]: [Val<'c>; 2],
     ) -> Result<[Val<'c>; 2], Error> {
-        Ok([builder.compare(Compare::Ge, first, lower)?, builder.compare(Compare::Le, last, upper)?])
+        Ok([
+            builder.compare(Compare::Ge, first, lower)?,
+            builder.compare(Compare::Le, last, upper)?,
+        ])
     }
 
     /// The loop over planes.
@@ -152,8 +175,10 @@ impl<'c, 'p> Walk<'c, 'p> {
         let checks = if cells { Some(Checks::new(self, builder)?) } else { None };
         let rims = |planes| Rims { planes, cells: checks.as_ref() };
         let (checked, ahead) = (matches!(planes, Planes::Checked), self.patch.pipeline.ahead);
-        let rim_ahead = if self.patch.pipeline.registers + CHECKS > self.patch.limit { 1 } else { RIM_AHEAD };
-        let (unroll, ahead) = if checked { (1, ahead.min(rim_ahead)) } else { (self.patch.pipeline.unroll, ahead) };
+        let rim_ahead =
+            if self.patch.pipeline.registers + CHECKS > self.patch.limit { 1 } else { RIM_AHEAD };
+        let (unroll, ahead) =
+            if checked { (1, ahead.min(rim_ahead)) } else { (self.patch.pipeline.unroll, ahead) };
         let initial = self.initial(builder, start, ahead, rims(!matches!(planes, Planes::Free)))?;
         let free = |builder: &Builder<'c>, plane, carried: &[Val<'c>]| {
             self.planes(builder, plane, unroll, rims(false), initial.with(carried))
@@ -174,7 +199,8 @@ impl<'c, 'p> Walk<'c, 'p> {
                     &types,
                     |builder| free(builder, plane, carried),
                     |builder| {
-                        let bounds = (plane, builder.add_constant(plane, unroll)?, builder.index(1)?);
+                        let bounds =
+                            (plane, builder.add_constant(plane, unroll)?, builder.index(1)?);
                         builder.carry(bounds, carried, one)
                     },
                 )
@@ -198,7 +224,8 @@ impl<'c, 'p> Walk<'c, 'p> {
             let bounds = self.frame.bounds(builder, self.frame.program.grid_of(field)?.lower)?;
             let Some(bound) = bounds.first() else { continue };
             let bound = builder.add_constant(*bound, self.patch.window(tile)?.lag)?;
-            begin = Some(begin.map_or(Ok(bound), |begin| builder.binary("arith.minsi", begin, bound))?);
+            begin =
+                Some(begin.map_or(Ok(bound), |begin| builder.binary("arith.minsi", begin, bound))?);
         }
         begin.map_or(Ok(first), |begin| builder.binary("arith.maxsi", begin, first))
     }
@@ -260,7 +287,8 @@ impl<'c, 'p> Walk<'c, 'p> {
                     let builder = &Builder { location: op.location(), ..*builder };
                     let place = self.patch.place(*tile)?;
                     let ahead = builder.add_constant(plane, state.ahead(place) - lag(*tile)?)?;
-                    let cells = state.exchange(place, self.load(builder, operation, field, ahead, rims)?)?;
+                    let cells = state
+                        .exchange(place, self.load(builder, operation, field, ahead, rims)?)?;
                     if rims.cells.is_none() && !rims.planes {
                         self.prefetch(builder, field, ahead)?;
                     }
@@ -272,7 +300,8 @@ impl<'c, 'p> Walk<'c, 'p> {
                     let plane = builder.add_constant(plane, -lag(*first)?)?;
                     let cells = self.apply(builder, state, operation, apply, plane, rims)?;
                     for (number, (_, tile)) in apply.outputs.iter().enumerate() {
-                        let cells: Vec<_> = cells.iter().filter_map(|values| values.get(number)).copied().collect();
+                        let cells: Vec<_> =
+                            cells.iter().filter_map(|values| values.get(number)).copied().collect();
                         self.push(builder, state, self.patch.place(*tile)?, &cells, &turn)?;
                     }
                 }
@@ -311,11 +340,13 @@ impl<'c, 'p> Walk<'c, 'p> {
         }
         self.shared.take(builder, state, value, turn)?;
         let windows = &self.patch.pipeline.windows;
-        let window = windows.get(value).ok_or_else(|| Error::internal("a value without a window"))?;
+        let window =
+            windows.get(value).ok_or_else(|| Error::internal("a value without a window"))?;
         for row in &window.rows {
             for edge in &row.edges {
                 let width = self.patch.width;
-                let cell = state.get(value, (row.row, edge.column.rem_euclid(width)), edge.first)?;
+                let cell =
+                    state.get(value, (row.row, edge.column.rem_euclid(width)), edge.first)?;
                 let cell = lanes::shuffle(builder, cell, edge.column.div_euclid(width))?;
                 state.push(value, (row.row, edge.column), cell)?;
             }

@@ -61,8 +61,8 @@ pub struct Checks<'c> {
     grids: BTreeMap<usize, Span<'c>>,
     /// The pieces of applies, by operation and place.
     pieces: BTreeMap<(usize, usize), Span<'c>>,
-    /// Of applies that compute cells beyond the grid as the grid repeated, the coordinates that the lane's
-    /// cells stand for, by operation.
+    /// Of applies that compute cells beyond the grid as the grid repeated, the coordinates that the
+    /// lane's cells stand for, by operation.
     repeated: BTreeMap<usize, Vec<Val<'c>>>,
 }
 
@@ -72,8 +72,8 @@ pub struct Turn<'c, 'k> {
     pub operation: usize,
     /// The apply, or that of the first round of a loop.
     pub apply: &'k Apply<'c>,
-    /// In a loop, steps since the first round, and by how many cells the first and the last cell that
-    /// is computed move from step to step.
+    /// In a loop, steps since the first round, and by how many cells the first and the last cell
+    /// that is computed move from step to step.
     pub later: Option<(Val<'c>, [i64; 2])>,
 }
 
@@ -90,7 +90,8 @@ impl<'c, 'p> Cells<'c, 'p> {
             return Err(Error::internal("a warp's tile has one dimension"));
         };
         let width = segment.width;
-        let first = builder.add(*origin, builder.binary("arith.muli", *lane, builder.index(width)?)?)?;
+        let first =
+            builder.add(*origin, builder.binary("arith.muli", *lane, builder.index(width)?)?)?;
         let first = builder.add_constant(first, -segment.left)?;
         let beyond = builder.add_constant(*lane, -(segment.left / width))?;
         let mut total = BTreeMap::new();
@@ -104,8 +105,14 @@ impl<'c, 'p> Cells<'c, 'p> {
             module,
             kernel,
             segment,
-            points: (0..width).map(|cell| builder.add_constant(first, cell)).collect::<Result<_, _>>()?,
-            in_tile: builder.compare(Compare::Below, beyond, builder.index(segment.tile / width)?)?,
+            points: (0..width)
+                .map(|cell| builder.add_constant(first, cell))
+                .collect::<Result<_, _>>()?,
+            in_tile: builder.compare(
+                Compare::Below,
+                beyond,
+                builder.index(segment.tile / width)?,
+            )?,
             total,
             wraps: tiled::wraps(module, frame.program, kernel)?,
         })
@@ -124,7 +131,8 @@ impl<'c, 'p> Cells<'c, 'p> {
 
     /// What a tile at a rim checks.
     pub fn checks(&self, builder: &Builder<'c>) -> Result<Checks<'c>, Error> {
-        let (mut grids, mut pieces, mut repeated) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut grids, mut pieces, mut repeated) =
+            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (operation, op) in self.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
@@ -133,7 +141,10 @@ impl<'c, 'p> Cells<'c, 'p> {
                 }
                 TileOp::Apply(apply) => {
                     for (place, piece) in apply.pieces.iter().enumerate() {
-                        pieces.insert((operation, place), self.span(builder, piece.lower, piece.upper)?);
+                        pieces.insert(
+                            (operation, place),
+                            self.span(builder, piece.lower, piece.upper)?,
+                        );
                     }
                     if self.wraps
                         && apply.reaches_beyond()
@@ -148,10 +159,18 @@ impl<'c, 'p> Cells<'c, 'p> {
     }
 
     /// A box of the grid from the lane's point of view.
-    fn span(&self, builder: &Builder<'c>, lower: AffineMap<'c>, upper: AffineMap<'c>) -> Result<Span<'c>, Error> {
+    fn span(
+        &self,
+        builder: &Builder<'c>,
+        lower: AffineMap<'c>,
+        upper: AffineMap<'c>,
+    ) -> Result<Span<'c>, Error> {
         let bound = |map| {
             let bounds = self.frame.bounds(builder, map)?;
-            let bound = bounds.first().copied().ok_or_else(|| Error::internal("a bound of no dimensions"))?;
+            let bound = bounds
+                .first()
+                .copied()
+                .ok_or_else(|| Error::internal("a bound of no dimensions"))?;
             builder.binary("arith.subi", bound, self.first()?)
         };
         Ok(Span { first: bound(lower)?, last: bound(upper)? })
@@ -163,22 +182,30 @@ impl<'c, 'p> Cells<'c, 'p> {
         let moved = |from: Val<'c>, by: i64, drift: fn([i64; 2]) -> i64| {
             let start = builder.add_constant(from, by)?;
             match turn.later {
-                Some((steps, drifts)) => {
-                    builder.add(start, builder.binary("arith.muli", steps, builder.index(drift(drifts))?)?)
-                }
+                Some((steps, drifts)) => builder.add(
+                    start,
+                    builder.binary("arith.muli", steps, builder.index(drift(drifts))?)?,
+                ),
                 None => Ok(start),
             }
         };
-        let origin = self.frame.origin.first().copied().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
+        let origin = self
+            .frame
+            .origin
+            .first()
+            .copied()
+            .ok_or_else(|| Error::internal("a tile of no dimensions"))?;
         let origin = builder.binary("arith.subi", origin, self.first()?)?;
-        let (lower, upper) = (turn.apply.halo.lower.iter().sum(), turn.apply.halo.upper.iter().sum::<i64>());
+        let (lower, upper) =
+            (turn.apply.halo.lower.iter().sum(), turn.apply.halo.upper.iter().sum::<i64>());
         Ok(Span {
             first: moved(origin, lower, |[first, _]| first)?,
             last: moved(origin, self.segment.tile - 1 + upper, |[_, last]| last)?,
         })
     }
 
-    /// The coordinates inside a field's grid that the lane's cells stand for where the grid repeats.
+    /// The coordinates inside a field's grid that the lane's cells stand for where the grid
+    /// repeats.
     fn repeated(&self, builder: &Builder<'c>, field: &str) -> Result<Vec<Val<'c>>, Error> {
         let points = self.points.iter().map(|point| self.frame.wrapped(builder, field, &[*point]));
         Ok(points.collect::<Result<Vec<_>, _>>()?.concat())
@@ -204,7 +231,10 @@ impl<'c, 'p> Cells<'c, 'p> {
                 lanes::load(builder, buffer, &at, self.segment.width, self.vector(field)?)
             }
             Some(checks) => {
-                let grid = checks.grids.get(&operation).ok_or_else(|| Error::internal("a load without checks"))?;
+                let grid = checks
+                    .grids
+                    .get(&operation)
+                    .ok_or_else(|| Error::internal("a load without checks"))?;
                 let nearest = |builder: &Builder<'c>, cell| {
                     let nearest = builder.binary("arith.minsi", builder.index(cell)?, grid.last)?;
                     builder.add(self.first()?, builder.binary("arith.maxsi", nearest, grid.first)?)
@@ -212,11 +242,13 @@ impl<'c, 'p> Cells<'c, 'p> {
                 let cells = |builder: &Builder<'c>| {
                     let points = match self.wraps {
                         true => self.repeated(builder, field)?,
-                        false => {
-                            (0..self.segment.width).map(|cell| nearest(builder, cell)).collect::<Result<_, _>>()?
-                        }
+                        false => (0..self.segment.width)
+                            .map(|cell| nearest(builder, cell))
+                            .collect::<Result<_, _>>()?,
                     };
-                    let load = |point: &Val<'c>| builder.load(buffer, &self.frame.cell(builder, field, &[*point])?);
+                    let load = |point: &Val<'c>| {
+                        builder.load(buffer, &self.frame.cell(builder, field, &[*point])?)
+                    };
                     points.iter().map(load).collect()
                 };
                 let (declared, element) =
@@ -226,7 +258,9 @@ impl<'c, 'p> Cells<'c, 'p> {
                 }
                 let some = builder.compare(Compare::Le, grid.first, grid.last)?;
                 let types = vec![element; usize::try_from(self.segment.width).unwrap_or(0)];
-                builder.choose(some, &types, cells, |builder| types.iter().map(|ty| builder.zero(*ty)).collect())
+                builder.choose(some, &types, cells, |builder| {
+                    types.iter().map(|ty| builder.zero(*ty)).collect()
+                })
             }
         }
     }
@@ -246,7 +280,10 @@ impl<'c, 'p> Cells<'c, 'p> {
                 let at = self.frame.cell(builder, field, &[self.first()?])?;
                 return lanes::store(builder, cells, buffer, &at, self.vector(field)?);
             };
-            let grid = checks.grids.get(&operation).ok_or_else(|| Error::internal("a store without checks"))?;
+            let grid = checks
+                .grids
+                .get(&operation)
+                .ok_or_else(|| Error::internal("a store without checks"))?;
             for ((number, cell), point) in (0..).zip(cells).zip(&self.points) {
                 builder.when(grid.holds(builder, number)?, |builder| {
                     builder.store(*cell, buffer, &self.frame.cell(builder, field, &[*point])?)
@@ -265,9 +302,9 @@ impl<'c, 'p> Cells<'c, 'p> {
         Ok(if shift.is_some_and(|shift| shift % cells == 0) { cells } else { 1 })
     }
 
-    /// The new values of an apply: for each updated field the lane's cells. `state` holds those of its
-    /// inputs, by field; `frame` knows the step. With checks a piece holds for the cells that it covers
-    /// and whose operands are right.
+    /// The new values of an apply: for each updated field the lane's cells. `state` holds those of
+    /// its inputs, by field; `frame` knows the step. With checks a piece holds for the cells that
+    /// it covers and whose operands are right.
     pub fn apply(
         &self,
         frame: &Frame<'c, '_>,
@@ -296,7 +333,11 @@ impl<'c, 'p> Cells<'c, 'p> {
                 let span = checks.pieces.get(&(turn.operation, place));
                 let span = span.ok_or_else(|| Error::internal("a piece without checks"))?;
                 let total = self.total.get(piece.function) == Some(&true);
-                let span = if repeated.is_some() { computed } else { span.intersected(builder, computed)? };
+                let span = if repeated.is_some() {
+                    computed
+                } else {
+                    span.intersected(builder, computed)?
+                };
                 spans.push((piece, span, total));
             }
         }
@@ -327,7 +368,8 @@ impl<'c, 'p> Cells<'c, 'p> {
                     for (piece, span, total) in &spans {
                         let mut covered = span.holds(builder, cell)?;
                         if repeated.is_some() {
-                            let inside = frame.inside(builder, &[*point], piece.lower, piece.upper)?;
+                            let inside =
+                                frame.inside(builder, &[*point], piece.lower, piece.upper)?;
                             covered = builder.binary("arith.andi", covered, inside)?;
                         }
                         candidates.push(Candidate { piece, covered, total: *total });
@@ -344,8 +386,8 @@ impl<'c, 'p> Cells<'c, 'p> {
         Ok(columns)
     }
 
-    /// All cells that an apply reads, by field and place relative to the lane's first cell. Those of
-    /// other lanes come by shuffles, in which all lanes take part.
+    /// All cells that an apply reads, by field and place relative to the lane's first cell. Those
+    /// of other lanes come by shuffles, in which all lanes take part.
     fn window(
         &self,
         builder: &Builder<'c>,
@@ -366,7 +408,8 @@ impl<'c, 'p> Cells<'c, 'p> {
         for (field, cell) in wanted {
             let own = usize::try_from(cell.rem_euclid(width)).unwrap_or(usize::MAX);
             let value = state.get(field).and_then(|cells| cells.get(own)).copied();
-            let value = value.ok_or_else(|| Error::internal(format!("no tile of @{field} reaches an apply")))?;
+            let value = value
+                .ok_or_else(|| Error::internal(format!("no tile of @{field} reaches an apply")))?;
             let distance = cell.div_euclid(width);
             if distance != 0 {
                 window.insert((field, cell), lanes::shuffle(builder, value, distance)?);

@@ -17,7 +17,12 @@ type Placed<'c, 'k> = (usize, &'k Apply<'c>);
 
 /// Builds the kernel for one lane; `unroll` is the number of steps in a loop's body, and `checked`
 /// says whether cells may lie outside the grid or a piece.
-pub fn run<'c>(cells: &Cells<'c, '_>, builder: &Builder<'c>, unroll: i64, checked: bool) -> Result<(), Error> {
+pub fn run<'c>(
+    cells: &Cells<'c, '_>,
+    builder: &Builder<'c>,
+    unroll: i64,
+    checked: bool,
+) -> Result<(), Error> {
     let checks = if checked { Some(cells.checks(builder)?) } else { None };
     let lane = Lane { cells, checks };
     let unroll = usize::try_from(unroll).unwrap_or(1);
@@ -49,7 +54,10 @@ pub fn run<'c>(cells: &Cells<'c, '_>, builder: &Builder<'c>, unroll: i64, checke
 }
 
 fn held<'s, 'c>(state: &'s State<'c>, tile: Val<'c>) -> Result<&'s [Val<'c>], Error> {
-    state.get(&mlir::key(tile)).map(Vec::as_slice).ok_or_else(|| Error::internal("a tile is used before it is made"))
+    state
+        .get(&mlir::key(tile))
+        .map(Vec::as_slice)
+        .ok_or_else(|| Error::internal("a tile is used before it is made"))
 }
 
 struct Lane<'c, 'p> {
@@ -69,7 +77,9 @@ impl<'c> Lane<'c, '_> {
         let rounds = steps.len() / unroll;
         let looped = if rounds > 1 { rounds * unroll } else { 0 };
         let (inside, after) = steps.split_at(looped);
-        if let (Some(first), Some(body), Some(last)) = (inside.first(), inside.get(..unroll), inside.last()) {
+        if let (Some(first), Some(body), Some(last)) =
+            (inside.first(), inside.get(..unroll), inside.last())
+        {
             let fields = updated(first);
             let drifts = steps.get(1).map(|second| drifts(first, second)).unwrap_or_default();
             let mut initial = Vec::new();
@@ -141,7 +151,9 @@ fn updated<'c>(step: &[Placed<'c, '_>]) -> Vec<(&'c str, Option<Val<'c>>)> {
     let mut fields: Vec<(&str, Option<Val>)> = Vec::new();
     for (field, _) in step.iter().flat_map(|(_, apply)| &apply.outputs) {
         if !fields.iter().any(|(known, _)| known == field) {
-            let first = step.iter().position(|(_, apply)| apply.outputs.iter().any(|(name, _)| name == field));
+            let first = step
+                .iter()
+                .position(|(_, apply)| apply.outputs.iter().any(|(name, _)| name == field));
             let until = step.iter().take(first.unwrap_or(0) + 1);
             fields.push((field, until.filter_map(|(_, apply)| apply.input(field)).next()));
         }
@@ -176,7 +188,8 @@ fn alike<'c, 'k>(body: &'k [TileOp<'c>], place: usize) -> Vec<Vec<Placed<'c, 'k>
             last.len() == next.len()
                 && last.iter().zip(&next).all(|((_, one), (_, other))| continues(one, other))
                 && steps.get(1).is_none_or(|second| {
-                    drifts(last, &next) == steps.first().map(|first| drifts(first, second)).unwrap_or_default()
+                    drifts(last, &next)
+                        == steps.first().map(|first| drifts(first, second)).unwrap_or_default()
                 })
         });
         if !same {
@@ -188,7 +201,9 @@ fn alike<'c, 'k>(body: &'k [TileOp<'c>], place: usize) -> Vec<Vec<Placed<'c, 'k>
 
 /// By how much the first and the last computed cell of each apply move from a step to the next.
 fn drifts(step: &[Placed], next: &[Placed]) -> Vec<[i64; 2]> {
-    let ends = |apply: &Apply| [apply.halo.lower.iter().sum::<i64>(), apply.halo.upper.iter().sum::<i64>()];
+    let ends = |apply: &Apply| {
+        [apply.halo.lower.iter().sum::<i64>(), apply.halo.upper.iter().sum::<i64>()]
+    };
     let drift = |((_, one), (_, other)): (&Placed, &Placed)| {
         let ([first, last], [next_first, next_last]) = (ends(one), ends(other));
         [next_first - first, next_last - last]
@@ -198,12 +213,15 @@ fn drifts(step: &[Placed], next: &[Placed]) -> Vec<[i64; 2]> {
 
 /// Whether an apply does one step later what another does.
 fn continues(one: &Apply, other: &Apply) -> bool {
-    let names = |tiles: &[(&str, Val)]| tiles.iter().map(|(field, _)| (*field).to_owned()).collect::<Vec<_>>();
+    let names = |tiles: &[(&str, Val)]| {
+        tiles.iter().map(|(field, _)| (*field).to_owned()).collect::<Vec<_>>()
+    };
     let same = |(one, other): (&Piece, &Piece)| {
         (one.function, one.lower, one.upper) == (other.function, other.lower, other.upper)
     };
     let main = one.main.iter().zip(&other.main).all(same);
-    let pieces = one.pieces.len() == other.pieces.len() && one.pieces.iter().zip(&other.pieces).all(same);
+    let pieces =
+        one.pieces.len() == other.pieces.len() && one.pieces.iter().zip(&other.pieces).all(same);
     main && pieces
         && one.step + 1 == other.step
         && names(&one.inputs) == names(&other.inputs)

@@ -47,13 +47,20 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     for plan in &options.plans {
         plans.push(Loaded::read(plan, options.ptx.as_deref())?);
     }
-    let reference = options.reference.as_deref().map(|plan| Loaded::read(plan, None)).transpose()?;
+    let reference =
+        options.reference.as_deref().map(|plan| Loaded::read(plan, None)).transpose()?;
     if options.tune.is_some() && (options.reference.is_none() || options.check_steps == Some(0)) {
-        return Err("--tune remembers checked schedules alone; give it a plan to check against with --reference".into());
+        return Err(
+            "--tune remembers checked schedules alone; give it a plan to check against with \
+            --reference"
+                .into(),
+        );
     }
-    let mut schedules = options.tune.as_deref().map(Schedules::load).transpose()?.unwrap_or_default();
+    let mut schedules =
+        options.tune.as_deref().map(Schedules::load).transpose()?.unwrap_or_default();
     let mut shared = Shared::default();
-    let mut first = plans.first().map(|plan| Job::prepare(plan, options, &mut shared)).transpose()?;
+    let mut first =
+        plans.first().map(|plan| Job::prepare(plan, options, &mut shared)).transpose()?;
 
     let cuda = Cuda::open(options.device)?;
     let copy_bandwidth = cuda.copy_bandwidth()?;
@@ -73,7 +80,9 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     let mut state = None;
     for (loaded, plan) in plans.iter().zip(&options.plans) {
         let job = first.take().map_or_else(|| Job::prepare(loaded, options, &mut shared), Ok);
-        match job.and_then(|job| measure(&cuda, copy_bandwidth, job, &mut shared, reference.as_ref(), options)) {
+        match job.and_then(|job| {
+            measure(&cuda, copy_bandwidth, job, &mut shared, reference.as_ref(), options)
+        }) {
             Ok(result) => results.push(result),
             Err(error) => {
                 eprintln!("error: {}: {error}", plan.display());
@@ -93,7 +102,12 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     }
     if let Some(path) = &options.tune {
         let best = tune(&results, &device.name)?;
-        println!("\nfastest: {}, {:.1} GCells/s; remembered in {}", best.program, best.gcells, path.display());
+        println!(
+            "\nfastest: {}, {:.1} GCells/s; remembered in {}",
+            best.program,
+            best.gcells,
+            path.display()
+        );
         schedules.remember(best);
         schedules.save(path)?;
     }
@@ -115,12 +129,17 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
 
 /// The fastest of the plans whose results were right.
 fn tune(results: &[Measurement], device: &str) -> Result<Entry, Box<dyn Error>> {
-    let right = results.iter().filter(|result| result.check.as_ref().is_some_and(|check| check.passed));
-    let best = right.max_by(|a, b| a.gcells.median.total_cmp(&b.gcells.median)).ok_or("no plan gave a right result")?;
+    let right =
+        results.iter().filter(|result| result.check.as_ref().is_some_and(|check| check.passed));
+    let best = right
+        .max_by(|a, b| a.gcells.median.total_cmp(&b.gcells.median))
+        .ok_or("no plan gave a right result")?;
     if best.settings.fingerprint.is_empty()
         || results.iter().any(|other| other.settings.fingerprint != best.settings.fingerprint)
     {
-        return Err("--tune compares the plans of one program that stencilc --candidates made".into());
+        return Err(
+            "--tune compares the plans of one program that stencilc --candidates made".into()
+        );
     }
     let points = best.shape.iter().map(|cells| *cells as u64).fold(1, u64::saturating_mul);
     Ok(Entry {

@@ -85,7 +85,8 @@ pub struct Check {
     pub against: String,
     /// The largest error allowed, relative to the field's largest value.
     pub tolerance: f64,
-    /// Whether the last measured run gave the bits of the checked one; none where it took other steps.
+    /// Whether the last measured run gave the bits of the checked one; none where it took other
+    /// steps.
     pub repeats: Option<bool>,
     /// Whether every field is within the tolerance, and the last run gave the same.
     pub passed: bool,
@@ -138,7 +139,11 @@ impl<'l> Job<'l> {
     ///
     /// # Errors
     /// When sizes, scalars or inputs are missing or wrong.
-    pub fn prepare(loaded: &'l Loaded, options: &Options, shared: &mut Shared) -> Result<Job<'l>, Box<dyn Error>> {
+    pub fn prepare(
+        loaded: &'l Loaded,
+        options: &Options,
+        shared: &mut Shared,
+    ) -> Result<Job<'l>, Box<dyn Error>> {
         let request = Request {
             sizes: options.define.iter().cloned().collect(),
             steps: options.steps,
@@ -146,7 +151,8 @@ impl<'l> Job<'l> {
             shapes: BTreeMap::new(),
         };
         if let Some(inputs) = &shared.inputs
-            && let Ok(bound) = bind(&loaded.plan, &Request { shapes: shapes(inputs), ..request.clone() })
+            && let Ok(bound) =
+                bind(&loaded.plan, &Request { shapes: shapes(inputs), ..request.clone() })
             && check_inputs(&loaded.plan, &bound, inputs).is_ok()
         {
             return Ok(Job { loaded, request, bound });
@@ -185,14 +191,20 @@ pub fn measure(
     upload(plan, &bound, &inputs, &mut program)?;
     program.save()?;
     let checked = match options.check_steps {
-        Some(steps) => bind(plan, &Request { steps: Some(steps), shapes: shapes(&inputs), ..request.clone() })?,
+        Some(steps) => {
+            bind(plan, &Request { steps: Some(steps), shapes: shapes(&inputs), ..request.clone() })?
+        }
         None => bound.clone(),
     };
     let start = Instant::now();
     let launched = launch_all(plan, &checked, &mut program, &mut Control::default())?;
     let first_seconds = load_seconds + start.elapsed().as_secs_f64();
     let is_checked = reference.is_some() || !options.expect.is_empty();
-    let outputs = if is_checked { download(plan, &checked, &launched.current, &mut program)? } else { BTreeMap::new() };
+    let outputs = if is_checked {
+        download(plan, &checked, &launched.current, &mut program)?
+    } else {
+        BTreeMap::new()
+    };
     let mut repeats = None;
     let mut seconds = Vec::new();
     let mut launches = 0;
@@ -220,7 +232,8 @@ pub fn measure(
                 Some((of, wanted)) if of == request => wanted,
                 _ => run_reference(cuda, reference, request.clone(), &checked, &inputs)?,
             };
-            let found = check(reference.path.display().to_string(), options.tolerance, &outputs, &wanted)?;
+            let found =
+                check(reference.path.display().to_string(), options.tolerance, &outputs, &wanted)?;
             shared.wanted = Some((request, wanted));
             Some(found)
         }
@@ -238,7 +251,8 @@ pub fn measure(
 
     let (points, bytes) = traffic(plan, &bound);
     let work = points as f64 * bound.steps as f64 * 1e-9;
-    let rates: Vec<f64> = seconds.iter().map(|time| if *time > 0.0 { work / time } else { 0.0 }).collect();
+    let rates: Vec<f64> =
+        seconds.iter().map(|time| if *time > 0.0 { work / time } else { 0.0 }).collect();
     let gcells = spread(&rates);
     let copy_limit_gcells = points as f64 * bandwidth / bytes.max(1) as f64 * 1e-9;
     let (shape, element) = largest_state(plan, &bound);
@@ -297,7 +311,10 @@ fn run_reference(
 }
 
 /// The arrays of the files that are wanted, one for each leaf of a struct or vec.
-fn read_wanted(fields: &[FieldDecl], files: &[(String, PathBuf)]) -> Result<BTreeMap<String, Array>, Box<dyn Error>> {
+fn read_wanted(
+    fields: &[FieldDecl],
+    files: &[(String, PathBuf)],
+) -> Result<BTreeMap<String, Array>, Box<dyn Error>> {
     let records = records(fields);
     let mut wanted = BTreeMap::new();
     for (field, path) in files {
@@ -323,17 +340,24 @@ fn check(
     for (name, wanted) in wanted {
         let Some(output) = outputs.get(name) else {
             let known: Vec<&str> = outputs.keys().map(String::as_str).collect();
-            return Err(format!("the program has no output `{name}`; it has {}", known.join(", ")).into());
+            return Err(
+                format!("the program has no output `{name}`; it has {}", known.join(", ")).into()
+            );
         };
-        fields.insert(name.clone(), compare(output, wanted).map_err(|e| format!("output `{name}`: {e}"))?);
+        fields.insert(
+            name.clone(),
+            compare(output, wanted).map_err(|e| format!("output `{name}`: {e}"))?,
+        );
     }
-    let within = |found: &Comparison| found.exact() || (tolerance > 0.0 && found.error() <= tolerance);
+    let within =
+        |found: &Comparison| found.exact() || (tolerance > 0.0 && found.error() <= tolerance);
     Ok(Check { against, tolerance, repeats: None, passed: fields.values().all(within), fields })
 }
 
 /// Whether two results have the same bits.
 fn are_same(one: &BTreeMap<String, Array>, other: &BTreeMap<String, Array>) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|((_, one), (_, other))| one.bytes() == other.bytes())
+    one.len() == other.len()
+        && one.iter().zip(other).all(|((_, one), (_, other))| one.bytes() == other.bytes())
 }
 
 /// The grid's points, and the bytes that one pass over all fields moves: state fields are read and
@@ -357,7 +381,8 @@ fn traffic(plan: &Plan, bound: &Bound) -> (u64, u64) {
 }
 
 fn largest_state(plan: &Plan, bound: &Bound) -> (Vec<usize>, &'static str) {
-    let fields = plan.fields.iter().zip(&bound.shapes).filter(|(field, _)| field.role == Role::State);
+    let fields =
+        plan.fields.iter().zip(&bound.shapes).filter(|(field, _)| field.role == Role::State);
     let largest = fields.max_by_key(|(_, shape)| shape.iter().product::<usize>());
     largest.map_or((Vec::new(), ""), |(field, shape)| (shape.clone(), field.element.name()))
 }
@@ -406,7 +431,8 @@ mod tests {
         let fields = [leaf(0), leaf(1)];
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("v.npy");
-        npy::write(&path, &Array::new(vec![2, 2], Data::F32(vec![1.0, 2.0, 3.0, 4.0])).unwrap()).unwrap();
+        npy::write(&path, &Array::new(vec![2, 2], Data::F32(vec![1.0, 2.0, 3.0, 4.0])).unwrap())
+            .unwrap();
         let wanted = read_wanted(&fields, &[("V".to_owned(), path.clone())]).unwrap();
         assert_eq!(wanted["V.0"], Array::new(vec![2], Data::F32(vec![1.0, 3.0])).unwrap());
         assert_eq!(wanted["V.1"], Array::new(vec![2], Data::F32(vec![2.0, 4.0])).unwrap());
@@ -415,8 +441,11 @@ mod tests {
 
     #[test]
     fn checks_want_the_same_bits_unless_told_otherwise() {
-        let array = |x| BTreeMap::from([("A".to_string(), Array::new(vec![1], Data::F64(vec![x])).unwrap())]);
-        let passed = |tolerance, x| check("r".into(), tolerance, &array(x), &array(1.0)).unwrap().passed;
+        let array = |x| {
+            BTreeMap::from([("A".to_string(), Array::new(vec![1], Data::F64(vec![x])).unwrap())])
+        };
+        let passed =
+            |tolerance, x| check("r".into(), tolerance, &array(x), &array(1.0)).unwrap().passed;
         assert!(passed(0.0, 1.0));
         assert!(!passed(0.0, 1.0 + f64::EPSILON));
         assert!(passed(1e-12, 1.0 + f64::EPSILON));

@@ -131,7 +131,10 @@ fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 fn chunk(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|launches| *launches > 0).ok_or_else(|| "a number from 1 is wanted".to_string())
+    text.parse()
+        .ok()
+        .filter(|launches| *launches > 0)
+        .ok_or_else(|| "a number from 1 is wanted".to_string())
 }
 
 #[cfg(test)]

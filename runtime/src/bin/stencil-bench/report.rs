@@ -49,8 +49,10 @@ impl State {
     /// Asks `nvidia-smi`; `None` if it is missing or does not know the device.
     pub fn ask(uuid: &str) -> Option<State> {
         let query = "--query-gpu=driver_version,clocks.sm,clocks.mem,temperature.gpu,power.draw";
-        let output =
-            Command::new("nvidia-smi").args([query, "--format=csv,noheader,nounits", "-i", uuid]).output().ok()?;
+        let output = Command::new("nvidia-smi")
+            .args([query, "--format=csv,noheader,nounits", "-i", uuid])
+            .output()
+            .ok()?;
         State::parse(std::str::from_utf8(&output.stdout).ok()?)
     }
 
@@ -79,8 +81,10 @@ impl Record<'_> {
 
 /// The table of all measurements, and the kernels of each.
 pub fn table(results: &[Measurement]) -> String {
-    let head =
-        ["plan", "strategy", "tile", "T", "grid", "steps", "GCells/s", "min", "max", "of copy", "of FMA", "check"];
+    let head = [
+        "plan", "strategy", "tile", "T", "grid", "steps", "GCells/s", "min", "max", "of copy",
+        "of FMA", "check",
+    ];
     let mut rows = vec![head.map(str::to_string)];
     for result in results {
         let settings = &result.settings;
@@ -105,7 +109,8 @@ pub fn table(results: &[Measurement]) -> String {
         text.push_str(&format!("\n{}\n", stem(&result.plan)));
         for kernel in &result.kernels {
             text.push_str(&format!(
-                "  {}: {} registers, {} bytes spilled or local, {} + {} bytes shared, {} blocks a multiprocessor\n",
+                "  {}: {} registers, {} bytes spilled or local, {} + {} bytes shared, {} blocks a \
+                 multiprocessor\n",
                 kernel.name,
                 kernel.registers,
                 kernel.local,
@@ -162,7 +167,8 @@ fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
     }
     let mut text = String::new();
     for row in rows {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         text.push_str(cells.join("  ").trim_end());
         text.push('\n');
     }
@@ -174,19 +180,25 @@ pub fn now() -> String {
     date(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
 }
 
-/// The date of a Unix time (Hinnant, chrono-Compatible Low-Level Date Algorithms, `civil_from_days`,
-/// for days since 1970).
+/// The date of a Unix time (Hinnant, chrono-Compatible Low-Level Date Algorithms,
+/// `civil_from_days`, for days since 1970).
 fn date(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     // Years begin in March here.
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
 }
 
 #[cfg(test)]

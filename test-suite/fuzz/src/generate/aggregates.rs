@@ -24,7 +24,8 @@ pub fn types(random: &mut Random, program: &mut Program, mixture: Mixture) -> Ve
             };
             members.push(member);
         }
-        let count = |members: &[Type]| members.iter().map(|ty| program.leaves(*ty).len()).sum::<usize>();
+        let count =
+            |members: &[Type]| members.iter().map(|ty| program.leaves(*ty).len()).sum::<usize>();
         while members.len() > 1 && count(&members) > LARGEST {
             members.pop();
         }
@@ -36,7 +37,8 @@ pub fn types(random: &mut Random, program: &mut Program, mixture: Mixture) -> Ve
 
 /// A type of some field that is a vec or a struct; none where there is none.
 pub fn some(random: &mut Random, program: &Program) -> Option<Type> {
-    let types: Vec<Type> = program.fields.iter().map(|field| field.ty).filter(|ty| ty.is_aggregate()).collect();
+    let types: Vec<Type> =
+        program.fields.iter().map(|field| field.ty).filter(|ty| ty.is_aggregate()).collect();
     if types.is_empty() { None } else { Some(random.pick(&types)) }
 }
 
@@ -52,7 +54,8 @@ pub fn part(random: &mut Random, program: &Program, whole: Expr) -> Expr {
 
 /// A value of a vec or a struct.
 pub fn aggregate(random: &mut Random, scope: &mut Scope, ty: Type, depth: i64) -> Expr {
-    let locals: Vec<usize> = scope.locals.iter().filter(|(_, of)| *of == ty).map(|(number, _)| *number).collect();
+    let locals: Vec<usize> =
+        scope.locals.iter().filter(|(_, of)| *of == ty).map(|(number, _)| *number).collect();
     if !locals.is_empty() && random.percent(50) {
         return Expr { ty, kind: Kind::Local(random.pick(&locals)) };
     }
@@ -64,7 +67,8 @@ pub fn aggregate(random: &mut Random, scope: &mut Scope, ty: Type, depth: i64) -
         },
         6 => {
             let condition = expressions::expression(random, scope, Type::Bool, deeper.min(2));
-            let (yes, no) = (aggregate(random, scope, ty, deeper), aggregate(random, scope, ty, deeper));
+            let (yes, no) =
+                (aggregate(random, scope, ty, deeper), aggregate(random, scope, ty, deeper));
             Expr { ty, kind: Kind::If(Box::new([condition, yes, no])) }
         }
         7 => {
@@ -76,13 +80,26 @@ pub fn aggregate(random: &mut Random, scope: &mut Scope, ty: Type, depth: i64) -
             Type::Vec(_, of) => {
                 let number = Type::Number(of);
                 // An integer that is written as 0 is no divisor.
-                let operators: &[&str] = if of.is_float() { &["+", "-", "*", "/"] } else { &["+", "-", "*"] };
+                let operators: &[&str] =
+                    if of.is_float() { &["+", "-", "*", "/"] } else { &["+", "-", "*"] };
                 let a = aggregate(random, scope, ty, deeper);
                 match random.below(6) {
                     0 => Expr { ty, kind: Kind::Unary("-", Box::new(a)) },
-                    1 => binary(random.pick(operators), ty, expressions::leaf(random, scope, number), a),
-                    2 | 3 => binary(random.pick(operators), ty, a, expressions::leaf(random, scope, number)),
-                    _ => binary(random.pick(operators), ty, a, aggregate(random, scope, ty, deeper)),
+                    1 => binary(
+                        random.pick(operators),
+                        ty,
+                        expressions::leaf(random, scope, number),
+                        a,
+                    ),
+                    2 | 3 => binary(
+                        random.pick(operators),
+                        ty,
+                        a,
+                        expressions::leaf(random, scope, number),
+                    ),
+                    _ => {
+                        binary(random.pick(operators), ty, a, aggregate(random, scope, ty, deeper))
+                    }
                 }
             }
             _ => written(random, scope, ty, deeper),

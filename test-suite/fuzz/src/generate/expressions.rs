@@ -11,7 +11,8 @@ pub struct Scope<'p> {
     pub program: &'p Program,
     /// Dimensions of the points.
     pub rank: usize,
-    /// For each field, the smallest and the largest offset of each dimension; none where no read is right.
+    /// For each field, the smallest and the largest offset of each dimension; none where no read is
+    /// right.
     pub offsets: Vec<Option<Vec<(i64, i64)>>>,
     /// The same as if there were no boundary rules.
     pub inside: Vec<Option<Vec<(i64, i64)>>>,
@@ -32,7 +33,16 @@ impl<'p> Scope<'p> {
         offsets: Vec<Option<Vec<(i64, i64)>>>,
         inside: Vec<Option<Vec<(i64, i64)>>>,
     ) -> Self {
-        Self { program, rank, offsets, inside, locals: Vec::new(), next_local: 0, nearest: None, within: 0 }
+        Self {
+            program,
+            rank,
+            offsets,
+            inside,
+            locals: Vec::new(),
+            next_local: 0,
+            nearest: None,
+            within: 0,
+        }
     }
 
     /// That of the boundary rule of a field with such cells.
@@ -109,8 +119,11 @@ pub fn cell(random: &mut Random, scope: &mut Scope, wanted: impl Fn(Type) -> boo
     }
     let fields = &scope.program.fields;
     let fits = |place: &usize| wanted(fields[*place].ty);
-    let near: Vec<usize> = (0..fields.len()).filter(|place| scope.offsets[*place].is_some()).filter(fits).collect();
-    let constant = |place: &usize| fields[*place].role == Role::Const && gathers::may_hold(scope.program, *place);
+    let near: Vec<usize> =
+        (0..fields.len()).filter(|place| scope.offsets[*place].is_some()).filter(fits).collect();
+    let constant = |place: &usize| {
+        fields[*place].role == Role::Const && gathers::may_hold(scope.program, *place)
+    };
     let far: Vec<usize> = (0..fields.len()).filter(constant).filter(fits).collect();
     let chance = if near.is_empty() { 100 } else { 20 };
     if !far.is_empty() && scope.within < 2 && random.percent(chance) {
@@ -132,19 +145,25 @@ pub fn cell(random: &mut Random, scope: &mut Scope, wanted: impl Fn(Type) -> boo
 /// An expression without operands, or nearly.
 pub fn leaf(random: &mut Random, scope: &mut Scope, ty: Type) -> Expr {
     let whole = |of: Type| ty != Type::Bool && of.is_aggregate();
-    let locals: Vec<_> = scope.locals.iter().copied().filter(|(_, of)| *of == ty || whole(*of)).collect();
+    let locals: Vec<_> =
+        scope.locals.iter().copied().filter(|(_, of)| *of == ty || whole(*of)).collect();
     if !locals.is_empty() && random.percent(60) {
         let (number, of) = random.pick(&locals);
         let local = Expr { ty: of, kind: Kind::Local(number) };
-        return if of == ty { local } else { cast(ty, aggregates::part(random, scope.program, local)) };
+        return if of == ty {
+            local
+        } else {
+            cast(ty, aggregates::part(random, scope.program, local))
+        };
     }
     let Type::Number(element) = ty else {
         let of = some_type(random);
         let (a, b) = (leaf(random, scope, of), leaf(random, scope, of));
         return binary(random.pick(&["<", "<=", ">", ">=", "==", "!="]), ty, a, b);
     };
-    let scalars: Vec<_> =
-        (0..scope.program.scalars.len()).filter(|place| scope.program.scalars[*place].element == element).collect();
+    let scalars: Vec<_> = (0..scope.program.scalars.len())
+        .filter(|place| scope.program.scalars[*place].element == element)
+        .collect();
     if !scalars.is_empty() && random.percent(25) {
         return Expr { ty, kind: Kind::Scalar(random.pick(&scalars)) };
     }
@@ -191,7 +210,8 @@ pub fn expression(random: &mut Random, scope: &mut Scope, ty: Type, depth: i64) 
     match random.below(20) {
         0 | 1 => {
             let condition = expression(random, scope, Type::Bool, deeper);
-            let (yes, no) = (expression(random, scope, ty, deeper), expression(random, scope, ty, deeper));
+            let (yes, no) =
+                (expression(random, scope, ty, deeper), expression(random, scope, ty, deeper));
             Expr { ty, kind: Kind::If(Box::new([condition, yes, no])) }
         }
         2 | 3 => {
@@ -204,13 +224,15 @@ pub fn expression(random: &mut Random, scope: &mut Scope, ty: Type, depth: i64) 
             let bound = any(random, scope, of, deeper);
             scope.bind(bound, |scope| expression(random, scope, ty, deeper))
         }
-        4 if ty != Type::Bool && random.percent(50) => match aggregates::some(random, scope.program) {
-            Some(of) => {
-                let whole = aggregates::aggregate(random, scope, of, deeper);
-                cast(ty, aggregates::part(random, scope.program, whole))
+        4 if ty != Type::Bool && random.percent(50) => {
+            match aggregates::some(random, scope.program) {
+                Some(of) => {
+                    let whole = aggregates::aggregate(random, scope, of, deeper);
+                    cast(ty, aggregates::part(random, scope.program, whole))
+                }
+                None => leaf(random, scope, ty),
             }
-            None => leaf(random, scope, ty),
-        },
+        }
         _ => match ty {
             Type::Bool => condition(random, scope, deeper),
             Type::Number(element) if element.is_float() => float(random, scope, ty, deeper),
@@ -232,12 +254,14 @@ fn condition(random: &mut Random, scope: &mut Scope, deeper: i64) -> Expr {
     match random.below(4) {
         0 => Expr { ty, kind: Kind::Unary("!", Box::new(expression(random, scope, ty, deeper))) },
         1 => {
-            let (a, b) = (expression(random, scope, ty, deeper), expression(random, scope, ty, deeper));
+            let (a, b) =
+                (expression(random, scope, ty, deeper), expression(random, scope, ty, deeper));
             binary(random.pick(&["&&", "||"]), ty, a, b)
         }
         _ => {
             let of = some_type(random);
-            let (a, b) = (expression(random, scope, of, deeper), expression(random, scope, of, deeper));
+            let (a, b) =
+                (expression(random, scope, of, deeper), expression(random, scope, of, deeper));
             binary(random.pick(&["<", "<=", ">", ">=", "==", "!="]), ty, a, b)
         }
     }
@@ -266,11 +290,14 @@ fn integer(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Exp
 fn float(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr {
     let a = expression(random, scope, ty, deeper);
     match random.below(16) {
-        0 | 1 => call(random.pick(&["min", "max"]), ty, vec![a, expression(random, scope, ty, deeper)]),
+        0 | 1 => {
+            call(random.pick(&["min", "max"]), ty, vec![a, expression(random, scope, ty, deeper)])
+        }
         2 => call(random.pick(&["sqrt", "abs", "abs", "floor", "ceil", "rsqrt"]), ty, vec![a]),
         3 => call("sqrt", ty, vec![call("abs", ty, vec![a])]),
         4 => {
-            let (b, c) = (expression(random, scope, ty, deeper), expression(random, scope, ty, deeper));
+            let (b, c) =
+                (expression(random, scope, ty, deeper), expression(random, scope, ty, deeper));
             call("fma", ty, vec![a, b, c])
         }
         5 => Expr { ty, kind: Kind::Unary("-", Box::new(a)) },
@@ -279,7 +306,17 @@ fn float(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr 
             Expr { ty, kind: Kind::Cast(Box::new(expression(random, scope, from, deeper))) }
         }
         7 => binary(random.pick(&["/", "/", "%"]), ty, a, expression(random, scope, ty, deeper)),
-        8 => binary(random.pick(&["+", "*", "-", "/"]), ty, a, number(ty, random.pick(&[0.5, 2.0, 0.1, 3.0]))),
-        _ => binary(random.pick(&["+", "+", "-", "-", "*"]), ty, a, expression(random, scope, ty, deeper)),
+        8 => binary(
+            random.pick(&["+", "*", "-", "/"]),
+            ty,
+            a,
+            number(ty, random.pick(&[0.5, 2.0, 0.1, 3.0])),
+        ),
+        _ => binary(
+            random.pick(&["+", "+", "-", "-", "*"]),
+            ty,
+            a,
+            expression(random, scope, ty, deeper),
+        ),
     }
 }

@@ -1,6 +1,6 @@
-//! Absolute reads, with coordinates that lie in the field's grid: taken from the point, or any integer
-//! kept inside in one of the ways that the compiler can follow. Where the field has a boundary rule, any
-//! integer will do.
+//! Absolute reads, with coordinates that lie in the field's grid: taken from the point, or any
+//! integer kept inside in one of the ways that the compiler can follow. Where the field has a
+//! boundary rule, any integer will do.
 
 use super::expressions::{Scope, binary, call, expression, leaf, number};
 use crate::model::*;
@@ -9,7 +9,9 @@ use crate::random::Random;
 /// Whether a field has a cell, as far as the compiler knows.
 pub fn may_hold(program: &Program, field: usize) -> bool {
     let grid = program.grid_of(field);
-    let at_run = |bound: &Affine| bound.term.is_some_and(|(param, _)| program.params[param].known == Known::Run);
+    let at_run = |bound: &Affine| {
+        bound.term.is_some_and(|(param, _)| program.params[param].known == Known::Run)
+    };
     let mut bounds = grid.bounds(&program.params).into_iter().zip(&grid.upper);
     bounds.all(|((first, last), upper)| first <= last || at_run(upper))
 }
@@ -36,14 +38,15 @@ pub fn gather(random: &mut Random, scope: &mut Scope, field: usize) -> Expr {
     Expr { ty: program.fields[field].ty, kind: Kind::Gather(field, at) }
 }
 
-/// Whether there are absolute reads by boundary rules from a grid of so many dimensions. Their coordinates
-/// may be so far that they wrap where they are shifted.
+/// Whether there are absolute reads by boundary rules from a grid of so many dimensions. Their
+/// coordinates may be so far that they wrap where they are shifted.
 pub fn by_rule(program: &Program, rank: usize) -> bool {
     let mut found = false;
     for value in program.values() {
         value.visit(&mut |part| {
             if let Kind::Gather(field, _) = part.kind {
-                found |= program.fields[field].rule.is_some() && program.grid_of(field).rank() == rank;
+                found |=
+                    program.fields[field].rule.is_some() && program.grid_of(field).rank() == rank;
             }
         });
     }
@@ -63,7 +66,11 @@ fn anywhere(random: &mut Random, scope: &mut Scope) -> Expr {
 }
 
 fn plus(expr: Expr, distance: i64) -> Expr {
-    if distance == 0 { expr } else { binary("+", Type::INDEX, expr, number(Type::INDEX, distance as f64)) }
+    if distance == 0 {
+        expr
+    } else {
+        binary("+", Type::INDEX, expr, number(Type::INDEX, distance as f64))
+    }
 }
 
 /// A bound as an expression.
@@ -71,7 +78,8 @@ fn bound(affine: Affine) -> Expr {
     let ty = Type::INDEX;
     let Some((param, coefficient)) = affine.term else { return number(ty, affine.constant as f64) };
     let size = Expr { ty, kind: Kind::Param(param) };
-    let product = if coefficient == 1 { size } else { binary("*", ty, number(ty, coefficient as f64), size) };
+    let product =
+        if coefficient == 1 { size } else { binary("*", ty, number(ty, coefficient as f64), size) };
     plus(product, affine.constant)
 }
 
@@ -80,7 +88,9 @@ fn inside(random: &mut Random, scope: &mut Scope, first: Affine, last: Affine) -
     let ty = Type::INDEX;
     let extent = || bound(last.plus(1 - first.constant));
     let depth = random.pick(&[0, 0, 1, 2]);
-    let clamp = |any: Expr, last: Expr| call("max", ty, vec![bound(first), call("min", ty, vec![any, last])]);
+    let clamp = |any: Expr, last: Expr| {
+        call("max", ty, vec![bound(first), call("min", ty, vec![any, last])])
+    };
     match random.below(12) {
         0 => bound(random.pick(&[first, last])),
         1 => {

@@ -7,9 +7,16 @@ use stencil_passes::registry;
 /// Parts of expressions, times the steps and the cells of a thread, that a kernel may hold.
 const LARGEST: i64 = 800;
 
-/// A schedule of the strategy `stream` or `warp`, whose tiles fit a warp or a block with their halo.
-fn lanes_schedule(random: &mut Random, program: &Program, strategy: &'static str, rank: usize) -> Schedule {
-    let (mut lane, mut rows) = (random.pick(&[1, 2, 3, 4, 4]), if rank == 3 { random.pick(&[1, 2, 2, 3]) } else { 1 });
+/// A schedule of the strategy `stream` or `warp`, whose tiles fit a warp or a block with their
+/// halo.
+fn lanes_schedule(
+    random: &mut Random,
+    program: &Program,
+    strategy: &'static str,
+    rank: usize,
+) -> Schedule {
+    let (mut lane, mut rows) =
+        (random.pick(&[1, 2, 3, 4, 4]), if rank == 3 { random.pick(&[1, 2, 2, 3]) } else { 1 });
     // A loop's body holds several planes.
     while size(program) as i64 * lane * rows * 4 > 2 * LARGEST && lane * rows > 1 {
         (lane, rows) = if rows > 1 { (lane, rows - 1) } else { (lane - 1, rows) };
@@ -42,7 +49,13 @@ fn lanes_schedule(random: &mut Random, program: &Program, strategy: &'static str
         _ => (vec![random.range(1, 24), random.range(1, 12), columns], vec![1, rows, lane]),
     };
     let flags = flags(random, program, strategy);
-    Schedule { strategy, tile: Some(tile), height: Some(height), per_thread: Some(per_thread), flags }
+    Schedule {
+        strategy,
+        tile: Some(tile),
+        height: Some(height),
+        per_thread: Some(per_thread),
+        flags,
+    }
 }
 
 /// Parts of all expressions; one that is a vec or a struct counts as its numbers.
@@ -63,8 +76,12 @@ fn flags(random: &mut Random, program: &Program, strategy: &str) -> Vec<Flag> {
             partial |= divides || matches!(part.kind, Kind::Gather(..));
         });
     }
-    let fits = |random: &mut Random, flag: Flag| flag != Flag::FixedRegion || !partial || random.percent(5);
-    let all = Flag::ALL.into_iter().filter(|(flag, _, chance)| random.percent(*chance) && fits(random, *flag));
+    let fits = |random: &mut Random, flag: Flag| {
+        flag != Flag::FixedRegion || !partial || random.percent(5)
+    };
+    let all = Flag::ALL
+        .into_iter()
+        .filter(|(flag, _, chance)| random.percent(*chance) && fits(random, *flag));
     all.map(|(flag, ..)| flag).collect()
 }
 
@@ -109,13 +126,21 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
         let dimension = random.below(rank);
         per_thread[dimension] = 1;
     }
-    let mut height = if strategy == "naive" { 1 } else { random.pick(&[1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6]) };
-    while height > 1 && size(program) as i64 * height * per_thread.iter().product::<i64>() > LARGEST {
+    let mut height =
+        if strategy == "naive" { 1 } else { random.pick(&[1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6]) };
+    while height > 1 && size(program) as i64 * height * per_thread.iter().product::<i64>() > LARGEST
+    {
         height -= 1;
     }
     let per_thread = random.percent(70).then_some(per_thread);
     // Rules and different grids together may leave one step a launch.
     let apart = program.fields.iter().any(|field| field.rule.is_some() && program.grids.len() > 1);
     let height = (!apart || random.percent(40)).then_some(height);
-    Schedule { strategy, tile: Some(tile), height, per_thread, flags: flags(random, program, strategy) }
+    Schedule {
+        strategy,
+        tile: Some(tile),
+        height,
+        per_thread,
+        flags: flags(random, program, strategy),
+    }
 }

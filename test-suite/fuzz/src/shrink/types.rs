@@ -6,7 +6,9 @@ use crate::model::*;
 /// A value of a type without reads: 0.5, or 1 of an integer type, in every number.
 pub fn plain(program: &Program, ty: Type) -> Expr {
     let kind = match ty.is_aggregate() {
-        true => Kind::Whole(program.parts(ty).into_iter().map(|part| plain(program, part)).collect()),
+        true => {
+            Kind::Whole(program.parts(ty).into_iter().map(|part| plain(program, part)).collect())
+        }
         false => Kind::Number(if ty.is_float() { 0.5 } else { 1.0 }, true),
     };
     Expr { ty, kind }
@@ -17,7 +19,11 @@ pub fn candidates(case: &Case) -> Vec<Case> {
     let program = &case.program;
     let mut found = Vec::new();
     let mut whole: Vec<Type> = (0..program.structs.len()).map(Type::Struct).collect();
-    let cells = program.fields.iter().map(|field| field.ty).chain(program.structs.iter().flatten().copied());
+    let cells = program
+        .fields
+        .iter()
+        .map(|field| field.ty)
+        .chain(program.structs.iter().flatten().copied());
     for ty in cells.filter(|ty| matches!(ty, Type::Vec(..))) {
         if !whole.contains(&ty) {
             whole.push(ty);
@@ -66,7 +72,9 @@ fn unwrapped(case: &Case, whole: Type) -> Case {
         let inner = case.program.parts(whole)[0];
         each(case, &mut |part| match &mut part.kind {
             // Stays one of the whole's type until all around it has seen that.
-            Kind::Whole(parts) if part.ty == whole => *part = Expr { ty: whole, ..parts.swap_remove(0) },
+            Kind::Whole(parts) if part.ty == whole => {
+                *part = Expr { ty: whole, ..parts.swap_remove(0) }
+            }
             Kind::Part(of, _) if of.ty == whole => *part = Expr { ty: inner, ..(**of).clone() },
             _ => {}
         });
