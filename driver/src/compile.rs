@@ -13,11 +13,11 @@ use stencil_dialects::tiled::Choice;
 use stencil_dialects::{mlir, tiled};
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
-use stencil_passes::emit_ptx::{self, Code, PtxTarget};
 use stencil_passes::launch_plan;
+use stencil_passes::llvm::emit_ptx::{self, Code, PtxTarget};
 use stencil_passes::pipeline::{self, Config};
 use stencil_passes::runner::Runner;
-use stencil_passes::stencil::choose_schedule::{self, Candidate};
+use stencil_passes::schedule::choose_schedule::{self, Candidate};
 use stencil_runtime::plan::{Plan, Settings};
 use stencil_runtime::tune::{self, Schedules};
 

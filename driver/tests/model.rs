@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use stencil_dialects::tiled::Choice;
 use stencil_frontend::source::Source;
 use stencil_passes::pipeline::Config;
-use stencil_passes::stencil::choose_schedule::Candidate;
+use stencil_passes::schedule::choose_schedule::Candidate;
 use stencilc::compile::{self, Options};
 use stencilc::import::Arithmetic;
 

@@ -15,7 +15,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{self, Argument, Piece, Role};
 use stencil_dialects::tiled;
-use stencil_passes::emit_ptx::{self, PtxTarget};
+use stencil_passes::llvm::emit_ptx::{self, PtxTarget};
 use stencil_passes::pipeline;
 use stencil_passes::runner::Runner;
 

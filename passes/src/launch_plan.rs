@@ -17,7 +17,7 @@ use stencil_runtime::plan::{
     self, Argument, FieldDecl, Kernel, Plan, Repeat, ScalarDecl, Settings,
 };
 
-use crate::lower::emit::extents;
+use crate::kernel::emit::extents;
 use melior::Context;
 
 /// Reads the plan off a module. `arch` (such as `sm_90`), `contract` and `fast_math` are written

@@ -7,13 +7,15 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
-pub mod emit_ptx;
+pub mod kernel;
 pub mod launch_plan;
-pub mod lower;
+pub mod llvm;
 pub mod options;
 pub mod pass;
 pub mod pipeline;
 pub mod registry;
 pub mod runner;
+pub mod schedule;
 pub mod stencil;
+pub mod strategies;
 pub mod tiled;

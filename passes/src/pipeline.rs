@@ -1,6 +1,6 @@
 //! The compiler, as lists of passes from level to level.
 
-use crate::stencil::choose_schedule;
+use crate::schedule::choose_schedule;
 use stencil_dialects::tiled::Choice;
 
 /// What the pipelines are made from.

@@ -1,23 +1,23 @@
 //! Every pass of this project, by level. A pipeline names them; all other names are upstream's.
 
 use crate::pass::Pass;
-use crate::{lower, stencil, tiled};
+use crate::{llvm, schedule, stencil, strategies, tiled};
 
 /// All passes, in the order in which a program meets them.
 pub const PASSES: &[Pass] = &[
     stencil::verify::PASS,
     stencil::relax_arithmetic::PASS,
     stencil::fuse_functions::PASS,
-    stencil::choose_schedule::PASS,
-    stencil::tile_overlapped::PASS,
+    schedule::choose_schedule::PASS,
+    schedule::tile_overlapped::PASS,
     tiled::split_sums::PASS,
     tiled::split_interior::PASS,
-    lower::naive::PASS,
-    lower::block::PASS,
-    lower::stream::PASS,
-    lower::warp::PASS,
-    lower::convert_prefetch_to_nvvm::PASS,
-    lower::load_constants::PASS,
+    strategies::naive::lower_naive::PASS,
+    strategies::block::lower_block::PASS,
+    strategies::stream::lower_stream::PASS,
+    strategies::warp::lower_warp::PASS,
+    llvm::convert_prefetch_to_nvvm::PASS,
+    llvm::load_constants::PASS,
 ];
 
 /// The pass of a name.

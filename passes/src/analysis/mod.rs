@@ -6,6 +6,5 @@ pub mod index_width;
 pub mod kernel_work;
 pub mod partial_sums;
 pub mod shared_slots;
-pub mod stream_pipeline;
 pub mod tile_traffic;
 pub mod transfers;

@@ -7,8 +7,8 @@
 //! the point in them.
 
 use crate::analysis::footprint;
-use crate::analysis::stream_pipeline::{self, Graph, Read, Value};
-use crate::lower::lanes;
+use crate::kernel::lanes;
+use crate::strategies::stream::pipeline::{self, Graph, Read, Value};
 use melior::ir::{Module, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
@@ -148,7 +148,7 @@ pub fn cuts<'c>(
     let carried = |cuts: &[i64]| -> Result<i64, Error> {
         let graph =
             of_one_step(program, updated, &parts(module, program, pieces, cuts)?, (height, width))?;
-        Ok(stream_pipeline::of(&graph).carried(&graph))
+        Ok(pipeline::of(&graph).carried(&graph))
     };
     Ok(if carried(&cuts)? < carried(&[])? { cuts } else { Vec::new() })
 }

@@ -46,7 +46,7 @@
 use crate::analysis::footprint;
 use crate::options::Options;
 use crate::pass::Pass;
-use crate::stencil::choose_schedule::{self, OPTIONS, device_of};
+use crate::schedule::choose_schedule::{self, OPTIONS, device_of};
 use melior::Context;
 use melior::ir::operation::{Operation, OperationLike};
 use melior::ir::{Module, ValueLike};

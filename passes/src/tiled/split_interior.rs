@@ -20,10 +20,10 @@
 //! func.func @heat_2() attributes {tiled.interior = array<i64: 1>, tiled.tile = array<i64: 32, 64>, ...} {
 //! ```
 
-use crate::lower::lanes;
+use crate::kernel::lanes;
 use crate::options::Options;
 use crate::pass::Pass;
-use crate::stencil::stream_schedule;
+use crate::strategies::stream;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Module};
@@ -61,7 +61,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
     Ok(())
 }
 
-/// Whether a kernel stays whole: [`stream_schedule::has_one_version`].
+/// Whether a kernel stays whole: [`stream::schedule::has_one_version`].
 fn stays_whole(program: &Program, kernel: &Kernel) -> Result<bool, Error> {
     let loads = kernel.body.iter().filter_map(|op| match op {
         TileOp::Load { field, .. } => {
@@ -71,7 +71,7 @@ fn stays_whole(program: &Program, kernel: &Kernel) -> Result<bool, Error> {
     });
     let words = loads.collect::<Result<Vec<_>, _>>()?;
     let solid = kernel.schedule.strategy == "stream" && kernel.schedule.tile.len() == 3;
-    Ok(solid && stream_schedule::has_one_version(words.into_iter()))
+    Ok(solid && stream::schedule::has_one_version(words.into_iter()))
 }
 
 /// The place of each apply's main piece; none where no tile fits into its grids and pieces.

@@ -25,9 +25,9 @@
 //! ```
 
 use crate::analysis::partial_sums::{self, Planes};
-use crate::analysis::stream_pipeline;
 use crate::options::Options;
 use crate::pass::Pass;
+use crate::strategies::stream::pipeline;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Module, Type, ValueLike};
@@ -91,7 +91,7 @@ fn split<'c>(
         program,
         &updates,
         &apply.pieces,
-        stream_pipeline::shape(&schedule.per_thread),
+        pipeline::shape(&schedule.per_thread),
     )?;
     let (&[updated], false) = (updates.as_slice(), cuts.is_empty()) else { return Ok(None) };
     let element = program.field(updated)?.element;

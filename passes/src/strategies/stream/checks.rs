@@ -2,8 +2,8 @@
 //! for all planes and is found before the loop; which planes do is the same for all lanes, and a
 //! branch in the loop.
 
-use super::super::emit::Frame;
-use super::super::evaluate::repeated;
+use crate::kernel::emit::Frame;
+use crate::kernel::evaluate::repeated;
 use melior::ir::AffineMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;

@@ -16,12 +16,12 @@
 //! Sizes that are known at run time only are taken for large ones: [`LARGE`].
 
 use crate::analysis::{kernel_work, tile_traffic};
-use crate::lower::emit::WARP;
+use crate::kernel::emit::WARP;
 use crate::options::Options;
 use crate::pass::Pass;
 use crate::registry;
-use crate::stencil::stream_schedule;
-use crate::stencil::tile_overlapped::{self, STRATEGIES};
+use crate::schedule::tile_overlapped::{self, STRATEGIES};
+use crate::strategies::stream;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::Operation;
@@ -346,7 +346,7 @@ fn shapes(
             let applies: Vec<_> = program.applies.iter().collect();
             let shape = |cells: Vec<i64>| {
                 let highest =
-                    stream_schedule::height(module, program, &applies, &cells).unwrap_or(1);
+                    stream::schedule::height(module, program, &applies, &cells).unwrap_or(1);
                 let heights = (1..=highest)
                     .rev()
                     .filter(|height| highest - height < 2 || (highest - height) % 2 == 0);
@@ -354,7 +354,7 @@ fn shapes(
             };
             let asked = forced.per_thread.clone().filter(|cells| cells.len() == rank);
             let cells =
-                asked.map_or_else(|| stream_schedule::shapes(program, rank), |cells| vec![cells]);
+                asked.map_or_else(|| stream::schedule::shapes(program, rank), |cells| vec![cells]);
             cells.into_iter().map(shape).collect()
         }
         ("warp", 1) => vec![(None, None, some(&[8, 16, 32]))],

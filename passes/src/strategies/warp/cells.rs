@@ -1,12 +1,12 @@
 //! The cells of a lane: loaded, computed and stored.
 
-use super::super::emit::Frame;
-use super::super::evaluate::{At, Distance, Rules, cell_in_registers};
-use super::super::interior;
-use super::super::lanes;
-use super::super::pieces::{self, Candidate};
-use super::Segment;
+use super::lower_warp::Segment;
 use crate::analysis::footprint;
+use crate::kernel::emit::Frame;
+use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
+use crate::kernel::interior;
+use crate::kernel::lanes;
+use crate::kernel::pieces::{self, Candidate};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Module};
 use std::collections::{BTreeMap, BTreeSet};

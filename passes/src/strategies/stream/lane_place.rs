@@ -1,9 +1,9 @@
 //! A lane's place in its tile: the coordinates of its cells, and which of them the tile stores. At
 //! the ends of the grid these are cells of the margin too, which have no tile of their own.
 
-use super::super::emit::Frame;
 use super::checks::Cells;
-use super::patch::Patch;
+use super::layout::Layout;
+use crate::kernel::emit::Frame;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
@@ -23,17 +23,17 @@ impl<'c> LanePlace<'c> {
     pub fn new(
         frame: &Frame<'c, '_>,
         kernel: &Kernel<'c>,
-        patch: &Patch<'c>,
+        layout: &Layout<'c>,
     ) -> Result<Self, Error> {
         let builder = &frame.builder;
-        let (width, height) = (patch.width, patch.height);
+        let (width, height) = (layout.width, layout.height);
         let columns = kernel.schedule.tile.last().copied().unwrap_or(1);
         let ([.., first_column], [.., lane]) = (frame.origin.as_slice(), frame.thread.as_slice())
         else {
             return Err(Error::internal("a tile of no dimensions"));
         };
         let offset = builder.binary("arith.muli", *lane, builder.index(width)?)?;
-        let column = builder.add_constant(builder.add(*first_column, offset)?, -patch.left)?;
+        let column = builder.add_constant(builder.add(*first_column, offset)?, -layout.left)?;
         let ends = Ends::all(frame, kernel)?;
         let last = ends.last().ok_or_else(|| Error::internal("a tile of no dimensions"))?;
         let lane_in_tile = last.holds(builder, column, *first_column, columns)?;
@@ -43,7 +43,7 @@ impl<'c> LanePlace<'c> {
         {
             (rows, in_tile) = (Vec::new(), Vec::new());
             let first = builder.binary("arith.muli", *part, builder.index(height)?)?;
-            let first = builder.add_constant(builder.add(*first_row, first)?, -patch.top)?;
+            let first = builder.add_constant(builder.add(*first_row, first)?, -layout.top)?;
             for number in 0..height {
                 let row = builder.add_constant(first, number)?;
                 rows.push(Some(row));

@@ -37,8 +37,9 @@
 use crate::analysis::{footprint, index_width};
 use crate::options::Options;
 use crate::pass::Pass;
-use crate::stencil::launch_groups::{self, Group};
-use crate::stencil::{choose_schedule, stream_schedule, warp_schedule};
+use crate::schedule::choose_schedule;
+use crate::schedule::launch_groups::{self, Group};
+use crate::strategies::{stream, warp};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Module};
@@ -200,10 +201,10 @@ impl<'c> Tiling<'c, '_> {
         let per_thread = match per_thread {
             Some(per_thread) => per_thread,
             None if defaults.strategy == "warp" => {
-                vec![warp_schedule::width(self.module, self.program, &group.applies)?]
+                vec![warp::schedule::width(self.module, self.program, &group.applies)?]
             }
             None if defaults.strategy == "stream" => {
-                stream_schedule::per_thread(self.program, rank)
+                stream::schedule::per_thread(self.program, rank)
             }
             None => defaults.per_thread,
         };
@@ -230,15 +231,15 @@ impl<'c> Tiling<'c, '_> {
     fn height(&self, group: &Group<'c, '_>, schedule: &Schedule) -> Result<i64, Error> {
         let width = schedule.per_thread.last().copied().unwrap_or(1);
         match schedule.strategy.as_str() {
-            "stream" => stream_schedule::height(
+            "stream" => stream::schedule::height(
                 self.module,
                 self.program,
                 &group.applies,
                 &schedule.per_thread,
             ),
-            "warp" => {
-                warp_schedule::height(width, |steps| reach(self.module, self.program, group, steps))
-            }
+            "warp" => warp::schedule::height(width, |steps| {
+                reach(self.module, self.program, group, steps)
+            }),
             other => Ok(Defaults::of(other, group.hull.rank())?.height),
         }
     }
@@ -251,13 +252,13 @@ impl<'c> Tiling<'c, '_> {
         halos: &[&Halo],
     ) -> Result<(), Error> {
         match (schedule.strategy.as_str(), schedule.per_thread.as_slice()) {
-            ("warp", [width]) => schedule.tile = vec![warp_schedule::tile(*width, halos)],
+            ("warp", [width]) => schedule.tile = vec![warp::schedule::tile(*width, halos)],
             ("stream", _) => {
                 let all = self.options.integer("multiprocessors", 1..=MOST_CELLS)?;
-                let all = all.unwrap_or(stream_schedule::MULTIPROCESSORS);
+                let all = all.unwrap_or(stream::schedule::MULTIPROCESSORS);
                 let group = (group.applies.as_slice(), &group.hull);
                 schedule.tile =
-                    stream_schedule::tile(self.module, self.program, group, schedule, halos, all)?;
+                    stream::schedule::tile(self.module, self.program, group, schedule, halos, all)?;
             }
             _ => {}
         }
@@ -321,8 +322,8 @@ impl Defaults {
                      1; choose naive, block or warp",
                 ));
             }
-            ("stream", 2) => ("stream", &[stream_schedule::PLANES, 1], &[1, 1], 1),
-            ("stream", _) => ("stream", &[stream_schedule::PLANES, 1, 1], &[1, 1, 1], 1),
+            ("stream", 2) => ("stream", &[stream::schedule::PLANES, 1], &[1, 1], 1),
+            ("stream", _) => ("stream", &[stream::schedule::PLANES, 1, 1], &[1, 1, 1], 1),
             ("warp", 1) => ("warp", &[1], &[1], 1),
             ("warp", _) => {
                 return Err(Error::user(format!(

@@ -30,15 +30,12 @@
 //! Declines: grids of two or three dimensions; tiles that are no multiple of the cells a
 //! lane, or longer with their halo than a warp.
 
-mod cells;
-mod steps;
-
-use super::emit::{self, Frame, FrameSpec, WARP};
-use super::interior::Limits;
-use super::lanes;
+use super::cells::Cells;
+use crate::kernel::emit::{self, Frame, FrameSpec, WARP};
+use crate::kernel::interior::Limits;
+use crate::kernel::lanes;
 use crate::options::Options;
 use crate::pass::Pass;
-use cells::Cells;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
@@ -98,7 +95,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
                     let version = |unroll, checked| {
                         let cells = &cells;
                         move |builder: &Builder<'c>| {
-                            steps::run(cells, builder, unroll, checked).map(|()| Vec::new())
+                            super::steps::run(cells, builder, unroll, checked).map(|()| Vec::new())
                         }
                     };
                     // Tiles at a rim are few: a short body takes fewer registers.
@@ -106,7 +103,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
                         .choose(condition, &[], version(unroll, false), version(1, true))
                         .map(|_| ())
                 }
-                None => steps::run(&cells, builder, 1, true),
+                None => super::steps::run(&cells, builder, 1, true),
             }
         };
         match frame.exists {
@@ -119,13 +116,13 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
 }
 
 /// The cells of a warp.
-struct Segment {
+pub struct Segment {
     /// Cells a lane.
-    width: i64,
+    pub width: i64,
     /// Cells of the tile.
-    tile: i64,
+    pub tile: i64,
     /// Cells of the warp before the tile's first, a multiple of `width`.
-    left: i64,
+    pub left: i64,
 }
 
 impl Segment {

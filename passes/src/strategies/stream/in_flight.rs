@@ -1,7 +1,7 @@
 //! The cells that a lane holds from one iteration to the next: planes of tile values by age, with
 //! cells of other lanes and rows of other parts, and planes that were loaded ahead of their turn.
 
-use crate::analysis::stream_pipeline::{Pipeline, Row};
+use crate::strategies::stream::pipeline::{Pipeline, Row};
 use std::collections::VecDeque;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;

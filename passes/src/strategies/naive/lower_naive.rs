@@ -16,9 +16,9 @@
 //!
 //! Declines: tiles that need more threads than a block can have; kernels with several applies.
 
-use super::block_limits::{BlockLimits, MAX_THREADS};
-use super::emit::{self, Frame, FrameSpec};
-use super::evaluate::{At, Distance, Rules};
+use crate::kernel::block_limits::{BlockLimits, MAX_THREADS};
+use crate::kernel::emit::{self, Frame, FrameSpec};
+use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;

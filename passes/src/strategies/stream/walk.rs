@@ -1,14 +1,14 @@
 //! The walk of a block along its tile: the loops over planes.
 
-use super::super::emit::Frame;
-use super::super::interior::Limits;
-use super::super::lanes;
 use super::checks::Beyond;
 use super::in_flight::InFlight;
 use super::lane_place::LanePlace;
-use super::patch::Patch;
+use super::layout::Layout;
 use super::rims::{Checks, Rims};
 use super::shared::{Shared, Turn};
+use crate::kernel::emit::Frame;
+use crate::kernel::interior::Limits;
+use crate::kernel::lanes;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Module, ValueLike};
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ pub struct Walk<'c, 'p> {
     /// The tile kernel.
     pub kernel: &'p Kernel<'c>,
     /// What is known of the tile at compile time.
-    pub patch: &'p Patch<'c>,
+    pub layout: &'p Layout<'c>,
     /// The lane's cells.
     pub place: LanePlace<'c>,
     /// Planes of the tile that lie in the grid.
@@ -61,7 +61,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         frame: &'p Frame<'c, 'p>,
         module: &'p Module<'c>,
         kernel: &'p Kernel<'c>,
-        patch: &'p Patch<'c>,
+        layout: &'p Layout<'c>,
         tile_planes: Val<'c>,
     ) -> Result<Self, Error> {
         let builder = &frame.builder;
@@ -70,20 +70,20 @@ impl<'c, 'p> Walk<'c, 'p> {
             .first()
             .copied()
             .ok_or_else(|| Error::internal("a tile of no dimensions"))?;
-        let place = LanePlace::new(frame, kernel, patch)?;
-        let limits = Limits::of(frame, kernel, |op, halo| patch.reach(kernel, op, halo))?;
-        // Without checks all cells of the patch are computed, those beyond the halo too.
-        let limits = limits.filter(|_| patch.total.values().all(|total| *total));
+        let place = LanePlace::new(frame, kernel, layout)?;
+        let limits = Limits::of(frame, kernel, |op, halo| layout.reach(kernel, op, halo))?;
+        // Without checks all cells of the layout are computed, those beyond the halo too.
+        let limits = limits.filter(|_| layout.total.values().all(|total| *total));
         let mut walk = Self {
             frame,
             module,
             kernel,
-            patch,
-            shared: Shared::new(frame, builder, patch)?,
+            layout,
+            shared: Shared::new(frame, builder, layout)?,
             place,
             limits,
             planes: tile_planes,
-            beyond: if patch.wraps { Beyond::Repeated } else { Beyond::Nearest },
+            beyond: if layout.wraps { Beyond::Repeated } else { Beyond::Nearest },
         };
         let last_plane = frame.bounds(builder, frame.hull.upper)?.first().copied();
         let last_plane = last_plane.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
@@ -108,8 +108,8 @@ impl<'c, 'p> Walk<'c, 'p> {
             .first()
             .copied()
             .ok_or_else(|| Error::internal("a tile of no dimensions"))?;
-        let first = builder.add_constant(first, self.patch.first)?;
-        let end = builder.add_constant(builder.add(first, self.planes)?, self.patch.fill)?;
+        let first = builder.add_constant(first, self.layout.first)?;
+        let end = builder.add_constant(builder.add(first, self.planes)?, self.layout.fill)?;
         let all = (self.start(builder, first)?, end);
         let Some(limits) = &self.limits else {
             return self.version(builder, all, true, &Planes::Checked);
@@ -123,9 +123,9 @@ impl<'c, 'p> Walk<'c, 'p> {
         if self.frame.origin.len() == 2 || self.kernel.body.iter().any(several) {
             (inner, outer) = (Planes::Free, Planes::Checked);
             // The last body may go on beyond the end.
-            let last = builder.add_constant(end, self.patch.pipeline.unroll - 2)?;
+            let last = builder.add_constant(end, self.layout.pipeline.unroll - 2)?;
             conditions.extend(self.within(builder, (first, last), free)?);
-        } else if self.patch.selects || self.is_tight() {
+        } else if self.layout.selects || self.is_tight() {
             // So many selects that one copy of them is enough, or two bodies with checks would
             // spill.
             outer = Planes::Checked;
@@ -148,7 +148,7 @@ impl<'c, 'p> Walk<'c, 'p> {
     /// a few. Those others ran 5 to 8 per cent slower on an H200 with a single body.
     fn is_tight(&self) -> bool {
         let loads = self.kernel.body.iter().filter(|op| matches!(op, TileOp::Load { .. })).count();
-        loads > 1 || self.patch.elements.iter().any(|element| lanes::words(*element) > 1)
+        loads > 1 || self.layout.elements.iter().any(|element| lanes::words(*element) > 1)
     }
 
     /// Whether the first and the last iteration keep to the limits.
@@ -174,11 +174,11 @@ impl<'c, 'p> Walk<'c, 'p> {
     ) -> Result<(), Error> {
         let checks = if cells { Some(Checks::new(self, builder)?) } else { None };
         let rims = |planes| Rims { planes, cells: checks.as_ref() };
-        let (checked, ahead) = (matches!(planes, Planes::Checked), self.patch.pipeline.ahead);
+        let (checked, ahead) = (matches!(planes, Planes::Checked), self.layout.pipeline.ahead);
         let rim_ahead =
-            if self.patch.pipeline.registers + CHECKS > self.patch.limit { 1 } else { RIM_AHEAD };
+            if self.layout.pipeline.registers + CHECKS > self.layout.limit { 1 } else { RIM_AHEAD };
         let (unroll, ahead) =
-            if checked { (1, ahead.min(rim_ahead)) } else { (self.patch.pipeline.unroll, ahead) };
+            if checked { (1, ahead.min(rim_ahead)) } else { (self.layout.pipeline.unroll, ahead) };
         let initial = self.initial(builder, start, ahead, rims(!matches!(planes, Planes::Free)))?;
         let free = |builder: &Builder<'c>, plane, carried: &[Val<'c>]| {
             self.planes(builder, plane, unroll, rims(false), initial.with(carried))
@@ -223,7 +223,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         for (field, tile) in tiles {
             let bounds = self.frame.bounds(builder, self.frame.program.grid_of(field)?.lower)?;
             let Some(bound) = bounds.first() else { continue };
-            let bound = builder.add_constant(*bound, self.patch.window(tile)?.lag)?;
+            let bound = builder.add_constant(*bound, self.layout.window(tile)?.lag)?;
             begin =
                 Some(begin.map_or(Ok(bound), |begin| builder.binary("arith.minsi", begin, bound))?);
         }
@@ -255,20 +255,20 @@ impl<'c, 'p> Walk<'c, 'p> {
         rims: Rims<'c, '_>,
     ) -> Result<InFlight<'c>, Error> {
         let mut zeros = Vec::new();
-        for element in &self.patch.elements {
+        for element in &self.layout.elements {
             zeros.push(builder.zero(*element)?);
         }
         let mut waiting = vec![VecDeque::new(); zeros.len()];
         for (operation, op) in self.kernel.body.iter().enumerate() {
             let TileOp::Load { field, tile, .. } = op else { continue };
-            let Some(queue) = waiting.get_mut(self.patch.place(*tile)?) else { continue };
+            let Some(queue) = waiting.get_mut(self.layout.place(*tile)?) else { continue };
             for number in 0..ahead {
-                let plane = builder.add_constant(start, number - self.patch.window(*tile)?.lag)?;
+                let plane = builder.add_constant(start, number - self.layout.window(*tile)?.lag)?;
                 queue.push_back(self.load(builder, operation, field, plane, rims)?);
             }
         }
         self.shared.clear(builder, start, &zeros)?;
-        Ok(InFlight::new(&self.patch.pipeline, self.patch.width, &zeros, waiting))
+        Ok(InFlight::new(&self.layout.pipeline, self.layout.width, &zeros, waiting))
     }
 
     /// One plane of every value; `plane` is that of values without lag.
@@ -279,13 +279,13 @@ impl<'c, 'p> Walk<'c, 'p> {
         plane: Val<'c>,
         rims: Rims<'c, '_>,
     ) -> Result<(), Error> {
-        let lag = |tile| self.patch.window(tile).map(|window| window.lag);
+        let lag = |tile| self.layout.window(tile).map(|window| window.lag);
         let turn = self.shared.turn(builder, plane)?;
         for (operation, op) in self.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { op, field, tile } => {
                     let builder = &Builder { location: op.location(), ..*builder };
-                    let place = self.patch.place(*tile)?;
+                    let place = self.layout.place(*tile)?;
                     let ahead = builder.add_constant(plane, state.ahead(place) - lag(*tile)?)?;
                     let cells = state
                         .exchange(place, self.load(builder, operation, field, ahead, rims)?)?;
@@ -302,13 +302,13 @@ impl<'c, 'p> Walk<'c, 'p> {
                     for (number, (_, tile)) in apply.outputs.iter().enumerate() {
                         let cells: Vec<_> =
                             cells.iter().filter_map(|values| values.get(number)).copied().collect();
-                        self.push(builder, state, self.patch.place(*tile)?, &cells, &turn)?;
+                        self.push(builder, state, self.layout.place(*tile)?, &cells, &turn)?;
                     }
                 }
                 TileOp::Store { op, field, tile } => {
                     let builder = &Builder { location: op.location(), ..*builder };
                     let plane = builder.add_constant(plane, -lag(*tile)?)?;
-                    let place = self.patch.place(*tile)?;
+                    let place = self.layout.place(*tile)?;
                     let cells = self
                         .positions()
                         .map(|position| state.get(place, position, 0))
@@ -322,7 +322,7 @@ impl<'c, 'p> Walk<'c, 'p> {
 
     /// Positions of the lane's own cells, row by row.
     pub fn positions(&self) -> impl Iterator<Item = (i64, i64)> + use<'c> {
-        let (height, width) = (self.patch.height, self.patch.width);
+        let (height, width) = (self.layout.height, self.layout.width);
         (0..height).flat_map(move |row| (0..width).map(move |column| (row, column)))
     }
 
@@ -339,12 +339,12 @@ impl<'c, 'p> Walk<'c, 'p> {
             state.push(value, position, *cell)?;
         }
         self.shared.take(builder, state, value, turn)?;
-        let windows = &self.patch.pipeline.windows;
+        let windows = &self.layout.pipeline.windows;
         let window =
             windows.get(value).ok_or_else(|| Error::internal("a value without a window"))?;
         for row in &window.rows {
             for edge in &row.edges {
-                let width = self.patch.width;
+                let width = self.layout.width;
                 let cell =
                     state.get(value, (row.row, edge.column.rem_euclid(width)), edge.first)?;
                 let cell = lanes::shuffle(builder, cell, edge.column.div_euclid(width))?;

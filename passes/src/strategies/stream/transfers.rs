@@ -1,11 +1,11 @@
 //! What a lane asks of global memory: planes that it loads, prefetches and stores.
 
-use super::super::interior;
-use super::super::lanes;
 use super::checks::{self, Cells};
 use super::rims::Rims;
 use super::walk::Walk;
 use crate::analysis::index_width::constant_extents;
+use crate::kernel::interior;
+use crate::kernel::lanes;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
@@ -15,7 +15,7 @@ impl<'c> Walk<'c, '_> {
     pub fn vector(&self, field: &str) -> Result<i64, Error> {
         let program = self.frame.program;
         let grid = program.grid_of(field)?;
-        let cells = lanes::vector_length(program.field(field)?.element, self.patch.width);
+        let cells = lanes::vector_length(program.field(field)?.element, self.layout.width);
         let shift = interior::difference(self.frame.hull.lower, grid.lower)
             .and_then(|gap| gap.last().copied());
         let pitch =
@@ -62,16 +62,16 @@ impl<'c> Walk<'c, '_> {
     }
 
     /// Asks for the lane's cells some planes after one that is loaded, in the grid too:
-    /// [`Patch::reach`] counts them.
+    /// [`Layout::reach`] counts them.
     ///
-    /// [`Patch::reach`]: super::patch::Patch::reach
+    /// [`Layout::reach`]: super::layout::Layout::reach
     pub fn prefetch(
         &self,
         builder: &Builder<'c>,
         field: &str,
         loaded: Val<'c>,
     ) -> Result<(), Error> {
-        let distance = self.patch.pipeline.prefetch;
+        let distance = self.layout.pipeline.prefetch;
         if distance == 0 {
             return Ok(());
         }
@@ -100,10 +100,10 @@ impl<'c> Walk<'c, '_> {
             rims.cells.map(|checks| checks.grid(operation)).transpose()?.map(|(grid, _)| grid);
         let (buffer, vector) = (self.frame.target(field)?, self.vector(field)?);
         // Where groups of cells lie all inside or all outside of the grid, the first tells.
-        let group = usize::try_from(if grid.is_some() { vector } else { self.patch.width })
+        let group = usize::try_from(if grid.is_some() { vector } else { self.layout.width })
             .unwrap_or(1)
             .max(1);
-        let width = usize::try_from(self.patch.width).unwrap_or(1).max(1);
+        let width = usize::try_from(self.layout.width).unwrap_or(1).max(1);
         let first = self
             .frame
             .origin

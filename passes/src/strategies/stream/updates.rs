@@ -1,11 +1,11 @@
 //! New values of a plane: the point function of each cell on cells in flight.
 
-use super::super::evaluate::{At, Distance, Rules, cell_in_registers};
-use super::super::pieces::{self, Candidate};
 use super::checks::{self, Beyond, Cells};
 use super::in_flight::InFlight;
 use super::rims::Rims;
 use super::walk::Walk;
+use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
+use crate::kernel::pieces::{self, Candidate};
 use melior::ir::ValueLike;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
@@ -75,7 +75,7 @@ impl<'c> Walk<'c, '_> {
                     let Some(covered) = builder.all(&conditions)? else {
                         return self.evaluate(builder, at, piece);
                     };
-                    let total = self.patch.total.get(piece.function) == Some(&true);
+                    let total = self.layout.total.get(piece.function) == Some(&true);
                     candidates.push(Candidate { piece, covered, total });
                 }
                 let evaluate =
@@ -158,7 +158,7 @@ impl<'c> Walk<'c, '_> {
         let Some((_, output)) = at.apply.outputs.first() else {
             return Err(Error::internal("an apply of nothing"));
         };
-        let age = self.patch.window(*output)?.lag - plane - self.patch.window(tile)?.lag;
-        at.state.get(self.patch.place(tile)?, position, age)
+        let age = self.layout.window(*output)?.lag - plane - self.layout.window(tile)?.lag;
+        at.state.get(self.layout.place(tile)?, position, age)
     }
 }

@@ -3,11 +3,11 @@
 //! Each value whose neighbouring rows are read has a double buffer: what one iteration puts there,
 //! the next takes. So one barrier an iteration serves all values.
 
-use super::super::emit::Frame;
-use super::super::lanes;
-use super::super::shared_memory;
 use super::in_flight::InFlight;
-use super::patch::Patch;
+use super::layout::Layout;
+use crate::kernel::emit::Frame;
+use crate::kernel::lanes;
+use crate::kernel::shared_memory;
 use melior::ir::r#type::MemRefType;
 use std::collections::BTreeMap;
 use stencil_dialects::builder::{Builder, Compare};
@@ -16,7 +16,7 @@ use stencil_dialects::mlir::Val;
 
 /// The buffers as a lane sees them.
 pub struct Shared<'c, 'p> {
-    patch: &'p Patch<'c>,
+    layout: &'p Layout<'c>,
     buffers: BTreeMap<usize, Buffer<'c>>,
     /// The lane's part, and its first column in a buffer.
     part: Val<'c>,
@@ -43,16 +43,16 @@ struct Halves<'c> {
 }
 
 /// The types of the buffers, in the order of the values that have one.
-pub fn types<'c>(builder: &Builder<'c>, patch: &Patch<'c>) -> Result<Vec<MemRefType<'c>>, Error> {
+pub fn types<'c>(builder: &Builder<'c>, layout: &Layout<'c>) -> Result<Vec<MemRefType<'c>>, Error> {
     let mut types = Vec::new();
-    for (window, element) in patch.pipeline.windows.iter().zip(&patch.elements) {
+    for (window, element) in layout.pipeline.windows.iter().zip(&layout.elements) {
         if window.shared.is_some() {
-            let rows = i64::try_from(patch.shared_rows(window).len()).unwrap_or(i64::MAX);
-            let (before, after) = patch.neighbours(window);
-            let parts = patch.parts - before + after;
+            let rows = i64::try_from(layout.shared_rows(window).len()).unwrap_or(i64::MAX);
+            let (before, after) = layout.neighbours(window);
+            let parts = layout.parts - before + after;
             types.push(shared_memory::shared_type(
                 builder,
-                &[2, parts, rows, patch.lanes * patch.width],
+                &[2, parts, rows, layout.lanes * layout.width],
                 *element,
             )?);
         }
@@ -65,27 +65,31 @@ impl<'c, 'p> Shared<'c, 'p> {
     pub fn new(
         frame: &Frame<'c, '_>,
         builder: &Builder<'c>,
-        patch: &'p Patch<'c>,
+        layout: &'p Layout<'c>,
     ) -> Result<Self, Error> {
-        let windows =
-            patch.pipeline.windows.iter().enumerate().filter(|(_, window)| window.shared.is_some());
+        let windows = layout
+            .pipeline
+            .windows
+            .iter()
+            .enumerate()
+            .filter(|(_, window)| window.shared.is_some());
         let mut buffers = BTreeMap::new();
         for ((value, window), memref) in windows.zip(&frame.shared) {
-            let (before, after) = patch.neighbours(window);
+            let (before, after) = layout.neighbours(window);
             buffers.insert(
                 value,
                 Buffer {
                     memref: *memref,
                     beyond: (-before, after),
-                    rows: patch.shared_rows(window),
+                    rows: layout.shared_rows(window),
                 },
             );
         }
         let [.., part, lane] = frame.thread.as_slice() else {
             return Err(Error::internal("a block of no threads"));
         };
-        let column = builder.binary("arith.muli", *lane, builder.index(patch.width)?)?;
-        Ok(Self { patch, buffers, part: *part, column })
+        let column = builder.binary("arith.muli", *lane, builder.index(layout.width)?)?;
+        Ok(Self { layout, buffers, part: *part, column })
     }
 
     /// Which halves an iteration uses.
@@ -110,7 +114,7 @@ impl<'c, 'p> Shared<'c, 'p> {
         for (value, buffer) in &self.buffers {
             let zero =
                 zeros.get(*value).copied().ok_or_else(|| Error::internal("a value of no type"))?;
-            let cells = vec![zero; usize::try_from(self.patch.width).unwrap_or(1)];
+            let cells = vec![zero; usize::try_from(self.layout.width).unwrap_or(1)];
             let clear = |builder: &Builder<'c>, half, part| {
                 (0..)
                     .take(buffer.rows.len())
@@ -118,7 +122,7 @@ impl<'c, 'p> Shared<'c, 'p> {
             };
             clear(builder, halves.taken, 0)?;
             // The block's first and last part stand for those beyond.
-            let ends = [(0, -buffer.beyond.0..0), (self.patch.parts - 1, 1..buffer.beyond.1 + 1)];
+            let ends = [(0, -buffer.beyond.0..0), (self.layout.parts - 1, 1..buffer.beyond.1 + 1)];
             for (end, beyond) in ends {
                 builder.when(
                     builder.compare(Compare::Eq, self.part, builder.index(end)?)?,
@@ -144,11 +148,11 @@ impl<'c, 'p> Shared<'c, 'p> {
         turn: &Turn<'c>,
     ) -> Result<(), Error> {
         let (Some(buffer), Some(window), Some(halves)) =
-            (self.buffers.get(&value), self.patch.pipeline.windows.get(value), turn.0)
+            (self.buffers.get(&value), self.layout.pipeline.windows.get(value), turn.0)
         else {
             return Ok(());
         };
-        let height = self.patch.height;
+        let height = self.layout.height;
         for row in window.rows.iter().filter(|row| !(0..height).contains(&row.row)) {
             let slot =
                 (0..).zip(&buffer.rows).find(|(_, held)| **held == row.row.rem_euclid(height));
@@ -156,7 +160,7 @@ impl<'c, 'p> Shared<'c, 'p> {
             let at =
                 self.place(builder, buffer, (halves.taken, row.row.div_euclid(height), slot))?;
             let cells =
-                lanes::load(builder, buffer.memref, &at, self.patch.width, self.vector(value))?;
+                lanes::load(builder, buffer.memref, &at, self.layout.width, self.vector(value))?;
             for (column, cell) in (0..).zip(cells) {
                 state.push(value, (row.row, column), cell)?;
             }
@@ -174,13 +178,13 @@ impl<'c, 'p> Shared<'c, 'p> {
     ) -> Result<(), Error> {
         let Some(halves) = turn.0 else { return Ok(()) };
         for (value, buffer) in &self.buffers {
-            let window = self.patch.pipeline.windows.get(*value);
+            let window = self.layout.pipeline.windows.get(*value);
             let age = window
                 .and_then(|window| window.shared)
                 .ok_or_else(|| Error::internal("a window not shared"))?;
             for (slot, row) in (0..).zip(&buffer.rows) {
                 let cells =
-                    (0..self.patch.width).map(|column| state.get(*value, (*row, column), age));
+                    (0..self.layout.width).map(|column| state.get(*value, (*row, column), age));
                 self.put(
                     builder,
                     *value,
@@ -220,10 +224,10 @@ impl<'c, 'p> Shared<'c, 'p> {
     }
 
     fn vector(&self, value: usize) -> i64 {
-        self.patch
+        self.layout
             .elements
             .get(value)
-            .map_or(1, |element| lanes::vector_length(*element, self.patch.width))
+            .map_or(1, |element| lanes::vector_length(*element, self.layout.width))
     }
 }
 

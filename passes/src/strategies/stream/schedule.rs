@@ -7,9 +7,9 @@ use crate::analysis::footprint;
 use crate::analysis::hull::Hull;
 use crate::analysis::index_width::constant_extents;
 use crate::analysis::partial_sums;
-use crate::analysis::stream_pipeline::{self, Graph, Value, shape};
-use crate::lower::emit::WARP;
-use crate::lower::lanes;
+use crate::kernel::emit::WARP;
+use crate::kernel::lanes;
+use crate::strategies::stream::pipeline::{self, Graph, Value, shape};
 use melior::ir::Module;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
@@ -111,7 +111,7 @@ fn threads(per_thread: &[i64], registers: i64) -> Option<i64> {
     if per_thread.len() == 2 {
         return Some(WARP);
     }
-    THREADS.into_iter().find(|threads| registers <= stream_pipeline::register_limit(255, *threads))
+    THREADS.into_iter().find(|threads| registers <= pipeline::register_limit(255, *threads))
 }
 
 /// Rows and columns that a block of some threads holds of a plane.
@@ -145,7 +145,7 @@ pub fn height(
         }
         let scaled = |bounds: &[i64]| bounds.iter().map(|bound| bound * steps).collect();
         let halo = Halo { lower: scaled(&halo.lower), upper: scaled(&halo.upper) };
-        let registers = stream_pipeline::of(&graph).registers;
+        let registers = pipeline::of(&graph).registers;
         let Some(threads) = threads(per_thread, registers) else { continue };
         let (rows, columns) = plane(per_thread, threads);
         let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
@@ -190,8 +190,7 @@ pub fn tile(
     multiprocessors: i64,
 ) -> Result<Vec<i64>, Error> {
     let per_thread = &schedule.per_thread;
-    let pipeline =
-        stream_pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
+    let pipeline = pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
     let threads = threads(per_thread, pipeline.registers).unwrap_or(THREADS[4]);
     let (mut rows, mut columns) = within(per_thread, threads, loads);
     (rows, columns) = (rows.max(1), columns.max(shape(per_thread).1));
@@ -199,7 +198,7 @@ pub fn tile(
     let halo = loads.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
     let fill = halo.upper.first().copied().unwrap_or(0) - halo.lower.first().copied().unwrap_or(0);
     let slots = |threads| {
-        let limit = stream_pipeline::register_limit(pipeline.registers, threads);
+        let limit = pipeline::register_limit(pipeline.registers, threads);
         let warps =
             model::resident_warps(u32::try_from(limit).unwrap_or(H200.registers_per_thread), &H200);
         multiprocessors * (i64::from(warps) * WARP / threads).max(1)

@@ -4,7 +4,7 @@
 //! What a tile has at one coordinate of the slowest dimension is a *plane*; in two dimensions it is
 //! a row. A lane holds some neighbouring cells of a row, and in three dimensions of some rows.
 //! Iteration `k` loads plane `k` of the fields and computes plane `k - lag(v)` of every other tile
-//! value `v`, so a plane is read while it is still in registers; `analysis/stream_pipeline` says
+//! value `v`, so a plane is read while it is still in registers; ``pipeline.rs`` says
 //! how far each value lags and how long its planes live. Neighbours along a row lie in the same
 //! lane but for its first and last cells, which come from the lanes beside it by shuffles, once a
 //! row. In two dimensions a block is one warp, and this is all. In three, parts of the block hold
@@ -51,27 +51,17 @@
 //! Declines: grids of one dimension; tiles that are no multiple of the cells a lane, or wider with
 //! their halo than a warp; blocks of more threads or more shared memory than a device has; reads so
 //! far along the slowest dimension, and boundary rules that send the reads of a lane to so many
-//! cells, that registers would not hold what is in flight (`patch.rs`).
+//! cells, that registers would not hold what is in flight (`layout.rs`).
 
-mod checks;
-mod in_flight;
-mod lane_place;
-mod patch;
-mod rims;
-mod shared;
-mod transfers;
-mod updates;
-mod walk;
-
-use super::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};
-use super::emit::{self, Frame, FrameSpec};
-use super::shared_memory;
+use super::layout::Layout;
+use crate::kernel::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};
+use crate::kernel::emit::{self, Frame, FrameSpec};
+use crate::kernel::shared_memory;
 use crate::options::Options;
 use crate::pass::Pass;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
-use patch::Patch;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
@@ -105,17 +95,17 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
     let program = Program::read(module)?;
     let kernels = emit::kernels_of(module, "stream")?;
     for kernel in &kernels {
-        let mut patch = Patch::plan(module, &program, kernel)?;
-        patch.pipeline.unroll = unroll.unwrap_or(patch.pipeline.unroll);
-        patch.pipeline.ahead = ahead.unwrap_or(patch.pipeline.ahead);
-        patch.pipeline.prefetch = prefetch.unwrap_or(patch.pipeline.prefetch);
-        patch.limit = registers.unwrap_or(patch.limit);
-        let threads = patch.threads(kernel);
+        let mut layout = Layout::plan(module, &program, kernel)?;
+        layout.pipeline.unroll = unroll.unwrap_or(layout.pipeline.unroll);
+        layout.pipeline.ahead = ahead.unwrap_or(layout.pipeline.ahead);
+        layout.pipeline.prefetch = prefetch.unwrap_or(layout.pipeline.prefetch);
+        layout.limit = registers.unwrap_or(layout.limit);
+        let threads = layout.threads(kernel);
         let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
-        let shared = shared::types(&outer, &patch)?;
+        let shared = super::shared::types(&outer, &layout)?;
         limits.admit(kernel, &threads, shared_memory::shared_bytes(&shared))?;
-        let margin = patch.margin(kernel);
-        let reach = if patch.wraps { None } else { Some(reach(kernel)?) };
+        let margin = layout.margin(kernel);
+        let reach = if layout.wraps { None } else { Some(reach(kernel)?) };
         let spec = FrameSpec {
             kernel,
             threads: &threads,
@@ -124,12 +114,12 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             warps: None,
             rim_first: true,
             margin: &margin,
-            registers: Some(patch.limit),
+            registers: Some(layout.limit),
             reach,
         };
         let frame = Frame::new(context, module, &program, &spec)?;
         let (tile, planes) = frame.of_tile(&kernel.schedule)?;
-        walk::Walk::new(&tile, module, kernel, &patch, planes)?.tile()?;
+        super::walk::Walk::new(&tile, module, kernel, &layout, planes)?.tile()?;
         frame.finish()?;
     }
     emit::erase_kernels(module, &kernels)
@@ -151,6 +141,6 @@ fn reach(kernel: &Kernel) -> Result<i64, Error> {
 }
 
 /// An error at the tile kernel.
-fn refuse(kernel: &Kernel, message: String) -> Error {
+pub fn refuse(kernel: &Kernel, message: String) -> Error {
     Error::new(mlir::place(kernel.op.location()), message)
 }

@@ -30,18 +30,16 @@
 //! Declines: tiles that need more shared memory or more threads than a block can have; fixed
 //! regions with point functions that have no result for some operands.
 
-mod buffers;
-
-use super::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};
-use super::emit::{self, Frame, FrameSpec};
-use super::evaluate::{At, Distance, Rules};
-use super::interior::Limits;
-use super::pieces;
-use super::shared_memory;
+use super::buffers::{Buffers, Hazards};
 use crate::analysis::footprint;
+use crate::kernel::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};
+use crate::kernel::emit::{self, Frame, FrameSpec};
+use crate::kernel::evaluate::{At, Distance, Rules};
+use crate::kernel::interior::Limits;
+use crate::kernel::pieces;
+use crate::kernel::shared_memory;
 use crate::options::Options;
 use crate::pass::Pass;
-use buffers::{Buffers, Hazards};
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;

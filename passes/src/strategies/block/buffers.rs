@@ -1,8 +1,8 @@
 //! The shared buffers of a block's tile: which tile value lies in which, and where barriers have to
 //! stand between its uses.
 
-use super::super::shared_memory;
 use crate::analysis::shared_slots::{self, Life};
+use crate::kernel::shared_memory;
 use melior::ir::Type;
 use melior::ir::r#type::MemRefType;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,11 +2,11 @@
 //! analysis says of the tile kernel, where iterations, rows and columns begin, and what goes
 //! through shared memory.
 
-use super::super::emit::WARP;
-use super::super::{lanes, pieces};
-use super::refuse;
+use super::lower_stream::refuse;
 use crate::analysis::footprint;
-use crate::analysis::stream_pipeline::{self, Graph, Pipeline, Read, Row, Value, Window};
+use crate::kernel::emit::WARP;
+use crate::kernel::{lanes, pieces};
+use crate::strategies::stream::pipeline::{self, Graph, Pipeline, Read, Row, Value, Window};
 use melior::ir::{Module, Type};
 use std::collections::BTreeMap;
 use stencil_dialects::error::Error;
@@ -16,7 +16,7 @@ use stencil_dialects::tiled::{self, Halo, Kernel, TileOp};
 
 /// The cells of a plane that a lane holds, and how lanes make up a block. Planes, rows and columns
 /// are relative to the tile's first cell.
-pub struct Patch<'c> {
+pub struct Layout<'c> {
     /// Lags and windows, one a tile value.
     pub pipeline: Pipeline,
     /// Registers that a lane may take.
@@ -117,7 +117,7 @@ fn graph<'c>(
     Ok((graph, (places, elements)))
 }
 
-impl<'c> Patch<'c> {
+impl<'c> Layout<'c> {
     /// Plans a kernel.
     pub fn plan(
         module: &Module<'c>,
@@ -151,7 +151,7 @@ impl<'c> Patch<'c> {
             selects = selects.saturating_add(cells.saturating_mul(height * width));
         }
         let (graph, (values, elements)) = graph(module, program, kernel, (height, width))?;
-        let pipeline = stream_pipeline::of(&graph);
+        let pipeline = pipeline::of(&graph);
         if selects > MOST_SELECTS || (selects > 0 && pipeline.registers > MOST_REGISTERS) {
             return Err(refuse(
                 kernel,
@@ -179,7 +179,7 @@ impl<'c> Patch<'c> {
                 ),
             ));
         }
-        let mut patch = Self {
+        let mut layout = Self {
             pipeline,
             limit: 0,
             elements,
@@ -202,7 +202,7 @@ impl<'c> Patch<'c> {
                 TileOp::Load { tile, .. } => &kernel.tile(*tile)?.halo,
                 TileOp::Apply(apply) => &apply.halo,
                 TileOp::Store { tile, .. } => {
-                    last.push(patch.window(*tile)?.lag);
+                    last.push(layout.window(*tile)?.lag);
                     continue;
                 }
             };
@@ -211,25 +211,25 @@ impl<'c> Patch<'c> {
             else {
                 continue;
             };
-            patch.left = patch.left.max(-west);
+            layout.left = layout.left.max(-west);
             right = right.max(*east);
             if let ([_, north, _], [_, south, _]) = (halo.lower.as_slice(), halo.upper.as_slice()) {
-                patch.top = patch.top.max(-north);
+                layout.top = layout.top.max(-north);
                 bottom = bottom.max(*south);
             }
             if let Some((_, tile)) = Self::source(op) {
-                first.push(before + patch.window(tile)?.lag);
+                first.push(before + layout.window(tile)?.lag);
             }
             if let TileOp::Apply(apply) = op {
                 for piece in &apply.pieces {
-                    patch.total.insert(piece.function, pieces::is_total(module, program, piece)?);
+                    layout.total.insert(piece.function, pieces::is_total(module, program, piece)?);
                 }
             }
         }
-        patch.first = first.into_iter().min().unwrap_or(0);
-        patch.fill = last.into_iter().max().unwrap_or(0) - patch.first;
-        patch.left = lanes::whole(patch.left, width);
-        let needed = patch.left + columns + right;
+        layout.first = first.into_iter().min().unwrap_or(0);
+        layout.fill = last.into_iter().max().unwrap_or(0) - layout.first;
+        layout.left = lanes::whole(layout.left, width);
+        let needed = layout.left + columns + right;
         if columns % width != 0 {
             return Err(refuse(
                 kernel,
@@ -253,15 +253,15 @@ impl<'c> Patch<'c> {
         }
         if schedule.tile.len() == 3 {
             // Narrow tiles leave room for more rows: two or more of their rows share a warp.
-            patch.lanes =
+            layout.lanes =
                 WARP.min((needed as u64).div_ceil(width as u64).next_power_of_two() as i64);
-            let rows_of_warps = WARP / patch.lanes;
-            let parts = (patch.top + tile_rows + bottom + height - 1) / height;
-            patch.parts = (parts + rows_of_warps - 1) / rows_of_warps * rows_of_warps;
+            let rows_of_warps = WARP / layout.lanes;
+            let parts = (layout.top + tile_rows + bottom + height - 1) / height;
+            layout.parts = (parts + rows_of_warps - 1) / rows_of_warps * rows_of_warps;
         }
-        let threads = patch.threads(kernel).into_iter().product();
-        patch.limit = stream_pipeline::register_limit(patch.pipeline.registers, threads);
-        Ok(patch)
+        let threads = layout.threads(kernel).into_iter().product();
+        layout.limit = pipeline::register_limit(layout.pipeline.registers, threads);
+        Ok(layout)
     }
 
     /// The tile of an operation with which the pipeline begins, and its field: a load, or an apply

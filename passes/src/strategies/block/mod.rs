@@ -1,0 +1,4 @@
+//! The strategy `block`: tiles in shared memory.
+
+mod buffers;
+pub mod lower_block;

@@ -1,0 +1,3 @@
+//! The strategy `naive`: one thread a point.
+
+pub mod lower_naive;
