@@ -8,7 +8,7 @@ use stencil_frontend::source::Source;
 use stencil_passes::pipeline::Config;
 use stencil_passes::schedule::choose_schedule::Candidate;
 use stencilc::compile::{self, Options};
-use stencilc::import::Arithmetic;
+use stencil_passes::target::Arithmetic;
 
 fn suite() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../test-suite")

@@ -6,7 +6,7 @@ use stencil_passes::pipeline::Config;
 use stencil_runtime::plan::Plan;
 use stencil_runtime::tune::{Entry, Schedules};
 use stencilc::compile::{self, Level, Options};
-use stencilc::import::Arithmetic;
+use stencil_passes::target::Arithmetic;
 
 #[test]
 fn a_remembered_candidate_is_compiled_as_it_was_measured() {
