@@ -17,7 +17,7 @@ use stencil_runtime::plan::{
     self, Argument, FieldDecl, Kernel, Plan, Repeat, ScalarDecl, Settings,
 };
 
-use crate::kernel::emit::extents;
+use crate::kernel::field_buffers::extents;
 use crate::target::Target;
 use melior::Context;
 

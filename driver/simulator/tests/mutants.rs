@@ -52,8 +52,7 @@ fn of_case(name: &str, case: &Case, mutations: &[Mutation], table: &mut String) 
                 "{name}: {mutation:?} has no place"
             );
             mlir::verify(&context, &module).unwrap_or_else(|error| panic!("{mutation:?}: {error}"));
-            plan = launch_plan::of(&context, &module, "sm_90", false, false)
-                .unwrap_or_else(|error| panic!("{error}"));
+            plan = launch_plan::of(&context, &module).unwrap_or_else(|error| panic!("{error}"));
         }
         let verdict = verdict(simulate(&module, &plan, &bound, &inputs, options()), &expected);
         add(table, name, mutation, &verdict);

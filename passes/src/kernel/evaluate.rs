@@ -6,14 +6,13 @@
 //! with `d` as [`Halo::of_read`](stencil_dialects::tiled::Halo::of_read) bounds it. The expression
 //! of a rule is evaluated only where the read lies outside.
 
-use super::emit::Frame;
-use melior::ir::AffineMap;
-use melior::ir::{Module, Type, ValueLike};
-use stencil_dialects::affine::Linear;
+use super::boundary::{self, Edges};
+use super::scope::Scope;
+use melior::ir::Type;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::{self, Argument, Boundary, Field, Piece};
+use stencil_dialects::stencil::{self, Argument, Boundary, Piece};
 use stencil_dialects::tiled::{Apply, Halo};
 
 /// How far from the point a cell is read, along one dimension.
@@ -88,13 +87,12 @@ pub struct At<'c, 'a> {
     pub partial: Option<Val<'c>>,
 }
 
-impl<'c> Frame<'c, '_> {
+impl<'c> Scope<'c, '_> {
     /// The new values of an apply's fields at a point: those of the piece that covers it, else the
     /// old ones.
     pub fn new_values(
         &self,
         builder: &Builder<'c>,
-        module: &Module<'c>,
         apply: &Apply<'c>,
         pieces: &[Piece<'c>],
         at: &At<'c, '_>,
@@ -126,8 +124,8 @@ impl<'c> Frame<'c, '_> {
         builder.choose(
             covered,
             &types,
-            |builder| self.evaluate(builder, module, piece, at),
-            |builder| self.new_values(builder, module, apply, rest, at),
+            |builder| self.evaluate(builder, piece, at),
+            |builder| self.new_values(builder, apply, rest, at),
         )
     }
 
@@ -155,16 +153,15 @@ impl<'c> Frame<'c, '_> {
     pub fn evaluate(
         &self,
         builder: &Builder<'c>,
-        module: &Module<'c>,
         piece: &Piece<'c>,
         at: &At<'c, '_>,
     ) -> Result<Vec<Val<'c>>, Error> {
-        let function = stencil::function(module, piece.function)?;
+        let function = stencil::function(self.module, piece.function)?;
         let mut values = Vec::new();
         for argument in stencil::arguments(function)? {
             values.push(match &argument {
                 Argument::Read { field, offset } => {
-                    self.read(builder, module, piece, at, (field, offset))?
+                    self.read(builder, piece, at, (field, offset))?
                 }
                 Argument::Partial => at
                     .partial
@@ -215,7 +212,6 @@ impl<'c> Frame<'c, '_> {
     fn read(
         &self,
         builder: &Builder<'c>,
-        module: &Module<'c>,
         piece: &Piece<'c>,
         at: &At<'c, '_>,
         (name, offset): (&str, &[i64]),
@@ -259,10 +255,10 @@ impl<'c> Frame<'c, '_> {
             }
         }
         let Boundary::Value(function) = rule else { return (at.fetch)(builder, name, &distances) };
-        let Some(outside) = any(builder, &outside)? else {
+        let Some(outside) = boundary::any(builder, &outside)? else {
             return (at.fetch)(builder, name, &straight);
         };
-        let function = stencil::function(module, function)?;
+        let function = stencil::function(self.module, function)?;
         let beyond = |builder: &Builder<'c>| {
             let mut values = Vec::new();
             for argument in stencil::arguments(function)? {
@@ -291,161 +287,7 @@ impl<'c> Frame<'c, '_> {
         point
             .iter()
             .zip(bounds)
-            .map(|(at, (first, last))| repeated(builder, *at, first, last))
+            .map(|(at, (first, last))| boundary::repeated(builder, *at, first, last))
             .collect()
     }
-}
-
-/// The grid's first and last coordinate along a dimension, and which of them reads may cross.
-struct Edges<'c> {
-    first: Val<'c>,
-    last: Val<'c>,
-    below: bool,
-    above: bool,
-    /// Cells between first and last, where they are known.
-    length: Option<i64>,
-}
-
-impl<'c> Edges<'c> {
-    /// For reads of a field at an offset from the points of a piece.
-    fn new(
-        frame: &Frame<'c, '_>,
-        builder: &Builder<'c>,
-        piece: &Piece<'c>,
-        field: &Field<'c>,
-        dimension: usize,
-        offset: i64,
-    ) -> Result<Self, Error> {
-        let grid = frame.program.grid_of(field.name)?;
-        let edge = |map: AffineMap<'c>| {
-            let bound = frame.bounds(builder, map)?.get(dimension).copied();
-            bound.ok_or_else(|| Error::internal("a bound beyond the rank"))
-        };
-        let linear = |map| Linear::of_map(map)?.get(dimension).cloned();
-        // Where it can't be told, the read is taken to leave the grid.
-        let stays = |from: AffineMap<'c>, to: AffineMap<'c>, offset: i64| {
-            let room = linear(to).zip(linear(from)).and_then(|(to, from)| to.minus(&from));
-            room.is_some_and(|room| {
-                let room =
-                    room.constant.checked_sub(offset).map(|constant| Linear { constant, ..room });
-                room.is_some_and(|room| room.is_never_negative())
-            })
-        };
-        let length = linear(grid.upper)
-            .zip(linear(grid.lower))
-            .and_then(|(upper, lower)| upper.minus(&lower));
-        Ok(Self {
-            first: edge(grid.lower)?,
-            last: edge(grid.upper)?,
-            below: !stays(grid.lower, piece.lower, -offset),
-            above: !stays(piece.upper, grid.upper, offset),
-            length: length.filter(Linear::is_constant).map(|length| length.constant),
-        })
-    }
-
-    fn crossed(&self) -> bool {
-        self.below || self.above
-    }
-
-    /// Conditions of which one holds where a coordinate lies outside.
-    fn outside(&self, builder: &Builder<'c>, at: Val<'c>) -> Result<Vec<Val<'c>>, Error> {
-        let mut conditions = Vec::new();
-        if self.below {
-            conditions.push(builder.compare(Compare::Lt, at, self.first)?);
-        }
-        if self.above {
-            conditions.push(builder.compare(Compare::Gt, at, self.last)?);
-        }
-        Ok(conditions)
-    }
-
-    fn nearest(&self, builder: &Builder<'c>, mut at: Val<'c>) -> Result<Val<'c>, Error> {
-        if self.above {
-            at = builder.binary("arith.minsi", at, self.last)?;
-        }
-        if self.below {
-            at = builder.binary("arith.maxsi", at, self.first)?;
-        }
-        Ok(at)
-    }
-
-    /// Divisions take long, so that they stand in a branch.
-    fn repeated(&self, builder: &Builder<'c>, at: Val<'c>) -> Result<Val<'c>, Error> {
-        self.where_outside(builder, at, |builder| repeated(builder, at, self.first, self.last))
-    }
-
-    fn mirrored(&self, builder: &Builder<'c>, at: Val<'c>, offset: i64) -> Result<Val<'c>, Error> {
-        let minus = |builder: &Builder<'c>, a, b| builder.binary("arith.subi", a, b);
-        let zero = builder.index(0)?;
-        let magnitude = |builder: &Builder<'c>, value| {
-            builder.binary("arith.maxsi", value, minus(builder, zero, value)?)
-        };
-        if self.length.is_some_and(|length| offset.saturating_abs() <= length) {
-            // One bounce is enough.
-            let mut at = at;
-            if self.below {
-                at = builder
-                    .add(self.first, magnitude(builder, minus(builder, at, self.first)?)?)?;
-            }
-            if self.above {
-                at =
-                    minus(builder, self.last, magnitude(builder, minus(builder, self.last, at)?)?)?;
-            }
-            return Ok(at);
-        }
-        self.where_outside(builder, at, |builder| {
-            // Counted from the first cell, both sides are alike; every stretch from edge to edge,
-            // of an odd number, runs backwards. A single cell has stretches of no length.
-            let from_first = magnitude(builder, minus(builder, at, self.first)?)?;
-            let length = minus(builder, self.last, self.first)?;
-            let divisor = builder.binary("arith.maxsi", length, builder.index(1)?)?;
-            let stretch = builder.binary("arith.divui", from_first, divisor)?;
-            let within =
-                minus(builder, from_first, builder.binary("arith.muli", stretch, divisor)?)?;
-            let odd = builder.binary("arith.andi", stretch, builder.index(1)?)?;
-            let odd = builder.compare(Compare::Ne, odd, zero)?;
-            builder.add(self.first, builder.select(odd, minus(builder, length, within)?, within)?)
-        })
-    }
-
-    fn where_outside(
-        &self,
-        builder: &Builder<'c>,
-        at: Val<'c>,
-        mapped: impl FnOnce(&Builder<'c>) -> Result<Val<'c>, Error>,
-    ) -> Result<Val<'c>, Error> {
-        let Some(outside) = any(builder, &self.outside(builder, at)?)? else { return Ok(at) };
-        let values = builder.choose(
-            outside,
-            &[at.r#type()],
-            |builder| Ok(vec![mapped(builder)?]),
-            |_| Ok(vec![at]),
-        )?;
-        values.first().copied().ok_or_else(|| Error::internal("scf.if without a result"))
-    }
-}
-
-/// The coordinate from `first` to `last` that a coordinate stands for where the grid repeats.
-pub fn repeated<'c>(
-    builder: &Builder<'c>,
-    at: Val<'c>,
-    first: Val<'c>,
-    last: Val<'c>,
-) -> Result<Val<'c>, Error> {
-    // A grid without points has no cells to repeat; nobody reads what is found there.
-    let extent = builder.add_constant(builder.binary("arith.subi", last, first)?, 1)?;
-    let extent = builder.binary("arith.maxsi", extent, builder.index(1)?)?;
-    let from_first = builder.binary("arith.subi", at, first)?;
-    let rest = builder.binary("arith.remsi", from_first, extent)?;
-    let negative = builder.compare(Compare::Lt, rest, builder.index(0)?)?;
-    let rest = builder.select(negative, builder.add(rest, extent)?, rest)?;
-    builder.add(first, rest)
-}
-
-/// Whether one of some conditions holds; none for no conditions.
-fn any<'c>(builder: &Builder<'c>, conditions: &[Val<'c>]) -> Result<Option<Val<'c>>, Error> {
-    let Some((first, rest)) = conditions.split_first() else { return Ok(None) };
-    rest.iter()
-        .try_fold(*first, |any, condition| builder.binary("arith.ori", any, *condition))
-        .map(Some)
 }

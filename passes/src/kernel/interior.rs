@@ -2,7 +2,7 @@
 //! that it computes in the main piece of their apply. Then no read leaves the grid either: all
 //! cells that it may take are loaded or computed.
 
-use super::emit::Frame;
+use super::frame::Frame;
 use melior::ir::AffineMap;
 use stencil_dialects::affine::Linear;
 use stencil_dialects::builder::{Builder, Compare};
@@ -36,7 +36,7 @@ impl<'c> Limits<'c> {
         for op in &kernel.body {
             match op {
                 TileOp::Load { field, tile, .. } => {
-                    let grid = frame.program.grid_of(field)?;
+                    let grid = frame.scope.program.grid_of(field)?;
                     within(grid.lower, grid.upper, reach(op, &kernel.tile(*tile)?.halo)?);
                 }
                 TileOp::Apply(apply) => {
@@ -64,7 +64,7 @@ impl<'c> Limits<'c> {
             .into_iter()
             .flat_map(|(all, compare)| all.iter().map(move |(map, halo)| (map, halo, compare)))
         {
-            let bounds = frame.bounds(builder, *map)?;
+            let bounds = frame.scope.bounds(builder, *map)?;
             for (dimension, ((origin, reach), bound)) in
                 frame.origin.iter().zip(halo).zip(bounds).enumerate().skip(first)
             {
@@ -90,7 +90,7 @@ impl<'c> Limits<'c> {
         let end = |all: &[(AffineMap<'c>, Vec<i64>)], pick| {
             let mut end: Option<Val<'c>> = None;
             for (map, reach) in all {
-                let bounds = frame.bounds(builder, *map)?;
+                let bounds = frame.scope.bounds(builder, *map)?;
                 let (Some(bound), Some(reach)) = (bounds.first(), reach.first()) else { continue };
                 let bound = builder.add_constant(*bound, -reach)?;
                 end = Some(end.map_or(Ok(bound), |end| builder.binary(pick, end, bound))?);

@@ -1,10 +1,16 @@
 //! The parts that all lowerings of tile kernels share.
 
 pub mod block_limits;
-pub mod emit;
+pub mod boundary;
 pub mod evaluate;
+pub mod field_buffers;
+pub mod frame;
 pub mod interior;
 pub mod lanes;
+pub mod launch;
 pub mod pieces;
+pub mod scope;
 pub mod shared_memory;
+pub mod signature;
+pub mod tile_kernels;
 pub mod tile_place;

@@ -1,7 +1,6 @@
 //! The shared memory of a block: the buffers' types and bytes, how many blocks their room lets a
 //! multiprocessor run, and the buffers themselves where they are too large to be declared.
 
-use super::emit::FrameSpec;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{Attribute, ShapedTypeLike, Type};
 use stencil_dialects::builder::Builder;
@@ -16,10 +15,10 @@ const RESIDENT_THREADS: i64 = 1024;
 
 /// Blocks that should fit on a multiprocessor at once, as many as its shared memory has room for.
 /// Without the number ptxas saves registers for blocks that can't come, and spills.
-pub fn resident_blocks(spec: &FrameSpec, device: &Device) -> i64 {
-    let threads = spec.threads.iter().product::<i64>().max(1);
+pub fn resident_blocks(threads: &[i64], buffers: &[MemRefType], device: &Device) -> i64 {
+    let threads = threads.iter().product::<i64>().max(1);
     let room = i64::try_from(device.shared_per_block).unwrap_or(i64::MAX);
-    let fitting = room / shared_bytes(spec.shared).max(1);
+    let fitting = room / shared_bytes(buffers).max(1);
     (RESIDENT_THREADS / threads).min(fitting).clamp(1, device.blocks_per_multiprocessor.into())
 }
 

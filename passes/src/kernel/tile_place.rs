@@ -1,8 +1,9 @@
 //! Where a block's or a warp's tile lies in the grid: how many tiles there are, which of them has a
 //! number, and where it begins. The order of tiles is decided here and nowhere else.
 
-use super::emit::{FrameSpec, extents};
+use super::field_buffers::extents;
 use super::lanes::WARP;
+use super::launch::FrameSpec;
 use crate::analysis::hull::Hull;
 use crate::analysis::index_width::constant_extents;
 use melior::Context;
@@ -11,23 +12,45 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::Grid;
-use stencil_dialects::tiled::Schedule;
 
-/// Tiles per dimension, as expressions in the run-time sizes.
-pub fn tile_counts<'c>(
-    context: &'c Context,
-    hull: &Hull<'c>,
-    schedule: &Schedule,
-    margin: &[[i64; 2]],
-) -> Result<Vec<AffineExpr<'c>>, Error> {
-    extents(context, hull.lower, hull.upper)?
-        .into_iter()
-        .zip(schedule.tile.iter().zip(margin))
-        .map(|(extent, (tile, [before, after]))| {
-            let own = extent + AffineExpr::constant(context, -before - after);
-            Ok(AffineExpr::ceil_div(own, AffineExpr::constant(context, *tile)))
-        })
-        .collect()
+/// How many tiles and blocks a launch has, as expressions in the run-time sizes.
+pub struct Tiles<'c> {
+    /// Tiles per dimension.
+    pub counts: Vec<AffineExpr<'c>>,
+    /// All tiles.
+    all: AffineExpr<'c>,
+    /// Blocks of a launch.
+    pub blocks: AffineExpr<'c>,
+    /// Whether tiles of the first and the last column are halved.
+    halves: bool,
+}
+
+impl<'c> Tiles<'c> {
+    /// The tiles of a kernel over a hull.
+    pub fn of(
+        context: &'c Context,
+        hull: &Hull<'c>,
+        spec: &FrameSpec<'c, '_>,
+        margin: &[[i64; 2]],
+    ) -> Result<Self, Error> {
+        let constant = |value| AffineExpr::constant(context, value);
+        let counts: Vec<_> = extents(context, hull.lower, hull.upper)?
+            .into_iter()
+            .zip(spec.kernel.schedule.tile.iter().zip(margin))
+            .map(|(extent, (tile, [before, after]))| {
+                AffineExpr::ceil_div(extent + constant(-before - after), constant(*tile))
+            })
+            .collect();
+        let all = counts.iter().copied().reduce(|product, count| product * count);
+        let all = all.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+        let halves = halves(hull, spec);
+        let blocks = match (spec.warps, counts.as_slice()) {
+            (Some(warps), _) => AffineExpr::ceil_div(all, constant(warps)),
+            (None, [rows, columns]) if halves => *rows * (*columns + constant(HALVES)),
+            _ => all,
+        };
+        Ok(Self { counts, all, blocks, halves })
+    }
 }
 
 /// The margin, where the grid is known to be larger; none elsewhere, and none where a field has
@@ -47,7 +70,7 @@ pub struct Place<'c> {
     pub origin: Vec<Val<'c>>,
     /// Planes of the tile, where it may have fewer than the schedule says.
     pub planes: Option<Val<'c>>,
-    /// The thread's position per dimension: see [`Frame::thread`](super::emit::Frame).
+    /// The thread's position per dimension: see [`Frame::thread`](super::frame::Frame).
     pub thread: Vec<Val<'c>>,
     /// Whether the tile exists; none if it always does.
     pub exists: Option<Val<'c>>,
@@ -59,9 +82,9 @@ pub struct Place<'c> {
 pub fn place_of_tile<'c>(
     builder: &Builder<'c>,
     hull: &Hull<'c>,
-    (tiles, all_tiles): (&[AffineExpr<'c>], AffineExpr<'c>),
+    tiles: &Tiles<'c>,
     margin: &[[i64; 2]],
-    (params, row, halves): (&[Val<'c>], Option<Val<'c>>, bool),
+    (params, row): (&[Val<'c>], Option<Val<'c>>),
     spec: &FrameSpec<'c, '_>,
 ) -> Result<Place<'c>, Error> {
     let identity = |kind: &str, axis: &str| {
@@ -80,7 +103,7 @@ pub fn place_of_tile<'c>(
             exists = Some(builder.compare(
                 Compare::Lt,
                 rest,
-                builder.affine(all_tiles, &[], params)?,
+                builder.affine(tiles.all, &[], params)?,
             )?);
         }
         thread.push(lane);
@@ -89,21 +112,25 @@ pub fn place_of_tile<'c>(
             thread.push(identity("gpu.thread_id", axis)?);
         }
     }
-    let counts: Vec<_> =
-        tiles.iter().map(|count| builder.affine(*count, &[], params)).collect::<Result<_, _>>()?;
+    let counts: Vec<_> = tiles
+        .counts
+        .iter()
+        .map(|count| builder.affine(*count, &[], params))
+        .collect::<Result<_, _>>()?;
     let mut half: Option<Half<'c>> = None;
     let mut numbers = match (spec.rim_first, counts.as_slice()) {
         (true, [rows, columns]) => {
-            let across = if halves { builder.add_constant(*columns, HALVES)? } else { *columns };
+            let across =
+                if tiles.halves { builder.add_constant(*columns, HALVES)? } else { *columns };
             // Of a band those at its own ends come first.
             let rows = match row {
                 Some(_) => builder.binary("arith.divui", identity("gpu.grid_dim", "x")?, across)?,
                 None => *rows,
             };
-            let leading = if halves { 2 * HALVES } else { RIMS };
+            let leading = if tiles.halves { 2 * HALVES } else { RIMS };
             let [row, place] = rim_first(builder, rest, rows, (across, leading))?;
             let mut column = place;
-            if halves {
+            if tiles.halves {
                 let (of_half, which) = column_of(builder, place, *columns)?;
                 (column, half) = (of_half, Some(which));
             }
@@ -138,7 +165,7 @@ pub fn place_of_tile<'c>(
 }
 
 /// Parts of a halved tile: so many places has each end of a row, and the row has so many more.
-pub const HALVES: i64 = 2;
+const HALVES: i64 = 2;
 
 /// Places of a row that are tiles at rims, the last two and the first.
 const RIMS: i64 = 3;
@@ -146,7 +173,7 @@ const RIMS: i64 = 3;
 /// Whether tiles of the first and the last column are halved: they run code with checks for all of
 /// their rows, which takes twice as long, and a launch would wait for them. Only where both are
 /// there.
-pub fn halves(hull: &Hull, spec: &FrameSpec) -> bool {
+fn halves(hull: &Hull, spec: &FrameSpec) -> bool {
     let columns =
         constant_extents(hull.lower, hull.upper).and_then(|extents| extents.last().copied());
     match (columns, spec.kernel.schedule.tile.as_slice()) {

@@ -34,11 +34,13 @@ use super::NAME;
 use super::buffers::{Buffers, Hazards};
 use crate::analysis::footprint;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_SHARED, MAX_THREADS};
-use crate::kernel::emit::{self, Frame, FrameSpec};
 use crate::kernel::evaluate::{At, Distance, Rules};
+use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
+use crate::kernel::launch::FrameSpec;
 use crate::kernel::pieces;
 use crate::kernel::shared_memory;
+use crate::kernel::tile_kernels;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
@@ -78,11 +80,11 @@ impl Pass for LowerBlock {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
-        let kernels = emit::kernels_of(module, NAME)?;
+        let kernels = tile_kernels::of_strategy(module, NAME)?;
         for kernel in &kernels {
             lower(context, &subject, kernel, &self.limits)?;
         }
-        emit::erase_kernels(module, &kernels)
+        tile_kernels::erase(module, &kernels)
     }
 }
 
@@ -224,7 +226,7 @@ impl<'c> Lowering<'c, '_> {
     fn is_read_by_main(&self, field: &str, tile: Val<'c>) -> Result<bool, Error> {
         for apply in self.kernel.applies().filter(|apply| apply.input(field) == Some(tile)) {
             let reads =
-                footprint::of_pieces(self.module, self.frame.program, apply.main.as_slice())?;
+                footprint::of_pieces(self.module, self.frame.scope.program, apply.main.as_slice())?;
             if reads.iter().any(|read| read.field == field) {
                 return Ok(true);
             }
@@ -240,29 +242,33 @@ impl<'c> Lowering<'c, '_> {
         checked: bool,
     ) -> Result<(), Error> {
         let halo = &self.kernel.tile(tile)?.halo;
-        let grid = self.frame.program.grid_of(field)?;
+        let grid = self.frame.scope.program.grid_of(field)?;
         self.each_cell(builder, halo, &mut |builder, local, point| {
             let copy = |builder: &Builder<'c>, point: &[Val<'c>]| {
-                let value = builder
-                    .load(self.frame.source(field)?, &self.frame.cell(builder, field, point)?)?;
+                let value = builder.load(
+                    self.frame.source(field)?,
+                    &self.frame.scope.cell(builder, field, point)?,
+                )?;
                 builder.store(value, self.shared(tile)?, local)
             };
             match (checked, self.wraps) {
                 (false, _) => copy(builder, point),
                 (true, true) => {
                     let wrapped = |builder: &Builder<'c>| {
-                        copy(builder, &self.frame.wrapped(builder, field, point)?)
+                        copy(builder, &self.frame.scope.wrapped(builder, field, point)?)
                     };
-                    if self.frame.hull.has_points_of(grid) {
+                    if self.frame.scope.hull.has_points_of(grid) {
                         return wrapped(builder);
                     }
                     // A grid that is not that of the tiles may have no cell to repeat.
-                    let first = self.frame.bounds(builder, grid.lower)?;
-                    builder
-                        .when(self.frame.inside(builder, &first, grid.lower, grid.upper)?, wrapped)
+                    let first = self.frame.scope.bounds(builder, grid.lower)?;
+                    builder.when(
+                        self.frame.scope.inside(builder, &first, grid.lower, grid.upper)?,
+                        wrapped,
+                    )
                 }
                 (true, false) => {
-                    let inside = self.frame.inside(builder, point, grid.lower, grid.upper)?;
+                    let inside = self.frame.scope.inside(builder, point, grid.lower, grid.upper)?;
                     self.either(builder, inside, |builder| copy(builder, point), &[tile], local)
                 }
             }
@@ -271,20 +277,20 @@ impl<'c> Lowering<'c, '_> {
 
     fn apply(&self, builder: &Builder<'c>, apply: &Apply<'c>, checked: bool) -> Result<(), Error> {
         let Some((field, _)) = apply.outputs.first() else { return Ok(()) };
-        let hull = &self.frame.hull;
+        let hull = &self.frame.scope.hull;
         // Cells beyond the grid are wanted of an apply that reaches beyond the tile; then all
         // fields lie on the same points.
         let beyond = checked && self.wraps && apply.reaches_beyond();
         self.each_cell(builder, &apply.halo, &mut |builder, local, point| {
             let one = |builder: &Builder<'c>| {
                 let inside =
-                    if beyond { &self.frame.wrapped(builder, field, point)? } else { point };
+                    if beyond { &self.frame.scope.wrapped(builder, field, point)? } else { point };
                 let values = self.new_values(builder, apply, local, inside, checked)?;
                 self.write(builder, apply, &values, (local, point), checked, beyond)
             };
             // Each field has its own condition where they lie on different points.
             if checked && hull.alike && !beyond {
-                let inside = self.frame.inside(builder, point, hull.lower, hull.upper)?;
+                let inside = self.frame.scope.inside(builder, point, hull.lower, hull.upper)?;
                 let tiles: Vec<_> = apply.outputs.iter().map(|(_, tile)| *tile).collect();
                 self.either(builder, inside, one, &tiles, local)
             } else {
@@ -308,7 +314,8 @@ impl<'c> Lowering<'c, '_> {
         }
         let zeros = |builder: &Builder<'c>| {
             for tile in tiles.iter().filter(|tile| self.buffers.slot(**tile).is_some()) {
-                let element = self.frame.program.field(self.kernel.tile(*tile)?.field)?.element;
+                let element =
+                    self.frame.scope.program.field(self.kernel.tile(*tile)?.field)?.element;
                 builder.store(builder.zero(element)?, self.shared(*tile)?, local)?;
             }
             Ok(Vec::new())
@@ -362,13 +369,13 @@ impl<'c> Lowering<'c, '_> {
             }
             builder.load(self.shared(tile)?, &at)
         };
-        let (frame, module) = (self.frame, self.module);
+        let scope = &self.frame.scope;
         let at = |rules| At { point, step: apply.step, rules, fetch: &fetch, partial: None };
         match (checked, apply.main) {
-            (false, Some(piece)) => frame.evaluate(builder, module, &piece, &at(Rules::Unneeded)),
+            (false, Some(piece)) => scope.evaluate(builder, &piece, &at(Rules::Unneeded)),
             _ => {
                 let rules = if self.wraps { Rules::Wrapped } else { Rules::All };
-                frame.new_values(builder, module, apply, &apply.pieces, &at(rules))
+                scope.new_values(builder, apply, &apply.pieces, &at(rules))
             }
         }
     }
@@ -409,12 +416,12 @@ impl<'c> Lowering<'c, '_> {
                     builder.store(
                         *value,
                         self.frame.target(field)?,
-                        &self.frame.cell(builder, field, point)?,
+                        &self.frame.scope.cell(builder, field, point)?,
                     )?;
                     Ok(Vec::new())
                 };
                 if checked {
-                    self.frame.where_it_lies(builder, field, point, &[], store)?;
+                    self.frame.scope.where_it_lies(builder, field, point, &[], store)?;
                 } else {
                     store(builder)?;
                 }
@@ -444,8 +451,8 @@ impl<'c> Lowering<'c, '_> {
             }
         }
         if beyond {
-            let hull = &self.frame.hull;
-            conditions.push(self.frame.inside(builder, point, hull.lower, hull.upper)?);
+            let hull = &self.frame.scope.hull;
+            conditions.push(self.frame.scope.inside(builder, point, hull.lower, hull.upper)?);
         }
         match builder.all(&conditions)? {
             Some(in_tile) => builder.when(in_tile, store),

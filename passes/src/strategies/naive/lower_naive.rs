@@ -18,8 +18,10 @@
 
 use super::NAME;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
-use crate::kernel::emit::{self, Frame, FrameSpec};
 use crate::kernel::evaluate::{At, Distance, Rules};
+use crate::kernel::frame::Frame;
+use crate::kernel::launch::FrameSpec;
+use crate::kernel::tile_kernels;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
@@ -62,11 +64,11 @@ impl Pass for LowerNaive {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
-        let kernels = emit::kernels_of(module, NAME)?;
+        let kernels = tile_kernels::of_strategy(module, NAME)?;
         for kernel in &kernels {
             lower(context, &subject, kernel, &self.limits)?;
         }
-        emit::erase_kernels(module, &kernels)
+        tile_kernels::erase(module, &kernels)
     }
 }
 
@@ -121,13 +123,14 @@ fn lower<'c>(
         .zip(&frame.thread)
         .map(|(origin, thread)| builder.add(*origin, *thread))
         .collect::<Result<_, _>>()?;
-    let in_hull = frame.inside(&builder, &point, frame.hull.lower, frame.hull.upper)?;
+    let in_hull =
+        frame.scope.inside(&builder, &point, frame.scope.hull.lower, frame.scope.hull.upper)?;
     builder.when(in_hull, |builder| {
         let mut cells = BTreeMap::new();
         for field in
             reads.iter().map(|read| read.field).chain(apply.outputs.iter().map(|(field, _)| *field))
         {
-            cells.insert(field, frame.cell(builder, field, &point)?);
+            cells.insert(field, frame.scope.cell(builder, field, &point)?);
         }
         let cell = |field: &str| {
             cells.get(field).ok_or_else(|| Error::internal(format!("no cell of @{field}")))
@@ -151,11 +154,11 @@ fn lower<'c>(
         let at =
             At { point: &point, step: apply.step, rules: Rules::All, fetch: &fetch, partial: None };
         if !in_place {
-            let values = frame.new_values(builder, module, apply, &apply.pieces, &at)?;
+            let values = frame.scope.new_values(builder, apply, &apply.pieces, &at)?;
             for ((field, _), value) in
                 apply.outputs.iter().zip(values).filter(|((field, _), _)| stored(field))
             {
-                frame.where_it_lies(builder, field, &point, &[], |builder| {
+                frame.scope.where_it_lies(builder, field, &point, &[], |builder| {
                     builder.store(value, frame.target(field)?, cell(field)?)?;
                     Ok(Vec::new())
                 })?;
@@ -163,9 +166,9 @@ fn lower<'c>(
             return Ok(());
         }
         for piece in &apply.pieces {
-            let covered = frame.inside(builder, &point, piece.lower, piece.upper)?;
+            let covered = frame.scope.inside(builder, &point, piece.lower, piece.upper)?;
             builder.when(covered, |builder| {
-                store(builder, frame.evaluate(builder, module, piece, &at)?)
+                store(builder, frame.scope.evaluate(builder, piece, &at)?)
             })?;
         }
         Ok(())

@@ -2,8 +2,8 @@
 //! for all planes and is found before the loop; which planes do is the same for all lanes, and a
 //! branch in the loop.
 
-use crate::kernel::emit::Frame;
-use crate::kernel::evaluate::repeated;
+use crate::kernel::boundary::repeated;
+use crate::kernel::frame::Frame;
 use melior::ir::AffineMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
@@ -41,9 +41,10 @@ fn ends<'c>(
     (lower, upper): (AffineMap<'c>, AffineMap<'c>),
 ) -> Result<(Ends<'c>, Option<Ends<'c>>, Ends<'c>), Error> {
     let ends: Vec<Ends<'c>> = frame
+        .scope
         .bounds(builder, lower)?
         .into_iter()
-        .zip(frame.bounds(builder, upper)?)
+        .zip(frame.scope.bounds(builder, upper)?)
         .map(|(a, b)| [a, b])
         .collect();
     match ends.as_slice() {
@@ -128,11 +129,14 @@ pub fn some<'c>(
     builder: &Builder<'c>,
     grid: &Grid<'c>,
 ) -> Result<Option<Val<'c>>, Error> {
-    if frame.hull.has_points_of(grid) {
+    if frame.scope.hull.has_points_of(grid) {
         return Ok(None);
     }
-    let bounds =
-        frame.bounds(builder, grid.lower)?.into_iter().zip(frame.bounds(builder, grid.upper)?);
+    let bounds = frame
+        .scope
+        .bounds(builder, grid.lower)?
+        .into_iter()
+        .zip(frame.scope.bounds(builder, grid.upper)?);
     let conditions = bounds.map(|(lower, upper)| builder.compare(Compare::Le, lower, upper));
     builder.all(&conditions.collect::<Result<Vec<_>, _>>()?)
 }

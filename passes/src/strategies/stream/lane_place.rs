@@ -3,7 +3,7 @@
 
 use super::checks::Cells;
 use super::layout::Layout;
-use crate::kernel::emit::Frame;
+use crate::kernel::frame::Frame;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
@@ -81,9 +81,10 @@ impl<'c> Ends<'c> {
     fn all(frame: &Frame<'c, '_>, kernel: &Kernel<'c>) -> Result<Vec<Self>, Error> {
         let builder = &frame.builder;
         let bounds = frame
-            .bounds(builder, frame.hull.lower)?
+            .scope
+            .bounds(builder, frame.scope.hull.lower)?
             .into_iter()
-            .zip(frame.bounds(builder, frame.hull.upper)?);
+            .zip(frame.scope.bounds(builder, frame.scope.hull.upper)?);
         let places = frame.origin.iter().zip(&kernel.schedule.tile).zip(&frame.margin).zip(bounds);
         let ends = places.map(|(((origin, tile), margin), (lower, upper))| {
             let [before, after] = *margin;

@@ -57,8 +57,10 @@ use super::layout::Layout;
 use super::walk::Walk;
 use super::{NAME, shared};
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_SHARED, MAX_THREADS};
-use crate::kernel::emit::{self, Frame, FrameSpec};
+use crate::kernel::frame::Frame;
+use crate::kernel::launch::FrameSpec;
 use crate::kernel::shared_memory;
+use crate::kernel::tile_kernels;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
@@ -132,11 +134,11 @@ impl Pass for LowerStream {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
-        let kernels = emit::kernels_of(module, NAME)?;
+        let kernels = tile_kernels::of_strategy(module, NAME)?;
         for kernel in &kernels {
             self.lower(context, &subject, kernel)?;
         }
-        emit::erase_kernels(module, &kernels)
+        tile_kernels::erase(module, &kernels)
     }
 }
 
@@ -174,7 +176,7 @@ impl LowerStream {
         };
         let frame = Frame::new(context, subject, &spec)?;
         let (tile, planes) = frame.of_tile(&kernel.schedule)?;
-        Walk::new(&tile, subject.module, kernel, &layout, planes)?.tile()?;
+        Walk::new(&tile, kernel, &layout, planes)?.tile()?;
         frame.finish()
     }
 }

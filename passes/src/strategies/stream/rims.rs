@@ -37,7 +37,7 @@ impl<'c> Checks<'c> {
         for (operation, op) in walk.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
-                    let grid = frame.program.grid_of(field)?;
+                    let grid = frame.scope.program.grid_of(field)?;
                     let bounds = (grid.lower, grid.upper);
                     let inside = walk.place.cells.inside(
                         frame,
@@ -49,7 +49,7 @@ impl<'c> Checks<'c> {
                     grids.insert(operation, (cut(bounds, &walk.place.cells)?, inside));
                 }
                 TileOp::Apply(apply) => {
-                    if let Some(grid) = beyond.repeated_grid(frame.program, apply)? {
+                    if let Some(grid) = beyond.repeated_grid(frame.scope.program, apply)? {
                         let bounds = (grid.lower, grid.upper);
                         repeated.insert(
                             operation,

@@ -5,7 +5,7 @@
 
 use super::in_flight::InFlight;
 use super::layout::Layout;
-use crate::kernel::emit::Frame;
+use crate::kernel::frame::Frame;
 use crate::kernel::lanes;
 use crate::kernel::shared_memory;
 use melior::ir::r#type::MemRefType;

@@ -13,10 +13,10 @@ use stencil_dialects::mlir::Val;
 impl<'c> Walk<'c, '_> {
     /// Cells of the widest access to a field's rows that is sure to be aligned.
     pub fn vector(&self, field: &str) -> Result<i64, Error> {
-        let program = self.frame.program;
+        let program = self.frame.scope.program;
         let grid = program.grid_of(field)?;
         let cells = lanes::vector_length(program.field(field)?.element, self.layout.width);
-        let shift = interior::difference(self.frame.hull.lower, grid.lower)
+        let shift = interior::difference(self.frame.scope.hull.lower, grid.lower)
             .and_then(|gap| gap.last().copied());
         let pitch =
             constant_extents(grid.lower, grid.upper).and_then(|extents| extents.last().copied());
@@ -34,7 +34,7 @@ impl<'c> Walk<'c, '_> {
         rims: Rims<'c, '_>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let (buffer, vector) = (self.frame.source(field)?, self.vector(field)?);
-        let grid = self.frame.program.grid_of(field)?;
+        let grid = self.frame.scope.program.grid_of(field)?;
         let plane =
             if rims.planes { self.beyond.plane(self.frame, builder, grid, plane)? } else { plane };
         let at = match rims.cells {
@@ -45,8 +45,11 @@ impl<'c> Walk<'c, '_> {
             let mut loaded = Vec::new();
             for row in &at.rows {
                 for column in at.columns.iter().step_by(usize::try_from(vector).unwrap_or(1)) {
-                    let at =
-                        self.frame.cell(builder, field, &Cells::point(plane, *row, *column))?;
+                    let at = self.frame.scope.cell(
+                        builder,
+                        field,
+                        &Cells::point(plane, *row, *column),
+                    )?;
                     loaded.extend(lanes::load(builder, buffer, &at, vector, vector)?);
                 }
             }
@@ -55,7 +58,7 @@ impl<'c> Walk<'c, '_> {
         let checked = rims.planes || rims.cells.is_some();
         let some = if checked { checks::some(self.frame, builder, grid)? } else { None };
         let Some(some) = some else { return cells(builder) };
-        let types = vec![self.frame.program.field(field)?.element; at.each().count()];
+        let types = vec![self.frame.scope.program.field(field)?.element; at.each().count()];
         builder.choose(some, &types, cells, |builder| {
             types.iter().map(|ty| builder.zero(*ty)).collect()
         })
@@ -76,10 +79,11 @@ impl<'c> Walk<'c, '_> {
             return Ok(());
         }
         let plane = builder.add_constant(loaded, distance)?;
-        let each = lanes::cells_of_a_sector(self.frame.program.field(field)?.element);
+        let each = lanes::cells_of_a_sector(self.frame.scope.program.field(field)?.element);
         for row in &self.place.cells.rows {
             for column in self.place.cells.columns.iter().step_by(each) {
-                let at = self.frame.cell(builder, field, &Cells::point(plane, *row, *column))?;
+                let at =
+                    self.frame.scope.cell(builder, field, &Cells::point(plane, *row, *column))?;
                 lanes::prefetch(builder, self.frame.source(field)?, &at)?;
             }
         }
@@ -115,8 +119,8 @@ impl<'c> Walk<'c, '_> {
             builder.binary("arith.subi", plane, first)?,
             self.planes,
         )?;
-        let in_planes = if rims.planes && !self.frame.hull.alike {
-            let own = self.frame.program.grid_of(field)?;
+        let in_planes = if rims.planes && !self.frame.scope.hull.alike {
+            let own = self.frame.scope.program.grid_of(field)?;
             let own = checks::in_planes(self.frame, builder, (own.lower, own.upper), plane)?;
             builder.binary("arith.andi", in_planes, own)?
         } else {
@@ -130,7 +134,8 @@ impl<'c> Walk<'c, '_> {
             let conditions: Vec<_> =
                 [Some(in_planes), in_tile, in_grid].into_iter().flatten().collect();
             builder.when(builder.all(&conditions)?.unwrap_or(in_planes), |builder| {
-                let at = self.frame.cell(builder, field, &Cells::point(plane, row, column))?;
+                let at =
+                    self.frame.scope.cell(builder, field, &Cells::point(plane, row, column))?;
                 lanes::store(builder, cells, buffer, &at, vector)
             })?;
         }

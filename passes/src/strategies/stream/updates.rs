@@ -34,7 +34,7 @@ impl<'c> Walk<'c, '_> {
         plane: Val<'c>,
         rims: Rims<'c, '_>,
     ) -> Result<Vec<Vec<Val<'c>>>, Error> {
-        let plane = match self.beyond.repeated_grid(self.frame.program, apply)? {
+        let plane = match self.beyond.repeated_grid(self.frame.scope.program, apply)? {
             Some(grid) if rims.planes => self.beyond.plane(self.frame, builder, grid, plane)?,
             _ => plane,
         };
@@ -117,7 +117,7 @@ impl<'c> Walk<'c, '_> {
     fn old(&self, builder: &Builder<'c>, at: &Cell<'c, '_>) -> Result<Vec<Val<'c>>, Error> {
         let old = |(field, _): &(&str, _)| match at.apply.kept(field) {
             Some(tile) => self.held(at, tile, &vec![0; at.point.len()]),
-            None => builder.zero(self.frame.program.field(field)?.element),
+            None => builder.zero(self.frame.scope.program.field(field)?.element),
         };
         at.apply.outputs.iter().map(old).collect()
     }
@@ -138,7 +138,7 @@ impl<'c> Walk<'c, '_> {
             .transpose()?;
         let (point, step) = (at.point.as_slice(), at.apply.step);
         let at = At { point, step, rules: at.rules, fetch: &fetch, partial };
-        self.frame.evaluate(builder, self.module, piece, &at)
+        self.frame.scope.evaluate(builder, piece, &at)
     }
 
     fn read(&self, at: &Cell<'c, '_>, field: &str, offset: &[i64]) -> Result<Val<'c>, Error> {

@@ -6,11 +6,11 @@ use super::lane_place::LanePlace;
 use super::layout::Layout;
 use super::rims::{Checks, Rims};
 use super::shared::{Shared, Turn};
-use crate::kernel::emit::Frame;
+use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
 use crate::kernel::lanes;
+use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Module, ValueLike};
 use std::collections::VecDeque;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
@@ -28,8 +28,6 @@ const CHECKS: i64 = 10;
 pub struct Walk<'c, 'p> {
     /// The kernel that is made.
     pub frame: &'p Frame<'c, 'p>,
-    /// The module of the point functions.
-    pub module: &'p Module<'c>,
     /// The tile kernel.
     pub kernel: &'p Kernel<'c>,
     /// What is known of the tile at compile time.
@@ -59,7 +57,6 @@ impl<'c, 'p> Walk<'c, 'p> {
     /// Computes what all loops need.
     pub fn new(
         frame: &'p Frame<'c, 'p>,
-        module: &'p Module<'c>,
         kernel: &'p Kernel<'c>,
         layout: &'p Layout<'c>,
         tile_planes: Val<'c>,
@@ -76,7 +73,6 @@ impl<'c, 'p> Walk<'c, 'p> {
         let limits = limits.filter(|_| layout.total.values().all(|total| *total));
         let mut walk = Self {
             frame,
-            module,
             kernel,
             layout,
             shared: Shared::new(frame, builder, layout)?,
@@ -85,7 +81,7 @@ impl<'c, 'p> Walk<'c, 'p> {
             planes: tile_planes,
             beyond: if layout.wraps { Beyond::Repeated } else { Beyond::Nearest },
         };
-        let last_plane = frame.bounds(builder, frame.hull.upper)?.first().copied();
+        let last_plane = frame.scope.bounds(builder, frame.scope.hull.upper)?.first().copied();
         let last_plane = last_plane.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
         let left =
             builder.add_constant(builder.binary("arith.subi", last_plane, first_plane)?, 1)?;
@@ -221,7 +217,8 @@ impl<'c, 'p> Walk<'c, 'p> {
             TileOp::Store { .. } => Vec::new(),
         });
         for (field, tile) in tiles {
-            let bounds = self.frame.bounds(builder, self.frame.program.grid_of(field)?.lower)?;
+            let bounds =
+                self.frame.scope.bounds(builder, self.frame.scope.program.grid_of(field)?.lower)?;
             let Some(bound) = bounds.first() else { continue };
             let bound = builder.add_constant(*bound, self.layout.window(tile)?.lag)?;
             begin =

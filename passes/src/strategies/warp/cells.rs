@@ -2,8 +2,8 @@
 
 use super::lower_warp::Segment;
 use crate::analysis::footprint;
-use crate::kernel::emit::Frame;
 use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
+use crate::kernel::frame::Frame;
 use crate::kernel::interior;
 use crate::kernel::lanes;
 use crate::kernel::pieces::{self, Candidate};
@@ -97,7 +97,7 @@ impl<'c, 'p> Cells<'c, 'p> {
         let mut total = BTreeMap::new();
         for apply in kernel.applies() {
             for piece in &apply.pieces {
-                total.insert(piece.function, pieces::is_total(module, frame.program, piece)?);
+                total.insert(piece.function, pieces::is_total(module, frame.scope.program, piece)?);
             }
         }
         Ok(Self {
@@ -114,7 +114,7 @@ impl<'c, 'p> Cells<'c, 'p> {
                 builder.index(segment.tile / width)?,
             )?,
             total,
-            wraps: tiled::wraps(module, frame.program, kernel)?,
+            wraps: tiled::wraps(module, frame.scope.program, kernel)?,
         })
     }
 
@@ -125,7 +125,7 @@ impl<'c, 'p> Cells<'c, 'p> {
 
     /// Zeros for the lane's cells of a field.
     pub fn zeros(&self, builder: &Builder<'c>, field: &str) -> Result<Vec<Val<'c>>, Error> {
-        let zero = builder.zero(self.frame.program.field(field)?.element)?;
+        let zero = builder.zero(self.frame.scope.program.field(field)?.element)?;
         Ok(vec![zero; self.points.len()])
     }
 
@@ -136,7 +136,7 @@ impl<'c, 'p> Cells<'c, 'p> {
         for (operation, op) in self.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
-                    let grid = self.frame.program.grid_of(field)?;
+                    let grid = self.frame.scope.program.grid_of(field)?;
                     grids.insert(operation, self.span(builder, grid.lower, grid.upper)?);
                 }
                 TileOp::Apply(apply) => {
@@ -166,7 +166,7 @@ impl<'c, 'p> Cells<'c, 'p> {
         upper: AffineMap<'c>,
     ) -> Result<Span<'c>, Error> {
         let bound = |map| {
-            let bounds = self.frame.bounds(builder, map)?;
+            let bounds = self.frame.scope.bounds(builder, map)?;
             let bound = bounds
                 .first()
                 .copied()
@@ -207,7 +207,8 @@ impl<'c, 'p> Cells<'c, 'p> {
     /// The coordinates inside a field's grid that the lane's cells stand for where the grid
     /// repeats.
     fn repeated(&self, builder: &Builder<'c>, field: &str) -> Result<Vec<Val<'c>>, Error> {
-        let points = self.points.iter().map(|point| self.frame.wrapped(builder, field, &[*point]));
+        let points =
+            self.points.iter().map(|point| self.frame.scope.wrapped(builder, field, &[*point]));
         Ok(points.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
@@ -227,7 +228,7 @@ impl<'c, 'p> Cells<'c, 'p> {
         let buffer = self.frame.source(field)?;
         match checks {
             None => {
-                let at = self.frame.cell(builder, field, &[self.first()?])?;
+                let at = self.frame.scope.cell(builder, field, &[self.first()?])?;
                 lanes::load(builder, buffer, &at, self.segment.width, self.vector(field)?)
             }
             Some(checks) => {
@@ -247,13 +248,15 @@ impl<'c, 'p> Cells<'c, 'p> {
                             .collect::<Result<_, _>>()?,
                     };
                     let load = |point: &Val<'c>| {
-                        builder.load(buffer, &self.frame.cell(builder, field, &[*point])?)
+                        builder.load(buffer, &self.frame.scope.cell(builder, field, &[*point])?)
                     };
                     points.iter().map(load).collect()
                 };
-                let (declared, element) =
-                    (self.frame.program.grid_of(field)?, self.frame.program.field(field)?.element);
-                if self.frame.hull.has_points_of(declared) {
+                let (declared, element) = (
+                    self.frame.scope.program.grid_of(field)?,
+                    self.frame.scope.program.field(field)?.element,
+                );
+                if self.frame.scope.hull.has_points_of(declared) {
                     return cells(builder);
                 }
                 let some = builder.compare(Compare::Le, grid.first, grid.last)?;
@@ -277,7 +280,7 @@ impl<'c, 'p> Cells<'c, 'p> {
         let buffer = self.frame.target(field)?;
         builder.when(self.in_tile, |builder| {
             let Some(checks) = checks else {
-                let at = self.frame.cell(builder, field, &[self.first()?])?;
+                let at = self.frame.scope.cell(builder, field, &[self.first()?])?;
                 return lanes::store(builder, cells, buffer, &at, self.vector(field)?);
             };
             let grid = checks
@@ -286,7 +289,7 @@ impl<'c, 'p> Cells<'c, 'p> {
                 .ok_or_else(|| Error::internal("a store without checks"))?;
             for ((number, cell), point) in (0..).zip(cells).zip(&self.points) {
                 builder.when(grid.holds(builder, number)?, |builder| {
-                    builder.store(*cell, buffer, &self.frame.cell(builder, field, &[*point])?)
+                    builder.store(*cell, buffer, &self.frame.scope.cell(builder, field, &[*point])?)
                 })?;
             }
             Ok(())
@@ -295,9 +298,10 @@ impl<'c, 'p> Cells<'c, 'p> {
 
     /// Cells of the widest access to a field that is sure to be aligned.
     fn vector(&self, field: &str) -> Result<i64, Error> {
-        let program = self.frame.program;
+        let program = self.frame.scope.program;
         let cells = lanes::vector_length(program.field(field)?.element, self.segment.width);
-        let shift = interior::difference(self.frame.hull.lower, program.grid_of(field)?.lower);
+        let shift =
+            interior::difference(self.frame.scope.hull.lower, program.grid_of(field)?.lower);
         let shift = shift.and_then(|gap| gap.first().copied());
         Ok(if shift.is_some_and(|shift| shift % cells == 0) { cells } else { 1 })
     }
@@ -352,7 +356,7 @@ impl<'c, 'p> Cells<'c, 'p> {
                 };
                 let (point, step) = (&[*point], apply.step);
                 let at = At { point, step, rules, fetch: &fetch, partial: None };
-                frame.evaluate(builder, self.module, piece, &at)
+                frame.scope.evaluate(builder, piece, &at)
             };
             let values = match (checks, &apply.main) {
                 (Some(_), _) => {
@@ -361,7 +365,7 @@ impl<'c, 'p> Cells<'c, 'p> {
                         // A field without a tile has no value where no piece lies.
                         old.push(match apply.input(field) {
                             Some(_) => read(cell, field, 0)?,
-                            None => builder.zero(frame.program.field(field)?.element)?,
+                            None => builder.zero(frame.scope.program.field(field)?.element)?,
                         });
                     }
                     let mut candidates = Vec::new();
@@ -369,7 +373,7 @@ impl<'c, 'p> Cells<'c, 'p> {
                         let mut covered = span.holds(builder, cell)?;
                         if repeated.is_some() {
                             let inside =
-                                frame.inside(builder, &[*point], piece.lower, piece.upper)?;
+                                frame.scope.inside(builder, &[*point], piece.lower, piece.upper)?;
                             covered = builder.binary("arith.andi", covered, inside)?;
                         }
                         candidates.push(Candidate { piece, covered, total: *total });
@@ -400,7 +404,7 @@ impl<'c, 'p> Cells<'c, 'p> {
             window.extend((0..).zip(*cells).map(|(cell, value)| ((*field, cell), *value)));
         }
         let mut wanted = BTreeSet::new();
-        for read in footprint::of_pieces(self.module, self.frame.program, &apply.pieces)? {
+        for read in footprint::of_pieces(self.module, self.frame.scope.program, &apply.pieces)? {
             for offset in read.offsets().into_iter().flatten() {
                 wanted.extend((0..width).map(|cell| (read.field, cell + offset)));
             }

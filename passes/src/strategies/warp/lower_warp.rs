@@ -32,9 +32,11 @@
 
 use super::NAME;
 use super::cells::Cells;
-use crate::kernel::emit::{self, Frame, FrameSpec};
+use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
 use crate::kernel::lanes::{self, WARP};
+use crate::kernel::launch::FrameSpec;
+use crate::kernel::tile_kernels;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
@@ -90,11 +92,11 @@ impl Pass for LowerWarp {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
-        let kernels = emit::kernels_of(module, NAME)?;
+        let kernels = tile_kernels::of_strategy(module, NAME)?;
         for kernel in &kernels {
             self.lower(context, &subject, kernel)?;
         }
-        emit::erase_kernels(module, &kernels)
+        tile_kernels::erase(module, &kernels)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The operations of a tile kernel in their order, steps that are alike in a loop.
 
 use super::cells::{Cells, Checks, Turn};
-use crate::kernel::emit::Frame;
+use crate::kernel::frame::Frame;
 use melior::ir::operation::OperationLike;
 use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;

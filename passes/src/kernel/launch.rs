@@ -1,0 +1,69 @@
+//! The launch of a lowered kernel: its grid, its block, and the registers that it may take, as
+//! attributes of the `gpu.func`.
+
+use super::lanes::WARP;
+use super::shared_memory;
+use super::tile_place::Tiles;
+use crate::subject::Subject;
+use melior::ir::Attribute;
+use melior::ir::r#type::MemRefType;
+use stencil_dialects::affine::symbolic;
+use stencil_dialects::attribute;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::tiled::{self, Bands, Kernel};
+
+/// What a frame is made for.
+pub struct FrameSpec<'c, 's> {
+    /// The tile kernel.
+    pub kernel: &'s Kernel<'c>,
+    /// Threads of a block per dimension, slowest first; the fastest becomes x.
+    pub threads: &'s [i64],
+    /// Types of the shared buffers.
+    pub shared: &'s [MemRefType<'c>],
+    /// Whether the kernel updates its fields in place.
+    pub in_place: bool,
+    /// Warps of a block, where each warp has a tile of its own and `threads` is for one of them.
+    pub warps: Option<i64>,
+    /// Whether tiles at a rim, which take longer, have the lowest numbers.
+    pub rim_first: bool,
+    /// Cells at both ends of the grid per dimension that the first and the last tile take beside
+    /// their own, if the grid's size is known; empty for none. A negative number before the first
+    /// dimension makes its first tile smaller.
+    pub margin: &'s [[i64; 2]],
+    /// The most registers that a thread may take, where the lowering knows.
+    pub registers: Option<i64>,
+    /// Rows of tiles away whose cells a tile may read, where the launch may be cut between them:
+    /// see [`tiled::Bands`].
+    pub reach: Option<i64>,
+}
+
+/// The attributes of the `gpu.func` that a launch needs.
+pub fn attributes<'c>(
+    builder: &Builder<'c>,
+    subject: &Subject<'c, '_>,
+    spec: &FrameSpec<'c, '_>,
+    tiles: &Tiles<'c>,
+) -> Vec<(&'static str, Attribute<'c>)> {
+    let context = builder.context;
+    let map = |count| symbolic(context, subject.program.params.len(), &[count]);
+    let rows = spec.reach.zip(tiles.counts.first());
+    let bands = rows.map(|(reach, rows)| Bands { rows: map(*rows), reach });
+    let mut block = [1_i32; 3];
+    for (axis, threads) in block.iter_mut().zip(spec.threads.iter().rev()) {
+        *axis = i32::try_from(*threads).unwrap_or(i32::MAX);
+    }
+    if let Some(warps) = spec.warps {
+        block = [i32::try_from(warps.saturating_mul(WARP)).unwrap_or(i32::MAX), 1, 1];
+    }
+    let grid = (map(tiles.blocks), bands);
+    let mut attributes = tiled::launch_attributes(builder, grid, block, &spec.kernel.schedule);
+    attributes.push(("sym_name", attribute::string(context, spec.kernel.name)));
+    attributes.push(("gpu.kernel", Attribute::unit(context)));
+    if let Some(registers) = spec.registers {
+        attributes.push(("nvvm.maxnreg", attribute::integer(context, registers)));
+    } else if !spec.shared.is_empty() {
+        let blocks = shared_memory::resident_blocks(spec.threads, spec.shared, subject.device);
+        attributes.push(("nvvm.minctasm", attribute::integer(context, blocks)));
+    }
+    attributes
+}

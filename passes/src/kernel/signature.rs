@@ -1,0 +1,159 @@
+//! The signature of a lowered kernel: its arguments in a fixed order, and their values in its body.
+
+use super::field_buffers::whole_grid;
+use melior::ir::r#type::MemRefType;
+use melior::ir::{Attribute, Module, Type};
+use std::collections::{BTreeMap, BTreeSet};
+use stencil_dialects::attribute;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Val;
+use stencil_dialects::stencil::{self, Program};
+use stencil_dialects::tiled::{self, Binding, Kernel, TileOp};
+
+/// The arguments of a kernel.
+pub struct Signature<'c> {
+    /// What each argument is bound to: buffers to read, buffers to write, sizes, scalars, the step,
+    /// and the first row of tiles.
+    bindings: Vec<Binding<'c>>,
+    /// Their types.
+    pub types: Vec<Type<'c>>,
+    /// Their attributes, a dictionary each.
+    pub attributes: Vec<Attribute<'c>>,
+}
+
+/// The values of a kernel's arguments.
+pub struct Arguments<'c> {
+    /// The current buffer of each field that is read, shaped like its grid.
+    pub sources: BTreeMap<&'c str, Val<'c>>,
+    /// The next buffer of each field that is written.
+    pub targets: BTreeMap<&'c str, Val<'c>>,
+    /// Run-time sizes, as `index`.
+    pub params: Vec<Val<'c>>,
+    /// Run-time scalars.
+    pub scalars: BTreeMap<&'c str, Val<'c>>,
+    /// The number of the launch's first step.
+    pub step: Val<'c>,
+    /// The launch's first row of tiles, where launches may be cut.
+    pub row: Option<Val<'c>>,
+}
+
+impl<'c> Signature<'c> {
+    /// The signature of a tile kernel. `in_place` updates fields where they lie, and with `rows` a
+    /// launch is told its first row of tiles.
+    pub fn of(
+        builder: &Builder<'c>,
+        module: &Module<'c>,
+        program: &Program<'c>,
+        kernel: &Kernel<'c>,
+        (in_place, rows): (bool, bool),
+    ) -> Result<Self, Error> {
+        let context = builder.context;
+        let bindings = bindings(module, program, kernel, (in_place, rows))?;
+        let (mut types, mut attributes) = (Vec::new(), Vec::new());
+        for binding in &bindings {
+            let mut named = tiled::binding_attributes(builder, binding);
+            types.push(match binding {
+                Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name) => {
+                    named.push(("llvm.noalias", Attribute::unit(context)));
+                    if matches!(binding, Binding::Read(_)) {
+                        named.push(("llvm.readonly", Attribute::unit(context)));
+                    }
+                    MemRefType::new(program.field(name)?.element, &[], None, None).into()
+                }
+                Binding::Param(_) | Binding::Row => builder.index_type(),
+                Binding::Scalar(name) => scalar_type(program, name)?,
+                Binding::Step => builder.integer_type(64),
+            });
+            attributes.push(attribute::dictionary(context, &named));
+        }
+        Ok(Self { bindings, types, attributes })
+    }
+
+    /// The arguments' values in the kernel's body; views of buffers are built there.
+    pub fn arguments(
+        &self,
+        builder: &Builder<'c>,
+        program: &Program<'c>,
+        values: &[Val<'c>],
+    ) -> Result<Arguments<'c>, Error> {
+        let bound = || self.bindings.iter().zip(values);
+        let params: Vec<_> = bound()
+            .filter(|(binding, _)| matches!(binding, Binding::Param(_)))
+            .map(|(_, value)| *value)
+            .collect();
+        let (mut sources, mut targets) = (BTreeMap::new(), BTreeMap::new());
+        let (mut scalars, mut step, mut row) = (BTreeMap::new(), None, None);
+        for (binding, value) in bound() {
+            let whole = |name: &str| whole_grid(builder, program, name, *value, &params);
+            match binding {
+                Binding::Read(name) => drop(sources.insert(*name, whole(name)?)),
+                Binding::Write(name) => drop(targets.insert(*name, whole(name)?)),
+                Binding::ReadWrite(name) => {
+                    let buffer = whole(name)?;
+                    sources.insert(*name, buffer);
+                    targets.insert(*name, buffer);
+                }
+                Binding::Param(_) => {}
+                Binding::Scalar(name) => drop(scalars.insert(*name, *value)),
+                Binding::Step => step = Some(*value),
+                Binding::Row => row = Some(*value),
+            }
+        }
+        let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
+        Ok(Arguments { sources, targets, params, scalars, step, row })
+    }
+}
+
+fn scalar_type<'c>(program: &Program<'c>, name: &str) -> Result<Type<'c>, Error> {
+    let scalar = program.scalars.iter().find(|scalar| scalar.name == name);
+    scalar.map(|scalar| scalar.element).ok_or_else(|| Error::internal(format!("no scalar @{name}")))
+}
+
+/// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step, first row
+/// of tiles.
+fn bindings<'c>(
+    module: &Module<'c>,
+    program: &Program<'c>,
+    kernel: &Kernel<'c>,
+    (in_place, rows): (bool, bool),
+) -> Result<Vec<Binding<'c>>, Error> {
+    let mut read = BTreeSet::new();
+    for op in &kernel.body {
+        match op {
+            TileOp::Load { field, .. } => drop(read.insert(*field)),
+            TileOp::Apply(apply) => {
+                for piece in &apply.pieces {
+                    let gathers = stencil::gathers(stencil::function(module, piece.function)?)?;
+                    read.extend(gathers.into_iter().map(|gather| gather.field));
+                }
+            }
+            TileOp::Store { .. } => {}
+        }
+    }
+    let loaded = |name: &str| read.contains(name);
+    let stored = |name: &str| {
+        let is = |op: &TileOp| matches!(op, TileOp::Store { field, .. } if *field == name);
+        kernel.body.iter().any(is)
+    };
+    let names = || program.fields.iter().map(|field| field.name);
+    let mut all = Vec::new();
+    for name in names().filter(|name| loaded(name)) {
+        all.push(if in_place && stored(name) {
+            Binding::ReadWrite(name)
+        } else {
+            Binding::Read(name)
+        });
+    }
+    // A field that no block loads is updated in place.
+    for name in names().filter(|name| stored(name) && !(in_place && loaded(name))) {
+        all.push(if loaded(name) { Binding::Write(name) } else { Binding::ReadWrite(name) });
+    }
+    all.extend(program.params.iter().map(|name| Binding::Param(name)));
+    all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));
+    all.push(Binding::Step);
+    if rows {
+        all.push(Binding::Row);
+    }
+    Ok(all)
+}

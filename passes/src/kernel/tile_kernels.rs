@@ -1,0 +1,68 @@
+//! The tile kernels that a lowering takes: which they are, what their tiles cover, and how they go
+//! when they are lowered.
+
+use crate::analysis::hull::{self, Hull};
+use melior::Context;
+use melior::ir::Module;
+use melior::ir::operation::OperationLike;
+use std::collections::BTreeSet;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+use stencil_dialects::stencil::{self, Program};
+use stencil_dialects::tiled::{self, Kernel, TileOp};
+
+/// The tile kernels of a strategy.
+pub fn of_strategy<'c>(module: &Module<'c>, strategy: &str) -> Result<Vec<Kernel<'c>>, Error> {
+    Ok(tiled::kernels(module)?
+        .into_iter()
+        .filter(|kernel| kernel.schedule.strategy == strategy)
+        .collect())
+}
+
+/// Erases tile kernels that are lowered, and the point functions that nothing uses any more.
+pub fn erase(module: &Module, lowered: &[Kernel]) -> Result<(), Error> {
+    let functions = |kernel: &Kernel| -> Vec<String> {
+        kernel
+            .applies()
+            .flat_map(|apply| &apply.pieces)
+            .map(|piece| piece.function.to_owned())
+            .collect()
+    };
+    let used: BTreeSet<String> = lowered.iter().flat_map(functions).collect();
+    for kernel in lowered {
+        mlir::erase(kernel.op);
+    }
+    let waiting: BTreeSet<String> = tiled::kernels(module)?.iter().flat_map(functions).collect();
+    let applied = Program::read(module)?.applies;
+    let applied: BTreeSet<&str> =
+        applied.iter().flat_map(|apply| &apply.pieces).map(|piece| piece.function).collect();
+    for name in used.difference(&waiting).filter(|name| !applied.contains(name.as_str())) {
+        mlir::erase(stencil::function(module, name)?);
+    }
+    Ok(())
+}
+
+/// What the tiles cut: the hull of the stored fields' grids. It is alike where all fields that the
+/// kernel computes lie on it.
+pub fn hull<'c>(
+    context: &'c Context,
+    program: &Program<'c>,
+    kernel: &Kernel<'c>,
+) -> Result<Hull<'c>, Error> {
+    let (mut stored, mut computed) = (Vec::new(), Vec::new());
+    for op in &kernel.body {
+        match op {
+            TileOp::Store { field, .. } => stored.push(*field),
+            TileOp::Apply(apply) => computed.extend(apply.outputs.iter().map(|(field, _)| *field)),
+            TileOp::Load { .. } => {}
+        }
+    }
+    let refuse = |message| Error::new(mlir::place(kernel.op.location()), message);
+    if stored.is_empty() {
+        return Err(refuse("the tile kernel stores nothing"));
+    }
+    let different = || refuse("the tile kernel updates fields of different ranks");
+    let all = hull::of(context, program, &computed)?.ok_or_else(different)?;
+    let hull = hull::of(context, program, &stored)?.ok_or_else(different)?;
+    Ok(Hull { alike: all.alike, ..hull })
+}
