@@ -2,6 +2,7 @@
 
 mod buffers;
 pub mod lower_block;
+mod tile_code;
 
 use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
