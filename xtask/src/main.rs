@@ -11,6 +11,7 @@ mod links;
 mod picture;
 mod project;
 mod rules;
+mod same_code;
 mod setup;
 mod snapshots;
 mod stages;
@@ -26,7 +27,12 @@ Usage: cargo xtask COMMAND
   gallery                        set up, build, then run the programs of docs/gallery.md and draw \
   them
   test [--keep-going] [STAGE]... set up, then every check that a change must pass, or only the
-                                 stages named: ";
+                                 stages named: {stages}
+  same-code REVISION [--stencilc PATH] [--all] [FILTER]
+                                 compare generated code and chosen schedules with those of another
+                                 revision, for the programs whose names contain FILTER; REVISION's
+                                 compiler is built once and kept, or is the binary PATH; --all
+                                 takes every combination of element type, fast math and size";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,13 +52,14 @@ fn run(arguments: &[String]) -> Result<()> {
         ("demo", []) => demo::run(&Project::find()?),
         ("gallery", []) => gallery::run(&Project::find()?),
         ("test", _) => stages::run(&Project::find()?, &stages::Selection::parse(rest)?),
+        ("same-code", _) => same_code::run(&Project::find()?, &same_code::Request::parse(rest)?),
         ("help" | "--help" | "-h", []) => {
-            println!("{USAGE}{}", stages::names().join(" "));
+            println!("{}", USAGE.replace("{stages}", &stages::names().join(" ")));
             Ok(())
         }
         ("setup" | "demo" | "gallery" | "help", [extra, ..]) => {
             bail!("'{command}' takes no '{extra}'")
         }
-        _ => bail!("no command '{command}': there are setup, demo, gallery, test"),
+        _ => bail!("no command '{command}': there are setup, demo, gallery, test, same-code"),
     }
 }
