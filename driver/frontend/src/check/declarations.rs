@@ -1,9 +1,9 @@
 //! Declarations: params, scalars, fields, steps.
 
 use super::Checker;
-use super::aggregates::Ty;
 use super::names::Symbol;
 use super::prove;
+use super::types::Ty;
 use crate::ast::{self, ExprKind, FieldRole, Name, UnaryOp};
 use crate::diagnostics::Diagnostic;
 use crate::program::{Affine, Check, Field, Param, Role, Scalar, Type};
