@@ -9,6 +9,7 @@ pub mod attribute;
 pub mod builder;
 pub mod cover;
 pub mod error;
+pub mod inequalities;
 pub mod mlir;
 pub mod peer;
 pub mod stencil;

@@ -6,6 +6,7 @@ use super::prove::Facts;
 use super::{Checker, Scope, regions};
 use crate::ast::{self, ExprKind, Name};
 use crate::diagnostics::Diagnostic;
+use crate::limits;
 use crate::program::*;
 use crate::source::Span;
 use std::collections::BTreeSet;
@@ -40,8 +41,9 @@ impl Checker<'_> {
         let sound = self.one_rank(&declared, updates);
         let known: Vec<FieldId> =
             declared.iter().flat_map(|field| self.leaf_fields(*field)).collect();
+        self.within_limits(name, &known, pieces);
         let mut checked = Vec::new();
-        for piece in pieces {
+        for piece in pieces.iter().take(limits::PIECES) {
             self.scope =
                 Scope { updates: known.clone(), function: name.node.clone(), ..Scope::default() };
             checked.extend(self.piece(piece, &fields));
@@ -51,8 +53,27 @@ impl Checker<'_> {
             return;
         }
         self.disjoint(&checked, &self.grids_of(&known), &name.node);
+        let checked = held(checked);
         let function = Function { name: name.node.clone(), updates: known, pieces: checked, span };
         self.program.functions.push(function);
+    }
+
+    /// The limits of a function.
+    fn within_limits(&mut self, name: &Name, updated: &[FieldId], pieces: &[ast::Piece]) {
+        self.functions += 1;
+        self.at_most(self.functions, limits::FUNCTIONS, "functions", name.span);
+        if updated.len() > limits::CELL {
+            let message = format!("a function updates at most {} numbers at a point", limits::CELL);
+            let remark = format!("updates {}", updated.len());
+            let error = Diagnostic::error(message, name.span, remark);
+            self.report(error.help("write a function for each part"));
+        }
+        if let Some(piece) = pieces.get(limits::PIECES) {
+            let message = format!("a function has at most {} pieces", limits::PIECES);
+            let remark = format!("number {} of {}", limits::PIECES + 1, pieces.len());
+            let error = Diagnostic::error(message, piece.region.span, remark);
+            self.report(error.help("use `if` on a coordinate, or write several functions"));
+        }
     }
 
     /// The grids of some fields, each once.
@@ -213,4 +234,18 @@ impl Checker<'_> {
         }
         self.adopt(found, Type::Element(element))
     }
+}
+
+/// The pieces without those that no size lets hold a point; one piece stays.
+fn held(pieces: Vec<Piece>) -> Vec<Piece> {
+    let never = |piece: &Piece| {
+        let mut facts = Facts::default();
+        facts.add_points(&piece.region);
+        facts.contradictory()
+    };
+    let (mut empty, mut held): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(never);
+    if held.is_empty() {
+        held.extend(empty.pop());
+    }
+    held
 }

@@ -12,6 +12,7 @@
 //! | `declarations.rs` | params, scalars, fields, steps |
 //! | `boundary.rs` | boundary rules |
 //! | `functions.rs` | functions, their pieces and values |
+//! | `size.rs` | the size of the whole program |
 //! | `names.rs` | scopes, built-in names, "did you mean" |
 //! | `integer.rs` | integer expressions to affine forms |
 //! | `prove.rs` | what follows from linear inequalities over sizes |
@@ -23,6 +24,7 @@
 //! | `aggregates.rs` | structs and vecs, taken apart |
 //! | `calls.rs` | accesses, calls, casts |
 //! | `gathers.rs` | absolute reads: inside |
+//! | `ranges.rs` | bounds of integer expressions |
 //! | `literals.rs` | literals take the type of their context |
 
 mod aggregates;
@@ -37,8 +39,10 @@ mod integer;
 mod literals;
 mod names;
 mod prove;
+mod ranges;
 mod reads;
 mod regions;
+mod size;
 mod types;
 
 use crate::ast::{self, ItemKind, Name};
@@ -47,9 +51,9 @@ use crate::program::*;
 use crate::source::{Source, Span};
 use aggregates::Tree;
 use cranelift_entity::EntityRef;
-use gathers::Range;
 use names::Symbol;
 use prove::Facts;
+use ranges::Range;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use stencil_runtime::array::Element;
 use types::{StructType, Ty};
@@ -96,6 +100,8 @@ struct Checker<'a> {
     /// Features that were refused in this item already.
     refused: BTreeSet<String>,
     steps_at: Option<Span>,
+    /// Functions so far, faulty or not.
+    functions: usize,
     scope: Scope,
     /// Declared structs.
     structs: Vec<StructType>,
@@ -202,6 +208,7 @@ impl<'a> Checker<'a> {
             bounded,
             refused: BTreeSet::new(),
             steps_at: None,
+            functions: 0,
             scope: Scope::default(),
             structs: Vec::new(),
             shapes: BTreeMap::new(),
@@ -257,6 +264,7 @@ impl<'a> Checker<'a> {
         let steps = has(|item| matches!(item, ItemKind::Steps { .. }));
         missing(steps || !functions, "`steps`", "say how many steps a run takes: `steps 100`");
         self.has_output();
+        self.not_too_large();
     }
 
     /// A program that updates only temp fields computes nothing that anybody sees.

@@ -1,9 +1,9 @@
 //! Reads at offsets: inside their field's grid.
 
-use super::boundary::FARTHEST;
 use super::regions::{bounds_of, may_be_empty};
 use super::{Checker, Read};
 use crate::diagnostics::Diagnostic;
+use crate::limits;
 use crate::program::{Affine, Check, Grid, Region};
 use crate::source::Span;
 
@@ -27,8 +27,8 @@ impl Checker<'_> {
                 continue;
             };
             let ruled = self.bounded.contains_key(field.declared_name());
+            self.not_too_far(read, ruled);
             if ruled {
-                self.not_too_far(read);
                 if grids.iter().any(|other| other.region == grid.region) {
                     continue;
                 }
@@ -62,8 +62,8 @@ impl Checker<'_> {
                         let message = format!(
                             "`{}` in the piece `{}` of `{}` {} outside the grid's {} unless \
                              {needed}",
-                            self.source.slice(read.span),
-                            self.source.slice(at),
+                            crate::lexer::shorten(self.source.slice(read.span)),
+                            crate::lexer::shorten(self.source.slice(at)),
                             self.scope.function,
                             if ruled { "is read from points" } else { "reads" },
                             self.show_range(&grid.region, dimension),
@@ -82,17 +82,15 @@ impl Checker<'_> {
         }
     }
 
-    /// Where a rule says what lies outside, only the distance is limited.
-    fn not_too_far(&mut self, read: &Read) {
-        if read.offset.iter().any(|offset| offset.unsigned_abs() > FARTHEST.unsigned_abs()) {
+    /// Offsets are limited, by less where a rule says what lies outside.
+    fn not_too_far(&mut self, read: &Read, ruled: bool) {
+        let most = if ruled { limits::RULE_OFFSET } else { limits::OFFSET };
+        if read.offset.iter().any(|offset| offset.unsigned_abs() > most) {
             let text = crate::lexer::shorten(self.source.slice(read.span));
-            let error =
-                Diagnostic::error(format!("`{text}` reads too far from its point"), read.span, "");
-            self.report(
-                error.help(format!(
-                    "with a boundary rule, offsets go from -{FARTHEST} to {FARTHEST}"
-                )),
-            );
+            let message = format!("`{text}` reads too far from its point");
+            let error = Diagnostic::error(message, read.span, "");
+            let rule = if ruled { "with a boundary rule, " } else { "" };
+            self.report(error.help(format!("{rule}offsets go from -{most} to {most}")));
         }
     }
 

@@ -9,13 +9,14 @@ use super::names::Symbol;
 use super::prove::Facts;
 use crate::ast::{self, Name};
 use crate::diagnostics::Diagnostic;
+use crate::limits;
 use crate::program::{Affine, Check, Grid, Region};
 use crate::source::Span;
 
 impl Checker<'_> {
     /// `grid NAME = BOX`
     pub(super) fn grid(&mut self, name: &Name, region: &ast::Region) {
-        let checked = self.grid_region(region);
+        let checked = self.grid_region(&name.node, region);
         let Some(checked) = checked else {
             self.sound = false;
             self.declare(name, Symbol::Poisoned);
@@ -28,7 +29,7 @@ impl Checker<'_> {
         }
     }
 
-    fn grid_region(&mut self, region: &ast::Region) -> Option<Region> {
+    fn grid_region(&mut self, name: &str, region: &ast::Region) -> Option<Region> {
         for range in &region.node {
             if let Some(name) = &range.name {
                 let error = Diagnostic::error("a grid's ranges have no names", name.span, "");
@@ -68,11 +69,12 @@ impl Checker<'_> {
                     unless_empty: None,
                     message: format!(
                         "the range `{}` must not end before it starts: {needed} is needed",
-                        self.source.slice(range.span)
+                        crate::lexer::shorten(self.source.slice(range.span))
                     ),
                     span: range.span,
                 });
             }
+            self.ends_near(name, &extent, (lower, upper), range.span);
             // Run-time sizes count as 1 here; the whole is checked again when they are known.
             cells = cells.saturating_mul(i128::from(extent.as_number().unwrap_or(1).max(1)));
         }
@@ -81,6 +83,44 @@ impl Checker<'_> {
             sound = false;
         }
         sound.then_some(checked)
+    }
+
+    /// A grid's ends lie so near to 0 that coordinates beyond it stay within 64 bits. Fields of
+    /// more than 2^59 cells fit no memory, which bounds most ends already.
+    fn ends_near(
+        &mut self,
+        name: &str,
+        extent: &Affine,
+        (lower, upper): (&Affine, &Affine),
+        span: Span,
+    ) {
+        let mut facts = Facts::default();
+        facts.add_order(extent, &Affine::number(1 << 59));
+        let most = Affine::number(limits::GRID_END);
+        for margin in [lower.plus(&most), most.minus(upper)].into_iter().flatten() {
+            if facts.prove(&margin) {
+                continue;
+            }
+            let needed = margin.show_condition(&self.program.params);
+            let message = format!(
+                "the grid `{name}` must lie between -{0} and {0}: {needed} is needed",
+                limits::GRID_END
+            );
+            self.program.checks.push(Check { value: margin, unless_empty: None, message, span });
+        }
+    }
+
+    /// Whether a bound is small enough for the sums that are made of it; an error where not.
+    fn is_near(&mut self, bound: &Affine, span: Span) -> bool {
+        let factors = bound.terms.iter().map(|(_, factor)| factor);
+        let most = limits::GRID_END.unsigned_abs();
+        let near = factors.chain([&bound.constant]).all(|number| number.unsigned_abs() <= most);
+        if !near {
+            let shown = bound.show(&self.program.params);
+            let error = Diagnostic::error(format!("the bound {shown} is too large"), span, "");
+            self.report(error.help(format!("bounds lie between -{most} and {most}")));
+        }
+        near
     }
 
     pub(super) fn overflow(&mut self, what: &str, span: Span) {
@@ -99,7 +139,9 @@ impl Checker<'_> {
                 None => lower.clone(),
             };
             match (lower, upper) {
-                (Some(lower), Some(upper)) => {
+                (Some(lower), Some(upper))
+                    if self.is_near(&lower, range.span) && self.is_near(&upper, range.span) =>
+                {
                     result.lower.push(lower);
                     result.upper.push(upper);
                 }

@@ -6,6 +6,7 @@ use super::expressions::Value;
 use super::names::Symbol;
 use crate::ast::{self, Name, TypeKind};
 use crate::diagnostics::Diagnostic;
+use crate::limits;
 use crate::program::{ExprKind, FieldId, Type};
 use crate::source::Span;
 use cranelift_entity::EntityRef;
@@ -59,6 +60,14 @@ impl Checker<'_> {
                 Some(ty) => known.push((member.node.clone(), ty)),
                 None => sound = false,
             }
+        }
+        let numbers: usize = known.iter().map(|(_, ty)| self.leaves(ty).len()).sum();
+        if numbers > limits::CELL {
+            let message = format!("a cell has at most {} numbers", limits::CELL);
+            let remark = format!("a struct of {numbers} numbers");
+            let error = Diagnostic::error(message, name.span, remark);
+            self.report(error.help("spread them over several fields"));
+            sound = false;
         }
         let id = self.structs.len();
         if self.declare(name, if sound { Symbol::Struct(id) } else { Symbol::Poisoned }) && sound {
@@ -177,11 +186,15 @@ impl Checker<'_> {
         Some(self.assemble(&self.field_type(field)?, &mut leaf))
     }
 
-    /// The type that literals in a value for a type most likely mean.
+    /// The type that the literals of a `let` take: that of all numbers of a cell.
     pub(super) fn wanted(&self, ty: &Ty) -> Option<Element> {
         match ty {
             Ty::Number(element) | Ty::Vec(_, element) => Some(*element),
-            Ty::Struct(_) => None,
+            Ty::Struct(_) => {
+                let leaves = self.leaves(ty);
+                let (_, first) = leaves.first()?;
+                leaves.iter().all(|(_, element)| element == first).then_some(*first)
+            }
         }
     }
 }
