@@ -11,6 +11,7 @@ pub mod cover;
 pub mod decline;
 pub mod error;
 pub mod fast_math;
+pub mod inequalities;
 pub mod mlir;
 pub mod peer;
 pub mod stencil;

@@ -7,6 +7,7 @@ use crate::affine::Linear;
 use crate::attribute;
 use crate::cover::{checked_values, of_points};
 use crate::error::Error;
+use crate::inequalities::imply;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Apply, Argument, Boundary, Field, Grid, Piece, Program, Role};
 use melior::ir::operation::OperationLike;
@@ -494,7 +495,7 @@ fn inside(
         let below = moved(pick(&lower)?)?.minus(&pick(&first)?).ok_or_else(internal)?;
         let above = pick(&last)?.minus(&moved(pick(&upper)?)?).ok_or_else(internal)?;
         for (margin, side) in [(below, "below"), (above, "above")] {
-            if !margin.is_never_negative() && !margin.follows_from(&known) {
+            if !margin.follows_from(&known) && !imply(&known, &margin) {
                 let remedy = if margin.is_always_negative() {
                     "make the piece smaller"
                 } else {
@@ -521,15 +522,19 @@ fn disjoint(program: &Program, grids: &[&Grid], piece: &Piece, other: &Piece) ->
         ((bounds(piece.lower), bounds(piece.upper)), (bounds(other.lower), bounds(other.upper)));
     let mut known: Vec<_> = checked_values(program, &[piece, other]).collect();
     known.extend([piece, other].into_iter().flat_map(|piece| of_points(piece, grids)));
-    let before = |upper: &[Linear], lower: &[Linear]| {
+    let before = |upper: &[Linear], lower: &[Linear], proves: &dyn Fn(&Linear) -> bool| {
         upper.iter().zip(lower).any(|(upper, lower)| {
             let Some(gap) = lower.minus(upper) else { return false };
             // The cells between them, which must not be negative.
             let between =
                 gap.plus(&Linear { constant: -1, coefficients: vec![0; gap.coefficients.len()] });
-            between
-                .is_some_and(|between| between.is_never_negative() || between.follows_from(&known))
+            between.is_some_and(|between| proves(&between))
         })
     };
-    before(&a.1, &b.0) || before(&b.1, &a.0) || before(&a.1, &a.0) || before(&b.1, &b.0)
+    let any = |proves: &dyn Fn(&Linear) -> bool| {
+        [(&a.1, &b.0), (&b.1, &a.0), (&a.1, &a.0), (&b.1, &b.0)]
+            .into_iter()
+            .any(|(upper, lower)| before(upper, lower, proves))
+    };
+    any(&|between| between.follows_from(&known)) || any(&|between| imply(&known, between))
 }

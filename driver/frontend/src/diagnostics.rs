@@ -1,8 +1,8 @@
 //! What the compiler tells its user: a message, the places it speaks of, and what to do.
 
+use crate::excerpt::Excerpt;
 use crate::source::{Source, Span};
 use codespan_reporting::diagnostic as report;
-use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term::{self, Config, Styles, StylesWriter, termcolor::Ansi};
 
 /// How bad it is.
@@ -57,7 +57,7 @@ impl Diagnostic {
     pub fn error_without_place(message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
-            message: message.into(),
+            message: bounded(message.into()),
             labels: Vec::new(),
             notes: Vec::new(),
         }
@@ -70,7 +70,7 @@ impl Diagnostic {
 
     /// The same with one more fact.
     pub fn note(mut self, text: impl Into<String>) -> Self {
-        self.notes.push(text.into());
+        self.notes.push(bounded(text.into()));
         self
     }
 
@@ -85,7 +85,7 @@ impl Diagnostic {
     }
 
     fn label(mut self, span: Span, remark: impl Into<String>, primary: bool) -> Self {
-        self.labels.push(Label { span, message: remark.into(), primary });
+        self.labels.push(Label { span, message: bounded(remark.into()), primary });
         self
     }
 }
@@ -103,7 +103,6 @@ const MOST_BYTES: usize = 1 << 18;
 /// All findings as text, each with its source lines and carets, an empty line between two. Of very
 /// many the first are shown, and how many there are.
 pub fn render(diagnostics: &[Diagnostic], source: &Source, look: Look) -> String {
-    let file = SimpleFile::new(source.name.as_str(), source.text.as_str());
     let config = Config::default();
     let mut out = Vec::new();
     let mut shown = 0;
@@ -112,7 +111,11 @@ pub fn render(diagnostics: &[Diagnostic], source: &Source, look: Look) -> String
             break;
         }
         shown += 1;
-        let finding = convert(diagnostic, source);
+        let mut places: Vec<_> = diagnostic.labels.iter().collect();
+        places.sort_by_key(|label| !label.primary);
+        let places: Vec<Span> = places.iter().map(|label| label.span).collect();
+        let file = Excerpt::new(source, &places);
+        let finding = convert(diagnostic, &file);
         let emitted = match look {
             Look::Plain => term::emit_to_io_write(&mut out, &config, &file, &finding),
             Look::Coloured => {
@@ -135,7 +138,7 @@ pub fn render(diagnostics: &[Diagnostic], source: &Source, look: Look) -> String
     String::from_utf8_lossy(&out).into_owned()
 }
 
-fn convert(diagnostic: &Diagnostic, source: &Source) -> report::Diagnostic<()> {
+fn convert(diagnostic: &Diagnostic, file: &Excerpt) -> report::Diagnostic<()> {
     let severity = match diagnostic.severity {
         Severity::Error => report::Severity::Error,
         Severity::Warning => report::Severity::Warning,
@@ -145,8 +148,8 @@ fn convert(diagnostic: &Diagnostic, source: &Source) -> report::Diagnostic<()> {
             true => report::LabelStyle::Primary,
             false => report::LabelStyle::Secondary,
         };
-        let start = boundary(source, label.span.start);
-        let end = boundary(source, label.span.end).max(start);
+        let start = file.position(label.span.start as usize);
+        let end = file.position(label.span.end as usize).max(start);
         report::Label::new(style, (), start..end).with_message(&label.message)
     });
     report::Diagnostic::new(severity)
@@ -155,13 +158,19 @@ fn convert(diagnostic: &Diagnostic, source: &Source) -> report::Diagnostic<()> {
         .with_notes(diagnostic.notes.clone())
 }
 
-/// The offset, moved back into the text and onto the start of a character.
-fn boundary(source: &Source, offset: u32) -> usize {
-    let mut offset = (offset as usize).min(source.text.len());
-    while !source.text.is_char_boundary(offset) {
-        offset -= 1;
+/// Characters of a message, a remark or a note. The end is kept, because it often says most.
+const MOST_CHARACTERS: usize = 400;
+const KEPT_AT_THE_END: usize = 100;
+
+/// Cuts a text that quotes too much.
+fn bounded(text: String) -> String {
+    let count = text.chars().count();
+    if count <= MOST_CHARACTERS {
+        return text;
     }
-    offset
+    let start: String = text.chars().take(MOST_CHARACTERS - KEPT_AT_THE_END).collect();
+    let end: String = text.chars().skip(count - KEPT_AT_THE_END).collect();
+    format!("{start} ... {end}")
 }
 
 #[cfg(test)]
@@ -202,5 +211,29 @@ mod tests {
         let source = Source::new("a", "ü");
         let finding = Diagnostic::error("x", Span::new(1, 90), "");
         assert!(render(&[finding], &source, Look::Plain).contains("a:1:1"));
+    }
+
+    #[test]
+    fn long_lines_and_texts_are_cut_around_the_place() {
+        let line = format!("{}ö wrong {}\nnext\n", "left ".repeat(3000), "right ".repeat(3000));
+        let source = Source::new("a", line);
+        let finding = |start: u32| {
+            let long = format!("begin {} end", "x".repeat(1 << 20));
+            Diagnostic::error(long.as_str(), Span::new(start, start + 5), long.as_str()).help(long)
+        };
+        let text = render(&[finding(15_003)], &source, Look::Plain);
+        assert!(text.len() < 3000, "{}", text.len());
+        assert!(text.contains("a:1:15003"), "{text}");
+        assert!(text.contains("left ö wrong right"), "{text}");
+        assert!(text.contains("begin xxx") && text.contains("xxx end"), "{text}");
+        let caret = text.lines().find(|line| line.contains('^')).unwrap();
+        let shown = text.lines().find(|line| line.contains("wrong")).unwrap();
+        let place = |line: &str, what: &str| line.split(what).next().unwrap().chars().count();
+        assert_eq!(place(caret, "^^^^^"), place(shown, "wrong"), "{text}");
+        // Near the ends of the line, and beside it.
+        for start in [0, 2, 33_000, 33_010] {
+            let text = render(&[finding(start)], &source, Look::Plain);
+            assert!(text.contains('^') && text.len() < 3000, "{start}: {text}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! The last token is always [`TokenKind::End`].
 
 use crate::diagnostics::Diagnostic;
+use crate::limits;
 use crate::source::{Source, Span};
 
 /// A token and its place.
@@ -133,11 +134,15 @@ fn shown(text: &str) -> String {
 /// All tokens of a source, with what was found wrong on the way.
 pub fn tokenize(source: &Source) -> (Vec<Token>, Vec<Diagnostic>) {
     let mut lexer = Lexer { text: &source.text, at: 0, tokens: Vec::new(), errors: Vec::new() };
-    if u32::try_from(source.text.len()).is_err() {
+    if source.text.len() > limits::TEXT {
         lexer.text = "";
         lexer.errors.push(
-            Diagnostic::error_without_place("the file is larger than 4 GiB")
-                .help("a stencil program is a few lines; is this the right file?"),
+            Diagnostic::error_without_place(format!(
+                "the file has {} bytes; a program has at most {}",
+                source.text.len(),
+                limits::TEXT
+            ))
+            .help("a stencil program is a few lines; is this the right file?"),
         );
     }
     while lexer.step() {}
@@ -168,7 +173,7 @@ impl<'a> Lexer<'a> {
             let keyword = KEYWORDS.iter().find(|(text, _)| *text == word);
             let kind = match keyword {
                 Some((_, keyword)) => TokenKind::Keyword(*keyword),
-                None => TokenKind::Name(word.into()),
+                None => TokenKind::Name(self.name(word)),
             };
             self.push(kind, word.len());
         } else if first.is_ascii_digit() {
@@ -179,6 +184,17 @@ impl<'a> Lexer<'a> {
             self.unknown();
         }
         true
+    }
+
+    /// A name, cut where it is too long.
+    fn name(&mut self, word: &str) -> String {
+        if word.len() > limits::NAME {
+            let message = format!("a name has at most {} characters", limits::NAME);
+            let remark = format!("{} characters", word.len());
+            let error = Diagnostic::error(message, self.span(word.len()), remark);
+            self.errors.push(error.help("write a shorter one"));
+        }
+        word.get(..limits::NAME).unwrap_or(word).into()
     }
 
     fn rest(&self) -> &'a str {
@@ -239,6 +255,12 @@ impl<'a> Lexer<'a> {
                 self.errors.push(error.help("write a float, as in `1e20`, or a smaller number"));
                 TokenKind::Int(0)
             }
+            (true, _, Ok(value)) if value == 0.0 && has_digits(text) => {
+                let error =
+                    Diagnostic::error("this number is too small for f64", self.span(length), "");
+                self.errors.push(error.help("the smallest f64 is about 5e-324; write 0"));
+                TokenKind::Float("0.0".into())
+            }
             (true, _, Ok(value)) if value.is_finite() => TokenKind::Float(text.into()),
             (true, ..) => {
                 let error =
@@ -275,6 +297,12 @@ impl<'a> Lexer<'a> {
         self.errors.push(error);
         self.push(TokenKind::Unknown, length);
     }
+}
+
+/// Whether a number's digits before the exponent are not all 0.
+fn has_digits(text: &str) -> bool {
+    let digits = text.split(['e', 'E']).next().unwrap_or_default();
+    digits.contains(|digit: char| ('1'..='9').contains(&digit))
 }
 
 /// The length of `e-12` and the like at the start, or 0.

@@ -14,7 +14,9 @@ mod affine;
 pub mod ast;
 pub mod check;
 pub mod diagnostics;
+mod excerpt;
 pub mod lexer;
+pub mod limits;
 pub mod oracle;
 pub mod parser;
 pub mod print;
@@ -37,6 +39,11 @@ pub fn load(source: &Source, defines: &[(String, i64)]) -> (Option<Program>, Vec
         Ok(_) => (None, diagnostics),
         Err(found) => {
             diagnostics.extend(found);
+            if diagnostics.is_empty() {
+                diagnostics.push(Diagnostic::error_without_place(
+                    "internal fault: the checker refuses this program without saying why",
+                ));
+            }
             diagnostics::sort(&mut diagnostics);
             (None, diagnostics)
         }

@@ -5,31 +5,12 @@
 
 use super::expressions::{Literal, Value};
 use super::names::Symbol;
+use super::types::{MOST_LANES, Ty};
 use super::{Binding, Checker};
-use crate::ast::{self, BinaryOp, Name, Spanned, TypeKind, UnaryOp};
+use crate::ast::{self, BinaryOp, Name, Spanned, UnaryOp};
 use crate::diagnostics::Diagnostic;
-use crate::program::{Expr, ExprKind, FieldId, Type};
+use crate::program::{Expr, ExprKind, Type};
 use crate::source::Span;
-use cranelift_entity::EntityRef;
-use stencil_runtime::array::Element;
-
-/// The type of a cell, a member or a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ty {
-    /// A number.
-    Number(Element),
-    /// `vec<LANES, TYPE>`
-    Vec(usize, Element),
-    /// A struct, by its place among the declared ones.
-    Struct(usize),
-}
-
-/// A declared struct.
-#[derive(Clone, Debug)]
-pub struct StructType {
-    name: String,
-    members: Vec<(String, Ty)>,
-}
 
 /// A value, taken apart.
 #[derive(Clone, Debug)]
@@ -42,152 +23,7 @@ pub enum Tree {
     Struct(usize, Vec<Tree>),
 }
 
-/// Lanes that a vec may have.
-const MOST_LANES: i64 = 16;
-
 impl Checker<'_> {
-    /// `struct NAME { MEMBER : TYPE, ... }`
-    pub(super) fn struct_type(&mut self, name: &Name, members: &[(Name, ast::Type)]) {
-        let mut known: Vec<(String, Ty)> = Vec::new();
-        let mut sound = !members.is_empty();
-        if members.is_empty() {
-            let error = Diagnostic::error(
-                format!("the struct `{}` has no members", name.node),
-                name.span,
-                "",
-            );
-            self.report(error.help("as in `struct S { u : f32, v : f32 }`"));
-        }
-        for (member, ty) in members {
-            if known.iter().any(|(other, _)| *other == member.node) {
-                let message = format!("`{}` has two members `{}`", name.node, member.node);
-                self.report(
-                    Diagnostic::error(message, member.span, "")
-                        .help("give one of them another name"),
-                );
-            }
-            match self.ty(ty) {
-                Some(ty) => known.push((member.node.clone(), ty)),
-                None => sound = false,
-            }
-        }
-        let id = self.structs.len();
-        if self.declare(name, if sound { Symbol::Struct(id) } else { Symbol::Poisoned }) && sound {
-            self.structs.push(StructType { name: name.node.clone(), members: known });
-        }
-    }
-
-    /// A type as it is written.
-    pub(super) fn ty(&mut self, ty: &ast::Type) -> Option<Ty> {
-        match &ty.node {
-            TypeKind::Named(name) => match (Element::from_name(name), self.symbols.get(name)) {
-                (Some(element), _) => Some(Ty::Number(element)),
-                (None, Some((Symbol::Struct(id), _))) => Some(Ty::Struct(*id)),
-                (None, Some((Symbol::Poisoned, _))) => None,
-                _ => {
-                    self.unknown_type(name, ty.span);
-                    None
-                }
-            },
-            TypeKind::Vec(lanes, of) => {
-                let (count, of_ty) = (self.constant(lanes, "the number of lanes"), self.ty(of));
-                let count = count?;
-                if !(1..=MOST_LANES).contains(&count) {
-                    let message = format!("a vec has 1 to {MOST_LANES} lanes, not {count}");
-                    self.report(
-                        Diagnostic::error(message, lanes.span, "")
-                            .help("use several fields for more"),
-                    );
-                    return None;
-                }
-                let Ty::Number(element) = of_ty? else {
-                    let error = Diagnostic::error(
-                        "a lane of a vec is a number",
-                        of.span,
-                        "not a number type",
-                    );
-                    self.report(
-                        error.help("put vecs into a struct, as in `struct S { a : vec<2, f32> }`"),
-                    );
-                    return None;
-                };
-                Some(Ty::Vec(usize::try_from(count).ok()?, element))
-            }
-        }
-    }
-
-    pub(super) fn ty_name(&self, ty: &Ty) -> String {
-        match ty {
-            Ty::Number(element) => element.to_string(),
-            Ty::Vec(lanes, element) => format!("vec<{lanes}, {element}>"),
-            Ty::Struct(id) => {
-                self.structs.get(*id).map_or(String::new(), |found| found.name.clone())
-            }
-        }
-    }
-
-    /// The numbers that a value of a type consists of, in order: what follows the dots of each, and
-    /// its type.
-    pub(super) fn leaves(&self, ty: &Ty) -> Vec<(String, Element)> {
-        match ty {
-            Ty::Number(element) => vec![(String::new(), *element)],
-            Ty::Vec(lanes, element) => {
-                (0..*lanes).map(|lane| (format!(".{lane}"), *element)).collect()
-            }
-            Ty::Struct(id) => {
-                let members =
-                    self.structs.get(*id).map(|found| found.members.as_slice()).unwrap_or_default();
-                let mut leaves = Vec::new();
-                for (name, ty) in members {
-                    let inner = self.leaves(ty).into_iter();
-                    leaves.extend(inner.map(|(path, element)| (format!(".{name}{path}"), element)));
-                }
-                leaves
-            }
-        }
-    }
-
-    /// The type of a field's cells; its leaves are fields that follow each other.
-    pub(super) fn field_type(&self, field: FieldId) -> Option<Ty> {
-        let element = self.program.fields.get(field)?.element;
-        Some(self.shapes.get(&field).cloned().unwrap_or(Ty::Number(element)))
-    }
-
-    /// All fields that a declared one consists of.
-    pub(super) fn leaf_fields(&self, field: FieldId) -> Vec<FieldId> {
-        let count = self.field_type(field).map_or(0, |ty| self.leaves(&ty).len());
-        (0..count).map(|leaf| FieldId::new(field.index() + leaf)).collect()
-    }
-
-    /// A value of a type out of its leaves in order.
-    fn assemble(&self, ty: &Ty, leaf: &mut dyn FnMut(Element) -> Value) -> Tree {
-        match ty {
-            Ty::Number(element) => Tree::One(leaf(*element)),
-            Ty::Vec(lanes, element) => Tree::Vec((0..*lanes).map(|_| leaf(*element)).collect()),
-            Ty::Struct(id) => {
-                let members =
-                    self.structs.get(*id).map(|found| found.members.as_slice()).unwrap_or_default();
-                Tree::Struct(*id, members.iter().map(|(_, ty)| self.assemble(ty, leaf)).collect())
-            }
-        }
-    }
-
-    /// A cell of a field; `read` reads the cell of one leaf.
-    pub(super) fn cell(
-        &self,
-        field: FieldId,
-        span: Span,
-        read: impl Fn(FieldId) -> ExprKind,
-    ) -> Option<Tree> {
-        let mut next = field.index();
-        let mut leaf = |element| {
-            let kind = read(FieldId::new(next));
-            next += 1;
-            Value::typed(kind, Type::Element(element), span)
-        };
-        Some(self.assemble(&self.field_type(field)?, &mut leaf))
-    }
-
     /// What a value is, for messages.
     fn describe(&self, tree: &Tree) -> String {
         match tree {
@@ -367,14 +203,6 @@ impl Checker<'_> {
             return None;
         }
         Some(Tree::Struct(id, values.into_iter().flatten().collect()))
-    }
-
-    /// The type that literals in a value for a type most likely mean.
-    pub(super) fn wanted(&self, ty: &Ty) -> Option<Element> {
-        match ty {
-            Ty::Number(element) | Ty::Vec(_, element) => Some(*element),
-            Ty::Struct(_) => None,
-        }
     }
 
     /// `e.name`

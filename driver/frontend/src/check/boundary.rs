@@ -17,10 +17,6 @@ const RULES: [(&str, Boundary); 3] = [
     ("reflect", Boundary::Reflect),
 ];
 
-/// Cells that a read of a field with a rule may lie from its point: room for indices beyond the
-/// grid.
-pub const FARTHEST: i64 = 1 << 15;
-
 impl Checker<'_> {
     pub(super) fn boundary(&mut self, name: &Name, rule: &ast::Expr, span: Span) {
         let field = match self.resolve(name, name.span) {

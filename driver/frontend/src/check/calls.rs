@@ -304,10 +304,23 @@ impl Checker<'_> {
             );
             return None;
         }
-        let expr = if value.literal.is_some() { self.adopt(value, wide)? } else { value.expr };
+        let mut expr = if value.literal.is_some() { self.adopt(value, wide)? } else { value.expr };
+        if expr.ty == Type::Element(Element::U64) {
+            expr = self.within_i64(name, expr);
+        }
         Some(match expr.ty {
             ty if ty == wide => expr,
             _ => Expr { span: expr.span, ty: wide, kind: ExprKind::Cast(Box::new(expr)) },
         })
+    }
+
+    /// A coordinate of u64, where those that no i64 holds count as its largest: beyond every grid.
+    fn within_i64(&mut self, name: &Name, expr: Expr) -> Expr {
+        if !self.bounded.contains_key(&name.node) && !self.range(&expr).upper.is_empty() {
+            return expr; // The bounds keep it inside the grid.
+        }
+        let (ty, span) = (expr.ty, expr.span);
+        let most = Expr { kind: ExprKind::Int(i64::MAX.into()), ty, span };
+        Expr { kind: ExprKind::Call(MathFunction::Min, vec![expr, most]), ty, span }
     }
 }

@@ -1,13 +1,15 @@
 //! Declarations: params, scalars, fields, steps.
 
 use super::Checker;
-use super::aggregates::Ty;
 use super::names::Symbol;
 use super::prove;
+use super::types::Ty;
 use crate::ast::{self, ExprKind, FieldRole, Name, UnaryOp};
 use crate::diagnostics::Diagnostic;
+use crate::limits;
 use crate::program::{Affine, Check, Field, Param, Role, Scalar, Type};
 use crate::source::Span;
+use cranelift_entity::EntityRef;
 use stencil_runtime::array::Element;
 use stencil_runtime::number::{Number, Numeral};
 use stencil_runtime::plan::Member;
@@ -30,6 +32,7 @@ impl Checker<'_> {
         if self.declare(name, Symbol::Param(id)) {
             let param = Param { name: name.node.clone(), value, span: name.span };
             self.program.params.push(param);
+            self.at_most(self.program.params.len(), limits::PARAMS, "params", name.span);
             if value.is_none() {
                 self.program.checks.push(Check {
                     value: Affine::param(id),
@@ -58,6 +61,7 @@ impl Checker<'_> {
                 span: name.span,
             };
             self.program.scalars.push(scalar);
+            self.at_most(self.program.scalars.len(), limits::SCALARS, "scalars", name.span);
         }
     }
 
@@ -85,6 +89,15 @@ impl Checker<'_> {
             _ => None,
         };
         number.map(Numeral::from)
+    }
+
+    /// Says so where the first item beyond a limit is declared.
+    pub(super) fn at_most(&mut self, count: usize, most: usize, what: &str, span: Span) {
+        if count == most + 1 {
+            let message = format!("a program has at most {most} {what}");
+            let error = Diagnostic::error(message, span, "one too many");
+            self.report(error.help("leave some out, or write two programs"));
+        }
     }
 
     pub(super) fn field(&mut self, role: FieldRole, name: &Name, ty: &ast::Type, grid: &Name) {
@@ -127,6 +140,14 @@ impl Checker<'_> {
                     boundary: None,
                     span: name.span,
                 });
+            }
+            let (before, all) = (id.index(), self.program.fields.len());
+            if before <= limits::FIELDS && all > limits::FIELDS {
+                let message =
+                    format!("the fields of a program have at most {} numbers", limits::FIELDS);
+                let remark = format!("{all} numbers with this field");
+                let error = Diagnostic::error(message, name.span, remark);
+                self.report(error.help("leave fields out, or write two programs"));
             }
             if !matches!(cell, Ty::Number(_)) {
                 self.shapes.insert(id, cell);
@@ -187,6 +208,10 @@ impl Checker<'_> {
             self.report(
                 Diagnostic::error(message, count.span, "").help("0 or more steps can be taken"),
             );
+        } else if steps.as_number().is_some_and(|steps| steps > limits::STEPS) {
+            let message = format!("a run has at most {} steps", limits::STEPS);
+            let error = Diagnostic::error(message, count.span, "too many");
+            self.report(error.help("write fewer"));
         } else if !facts.prove(&steps) {
             let needed = steps.show_condition(&self.program.params);
             self.program.checks.push(Check {

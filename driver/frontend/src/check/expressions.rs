@@ -191,6 +191,8 @@ impl Checker<'_> {
             return Some(Value::typed(kind, Type::Bool, span));
         }
         let what = format!("the operands of `{}`", ast::symbol(op.node));
+        // A param that is fixed as 0 divides as it would at run time.
+        let written = right.literal.is_some();
         let (mut left, mut right, mut literal) = self.unify(left, right, &what)?;
         if compares && literal.is_some() {
             // A comparison has no context that could give its operands a type.
@@ -199,6 +201,7 @@ impl Checker<'_> {
         }
         let integers = matches!(left.ty, Type::Element(element) if !element.is_float());
         if matches!(op.node, BinaryOp::Div | BinaryOp::Rem)
+            && written
             && right.kind == ExprKind::Int(0)
             && (integers || literal == Some(Literal::Int))
         {

@@ -55,8 +55,10 @@ impl Checker<'_> {
             ExprKind::Int(value) => self.int_as(value, element, span)?,
             ExprKind::Float(value) => self.float_as(value, element, span)?,
             ExprKind::Unary(UnaryOp::Neg, inner) => match inner.kind {
-                // The sign belongs to the literal: `-2147483648` fits i32.
-                ExprKind::Int(value) if value != 0 => self.int_as(-value, element, span)?,
+                // The sign belongs to the literal: `-2147483648` fits i32. A float has a `-0`.
+                ExprKind::Int(value) if value != 0 || !element.is_float() => {
+                    self.int_as(-value, element, span)?
+                }
                 _ => match boxed(inner)? {
                     inner if let ExprKind::Float(value) = inner.kind => ExprKind::Float(-value),
                     inner => ExprKind::Unary(UnaryOp::Neg, inner),

@@ -25,6 +25,11 @@ impl Facts {
         self.known.extend(larger.minus(smaller));
     }
 
+    /// Adds that some values are not negative.
+    pub fn add_values(&mut self, values: &[Affine]) {
+        self.known.extend_from_slice(values);
+    }
+
     /// Adds that a region holds a point.
     pub fn add_points(&mut self, region: &Region) {
         for (lower, upper) in region.lower.iter().zip(&region.upper) {

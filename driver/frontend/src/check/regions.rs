@@ -1,27 +1,22 @@
-//! Boxes of points: grids, pieces inside their grid, reads inside the grid, disjoint pieces.
+//! Boxes of points: grids, and pieces inside their grids.
 //!
 //! Every condition is one affine value that must not be negative. Given that all sizes are at
 //! least 0 and that the piece holds a point, it is proved (nothing more to do), refuted (an
 //! error), or left to a [`Check`] before the run.
-//!
-//! Two pieces are disjoint if in one dimension one lies wholly before the other. Where that is
-//! proved for no dimension and either order, the pieces overlap for all sizes if it is refuted
-//! for all of them: an error. Otherwise the first dimension that can separate them in exactly one
-//! order must do so, by a check; where both orders remain possible the user has to say more.
 
-use super::boundary::FARTHEST;
+use super::Checker;
 use super::names::Symbol;
 use super::prove::Facts;
-use super::{Checker, Read};
 use crate::ast::{self, Name};
 use crate::diagnostics::Diagnostic;
-use crate::program::{Affine, Check, Grid, Piece, Region};
+use crate::limits;
+use crate::program::{Affine, Check, Grid, Region};
 use crate::source::Span;
 
 impl Checker<'_> {
     /// `grid NAME = BOX`
     pub(super) fn grid(&mut self, name: &Name, region: &ast::Region) {
-        let checked = self.grid_region(region);
+        let checked = self.grid_region(&name.node, region);
         let Some(checked) = checked else {
             self.sound = false;
             self.declare(name, Symbol::Poisoned);
@@ -34,7 +29,7 @@ impl Checker<'_> {
         }
     }
 
-    fn grid_region(&mut self, region: &ast::Region) -> Option<Region> {
+    fn grid_region(&mut self, name: &str, region: &ast::Region) -> Option<Region> {
         for range in &region.node {
             if let Some(name) = &range.name {
                 let error = Diagnostic::error("a grid's ranges have no names", name.span, "");
@@ -74,11 +69,12 @@ impl Checker<'_> {
                     unless_empty: None,
                     message: format!(
                         "the range `{}` must not end before it starts: {needed} is needed",
-                        self.source.slice(range.span)
+                        crate::lexer::shorten(self.source.slice(range.span))
                     ),
                     span: range.span,
                 });
             }
+            self.ends_near(name, &extent, (lower, upper), range.span);
             // Run-time sizes count as 1 here; the whole is checked again when they are known.
             cells = cells.saturating_mul(i128::from(extent.as_number().unwrap_or(1).max(1)));
         }
@@ -89,7 +85,45 @@ impl Checker<'_> {
         sound.then_some(checked)
     }
 
-    fn overflow(&mut self, what: &str, span: Span) {
+    /// A grid's ends lie so near to 0 that coordinates beyond it stay within 64 bits. Fields of
+    /// more than 2^59 cells fit no memory, which bounds most ends already.
+    fn ends_near(
+        &mut self,
+        name: &str,
+        extent: &Affine,
+        (lower, upper): (&Affine, &Affine),
+        span: Span,
+    ) {
+        let mut facts = Facts::default();
+        facts.add_order(extent, &Affine::number(1 << 59));
+        let most = Affine::number(limits::GRID_END);
+        for margin in [lower.plus(&most), most.minus(upper)].into_iter().flatten() {
+            if facts.prove(&margin) {
+                continue;
+            }
+            let needed = margin.show_condition(&self.program.params);
+            let message = format!(
+                "the grid `{name}` must lie between -{0} and {0}: {needed} is needed",
+                limits::GRID_END
+            );
+            self.program.checks.push(Check { value: margin, unless_empty: None, message, span });
+        }
+    }
+
+    /// Whether a bound is small enough for the sums that are made of it; an error where not.
+    fn is_near(&mut self, bound: &Affine, span: Span) -> bool {
+        let factors = bound.terms.iter().map(|(_, factor)| factor);
+        let most = limits::GRID_END.unsigned_abs();
+        let near = factors.chain([&bound.constant]).all(|number| number.unsigned_abs() <= most);
+        if !near {
+            let shown = bound.show(&self.program.params);
+            let error = Diagnostic::error(format!("the bound {shown} is too large"), span, "");
+            self.report(error.help(format!("bounds lie between -{most} and {most}")));
+        }
+        near
+    }
+
+    pub(super) fn overflow(&mut self, what: &str, span: Span) {
         let message = format!("size overflow: {what} does not fit 64 bits");
         self.report(Diagnostic::error(message, span, "").help("make the grid smaller"));
     }
@@ -105,7 +139,9 @@ impl Checker<'_> {
                 None => lower.clone(),
             };
             match (lower, upper) {
-                (Some(lower), Some(upper)) => {
+                (Some(lower), Some(upper))
+                    if self.is_near(&lower, range.span) && self.is_near(&upper, range.span) =>
+                {
                     result.lower.push(lower);
                     result.upper.push(upper);
                 }
@@ -245,216 +281,6 @@ impl Checker<'_> {
         let show =
             |bound: Option<&Affine>| bound.map_or(String::new(), |b| b.show(&self.program.params));
         format!("{}..{}", show(region.lower.get(dimension)), show(region.upper.get(dimension)))
-    }
-
-    /// Every read of a piece lies inside its field's grid; one message a field, dimension and side.
-    pub(super) fn reads_inside(
-        &mut self,
-        region: &Region,
-        grids: &[Grid],
-        reads: &[Read],
-        at: Span,
-    ) {
-        let facts = self.scope.facts.clone();
-        let mut told = Vec::new();
-        let mut checked: Vec<(Affine, Region)> = Vec::new();
-        for read in reads {
-            let Some(field) = self.program.fields.get(read.field) else {
-                continue;
-            };
-            let Some(grid) = self.program.grids.get(field.grid).cloned() else {
-                continue;
-            };
-            let ruled = self.bounded.contains_key(field.declared_name());
-            if ruled {
-                self.not_too_far(read);
-                if grids.iter().any(|other| other.region == grid.region) {
-                    continue;
-                }
-            }
-            for (dimension, offset) in read.offset.iter().enumerate() {
-                let both = (bounds_of(region, dimension), bounds_of(&grid.region, dimension));
-                let (Some((lower, upper)), Some((first, last))) = both else {
-                    continue;
-                };
-                // What lies beside the grid's points is known, but the point itself must be one.
-                let offset = if ruled { 0 } else { *offset };
-                for (point, edge, before) in [(lower, first, true), (upper, last, false)] {
-                    let reached = point.shifted(offset);
-                    let value = reached.as_ref().and_then(|reached| match before {
-                        true => reached.minus(edge),
-                        false => edge.minus(reached),
-                    });
-                    let (Some(reached), Some(value)) = (reached, value) else {
-                        self.overflow("the place of this read", read.span);
-                        continue;
-                    };
-                    let key = (read.field, dimension, before);
-                    if facts.prove(&value) || told.contains(&key) {
-                        continue;
-                    }
-                    if facts.refute(&value) {
-                        told.push(key);
-                        self.read_outside(read, dimension, &grid, (point, &reached), at, ruled);
-                    } else if !checked.iter().any(|(known, _)| *known == value) {
-                        let needed = value.show_condition(&self.program.params);
-                        let message = format!(
-                            "`{}` in the piece `{}` of `{}` {} outside the grid's {} unless \
-                             {needed}",
-                            self.source.slice(read.span),
-                            self.source.slice(at),
-                            self.scope.function,
-                            if ruled { "is read from points" } else { "reads" },
-                            self.show_range(&grid.region, dimension),
-                        );
-                        let unless_empty = may_be_empty(region);
-                        checked.push((value.clone(), region.clone()));
-                        self.program.checks.push(Check {
-                            value,
-                            unless_empty,
-                            message,
-                            span: read.span,
-                        });
-                    }
-                }
-            }
-        }
-    }
-
-    /// Where a rule says what lies outside, only the distance is limited.
-    fn not_too_far(&mut self, read: &Read) {
-        if read.offset.iter().any(|offset| offset.unsigned_abs() > FARTHEST.unsigned_abs()) {
-            let text = crate::lexer::shorten(self.source.slice(read.span));
-            let error =
-                Diagnostic::error(format!("`{text}` reads too far from its point"), read.span, "");
-            self.report(
-                error.help(format!(
-                    "with a boundary rule, offsets go from -{FARTHEST} to {FARTHEST}"
-                )),
-            );
-        }
-    }
-
-    fn read_outside(
-        &mut self,
-        read: &Read,
-        dimension: usize,
-        grid: &Grid,
-        (point, reached): (&Affine, &Affine),
-        at: Span,
-        ruled: bool,
-    ) {
-        let params = &self.program.params;
-        let (point, reached) = (point.show(params), reached.show(params));
-        let text = crate::lexer::shorten(self.source.slice(read.span));
-        let range = self.show_range(&grid.region, dimension);
-        let name = self.scope.coordinates.get(dimension).cloned().flatten();
-        let axis = name.map_or(format!("dimension {dimension}"), |name| format!("`{}`", name.node));
-        let (message, label, help) = if ruled {
-            let message = format!("`{text}` is read from points outside the grid's {range}");
-            let help = "shrink the box: a `boundary` rule is for reads from the field's own points";
-            (message, format!("read from {point} in {axis}"), help)
-        } else {
-            let help = "shrink the box, or give the field a `boundary` rule; an `if` does not \
-                guard a read";
-            (
-                format!("`{text}` reads outside the grid's {range}"),
-                format!("reads {reached} in {axis}"),
-                help,
-            )
-        };
-        let error = Diagnostic::error(message, read.span, label)
-            .see(at, format!("has the point {point} in {axis}"))
-            .note(format!(
-                "`{}` lies on {} = {range} in dimension {dimension}",
-                self.field_name(read.field),
-                grid.name
-            ))
-            .help(help);
-        self.report(error);
-    }
-
-    /// No two pieces of a function overlap.
-    pub(super) fn disjoint(&mut self, pieces: &[Piece], grids: &[Grid], function: &str) {
-        for (index, second) in pieces.iter().enumerate() {
-            for first in pieces.iter().take(index) {
-                self.pair_disjoint(first, second, grids, function);
-            }
-        }
-    }
-
-    fn pair_disjoint(&mut self, first: &Piece, second: &Piece, grids: &[Grid], function: &str) {
-        let before = |end: &Affine, start: &Affine| {
-            start.minus(end).and_then(|gap| gap.as_number()).is_some_and(|gap| gap > 0)
-        };
-        for dimension in 0..first.region.lower.len() {
-            let both = (bounds_of(&first.region, dimension), bounds_of(&second.region, dimension));
-            if let (Some(a), Some(b)) = both
-                && (before(a.1, b.0) || before(b.1, a.0))
-            {
-                return; // The common case, without a proof.
-            }
-        }
-        let mut facts = Facts::default();
-        for piece in [first, second] {
-            facts.add_points(&piece.region);
-            for grid in grids {
-                facts.add_inside(&piece.region, &grid.region);
-            }
-        }
-        if facts.contradictory() {
-            return; // One of them is empty.
-        }
-        let mut orders: Vec<Vec<Affine>> = Vec::new();
-        for dimension in 0..first.region.lower.len() {
-            let a = bounds_of(&first.region, dimension);
-            let b = bounds_of(&second.region, dimension);
-            let (Some((a_lower, a_upper)), Some((b_lower, b_upper))) = (a, b) else {
-                return;
-            };
-            let gap = |end: &Affine, start: &Affine| start.minus(end)?.shifted(-1);
-            let both = [gap(a_upper, b_lower), gap(b_upper, a_lower)];
-            if both.iter().flatten().any(|value| facts.prove(value)) {
-                return;
-            }
-            orders.push(both.into_iter().flatten().filter(|value| !facts.refute(value)).collect());
-        }
-        let text = |span| crate::lexer::shorten(self.source.slice(span));
-        let names = format!("`{}` and `{}` of `{function}`", text(first.span), text(second.span));
-        if orders.iter().all(Vec::is_empty) {
-            let error = Diagnostic::error(
-                format!("the pieces {names} overlap"),
-                second.span,
-                "second piece",
-            )
-            .see(first.span, "first piece")
-            .help("a point may lie in one piece only; both ends of a range are inclusive");
-            self.report(error);
-            return;
-        }
-        let Some(value) = orders.iter().find_map(|order| match order.as_slice() {
-            [only] => Some(only.clone()),
-            _ => None,
-        }) else {
-            let message = format!("it depends on the sizes whether the pieces {names} overlap");
-            let error = Diagnostic::error(
-                message,
-                second.span,
-                "before or behind the first piece?",
-            )
-            .see(first.span, "first piece")
-            .help(
-                "write the bounds so that one piece always comes first, as in `[0..K-1]` and \
-                    `[K..N-1]`",
-            );
-            self.report(error);
-            return;
-        };
-        let needed = value.show_condition(&self.program.params);
-        // Which piece's emptiness counts: one is enough, and a check that is too strict is safe.
-        let unless_empty = may_be_empty(&second.region).or_else(|| may_be_empty(&first.region));
-        let message = format!("the pieces {names} overlap unless {needed}");
-        self.program.checks.push(Check { value, unless_empty, message, span: second.span });
     }
 }
 

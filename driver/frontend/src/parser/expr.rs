@@ -1,9 +1,10 @@
 //! Expressions, by precedence climbing. See `ast::precedence` for the table.
 
-use super::{Failed, MAX_DEPTH, Parsed, Parser};
+use super::{Failed, Parsed, Parser};
 use crate::ast::*;
 use crate::diagnostics::Diagnostic;
 use crate::lexer::{Keyword, TokenKind};
+use crate::limits;
 use crate::source::Span;
 
 /// An expression and the depth of its tree.
@@ -34,6 +35,8 @@ impl Parser<'_> {
 
     fn infix(&mut self, mut left: Deep, floor: u8) -> Parsed<Deep> {
         let mut compared: Option<Span> = None;
+        // The precedence of the last operators, and how many terms they have.
+        let mut row = (0, 1);
         while let Some(op) = self.infix_operator() {
             let own = precedence(op);
             if own <= floor {
@@ -49,6 +52,11 @@ impl Parser<'_> {
                 return Err(self.fail(error));
             }
             compared = (own == COMPARISON).then_some(span);
+            row = (own, if row.0 == own { row.1 + 1 } else { 2 });
+            if row.1 > limits::TERMS {
+                let message = format!("more than {} terms in a row", limits::TERMS);
+                return Err(self.too_deep(message, span));
+            }
             self.bump();
             let right = self.nested(|parser| parser.climb(own))?;
             let whole = left.0.span.to(right.0.span);
@@ -149,7 +157,7 @@ impl Parser<'_> {
         let kind = kind.or_else(|Failed| self.resume_behind(open))?;
         let expr = Expr::new(kind, start.to(self.last_span()));
         let depth = depth(&expr);
-        self.deeper(expr.node, expr.span, depth)
+        self.deeper(expr.node, expr.span, depth - 1)
     }
 
     /// `if c then a else b`; the last part reaches as far as it can.
@@ -223,26 +231,31 @@ impl Parser<'_> {
     }
 
     fn deeper(&mut self, kind: ExprKind, span: Span, depth: usize) -> Parsed<Deep> {
-        if depth < MAX_DEPTH {
+        if depth < limits::DEPTH {
             return Ok(Deep(Expr::new(kind, span), depth + 1));
         }
-        let error = Diagnostic::error(
-            format!("an expression of more than {MAX_DEPTH} operations in a row"),
-            self.last_span(),
-            "one too many",
-        );
-        Err(self
-            .fail(error.help("bracket it in halves, or name parts with `{ let x = ...; ... }`")))
+        let message = format!("an expression of more than {} operations in a row", limits::DEPTH);
+        Err(self.too_deep(message, self.last_span()))
+    }
+
+    fn too_deep(&mut self, message: String, span: Span) -> Failed {
+        let error = Diagnostic::error(message, span, "one too many");
+        self.fail(error.help("bracket it in halves, or name parts with `{ let x = ...; ... }`"))
     }
 }
 
-/// How deep the tree is. A block counts its `let`s: they will be nested.
+/// How deep the tree is; reads at plain offsets and negative numbers count as one. A block counts
+/// its `let`s: they will be nested.
 fn depth(expr: &Expr) -> usize {
     match &expr.node {
         ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Name(_) | ExprKind::Broken => 1,
-        ExprKind::Access { offsets: parts, .. } | ExprKind::Call { arguments: parts, .. } => {
-            1 + parts.iter().map(depth).max().unwrap_or(0)
+        ExprKind::Unary(_, value)
+            if matches!(value.node, ExprKind::Int(_) | ExprKind::Float(_)) =>
+        {
+            1
         }
+        ExprKind::Access { offsets, .. } => offsets.iter().map(depth).max().unwrap_or(1),
+        ExprKind::Call { arguments, .. } => 1 + arguments.iter().map(depth).max().unwrap_or(0),
         ExprKind::Struct { members, .. } => {
             1 + members.iter().map(|(_, value)| depth(value)).max().unwrap_or(0)
         }

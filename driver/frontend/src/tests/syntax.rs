@@ -2,7 +2,8 @@
 
 use super::{line, messages, suite};
 use crate::ast::{self, File, ItemKind};
-use crate::parser::{MAX_DEPTH, MAX_NESTING, parse};
+use crate::limits;
+use crate::parser::parse;
 use crate::print::print;
 use crate::source::Source;
 
@@ -118,7 +119,7 @@ fn a_broken_declaration_is_not_missed_later() {
 
 #[test]
 fn depth_is_bounded() {
-    let value = |value: String| line(&format!("fn f -> A [0..N-1] = {value}\nsteps 1"));
+    let value = |value: String| line(&format!("fn f -> A [1..N-1] = {value}\nsteps 1"));
     let deep = [
         format!("{}A[0]{}", "(".repeat(100_000), ")".repeat(100_000)),
         format!("{}A[0]", "-".repeat(100_000)),
@@ -143,14 +144,14 @@ fn depth_is_bounded() {
     let types = format!("field B : {}f32{} on G", "vec<2, ".repeat(100_000), ">".repeat(100_000));
     assert_eq!(messages(&line(&types)).len(), 1);
     // Up to the bound everything works, to the end of a run.
-    let inner = MAX_NESTING - 2;
+    let inner = limits::NESTING - 2;
     let lets: String =
-        (1..MAX_DEPTH - 10).map(|i| format!("let x{i} = x{} + A[0];", i - 1)).collect();
+        (1..limits::DEPTH - 10).map(|i| format!("let x{i} = x{} + A[0];", i - 1)).collect();
     let bounded = [
-        vec!["A[0]"; MAX_DEPTH - 2].join(" + "),
+        vec!["A[-1]"; limits::TERMS].join(" + "),
         format!("{}A[0]{}", "-(".repeat(inner / 2), ")".repeat(inner / 2)),
         format!("{}A[0]{}", "if A[0] > 0 then ".repeat(inner / 3), " else 0".repeat(inner / 3)),
-        format!("{{ let x0 = A[0]; {lets} x{} }}", MAX_DEPTH - 11),
+        format!("{{ let x0 = A[0]; {lets} x{} }}", limits::DEPTH - 11),
     ];
     for text in bounded {
         let program = super::program(&value(text));

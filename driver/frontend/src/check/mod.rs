@@ -11,40 +11,52 @@
 //! |---|---|
 //! | `declarations.rs` | params, scalars, fields, steps |
 //! | `boundary.rs` | boundary rules |
+//! | `functions.rs` | functions, their pieces and values |
+//! | `size.rs` | the size of the whole program |
 //! | `names.rs` | scopes, built-in names, "did you mean" |
 //! | `integer.rs` | integer expressions to affine forms |
 //! | `prove.rs` | what follows from linear inequalities over sizes |
-//! | `regions.rs` | grids, pieces, reads: inside, disjoint |
+//! | `regions.rs` | grids, pieces: inside |
+//! | `reads.rs` | reads at offsets: inside |
+//! | `disjoint.rs` | pieces: disjoint |
 //! | `expressions.rs` | the forms of an expression, names in it |
+//! | `types.rs` | types of cells, members and values |
 //! | `aggregates.rs` | structs and vecs, taken apart |
 //! | `calls.rs` | accesses, calls, casts |
 //! | `gathers.rs` | absolute reads: inside |
+//! | `ranges.rs` | bounds of integer expressions |
 //! | `literals.rs` | literals take the type of their context |
 
 mod aggregates;
 mod boundary;
 mod calls;
 mod declarations;
+mod disjoint;
 mod expressions;
+mod functions;
 mod gathers;
 mod integer;
 mod literals;
 mod names;
 mod prove;
+mod ranges;
+mod reads;
 mod regions;
+mod size;
+mod types;
 
-use crate::ast::{self, ExprKind, ItemKind, Name};
+use crate::ast::{self, ItemKind, Name};
 use crate::diagnostics::{self, Diagnostic};
 use crate::program::*;
 use crate::source::{Source, Span};
-use aggregates::{StructType, Tree, Ty};
+use aggregates::Tree;
 use cranelift_entity::EntityRef;
-use expressions::Value;
-use gathers::Range;
 use names::Symbol;
 use prove::Facts;
+use ranges::Range;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use stencil_runtime::array::Element;
+use types::{StructType, Ty};
 
 /// How the offsets of an access are called in messages.
 const OFFSET: &str = "an offset";
@@ -88,6 +100,8 @@ struct Checker<'a> {
     /// Features that were refused in this item already.
     refused: BTreeSet<String>,
     steps_at: Option<Span>,
+    /// Functions so far, faulty or not.
+    functions: usize,
     scope: Scope,
     /// Declared structs.
     structs: Vec<StructType>,
@@ -194,6 +208,7 @@ impl<'a> Checker<'a> {
             bounded,
             refused: BTreeSet::new(),
             steps_at: None,
+            functions: 0,
             scope: Scope::default(),
             structs: Vec::new(),
             shapes: BTreeMap::new(),
@@ -223,194 +238,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn function(&mut self, name: &Name, updates: &[Name], pieces: &[ast::Piece], span: Span) {
-        self.declare(name, Symbol::Function);
-        let fields: Vec<Option<FieldId>> =
-            updates.iter().map(|update| self.updated_field(update)).collect();
-        for (index, update) in updates.iter().enumerate() {
-            let earlier = updates.iter().take(index).find(|other| other.node == update.node);
-            if let Some(earlier) = earlier {
-                let message = format!("`{}` is updated twice by one function", update.node);
-                let error = Diagnostic::error(message, update.span, "again here");
-                self.report(error.see(earlier.span, "first here").help("name each field once"));
-            }
-        }
-        if updates.is_empty() || pieces.is_empty() {
-            let what = if updates.is_empty() { "updates no field" } else { "has no piece" };
-            let message = format!("the function `{}` {what}", name.node);
-            let error = Diagnostic::error(message, name.span, "");
-            self.report(error.help("as in `fn f -> A [1..N-2] = A[0]`"));
-        }
-        let declared: Vec<FieldId> = fields.iter().flatten().copied().collect();
-        let sound = self.one_rank(&declared, updates);
-        let known: Vec<FieldId> =
-            declared.iter().flat_map(|field| self.leaf_fields(*field)).collect();
-        let mut checked = Vec::new();
-        for piece in pieces {
-            self.scope =
-                Scope { updates: known.clone(), function: name.node.clone(), ..Scope::default() };
-            checked.extend(self.piece(piece, &fields));
-        }
-        self.scope = Scope::default();
-        if !sound {
-            return;
-        }
-        self.disjoint(&checked, &self.grids_of(&known), &name.node);
-        let function = Function { name: name.node.clone(), updates: known, pieces: checked, span };
-        self.program.functions.push(function);
-    }
-
-    /// The grids of some fields, each once.
-    fn grids_of(&self, fields: &[FieldId]) -> Vec<Grid> {
-        let ids: BTreeSet<GridId> =
-            fields.iter().filter_map(|id| Some(self.program.fields.get(*id)?.grid)).collect();
-        ids.into_iter().filter_map(|id| self.program.grids.get(id).cloned()).collect()
-    }
-
-    /// Whether all fields that a function updates have as many dimensions as each other.
-    fn one_rank(&mut self, fields: &[FieldId], names: &[Name]) -> bool {
-        let rank = |id: &FieldId| {
-            let grid = self.program.grids.get(self.program.fields.get(*id)?.grid)?;
-            Some((grid.region.lower.len(), grid.name.clone()))
-        };
-        let ranks: Vec<_> = fields.iter().map(rank).collect();
-        let all = names.iter().zip(ranks).filter_map(|(name, rank)| Some((name, rank?)));
-        let mut all = all.collect::<Vec<_>>().into_iter();
-        let Some((first, (dimensions, grid))) = all.next() else { return true };
-        let Some((other, (others, other_grid))) = all.find(|(_, (rank, _))| *rank != dimensions)
-        else {
-            return true;
-        };
-        let message = format!(
-            "a function updates fields of as many dimensions as each other, but `{}` has {} and \
-             `{}` {others}",
-            first.node,
-            regions::count(dimensions),
-            other.node,
-        );
-        let error = Diagnostic::error(message, other.span, format!("lies on `{other_grid}`"))
-            .see(first.span, format!("lies on `{grid}`"))
-            .help("write a function for each");
-        self.report(error);
-        false
-    }
-
-    fn updated_field(&mut self, name: &Name) -> Option<FieldId> {
-        let id = match self.resolve(name, name.span)? {
-            Symbol::Field(id) => id,
-            other => {
-                let message = format!(
-                    "a function updates fields, but `{}` is {}",
-                    name.node,
-                    other.describe()
-                );
-                self.report(Diagnostic::error(message, name.span, "not a field"));
-                return None;
-            }
-        };
-        let field = self.program.fields.get(id)?;
-        if field.role == Role::Const {
-            let error = Diagnostic::error(
-                format!("`{}` is const and cannot be updated", name.node),
-                name.span,
-                "updated here",
-            )
-            .see(field.span, "declared const here")
-            .help("leave out `const`, or update another field");
-            self.report(error);
-        }
-        Some(id)
-    }
-
-    /// A piece with its box and values; `None` where its box is faulty.
-    fn piece(&mut self, piece: &ast::Piece, fields: &[Option<FieldId>]) -> Option<Piece> {
-        if piece.region.node.is_empty()
-            && matches!(piece.values.as_slice(), [value] if value.node == ExprKind::Broken)
-        {
-            self.sound = false;
-            return None;
-        }
-        self.scope.frames.push(Vec::new());
-        let grids = self.grids_of(&self.scope.updates);
-        self.scope.rank = grids.first().map(|grid| grid.region.lower.len());
-        self.name_coordinates(&piece.region);
-        let region = self.piece_region(piece, &grids);
-        if let Some(region) = &region {
-            self.scope.facts = Facts::of_piece(region, &grids);
-            self.scope.region = Some((region.clone(), piece.region.span));
-        }
-        let broken = matches!(piece.values.first(), Some(value) if value.node == ExprKind::Broken);
-        if piece.values.len() != fields.len() && !broken && !fields.is_empty() {
-            let count =
-                |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-            let message = format!(
-                "{} for {}",
-                count(piece.values.len(), "value"),
-                count(fields.len(), "updated field")
-            );
-            let span =
-                piece.values.iter().fold(piece.values.first()?.span, |all, v| all.to(v.span));
-            let error = Diagnostic::error(message, span, "");
-            self.report(error.help(match fields.len() {
-                1 => "write one value, or update several fields: `fn f -> (A, B) ...`",
-                _ => "write one value per field, in order: `= (a, b)`",
-            }));
-        }
-        let mut values = Vec::new();
-        for (index, value) in piece.values.iter().enumerate() {
-            let field = fields.get(index).copied().flatten();
-            values.extend(self.piece_value(value, field).into_iter().flatten());
-        }
-        let lets = std::mem::take(&mut self.scope.frames).into_iter().flatten().collect();
-        let reads = std::mem::take(&mut self.scope.reads);
-        let region = region?;
-        self.reads_inside(&region, &grids, &reads, piece.region.span);
-        Some(Piece { region, lets, values, span: piece.region.span })
-    }
-
-    /// The values for the fields that an updated one consists of.
-    fn piece_value(&mut self, value: &ast::Expr, field: Option<FieldId>) -> Option<Vec<Expr>> {
-        let ty = field.and_then(|id| self.field_type(id));
-        self.scope.wanted = ty.as_ref().and_then(|ty| self.wanted(ty));
-        let found = self.tree(value)?;
-        let name = self.field_name(field?).to_string();
-        self.coerce(found, &ty?, &name, value.span)
-    }
-
-    /// A field's name in the program.
-    fn field_name(&self, field: FieldId) -> &str {
-        self.program.fields.get(field).map_or("", Field::declared_name)
-    }
-
-    fn coerce_number(
-        &mut self,
-        found: Value,
-        element: Element,
-        name: &str,
-        span: Span,
-    ) -> Option<Expr> {
-        let expr = &found.expr;
-        if found.literal.is_none() && expr.ty != Type::Element(element) {
-            let error = match expr.ty {
-                Type::Bool => Diagnostic::error(
-                    format!("`{name}` holds {element}, but the value is a condition"),
-                    span,
-                    "",
-                )
-                .help("choose two numbers: `if condition then 1 else 0`"),
-                Type::Element(found) => Diagnostic::error(
-                    format!("`{name}` holds {element}, but the value is {found}"),
-                    span,
-                    "",
-                )
-                .help(format!("convert it: `{}`", self.cast_text(element, expr.span))),
-            };
-            self.report(error);
-            return None;
-        }
-        self.adopt(found, Type::Element(element))
-    }
-
     /// What only the file as a whole can lack.
     fn whole(&mut self, file: &ast::File, defines: &[(String, i64)]) {
         for (name, _) in defines {
@@ -437,6 +264,7 @@ impl<'a> Checker<'a> {
         let steps = has(|item| matches!(item, ItemKind::Steps { .. }));
         missing(steps || !functions, "`steps`", "say how many steps a run takes: `steps 100`");
         self.has_output();
+        self.not_too_large();
     }
 
     /// A program that updates only temp fields computes nothing that anybody sees.

@@ -3,8 +3,8 @@
 //!
 //! Never fails. A fault is reported once and the reading goes on behind the innermost bracket,
 //! piece or item that it lies in; what was lost there becomes a `Broken` node, so that later
-//! stages keep quiet about it. Nesting and the depth of a tree are bounded ([`MAX_NESTING`],
-//! [`MAX_DEPTH`]), so whoever walks a tree may recurse.
+//! stages keep quiet about it. Nesting and the depth of a tree are bounded (`limits.rs`), so that
+//! later stages may recurse.
 
 mod cursor;
 mod expr;
@@ -12,14 +12,9 @@ mod expr;
 use crate::ast::*;
 use crate::diagnostics::{self, Diagnostic};
 use crate::lexer::{self, KEYWORDS, Keyword, Token, TokenKind};
+use crate::limits;
 use crate::source::{Source, Span};
 use crate::suggest;
-
-/// How deep brackets, prefix operators and `if`s may be nested.
-pub const MAX_NESTING: usize = 150;
-
-/// How deep an expression's tree may be; a sum of `n` terms is `n` deep.
-pub const MAX_DEPTH: usize = 1500;
 
 /// Reads a source. The diagnostics are sorted by place; without any, the tree has no broken node.
 pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
@@ -371,9 +366,9 @@ impl<'a> Parser<'a> {
     }
 
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.nesting >= MAX_NESTING {
+        if self.nesting >= limits::NESTING {
             let error = Diagnostic::error(
-                format!("nested more than {MAX_NESTING} levels deep"),
+                format!("nested more than {} levels deep", limits::NESTING),
                 self.span(),
                 "here",
             );

@@ -6,25 +6,31 @@
 //! wrap; `a / 0` is 0 and `a % 0` is `a`; a float becomes an integer by cutting off, at the type's
 //! limits where it lies outside, 0 from NaN.
 //!
-//! `code.rs` flattens expressions, `lanes.rs` runs them over strips of neighbouring cells,
-//! `outside.rs` knows which cell a boundary rule takes; here, the cells of a function are divided
-//! among the cores.
+//! | file | what |
+//! |---|---|
+//! | `compile.rs` | flattens expressions into the operations of `code.rs` |
+//! | `lanes.rs` | runs operations over strips of neighbouring cells |
+//! | `numbers.rs` | arithmetic of the number types |
+//! | `outside.rs` | which cell a boundary rule takes |
+//! | `job.rs` | a function over some rows; here they are divided among the cores |
 
 mod code;
+mod compile;
+mod job;
 mod lanes;
+mod numbers;
 mod outside;
 
-use crate::program::{FieldId, Function, Program, Role};
+use crate::program::{FieldId, Program, Role};
 use crate::sizes::{self, SizeError, Sizes};
-use code::{Code, Environment, Layout};
+use code::Environment;
 use cranelift_entity::PrimaryMap;
-use lanes::{LANES, Registers, Strip};
+use job::{Cells, Job, split};
+use lanes::Registers;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::ops::Range;
-use stencil_runtime::array::{
-    Array, ArrayError, Cell, Data, DataMut, Element, each_cell, shape_text,
-};
+use stencil_runtime::array::{Array, ArrayError, Element, shape_text};
 use stencil_runtime::number::{Number, Numeral};
 
 /// Why a run could not be done or finished.
@@ -190,144 +196,6 @@ fn compare(
     Ok(())
 }
 
-/// A function, ready to run.
-struct Job {
-    name: String,
-    updates: Vec<Updated>,
-    pieces: Vec<Part>,
-}
-
-/// An updated field.
-struct Updated {
-    field: FieldId,
-    layout: Layout,
-    /// First and last coordinate of its grid along the slowest dimension.
-    rows: (i64, i64),
-}
-
-/// A piece, ready to run.
-struct Part {
-    bounds: Vec<(i64, i64)>,
-    code: Code,
-}
-
-/// Some neighbouring cells of a field, with the linear index of the first.
-struct Cells<'a> {
-    first: usize,
-    data: DataMut<'a>,
-}
-
-impl Job {
-    fn new(function: &Function, environment: &Environment) -> Result<Self, OracleError> {
-        let Environment { program, sizes, .. } = environment;
-        let updated = |field: &FieldId| {
-            let bounds = environment.bounds_of(*field);
-            let layout = Layout::new(bounds, &vec![0; bounds.len()]);
-            Updated { field: *field, layout, rows: bounds.first().copied().unwrap_or((0, -1)) }
-        };
-        let mut pieces = Vec::new();
-        for piece in &function.pieces {
-            let bounds = sizes::bounds(program, &piece.region, sizes)?;
-            let code = Code::new(&piece.lets, &piece.values, bounds.len(), environment);
-            pieces.push(Part { bounds, code });
-        }
-        Ok(Self {
-            name: function.name.clone(),
-            updates: function.updates.iter().map(updated).collect(),
-            pieces,
-        })
-    }
-
-    /// The coordinates along the slowest dimension that some updated field has.
-    fn rows(&self) -> Range<i64> {
-        let all =
-            self.updates.iter().map(|updated| updated.rows).filter(|(first, last)| first <= last);
-        all.map(|(first, last)| first..last + 1)
-            .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
-            .unwrap_or_default()
-    }
-
-    /// Computes the cells with coordinates in `rows` along the slowest dimension into `new`, the
-    /// part of every updated field that has these.
-    fn compute(
-        &self,
-        old: &PrimaryMap<FieldId, Array>,
-        new: &mut [Cells],
-        rows: &Range<i64>,
-        step: u64,
-        registers: &mut Registers,
-    ) {
-        for (updated, part) in self.updates.iter().zip(new.iter_mut()) {
-            if let Some(old) = old.get(updated.field) {
-                keep(part, old.data());
-            }
-        }
-        for piece in &self.pieces {
-            let mut bounds = piece.bounds.clone();
-            if let Some((first, last)) = bounds.first_mut() {
-                (*first, *last) = ((*first).max(rows.start), (*last).min(rows.end - 1));
-            }
-            if bounds.iter().any(|(first, last)| first > last) {
-                continue;
-            }
-            let mut point: Vec<i64> = bounds.iter().map(|(first, _)| *first).collect();
-            loop {
-                self.compute_row(piece, &bounds, old, new, &mut point, step, registers);
-                if !next_row(&mut point, &bounds) {
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Computes a piece's cells from `point` to the end of its row.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "one call site, and all of them are different things"
-    )]
-    fn compute_row(
-        &self,
-        piece: &Part,
-        bounds: &[(i64, i64)],
-        old: &PrimaryMap<FieldId, Array>,
-        new: &mut [Cells],
-        point: &mut [i64],
-        step: u64,
-        registers: &mut Registers,
-    ) {
-        let Some(&(first, last)) = bounds.last() else { return };
-        let mut at = first;
-        while at <= last {
-            let count = (LANES as i64).min(last - at + 1) as usize;
-            if let Some(place) = point.last_mut() {
-                *place = at;
-            }
-            let strip = Strip { fields: old, point, step: step as i64, count };
-            lanes::execute(&piece.code, &strip, registers);
-            for ((part, updated), result) in
-                new.iter_mut().zip(&self.updates).zip(&piece.code.results)
-            {
-                let from = updated.layout.index(point) - part.first;
-                store(&mut part.data, registers, *result, from, count);
-            }
-            at += count as i64;
-        }
-    }
-}
-
-/// Moves a point to the beginning of the next row of a box; false after the last.
-fn next_row(point: &mut [i64], bounds: &[(i64, i64)]) -> bool {
-    let outer = bounds.len().saturating_sub(1);
-    for (at, (first, last)) in point.iter_mut().zip(bounds).take(outer).rev() {
-        if *at < *last {
-            *at += 1;
-            return true;
-        }
-        *at = *first;
-    }
-    false
-}
-
 /// The data of a run.
 struct State {
     fields: PrimaryMap<FieldId, Array>,
@@ -458,45 +326,4 @@ impl State {
             }
         }
     }
-}
-
-/// A field's cells in parts of such lengths.
-fn split(cells: DataMut<'_>, lengths: impl Iterator<Item = usize>) -> Vec<Cells<'_>> {
-    fn cut<'a, T>(
-        mut rest: &'a mut [T],
-        lengths: impl Iterator<Item = usize>,
-        wrap: fn(&'a mut [T]) -> DataMut<'a>,
-    ) -> Vec<Cells<'a>> {
-        let (mut first, mut parts) = (0, Vec::new());
-        for length in lengths {
-            let (part, others) = rest.split_at_mut(length.min(rest.len()));
-            let next = first + part.len();
-            parts.push(Cells { first, data: wrap(part) });
-            (first, rest) = (next, others);
-        }
-        parts
-    }
-    each_cell!(DataMut, cells, wrap(values) => cut(values, lengths, wrap))
-}
-
-/// Takes over old values.
-fn keep(new: &mut Cells, old: &Data) {
-    fn copy<T: Cell>(new: &mut [T], old: &Data, from: usize) {
-        // Both are of the field's type.
-        if let Some(old) = T::of(old).and_then(|old| old.get(from..from + new.len())) {
-            new.copy_from_slice(old);
-        }
-    }
-    let (from, new) = (new.first, &mut new.data);
-    each_cell!(DataMut, new, _wrap(new) => copy(new, old, from));
-}
-
-/// Takes over a result.
-fn store(new: &mut DataMut, registers: &Registers, register: usize, at: usize, count: usize) {
-    fn copy<T: Copy>(new: &mut [T], result: &[T], at: usize, count: usize) {
-        if let (Some(new), Some(result)) = (new.get_mut(at..at + count), result.get(..count)) {
-            new.copy_from_slice(result);
-        }
-    }
-    each_cell!(DataMut, new, _wrap(new) => copy(new, registers.row(register), at, count));
 }

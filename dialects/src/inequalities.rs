@@ -1,0 +1,121 @@
+//! What follows from linear inequalities over the run-time sizes, by Fourier-Motzkin elimination.
+//!
+//! Stronger than [`Linear::follows_from`] and slower: it joins any number of known values, and
+//! brings each sum of them to integers again. It finds what the checker of the language finds, so
+//! that the verifier refuses no program that the checker accepts.
+
+use crate::affine::Linear;
+use std::collections::BTreeSet;
+
+/// More inequalities than this are not pursued.
+const MOST_ROWS: usize = 200;
+
+/// `coefficients * sizes + constant >= 0`.
+type Row = (Vec<i128>, i128);
+
+/// Whether a value is not negative wherever the known values and the sizes are not. `false` says
+/// that no proof was found.
+pub fn imply(known: &[Linear], value: &Linear) -> bool {
+    // No integers satisfy `value <= -1` beside the others.
+    let Some(opposite) =
+        value.times(-1).and_then(|no| Some(Linear { constant: no.constant.checked_sub(1)?, ..no }))
+    else {
+        return false;
+    };
+    let sizes = value.coefficients.len();
+    let row = |linear: &Linear| {
+        let coefficients = linear.coefficients.iter().map(|c| i128::from(*c)).collect();
+        tightened((coefficients, linear.constant.into()))
+    };
+    let mut rows: BTreeSet<Row> = known.iter().chain([&opposite]).map(row).collect();
+    rows.extend(
+        (0..sizes).map(|size| ((0..sizes).map(|other| i128::from(other == size)).collect(), 0)),
+    );
+    let mut open: BTreeSet<usize> = (0..sizes).collect();
+    loop {
+        if rows
+            .iter()
+            .any(|(coefficients, constant)| *constant < 0 && coefficients.iter().all(|c| *c == 0))
+        {
+            return true;
+        }
+        // The size whose elimination makes the fewest new rows.
+        let Some(size) = open.iter().copied().min_by_key(|size| pairs(&rows, *size)) else {
+            return false;
+        };
+        open.remove(&size);
+        match eliminated(rows, size) {
+            Some(next) => rows = next,
+            None => return false,
+        }
+    }
+}
+
+fn coefficient(row: &Row, size: usize) -> i128 {
+    row.0.get(size).copied().unwrap_or(0)
+}
+
+fn pairs(rows: &BTreeSet<Row>, size: usize) -> usize {
+    let above = rows.iter().filter(|row| coefficient(row, size) > 0).count();
+    above * rows.iter().filter(|row| coefficient(row, size) < 0).count()
+}
+
+/// The consequences without one size; none where they get out of hand.
+fn eliminated(rows: BTreeSet<Row>, size: usize) -> Option<BTreeSet<Row>> {
+    let (with, mut result): (BTreeSet<Row>, BTreeSet<Row>) =
+        rows.into_iter().partition(|row| coefficient(row, size) != 0);
+    for above in with.iter().filter(|row| coefficient(row, size) > 0) {
+        for below in with.iter().filter(|row| coefficient(row, size) < 0) {
+            let (p, q) = (coefficient(above, size), -coefficient(below, size));
+            let join = |a: i128, b: i128| a.checked_mul(q)?.checked_add(b.checked_mul(p)?);
+            let both = above.0.iter().zip(&below.0);
+            let coefficients = both.map(|(a, b)| join(*a, *b)).collect::<Option<_>>()?;
+            result.insert(tightened((coefficients, join(above.1, below.1)?)));
+            if result.len() > MOST_ROWS {
+                return None;
+            }
+        }
+    }
+    Some(result)
+}
+
+/// The same over the integers, without a common divisor of the coefficients.
+fn tightened((coefficients, constant): Row) -> Row {
+    let divisor = coefficients.iter().fold(0, |divisor, c| gcd(divisor, c.abs()));
+    if divisor <= 1 {
+        return (coefficients, constant);
+    }
+    (coefficients.iter().map(|c| c / divisor).collect(), constant.div_euclid(divisor))
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(constant: i64, coefficients: [i64; 3]) -> Linear {
+        Linear { constant, coefficients: coefficients.to_vec() }
+    }
+
+    #[test]
+    fn sums_of_many_values_are_brought_to_integers() {
+        // 2 M - 1 >= N and N >= 0 give 2 M >= 1, and so M >= 1.
+        let known = [value(-1, [-1, 2, 0])];
+        assert!(imply(&known, &value(-1, [0, 1, 0])));
+        assert!(!imply(&known, &value(-2, [0, 1, 0])));
+        assert!(!value(-1, [0, 1, 0]).follows_from(&known));
+        // A chain of three: N <= M, M <= K and K <= 4.
+        let known = [value(0, [-1, 1, 0]), value(0, [0, -1, 1]), value(4, [0, 0, -1])];
+        assert!(imply(&known, &value(4, [-1, 0, 0])));
+        assert!(!imply(&known, &value(3, [-1, 0, 0])));
+        // From what no sizes satisfy everything follows.
+        let known = [value(-5, [1, 0, 0]), value(4, [-1, 0, 0])];
+        assert!(imply(&known, &value(-1, [0, 0, 0])));
+        assert!(!imply(&[], &value(-1, [0, 0, 0])));
+        assert!(imply(&[], &value(0, [1, 0, 2])));
+        assert!(!imply(&[], &value(i64::MIN, [i64::MIN, 0, 0])));
+    }
+}

@@ -1,0 +1,251 @@
+//! Functions: the fields that they update, and the boxes and values of their pieces.
+
+use super::expressions::Value;
+use super::names::Symbol;
+use super::prove::Facts;
+use super::{Checker, Scope, regions};
+use crate::ast::{self, ExprKind, Name};
+use crate::diagnostics::Diagnostic;
+use crate::limits;
+use crate::program::*;
+use crate::source::Span;
+use std::collections::BTreeSet;
+use stencil_runtime::array::Element;
+
+impl Checker<'_> {
+    pub(super) fn function(
+        &mut self,
+        name: &Name,
+        updates: &[Name],
+        pieces: &[ast::Piece],
+        span: Span,
+    ) {
+        self.declare(name, Symbol::Function);
+        let fields: Vec<Option<FieldId>> =
+            updates.iter().map(|update| self.updated_field(update)).collect();
+        for (index, update) in updates.iter().enumerate() {
+            let earlier = updates.iter().take(index).find(|other| other.node == update.node);
+            if let Some(earlier) = earlier {
+                let message = format!("`{}` is updated twice by one function", update.node);
+                let error = Diagnostic::error(message, update.span, "again here");
+                self.report(error.see(earlier.span, "first here").help("name each field once"));
+            }
+        }
+        if updates.is_empty() || pieces.is_empty() {
+            let what = if updates.is_empty() { "updates no field" } else { "has no piece" };
+            let message = format!("the function `{}` {what}", name.node);
+            let error = Diagnostic::error(message, name.span, "");
+            self.report(error.help("as in `fn f -> A [1..N-2] = A[0]`"));
+        }
+        let declared: Vec<FieldId> = fields.iter().flatten().copied().collect();
+        let sound = self.one_rank(&declared, updates);
+        let known: Vec<FieldId> =
+            declared.iter().flat_map(|field| self.leaf_fields(*field)).collect();
+        self.within_limits(name, &known, pieces);
+        let mut checked = Vec::new();
+        for piece in pieces.iter().take(limits::PIECES) {
+            self.scope =
+                Scope { updates: known.clone(), function: name.node.clone(), ..Scope::default() };
+            checked.extend(self.piece(piece, &fields));
+        }
+        self.scope = Scope::default();
+        if !sound {
+            return;
+        }
+        self.disjoint(&checked, &self.grids_of(&known), &name.node);
+        let checked = held(checked);
+        let function = Function { name: name.node.clone(), updates: known, pieces: checked, span };
+        self.program.functions.push(function);
+    }
+
+    /// The limits of a function.
+    fn within_limits(&mut self, name: &Name, updated: &[FieldId], pieces: &[ast::Piece]) {
+        self.functions += 1;
+        self.at_most(self.functions, limits::FUNCTIONS, "functions", name.span);
+        if updated.len() > limits::CELL {
+            let message = format!("a function updates at most {} numbers at a point", limits::CELL);
+            let remark = format!("updates {}", updated.len());
+            let error = Diagnostic::error(message, name.span, remark);
+            self.report(error.help("write a function for each part"));
+        }
+        if let Some(piece) = pieces.get(limits::PIECES) {
+            let message = format!("a function has at most {} pieces", limits::PIECES);
+            let remark = format!("number {} of {}", limits::PIECES + 1, pieces.len());
+            let error = Diagnostic::error(message, piece.region.span, remark);
+            self.report(error.help("use `if` on a coordinate, or write several functions"));
+        }
+    }
+
+    /// The grids of some fields, each once.
+    pub(super) fn grids_of(&self, fields: &[FieldId]) -> Vec<Grid> {
+        let ids: BTreeSet<GridId> =
+            fields.iter().filter_map(|id| Some(self.program.fields.get(*id)?.grid)).collect();
+        ids.into_iter().filter_map(|id| self.program.grids.get(id).cloned()).collect()
+    }
+
+    /// Whether all fields that a function updates have as many dimensions as each other.
+    pub(super) fn one_rank(&mut self, fields: &[FieldId], names: &[Name]) -> bool {
+        let rank = |id: &FieldId| {
+            let grid = self.program.grids.get(self.program.fields.get(*id)?.grid)?;
+            Some((grid.region.lower.len(), grid.name.clone()))
+        };
+        let ranks: Vec<_> = fields.iter().map(rank).collect();
+        let all = names.iter().zip(ranks).filter_map(|(name, rank)| Some((name, rank?)));
+        let mut all = all.collect::<Vec<_>>().into_iter();
+        let Some((first, (dimensions, grid))) = all.next() else { return true };
+        let Some((other, (others, other_grid))) = all.find(|(_, (rank, _))| *rank != dimensions)
+        else {
+            return true;
+        };
+        let message = format!(
+            "a function updates fields of as many dimensions as each other, but `{}` has {} and \
+             `{}` {others}",
+            first.node,
+            regions::count(dimensions),
+            other.node,
+        );
+        let error = Diagnostic::error(message, other.span, format!("lies on `{other_grid}`"))
+            .see(first.span, format!("lies on `{grid}`"))
+            .help("write a function for each");
+        self.report(error);
+        false
+    }
+
+    pub(super) fn updated_field(&mut self, name: &Name) -> Option<FieldId> {
+        let id = match self.resolve(name, name.span)? {
+            Symbol::Field(id) => id,
+            other => {
+                let message = format!(
+                    "a function updates fields, but `{}` is {}",
+                    name.node,
+                    other.describe()
+                );
+                self.report(Diagnostic::error(message, name.span, "not a field"));
+                return None;
+            }
+        };
+        let field = self.program.fields.get(id)?;
+        if field.role == Role::Const {
+            let error = Diagnostic::error(
+                format!("`{}` is const and cannot be updated", name.node),
+                name.span,
+                "updated here",
+            )
+            .see(field.span, "declared const here")
+            .help("leave out `const`, or update another field");
+            self.report(error);
+        }
+        Some(id)
+    }
+
+    /// A piece with its box and values; `None` where its box is faulty.
+    pub(super) fn piece(
+        &mut self,
+        piece: &ast::Piece,
+        fields: &[Option<FieldId>],
+    ) -> Option<Piece> {
+        if piece.region.node.is_empty()
+            && matches!(piece.values.as_slice(), [value] if value.node == ExprKind::Broken)
+        {
+            self.sound = false;
+            return None;
+        }
+        self.scope.frames.push(Vec::new());
+        let grids = self.grids_of(&self.scope.updates);
+        self.scope.rank = grids.first().map(|grid| grid.region.lower.len());
+        self.name_coordinates(&piece.region);
+        let region = self.piece_region(piece, &grids);
+        if let Some(region) = &region {
+            self.scope.facts = Facts::of_piece(region, &grids);
+            self.scope.region = Some((region.clone(), piece.region.span));
+        }
+        let broken = matches!(piece.values.first(), Some(value) if value.node == ExprKind::Broken);
+        if piece.values.len() != fields.len() && !broken && !fields.is_empty() {
+            let count =
+                |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+            let message = format!(
+                "{} for {}",
+                count(piece.values.len(), "value"),
+                count(fields.len(), "updated field")
+            );
+            let span =
+                piece.values.iter().fold(piece.values.first()?.span, |all, v| all.to(v.span));
+            let error = Diagnostic::error(message, span, "");
+            self.report(error.help(match fields.len() {
+                1 => "write one value, or update several fields: `fn f -> (A, B) ...`",
+                _ => "write one value per field, in order: `= (a, b)`",
+            }));
+        }
+        let mut values = Vec::new();
+        for (index, value) in piece.values.iter().enumerate() {
+            let field = fields.get(index).copied().flatten();
+            values.extend(self.piece_value(value, field).into_iter().flatten());
+        }
+        let lets = std::mem::take(&mut self.scope.frames).into_iter().flatten().collect();
+        let reads = std::mem::take(&mut self.scope.reads);
+        let region = region?;
+        self.reads_inside(&region, &grids, &reads, piece.region.span);
+        Some(Piece { region, lets, values, span: piece.region.span })
+    }
+
+    /// The values for the fields that an updated one consists of.
+    pub(super) fn piece_value(
+        &mut self,
+        value: &ast::Expr,
+        field: Option<FieldId>,
+    ) -> Option<Vec<Expr>> {
+        let ty = field.and_then(|id| self.field_type(id));
+        self.scope.wanted = ty.as_ref().and_then(|ty| self.wanted(ty));
+        let found = self.tree(value)?;
+        let name = self.field_name(field?).to_string();
+        self.coerce(found, &ty?, &name, value.span)
+    }
+
+    /// A field's name in the program.
+    pub(super) fn field_name(&self, field: FieldId) -> &str {
+        self.program.fields.get(field).map_or("", Field::declared_name)
+    }
+
+    pub(super) fn coerce_number(
+        &mut self,
+        found: Value,
+        element: Element,
+        name: &str,
+        span: Span,
+    ) -> Option<Expr> {
+        let expr = &found.expr;
+        if found.literal.is_none() && expr.ty != Type::Element(element) {
+            let error = match expr.ty {
+                Type::Bool => Diagnostic::error(
+                    format!("`{name}` holds {element}, but the value is a condition"),
+                    span,
+                    "",
+                )
+                .help("choose two numbers: `if condition then 1 else 0`"),
+                Type::Element(found) => Diagnostic::error(
+                    format!("`{name}` holds {element}, but the value is {found}"),
+                    span,
+                    "",
+                )
+                .help(format!("convert it: `{}`", self.cast_text(element, expr.span))),
+            };
+            self.report(error);
+            return None;
+        }
+        self.adopt(found, Type::Element(element))
+    }
+}
+
+/// The pieces without those that no size lets hold a point; one piece stays.
+fn held(pieces: Vec<Piece>) -> Vec<Piece> {
+    let never = |piece: &Piece| {
+        let mut facts = Facts::default();
+        facts.add_points(&piece.region);
+        facts.contradictory()
+    };
+    let (mut empty, mut held): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(never);
+    if held.is_empty() {
+        held.extend(empty.pop());
+    }
+    held
+}

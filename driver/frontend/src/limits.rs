@@ -1,0 +1,56 @@
+//! The limits of the language: what is beyond one is refused with it, so that every accepted
+//! program compiles within seconds. `docs/language.md` has them in a table.
+
+/// Bytes of a source.
+pub const TEXT: usize = 1 << 20;
+
+/// Characters of a name.
+pub const NAME: usize = 100;
+
+/// How deep brackets, prefix operators and `if`s may be nested.
+pub const NESTING: usize = 150;
+
+/// Terms of a sum, factors of a product, conditions of a chain.
+pub const TERMS: usize = 1500;
+
+/// How deep the tree of an expression may be. A sum of `n` terms is `n - 1` deeper than a term.
+pub const DEPTH: usize = 1600;
+
+/// Params of a program.
+pub const PARAMS: usize = 100;
+
+/// Scalars of a program.
+pub const SCALARS: usize = 100;
+
+/// Numbers in the cells of all fields of a program.
+pub const FIELDS: usize = 128;
+
+/// Numbers of one cell, and of all cells that a function updates at a point.
+pub const CELL: usize = 64;
+
+/// Functions of a program.
+pub const FUNCTIONS: usize = 32;
+
+/// Pieces of one function.
+pub const PIECES: usize = 200;
+
+/// Pieces of a program.
+pub const ALL_PIECES: usize = 400;
+
+/// Operations, reads and literals of a program, with structs and vecs taken apart, and with a
+/// boundary rule counted at each read that may need it.
+pub const OPERATIONS: usize = 20_000;
+
+/// Cells between a point and a read.
+pub const OFFSET: u64 = 1 << 20;
+
+/// Cells between a point and a read of a field with a boundary rule: coordinates beyond the grid
+/// must fit an index.
+pub const RULE_OFFSET: u64 = 1 << 15;
+
+/// The largest magnitude of a grid's ends, and of the constants and factors of all bounds:
+/// coordinates beyond the grid, and differences of bounds, stay within 64 bits.
+pub const GRID_END: i64 = 1 << 60;
+
+/// Steps of a run.
+pub const STEPS: i64 = 1 << 48;
