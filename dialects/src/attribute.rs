@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::mlir::{self, Op};
 use melior::Context;
 use melior::ir::attribute::{
-    ArrayAttribute, AttributeLike, DenseI32ArrayAttribute, DenseI64ArrayAttribute,
+    ArrayAttribute, AttributeLike, BoolAttribute, DenseI32ArrayAttribute, DenseI64ArrayAttribute,
     DictionaryAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute, StringAttribute,
     TypeAttribute,
 };
@@ -52,6 +52,11 @@ pub fn integers32<'c>(context: &'c Context, values: &[i32]) -> Attribute<'c> {
 /// `n : i64`.
 pub fn integer<'c>(context: &'c Context, value: i64) -> Attribute<'c> {
     IntegerAttribute::new(IntegerType::new(context, 64).into(), value).into()
+}
+
+/// `true` or `false`.
+pub fn boolean<'c>(context: &'c Context, value: bool) -> Attribute<'c> {
+    BoolAttribute::new(context, value).into()
 }
 
 /// A type as an attribute.
@@ -103,6 +108,11 @@ pub fn as_integer(attribute: Attribute) -> Option<i64> {
         Some(_) => integer.unsigned_value() as i64,
         None => integer.value(),
     })
+}
+
+/// The value of `true` or `false`.
+pub fn as_boolean(attribute: Attribute) -> Option<bool> {
+    BoolAttribute::try_from(attribute).ok().map(|attribute| attribute.value())
 }
 
 /// The value of a floating-point attribute.

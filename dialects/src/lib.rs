@@ -9,6 +9,7 @@ pub mod attribute;
 pub mod builder;
 pub mod cover;
 pub mod error;
+pub mod fast_math;
 pub mod mlir;
 pub mod peer;
 pub mod stencil;

@@ -1,5 +1,9 @@
 //! Typed views of the `stencil` dialect: a module's declarations as plain data, and their builders.
 
+mod target;
+
+pub use target::Target;
+
 use crate::Signature;
 use crate::attribute::{self, read};
 use crate::builder::Builder;

@@ -12,6 +12,7 @@ use stencil_dialects::affine::symbolic;
 use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
+use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Role};
 use stencil_frontend::program::{
@@ -52,9 +53,9 @@ pub fn module<'c>(
         source,
         runtime,
         fast_math: match arithmetic {
-            Arithmetic { fast_math: true, .. } => Some("fast"),
-            Arithmetic { contract: true, .. } => Some("contract"),
-            _ => None,
+            Arithmetic { fast_math: true, .. } => FastMath::FAST,
+            Arithmetic { contract: true, .. } => FastMath::CONTRACT,
+            _ => FastMath::NONE,
         },
     };
     import.whole(&module)?;
@@ -66,7 +67,7 @@ struct Import<'c, 'p> {
     program: &'p Program,
     source: &'p Source,
     runtime: Vec<ParamId>,
-    fast_math: Option<&'static str>,
+    fast_math: FastMath,
 }
 
 impl<'c> Import<'c, '_> {
@@ -419,11 +420,8 @@ impl<'c, 'p> Body<'c, 'p, '_> {
         operands: &[Val<'c>],
     ) -> Result<Val<'c>, Error> {
         let ty = operands.first().map(|operand| operand.r#type()).ok_or_else(no_operand)?;
-        let flags = self.import.fast_math.and_then(|flags| {
-            melior::ir::Attribute::parse(builder.context, &format!("#arith.fastmath<{flags}>"))
-        });
-        let attributes: Vec<_> = flags.into_iter().map(|flags| ("fastmath", flags)).collect();
-        builder.value(name, operands, ty, &attributes)
+        let flags = self.import.fast_math.attribute(builder.context)?;
+        builder.value(name, operands, ty, &[flags])
     }
 
     fn binary(

@@ -7,11 +7,13 @@ pub mod stencil;
 pub mod tiled;
 
 use crate::error::Error;
+use crate::stencil::Target;
 use melior::ir::Module;
 
 /// Runs every verifier that the module's contents call for.
 pub fn all(module: &Module) -> Result<(), Vec<Error>> {
     let mut errors = Vec::new();
+    errors.extend(Target::get(module).err());
     if crate::stencil::is_program(module) {
         stencil::verify(module, &mut errors);
         if errors.is_empty() {

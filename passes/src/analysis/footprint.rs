@@ -2,6 +2,7 @@
 
 use melior::ir::Module;
 use stencil_dialects::error::Error;
+use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{self, Argument, Piece, Program};
 use stencil_dialects::tiled::Halo;
@@ -81,10 +82,7 @@ pub fn long_operations<'c>(module: &Module<'c>, pieces: &[Piece<'c>]) -> Result<
     for piece in pieces {
         for op in mlir::walk(stencil::function(module, piece.function)?) {
             let name = mlir::name(op);
-            let fast = mlir::attribute(op, "fastmath").is_some_and(|flags| {
-                let flags = flags.to_string();
-                flags.contains("fast>") || flags.contains("afn")
-            });
+            let fast = FastMath::of(op).may_approximate();
             rows = rows.max(
                 match (
                     name.starts_with("math.") || name == "arith.remf",

@@ -11,6 +11,7 @@ use melior::ir::{ShapedTypeLike, Type, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
+use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir::{self, Blk, Op, Val};
 use stencil_dialects::tiled::Launch;
 use stencil_runtime::model::Work;
@@ -114,13 +115,6 @@ pub fn of(launch: &Launch) -> Result<Work, Error> {
     })
 }
 
-/// Whether an operation's fast-math flags have one, by itself or with all others.
-fn may(op: Op, flag: &str) -> bool {
-    mlir::attribute(op, "fastmath")
-        .map(|flags| flags.to_string())
-        .is_some_and(|flags| flags.contains(flag) || flags.contains("fast>"))
-}
-
 fn shared_bytes(buffer: Val) -> i64 {
     let ty = buffer.r#type();
     let Ok(memref) = MemRefType::try_from(ty) else { return 0 };
@@ -220,9 +214,10 @@ impl<'c> Values<'c> {
         let name = mlir::name(op);
         let Some(result) = mlir::results(op).first().copied() else { return };
         let wide = usize::from(mlir::bit_width(result.r#type()) == Some(64));
-        let by = |long: &Long| long.0[usize::from(may(op, "arcp"))][wide];
+        let flags = FastMath::of(op);
+        let by = |long: &Long| long.0[usize::from(flags.may_reciprocal())][wide];
         let sequence = match name {
-            _ if may(op, "contract") && self.is_product(op) && self.fused(op, result) => return,
+            _ if flags.may_contract() && self.is_product(op) && self.fused(op, result) => return,
             _ if self.is_product(op) => ONE,
             "arith.divf" | "arith.remf" => by(&DIVISION),
             "math.sqrt" | "math.rsqrt" => by(&ROOT),
@@ -256,7 +251,9 @@ impl<'c> Values<'c> {
     fn is_product(&self, op: Op<'c>) -> bool {
         match mlir::name(op) {
             "arith.mulf" => true,
-            "arith.divf" => may(op, "arcp") && self.invariant(mlir::operands(op).get(1)),
+            "arith.divf" => {
+                FastMath::of(op).may_reciprocal() && self.invariant(mlir::operands(op).get(1))
+            }
             _ => false,
         }
     }

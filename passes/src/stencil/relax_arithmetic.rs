@@ -30,11 +30,12 @@ use crate::pass::Pass;
 use melior::Context;
 use melior::ir::attribute::FloatAttribute;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Attribute, Module, Type, ValueLike};
+use melior::ir::{Module, Type, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::attribute;
-use stencil_dialects::builder::Builder;
+use stencil_dialects::builder::{Builder, Named};
 use stencil_dialects::error::Error;
+use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Argument, Program};
 
@@ -46,13 +47,9 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// The flags that are left: all but re-association.
-const KEPT: &str = "#arith.fastmath<nnan,ninf,nsz,arcp,contract,afn>";
-
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
     let program = Program::read(module)?;
-    let kept = Attribute::parse(context, KEPT)
-        .ok_or_else(|| Error::internal("the arith dialect is not loaded"))?;
+    let kept = FastMath::FAST.without(FastMath::REASSOCIATE);
     for piece in program.applies.iter().flat_map(|apply| &apply.pieces) {
         let function = stencil::function(module, piece.function)?;
         let builder = Builder::new(context, function.location(), stencil::function_body(function)?);
@@ -94,17 +91,14 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
             }
         }
         for op in mlir::walk(function).into_iter().filter(|op| is_fast(*op)) {
-            mlir::set_attribute(op, FLAGS, kept);
+            kept.set(context, op)?;
         }
     }
     Ok(())
 }
 
-const FLAGS: &str = "fastmath";
-
-/// Whether an operation has every permission.
 fn is_fast(op: Op) -> bool {
-    mlir::attribute(op, FLAGS).is_some_and(|flags| flags.to_string().contains("<fast>"))
+    FastMath::of(op).is_fast()
 }
 
 /// Who makes and who uses the values of a function.
@@ -175,7 +169,7 @@ impl<'c> Body<'c> {
             return Ok(None);
         }
         let factor = constant(builder, op, ty, factor)?;
-        insert(builder, op, "arith.mulf", &[value, factor], (FLAGS, flags(op)?)).map(Some)
+        insert(builder, op, "arith.mulf", &[value, factor], flags(builder, op)?).map(Some)
     }
 
     /// Whether a value is a sum of products with constants; the products, each with the place of
@@ -236,7 +230,7 @@ impl<'c> Body<'c> {
         let mut terms = terms.into_iter();
         let Some(mut sum) = terms.next() else { return Ok(()) };
         for term in terms {
-            sum = insert(builder, op, "arith.addf", &[sum, term], (FLAGS, flags(op)?))?;
+            sum = insert(builder, op, "arith.addf", &[sum, term], flags(builder, op)?)?;
         }
         mlir::replace_uses(result, sum);
         Ok(())
@@ -253,7 +247,7 @@ impl<'c> Body<'c> {
         let Some(root) = self.only(divisor).filter(|root| mlir::name(*root) == "math.sqrt") else {
             return Ok(None);
         };
-        let flags = (FLAGS, flags(op)?);
+        let flags = flags(builder, op)?;
         let inverse = insert(builder, op, "math.rsqrt", &mlir::operands(root), flags)?;
         if self.constant(value) == Some(1.0) {
             return Ok(Some(inverse));
@@ -289,8 +283,9 @@ fn late(function: Op) -> Result<BTreeSet<usize>, Error> {
     Ok(if far { beside } else { BTreeSet::new() })
 }
 
-fn flags<'c>(op: Op<'c>) -> Result<Attribute<'c>, Error> {
-    mlir::attribute(op, FLAGS).ok_or_else(|| Error::internal("an operation without flags"))
+/// An operation's flags, for one that replaces it.
+fn flags<'c>(builder: &Builder<'c>, op: Op) -> Result<Named<'c, 'static>, Error> {
+    FastMath::of(op).attribute(builder.context)
 }
 
 /// A new operation before another, whose result has the type of its last operand.
@@ -299,7 +294,7 @@ fn insert<'c>(
     before: Op<'c>,
     name: &str,
     operands: &[Val<'c>],
-    attribute: (&str, Attribute<'c>),
+    attribute: Named<'c, '_>,
 ) -> Result<Val<'c>, Error> {
     let ty = operands.last().map(|operand| operand.r#type());
     let ty = ty.ok_or_else(|| Error::internal(format!("{name} without operands")))?;

@@ -739,3 +739,33 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   }
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
 }
+
+// -----
+
+// expected-error @+1 {{stencil.target: expected a dictionary, found "sm_90"}}
+module attributes {stencil.target = "sm_90"} {
+}
+
+// -----
+
+// expected-error @+1 {{stencil.target: needs device, a string}}
+module attributes {stencil.target = {arch = "sm_90", contract = true, fast_math = false}} {
+}
+
+// -----
+
+// expected-error @+1 {{stencil.target: needs contract, true or false}}
+module attributes {stencil.target = {arch = "sm_90", device = "NVIDIA H200", contract = 1 : i64, fast_math = false}} {
+}
+
+// -----
+
+// expected-error @+1 {{stencil.target: "gfx90a" is no architecture; expected one like sm_90}}
+module attributes {stencil.target = {arch = "gfx90a", device = "NVIDIA H200", contract = true, fast_math = false}} {
+}
+
+// -----
+
+// expected-error @+1 {{stencil.target: has entries other than arch, device, contract and fast_math}}
+module attributes {stencil.target = {arch = "sm_90", device = "NVIDIA H200", contract = true, fast_math = false, cores = 132 : i64}} {
+}

@@ -5,8 +5,8 @@ use crate::program::{Flop, Input, Instr, Reg};
 use crate::value::{Binary, Cast, Kind, Predicate, Unary};
 use melior::ir::Attribute;
 use melior::ir::attribute::{DenseElementsAttribute, FloatAttribute, IntegerAttribute};
-use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
+use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir::{self, Op};
 
 impl<'c> Translator<'c> {
@@ -79,7 +79,7 @@ impl<'c> Translator<'c> {
             a: a[index],
             b: b[index],
         })?;
-        if binary == Binary::MulF && allows_contraction(op) {
+        if binary == Binary::MulF && FastMath::of(op).may_contract() {
             let result = mlir::results(op).first().copied().ok_or_else(|| malformed(op))?;
             if self.uses.get(&mlir::key(result)) == Some(&1) {
                 let factors = a.into_iter().zip(b).collect();
@@ -100,7 +100,7 @@ impl<'c> Translator<'c> {
         a: &[Reg],
         b: &[Reg],
     ) -> Result<bool, Error> {
-        if !allows_contraction(op) {
+        if !FastMath::of(op).may_contract() {
             return Ok(false);
         }
         let mut found = None;
@@ -207,14 +207,6 @@ fn element(attribute: Attribute, kind: Kind, index: usize) -> Option<u64> {
         Kind::I64 => dense.i64_element(index).ok().map(|value| value as u64),
         Kind::Index32 | Kind::Index64 => dense.index_element(index).ok(),
     }
-}
-
-/// Whether the operation may be contracted with another.
-fn allows_contraction(op: Op) -> bool {
-    op.attribute("fastmath").is_ok_and(|flags| {
-        let text = flags.to_string();
-        text.contains("contract") || text.contains("fast>")
-    })
 }
 
 /// MLIR's number of a float comparison as the set of outcomes that make it true.
