@@ -18,8 +18,8 @@ use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Gather, Program};
 use stencil_dialects::tiled::{self, Bands, Binding, Kernel, Schedule, TileOp};
 
-/// The name of the module that holds the kernels.
-pub const GPU_MODULE: &str = "kernels";
+/// The name of the module that holds the kernels, unless a declaration has it.
+const GPU_MODULE: &str = "kernels";
 
 /// A `gpu.func` under construction.
 #[derive(Clone)]
@@ -396,7 +396,7 @@ fn gpu_module<'c>(
         "gpu.module",
         &[],
         &[],
-        &[("sym_name", attribute::string(context, GPU_MODULE))],
+        &[("sym_name", attribute::string(context, &stencil::unused_name(module, GPU_MODULE)))],
         vec![region],
     )?;
     Ok(block)

@@ -158,7 +158,7 @@ impl<'c> Tiling<'c, '_> {
         }
         let mut names = Vec::new();
         for (index, group) in groups.iter().enumerate() {
-            let name = kernel_name(self.program, index);
+            let name = kernel_name(self.module, self.program, index);
             let schedule = Schedule {
                 steps: i64::from(index + 1 == groups.len()),
                 ..self.schedule(group, groups)?
@@ -292,7 +292,7 @@ impl<'c> Tiling<'c, '_> {
             digit /= 2;
         }
         for (steps, count) in launches {
-            let name = kernel_name(self.program, steps);
+            let name = kernel_name(self.module, self.program, steps);
             self.kernel(builder, &name, group, steps, Schedule { steps, ..schedule.clone() })?;
             tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
         }
@@ -371,8 +371,9 @@ fn plural(number: usize) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
 
-/// The program's name as PTX allows it, with a number.
-fn kernel_name(program: &Program, number: impl Display) -> String {
+/// The program's name in letters that PTX has, with a number; another number follows where a
+/// declaration has that name.
+fn kernel_name(module: &Module, program: &Program, number: impl Display) -> String {
     let letters = program
         .name
         .chars()
@@ -382,7 +383,7 @@ fn kernel_name(program: &Program, number: impl Display) -> String {
     } else {
         "k_"
     };
-    format!("{prefix}{}_{number}", letters.collect::<String>())
+    stencil::unused_name(module, &format!("{prefix}{}_{number}", letters.collect::<String>()))
 }
 
 /// The regions of algorithm 2: what each apply computes, and what is loaded.
