@@ -166,9 +166,10 @@ impl<'c> Import<'c, '_> {
 
     /// One `func.func` a piece, then the `stencil.apply`.
     fn function(&self, function: &Function) -> Result<(), Error> {
+        // Declared names have no dot, so no declaration has the name of a piece.
         let names: Vec<String> = match function.pieces.len() {
             1 => vec![function.name.clone()],
-            count => (0..count).map(|index| format!("{}_{index}", function.name)).collect(),
+            count => (0..count).map(|index| format!("{}.{index}", function.name)).collect(),
         };
         let mut pieces = Vec::new();
         for (piece, name) in function.pieces.iter().zip(&names) {

@@ -21,8 +21,8 @@ use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Gather};
 use stencil_dialects::tiled::Schedule;
 
-/// The name of the module that holds the kernels.
-pub const GPU_MODULE: &str = "kernels";
+/// The name of the module that holds the kernels, unless a declaration has it.
+const GPU_MODULE: &str = "kernels";
 
 /// A `gpu.func` under construction.
 #[derive(Clone)]
@@ -223,7 +223,7 @@ fn gpu_module<'c>(
         "gpu.module",
         &[],
         &[],
-        &[("sym_name", attribute::string(context, GPU_MODULE))],
+        &[("sym_name", attribute::string(context, &stencil::unused_name(module, GPU_MODULE)))],
         vec![region],
     )?;
     Ok(block)

@@ -51,7 +51,7 @@ use stencil_dialects::affine::symbolic;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::Program;
+use stencil_dialects::stencil::{self, Program};
 use stencil_dialects::tiled::{self, Choice, Region, Schedule};
 
 /// The pass in the registry.
@@ -153,7 +153,7 @@ impl<'c> Tiling<'c, '_> {
         }
         let mut names = Vec::new();
         for (index, group) in groups.iter().enumerate() {
-            let name = kernel_name(program, index);
+            let name = kernel_name(&self.subject, index);
             let (strategy, schedule) = self.schedule(group, groups)?;
             let schedule = Schedule { steps: i64::from(index + 1 == groups.len()), ..schedule };
             self.kernel(builder, &name, (group, strategy), 1, schedule)?;
@@ -251,7 +251,7 @@ impl<'c> Tiling<'c, '_> {
             digit /= 2;
         }
         for (steps, count) in launches {
-            let name = kernel_name(program, steps);
+            let name = kernel_name(&self.subject, steps);
             let schedule = Schedule { steps, ..schedule.clone() };
             self.kernel(builder, &name, (group, strategy), steps, schedule)?;
             tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
@@ -311,10 +311,13 @@ fn plural(number: usize) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
 
-/// The program's name as PTX allows it, with a number.
-fn kernel_name(program: &Program, number: impl Display) -> String {
+/// The program's name in letters that PTX has, with a number; another number follows where a
+/// declaration has that name.
+fn kernel_name(subject: &Subject, number: impl Display) -> String {
+    let program = &subject.program.name;
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
-    let letters = program.name.chars().map(letter).collect::<String>();
-    let first = program.name.starts_with(|letter: char| letter.is_ascii_alphabetic());
-    format!("{}{letters}_{number}", if first { "" } else { "k_" })
+    let letters = program.chars().map(letter).collect::<String>();
+    let first = program.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    let prefix = if first { "" } else { "k_" };
+    stencil::unused_name(subject.module, &format!("{prefix}{letters}_{number}"))
 }

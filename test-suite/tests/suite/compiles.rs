@@ -5,7 +5,7 @@ use std::process::Command;
 use stencil_test_suite::{Scratch, files, root, tool};
 
 /// ptxas: that of the environment, or of the project's own tools.
-fn ptxas() -> Command {
+pub fn ptxas() -> Command {
     let own = root().join("../.toolchain/cuda/nvidia/cu13/bin/ptxas");
     let named = std::env::var_os("STENCILC_PTXAS");
     Command::new(named.unwrap_or_else(|| own.into_os_string()))
