@@ -11,9 +11,9 @@ use crate::summary::reason;
 use crate::transform;
 use melior::Context;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use stencil_compiler::stages::text;
 use stencil_runtime::compare::compare;
 use stencil_runtime::plan::Plan;
-use stencilc::compile::text;
 
 /// What kind of thing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -221,7 +221,7 @@ fn whole(
     for schedule in case.schedules.iter().take(1) {
         defines = run::options(case, schedule).defines;
     }
-    let program = stencilc::compile::check(&source, &defines)
+    let program = stencil_compiler::stages::check(&source, &defines)
         .map_err(|failure| only_known(run::stop(&failure), KNOWN))?;
     let expected = run::reference(case, &program, inputs);
     if let (Some((fault, known)), Ok(expected)) = (known, &expected) {
