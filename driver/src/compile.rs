@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use stencil_compiler::{Control, Failure, Level, Progress, Session, Source};
+use stencil_compiler::{Control, Failure, Level, Progress};
 
 /// Does what the command line asks for.
 pub(crate) fn execute(
@@ -21,15 +21,13 @@ pub(crate) fn execute(
             levels.push(*level);
         }
     }
+    if let (Some(count), Some(stem)) = (args.candidates, &args.output) {
+        return candidates(common, &levels, (count, stem), cancel);
+    }
     let places = places(args, &levels)?;
     files::distinct(&common.files(), &places)?;
     let source = files::read(&common.file)?;
     let session = common.session(&source)?;
-    let mut outputs = Outputs::default();
-    if let (Some(count), Some(stem)) = (args.candidates, &args.output) {
-        candidates(&session, &source, &levels, (count, stem), cancel, &mut outputs)?;
-        return outputs.write();
-    }
     let mut kept = levels.clone();
     if args.report {
         kept.extend([Level::Plan, Level::Ptx]);
@@ -44,6 +42,7 @@ pub(crate) fn execute(
     if args.report {
         say(session.report(&source, &compiled)?);
     }
+    let mut outputs = Outputs::default();
     for (level, place) in levels.iter().zip(&places) {
         outputs.add_text(place, compiled.text(*level).unwrap_or_default());
     }
@@ -52,18 +51,13 @@ pub(crate) fn execute(
 
 /// Where each level goes; `-` is standard output.
 fn places(args: &CompileArgs, levels: &[Level]) -> Result<Vec<PathBuf>, Failure> {
-    let named = |stem: &Path, prefix: &str| -> Vec<PathBuf> {
-        let name = |level: &Level| format!("{prefix}{}", level.extension());
-        levels.iter().map(|level| with_extension(stem, &name(level))).collect()
-    };
-    match (levels, &args.output, args.candidates) {
-        (_, Some(stem), Some(count)) => {
-            Ok((0..count).flat_map(|number| named(stem, &format!("{number}."))).collect())
+    match (levels, &args.output) {
+        ([_], Some(output)) => Ok(vec![output.clone()]),
+        ([_], None) => Ok(vec![PathBuf::from("-")]),
+        (_, Some(stem)) => {
+            Ok(levels.iter().map(|level| with_extension(stem, level.extension())).collect())
         }
-        ([_], Some(output), None) => Ok(vec![output.clone()]),
-        ([_], None, None) => Ok(vec![PathBuf::from("-")]),
-        (_, Some(stem), None) => Ok(named(stem, "")),
-        _ => Err(Failure::user(
+        (_, None) => Err(Failure::user(
             "several levels need -o NAME; each level is written to NAME with an extension of its \
              own",
         )),
@@ -72,20 +66,28 @@ fn places(args: &CompileArgs, levels: &[Level]) -> Result<Vec<PathBuf>, Failure>
 
 /// Compiles the schedules that are predicted to be fastest, each to files with its number.
 fn candidates(
-    session: &Session,
-    source: &Source,
+    common: &CommonArgs,
     levels: &[Level],
     (count, stem): (usize, &Path),
     cancel: &Arc<AtomicBool>,
-    outputs: &mut Outputs,
 ) -> Result<(), Failure> {
-    let fingerprint = session.fingerprint(source)?;
-    let candidates = session.candidates(source)?.into_iter().take(count);
-    for (number, candidate) in candidates.enumerate() {
+    let source = files::read(&common.file)?;
+    let session = common.session(&source)?;
+    let fingerprint = session.fingerprint(&source)?;
+    let mut candidates = session.candidates(&source)?;
+    candidates.truncate(count);
+    let place = |number: usize, level: Level| {
+        with_extension(stem, &format!("{number}.{}", level.extension()))
+    };
+    let numbers = 0..candidates.len();
+    let places = numbers.flat_map(|number| levels.iter().map(move |level| place(number, *level)));
+    files::distinct(&common.files(), &places.collect::<Vec<_>>())?;
+    let mut outputs = Outputs::default();
+    for (number, candidate) in candidates.into_iter().enumerate() {
         let control = Control { progress: None, cancel: Arc::clone(cancel) };
-        let compiled = session.with_choice(candidate.config).compile(source, levels, control)?;
+        let compiled = session.with_choice(candidate.config).compile(&source, levels, control)?;
         for (level, text) in compiled.texts() {
-            let place = with_extension(stem, &format!("{number}.{}", level.extension()));
+            let place = place(number, level);
             match compiled.plan().filter(|_| level == Level::Plan) {
                 Some(plan) => {
                     let mut plan = plan.clone();
@@ -96,7 +98,7 @@ fn candidates(
             }
         }
     }
-    Ok(())
+    outputs.write()
 }
 
 /// `stem` with the extension of a level.

@@ -37,9 +37,13 @@ pub fn distinct(inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<(), Failure> 
         let Some(identity) = Identity::of(path) else { continue };
         let same = seen.iter().find(|(other, _)| !is_input && *other == identity);
         if let Some((_, of_input)) = same {
-            let what = if *of_input { "is an input" } else { "is named for another output" };
+            let what = if *of_input {
+                "is also an input"
+            } else {
+                "names the same file as another output"
+            };
             return Err(Failure::user(format!(
-                "{}: this output {what} too; choose another name",
+                "{}: this output {what}; choose another name",
                 path.display()
             )));
         }

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::io::{IsTerminal, Write, stderr};
 use std::process::ExitCode;
-use stencil_compiler::{Class, Failure, Look};
+use stencil_compiler::{Class, Failure, Look, shortened};
 
 /// Writes to standard error, as far as that is possible.
 pub fn say(text: impl Display) {
@@ -24,6 +24,12 @@ pub fn exit(result: Result<(), Vec<Failure>>) -> ExitCode {
 
 /// Says what is wrong with a command line, or gives the help that was asked for.
 pub fn usage(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    let short = shortened(&text);
+    if error.use_stderr() && short != text {
+        say(short);
+        return ExitCode::from(1);
+    }
     let printed = error.print();
     ExitCode::from(u8::from(error.use_stderr() || printed.is_err()))
 }

@@ -166,8 +166,8 @@ impl Display for Failure {
 /// length.
 const MOST_LETTERS: usize = 400;
 
-/// A message whose long lines have lost their middle.
-fn shortened(text: &str) -> String {
+/// A text whose long lines have lost their middle.
+pub fn shortened(text: &str) -> String {
     let short = |line: &str| {
         let letters = line.chars().count();
         if letters <= MOST_LETTERS {

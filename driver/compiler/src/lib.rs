@@ -28,7 +28,7 @@ pub use check::{Checked, compare};
 pub use control::{Control, Progress};
 pub use declarations::declarations;
 pub use executable::{Executable, Outcome, Target};
-pub use failure::{Class, Failure, Message};
+pub use failure::{Class, Failure, Message, shortened};
 pub use import::Arithmetic;
 pub use level::Level;
 pub use report::{KernelReport, Report};
@@ -43,3 +43,8 @@ pub use stencil_passes::schedule::choose_schedule::Candidate;
 pub use stencil_runtime::array::{Array, Element};
 pub use stencil_runtime::bind::Request;
 pub use stencil_runtime::plan::Plan;
+
+/// Compiles and runs the Rust blocks of the document.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;

@@ -7,6 +7,7 @@ mod diagnostics;
 mod documents;
 mod index_width;
 mod operations;
+mod outputs;
 mod plans;
 
 /// Compares a text with its stored snapshot, which stands in a file of the given name.
