@@ -1,17 +1,12 @@
-//! The stencil compiler: `stencilc` compiles and runs programs, `stencil-opt` runs passes on IR.
-//!
-//! ```text
-//! .stencil --frontend--> Program --import--> stencil --passes--> tiled --> gpu --> nvvm --> PTX, plan
-//! ```
+//! The tools: `stencilc` compiles and runs programs, `stencil-opt` runs passes on IR. Here are
+//! their arguments, messages and files; the work is done by `stencil-compiler`.
 
 #![forbid(unsafe_code)]
 
 pub mod cli;
-pub mod compile;
-pub mod files;
-pub mod import;
+mod compile;
+mod files;
 pub mod manual;
 pub mod message;
 pub mod opt;
-pub mod run;
-pub mod toolchain;
+mod run;

@@ -1,5 +1,6 @@
 //! Shell completions and manual pages, made from the command lines themselves.
 
+use crate::message::say;
 use clap::Command;
 use clap_complete::{Shell, generate};
 use std::io::{Error, Write};
@@ -21,10 +22,10 @@ pub fn asked_for(mut command: Command) -> Option<ExitCode> {
                 Some(print(&text))
             }
             Err(_) => {
-                eprintln!(
+                say(format_args!(
                     "error: there are no completions for '{shell}'; there are bash, elvish, fish, \
-                     powershell and zsh"
-                );
+                     powershell and zsh\n"
+                ));
                 Some(ExitCode::from(1))
             }
         },
@@ -40,6 +41,6 @@ fn print(text: &[u8]) -> ExitCode {
 }
 
 fn failed(error: &Error) -> ExitCode {
-    eprintln!("error: {error}");
+    say(format_args!("error: {error}\n"));
     ExitCode::from(1)
 }

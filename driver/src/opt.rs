@@ -1,13 +1,13 @@
 //! `stencil-opt`: runs a pipeline on MLIR text, like upstream's `mlir-opt`.
 
-use crate::compile::text;
-use crate::files;
-use crate::message::Failure;
+use crate::compile::{print_ir, print_timing};
+use crate::files::{self, Outputs};
 use clap::Parser;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use stencil_compiler::stages::text;
+use stencil_compiler::{Failure, Progress, Source};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_frontend::source::Source;
 use stencil_passes::pipeline_text;
 use stencil_passes::registry::passes;
 use stencil_passes::runner::Runner;
@@ -52,45 +52,45 @@ fn passes_help() -> String {
 }
 
 /// Runs the tool.
-pub fn run(args: &Args) -> Result<(), Failure> {
-    let source = files::read(&args.file)?;
+///
+/// # Errors
+/// What is wrong with each part of the file; then no output is written.
+pub fn run(args: &Args) -> Result<(), Vec<Failure>> {
+    let alone = |failure| vec![failure];
+    let output = args.output.as_deref().unwrap_or(Path::new("-"));
+    files::distinct(&[args.file.clone()], &[output.to_owned()]).map_err(alone)?;
+    let source = files::read(&args.file).map_err(alone)?;
     let parts: Vec<Source> = if args.split_input_file { split(&source) } else { vec![source] };
-    let mut outputs = Vec::new();
+    let mut texts = Vec::new();
     let mut failures = Vec::new();
     for part in &parts {
         match (process(args, part), args.verify_diagnostics) {
-            (Ok(text), false) => outputs.push(text),
+            (Ok(text), false) => texts.push(text),
             (Err(error), false) => failures.push(Failure::in_source(&error, part)),
             (result, true) => failures.extend(unexpected(part, result.err().as_ref())),
         }
     }
-    if let Some(first) = failures.first() {
-        let code = failures.iter().map(|failure| failure.code).max().unwrap_or(first.code);
-        return Err(Failure {
-            code,
-            text: failures.into_iter().map(|failure| failure.text).collect(),
-        });
+    if !failures.is_empty() {
+        return Err(failures);
     }
-    if args.verify_diagnostics {
-        Ok(())
-    } else {
-        files::write(args.output.as_deref(), &outputs.join("// -----\n"))
+    let mut outputs = Outputs::default();
+    if !args.verify_diagnostics {
+        outputs.add_text(output, &texts.join("// -----\n"));
     }
+    outputs.write().map_err(alone)
 }
 
 fn process(args: &Args, source: &Source) -> Result<String, Error> {
     let context = stencil_dialects::context()?;
     let mut module = mlir::parse_module(&context, &source.text, &source.name)?;
-    let mut print = |pass: &str, module: &melior::ir::Module| {
-        eprintln!("// ----- after {pass} -----\n{}", text(module))
+    let mut print = |name: &str, module: &melior::ir::Module| {
+        print_ir(Progress::Pass { name, ir: &|| text(module) })
     };
     let mut runner =
         Runner { after: args.print_ir_after_all.then_some(&mut print as _), timing: Vec::new() };
     runner.run(&context, &mut module, &pipeline_text::parse(&args.pass_pipeline)?)?;
     if args.timing {
-        for (pass, time) in &runner.timing {
-            eprintln!("{:>10.3} ms  {pass}", time.as_secs_f64() * 1e3);
-        }
+        print_timing(&runner.timing);
     }
     Ok(text(&module))
 }

@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -106,13 +106,28 @@ impl Scratch {
     /// # Panics
     /// When it can't be started.
     pub fn run(&self, name: &str, arguments: &[&str]) -> Outcome {
+        self.outcome(Command::new(tool(name)).args(arguments))
+    }
+
+    /// Runs a line of the shell in the folder, in which `stencilc` and the other tools are known.
+    ///
+    /// # Panics
+    /// When it can't be started.
+    pub fn shell(&self, line: &str) -> Outcome {
+        let tools = tool("stencilc").parent().map(Path::to_owned).unwrap_or_default();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::iter::once(tools).chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(path).unwrap_or_else(|error| panic!("{error}"));
+        self.outcome(Command::new("sh").args(["-c", line]).env("PATH", path))
+    }
+
+    fn outcome(&self, command: &mut Command) -> Outcome {
         let before = self.files();
-        let output = Command::new(tool(name))
-            .args(arguments)
+        let output = command
             .current_dir(self.path())
             .env("CUDA_VISIBLE_DEVICES", "-1")
             .output()
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Outcome {
             code: output.status.code(),
@@ -120,6 +135,12 @@ impl Scratch {
             stderr: text(&output.stderr),
             new_files: self.files().difference(&before).cloned().collect(),
         }
+    }
+
+    /// The contents of all files beneath the folder, by name.
+    pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
+        let read = |name: String| Some((name.clone(), std::fs::read(self.path().join(name)).ok()?));
+        self.files().into_iter().filter_map(read).collect()
     }
 
     fn files(&self) -> BTreeSet<String> {

@@ -4,8 +4,10 @@
 
 use clap::CommandFactory;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use stencilc::cli::Cli;
-use stencilc::message::usage;
+use stencilc::message::{exit, usage};
 
 fn main() -> ExitCode {
     if let Some(code) = stencilc::manual::asked_for(Cli::command()) {
@@ -15,13 +17,14 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error),
     };
-    // The first Ctrl-C ends a run in order; a run that does not listen ends at the second.
-    let _ = ctrlc::set_handler(stencilc::run::cancel);
-    match arguments.execute() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprint!("{failure}");
-            ExitCode::from(failure.code)
+    let cancel = Arc::new(AtomicBool::new(false));
+    // The first Ctrl-C ends the work in order, the second ends the process. Either way no output is
+    // written.
+    let asked = Arc::clone(&cancel);
+    let _ = ctrlc::set_handler(move || {
+        if asked.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
         }
-    }
+    });
+    exit(arguments.execute(&cancel).map_err(|failure| vec![failure]))
 }

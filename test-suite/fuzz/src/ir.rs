@@ -7,16 +7,15 @@ use crate::mutate::{Corpus, mutate};
 use crate::outcome::{Outcome, attempt, documents, folder, judge};
 use crate::random::Random;
 use melior::Context;
+use stencil_compiler::stages::{self, Compilation};
+use stencil_compiler::{Choice, Class, Config, Control, Failure, Options, Source};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::tiled::{self, Choice};
-use stencil_frontend::source::Source;
+use stencil_dialects::tiled;
 use stencil_passes::launch_plan;
 use stencil_passes::llvm::emit_ptx;
-use stencil_passes::pipeline::{self, Config};
+use stencil_passes::pipeline;
 use stencil_passes::runner::Runner;
-use stencil_passes::target::Arithmetic;
-use stencilc::compile::{self, Compilation, Options};
 
 /// Where a text begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,16 +72,16 @@ pub fn inputs(context: &Context) -> Result<Inputs, String> {
                 ..Choice::default()
             };
             let options = options(choice);
-            let mut compilation =
-                Compilation::new(context, &source, &options).map_err(|failure| failure.text)?;
+            let mut compilation = Compilation::new(context, &source, &options, Control::default())
+                .map_err(|failure| failure.to_string())?;
             if strategy == "naive" {
-                found.push((Level::Stencil, compile::text(&compilation.module)));
+                found.push((Level::Stencil, stages::text(&compilation.module)));
             }
             // Not every strategy takes every program.
             if compilation.tile().is_ok() {
-                found.push((Level::Tiled, compile::text(&compilation.module)));
+                found.push((Level::Tiled, stages::text(&compilation.module)));
                 if compilation.lower().is_ok() {
-                    found.push((Level::Gpu, compile::text(&compilation.module)));
+                    found.push((Level::Gpu, stages::text(&compilation.module)));
                 }
             }
         }
@@ -104,15 +103,7 @@ pub fn inputs(context: &Context) -> Result<Inputs, String> {
 }
 
 fn options(choice: Choice) -> Options {
-    Options {
-        defines: Vec::new(),
-        config: Config { choice, ..Config::default() },
-        arithmetic: Arithmetic { contract: true, fast_math: false },
-        arch: "sm_90".to_owned(),
-        libdevice: None,
-        passes: None,
-        print_ir_after_all: false,
-    }
+    Options { config: Config { choice, ..Config::default() }, ..Options::default() }
 }
 
 /// The input of a case.
@@ -149,8 +140,9 @@ type Stop = (bool, String);
 fn whole(input: &Input, context: &Context) -> Result<Outcome, Stop> {
     let source = Source::new("input.mlir", input.text.as_str());
     let options = options(input.choice.clone());
-    let stop = |failure: stencilc::message::Failure| (failure.code == 2, failure.text);
-    let mut compilation = Compilation::new(context, &source, &options).map_err(stop)?;
+    let stop = |failure: Failure| (failure.class == Class::Internal, failure.to_string());
+    let mut compilation =
+        Compilation::new(context, &source, &options, Control::default()).map_err(stop)?;
     compilation.to_gpu().map_err(stop)?;
     compilation.plan().map_err(stop)?;
     if input.nvvm {

@@ -9,17 +9,17 @@ use melior::Context;
 use melior::ir::Module;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use stencil_compiler::stages::{Compilation, text};
+use stencil_compiler::{
+    Arithmetic, Choice, Class, Config, Control as Hooks, Failure, Lowering, Options, Source,
+};
 use stencil_dialects::mlir;
-use stencil_dialects::tiled::Choice;
 use stencil_frontend::oracle;
 use stencil_frontend::program::Program;
-use stencil_frontend::source::Source;
 use stencil_passes::launch_plan;
 use stencil_passes::pass::Step;
-use stencil_passes::pipeline::{self, Config};
+use stencil_passes::pipeline;
 use stencil_passes::runner::Runner;
-use stencil_passes::schedule::lowering::Settings as Lowering;
-use stencil_passes::target::Arithmetic;
 use stencil_runtime::array::{Array, DataMut};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::execute::{self, Control};
@@ -27,8 +27,6 @@ use stencil_runtime::number::{Numeral, half};
 use stencil_runtime::plan::{FieldDecl, Member, Plan, Role};
 use stencil_runtime::record::records;
 use stencil_simulator::{Settings, Simulator};
-use stencilc::compile::{self, Compilation, Options};
-use stencilc::message::Failure;
 
 /// Arrays by the name of their field.
 pub type Arrays = BTreeMap<String, Array>;
@@ -61,19 +59,15 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             },
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },
-        arch: "sm_90".to_owned(),
-        libdevice: None,
-        passes: None,
-        print_ir_after_all: false,
+        ..Options::default()
     }
 }
 
 /// What a compile or a run says when it ends early.
 pub fn stop(failure: &Failure) -> Stop {
-    if failure.code == 1 {
-        Stop::Declined(failure.text.clone())
-    } else {
-        Stop::Failed(Fault::Internal, failure.text.clone())
+    match failure.class {
+        Class::Internal => Stop::Failed(Fault::Internal, failure.to_string()),
+        Class::Input | Class::Cancelled => Stop::Declined(failure.to_string()),
     }
 }
 
@@ -219,11 +213,11 @@ pub fn compile<'c>(
     schedule: &Schedule,
 ) -> Result<Compiled<'c>, Stop> {
     let (source, options) = (source(case), options(case, schedule));
-    let mut compilation =
-        Compilation::new(context, &source, &options).map_err(|failure| stop(&failure))?;
-    let stencil = compile::text(&compilation.module);
+    let mut compilation = Compilation::new(context, &source, &options, Hooks::default())
+        .map_err(|failure| stop(&failure))?;
+    let stencil = text(&compilation.module);
     compilation.tile().map_err(|failure| stop(&failure))?;
-    let tiled = compile::text(&compilation.module);
+    let tiled = text(&compilation.module);
     compilation.lower().map_err(|failure| stop(&failure))?;
     let plan = compilation.plan().map_err(|failure| stop(&failure))?;
     Ok(Compiled { module: compilation.module, plan, texts: [stencil, tiled] })
@@ -235,8 +229,8 @@ pub fn compile<'c>(
 /// When the compiler declines or fails.
 pub fn ptx(context: &Context, case: &Case, schedule: &Schedule) -> Result<(), Stop> {
     let (source, options) = (source(case), options(case, schedule));
-    let mut compilation =
-        Compilation::new(context, &source, &options).map_err(|failure| stop(&failure))?;
+    let mut compilation = Compilation::new(context, &source, &options, Hooks::default())
+        .map_err(|failure| stop(&failure))?;
     compilation
         .to_gpu()
         .and_then(|()| compilation.to_nvvm())

@@ -9,13 +9,11 @@ use crate::mutate::{Corpus, mutate};
 use crate::outcome::{Outcome, attempt, documents, folder, judge};
 use crate::random::Random;
 use melior::Context;
-use stencil_dialects::tiled::Choice;
+use stencil_compiler::stages::Compilation;
+use stencil_compiler::{Choice, Class, Config, Control, Options};
 use stencil_frontend::diagnostics::{Diagnostic, Look, render};
 use stencil_frontend::source::Source;
 use stencil_frontend::{load, parser, print};
-use stencil_passes::pipeline::Config;
-use stencil_passes::target::Arithmetic;
-use stencilc::compile::{Compilation, Options};
 
 /// The programs of the test suite, the faulty ones too, and those of the language's document.
 ///
@@ -114,7 +112,6 @@ pub fn check(text: &str, context: &Context, random: &mut Random) -> Outcome {
             return Ok(Outcome::Accepted("by the checker"));
         }
         let options = Options {
-            defines: Vec::new(),
             config: Config {
                 choice: Choice {
                     strategy: random.percent(30).then(|| "naive".to_owned()),
@@ -122,21 +119,18 @@ pub fn check(text: &str, context: &Context, random: &mut Random) -> Outcome {
                 },
                 ..Config::default()
             },
-            arithmetic: Arithmetic { contract: true, fast_math: false },
-            arch: "sm_90".to_owned(),
-            libdevice: None,
-            passes: None,
-            print_ir_after_all: false,
+            ..Options::default()
         };
-        let compiled = Compilation::new(context, &source, &options).and_then(|mut compilation| {
-            compilation.to_gpu()?;
-            compilation.plan().map(drop)
-        });
+        let compiled = Compilation::new(context, &source, &options, Control::default()).and_then(
+            |mut compilation| {
+                compilation.to_gpu()?;
+                compilation.plan().map(drop)
+            },
+        );
         match compiled {
             Ok(()) => Ok(Outcome::Accepted("to the gpu level")),
-            Err(failure) => {
-                judge(failure.code == 2, &failure.text).map(|_| Outcome::Accepted("then declined"))
-            }
+            Err(failure) => judge(failure.class == Class::Internal, &failure.to_string())
+                .map(|_| Outcome::Accepted("then declined")),
         }
     })
 }

@@ -8,6 +8,7 @@ mod documents;
 mod index_width;
 mod names;
 mod operations;
+mod outputs;
 mod plans;
 
 /// Compares a text with its stored snapshot, which stands in a file of the given name.

@@ -7,18 +7,17 @@ use melior::ir::Module;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
-use stencil_dialects::tiled::Choice;
+use stencil_compiler::stages::{Compilation, check};
+use stencil_compiler::{
+    Arithmetic, Choice, Config, Control as Hooks, Options as CompileOptions, Source,
+};
 use stencil_frontend::oracle;
-use stencil_frontend::source::Source;
-use stencil_passes::pipeline::Config;
-use stencil_passes::target::Arithmetic;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request};
 use stencil_runtime::execute::{self, Control};
 use stencil_runtime::input::{self, Source as Input};
 use stencil_runtime::plan::Plan;
 use stencil_simulator::{Options, Report, Simulator, mark_applies};
-use stencilc::compile::{Compilation, Options as CompileOptions, check};
 
 /// A program with its schedule.
 #[derive(Clone, Debug)]
@@ -80,10 +79,7 @@ impl Case {
                 ..Config::default()
             },
             arithmetic: Arithmetic { contract: self.contract, fast_math: false },
-            arch: "sm_90".to_owned(),
-            libdevice: None,
-            passes: None,
-            print_ir_after_all: false,
+            ..CompileOptions::default()
         }
     }
 }
@@ -91,11 +87,11 @@ impl Case {
 /// The gpu level of a case, with its plan.
 pub fn compile<'c>(context: &'c Context, case: &Case) -> (Module<'c>, Plan) {
     let (source, options) = (case.source(), case.options());
-    let mut compilation = Compilation::new(context, &source, &options)
-        .unwrap_or_else(|failure| panic!("{}", failure.text));
+    let mut compilation = Compilation::new(context, &source, &options, Hooks::default())
+        .unwrap_or_else(|failure| panic!("{failure}"));
     mark_applies(context, &compilation.module);
-    compilation.to_gpu().unwrap_or_else(|failure| panic!("{}", failure.text));
-    let plan = compilation.plan().unwrap_or_else(|failure| panic!("{}", failure.text));
+    compilation.to_gpu().unwrap_or_else(|failure| panic!("{failure}"));
+    let plan = compilation.plan().unwrap_or_else(|failure| panic!("{failure}"));
     (compilation.module, plan)
 }
 
@@ -115,7 +111,7 @@ pub fn bind(plan: &Plan, size: i64, steps: i64) -> (Bound, BTreeMap<String, Arra
 
 /// Dimensions of the field that is updated first.
 pub fn rank(case: &Case) -> usize {
-    let program = check(&case.source(), &[]).unwrap_or_else(|failure| panic!("{}", failure.text));
+    let program = check(&case.source(), &[]).unwrap_or_else(|failure| panic!("{failure}"));
     let field = program.functions[0].updates[0];
     program.grids[program.fields[field].grid].region.lower.len()
 }
@@ -126,7 +122,7 @@ pub fn expected(
     bound: &Bound,
     inputs: &BTreeMap<String, Array>,
 ) -> BTreeMap<String, Array> {
-    let program = check(&case.source(), &[]).unwrap_or_else(|failure| panic!("{}", failure.text));
+    let program = check(&case.source(), &[]).unwrap_or_else(|failure| panic!("{failure}"));
     let sizes = program
         .params
         .iter()

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 /// Where the text lies, from this package. In a package by itself the lock file has the versions of
 /// the others.
 const PARTS: [&str; 8] = [
-    "../Cargo.lock",
+    "../../Cargo.lock",
     "Cargo.lock",
-    "../dialects/irdl",
-    "../dialects/src",
-    "../passes/src",
-    "../runtime/src",
-    "frontend/src",
+    "../../dialects/irdl",
+    "../../dialects/src",
+    "../../passes/src",
+    "../../runtime/src",
+    "../frontend/src",
     "src",
 ];
 

@@ -3,15 +3,10 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use stencil_dialects::tiled::Choice;
-use stencil_frontend::source::Source;
-use stencil_passes::pipeline::Config;
-use stencil_passes::schedule::predict::Candidate;
-use stencil_passes::target::Arithmetic;
-use stencilc::compile::{self, Options};
+use stencil_compiler::{Arithmetic, Candidate, Choice, Config, Options, Session, Source};
 
 fn suite() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../test-suite")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite")
 }
 
 /// A measured schedule and what the model says of it, in GCells/s.
@@ -36,19 +31,17 @@ fn options(
         defines: sizes.into_iter().collect(),
         config: Config { choice, ..Config::default() },
         arithmetic: Arithmetic { contract: true, fast_math },
-        arch: "sm_90".to_owned(),
-        libdevice: None,
-        passes: None,
-        print_ir_after_all: false,
+        ..Options::default()
     }
 }
 
-fn candidates(program: &str, options: &Options) -> Vec<Candidate> {
+fn candidates(program: &str, options: Options) -> Vec<Candidate> {
     let text =
         std::fs::read_to_string(suite().join(format!("programs/{program}.stencil"))).unwrap();
     let source = Source { name: format!("{program}.stencil"), text };
-    compile::candidates(&source, options)
-        .unwrap_or_else(|failure| panic!("{program}: {}", failure.text))
+    Session::new(options)
+        .candidates(&source)
+        .unwrap_or_else(|failure| panic!("{program}: {failure}"))
 }
 
 /// All measured schedules, by what was computed.
@@ -79,7 +72,7 @@ fn measured() -> BTreeMap<String, Vec<Row>> {
                 choice,
                 fast_math,
             );
-            let candidates = candidates(program, &options);
+            let candidates = candidates(program, options);
             found
                 .entry(format!("{program} {} {fast_math} {file}", row["element"]))
                 .or_default()
@@ -141,7 +134,7 @@ fn the_best_by_the_model_is_near_the_best_measured() {
 fn products_that_sums_take_in_are_not_counted() {
     let choice = Choice { strategy: Some("naive".to_owned()), ..Choice::default() };
     let sizes = ["N", "M"].map(|name| (name.to_owned(), 1 << 14));
-    let found = candidates("hotspot2d", &options(sizes, choice, true));
+    let found = candidates("hotspot2d", options(sizes, choice, true));
     let kernel = &found[0].kernels[0];
     assert_eq!(kernel.single, 9.0 * f64::from(kernel.threads));
 }

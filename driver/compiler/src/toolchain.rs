@@ -1,6 +1,6 @@
 //! NVIDIA's parts that a compile may use when they are there: libdevice, and ptxas.
 
-use crate::message::Failure;
+use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,24 +49,23 @@ pub struct KernelResources {
     pub shared: u32,
 }
 
-/// Assembles PTX and returns what ptxas says of each kernel; a fault of the compiler where ptxas
-/// refuses the PTX, of the user where ptxas can't be run.
+/// Assembles PTX and returns what ptxas says of each kernel.
+///
+/// # Errors
+/// A fault of the compiler where ptxas refuses the PTX, of the user where ptxas can't be run.
 pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Vec<KernelResources>, Failure> {
-    let folder = std::env::temp_dir().join(format!("stencilc-{}", std::process::id()));
     let run = || -> std::io::Result<std::process::Output> {
-        std::fs::create_dir_all(&folder)?;
-        let input = folder.join("kernels.ptx");
+        let folder = tempfile::tempdir()?;
+        let input = folder.path().join("kernels.ptx");
         std::fs::write(&input, ptx)?;
         Command::new(ptxas)
             .arg(format!("-arch={arch}"))
             .args(["-v", "-o"])
-            .arg(folder.join("kernels.cubin"))
+            .arg(folder.path().join("kernels.cubin"))
             .arg(&input)
             .output()
     };
-    let output = run();
-    let _ = std::fs::remove_dir_all(&folder);
-    let output = output.map_err(|error| {
+    let output = run().map_err(|error| {
         Failure::user(format!(
             "{}: ptxas can't be run: {error}; name another by STENCILC_PTXAS",
             ptxas.display()
@@ -76,14 +75,8 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Vec<KernelResourc
     if output.status.success() {
         Ok(parse(&text))
     } else {
-        Err(Failure {
-            code: 2,
-            text: format!(
-                "error: internal fault: {} refuses the PTX ({}):\n{text}",
-                ptxas.display(),
-                output.status
-            ),
-        })
+        let (tool, status) = (ptxas.display(), output.status);
+        Err(Failure::internal(format!("{tool} refuses the PTX ({status}):\n{text}")))
     }
 }
 

@@ -1,0 +1,62 @@
+//! How a caller follows a compile or a run, and ends it early.
+
+use crate::failure::Failure;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How far a compile or a run is.
+#[derive(Clone, Copy)]
+pub enum Progress<'a> {
+    /// A pass of the compile has run.
+    Pass {
+        /// Its name with its options.
+        name: &'a str,
+        /// The module after it, printed at each call.
+        ir: &'a dyn Fn() -> String,
+    },
+    /// Steps of the run were taken or sent to the device.
+    Steps {
+        /// So many.
+        done: u64,
+        /// Of so many.
+        of: u64,
+    },
+}
+
+/// Hooks into a compile or a run; the default has none.
+#[derive(Default)]
+pub struct Control<'a> {
+    /// Called after each pass, launch or step.
+    pub progress: Option<&'a mut dyn FnMut(Progress<'_>)>,
+    /// Set to true from any thread, it ends a compile before the next level, a run before the
+    /// next launch or step.
+    pub cancel: Arc<AtomicBool>,
+}
+
+impl Control<'_> {
+    /// The same hooks for a part of the work.
+    pub fn reborrow(&mut self) -> Control<'_> {
+        let progress = match &mut self.progress {
+            Some(hook) => Some(&mut **hook as &mut dyn FnMut(Progress<'_>)),
+            None => None,
+        };
+        Control { progress, cancel: Arc::clone(&self.cancel) }
+    }
+
+    /// Reports progress to the caller.
+    pub(crate) fn report(&mut self, progress: Progress<'_>) {
+        if let Some(hook) = &mut self.progress {
+            hook(progress);
+        }
+    }
+
+    /// Whether the caller has asked for the end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Fails where the caller has asked for the end.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.is_cancelled() { Err(Failure::cancelled("cancelled")) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,70 @@
+//! A plan of a program's declarations alone: enough to bind sizes and to read inputs before
+//! anything is compiled.
+
+use crate::failure::Failure;
+use stencil_frontend::program::{Affine, Program, Region, Role};
+use stencil_runtime::expr::Expr;
+use stencil_runtime::plan::{self, Plan};
+
+/// The declarations of a checked program as a plan without kernels and launches.
+///
+/// # Errors
+/// An internal fault, where an extent of the program can't be written down.
+pub fn declarations(program: &Program) -> Result<Plan, Failure> {
+    let mut fields = Vec::new();
+    for field in program.fields.values() {
+        fields.push(plan::FieldDecl {
+            name: field.name.clone(),
+            element: field.element,
+            member: field.member.clone(),
+            role: match field.role {
+                Role::State => plan::Role::State,
+                Role::Const => plan::Role::Const,
+                Role::Temp => plan::Role::Temp,
+            },
+            extents: extents(program, &program.grids[field.grid].region)?,
+            buffers: 1,
+        });
+    }
+    let params = program.params.values();
+    Ok(Plan {
+        format: plan::FORMAT,
+        program: program.name.clone(),
+        target: String::new(),
+        params: params
+            .clone()
+            .filter(|param| param.value.is_none())
+            .map(|param| param.name.clone())
+            .collect(),
+        constants: params.filter_map(|param| Some((param.name.clone(), param.value?))).collect(),
+        scalars: program
+            .scalars
+            .values()
+            .map(|scalar| plan::ScalarDecl {
+                name: scalar.name.clone(),
+                element: scalar.element,
+                default: scalar.default.clone(),
+            })
+            .collect(),
+        fields,
+        steps: expression(program, &program.steps)?,
+        checks: Vec::new(),
+        index_width: 64,
+        kernels: Vec::new(),
+        schedule: Vec::new(),
+        settings: plan::Settings::default(),
+    })
+}
+
+fn expression(program: &Program, affine: &Affine) -> Result<Expr, Failure> {
+    affine.show(&program.params).parse().map_err(Failure::internal)
+}
+
+fn extents(program: &Program, region: &Region) -> Result<Vec<Expr>, Failure> {
+    let extent = |(lower, upper): (&Affine, &Affine)| {
+        let cells = upper.minus(lower).and_then(|cells| cells.shifted(1));
+        let overflow = || Failure::internal("a checked grid whose extents overflow");
+        expression(program, &cells.ok_or_else(overflow)?)
+    };
+    region.lower.iter().zip(&region.upper).map(extent).collect()
+}

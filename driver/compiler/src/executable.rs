@@ -1,0 +1,281 @@
+//! A program that is ready to run, and its runs.
+
+use crate::control::{Control, Progress};
+use crate::declarations::declarations;
+use crate::failure::{Class, Failure};
+use crate::session::Session;
+use crate::stages::{self, Compilation, text_with_places};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use stencil_dialects::mlir;
+use stencil_frontend::oracle::{self, OracleError};
+use stencil_frontend::program::{Program, Role};
+use stencil_frontend::source::Source;
+use stencil_runtime::array::Array;
+use stencil_runtime::bind::{Bound, Request, bind};
+use stencil_runtime::cuda::{Cuda, GraphSettings};
+use stencil_runtime::execute::{self, ExecuteError};
+use stencil_runtime::number::Numeral;
+use stencil_runtime::plan::Plan;
+use stencil_simulator::{Settings, Simulator, simulation_error};
+
+/// What a program runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A plain interpreter of the program, which shares no code with any pass.
+    Reference,
+    /// A simulated GPU: every thread executed, every access checked.
+    Simulator {
+        /// Permutes the order in which blocks run.
+        seed: Option<u64>,
+    },
+    /// A CUDA device, by its number.
+    Cuda(i32),
+}
+
+impl Target {
+    /// CUDA where there is a device, else the reference.
+    pub fn available() -> Self {
+        if Cuda::open(0).is_ok() { Self::Cuda(0) } else { Self::Reference }
+    }
+}
+
+/// A program compiled for a target. It is plain data, can be sent to another thread, and runs any
+/// number of times.
+#[derive(Clone, Debug)]
+pub struct Executable {
+    source: Source,
+    plan: Plan,
+    code: Code,
+}
+
+#[derive(Clone, Debug)]
+enum Code {
+    Program(Box<Program>),
+    /// The gpu level with the places of its operations, by which the simulator counts.
+    Simulated {
+        gpu: String,
+        seed: Option<u64>,
+    },
+    Ptx {
+        ptx: String,
+        device: i32,
+    },
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The state fields after the last step. A field of structs or vecs has an array for each
+    /// number of a cell: `A.u`, `V.0`.
+    pub outputs: BTreeMap<String, Array>,
+    /// Steps taken.
+    pub steps: i64,
+    /// Kernels launched; none by the reference.
+    pub launches: u64,
+    /// How long the steps took; a simulated device has no time.
+    pub elapsed: Option<Duration>,
+    /// Cells of the largest field.
+    pub cells: usize,
+    /// The device's name, where it has one.
+    pub device: Option<String>,
+    /// What the simulator counted.
+    pub counters: Option<stencil_simulator::Report>,
+}
+
+impl Executable {
+    pub(crate) fn new(
+        session: &Session,
+        source: &Source,
+        target: Target,
+        control: Control<'_>,
+    ) -> Result<Self, Failure> {
+        match target {
+            Target::Reference => {
+                let program = session.check(source)?;
+                let plan = declarations(&program)?;
+                Ok(Self { source: source.clone(), plan, code: Code::Program(Box::new(program)) })
+            }
+            Target::Simulator { seed } => {
+                Self::compiled(session, source, control, true, |compilation| {
+                    Ok(Code::Simulated { gpu: text_with_places(&compilation.module), seed })
+                })
+            }
+            Target::Cuda(device) => {
+                Self::compiled(session, source, control, false, |compilation| {
+                    compilation.to_nvvm()?;
+                    Ok(Code::Ptx { ptx: compilation.code()?.ptx, device })
+                })
+            }
+        }
+    }
+
+    /// Compiles to the gpu level, and from there to what `code` makes of it.
+    fn compiled(
+        session: &Session,
+        source: &Source,
+        mut control: Control<'_>,
+        mark: bool,
+        code: impl FnOnce(&mut Compilation<'_, '_>) -> Result<Code, Failure>,
+    ) -> Result<Self, Failure> {
+        let context = stages::context(source)?;
+        let mut compilation = session.begin(&context, source, control.reborrow())?;
+        if mark {
+            stencil_simulator::mark_applies(&context, &compilation.module);
+        }
+        let lowered = |compilation: &mut Compilation<'_, '_>| {
+            compilation.to_gpu()?;
+            Ok((compilation.plan()?, code(compilation)?))
+        };
+        let (plan, code) =
+            lowered(&mut compilation).map_err(|failure| session.with_origin(failure))?;
+        Ok(Self { source: source.clone(), plan, code })
+    }
+
+    /// Its launch plan; for the reference the declarations alone.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Runs the program on arrays, one for each state and const field. Sizes that the shapes of
+    /// the arrays tell need not be in the request.
+    ///
+    /// # Errors
+    /// When arrays, sizes or scalars are missing or do not fit, when the device fails, when the
+    /// run is cancelled.
+    pub fn run(
+        &self,
+        inputs: &BTreeMap<String, Array>,
+        mut request: Request,
+        control: Control<'_>,
+    ) -> Result<Outcome, Failure> {
+        let shapes = inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec()));
+        request.shapes.extend(shapes);
+        let bound = bind(&self.plan, &request).map_err(Failure::user)?;
+        match &self.code {
+            Code::Program(program) => self.interpret(program, &bound, inputs, control),
+            Code::Simulated { gpu, seed } => self.simulate(gpu, *seed, &bound, inputs, control),
+            Code::Ptx { ptx, device } => self.launch(ptx, *device, &bound, inputs, control),
+        }
+    }
+
+    fn interpret(
+        &self,
+        program: &Program,
+        bound: &Bound,
+        inputs: &BTreeMap<String, Array>,
+        mut control: Control<'_>,
+    ) -> Result<Outcome, Failure> {
+        let sizes = program.params.iter();
+        let sizes =
+            sizes.filter_map(|(id, param)| Some((id, *bound.sizes.get(&param.name)?))).collect();
+        let scalars = bound.scalars.iter();
+        let scalars = scalars.map(|(name, value)| (name.clone(), Numeral::from(*value))).collect();
+        let steps = u64::try_from(bound.steps)
+            .map_err(|_| Failure::user("the number of steps is negative"))?;
+        execute::check_inputs(&self.plan, bound, inputs).map_err(Failure::user)?;
+        let mut outputs = inputs.clone();
+        let start = Instant::now();
+        oracle::run(program, &sizes, &scalars, steps, &mut outputs, &mut |done, of| {
+            control.report(Progress::Steps { done, of });
+            match control.is_cancelled() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })
+        .map_err(|error| match error {
+            OracleError::Cancelled(_) => Failure::cancelled(error),
+            error => Failure::user(error),
+        })?;
+        let elapsed = Some(start.elapsed());
+        outputs.retain(|name, _| {
+            program.fields.values().any(|field| field.name == *name && field.role == Role::State)
+        });
+        Ok(Outcome { outputs, elapsed, ..outcome(bound) })
+    }
+
+    fn simulate(
+        &self,
+        gpu: &str,
+        seed: Option<u64>,
+        bound: &Bound,
+        inputs: &BTreeMap<String, Array>,
+        control: Control<'_>,
+    ) -> Result<Outcome, Failure> {
+        let context = stages::context(&self.source)?;
+        let module = mlir::parse_module(&context, gpu, &self.source.name)
+            .map_err(|error| Failure::internal(format!("the gpu level, read again: {error}")))?;
+        let options = stencil_simulator::Options {
+            settings: Settings { seed, ..Settings::default() },
+            cancel: Some(Arc::clone(&control.cancel)),
+            ..stencil_simulator::Options::default()
+        };
+        let mut simulator = Simulator::new(&module, options)
+            .map_err(|error| Failure::in_source(&error, &self.source))?;
+        let ran = self.on(&mut simulator, bound, inputs, control)?;
+        let counters = Some(simulator.report());
+        Ok(Outcome { counters, ..ran })
+    }
+
+    fn launch(
+        &self,
+        ptx: &str,
+        device: i32,
+        bound: &Bound,
+        inputs: &BTreeMap<String, Array>,
+        control: Control<'_>,
+    ) -> Result<Outcome, Failure> {
+        let cuda = Cuda::open(device).map_err(Failure::user)?;
+        let mut loaded = cuda.load(&self.plan, ptx.as_bytes()).map_err(Failure::user)?;
+        loaded.use_graphs(GraphSettings::default()).map_err(Failure::user)?;
+        let ran = self.on(&mut loaded, bound, inputs, control)?;
+        Ok(Outcome { device: Some(cuda.facts().name.clone()), ..ran })
+    }
+
+    /// Runs the plan on a target of the runtime.
+    fn on(
+        &self,
+        target: &mut dyn execute::Target,
+        bound: &Bound,
+        inputs: &BTreeMap<String, Array>,
+        mut control: Control<'_>,
+    ) -> Result<Outcome, Failure> {
+        let cancel = Arc::clone(&control.cancel);
+        let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
+        let mut report = |progress: execute::Progress| {
+            let (done, of) = (whole(progress.steps), whole(progress.of));
+            control.report(Progress::Steps { done, of });
+        };
+        let mut hooks =
+            execute::Control { progress: Some(&mut report), cancel: Some(cancel.as_ref()) };
+        let ran = execute::run(&self.plan, bound, inputs, target, &mut hooks);
+        let ran = ran.map_err(|error| match (simulation_error(&error), &error) {
+            (Some(fault), _) => Failure::of(
+                Class::Internal,
+                format!("the simulator found a fault in compiled code\n{fault}"),
+            ),
+            (None, ExecuteError::Cancelled(_)) => Failure::cancelled(error),
+            // A simulated launch ends within.
+            (None, _) if control.is_cancelled() => Failure::cancelled(error),
+            (None, _) => Failure::user(error),
+        })?;
+        let (launches, elapsed) = (ran.launched.count, ran.launched.elapsed);
+        Ok(Outcome { outputs: ran.outputs, launches, elapsed, ..outcome(bound) })
+    }
+}
+
+/// An outcome without results.
+fn outcome(bound: &Bound) -> Outcome {
+    let cells = bound.shapes.iter().map(|shape| shape.iter().product()).max();
+    Outcome {
+        outputs: BTreeMap::new(),
+        steps: bound.steps,
+        launches: 0,
+        elapsed: None,
+        cells: cells.unwrap_or(0),
+        device: None,
+        counters: None,
+    }
+}

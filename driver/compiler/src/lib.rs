@@ -1,0 +1,51 @@
+//! From the text of a stencil program to IR at any level, PTX, a launch plan or a run.
+//!
+//! ```text
+//! .stencil --frontend--> Program --import--> stencil --passes--> tiled --> gpu --> nvvm --> PTX, plan
+//! ```
+//!
+//! A [`Session`] holds options. [`Session::compile`] gives texts and the plan, and
+//! [`Session::executable`] gives what runs on arrays: on a CUDA device, on a simulated one, or on
+//! the reference. Every result is plain data and `Send`; nothing is printed, and no state is
+//! shared between sessions. A [`Control`] follows the work and ends it early.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod control;
+mod declarations;
+mod executable;
+mod failure;
+mod import;
+mod level;
+mod report;
+mod schedules;
+mod session;
+pub mod stages;
+pub mod toolchain;
+
+pub use check::{Checked, compare};
+pub use control::{Control, Progress};
+pub use declarations::declarations;
+pub use executable::{Executable, Outcome, Target};
+pub use failure::{Class, Failure, Message, shortened};
+pub use level::Level;
+pub use report::{KernelReport, Report};
+pub use session::{Compiled, Options, Session};
+pub use stencil_passes::schedule::lowering::Settings as Lowering;
+pub use stencil_passes::target::Arithmetic;
+
+pub use stencil_dialects::tiled::Choice;
+pub use stencil_frontend::diagnostics::Look;
+pub use stencil_frontend::source::Source;
+pub use stencil_passes::llvm::emit_ptx::ARCHITECTURES;
+pub use stencil_passes::pipeline::Config;
+pub use stencil_passes::schedule::predict::Candidate;
+pub use stencil_runtime::array::{Array, Element};
+pub use stencil_runtime::bind::Request;
+pub use stencil_runtime::plan::Plan;
+
+/// Compiles and runs the Rust blocks of the document.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;

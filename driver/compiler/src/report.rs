@@ -1,0 +1,164 @@
+//! What became of a program: its schedule, what each kernel takes of a multiprocessor, and the
+//! predicted rates of the schedules that were to choose from.
+
+use crate::failure::Failure;
+use crate::session::{Compiled, Session};
+use crate::toolchain;
+use std::fmt::{self, Display, Formatter};
+use stencil_frontend::source::Source;
+use stencil_passes::schedule::predict::Candidate;
+use stencil_runtime::plan::Settings;
+
+/// What a kernel takes of a multiprocessor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelReport {
+    /// Its name.
+    pub name: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes of shared memory of a block.
+    pub shared: u64,
+    /// Registers of a thread; unknown without ptxas.
+    pub registers: Option<u32>,
+    /// Bytes of registers that are spilled to memory; unknown without ptxas.
+    pub spills: Option<u32>,
+}
+
+/// The report on a compile; it displays as the text of `stencilc --report`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The program.
+    pub program: String,
+    /// The schedule.
+    pub settings: Settings,
+    /// Bits of an index.
+    pub index_width: u32,
+    /// Its kernels, in the plan's order.
+    pub kernels: Vec<KernelReport>,
+    /// Whether ptxas was there to be asked.
+    pub assembled: bool,
+    /// The schedules to choose from, the fastest by the model first; none where the options name
+    /// the passes.
+    pub candidates: Option<Vec<Candidate>>,
+}
+
+impl Session {
+    /// The report on a compile of a source, which must have kept the plan and the PTX.
+    ///
+    /// # Errors
+    /// When plan or PTX was not asked for, when ptxas can't be run or refuses the PTX.
+    pub fn report(&self, source: &Source, compiled: &Compiled) -> Result<Report, Failure> {
+        let (Some(plan), Some(ptx)) = (compiled.plan(), compiled.ptx()) else {
+            return Err(Failure::user("a report needs the levels `plan` and `ptx`"));
+        };
+        let resources = match toolchain::ptxas() {
+            Some(ptxas) => Some(toolchain::assemble(&ptxas, ptx, &self.options.arch)?),
+            None => None,
+        };
+        let kernel = |kernel: &stencil_runtime::plan::Kernel| {
+            let found = resources.iter().flatten().find(|found| found.name == kernel.name);
+            KernelReport {
+                name: kernel.name.clone(),
+                threads: kernel.block.iter().copied().fold(1, u32::saturating_mul),
+                shared: kernel.static_shared.saturating_add(kernel.dynamic_shared),
+                registers: found.map(|found| found.registers),
+                spills: found.map(|found| found.spills),
+            }
+        };
+        let candidates = match self.options.passes {
+            None => Some(self.candidates(source)?),
+            Some(_) => None,
+        };
+        Ok(Report {
+            program: plan.program.clone(),
+            settings: plan.settings.clone(),
+            index_width: plan.index_width,
+            kernels: plan.kernels.iter().map(kernel).collect(),
+            assembled: resources.is_some(),
+            candidates,
+        })
+    }
+}
+
+impl Display for Report {
+    fn fmt(&self, out: &mut Formatter) -> fmt::Result {
+        let settings = &self.settings;
+        writeln!(
+            out,
+            "{}: strategy {}, tile {} cells, {} cells a thread, pyramid height {}, {}-bit indices",
+            self.program,
+            settings.strategy,
+            joined(&settings.tile, " x "),
+            joined(&settings.per_thread, " x "),
+            settings.pyramid_height,
+            self.index_width
+        )?;
+        writeln!(
+            out,
+            "{:<24} {:>8} {:>14} {:>10} {:>14}",
+            "kernel", "threads", "shared bytes", "registers", "spilled bytes"
+        )?;
+        let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |v| v.to_string());
+        for kernel in &self.kernels {
+            writeln!(
+                out,
+                "{:<24} {:>8} {:>14} {:>10} {:>14}",
+                kernel.name,
+                kernel.threads,
+                kernel.shared,
+                number(kernel.registers),
+                number(kernel.spills)
+            )?;
+        }
+        if let Some(candidates) = &self.candidates {
+            predictions(out, candidates)?;
+        }
+        if !self.assembled {
+            writeln!(
+                out,
+                "registers and spills are unknown: ptxas was not found (set STENCILC_PTXAS, or \
+                 run cargo xtask setup)"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Schedules that a report shows beside the chosen one.
+const SHOWN: usize = 5;
+
+/// The chosen schedule's predicted time by term, and the runners-up.
+fn predictions(out: &mut Formatter, candidates: &[Candidate]) -> fmt::Result {
+    let count = candidates.len();
+    writeln!(out, "predicted, of {count} schedules, terms in ps a point and step:")?;
+    write!(
+        out,
+        "{:<8} {:>14} {:>10} {:>3} {:>10} {:>6}",
+        "strategy", "tile", "per thread", "T", "GCells/s", "halo"
+    )?;
+    let terms = candidates.first().map(|candidate| candidate.prediction.terms());
+    for (name, _) in terms.unwrap_or_default() {
+        write!(out, " {name:>10}")?;
+    }
+    for candidate in candidates.iter().take(SHOWN) {
+        let work: f64 = candidate.kernels.iter().map(|work| work.redundancy).sum();
+        write!(
+            out,
+            "\n{:<8} {:>14} {:>10} {:>3} {:>10.1} {:>5.2}x",
+            candidate.choice.strategy.as_deref().unwrap_or_default(),
+            joined(&candidate.tile, "x"),
+            joined(&candidate.per_thread, "x"),
+            candidate.choice.pyramid_height.unwrap_or_default(),
+            candidate.gcells(),
+            work / candidate.kernels.len().max(1) as f64
+        )?;
+        for (_, seconds) in candidate.prediction.terms() {
+            write!(out, " {:>10.3}", seconds / candidate.points * 1e12)?;
+        }
+    }
+    writeln!(out)
+}
+
+fn joined(values: &[i64], by: &str) -> String {
+    values.iter().map(i64::to_string).collect::<Vec<_>>().join(by)
+}

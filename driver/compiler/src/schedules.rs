@@ -1,0 +1,78 @@
+//! Schedules that were measured to be fastest: what they are remembered by, and how one becomes
+//! the schedule of a session.
+
+use crate::control::Control;
+use crate::failure::Failure;
+use crate::session::{Options, Session};
+use crate::stages::{self, text};
+use stencil_dialects::tiled::Choice;
+use stencil_frontend::source::Source;
+use stencil_passes::pipeline::Config;
+use stencil_passes::schedule::predict::Candidate;
+use stencil_runtime::plan::Settings;
+use stencil_runtime::tune::{self, Schedules};
+
+impl Session {
+    /// The same session with a schedule, or with a part of one.
+    pub fn with_choice(&self, choice: Choice) -> Self {
+        let config = Config { choice, ..self.options.config.clone() };
+        Self::new(Options { config, ..self.options.clone() })
+    }
+
+    /// What measured schedules of a source are remembered by: see [`tune::fingerprint`].
+    ///
+    /// # Errors
+    /// What is wrong with the source.
+    pub fn fingerprint(&self, source: &Source) -> Result<String, Failure> {
+        let context = stages::context(source)?;
+        let module = text(&self.begin(&context, source, Control::default())?.module);
+        // Two compilers of a version may differ while it is worked on.
+        let compiler = concat!(env!("CARGO_PKG_VERSION"), " ", env!("STENCILC_TEXT"));
+        Ok(tune::fingerprint(&format!("{compiler} {}", self.options.arch), &module))
+    }
+
+    /// The same session with the schedule that was measured to be fastest for a source, where one
+    /// is known and none is asked for. Failures of that schedule name `origin`, the file.
+    ///
+    /// # Errors
+    /// What is wrong with the source.
+    pub fn with_schedules(
+        &self,
+        source: &Source,
+        schedules: &Schedules,
+        origin: &str,
+    ) -> Result<Self, Failure> {
+        if !self.options.leaves_schedule_open() {
+            return Ok(self.clone());
+        }
+        let device = self.options.target().device;
+        let Some(entry) = schedules.find(&self.fingerprint(source)?, device.name) else {
+            return Ok(self.clone());
+        };
+        let choice = self.choice_of(&entry.settings, source)?;
+        Ok(Self { schedule_from: Some(origin.to_owned()), ..self.with_choice(choice) })
+    }
+
+    /// The choice that settings were compiled from. Where the candidate's tile is fitted to each
+    /// kernel, the settings have that of the main one; with it as the choice, kernels for the
+    /// steps that are left over would be others than those measured.
+    fn choice_of(&self, settings: &Settings, source: &Source) -> Result<Choice, Failure> {
+        let named = Choice {
+            strategy: Some(settings.strategy.clone()),
+            tile: Some(settings.tile.clone()),
+            pyramid_height: Some(settings.pyramid_height),
+            per_thread: Some(settings.per_thread.clone()),
+            region: settings.region.clone(),
+        };
+        let candidates = self.candidates(source)?;
+        if candidates.iter().any(|candidate| candidate.choice == named) {
+            return Ok(named);
+        }
+        let whole = |candidate: &Candidate| Choice {
+            tile: Some(candidate.tile.clone()),
+            ..candidate.choice.clone()
+        };
+        let fitted = candidates.into_iter().find(|candidate| whole(candidate) == named);
+        Ok(fitted.map_or(named, |candidate| candidate.choice))
+    }
+}

@@ -1,0 +1,259 @@
+//! A session: how programs are compiled, and what can be had of them.
+
+use crate::control::Control;
+use crate::executable::{Executable, Target};
+use crate::failure::Failure;
+use crate::level::Level;
+use crate::stages::{self, Compilation, Timing};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use stencil_dialects::tiled::Choice;
+use stencil_frontend::program::Program;
+use stencil_frontend::source::Source;
+use stencil_frontend::{parser, print};
+use stencil_passes::pipeline::Config;
+use stencil_passes::schedule::predict::Candidate;
+use stencil_passes::target::{self, Arithmetic};
+use stencil_runtime::plan::Plan;
+
+/// How sources are to be compiled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Values for params.
+    pub defines: Vec<(String, i64)>,
+    /// Strategy and sizes of tiles.
+    pub config: Config,
+    /// Contraction and fast math.
+    pub arithmetic: Arithmetic,
+    /// Such as `sm_90`.
+    pub arch: String,
+    /// libdevice, where it is not to be looked for.
+    pub libdevice: Option<PathBuf>,
+    /// Passes to run from the stencil level to the gpu level in place of the compiler's own.
+    pub passes: Option<String>,
+}
+
+/// Every schedule is chosen, for `sm_90`; `a * b + c` may be rounded once.
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            defines: Vec::new(),
+            config: Config::default(),
+            arithmetic: Arithmetic { contract: true, fast_math: false },
+            arch: "sm_90".to_owned(),
+            libdevice: None,
+            passes: None,
+        }
+    }
+}
+
+impl Options {
+    /// What code is made for.
+    pub fn target(&self) -> target::Target {
+        target::Target::new(&self.arch, self.arithmetic)
+    }
+
+    /// Whether nothing is asked of the schedule.
+    pub fn leaves_schedule_open(&self) -> bool {
+        self.config.choice == Choice::default() && self.passes.is_none()
+    }
+}
+
+/// Compiles and runs programs. A session holds options alone: it can be sent to and shared between
+/// threads, and each call has an MLIR context of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Session {
+    pub(crate) options: Options,
+    /// Where the schedule comes from, for messages.
+    pub(crate) schedule_from: Option<String>,
+}
+
+/// What a compile gave, as plain data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compiled {
+    texts: BTreeMap<Level, String>,
+    plan: Option<Plan>,
+    timing: Timing,
+}
+
+impl Compiled {
+    /// The text of a level that was asked for.
+    pub fn text(&self, level: Level) -> Option<&str> {
+        self.texts.get(&level).map(String::as_str)
+    }
+
+    /// The texts of all levels that were asked for, in the order of the levels.
+    pub fn texts(&self) -> impl Iterator<Item = (Level, &str)> {
+        self.texts.iter().map(|(level, text)| (*level, text.as_str()))
+    }
+
+    /// The PTX, where it was asked for.
+    pub fn ptx(&self) -> Option<&str> {
+        self.text(Level::Ptx)
+    }
+
+    /// The launch plan, where it was asked for.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
+    /// How long each pass and step took, in order.
+    pub fn timing(&self) -> &Timing {
+        &self.timing
+    }
+
+    fn keep(&mut self, level: Level, levels: &[Level], text: impl FnOnce() -> String) {
+        if levels.contains(&level) {
+            self.texts.insert(level, text());
+        }
+    }
+}
+
+impl Session {
+    /// A session with some options.
+    pub fn new(options: Options) -> Self {
+        Self { options, schedule_from: None }
+    }
+
+    /// Its options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Parses and checks a program in the language.
+    ///
+    /// # Errors
+    /// What is wrong with the program.
+    pub fn check(&self, source: &Source) -> Result<Program, Failure> {
+        stages::check(source, &self.options.defines)
+    }
+
+    /// Compiles a source as far as the given levels need, and keeps the text of each. A source
+    /// whose name ends with `.mlir` is a module in MLIR, any other a program in the language.
+    ///
+    /// # Errors
+    /// What is wrong with the source or the options, or which pass failed.
+    pub fn compile(
+        &self,
+        source: &Source,
+        levels: &[Level],
+        mut control: Control<'_>,
+    ) -> Result<Compiled, Failure> {
+        let mut compiled = Compiled::default();
+        if levels.contains(&Level::Ast) {
+            compiled.texts.insert(Level::Ast, syntax_tree(source)?);
+        }
+        let Some(last) = levels.iter().copied().filter(|level| *level > Level::Ast).max() else {
+            return Ok(compiled);
+        };
+        if levels.contains(&Level::Tiled) && self.options.passes.is_some() {
+            return Err(Failure::user(
+                "--passes replaces the way to the gpu level; the tiled level can't be shown with \
+                 it (use --print-ir-after-all)",
+            ));
+        }
+        let context = stages::context(source)?;
+        let mut compilation = self.begin(&context, source, control.reborrow())?;
+        compiled.keep(Level::Stencil, levels, || stages::text(&compilation.module));
+        if last > Level::Stencil {
+            self.lowered(&mut compilation, last, levels, &mut compiled)
+                .map_err(|failure| self.with_origin(failure))?;
+        }
+        compiled.timing = compilation.timing;
+        Ok(compiled)
+    }
+
+    /// From the stencil level to the last.
+    fn lowered(
+        &self,
+        compilation: &mut Compilation<'_, '_>,
+        last: Level,
+        levels: &[Level],
+        compiled: &mut Compiled,
+    ) -> Result<(), Failure> {
+        if self.options.passes.is_some() {
+            compilation.to_gpu()?;
+        } else {
+            compilation.tile()?;
+            compiled.keep(Level::Tiled, levels, || stages::text(&compilation.module));
+            if last == Level::Tiled {
+                return Ok(());
+            }
+            compilation.lower()?;
+        }
+        compiled.keep(Level::Gpu, levels, || stages::text(&compilation.module));
+        if levels.contains(&Level::Plan) {
+            let plan = compilation.plan()?;
+            let json = plan.to_json().map_err(Failure::user)?;
+            compiled.texts.insert(Level::Plan, json + "\n");
+            compiled.plan = Some(plan);
+        }
+        let code = [Level::Llvm, Level::Ptx].iter().any(|level| levels.contains(level));
+        if code || levels.contains(&Level::Nvvm) {
+            compilation.to_nvvm()?;
+            compiled.keep(Level::Nvvm, levels, || stages::text(&compilation.module));
+        }
+        if code {
+            let code = compilation.code()?;
+            compiled.keep(Level::Llvm, levels, || code.llvm);
+            compiled.keep(Level::Ptx, levels, || code.ptx);
+        }
+        Ok(())
+    }
+
+    /// Compiles a source for a target, ready to be run any number of times.
+    ///
+    /// # Errors
+    /// As [`Self::compile`]; also where the target takes no such source.
+    pub fn executable(
+        &self,
+        source: &Source,
+        target: Target,
+        control: Control<'_>,
+    ) -> Result<Executable, Failure> {
+        Executable::new(self, source, target, control)
+    }
+
+    /// The schedules that a compile of the source chooses from, the fastest by the model first.
+    ///
+    /// # Errors
+    /// What is wrong with the source, or with the schedule that the options ask for.
+    pub fn candidates(&self, source: &Source) -> Result<Vec<Candidate>, Failure> {
+        let context = stages::context(source)?;
+        self.begin(&context, source, Control::default())?.candidates()
+    }
+
+    /// The stencil level of a source.
+    pub(crate) fn begin<'c, 's>(
+        &'s self,
+        context: &'c melior::Context,
+        source: &'s Source,
+        control: Control<'s>,
+    ) -> Result<Compilation<'c, 's>, Failure> {
+        Compilation::new(context, source, &self.options, control)
+            .map_err(|failure| self.with_origin(failure))
+    }
+
+    /// A failure of a schedule that nobody wrote on the command line says where it comes from.
+    pub(crate) fn with_origin(&self, failure: Failure) -> Failure {
+        match &self.schedule_from {
+            Some(origin) => failure.note(format!("the schedule comes from {origin}")),
+            None => failure,
+        }
+    }
+}
+
+fn syntax_tree(source: &Source) -> Result<String, Failure> {
+    if stages::is_mlir(source) {
+        return Err(Failure::user(format!(
+            "{}: MLIR has no syntax tree; --emit=ast takes a .stencil program",
+            source.name
+        )));
+    }
+    let (file, diagnostics) = parser::parse(source);
+    if diagnostics.is_empty() {
+        Ok(print::print(&file))
+    } else {
+        Err(Failure::diagnostics(diagnostics, source))
+    }
+}

@@ -1,0 +1,218 @@
+//! The stages of a compile by themselves, for a caller with an MLIR context of its own. All calls
+//! of the passes are here.
+
+use crate::control::{Control, Progress};
+use crate::failure::Failure;
+use crate::import;
+use crate::session::Options;
+use crate::toolchain;
+use melior::Context;
+use melior::ir::Module;
+use melior::ir::operation::{OperationLike, OperationPrintingFlags};
+use std::time::{Duration, Instant};
+use stencil_dialects::error::Error;
+use stencil_dialects::{mlir, stencil, tiled};
+use stencil_frontend::program::Program;
+use stencil_frontend::source::Source;
+use stencil_passes::launch_plan;
+use stencil_passes::llvm::emit_ptx::{self, Code};
+use stencil_passes::pass::Step;
+use stencil_passes::pipeline::{self, Config};
+use stencil_passes::pipeline_text;
+use stencil_passes::runner::Runner;
+use stencil_passes::schedule::predict::{self, Candidate};
+use stencil_runtime::plan::Plan;
+
+/// How long each pass and step took, in order.
+pub type Timing = Vec<(String, Duration)>;
+
+/// A module on its way through the levels.
+pub struct Compilation<'c, 's> {
+    context: &'c Context,
+    source: &'s Source,
+    options: &'s Options,
+    control: Control<'s>,
+    /// The module at the level reached.
+    pub module: Module<'c>,
+    /// How long each pass and step took.
+    pub timing: Timing,
+}
+
+/// An MLIR context with all dialects.
+///
+/// # Errors
+/// When the dialects can't be loaded, which is a fault of the compiler.
+pub fn context(source: &Source) -> Result<Context, Failure> {
+    stencil_dialects::context().map_err(|error| Failure::in_source(&error, source))
+}
+
+/// Parses and checks a program in the language.
+///
+/// # Errors
+/// What is wrong with the program.
+pub fn check(source: &Source, defines: &[(String, i64)]) -> Result<Program, Failure> {
+    let (program, diagnostics) = stencil_frontend::load(source, defines);
+    program.ok_or_else(|| Failure::diagnostics(diagnostics, source))
+}
+
+/// Whether a source is a module in MLIR: its name ends so.
+pub fn is_mlir(source: &Source) -> bool {
+    source.name.ends_with(".mlir")
+}
+
+impl<'c, 's> Compilation<'c, 's> {
+    /// The stencil level of a source: a program in the language, or a module in MLIR.
+    ///
+    /// # Errors
+    /// What is wrong with the source.
+    pub fn new(
+        context: &'c Context,
+        source: &'s Source,
+        options: &'s Options,
+        control: Control<'s>,
+    ) -> Result<Self, Failure> {
+        control.check()?;
+        let start = Instant::now();
+        let in_source = |error: Error| Failure::in_source(&error, source);
+        let module = if is_mlir(source) {
+            if let Some((name, _)) = options.defines.first() {
+                return Err(Failure::user(format!(
+                    "-D {name}=... fixes a param of a .stencil program; the sizes of MLIR stand in \
+                     the IR"
+                )));
+            }
+            mlir::parse_module(context, &source.text, &source.name).map_err(in_source)?
+        } else {
+            import::module(context, &check(source, &options.defines)?, source, options.arithmetic)
+                .map_err(in_source)?
+        };
+        let timing = vec![("parse and check".to_owned(), start.elapsed())];
+        let mut compilation = Self { context, source, options, control, module, timing };
+        compilation.record_target()?;
+        compilation.run(&pipeline::stencil(&options.config))?;
+        Ok(compilation)
+    }
+
+    /// Writes the target into a module that has none.
+    fn record_target(&mut self) -> Result<(), Failure> {
+        let wanted = self.options.target().record();
+        let found = stencil::Target::get(&self.module)
+            .map_err(|error| Failure::in_source(&error, self.source))?;
+        match found {
+            None => wanted.set(self.context, &self.module),
+            Some(found) if wanted.fast_math && !found.fast_math => {
+                return Err(Failure::user(format!(
+                    "{}: its stencil.target has fast_math = false; compile its source with \
+                     --fast-math, or leave the option out",
+                    self.source.name
+                )));
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, passes: &[Step]) -> Result<(), Failure> {
+        self.control.check()?;
+        let control = &mut self.control;
+        let mut report = |name: &str, module: &Module| {
+            control.report(Progress::Pass { name, ir: &|| text(module) });
+        };
+        let mut runner = Runner { after: Some(&mut report), timing: Vec::new() };
+        let result = runner.run(self.context, &mut self.module, passes);
+        self.timing.append(&mut runner.timing);
+        result.map_err(|error| Failure::in_source(&error, self.source))
+    }
+
+    /// On to the tiled level.
+    ///
+    /// # Errors
+    /// When no schedule takes the program, or the one asked for does not.
+    pub fn tile(&mut self) -> Result<(), Failure> {
+        self.run(&pipeline::tiled(&self.options.config))
+    }
+
+    /// The schedules to choose from at the stencil level, the fastest by the model first.
+    ///
+    /// # Errors
+    /// When the schedule asked for does not fit.
+    pub fn candidates(&self) -> Result<Vec<Candidate>, Failure> {
+        self.control.check()?;
+        let Config { choice, lowering, .. } = &self.options.config;
+        predict::candidates(self.context, &self.module, choice, *lowering)
+            .map_err(|error| Failure::in_source(&error, self.source))
+    }
+
+    /// From the tiled level to the gpu level.
+    ///
+    /// # Errors
+    /// When a lowering declines its kernel.
+    pub fn lower(&mut self) -> Result<(), Failure> {
+        self.run(&pipeline::gpu())
+    }
+
+    /// From the stencil level straight to the gpu level, by the passes of the options if they name
+    /// any.
+    ///
+    /// # Errors
+    /// As [`Self::tile`] and [`Self::lower`].
+    pub fn to_gpu(&mut self) -> Result<(), Failure> {
+        match &self.options.passes {
+            Some(passes) => {
+                let steps = pipeline_text::parse(passes)
+                    .map_err(|error| Failure::in_source(&error, self.source))?;
+                self.run(&steps)
+            }
+            None => {
+                self.tile()?;
+                self.lower()
+            }
+        }
+    }
+
+    /// The launch plan of the gpu level.
+    ///
+    /// # Errors
+    /// When the IR has no launch schedule.
+    pub fn plan(&self) -> Result<Plan, Failure> {
+        launch_plan::of(self.context, &self.module)
+            .map_err(|error| Failure::in_source(&error, self.source))
+    }
+
+    /// On to NVVM in the LLVM dialect.
+    ///
+    /// # Errors
+    /// When a conversion fails.
+    pub fn to_nvvm(&mut self) -> Result<(), Failure> {
+        self.run(&pipeline::nvvm(tiled::index_width(&self.module)))
+    }
+
+    /// LLVM IR and PTX of a module in the LLVM dialect.
+    ///
+    /// # Errors
+    /// When a function has no body, as without libdevice.
+    pub fn code(&mut self) -> Result<Code, Failure> {
+        self.control.check()?;
+        let start = Instant::now();
+        let libdevice = self.options.libdevice.clone().or_else(toolchain::libdevice);
+        let code = emit_ptx::emit(self.context, &self.module, libdevice.as_deref())
+            .map_err(|error| Failure::in_source(&error, self.source));
+        self.timing.push(("emit-ptx".to_owned(), start.elapsed()));
+        code
+    }
+}
+
+/// A module as text.
+pub fn text(module: &Module) -> String {
+    printed(module, OperationPrintingFlags::new())
+}
+
+/// A module as text with the places of its operations.
+pub(crate) fn text_with_places(module: &Module) -> String {
+    printed(module, OperationPrintingFlags::new().enable_debug_info(true, false))
+}
+
+fn printed(module: &Module, flags: OperationPrintingFlags) -> String {
+    let text = module.as_operation().to_string_with_flags(flags);
+    text.map_or_else(|error| error.to_string(), |text| text + "\n")
+}

@@ -1,0 +1,265 @@
+//! What a session promises: plain data that can be sent, no state between sessions, progress,
+//! cancellation, errors with places.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use stencil_compiler::{
+    Arithmetic, Array, Choice, Class, Compiled, Config, Control, Element, Executable, Failure,
+    Level, Look, Options, Outcome, Progress, Request, Session, Source, Target, compare,
+};
+use stencil_runtime::plan::Settings;
+use stencil_runtime::tune::{Entry, Schedules};
+
+const HEAT: &str = "param N\nparam M\nscalar w : f32 = 0.25\ngrid G = [0..N-1, 0..M-1]\n\
+    field A : f32 on G\nfn heat -> A [1..N-2, 1..M-2] = \
+    w*(A[-1,0] + A[1,0] + A[0,-1] + A[0,1])\nsteps 9\n";
+const WAVE: &str = "param N\ngrid G = [0..N-1]\nfield U : f64 on G\nfield P : f64 on G\n\
+    fn wave -> (U, P) [1..N-2] = (2*U[0] - P[0] + 0.1*(U[-1] - 2*U[0] + U[1]), U[0])\nsteps 7\n";
+const SIMULATOR: Target = Target::Simulator { seed: None };
+
+fn heat() -> Source {
+    Source::new("heat.stencil", HEAT)
+}
+
+fn options(strategy: &str) -> Options {
+    let choice = Choice { strategy: Some(strategy.to_owned()), ..Choice::default() };
+    Options {
+        config: Config { choice, ..Config::default() },
+        arithmetic: Arithmetic { contract: false, fast_math: false },
+        ..Options::default()
+    }
+}
+
+fn arrays(fields: &[(&str, Element, &[usize])]) -> BTreeMap<String, Array> {
+    let array = |(name, element, shape): &(&str, Element, &[usize])| {
+        ((*name).to_owned(), Array::noise(*element, shape, 3).unwrap())
+    };
+    fields.iter().map(array).collect()
+}
+
+fn heat_inputs() -> BTreeMap<String, Array> {
+    arrays(&[("A", Element::F32, &[40, 70])])
+}
+
+fn run(session: &Session, source: &Source, target: Target) -> Outcome {
+    let executable = session.executable(source, target, Control::default()).unwrap();
+    let inputs = match source.name.starts_with("heat") {
+        true => heat_inputs(),
+        false => arrays(&[("U", Element::F64, &[300]), ("P", Element::F64, &[300])]),
+    };
+    executable.run(&inputs, Request::default(), Control::default()).unwrap()
+}
+
+fn assert_plain<T: Send + Sync + Clone + 'static>() {}
+
+#[test]
+fn everything_can_be_sent_to_another_thread() {
+    assert_plain::<Session>();
+    assert_plain::<Options>();
+    assert_plain::<Compiled>();
+    assert_plain::<Executable>();
+    assert_plain::<Outcome>();
+    assert_plain::<Failure>();
+}
+
+/// One after the other, then side by side: every text and every bit is the same.
+#[test]
+fn sessions_of_several_threads_do_not_disturb_each_other() {
+    let wave = Source::new("wave.stencil", WAVE);
+    let work = [
+        (Session::new(options("block")), heat()),
+        (Session::new(options("naive")), wave.clone()),
+        (Session::new(options("stream")), heat()),
+        (Session::new(options("warp")), wave),
+    ];
+    let all = |(session, source): &(Session, Source)| {
+        let compiled = session.compile(source, &Level::ALL, Control::default()).unwrap();
+        let texts: Vec<_> =
+            compiled.texts().map(|(level, text)| (level, text.to_owned())).collect();
+        (texts, run(session, source, SIMULATOR).outputs)
+    };
+    let alone: Vec<_> = work.iter().map(all).collect();
+    let together: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = work.iter().map(|part| scope.spawn(move || all(part))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(alone[0].0.len(), Level::ALL.len());
+    assert!(alone == together);
+}
+
+#[test]
+fn every_target_gives_the_same_bits_and_runs_again() {
+    let session = Session::new(options("block"));
+    let reference = run(&session, &heat(), Target::Reference);
+    let simulated = session.executable(&heat(), SIMULATOR, Control::default()).unwrap();
+    for _ in 0..2 {
+        let again = simulated.run(&heat_inputs(), Request::default(), Control::default()).unwrap();
+        let arithmetic = session.options().arithmetic;
+        let checked = compare(&reference.outputs, &again.outputs, arithmetic, None).unwrap();
+        assert!(checked.iter().all(|field| field.comparison.exact()));
+        assert!(again.launches > 0 && again.steps == 9 && again.cells == 40 * 70);
+        let counters = again.counters.unwrap();
+        let of_heat = counters.kernels[0].parts.iter().find(|part| part.name == "heat");
+        assert!(
+            of_heat.is_some_and(|part| part.cells > 0) && counters.kernels[0].redundant.is_some()
+        );
+    }
+    let no_steps = Request { steps: Some(0), ..Request::default() };
+    let outcome = simulated.run(&heat_inputs(), no_steps, Control::default()).unwrap();
+    assert_eq!((outcome.launches, outcome.outputs), (0, heat_inputs()));
+}
+
+#[test]
+fn ir_compiles_and_runs_as_its_program() {
+    let session = Session::new(options("naive"));
+    let compiled = session.compile(&heat(), &[Level::Stencil], Control::default()).unwrap();
+    assert_eq!((compiled.ptx(), compiled.plan()), (None, None));
+    let ir = Source::new("heat.mlir", compiled.text(Level::Stencil).unwrap());
+    assert_eq!(run(&session, &ir, SIMULATOR).outputs, run(&session, &heat(), SIMULATOR).outputs);
+    let levels = [Level::Ptx, Level::Plan];
+    let [from_ir, from_text] =
+        [&ir, &heat()].map(|source| session.compile(source, &levels, Control::default()).unwrap());
+    assert_eq!((from_ir.ptx(), from_ir.plan()), (from_text.ptx(), from_text.plan()));
+}
+
+#[test]
+fn progress_names_each_pass_and_counts_every_step() {
+    let session = Session::new(options("block"));
+    for target in [Target::Reference, SIMULATOR] {
+        let mut passes = Vec::new();
+        let mut steps = Vec::new();
+        let mut hook = |progress: Progress<'_>| match progress {
+            Progress::Pass { name, ir } => passes.push((name.to_owned(), ir())),
+            Progress::Steps { done, of } => steps.push((done, of)),
+        };
+        let mut control = Control { progress: Some(&mut hook), ..Control::default() };
+        let executable = session.executable(&heat(), target, control.reborrow()).unwrap();
+        executable.run(&heat_inputs(), Request::default(), control).unwrap();
+        assert!(steps.is_sorted() && steps.last() == Some(&(9, 9)), "{steps:?}");
+        let lowered = passes.iter().find(|(name, _)| name == "lower-block");
+        match target {
+            Target::Reference => assert_eq!(passes, []),
+            _ => assert!(lowered.is_some_and(|(_, ir)| ir.contains("gpu.func"))),
+        }
+    }
+}
+
+#[test]
+fn a_compile_is_cancelled_between_levels() {
+    let session = Session::new(options("naive"));
+    let cancel = Arc::new(AtomicBool::new(false));
+    let mut passes = Vec::new();
+    let mut hook = |progress: Progress<'_>| {
+        if let Progress::Pass { name, .. } = progress {
+            passes.push(name.to_owned());
+            cancel.store(name == "tile-overlapped", Ordering::Relaxed);
+        }
+    };
+    let control = Control { progress: Some(&mut hook), cancel: Arc::clone(&cancel) };
+    cancel.store(true, Ordering::Relaxed);
+    let control_at_once = Control { cancel: Arc::clone(&cancel), ..Control::default() };
+    let failure = session.compile(&heat(), &[Level::Ptx], control_at_once).unwrap_err();
+    assert_eq!(failure.class, Class::Cancelled);
+    cancel.store(false, Ordering::Relaxed);
+    let failure = session.compile(&heat(), &[Level::Tiled, Level::Ptx], control).unwrap_err();
+    assert_eq!((failure.class, failure.class.exit_code()), (Class::Cancelled, 1));
+    assert!(passes.iter().any(|name| name == "stencil-verify"), "{passes:?}");
+    assert!(!passes.iter().any(|name| name.starts_with("lower-")), "{passes:?}");
+}
+
+#[test]
+fn a_run_is_cancelled_from_another_thread() {
+    let session = Session::new(options("naive"));
+    for target in [Target::Reference, SIMULATOR] {
+        let executable = session.executable(&heat(), target, Control::default()).unwrap();
+        let cancel = Arc::new(AtomicBool::new(false));
+        let (begun, wait) = std::sync::mpsc::channel();
+        let (inputs, cancelled) = (heat_inputs(), Arc::clone(&cancel));
+        let running = thread::spawn(move || {
+            let mut hook = |_: Progress<'_>| drop(begun.send(()));
+            let control = Control { progress: Some(&mut hook), cancel: cancelled };
+            // Without an end it takes hours.
+            let request = Request { steps: Some(1 << 40), ..Request::default() };
+            executable.run(&inputs, request, control)
+        });
+        wait.recv().unwrap();
+        cancel.store(true, Ordering::Relaxed);
+        let failure = running.join().unwrap().unwrap_err();
+        assert_eq!(failure.class, Class::Cancelled, "{failure}");
+    }
+}
+
+#[test]
+fn failures_have_places_and_classes() {
+    let session = Session::default();
+    let failure = session
+        .compile(
+            &Source::new("a.stencil", "grid G = [0..K]\nsteps 1\n"),
+            &[Level::Ptx],
+            Control::default(),
+        )
+        .unwrap_err();
+    let message = &failure.messages()[0];
+    let place = message.place.as_ref().unwrap();
+    assert_eq!((place.file.as_str(), place.line, place.column), ("a.stencil", 1, 14));
+    assert!(message.text.contains("`K`"), "{message:?}");
+    assert_eq!(failure.class, Class::Input);
+    assert!(
+        failure.to_string().contains("grid G = [0..K]") && !failure.to_string().contains('\u{1b}')
+    );
+    assert!(failure.text(Look::Coloured).contains('\u{1b}'));
+
+    let executable = session.executable(&heat(), Target::Reference, Control::default()).unwrap();
+    let run = |inputs| executable.run(&inputs, Request::default(), Control::default());
+    let missing = run(BTreeMap::new()).unwrap_err();
+    assert!(missing.to_string().contains("`N` has no value"), "{missing}");
+    let wrong = run(arrays(&[("A", Element::F64, &[9, 9])])).unwrap_err();
+    assert!(wrong.to_string().contains("field `A`"), "{wrong}");
+}
+
+#[test]
+fn a_report_has_schedule_kernels_and_candidates() {
+    let session = Session::new(options("block"));
+    let levels = [Level::Plan, Level::Ptx];
+    let compiled = session.compile(&heat(), &levels, Control::default()).unwrap();
+    let report = session.report(&heat(), &compiled).unwrap();
+    let plan = compiled.plan().unwrap();
+    assert_eq!((report.settings.strategy.as_str(), &report.program), ("block", &plan.program));
+    let names = |kernel: &stencil_compiler::KernelReport| kernel.name.clone();
+    assert_eq!(
+        report.kernels.iter().map(names).collect::<Vec<_>>(),
+        plan.kernels.iter().map(|kernel| kernel.name.clone()).collect::<Vec<_>>()
+    );
+    assert!(report.candidates.as_ref().is_some_and(|candidates| !candidates.is_empty()));
+    assert!(report.to_string().contains("strategy block"), "{report}");
+    let without = session.compile(&heat(), &[Level::Ptx], Control::default()).unwrap();
+    assert!(session.report(&heat(), &without).is_err());
+}
+
+/// A file of schedules that was edited by hand.
+#[test]
+fn a_wrong_schedule_names_the_file_that_it_comes_from() {
+    let session = Session::default();
+    let settings = Settings {
+        strategy: "block".to_owned(),
+        tile: vec![64, 512],
+        pyramid_height: 1,
+        per_thread: vec![1, 1],
+        ..Settings::default()
+    };
+    let entry = Entry {
+        fingerprint: session.fingerprint(&heat()).unwrap(),
+        device: "NVIDIA H200".to_owned(),
+        size_class: 28,
+        program: "heat".to_owned(),
+        settings,
+        gcells: 1.0,
+    };
+    let schedules = Schedules { entries: vec![entry] };
+    let measured = session.with_schedules(&heat(), &schedules, "mine.json").unwrap();
+    let failure = measured.compile(&heat(), &[Level::Ptx], Control::default()).unwrap_err();
+    let text = failure.to_string();
+    assert!(text.contains("threads") && text.contains("mine.json"), "{text}");
+}

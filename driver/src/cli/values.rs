@@ -1,0 +1,84 @@
+//! Values of options: how each is read, and what is said of one that is none.
+
+use std::collections::BTreeMap;
+use std::num::{IntErrorKind, ParseIntError};
+use std::str::FromStr;
+use stencil_compiler::Failure;
+use stencil_runtime::input::assignment;
+use stencil_runtime::number::Numeral;
+
+/// The name of a strategy or region, which stands in a pipeline, where other letters have a
+/// meaning.
+pub fn word(text: &str) -> Result<String, String> {
+    let is_word = !text.is_empty()
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+    if is_word {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a name of letters, digits and -".to_owned())
+    }
+}
+
+/// A whole number of at least 1.
+pub fn positive(text: &str) -> Result<usize, String> {
+    match whole(text)? {
+        0 => Err("expected a number of at least 1".to_owned()),
+        number => Ok(number),
+    }
+}
+
+/// A whole number in the range of its type.
+pub fn whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: ParseIntError| match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
+            "the number is too large".to_owned()
+        }
+        // One below zero fails where none may be.
+        _ if text
+            .strip_prefix('-')
+            .is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit())) =>
+        {
+            "expected a number of at least 0".to_owned()
+        }
+        _ => "expected a whole number".to_owned(),
+    })
+}
+
+/// A number of a list.
+pub fn one_of_several(text: &str) -> Result<i64, String> {
+    whole(text).map_err(|said| format!("{said}; separate several numbers by commas: 32,64"))
+}
+
+/// Splits `PARAM=SIZE`. A fraction stands where a scalar was meant.
+pub fn size(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = assignment::<String>(text)?;
+    match whole(&value) {
+        Ok(size) => Ok((name, size)),
+        Err(said) if value.contains('.') && value.parse::<Numeral>().is_ok() => {
+            Err(format!("`{value}`: {said} (a scalar is set by stencilc run --set {name}={value})"))
+        }
+        Err(said) => Err(format!("`{value}`: {said}")),
+    }
+}
+
+/// A relative error.
+pub fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value >= 0.0 => Ok(value),
+        _ => Err("expected a number of at least 0".to_owned()),
+    }
+}
+
+/// The values by name; no name may be given twice.
+pub fn unique<T: Clone>(
+    option: &str,
+    given: &[(String, T)],
+) -> Result<BTreeMap<String, T>, Failure> {
+    let mut map = BTreeMap::new();
+    for (name, value) in given {
+        if map.insert(name.clone(), value.clone()).is_some() {
+            return Err(Failure::user(format!("{option} {name}=... is given twice")));
+        }
+    }
+    Ok(map)
+}

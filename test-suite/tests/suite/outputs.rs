@@ -1,0 +1,150 @@
+//! Outputs: none replaces an input or another one, all of a command appear or none, and what can't
+//! be written changes neither the work nor its exit code.
+
+use crate::snapshot;
+use stencil_runtime::array::{Array, Element};
+use stencil_runtime::npy;
+use stencil_test_suite::Scratch;
+
+const RUN: &str =
+    "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy --in K=zeros";
+
+/// Programs, an input, and links to them.
+fn scratch() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.copy("programs/heat2d.stencil");
+    scratch.copy("programs/fdtd2d.stencil");
+    scratch.write("plain.mlir", "module {}\n");
+    scratch.write("schedules.json", "{\"entries\": []}\n");
+    std::fs::create_dir(scratch.path().join("folder")).unwrap_or_else(|error| panic!("{error}"));
+    let noise = Array::noise(Element::F32, &[16, 16], 1).unwrap_or_else(|error| panic!("{error}"));
+    let place = |name: &str| scratch.path().join(name);
+    npy::write(&place("a.npy"), &noise).unwrap_or_else(|error| panic!("{error}"));
+    let made = [
+        std::os::unix::fs::symlink("heat2d.stencil", place("link.ptx")),
+        std::os::unix::fs::symlink("folder/new.npy", place("to-new.npy")),
+        std::fs::hard_link(place("a.npy"), place("same.npy")),
+    ];
+    for result in made {
+        result.unwrap_or_else(|error| panic!("{error}"));
+    }
+    scratch
+}
+
+/// Checks that a command is refused before any work, and that every file is as it was.
+fn refused(case: &str, command: &str) {
+    let scratch = scratch();
+    let before = scratch.contents();
+    let outcome = scratch.shell(command);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{}", outcome.stderr);
+    assert!(scratch.contents() == before, "{command}: {:?}", outcome.new_files);
+    snapshot(&format!("outputs__{case}"), &format!("$ {command}\n{}", outcome.stderr));
+}
+
+macro_rules! refused {
+    ($($case:ident: $command:expr;)*) => {
+        $(#[test]
+        fn $case() {
+            refused(stringify!($case), &$command);
+        })*
+    };
+}
+
+refused! {
+    program_as_output: "stencilc heat2d.stencil -o heat2d.stencil";
+    program_by_another_path: "stencilc heat2d.stencil -o folder/../heat2d.stencil";
+    program_by_a_link: "stencilc heat2d.stencil -o link.ptx";
+    program_under_its_syntax_tree: "stencilc heat2d.stencil --emit=ast,ptx -o heat2d";
+    ir_as_output: "stencil-opt plain.mlir -o ./plain.mlir";
+    schedules_as_output: "stencilc heat2d.stencil --schedules schedules.json -o schedules.json";
+    input_as_result: format!("{RUN} --out A=./a.npy");
+    input_by_a_hard_link: format!("{RUN} --out A=same.npy");
+    program_as_result: format!("{RUN} --out A=heat2d.stencil");
+    report_in_a_result: "stencilc run heat2d.stencil --target sim --steps 1 --in A=a.npy --in \
+        K=zeros --out A=new.npy --report-json folder/../new.npy";
+    two_results_in_one_file: "stencilc run fdtd2d.stencil --target reference --size N=9 --size \
+        M=9 --steps 1 --in Ex=zeros --in Ey=zeros --in Hz=zeros --out Ex=to-new.npy --out \
+        Ey=folder/new.npy";
+}
+
+/// A limit on the size of files stands for a full disk.
+#[test]
+fn all_outputs_appear_or_none() {
+    let scratch = scratch();
+    scratch.write("out.plan.json", "older plan");
+    scratch.write("out.ptx", "older PTX");
+    let before = scratch.contents();
+    let compile = "stencilc heat2d.stencil --strategy block --emit=plan,ptx -o out";
+    let outcome = scratch.shell(&format!("trap '' XFSZ; ulimit -f 16; exec {compile}"));
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("out.ptx"), "{}", outcome.stderr);
+    assert!(scratch.contents() == before, "{:?}", outcome.new_files);
+    assert_eq!(scratch.shell(compile).code, Some(0));
+    let after = scratch.contents();
+    assert!(after["out.plan.json"].len() < 8 << 10 && after["out.ptx"].len() > 16 << 10);
+    assert_eq!(after.len(), before.len());
+}
+
+#[test]
+fn results_and_counters_appear_together() {
+    let scratch = scratch();
+    let before = scratch.contents();
+    let run = "stencilc run heat2d.stencil --target sim --steps 1 --size N=99 --size M=99 --in \
+        A=zeros --in K=zeros --report-json counters.json --out A=out.npy";
+    let outcome = scratch.shell(&format!("trap '' XFSZ; ulimit -f 16; exec {run}"));
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    assert!(scratch.contents() == before, "{:?}", outcome.new_files);
+    assert_eq!(scratch.shell(run).new_files, ["counters.json", "out.npy"]);
+}
+
+/// What can't be said is lost; the work and its exit code are as ever.
+#[test]
+fn a_full_standard_error_changes_nothing() {
+    for (command, code, written) in [
+        ("stencilc heat2d.stencil --timing --report --print-ir-after-all -o out", 0, true),
+        (&format!("{RUN} --out A=out"), 0, true),
+        (RUN, 0, false),
+        ("stencilc missing.stencil", 1, false),
+        ("stencilc heat2d.stencil --strategy blocks -o out", 1, false),
+        ("stencilc heat2d.stencil --tile x", 1, false),
+        ("stencilc --completions basic", 1, false),
+        ("stencil-opt plain.mlir --timing -o out", 0, true),
+        ("stencil-opt missing.mlir -o out", 1, false),
+    ] {
+        let scratch = scratch();
+        let outcome = scratch.shell(&format!("{command} 2>/dev/full"));
+        let found = (outcome.code, outcome.new_files.contains(&"out".to_owned()));
+        assert_eq!(found, (Some(code), written), "{command}");
+    }
+}
+
+#[test]
+fn a_full_standard_output_is_an_error() {
+    for command in
+        ["stencilc heat2d.stencil", "stencil-opt plain.mlir", "stencilc --man", "stencilc --help"]
+    {
+        let outcome = scratch().shell(&format!("{command} >/dev/full"));
+        assert_eq!(outcome.code, Some(1), "{command}\n{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("panicked"), "{command}\n{}", outcome.stderr);
+    }
+    let outcome = scratch().shell("stencilc heat2d.stencil >/dev/full");
+    assert!(outcome.stderr.starts_with("error: standard output: "), "{}", outcome.stderr);
+    // A reader that closes its end early is none.
+    let outcome = scratch().shell("stencilc heat2d.stencil | head -1");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
+}
+
+/// No failure is without a word.
+#[test]
+fn a_default_of_negative_zero_is_taken_or_refused_with_a_word() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "zero.stencil",
+        "param N\nscalar s : i32 = -0\ngrid G = [0..N-1]\nfield A : i32 on G\nfn f -> A [0..N-1] = \
+         s + A[0]\nsteps 4\n",
+    );
+    let outcome = scratch.run("stencilc", &["zero.stencil", "-o", "out.ptx"]);
+    let silent = outcome.stderr.is_empty();
+    assert_eq!(silent, outcome.code == Some(0), "{}", outcome.stderr);
+    assert_eq!(silent, outcome.new_files == ["out.ptx"]);
+}
