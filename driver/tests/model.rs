@@ -71,7 +71,8 @@ fn measured() -> BTreeMap<String, Vec<Row>> {
             if program.starts_with("j2d") && !fast_math {
                 continue;
             }
-            let sizes = ["N", "M", "L"].map(str::to_owned).into_iter().zip(integers(&line["cells"]));
+            let sizes =
+                ["N", "M", "L"].map(str::to_owned).into_iter().zip(integers(&line["cells"]));
             let choice = Choice {
                 strategy: Some(line["strategy"].clone()),
                 tile: Some(integers(&line["tile"])),
