@@ -18,6 +18,7 @@ import common
 
 PAGE = common.ROOT / "docs/performance.md"
 IMAGES = common.ROOT / "docs/images"
+PART = "GCells/s, in brackets the part of the rate at the large size."
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 # Rates of others on the same kind of device (GCells/s), f32 and f64; the README says how taken.
 PEERS = {
@@ -298,7 +299,7 @@ def main():
     searches = [read(path, checked=False) for path in args.search]
     rows = merged(records)
     links, aged = draw(records)
-    body = [heading(records, rows, aged), main_table(rows, searches), "### Other sizes"]
+    body = [heading(records, rows, aged), main_table(rows, searches), "### Other sizes", PART]
     body += [*size_tables(rows), *links]
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)
