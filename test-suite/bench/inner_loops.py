@@ -1,14 +1,14 @@
 """What the inner parts of kernels execute for a cell and step, counted in the machine code.
 
-    python3 test-suite/bench/inner_loops.py [--nvdisasm FILE] [--release FOLDER] [--print] [PROGRAM...]
+    python3 test-suite/bench/inner_loops.py [--nvdisasm FILE] [--print] [PROGRAM...]
 
-Needs the compiled project, `ptxas` and `nvdisasm` (`pip install nvidia-cuda-nvdisasm`), and no GPU. Prints
-the table of docs/inner-loops.md; `--print` shows the instructions too.
+Needs the compiled project, `ptxas` and `nvdisasm` (`pip install nvidia-cuda-nvdisasm`), and no GPU.
+Prints the table of docs/inner-loops.md; `--print` shows the instructions too.
 
-The inner part is what tiles away from every rim repeat: of a naive kernel the way of a thread whose point
-is computed, of all its kernels; of the others, in the kernel of most steps, the loop with the largest share of
-floating-point instructions, without the loops in it. How many such instructions a cell takes is known, so
-they tell how many cells a turn of the loop computes.
+The inner part is what tiles away from every rim repeat. For naive kernels it is the way of a thread
+whose point is computed, through all kernels. For the others it is one loop of the kernel of most
+steps, without the loops in it: the one with the largest share of floating-point instructions. Their
+number a cell is known, so they tell how many cells a turn of the loop computes.
 """
 
 import argparse
@@ -16,14 +16,13 @@ import collections
 import json
 import pathlib
 import re
-import subprocess
-import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import common
+
 SIZES = {1: {"N": 1 << 28}, 2: {"N": 16384, "M": 16384}, 3: {"N": 512, "M": 512, "L": 512}}
-# Floating-point instructions of a cell and step, and strategies; a block's loops compute one function each,
-# so that programs of several have no one inner loop.
+# Floating-point instructions of a cell and step, and strategies. A block's loops compute one
+# function each, so a program of several functions has no one inner loop.
 PROGRAMS = {
     "j2d5pt": (5, ["naive", "block", "stream"]),
     "hotspot2d": (9, ["naive", "block", "stream"]),
@@ -43,18 +42,6 @@ KINDS = {
 }
 
 
-def call(words):
-    """What a command says; its failure ends this one."""
-    words = [str(word) for word in words]
-    try:
-        done = subprocess.run(words, capture_output=True, text=True)
-    except OSError as error:
-        sys.exit(f"{words[0]}: {error.strerror}")
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def kernels(text):
     """Per kernel its lines of machine code: labels and instructions."""
     found, lines = {}, None
@@ -63,7 +50,9 @@ def kernels(text):
             lines = found.setdefault(match[1], [])
         elif re.match(r"//-{5}", line):
             lines = None
-        elif lines is not None and (match := re.match(r"(\.L_\w+):|\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line)):
+        elif lines is not None and (
+            match := re.match(r"(\.L_\w+):|\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line)
+        ):
             lines.append(match[1] + ":" if match[1] else match[2])
     return found
 
@@ -108,6 +97,7 @@ def loops(lines):
             start = labels.get(re.search(r"\.L_\w+", line)[0] + ":", place)
             if start < place:
                 ends.append((start, place))
+
     def own(a, b):
         others = [(c, d) for c, d in ends if a <= c and d <= b and (a, b) != (c, d)]
         places = [place for place in range(a, b + 1) if not any(c <= place <= d for c, d in others)]
@@ -125,21 +115,24 @@ def hot(lines):
     """The loop of the largest share of floating-point instructions, of those with many."""
     found = [(count(loop), loop) for loop in loops(lines)]
     most = max((counts["float"] for counts, _ in found), default=0)
-    return max((one for one in found if 2 * one[0]["float"] > most), key=lambda one: one[0]["float"] / len(one[1]))[1]
+    return max(
+        (one for one in found if 2 * one[0]["float"] > most),
+        key=lambda one: one[0]["float"] / len(one[1]),
+    )[1]
 
 
 def inner_part(args, folder, name, strategy):
     """The lines of the inner part."""
-    source = ROOT / f"test-suite/programs/{name}.stencil"
-    text = source.read_text()
-    rank = re.search(r"^grid[^=]*=\s*\[(.*?)\]", text, re.M)[1].count(",") + 1
-    words = [word for item in SIZES[rank].items() for word in ("-D", f"{item[0]}={item[1]}")]
-    words += ["--fast-math"] if re.search(r"\s/\s", text) else []
+    source = common.ROOT / f"test-suite/programs/{name}.stencil"
+    program = common.Program(source)
+    words = common.pairs("-D", SIZES[program.rank])
+    words += ["--fast-math"] if re.search(r"\s/\s", program.text) else []
     stem = folder / f"{name}.{strategy}"
-    call([args.release / "stencilc", source, "--strategy", strategy, "--emit=ptx,plan", "-o", stem, *words])
+    words += ["--strategy", strategy, "--emit=ptx,plan", "-o", stem]
+    common.call([args.release / "stencilc", source, *words])
     plan = json.loads(pathlib.Path(f"{stem}.plan.json").read_text())
-    call([args.ptxas, f"-arch={plan['target']}", f"{stem}.ptx", "-o", f"{stem}.cubin"])
-    code = kernels(call([args.nvdisasm, f"{stem}.cubin"]))
+    common.call([args.ptxas, f"-arch={plan['target']}", f"{stem}.ptx", "-o", f"{stem}.cubin"])
+    code = kernels(common.call([args.nvdisasm, f"{stem}.cubin"]).stdout)
     if strategy == "naive":
         return [line for kernel in plan["kernels"] for line in straight(code[kernel["name"]])]
     main = max(plan["kernels"], key=lambda kernel: kernel["steps"])
@@ -147,10 +140,12 @@ def inner_part(args, folder, name, strategy):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--nvdisasm", default="nvdisasm")
-    parser.add_argument("--ptxas", default=ROOT / ".toolchain/cuda/nvidia/cu13/bin/ptxas")
-    parser.add_argument("--release", type=pathlib.Path, default=ROOT / "target/release")
+    parser.add_argument("--ptxas", default=common.ROOT / ".toolchain/cuda/nvidia/cu13/bin/ptxas")
+    parser.add_argument("--release", type=pathlib.Path, default=common.ROOT / "target/release")
     parser.add_argument("--print", action="store_true")
     parser.add_argument("programs", nargs="*", choices=[[], *PROGRAMS])
     args = parser.parse_args()
@@ -165,7 +160,8 @@ def main():
                 cells = 1 if strategy == "naive" else counts["float"] / of_a_cell
                 each = [f"{counts[kind] / cells:.2f}" for kind in KINDS]
                 share = f"{100 * counts['float'] / len(lines):.0f} %"
-                print(f"| {name} | {strategy} | {cells:.4g} | {' | '.join(each)} | {len(lines) / cells:.2f} | {share} |", flush=True)
+                each += [f"{len(lines) / cells:.2f}", share]
+                print(f"| {name} | {strategy} | {cells:.4g} | {' | '.join(each)} |", flush=True)
                 if args.print:
                     print("\n".join(f"    {kind(line):8}{line}" for line in lines))
 

@@ -1,103 +1,168 @@
-"""Writes docs/performance.md and its plots from records that table.py made.
+"""Writes the tables and plots of docs/performance.md from records that table.py made.
 
-    python3 test-suite/bench/page.py RECORD.json [OLDER.json] [--search SEARCH.json [OLDER.json]]
+    python3 test-suite/bench/page.py RECORD.tsv [OLDER.tsv] [--search SEARCH.tsv [OLDER.tsv]]
 
-A search is a record of `table.py run --unchecked` over all schedules that the model looks at: what others than the chosen
-one reached there stands in a column of its own, from the first of the searches that has the row. An older record fills in the rows that the newer one lacks; they are marked. The page's table lies between two marker lines; all other text of the page is left as it is.
+A search is a record of `table.py run --unchecked` over all schedules that the model looks at. It
+gives the best schedule beside the chosen one, from the first search that has the row. An older
+record fills in rows that the newer one lacks; they are marked. The tables lie between two marker
+lines of the page; all other text is left as it is.
 """
 
 import argparse
-import json
 import math
 import pathlib
 import sys
+import textwrap
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/performance.md"
-IMAGES = ROOT / "docs/images"
+import common
+
+PAGE = common.ROOT / "docs/performance.md"
+IMAGES = common.ROOT / "docs/images"
+PART = "GCells/s, in brackets the part of the rate at the large size."
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
-# Rates of others on the same kind of device (GCells/s), f32 and f64; the page says how they were measured.
+# Rates of others on the same kind of device (GCells/s), f32 and f64; the README says how taken.
 PEERS = {
     "AN5D": {
-        "j2d5pt": (1571, 272), "star2d1r": (1599, 630), "j2d9pt": (768, 248), "j2d9pt-gol": (721, None),
-        "box2d1r": (728, 331), "star2d2r": (782, 325), "gradient2d": (1059, 258), "star3d1r": (471, 217),
+        "j2d5pt": (1571, 272),
+        "star2d1r": (1599, 630),
+        "j2d9pt": (768, 248),
+        "j2d9pt-gol": (721, None),
+        "box2d1r": (728, 331),
+        "star2d2r": (782, 325),
+        "gradient2d": (1059, 258),
+        "star3d1r": (471, 217),
         "j3d27pt": (290, 84),
     },
     "EBISU": {
-        "j2d5pt": (901, 731), "j2d9pt": (581, 432), "j2d9pt-gol": (854, 540), "box2d1r": (854, 540),
-        "star2d2r": (581, 432), "box2d2r": (443, 277),
+        "j2d5pt": (901, 731),
+        "j2d9pt": (581, 432),
+        "j2d9pt-gol": (854, 540),
+        "box2d1r": (854, 540),
+        "star2d2r": (581, 432),
+        "box2d2r": (443, 277),
     },
 }
 COLORS = ["#1f6fb4", "#c44e2a", "#3a8f4d", "#7a52a3", "#8c6d1f", "#444444"]
+NEEDED = ["commit", "date", "device", "driver", "copy_tbs", "steps", "other_steps"]
+COLUMNS = [
+    "program",
+    "type",
+    "cells",
+    "why",
+    "strategy",
+    "tile",
+    "height",
+    "registers",
+    "spilled",
+    "gcells",
+]
+COMPARED = ["of_copy", "of_fma", "check"]
 
 
 def read(path, checked=True):
-    """A record with rows, whose results were compared."""
-    try:
-        record = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        sys.exit(f"error: {path} can't be read: {error}")
-    if not record.get("rows"):
-        sys.exit(f"error: {path} has no rows; table.py run writes them, on a machine with a GPU")
-    if checked and any(row.get("checked_steps") == 0 for row in record["rows"]):
-        sys.exit(f"error: {path} has rows that were not checked; run table.py without --unchecked")
-    return record
-
-
-def right(row):
-    """The row's results that passed their check, as the model ranked them."""
-    return [result for result in row["results"] if result["check"] and result["check"]["passed"]]
-
-
-def key(row):
-    """What a row is about."""
-    return row["program"], row["kind"], tuple(row["shape"]), row["why"]
+    """Facts of a record, and its rows: the lines of one program, type, size and purpose."""
+    facts, lines = common.read_record(path)
+    common.require(path, facts, lines, NEEDED if checked else [], COLUMNS + COMPARED * checked)
+    if checked and any(line["check"] == "none" for line in lines):
+        sys.exit(f"error: {path} was not checked; run table.py without --unchecked")
+    rows = {}
+    for line in lines:
+        if line.get("check", "none") in ("right", "none"):
+            line["gcells"] = float(line["gcells"])
+            key = (line["program"], line["type"], line["cells"], line["why"])
+            rows.setdefault(key, []).append(line)
+    return facts, rows
 
 
 def merged(records):
-    """The rows of all records, each from the first that has it; those of later ones are marked."""
+    """Rows of all records, each from the first that has it; those of later ones get a mark."""
     found = {}
-    for number, record in enumerate(records):
-        for row in record["rows"]:
-            found.setdefault(key(row), {**row, "mark": " *" if number else ""})
-    order = {why: place for place, why in enumerate(["main", "size", "height", "radius"])}
-    return sorted(found.values(), key=lambda row: order[row["why"]])
+    for number, (_, rows) in enumerate(records):
+        for key, lines in rows.items():
+            found.setdefault(key, (lines, " *" if number else ""))
+    return found
 
 
-def others(row, searched):
-    """The best rate of schedules that were not chosen over that of the chosen one in the same call, and of how many."""
-    results = right(row)
-    if len(results) < 2:
-        results = next((one["results"] for one in searched if key(one) == key(row)), [])
-    chosen, *rates = [result["gcells"]["median"] for result in results] or [0]
-    return f"{max(rates) / chosen:.2f}x of {len(rates)}" if rates else ""
+def best_other(key, lines, searches):
+    """The best rate of the schedules not chosen, over that of the chosen one, and their number."""
+    if len(lines) < 2:
+        lines = next((rows[key] for _, rows in searches if key in rows), [])
+    chosen, *rates = [line["gcells"] for line in lines] or [0]
+    return f"{max(rates) / chosen:.2f} of {len(rates)}" if rates else ""
 
 
-def table(rows, searched):
-    """The table of rates, a line a row."""
-    lines = [
-        "| program | type | cells | schedule | T | registers | spilled | GCells/s | of copy | of FMA | best other schedule | AN5D | EBISU | first result |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+def peer_rate(rates, line):
+    """A peer's rate, and ours over it."""
+    peer = rates.get(line["program"], (None, None))[line["type"] == "f64"]
+    return f"{peer:,} ({line['gcells'] / peer:.1f}x)" if peer else ""
+
+
+def markdown(columns, rows):
+    """A table; empty where there are no rows."""
+    lines = [columns, ["---"] * len(columns), *rows] if rows else []
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def main_table(rows, searches):
+    """The large size of each program."""
+    columns = [
+        "program",
+        "type",
+        "schedule",
+        "T",
+        "registers",
+        "spilled",
+        "GCells/s",
+        "of copy, %",
+        "of FMA, %",
     ]
-    for row in rows:
-        found = right(row)
-        if row["why"] not in ("main", "size") or not found:
+    found = []
+    for key, (lines, mark) in rows.items():
+        line = lines[0]
+        if key[3] != "main":
             continue
-        chosen = found[0]
-        kernel, settings, rate = chosen["kernels"][0], chosen["settings"], chosen["gcells"]["median"]
-        ratios = []
-        for rates in PEERS.values():
-            peer = rates.get(row["program"], (None, None))[row["kind"] == "f64"] if row["why"] == "main" else None
-            ratios.append(f"{rate / peer:.2f}x of {peer:,}" if peer else "")
-        cells = [
-            row["program"], row["kind"], " x ".join(map(str, row["shape"])),
-            f"{settings['strategy']} {' x '.join(map(str, settings['tile']))}", settings["pyramid_height"],
-            kernel["registers"], kernel["local"], f"{rate:,.0f}{row['mark']}", f"{100 * chosen['of_copy_limit']:.0f} %",
-            f"{100 * (chosen['of_fma_limit'] or 0):.0f} %", others(row, searched), *ratios,
-            f"{1e3 * chosen['first_seconds']:.0f} ms",
+        found.append(
+            [
+                line["program"],
+                line["type"],
+                f"{line['strategy']} {line['tile']}",
+                line["height"],
+                line["registers"],
+                line["spilled"],
+                f"{line['gcells']:,.0f}{mark}",
+                f"{float(line['of_copy']):.0f}",
+                f"{float(line['of_fma']):.0f}",
+                best_other(key, lines, searches),
+                *(peer_rate(rates, line) for rates in PEERS.values()),
+            ]
+        )
+    return markdown([*columns, "best other", *PEERS], found)
+
+
+def size_tables(rows):
+    """Rates at other sizes and their part of the large size's: a table a number of dimensions."""
+    main = {key[:2]: lines[0]["gcells"] for key, (lines, _) in rows.items() if key[3] == "main"}
+    ranks = {}
+    for (program, kind, cells, why), (lines, mark) in rows.items():
+        if why == "size":
+            line = lines[0]
+            whole = main.get((program, kind))
+            part = f" ({100 * line['gcells'] / whole:.0f} %)" if whole else ""
+            found = ranks.setdefault(cells.count("x"), {}).setdefault((program, kind), {})
+            found[cells] = f"{line['gcells']:,.0f}{mark}{part}"
+    tables = []
+    for programs in ranks.values():
+        sizes = sorted({cells for found in programs.values() for cells in found}, key=points)
+        lines = [
+            [*key, *(found.get(cells, "") for cells in sizes)] for key, found in programs.items()
         ]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines)
+        tables.append(markdown(["program", "type", *sizes], lines))
+    return tables
+
+
+def points(cells):
+    """How many points a size such as 512x512x512 has."""
+    return math.prod(map(int, cells.split("x")))
 
 
 def plot(title, axis, series, logarithmic):
@@ -107,89 +172,139 @@ def plot(title, axis, series, logarithmic):
     place = (lambda x: math.log2(x)) if logarithmic else (lambda x: x)
     low, high = min(place(x) for x, _ in points), max(place(x) for x, _ in points)
     most = max(y for _, y in points) * 1.05
+
     def at(x, y):
         return (
             left + (place(x) - low) / ((high - low) or 1) * (width - left - 150),
             height - 50 - y / most * (height - 50 - top),
         )
+
     step = 10 ** math.floor(math.log10(most))
     step = step / 2 if most / step < 3 else step
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        'font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
         f'<text x="{left}" y="20" font-size="14">{title}</text>',
-        f'<text x="{(left + width - 150) / 2:.0f}" y="{height - 10}" text-anchor="middle">{axis}</text>',
+        f'<text x="{(left + width - 150) / 2:.0f}" y="{height - 10}" text-anchor="middle">'
+        f"{axis}</text>",
     ]
     for number in range(int(most / step) + 1):
         y = at(points[0][0], number * step)[1]
-        parts.append(f'<line x1="{left}" y1="{y:.1f}" x2="{width - 150}" y2="{y:.1f}" stroke="#dddddd"/>')
-        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{number * step:g}</text>')
+        parts.append(
+            f'<line x1="{left}" y1="{y:.1f}" x2="{width - 150}" y2="{y:.1f}" stroke="#dddddd"/>'
+        )
+        parts.append(
+            f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{number * step:g}</text>'
+        )
     for x in sorted({x for x, _ in points}):
-        parts.append(f'<text x="{at(x, 0)[0]:.1f}" y="{height - 32}" text-anchor="middle">{x:g}</text>')
+        parts.append(
+            f'<text x="{at(x, 0)[0]:.1f}" y="{height - 32}" text-anchor="middle">{x:g}</text>'
+        )
     for number, (name, pairs) in enumerate(series.items()):
         color = COLORS[number % len(COLORS)]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*pair) for pair in sorted(pairs)))
         parts.append(f'<polyline points="{line}" fill="none" stroke="{color}" stroke-width="2"/>')
-        parts += [f'<circle cx="{at(*pair)[0]:.1f}" cy="{at(*pair)[1]:.1f}" r="3" fill="{color}"/>' for pair in pairs]
-        parts.append(f'<text x="{width - 140}" y="{top + 18 * number + 10}" fill="{color}">{name}</text>')
+        parts += [
+            f'<circle cx="{at(*pair)[0]:.1f}" cy="{at(*pair)[1]:.1f}" r="3" fill="{color}"/>'
+            for pair in pairs
+        ]
+        parts.append(
+            f'<text x="{width - 140}" y="{top + 18 * number + 10}" fill="{color}">{name}</text>'
+        )
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def series(record):
+def series(rows):
     """What the plots show: rates over the size, the steps a launch and the radius."""
     sizes, heights, radii = {}, {}, {}
-    for row in record["rows"]:
-        found = right(row)
-        name = f"{row['program']} {row['kind']}"
-        square = len(row["shape"]) == 2 and row["shape"][0] == row["shape"][1]
-        if found and square and row["why"] in ("main", "size"):
-            sizes.setdefault(name, []).append((row["shape"][0], found[0]["gcells"]["median"]))
-        if row["why"] == "height":
-            heights[name] = [(result["settings"]["pyramid_height"], result["gcells"]["median"]) for result in found]
-        if found and row["why"] == "radius":
-            kind, radius = row["program"][:-2], int(row["program"][-2])
-            radii.setdefault(f"{kind} {row['kind']}", []).append((radius, found[0]["gcells"]["median"]))
-    several = lambda lines: {name: pairs for name, pairs in lines.items() if len(pairs) > 1}
+    for (program, kind, cells, why), lines in rows.items():
+        name, rate = f"{program} {kind}", lines[0]["gcells"]
+        sides = [int(side) for side in cells.split("x")]
+        if why in ("main", "size") and len(sides) == 2 and sides[0] == sides[1]:
+            sizes.setdefault(name, []).append((sides[0], rate))
+        if why == "height":
+            heights[name] = [(int(line["height"]), line["gcells"]) for line in lines]
+        if why == "radius":
+            radii.setdefault(f"{program[:-2]} {kind}", []).append((int(program[-2]), rate))
+
+    def at_least(count, lines):
+        return {name: pairs for name, pairs in lines.items() if len(pairs) >= count}
+
     return [
-        ("rates-size", "Rates over the size, GCells/s", "points of a side", {n: p for n, p in several(sizes).items() if len(p) > 3}, True),
-        ("rates-steps", "Rates over the steps a launch, GCells/s", "steps a launch", several(heights), False),
-        ("rates-radius", "Rates over the radius, GCells/s", "radius", several(radii), False),
+        (
+            "rates-size",
+            "Rates over the size, GCells/s",
+            "points of a side",
+            at_least(4, sizes),
+            True,
+        ),
+        (
+            "rates-steps",
+            "Rates over the steps a launch, GCells/s",
+            "steps a launch",
+            at_least(2, heights),
+            False,
+        ),
+        ("rates-radius", "Rates over the radius, GCells/s", "radius", at_least(2, radii), False),
     ]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("record", type=pathlib.Path, nargs="+", help="the newest first")
-    parser.add_argument("--search", type=pathlib.Path, nargs="+", default=[], help="rates of all schedules, not compared with any result")
-    args = parser.parse_args()
-    records = [read(path) for path in args.record]
-    searched = [row for search in args.search for row in read(search, checked=False)["rows"]]
-    record = records[0]
-    page = PAGE.read_text()
-    before, rest = page.split(BEGIN)
+def draw(records):
+    """Draws each plot from the first record that has it; links, and what older records drew."""
     drawn, aged = {}, []
-    for number, one in enumerate(records):
-        for name, title, axis, lines, logarithmic in series(one):
+    for number, (_, rows) in enumerate(records):
+        for name, title, axis, lines, logarithmic in series(rows):
             if lines and name not in drawn:
                 (IMAGES / f"{name}.svg").write_text(plot(title, axis, lines, logarithmic))
                 drawn[name] = f"![{title}](images/{name}.svg)"
                 aged += [f"the plot over {axis}"] * (number > 0)
-    state = record["state"]
-    head = (
-        f"{record['device']['name']}, driver {state['driver']}, {state['clock_mhz']} MHz after the last run; copy "
-        f"{record['copy_bandwidth'] * 1e-12:.2f} TB/s; {record['steps']} steps, other sizes {record['other_steps']}; {record['date'][:10]}; commit `{record['commit'][:7]}`."
+    return list(drawn.values()), aged
+
+
+def heading(records, rows, aged):
+    """One paragraph: device, steps, date, and what comes from older records."""
+    facts = records[0][0]
+    text = (
+        f"{facts['device'].split(',')[0]}, driver {facts['driver']}, "
+        f"copy {float(facts['copy_tbs']):.2f} TB/s; "
+        f"{int(facts['steps']):,} steps, other sizes {facts['other_steps']}; {facts['date'][:10]}, "
+        f"commit `{facts['commit'][:7]}`."
     )
-    rows = merged(records)
-    aged = ["rows with *"] * any(row["mark"] and row["why"] in ("main", "size") for row in rows) + aged
+    marked = any(mark for key, (_, mark) in rows.items() if key[3] in ("main", "size"))
+    aged = ["rows with *"] * marked + aged
     if aged:
-        commits = ", ".join(f"`{one['commit'][:7]}`" for one in records[1:])
-        words = " and ".join([", ".join(aged[:-1]), aged[-1]] if aged[1:] else aged)
-        head += f" Older, of commits {commits}: {words}."
-    left = [row for one in records[-1:] for row in one.get("left_out", []) if row[3] == "main"]
+        commits = ", ".join(f"`{older['commit'][:7]}`" for older, _ in records[1:])
+        text += f" Older, of commits {commits}: {', '.join(aged)}."
+    left = [
+        word
+        for word in records[-1][0].get("left_out", "none").split(", ")
+        if word.endswith(" main")
+    ]
     if left:
-        head += f" Not reached within the time of that call: {', '.join(f'{name} {kind}' for name, kind, *_ in left)}."
-    body = "\n\n".join([head, table(rows, searched), *drawn.values()])
-    PAGE.write_text(f"{before}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}")
+        text += f" Not reached in the time of that call: {', '.join(left)}."
+    return textwrap.fill(text, 100)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("record", type=pathlib.Path, nargs="+", help="the newest first")
+    parser.add_argument(
+        "--search", type=pathlib.Path, nargs="+", default=[], help="rates of all schedules"
+    )
+    args = parser.parse_args()
+    records = [read(path) for path in args.record]
+    searches = [read(path, checked=False) for path in args.search]
+    rows = merged(records)
+    links, aged = draw(records)
+    body = [heading(records, rows, aged), main_table(rows, searches), "### Other sizes", PART]
+    body += [*size_tables(rows), *links]
+    page = PAGE.read_text()
+    before, rest = page.split(BEGIN)
+    after = rest.split(END)[1]
+    PAGE.write_text("\n".join([before + BEGIN, "\n\n".join(body), END + after]))
 
 
 if __name__ == "__main__":

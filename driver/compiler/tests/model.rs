@@ -1,6 +1,5 @@
 //! The model of `choose-schedule` against rates that were measured on an H200.
 
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use stencil_compiler::{Arithmetic, Candidate, Choice, Config, Options, Session, Source};
@@ -18,8 +17,17 @@ struct Row {
     predicted: f64,
 }
 
-fn integers(value: &Value) -> Vec<i64> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_i64).collect()
+fn integers(extents: &str) -> Vec<i64> {
+    extents.split('x').map(|extent| extent.parse().unwrap()).collect()
+}
+
+/// Lines of a record, each by the names of its columns; lines of facts begin with `#`.
+fn record(file: &str) -> Vec<BTreeMap<String, String>> {
+    let text = std::fs::read_to_string(suite().join("bench/results").join(file)).unwrap();
+    let mut lines = text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t'));
+    let columns: Vec<&str> = lines.next().unwrap().collect();
+    let named = |cells| columns.iter().map(|&name| name.to_owned()).zip(cells).collect();
+    lines.map(|cells| named(cells.map(str::to_owned))).collect()
 }
 
 fn options(
@@ -47,39 +55,32 @@ fn candidates(program: &str, options: Options) -> Vec<Candidate> {
 /// All measured schedules, by what was computed.
 fn measured() -> BTreeMap<String, Vec<Row>> {
     let mut found: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-    for file in ["2026-11-20-h200-block.json", "2026-11-20-h200-stream.json"] {
-        let text = std::fs::read_to_string(suite().join("bench/results").join(file)).unwrap();
-        let record: Value = serde_json::from_str(&text).unwrap();
-        for row in record["rows"].as_array().unwrap() {
-            let (program, settings) = (row["program"].as_str().unwrap(), &row["settings"]);
-            let fast_math = settings["fast_math"].as_bool().unwrap();
+    for file in ["2026-11-20-h200-block.tsv", "2026-11-20-h200-stream.tsv"] {
+        for line in record(file) {
+            let program = &line["program"];
+            let fast_math = line["fast_math"] == "yes";
             // Its values decay to denormals within 240 steps, and a denormal takes a division many
             // times as long: the rate is one of the data.
             if program.starts_with("j2d") && !fast_math {
                 continue;
             }
             let sizes =
-                row["sizes"].as_object().unwrap().iter().filter(|(name, _)| *name != "steps");
+                ["N", "M", "L"].map(str::to_owned).into_iter().zip(integers(&line["cells"]));
             let choice = Choice {
-                strategy: settings["strategy"].as_str().map(str::to_owned),
-                tile: Some(integers(&settings["tile"])),
-                pyramid_height: settings["pyramid_height"].as_i64(),
-                per_thread: Some(integers(&settings["per_thread"])),
+                strategy: Some(line["strategy"].clone()),
+                tile: Some(integers(&line["tile"])),
+                pyramid_height: Some(line["height"].parse().unwrap()),
+                per_thread: Some(integers(&line["per_thread"])),
                 ..Choice::default()
             };
-            let options = options(
-                sizes.map(|(name, size)| (name.clone(), size.as_i64().unwrap())),
-                choice,
-                fast_math,
-            );
-            let candidates = candidates(program, options);
+            let candidates = candidates(program, options(sizes, choice, fast_math));
             found
-                .entry(format!("{program} {} {fast_math} {file}", row["element"]))
+                .entry(format!("{program} {} {fast_math} {file}", line["type"]))
                 .or_default()
                 .push(Row {
-                    settings: settings.to_string(),
-                    stream: settings["strategy"] == "stream",
-                    measured: row["gcells"]["median"].as_f64().unwrap(),
+                    settings: format!("{} {} {}", line["strategy"], line["tile"], line["height"]),
+                    stream: line["strategy"] == "stream",
+                    measured: line["gcells"].parse().unwrap(),
                     predicted: candidates[0].gcells(),
                 });
         }

@@ -8,7 +8,7 @@
 //! registers, two each of 63, and moves those that find no room there anew in each turn of a loop;
 //! an operand in constant memory costs nothing. On an H200 the 25 factors of `box2d2r` gave 0.9 to
 //! 2.5 %, 13 and 27 in three dimensions 0.3 to 0.5 %, and 9 nothing
-//! (`test-suite/bench/results/2026-11-22-h200-constants.json`).
+//! (`test-suite/bench/results/2026-11-22-h200-constants.tsv`).
 //!
 //! ```text
 //! llvm.func @k(...) {
