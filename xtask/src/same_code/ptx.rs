@@ -56,7 +56,8 @@ mod tests {
             "\t// .globl\t{kernel}\n.const .align 8 .b8 {kernel}_factors[16] = {{1, 2}};\n\
              .visible .entry {kernel}(\n\t.param .u64 {kernel}_param_0\n)\n{{\n\
              \t.shared .align 16 .b8 {shared}[64];\n\tld.param.b64 \t%rd1, [{kernel}_param_0];\n\
-             \tmov.b64 \t%rd2, {shared};\n\tld.const.b64 \t%rd3, [{kernel}_factors+8];\n\tret;\n}}\n\
+             \tmov.b64 \t%rd2, {shared};\n\
+             \tld.const.b64 \t%rd3, [{kernel}_factors+8];\n\tret;\n}}\n\
              .visible .entry {other}(\n\t.param .u64 {other}_param_0\n)\n{{\n\tret;\n}}\n"
         )
     }

@@ -1,0 +1,57 @@
+//! Every Rust file begins by saying what it is for, and only the adapters hold `unsafe`.
+
+use super::source::Kind;
+use super::{Break, Tree};
+
+/// The files that may hold `unsafe`: the adapter to MLIR's C interface, and those to CUDA's driver.
+const MAY_BE_UNSAFE: [&str; 5] = [
+    "dialects/src/mlir.rs",
+    "runtime/src/cuda.rs",
+    "runtime/src/cuda/clock.rs",
+    "runtime/src/cuda/graph.rs",
+    "runtime/src/cuda/memory.rs",
+];
+
+/// Files without a head comment.
+pub fn without_head(tree: &Tree) -> Vec<Break> {
+    let bare = tree.sources.iter().filter(|source| !source.text.starts_with("//!"));
+    let what = "begins without a `//!` comment that says what it is for";
+    bare.map(|source| Break::new(&source.name, 1, what)).collect()
+}
+
+/// The first `unsafe` of each file that may have none.
+pub fn unsafe_code(tree: &Tree) -> Vec<Break> {
+    let others = tree.sources.iter().filter(|source| !MAY_BE_UNSAFE.contains(&&*source.name));
+    others
+        .filter_map(|source| {
+            let mut places = source.tokens.iter().filter(|token| token.is(Kind::Word, "unsafe"));
+            let line = places.next()?.line;
+            let (allowed, more) = (MAY_BE_UNSAFE.join(" and "), places.count());
+            let what = format!("unsafe code (and {more} places more); it belongs in {allowed}");
+            Some(Break::new(&source.name, line, what))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsafe_code_is_found_only_where_it_is_code() {
+        let fine = "//! Head.\n#![forbid(unsafe_code)]\n// unsafe\nconst A: &str = \"unsafe\";\n";
+        assert!(unsafe_code(&Tree::of(&[("passes/src/lib.rs", fine)])).is_empty());
+        let bad = "//! Head.\nfn a() {\n    unsafe { b() }\n}\n";
+        let broken = unsafe_code(&Tree::of(&[("passes/src/lib.rs", bad)]));
+        assert_eq!((broken.len(), broken[0].line), (1, 3));
+        assert!(broken[0].what.starts_with("unsafe code (and 0 places more)"));
+        assert!(unsafe_code(&Tree::of(&[(MAY_BE_UNSAFE[0], bad)])).is_empty());
+    }
+
+    #[test]
+    fn a_file_without_a_head_comment_is_found() {
+        let tree = Tree::of(&[("a.rs", "use std::fs;\n"), ("b.rs", "//! Head.\n")]);
+        let broken = without_head(&tree);
+        assert_eq!((broken.len(), broken[0].file.as_str()), (1, "a.rs"));
+    }
+}
