@@ -32,7 +32,7 @@ pub fn write(path: Option<&Path>, text: &str) -> Result<(), Failure> {
             _ => Ok(()),
         };
     };
-    stencil_runtime::npy::write_whole(path, |file| file.write_all(text.as_bytes())).map_err(
+    stencil_runtime::whole_file::write_whole(path, |file| file.write_all(text.as_bytes())).map_err(
         |error| Failure::user(format!("{}: the file can't be written: {error}", path.display())),
     )
 }
