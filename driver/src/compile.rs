@@ -25,7 +25,7 @@ pub(crate) fn execute(
         return candidates(common, &levels, (count, stem), cancel);
     }
     let places = places(args, &levels)?;
-    files::distinct(&common.files(), &places)?;
+    files::check_outputs(&places, &common.files())?;
     let source = files::read(&common.file)?;
     let session = common.session(&source)?;
     let mut kept = levels.clone();
@@ -81,7 +81,7 @@ fn candidates(
     };
     let numbers = 0..candidates.len();
     let places = numbers.flat_map(|number| levels.iter().map(move |level| place(number, *level)));
-    files::distinct(&common.files(), &places.collect::<Vec<_>>())?;
+    files::check_outputs(&places.collect::<Vec<_>>(), &common.files())?;
     let mut outputs = Outputs::default();
     for (number, candidate) in candidates.into_iter().enumerate() {
         let control = Control { progress: None, cancel: Arc::clone(cancel) };

@@ -4,8 +4,8 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use stencil_compiler::{Array, Failure, Source};
-use stencil_runtime::npy::write_whole;
 use stencil_runtime::record::Record;
+use stencil_runtime::whole_file::{Body, check_distinct, check_place, write_all_whole};
 
 /// Standard input or output.
 fn is_standard(path: &Path) -> bool {
@@ -28,108 +28,53 @@ pub fn read(path: &Path) -> Result<Source, Failure> {
     Ok(Source::new(name, text))
 }
 
-/// Checks before any work that each output is a file of its own, also through links.
-pub fn distinct(inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<(), Failure> {
-    let mut seen: Vec<(Identity, bool)> = Vec::new();
-    let files =
-        inputs.iter().map(|path| (path, true)).chain(outputs.iter().map(|path| (path, false)));
-    for (path, is_input) in files {
-        let Some(identity) = Identity::of(path) else { continue };
-        let same = seen.iter().find(|(other, _)| !is_input && *other == identity);
-        if let Some((_, of_input)) = same {
-            let what = if *of_input {
-                "is also an input"
-            } else {
-                "names the same file as another output"
-            };
-            return Err(Failure::user(format!(
-                "{}: this output {what}; choose another name",
-                path.display()
-            )));
-        }
-        seen.push((identity, is_input));
+/// Checks before any work that each output can be written and is a file of its own.
+pub fn check_outputs(outputs: &[PathBuf], inputs: &[PathBuf]) -> Result<(), Failure> {
+    fn files(paths: &[PathBuf]) -> Vec<&Path> {
+        paths.iter().map(PathBuf::as_path).filter(|path| !is_standard(path)).collect()
     }
-    Ok(())
-}
-
-/// What tells one file from another.
-#[derive(PartialEq)]
-enum Identity {
-    /// Device and number of a file that is there.
-    #[cfg(unix)]
-    Node(u64, u64),
-    /// Where a file will be.
-    Path(PathBuf),
-}
-
-impl Identity {
-    /// None for what no write replaces: standard output, devices, pipes, folders that are missing.
-    fn of(path: &Path) -> Option<Self> {
-        if is_standard(path) {
-            return None;
-        }
-        match std::fs::metadata(path) {
-            Ok(found) if !found.is_file() => None,
-            #[cfg(unix)]
-            Ok(found) => {
-                use std::os::unix::fs::MetadataExt;
-                Some(Self::Node(found.dev(), found.ino()))
-            }
-            #[cfg(not(unix))]
-            Ok(_) => path.canonicalize().ok().map(Self::Path),
-            Err(_) => {
-                // A link may lead to where no file is yet.
-                let target = std::fs::read_link(path).ok();
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                let folder = folder.unwrap_or(Path::new("."));
-                let path = target.map_or(path.to_owned(), |target| folder.join(target));
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
-                Some(Self::Path(folder.join(path.file_name()?)))
-            }
-        }
-    }
+    let outputs = files(outputs);
+    check_distinct(&outputs, &files(inputs)).map_err(Failure::user)?;
+    outputs.into_iter().try_for_each(|path| {
+        check_place(path)
+            .map_err(|error| Failure::user(format!("can't write {}: {error}", path.display())))
+    })
 }
 
 /// What a command will write.
 #[derive(Default)]
 pub struct Outputs<'a> {
-    files: Vec<(PathBuf, Content<'a>)>,
-}
-
-enum Content<'a> {
-    Text(String),
-    Cells(&'a Record<'a>, Vec<&'a Array>),
+    files: Vec<(PathBuf, Body<'a>)>,
+    /// What goes to standard output.
+    text: String,
 }
 
 impl<'a> Outputs<'a> {
     /// A text; `-` is standard output.
     pub fn add_text(&mut self, path: &Path, text: &str) {
-        self.files.push((path.to_owned(), Content::Text(text.to_owned())));
+        if is_standard(path) {
+            self.text += text;
+        } else {
+            let text = text.to_owned();
+            self.add(path, Box::new(move |file| file.write_all(text.as_bytes())));
+        }
     }
 
     /// The cells of a field as an `.npy` file.
     pub fn add_cells(&mut self, path: &Path, field: &'a Record<'a>, leaves: Vec<&'a Array>) {
-        self.files.push((path.to_owned(), Content::Cells(field, leaves)));
+        self.add(path, Box::new(move |file| field.write_to(file, &leaves)));
     }
 
-    /// Writes all files.
+    fn add(&mut self, path: &Path, body: Body<'a>) {
+        self.files.push((path.to_owned(), body));
+    }
+
+    /// Writes all files or none, then standard output.
     pub fn write(self) -> Result<(), Failure> {
-        for (path, content) in &self.files {
-            match content {
-                Content::Text(text) if is_standard(path) => print(text)?,
-                Content::Text(text) => {
-                    write_whole(path, |file| file.write_all(text.as_bytes())).map_err(|error| {
-                        let path = path.display();
-                        Failure::user(format!("{path}: the file can't be written: {error}"))
-                    })?;
-                }
-                Content::Cells(field, leaves) => {
-                    field.write(path, leaves).map_err(Failure::user)?;
-                }
-            }
-        }
-        Ok(())
+        let (paths, bodies): (Vec<_>, Vec<_>) = self.files.into_iter().unzip();
+        let files = paths.iter().map(PathBuf::as_path).zip(bodies);
+        write_all_whole(files.collect()).map_err(Failure::user)?;
+        print(&self.text)
     }
 }
 

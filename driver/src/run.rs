@@ -15,7 +15,7 @@ use stencil_compiler::{
     declarations,
 };
 use stencil_runtime::input::{self, InputError, Source as Input};
-use stencil_runtime::npy::{self, NpyError};
+use stencil_runtime::npy::NpyError;
 use stencil_runtime::plan::Role;
 use stencil_runtime::record::records;
 
@@ -97,10 +97,7 @@ fn check_places(
         Input::Random(_) | Input::Zeros => None,
     }));
     let written: Vec<PathBuf> = results.values().chain(&args.report_json).cloned().collect();
-    for path in &written {
-        npy::check_place(path).map_err(Failure::user)?;
-    }
-    files::distinct(&read, &written)
+    files::check_outputs(&written, &read)
 }
 
 /// The names of the state fields; each result must be one.

@@ -22,6 +22,8 @@
 //! | [`device`] | devices as data |
 //! | [`tune`] | schedules that were measured to be fastest |
 //! | [`model`] | what a schedule is predicted to take on a device |
+//! | [`whole_file`] | files written whole or not at all |
+//! | `signals` | the end of a tool at a signal (feature `signals`) |
 
 #![cfg_attr(feature = "cuda", deny(unsafe_code))]
 #![cfg_attr(not(feature = "cuda"), forbid(unsafe_code))]
@@ -42,4 +44,7 @@ pub mod npy;
 pub mod number;
 pub mod plan;
 pub mod record;
+#[cfg(all(unix, feature = "signals"))]
+pub mod signals;
 pub mod tune;
+pub mod whole_file;

@@ -5,9 +5,10 @@
 
 use crate::array::{Array, ArrayError, Data, Element, each_cell, shape_text};
 use crate::record::Layout;
+use crate::whole_file::{self, write_whole};
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, WriterBuilder};
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -309,29 +310,26 @@ pub(crate) fn read_records(
 
 /// Writes cells of any type from their bytes: C order, little endian.
 pub(crate) fn write_records(
-    path: &Path,
+    out: &mut dyn Write,
     layout: &Layout,
     shape: &[usize],
     cells: &[u8],
-) -> Result<(), NpyError> {
-    write_whole(path, |file| {
-        let mut shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
-        let mut cell = dtype(layout)?;
-        // An array's type has no extents of its own: they are the last dimensions.
-        while let DType::Array(count, of) = cell {
-            shape.push(count);
-            cell = *of;
-        }
-        let options = npyz::WriteOptions::new_header_only().dtype(cell).shape(&shape);
-        let file = options.writer(file).write_header_only()?;
-        if cfg!(target_endian = "little") {
-            return file.write_all(cells);
-        }
-        let mut cells = cells.to_vec();
-        little_endian(layout, &mut cells);
-        file.write_all(&cells)
-    })
-    .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
+) -> io::Result<()> {
+    let mut shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
+    let mut cell = dtype(layout)?;
+    // An array's type has no extents of its own: they are the last dimensions.
+    while let DType::Array(count, of) = cell {
+        shape.push(count);
+        cell = *of;
+    }
+    let options = npyz::WriteOptions::new_header_only().dtype(cell).shape(&shape);
+    let out = options.writer(out).write_header_only()?;
+    if cfg!(target_endian = "little") {
+        return out.write_all(cells);
+    }
+    let mut cells = cells.to_vec();
+    little_endian(layout, &mut cells);
+    out.write_all(&cells)
 }
 
 /// Writes an array: C order, little endian. The file appears whole or not at all.
@@ -339,71 +337,19 @@ pub(crate) fn write_records(
 /// # Errors
 /// When the folder or the file can't be written.
 pub fn write(path: &Path, array: &Array) -> Result<(), NpyError> {
-    write_records(path, &Layout::Number(array.element()), array.shape(), array.bytes())
-}
-
-/// Writes a file through a temporary one beside it, so that it appears whole or not at all.
-///
-/// # Errors
-/// What the system or `body` says; then nothing is left behind.
-pub fn write_whole(
-    path: &Path,
-    body: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
-) -> io::Result<()> {
-    // A device or a pipe is written to; it must not be replaced by a file.
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        let device = File::options().write(true).open(path)?;
-        let mut out = BufWriter::new(&device);
-        body(&mut out)?;
-        return out.flush();
-    }
-    let folder = folder_of(path)?;
-    let temporary = tempfile::Builder::new().prefix(".stencil-").tempfile_in(folder)?;
-    let mut file = BufWriter::new(temporary.as_file());
-    body(&mut file)?;
-    file.flush()?;
-    drop(file);
-    allow_reading(&temporary)?;
-    temporary.persist(path).map_err(|e| e.error)?;
-    Ok(())
+    let layout = Layout::Number(array.element());
+    write_whole(path, |file| write_records(file, &layout, array.shape(), array.bytes()))
+        .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
 }
 
 /// Whether a file can lie there, as far as can be told before it is written: for a word before a
 /// long run.
 ///
 /// # Errors
-/// When the file is a folder, or when its folder is missing.
+/// Why it can't.
 pub fn check_place(path: &Path) -> Result<(), NpyError> {
     let fail = |source| NpyError::Write { path: path.to_path_buf(), source };
-    if path.is_dir() {
-        return Err(fail(io::Error::new(
-            io::ErrorKind::IsADirectory,
-            "a folder of that name is there; choose another name",
-        )));
-    }
-    folder_of(path).map(|_| ()).map_err(fail)
-}
-
-fn folder_of(path: &Path) -> io::Result<&Path> {
-    let folder =
-        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if folder.is_dir() {
-        return Ok(folder);
-    }
-    let words = format!("there is no folder {}; make it first", folder.display());
-    Err(io::Error::new(io::ErrorKind::NotFound, words))
-}
-
-/// Temporary files are private; the result gets the usual permissions of a new file.
-#[cfg(unix)]
-fn allow_reading(file: &tempfile::NamedTempFile) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn allow_reading(_: &tempfile::NamedTempFile) -> io::Result<()> {
-    Ok(())
+    whole_file::check_place(path).map_err(fail)
 }
 
 /// The type of a cell, and whether its bytes must be swapped on this machine.

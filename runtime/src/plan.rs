@@ -5,11 +5,11 @@
 
 use crate::array::Element;
 use crate::expr::Expr;
-use crate::npy::write_whole;
 use crate::number::Numeral;
+use crate::whole_file::write_whole;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 

@@ -7,6 +7,8 @@
 use crate::array::{Array, ArrayError, Element};
 use crate::npy::{self, NpyError};
 use crate::plan::{FieldDecl, Role};
+use crate::whole_file::write_whole;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// The type of a cell as a file has it.
@@ -135,8 +137,17 @@ impl Record<'_> {
     /// # Errors
     /// As [`npy::write`].
     pub fn write(&self, path: &Path, leaves: &[&Array]) -> Result<(), NpyError> {
+        write_whole(path, |file| self.write_to(file, leaves))
+            .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
+    }
+
+    /// Writes one array a leaf as the text of an `.npy` file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write_to(&self, out: &mut dyn Write, leaves: &[&Array]) -> io::Result<()> {
         let shape = leaves.first().map_or(&[][..], |leaf| leaf.shape());
-        npy::write_records(path, &self.layout, shape, &join(leaves))
+        npy::write_records(out, &self.layout, shape, &join(leaves))
     }
 
     /// Seeded noise for all leaves: that of an array whose last dimension counts the numbers of a

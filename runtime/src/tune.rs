@@ -5,10 +5,10 @@
 //! and the compiler's version and text (the fingerprint), and the device. Whatever changes, no
 //! entry fits any more.
 
-use crate::npy::write_whole;
 use crate::plan::Settings;
+use crate::whole_file::write_whole;
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 

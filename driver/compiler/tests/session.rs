@@ -178,7 +178,9 @@ fn a_run_is_cancelled_from_another_thread() {
         let (begun, wait) = std::sync::mpsc::channel();
         let (inputs, cancelled) = (heat_inputs(), Arc::clone(&cancel));
         let running = thread::spawn(move || {
-            let mut hook = |_: Progress<'_>| drop(begun.send(()));
+            let mut hook = |_: Progress<'_>| {
+                let _ = begun.send(());
+            };
             let control = Control { progress: Some(&mut hook), cancel: cancelled };
             // Without an end it takes hours.
             let request = Request { steps: Some(1 << 40), ..Request::default() };

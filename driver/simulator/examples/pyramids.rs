@@ -6,7 +6,6 @@
 mod common;
 
 use common::{Case, check_case};
-use std::io::Write;
 use std::process::ExitCode;
 use stencil_simulator::series::{sample, svg, table};
 
@@ -27,7 +26,9 @@ fn main() -> ExitCode {
         "steps a launch (pyramid height)",
         &samples,
     );
-    match stencil_runtime::npy::write_whole(path.as_ref(), |file| file.write_all(plot.as_bytes())) {
+    match stencil_runtime::whole_file::write_whole(path.as_ref(), |file| {
+        file.write_all(plot.as_bytes())
+    }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {path}: {error}");

@@ -11,6 +11,9 @@ fn main() -> ExitCode {
     if let Some(code) = stencilc::manual::asked_for(Args::command()) {
         return code;
     }
+    // A tool that can't be told of signals still works.
+    #[cfg(unix)]
+    let _ = stencil_runtime::signals::end_in_order(|| false);
     match Args::try_parse() {
         Ok(arguments) => exit(opt::run(&arguments)),
         Err(error) => usage(&error),

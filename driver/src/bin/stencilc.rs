@@ -6,6 +6,8 @@ use clap::CommandFactory;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(unix)]
+use stencil_runtime::signals;
 use stencilc::cli::Cli;
 use stencilc::message::{exit, usage};
 
@@ -19,12 +21,9 @@ fn main() -> ExitCode {
     };
     let cancel = Arc::new(AtomicBool::new(false));
     // The first Ctrl-C ends the work in order, the second ends the process. Either way no output is
-    // written.
+    // written. A tool that can't be told of signals still works.
     let asked = Arc::clone(&cancel);
-    let _ = ctrlc::set_handler(move || {
-        if asked.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
+    #[cfg(unix)]
+    let _ = signals::end_in_order(move || !asked.swap(true, Ordering::Relaxed));
     exit(arguments.execute(&cancel).map_err(|failure| vec![failure]))
 }

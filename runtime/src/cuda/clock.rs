@@ -1,73 +1,83 @@
-//! Points in the order of the device's work, and the time between two of them.
+//! Points in the order of a stream's work, and the time between two of them.
+#![allow(unsafe_code)] // The driver's interface is C.
 
-use super::{Cuda, CudaError};
+use super::error::CudaError;
+use super::handle::Handle;
+use super::stream::Stream;
 use cudarc::driver::sys;
 use std::ffi::c_uint;
 use std::ptr::null_mut;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// A point in the order of the device's work.
+/// A point in the order of a stream's work.
 #[derive(Debug)]
-pub struct Event<'c> {
-    cuda: &'c Cuda,
-    handle: sys::CUevent,
+pub(super) struct Event {
+    handle: Handle<sys::CUevent_st>,
+    stream: Arc<Stream>,
 }
 
-impl<'c> Event<'c> {
+impl Event {
     /// A point that is nowhere yet.
-    pub fn new(cuda: &'c Cuda) -> Result<Event<'c>, CudaError> {
-        let mut event = Event { cuda, handle: null_mut() };
+    pub fn new(stream: &Arc<Stream>) -> Result<Self, CudaError> {
+        stream.enter()?;
         let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as c_uint;
-        cuda.ok("cuEventCreate", unsafe { sys::cuEventCreate(&mut event.handle, flags) })?;
-        Ok(event)
+        let mut handle = null_mut();
+        // SAFETY: the context is current; the driver writes one handle, which `drop` destroys.
+        stream.ok("cuEventCreate", unsafe { sys::cuEventCreate(&mut handle, flags) })?;
+        Ok(Self { handle: Handle(handle), stream: Arc::clone(stream) })
     }
 
-    /// Puts the point after all work so far.
+    /// Puts the point after all work so far. The context must be current.
     pub fn record(&self) -> Result<(), CudaError> {
-        self.cuda.ok("cuEventRecord", unsafe { sys::cuEventRecord(self.handle, self.cuda.stream) })
+        // SAFETY: event and stream live, and are of one context.
+        let result = unsafe { sys::cuEventRecord(self.handle.0, self.stream.raw()) };
+        self.stream.ok("cuEventRecord", result)
     }
 
-    /// Waits until the point is reached; not at all if it was never put anywhere.
+    /// Waits until the point is reached; not at all if it was never put anywhere. The context must
+    /// be current.
     pub fn wait(&self) -> Result<(), CudaError> {
-        self.cuda.ok("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.handle) })
+        // SAFETY: the event lives until `drop`.
+        self.stream.ok("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.handle.0) })
     }
 }
 
-impl Drop for Event<'_> {
+impl Drop for Event {
     fn drop(&mut self) {
-        let _ = self.cuda.enter();
-        if !self.handle.is_null() {
-            let _ = unsafe { sys::cuEventDestroy_v2(self.handle) };
-        }
+        let _ = self.stream.enter();
+        // SAFETY: the event is destroyed once; the driver allows it while work is under way.
+        let _ = unsafe { sys::cuEventDestroy_v2(self.handle.0) };
     }
 }
 
 /// Measures time on the device.
 #[derive(Debug)]
-pub struct Clock<'c> {
-    cuda: &'c Cuda,
-    from: Event<'c>,
-    to: Event<'c>,
+pub(super) struct Clock {
+    from: Event,
+    to: Event,
 }
 
-impl<'c> Clock<'c> {
+impl Clock {
     /// Not started.
-    pub fn new(cuda: &'c Cuda) -> Result<Clock<'c>, CudaError> {
-        Ok(Clock { cuda, from: Event::new(cuda)?, to: Event::new(cuda)? })
+    pub fn new(stream: &Arc<Stream>) -> Result<Self, CudaError> {
+        Ok(Self { from: Event::new(stream)?, to: Event::new(stream)? })
     }
 
-    /// Begins to measure.
+    /// Begins to measure. The context must be current.
     pub fn start(&self) -> Result<(), CudaError> {
         self.from.record()
     }
 
-    /// Waits for all work since the start and says how long it took.
+    /// Waits for all work since the start and says how long it took. The context must be current.
     pub fn stop(&self) -> Result<Duration, CudaError> {
         self.to.record()?;
-        self.cuda.synchronize()?;
+        let stream = &self.to.stream;
+        stream.synchronize()?;
         let mut milliseconds = 0f32;
-        self.cuda.ok("cuEventElapsedTime", unsafe {
-            sys::cuEventElapsedTime_v2(&mut milliseconds, self.from.handle, self.to.handle)
+        // SAFETY: both events live and are of one stream; the driver writes one number.
+        stream.ok("cuEventElapsedTime", unsafe {
+            sys::cuEventElapsedTime_v2(&mut milliseconds, self.from.handle.0, self.to.handle.0)
         })?;
         Ok(Duration::try_from_secs_f64(f64::from(milliseconds) * 1e-3).unwrap_or_default())
     }

@@ -5,14 +5,18 @@
 //! gathers launches as plain data, and [`Graphs`] sends it. A chunk that is like an earlier one
 //! runs from the graph of that one; most runs are made up of one chunk many times over and a
 //! remainder.
+#![allow(unsafe_code)] // The driver's interface is C.
 
 use super::clock::Event;
-use super::{Call, Cuda, CudaError};
+use super::error::CudaError;
+use super::handle::Handle;
+use super::kernel::Call;
+use super::stream::Stream;
 use crate::bands::{Band, Chain};
 use crate::launch::Launch;
-use cudarc::driver::sys::{self, CUresult};
-use std::ffi::c_void;
+use cudarc::driver::sys;
 use std::ptr::null_mut;
+use std::sync::Arc;
 
 /// Graphs that are kept; a run has few kinds of chunks. The driver frees one that is under way when
 /// it ends.
@@ -86,8 +90,8 @@ impl Chunk {
 
 /// Sends the launches of a run in chunks, at most two ahead of the device.
 #[derive(Debug)]
-pub struct Graphs<'c> {
-    cuda: &'c Cuda,
+pub(super) struct Graphs {
+    stream: Arc<Stream>,
     settings: GraphSettings,
     /// The launches that are not sent yet.
     chunk: Chunk,
@@ -95,22 +99,22 @@ pub struct Graphs<'c> {
     started: bool,
     most_bands: usize,
     /// The graphs that are kept, the last one used first.
-    ready: Vec<Ready<'c>>,
+    ready: Vec<Ready>,
     /// The ends of the last two chunks.
-    ends: [Event<'c>; 2],
+    ends: [Event; 2],
 }
 
-impl<'c> Graphs<'c> {
+impl Graphs {
     /// Nothing gathered yet.
-    pub fn new(cuda: &'c Cuda, settings: GraphSettings) -> Result<Self, CudaError> {
+    pub fn new(stream: &Arc<Stream>, settings: GraphSettings) -> Result<Self, CudaError> {
         Ok(Self {
-            cuda,
             settings,
             chunk: Chunk::default(),
             started: false,
             most_bands: 1,
             ready: Vec::new(),
-            ends: [Event::new(cuda)?, Event::new(cuda)?],
+            ends: [Event::new(stream)?, Event::new(stream)?],
+            stream: Arc::clone(stream),
         })
     }
 
@@ -146,6 +150,7 @@ impl<'c> Graphs<'c> {
     /// Sends what was gathered, once the chunk before the last one sent has ended. Calls `start`
     /// before the run's first chunk, when its graph is ready.
     pub fn send(&mut self, start: impl FnOnce() -> Result<(), CudaError>) -> Result<(), CudaError> {
+        self.stream.enter()?;
         let nodes = std::mem::take(&mut self.chunk).nodes;
         let ready = match self.ready.iter().position(|ready| ready.is_like(&nodes)) {
             Some(place) => {
@@ -153,18 +158,17 @@ impl<'c> Graphs<'c> {
                 ready.set(nodes)?;
                 ready
             }
-            None => Ready::new(self.cuda, nodes)?,
+            None => Ready::new(&self.stream, nodes)?,
         };
         if !self.started {
-            self.cuda.synchronize()?;
+            self.stream.synchronize()?;
             start()?;
             self.started = true;
         }
         self.ends.rotate_left(1);
         let [end, _] = &self.ends;
         end.wait()?;
-        let result = unsafe { sys::cuGraphLaunch(ready.runnable, self.cuda.stream) };
-        self.cuda.ok("cuGraphLaunch", result)?;
+        ready.launch()?;
         end.record()?;
         self.ready.insert(0, ready);
         self.ready.truncate(KEPT);
@@ -174,45 +178,56 @@ impl<'c> Graphs<'c> {
 
 /// A graph that the device can run.
 #[derive(Debug)]
-struct Ready<'c> {
-    cuda: &'c Cuda,
-    graph: sys::CUgraph,
-    runnable: sys::CUgraphExec,
+struct Ready {
+    graph: Handle<sys::CUgraph_st>,
+    runnable: Handle<sys::CUgraphExec_st>,
     nodes: Vec<Node>,
     /// The driver's handle of each node.
-    handles: Vec<sys::CUgraphNode>,
+    handles: Vec<Handle<sys::CUgraphNode_st>>,
+    stream: Arc<Stream>,
 }
 
-impl<'c> Ready<'c> {
+impl Ready {
     /// Waits for what was sent before, and then for the graph to lie on the device. A graph may be
     /// uploaded while another runs, but on an H200 with driver 580.159 the device then failed, or
     /// never ended, in most processes that ran several programs whose graphs took a tenth of a
     /// second (decision 011).
-    fn new(cuda: &'c Cuda, nodes: Vec<Node>) -> Result<Self, CudaError> {
-        let mut ready =
-            Self { cuda, graph: null_mut(), runnable: null_mut(), nodes, handles: Vec::new() };
-        cuda.ok("cuGraphCreate", unsafe { sys::cuGraphCreate(&mut ready.graph, 0) })?;
-        for node in &ready.nodes {
-            let waits: Vec<_> =
-                node.waits.iter().filter_map(|place| ready.handles.get(*place)).copied().collect();
-            let mut handle = null_mut();
-            let result = with_parameters(&node.call, |parameters| unsafe {
-                sys::cuGraphAddKernelNode_v2(
-                    &mut handle,
-                    ready.graph,
-                    waits.as_ptr(),
-                    waits.len(),
-                    parameters,
-                )
-            });
-            cuda.took(&node.call, "cuGraphAddKernelNode", result)?;
-            ready.handles.push(handle);
-        }
+    fn new(stream: &Arc<Stream>, nodes: Vec<Node>) -> Result<Self, CudaError> {
+        let mut graph = null_mut();
+        // SAFETY: the driver writes one handle, which `drop` destroys; 0 is the only flag.
+        stream.ok("cuGraphCreate", unsafe { sys::cuGraphCreate(&mut graph, 0) })?;
+        let mut ready = Self {
+            graph: Handle(graph),
+            runnable: Handle::NONE,
+            nodes,
+            handles: Vec::new(),
+            stream: Arc::clone(stream),
+        };
+        ready.add_nodes()?;
         ready.instantiate()?;
-        cuda.synchronize()?;
-        cuda.ok("cuGraphUpload", unsafe { sys::cuGraphUpload(ready.runnable, cuda.stream) })?;
-        cuda.synchronize()?;
+        stream.synchronize()?;
+        // SAFETY: the graph is instantiated, and the stream is of its context.
+        let result = unsafe { sys::cuGraphUpload(ready.runnable.0, stream.raw()) };
+        stream.ok("cuGraphUpload", result)?;
+        stream.synchronize()?;
         Ok(ready)
+    }
+
+    fn add_nodes(&mut self) -> Result<(), CudaError> {
+        for node in &self.nodes {
+            let before = |place: &usize| self.handles.get(*place).map(|handle| handle.0);
+            let waits: Vec<_> = node.waits.iter().filter_map(before).collect();
+            let mut handle = null_mut();
+            // SAFETY: the graph is there, and `waits` are handles of its nodes. The function and
+            // its arguments are as for a launch; the driver copies them.
+            let result = node.call.with_parameters(|parameters| unsafe {
+                let (graph, count) = (self.graph.0, waits.len());
+                sys::cuGraphAddKernelNode_v2(&mut handle, graph, waits.as_ptr(), count, parameters)
+            });
+            node.call.took(&self.stream, "cuGraphAddKernelNode", result)?;
+            self.handles.push(Handle(handle));
+        }
+        Ok(())
     }
 
     fn instantiate(&mut self) -> Result<(), CudaError> {
@@ -223,14 +238,16 @@ impl<'c> Ready<'c> {
             hErrNode_out: null_mut(),
             result_out: sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS,
         };
+        // SAFETY: the graph is there; the driver writes one handle, which `drop` destroys, and into
+        // the parameters.
         let result = unsafe {
-            sys::cuGraphInstantiateWithParams(&mut self.runnable, self.graph, &mut parameters)
+            sys::cuGraphInstantiateWithParams(&mut self.runnable.0, self.graph.0, &mut parameters)
         };
         // Where the driver names no node it is nobody's fault, or everybody's.
-        let named = self.handles.iter().position(|handle| *handle == parameters.hErrNode_out);
+        let named = self.handles.iter().position(|handle| handle.0 == parameters.hErrNode_out);
         match named.and_then(|place| self.nodes.get(place)) {
-            Some(node) => self.cuda.took(&node.call, CALL, result),
-            None => self.cuda.ok(CALL, result),
+            Some(node) => node.call.took(&self.stream, CALL, result),
+            None => self.stream.ok(CALL, result),
         }
     }
 
@@ -244,58 +261,43 @@ impl<'c> Ready<'c> {
     fn set(&mut self, nodes: Vec<Node>) -> Result<(), CudaError> {
         for ((node, old), handle) in nodes.iter().zip(&self.nodes).zip(&self.handles) {
             if node != old {
-                let result = with_parameters(&node.call, |parameters| unsafe {
-                    sys::cuGraphExecKernelNodeSetParams_v2(self.runnable, *handle, parameters)
+                // SAFETY: the node is one of this graph; function and arguments are as for a
+                // launch, and the driver copies them.
+                let result = node.call.with_parameters(|parameters| unsafe {
+                    let runnable = self.runnable.0;
+                    sys::cuGraphExecKernelNodeSetParams_v2(runnable, handle.0, parameters)
                 });
-                self.cuda.took(&node.call, "cuGraphExecKernelNodeSetParams", result)?;
+                node.call.took(&self.stream, "cuGraphExecKernelNodeSetParams", result)?;
             }
         }
         self.nodes = nodes;
         Ok(())
     }
-}
 
-impl Drop for Ready<'_> {
-    fn drop(&mut self) {
-        let _ = self.cuda.enter();
-        unsafe {
-            if !self.runnable.is_null() {
-                let _ = sys::cuGraphExecDestroy(self.runnable);
-            }
-            if !self.graph.is_null() {
-                let _ = sys::cuGraphDestroy(self.graph);
-            }
-        }
+    fn launch(&self) -> Result<(), CudaError> {
+        // SAFETY: the graph is instantiated, and the stream is of its context.
+        let result = unsafe { sys::cuGraphLaunch(self.runnable.0, self.stream.raw()) };
+        self.stream.ok("cuGraphLaunch", result)
     }
 }
 
-/// Hands a call to the driver, which copies the arguments at once.
-fn with_parameters(
-    call: &Call,
-    take: impl FnOnce(&sys::CUDA_KERNEL_NODE_PARAMS) -> CUresult,
-) -> CUresult {
-    let mut pointers: Vec<*mut c_void> = call.pointers();
-    let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (call.grid, call.block);
-    take(&sys::CUDA_KERNEL_NODE_PARAMS {
-        func: call.function,
-        gridDimX: grid_x,
-        gridDimY: grid_y,
-        gridDimZ: grid_z,
-        blockDimX: block_x,
-        blockDimY: block_y,
-        blockDimZ: block_z,
-        sharedMemBytes: call.shared,
-        kernelParams: pointers.as_mut_ptr(),
-        extra: null_mut(),
-        kern: null_mut(),
-        ctx: null_mut(),
-    })
+impl Drop for Ready {
+    fn drop(&mut self) {
+        let _ = self.stream.enter();
+        // SAFETY: both are destroyed once; the driver keeps a graph that runs until it ends.
+        unsafe {
+            if !self.runnable.is_none() {
+                let _ = sys::cuGraphExecDestroy(self.runnable.0);
+            }
+            let _ = sys::cuGraphDestroy(self.graph.0);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda::Word;
+    use crate::cuda::kernel::Word;
     use crate::launch::tests::bound;
     use crate::launch::{Launches, Value};
     use crate::plan::Plan;
@@ -317,7 +319,7 @@ mod tests {
                 let kernel = part.kernel.name.as_str().into();
                 Ok(Call {
                     kernel,
-                    function: null_mut(),
+                    function: Handle::NONE,
                     grid: part.grid,
                     block: part.kernel.block,
                     shared: 0,

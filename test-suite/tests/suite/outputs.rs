@@ -17,12 +17,13 @@ fn scratch() -> Scratch {
     scratch.write("plain.mlir", "module {}\n");
     scratch.write("schedules.json", "{\"entries\": []}\n");
     std::fs::create_dir(scratch.path().join("folder")).unwrap_or_else(|error| panic!("{error}"));
+    scratch.write("folder/old.npy", "old");
     let noise = Array::noise(Element::F32, &[16, 16], 1).unwrap_or_else(|error| panic!("{error}"));
     let place = |name: &str| scratch.path().join(name);
     npy::write(&place("a.npy"), &noise).unwrap_or_else(|error| panic!("{error}"));
     let made = [
         std::os::unix::fs::symlink("heat2d.stencil", place("link.ptx")),
-        std::os::unix::fs::symlink("folder/new.npy", place("to-new.npy")),
+        std::os::unix::fs::symlink("folder/old.npy", place("to-old.npy")),
         std::fs::hard_link(place("a.npy"), place("same.npy")),
     ];
     for result in made {
@@ -63,8 +64,8 @@ refused! {
     report_in_a_result: "stencilc run heat2d.stencil --target sim --steps 1 --in A=a.npy --in \
         K=zeros --out A=new.npy --report-json folder/../new.npy";
     two_results_in_one_file: "stencilc run fdtd2d.stencil --target reference --size N=9 --size \
-        M=9 --steps 1 --in Ex=zeros --in Ey=zeros --in Hz=zeros --out Ex=to-new.npy --out \
-        Ey=folder/new.npy";
+        M=9 --steps 1 --in Ex=zeros --in Ey=zeros --in Hz=zeros --out Ex=to-old.npy --out \
+        Ey=folder/old.npy";
 }
 
 /// A limit on the size of files stands for a full disk.

@@ -4,12 +4,17 @@ use super::source::Kind;
 use super::{Break, Tree};
 
 /// The files that may hold `unsafe`: the adapter to MLIR's C interface, and those to CUDA's driver.
-const MAY_BE_UNSAFE: [&str; 5] = [
+const MAY_BE_UNSAFE: [&str; 10] = [
     "dialects/src/mlir.rs",
-    "runtime/src/cuda.rs",
+    "runtime/src/cuda/buffer.rs",
     "runtime/src/cuda/clock.rs",
+    "runtime/src/cuda/device.rs",
+    "runtime/src/cuda/error.rs",
     "runtime/src/cuda/graph.rs",
-    "runtime/src/cuda/memory.rs",
+    "runtime/src/cuda/handle.rs",
+    "runtime/src/cuda/kernel.rs",
+    "runtime/src/cuda/module.rs",
+    "runtime/src/cuda/stream.rs",
 ];
 
 /// Files without a head comment.

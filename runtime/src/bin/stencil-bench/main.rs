@@ -24,6 +24,9 @@ fn main() -> ExitCode {
             return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
     };
+    // A tool that can't be told of signals still works.
+    #[cfg(unix)]
+    let _ = stencil_runtime::signals::end_in_order(|| false);
     match bench(&options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -2,14 +2,14 @@
 
 use crate::measure::Measurement;
 use serde::Serialize;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 use stencil_runtime::array::shape_text;
 use stencil_runtime::compare::Comparison;
 use stencil_runtime::cuda::DeviceFacts;
-use stencil_runtime::npy::write_whole;
+use stencil_runtime::whole_file::write_whole;
 
 /// The record of one call.
 #[derive(Debug, Serialize)]

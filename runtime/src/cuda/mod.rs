@@ -1,0 +1,103 @@
+//! The CUDA driver as a [`Target`](crate::execute::Target).
+//!
+//! The driver library is looked for at run time; without one, or without a device, every entry
+//! point returns an error. [`Cuda`] is an open device, [`Program`] a loaded plan with its buffers.
+//!
+//! One file an object. Each owns its handle and holds what it lives in: objects go in order.
+//!
+//! | file | object | holds |
+//! |---|---|---|
+//! | `device.rs` | a device with its primary context | |
+//! | `stream.rs` | work in order | its device |
+//! | `module.rs` | loaded code | its device |
+//! | `kernel.rs` | a kernel, its facts, a call of it | its module |
+//! | `buffer.rs` | device memory | its stream |
+//! | `clock.rs` | events, time between two | their stream |
+//! | `graph.rs` | launches sent together | their stream |
+//! | `program.rs` | a plan's kernels and buffers as a target | all of these |
+//!
+//! Safety, once for all of them: handles come from the driver and are private; the context is made
+//! current before each group of calls; a program waits for its work before it goes; copies are
+//! checked against the size of the buffer, launches against the parameters that a kernel declares.
+#![deny(clippy::undocumented_unsafe_blocks)]
+
+mod buffer;
+mod clock;
+mod device;
+mod error;
+mod graph;
+mod handle;
+mod kernel;
+mod module;
+mod program;
+mod stream;
+
+use crate::plan::Plan;
+use buffer::Buffer;
+use clock::Clock;
+use device::Device;
+pub use device::DeviceFacts;
+pub use error::CudaError;
+pub use graph::GraphSettings;
+pub use kernel::KernelFacts;
+pub use program::Program;
+use std::sync::Arc;
+use stream::Stream;
+
+/// A CUDA device, ready for work. Clones are the same device; it closes with the last of them and
+/// of its programs.
+#[derive(Clone, Debug)]
+pub struct Cuda {
+    device: Arc<Device>,
+}
+
+impl Cuda {
+    /// Opens device number `ordinal`, from 0.
+    ///
+    /// # Errors
+    /// Without a driver, with one that is too old, without such a device.
+    pub fn open(ordinal: i32) -> Result<Cuda, CudaError> {
+        Ok(Cuda { device: Arc::new(Device::open(ordinal)?) })
+    }
+
+    /// What is known of the device.
+    pub fn facts(&self) -> &DeviceFacts {
+        self.device.facts()
+    }
+
+    /// Bytes of device memory that are free, and all.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn memory(&self) -> Result<(u64, u64), CudaError> {
+        self.device.memory()
+    }
+
+    /// Measures a copy within device memory: bytes per second, reads and writes counted together.
+    /// Copies 1 GiB, or an eighth of what is free if that is less, 20 times.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn copy_bandwidth(&self) -> Result<f64, CudaError> {
+        const TIMES: u32 = 20;
+        let (free, _) = self.memory()?;
+        let bytes = (1u64 << 30).min(free / 8).max(1) as usize;
+        let stream = Stream::new(&self.device)?;
+        let (from, to) = (Buffer::new(&stream, bytes)?, Buffer::new(&stream, bytes)?);
+        let clock = Clock::new(&stream)?;
+        (0..3).try_for_each(|_| to.copy_from(&from))?;
+        clock.start()?;
+        (0..TIMES).try_for_each(|_| to.copy_from(&from))?;
+        let elapsed = clock.stop()?;
+        Ok(2.0 * bytes as f64 * f64::from(TIMES) / elapsed.as_secs_f64())
+    }
+
+    /// Loads the code of a plan, PTX text or a cubin, for work in a stream of its own.
+    ///
+    /// # Errors
+    /// When the driver rejects the code, when a kernel is missing or has other parameters than in
+    /// the plan, when a block wants more shared memory than there is.
+    pub fn load(&self, plan: &Plan, code: &[u8]) -> Result<Program, CudaError> {
+        Program::load(Stream::new(&self.device)?, plan, code)
+    }
+}

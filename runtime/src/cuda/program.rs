@@ -1,0 +1,257 @@
+//! A loaded program with its buffers: a plan's kernels as a [`Target`].
+
+use super::buffer::Buffer;
+use super::clock::Clock;
+use super::error::CudaError;
+use super::graph::{GraphSettings, Graphs};
+use super::kernel::{Call, Kernel, KernelFacts, Word, check_parameters};
+use super::module::Module;
+use super::stream::Stream;
+use crate::bind::{Bound, BufferId};
+use crate::execute::{Target, TargetError};
+use crate::launch::{Launch, Value};
+use crate::plan::Plan;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A program on a device. It runs plans through [`crate::execute`], in a stream of its own: several
+/// run side by side, on one device or on many, and each may be sent to another thread.
+#[derive(Debug)]
+pub struct Program {
+    // Fields are dropped in this order, after all work has ended.
+    /// What sends launches as graphs; they are sent one by one where there is none.
+    graphs: Option<Graphs>,
+    clock: Clock,
+    buffers: Vec<Buffer>,
+    saved: Vec<Buffer>,
+    kernels: Vec<Kernel>,
+    stream: Arc<Stream>,
+    /// The program's name.
+    name: String,
+}
+
+impl Program {
+    /// Loads the code of a plan.
+    pub(super) fn load(stream: Arc<Stream>, plan: &Plan, code: &[u8]) -> Result<Self, CudaError> {
+        let module = Module::new(stream.device(), plan, code)?;
+        check_parameters(plan, code)?;
+        let kernels = plan.kernels.iter().map(|kernel| Kernel::new(plan, kernel, &module));
+        Ok(Self {
+            kernels: kernels.collect::<Result<_, _>>()?,
+            clock: Clock::new(&stream)?,
+            graphs: None,
+            buffers: Vec::new(),
+            saved: Vec::new(),
+            stream,
+            name: plan.program.clone(),
+        })
+    }
+
+    /// What the driver made of the kernels, in the plan's order.
+    pub fn kernels(&self) -> Vec<KernelFacts> {
+        self.kernels.iter().map(|kernel| kernel.facts().clone()).collect()
+    }
+
+    /// From the next run on launches are sent as graphs of many. That spares the time between short
+    /// kernels, and launches overlap where that is possible; the measured time is then that of the
+    /// graphs.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn use_graphs(&mut self, settings: GraphSettings) -> Result<(), CudaError> {
+        self.graphs = Some(Graphs::new(&self.stream, settings)?);
+        Ok(())
+    }
+
+    /// The most bands of a launch so far.
+    pub fn most_bands(&self) -> usize {
+        self.graphs.as_ref().map_or(1, Graphs::most_bands)
+    }
+
+    /// Keeps a copy of all buffers on the device, for [`Program::restore`].
+    ///
+    /// # Errors
+    /// When the device has no room for it, or the copy fails.
+    pub fn save(&mut self) -> Result<(), CudaError> {
+        self.saved.clear();
+        for buffer in &self.buffers {
+            let saved = Buffer::new(&self.stream, buffer.bytes())?;
+            saved.copy_from(buffer)?;
+            self.saved.push(saved);
+        }
+        self.stream.enter()?;
+        self.stream.synchronize()
+    }
+
+    /// Gives all buffers what they held when they were saved.
+    ///
+    /// # Errors
+    /// When a copy fails.
+    pub fn restore(&mut self) -> Result<(), CudaError> {
+        self.stream.enter()?;
+        let pairs = self.buffers.iter().zip(&self.saved);
+        pairs.into_iter().try_for_each(|(buffer, saved)| buffer.copy_from(saved))?;
+        self.stream.synchronize()
+    }
+
+    fn buffer(&self, id: BufferId) -> Result<&Buffer, CudaError> {
+        self.buffers.get(id.0).ok_or_else(|| self.mismatch(format!("there is no buffer {}", id.0)))
+    }
+
+    /// A buffer of just this many bytes.
+    fn sized_buffer(&self, id: BufferId, bytes: usize) -> Result<&Buffer, CudaError> {
+        let buffer = self.buffer(id)?;
+        if buffer.bytes() == bytes {
+            return Ok(buffer);
+        }
+        let found = buffer.bytes();
+        Err(self.mismatch(format!("buffer {} has {found} bytes, its data {bytes}", id.0)))
+    }
+
+    fn mismatch(&self, message: String) -> CudaError {
+        CudaError::Mismatch { program: self.name.clone(), message }
+    }
+
+    fn kernel(&self, launch: &Launch<'_>) -> Result<&Kernel, CudaError> {
+        let name = &launch.kernel.name;
+        let kernel = self.kernels.get(launch.index).filter(|kernel| kernel.name() == name);
+        kernel.ok_or_else(|| self.mismatch(format!("there is no kernel `{name}`")))
+    }
+
+    fn call(&self, launch: &Launch<'_>) -> Result<Call, CudaError> {
+        let word = |argument: &Value| match argument {
+            Value::Buffer(id) => Ok((Word::of(&self.buffer(*id)?.address().to_ne_bytes()), 8)),
+            Value::Number(number) => {
+                let bytes = number.bytes();
+                Ok((Word::of(&bytes), bytes.len()))
+            }
+        };
+        let words = launch.arguments.iter().map(word).collect::<Result<Vec<_>, CudaError>>()?;
+        self.kernel(launch)?.call(launch.grid, &words).map_err(|message| self.mismatch(message))
+    }
+
+    /// Adds a launch to those that are sent next, and sends what is full.
+    fn gather(&self, graphs: &mut Graphs, launch: &Launch<'_>) -> Result<(), CudaError> {
+        if graphs.are_full_before(launch) {
+            graphs.send(|| self.clock.start())?;
+        }
+        graphs.add(launch, self.kernel(launch)?.resident(), |part| self.call(part))
+    }
+
+    fn send(&self, launch: &Launch<'_>) -> Result<(), CudaError> {
+        let call = self.call(launch)?;
+        self.stream.enter()?;
+        call.send(&self.stream)
+    }
+
+    /// Waits for the launches.
+    fn wait(&mut self) -> Result<Duration, CudaError> {
+        self.stream.enter()?;
+        if let Some(graphs) = &mut self.graphs {
+            let sent = graphs.send(|| self.clock.start());
+            sent.map_err(|error| self.not_sent(error))?;
+        }
+        self.clock.stop().map_err(|error| self.of_kernels(error))
+    }
+
+    /// Why a launch could not be sent: if a kernel before it failed, that is the reason. Waits for
+    /// what was sent.
+    fn not_sent(&self, error: CudaError) -> CudaError {
+        self.stream.synchronize().map_or_else(|fault| self.of_kernels(fault), |()| error)
+    }
+
+    /// An error of a kernel that ran, told as such.
+    fn of_kernels(&self, error: CudaError) -> CudaError {
+        match error {
+            CudaError::Call { call, device, reason } => {
+                let names: Vec<_> =
+                    self.kernels.iter().map(|kernel| format!("`{}`", kernel.name())).collect();
+                let kernels = match names.as_slice() {
+                    [name] => format!("kernel {name}"),
+                    names => format!("one of the kernels {}", names.join(", ")),
+                };
+                CudaError::Run { kernels, device, call, reason }
+            }
+            other => other,
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // A run that was left half-way may still be under way.
+        let _ = self.stream.enter().and_then(|()| self.stream.synchronize());
+    }
+}
+
+impl Target for Program {
+    fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
+        self.saved.clear();
+        self.buffers.clear();
+        let wanted = bound.device_bytes();
+        let (free, total) = self.stream.device().memory()?;
+        let device = self.stream.device().label().to_owned();
+        let out_of_memory = || CudaError::OutOfMemory { device, wanted, free, total };
+        if wanted > free {
+            return Err(out_of_memory().into());
+        }
+        let buffers = bound.buffers.iter().map(|buffer| Buffer::new(&self.stream, buffer.bytes()));
+        self.buffers = match buffers.collect() {
+            Ok(buffers) => buffers,
+            // The whole program is what has no room, not one of its buffers.
+            Err(CudaError::OutOfMemory { .. }) => return Err(out_of_memory().into()),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(())
+    }
+
+    fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
+        self.stream.enter()?;
+        Ok(self.sized_buffer(buffer, bytes.len())?.upload(bytes)?)
+    }
+
+    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
+        self.stream.enter()?;
+        let from = self.buffer(from)?;
+        self.sized_buffer(to, from.bytes())?.copy_from(from)?;
+        Ok(self.stream.synchronize()?)
+    }
+
+    fn begin(&mut self) -> Result<(), TargetError> {
+        self.stream.enter()?;
+        match &mut self.graphs {
+            Some(graphs) => graphs.begin(),
+            None => self.clock.start()?,
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
+        let sent = match self.graphs.take() {
+            Some(mut graphs) => {
+                let sent = self.gather(&mut graphs, launch);
+                self.graphs = Some(graphs);
+                sent
+            }
+            None => self.send(launch),
+        };
+        Ok(sent.map_err(|error| self.not_sent(error))?)
+    }
+
+    fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
+        Ok(Some(self.wait()?))
+    }
+
+    fn abandon(&mut self) -> Result<(), TargetError> {
+        self.stream.enter()?;
+        if let Some(graphs) = &mut self.graphs {
+            graphs.begin();
+        }
+        Ok(self.stream.synchronize().map_err(|error| self.of_kernels(error))?)
+    }
+
+    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
+        self.stream.enter()?;
+        Ok(self.sized_buffer(buffer, bytes.len())?.download(bytes)?)
+    }
+}

@@ -1,0 +1,322 @@
+//! The CUDA target on a driver made for these tests (`cuda/driver.c`), which is built here and
+//! found in the place of `libcuda.so`. It needs no device and counts every object.
+
+#![cfg(feature = "cuda")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use stencil_runtime::array::{Array, Data, Element};
+use stencil_runtime::bind::{Bound, Request, bind};
+use stencil_runtime::cuda::{Cuda, CudaError, GraphSettings, Program};
+use stencil_runtime::execute::{Control, Target, launch_all, run, upload};
+use stencil_runtime::launch::Launches;
+use stencil_runtime::plan::Plan;
+
+const CELLS: i64 = 700;
+
+fn here(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+/// The folder of the driver.
+fn driver() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fake-cuda");
+        std::fs::create_dir_all(&folder).unwrap();
+        // Tests of other processes may be about to load it.
+        let new = tempfile::NamedTempFile::new_in(&folder).unwrap().into_temp_path();
+        let status = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-ffp-contract=off", "-Wall", "-Werror", "-pthread"])
+            .arg("-o")
+            .args([&*new, &here("cuda/driver.c")])
+            .status()
+            .unwrap();
+        assert!(status.success());
+        new.persist(folder.join("libcuda.so")).unwrap();
+        folder
+    })
+}
+
+/// Runs `body` in a process of its own that finds the driver with these settings, and returns the
+/// log of its calls; nothing in that process. The driver must find no fault.
+fn on_driver(test: &str, settings: &[(&str, &str)], body: impl FnOnce()) -> Option<Vec<String>> {
+    if std::env::var_os("FAKE_CUDA_LOG").is_some() {
+        body();
+        return None;
+    }
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env("LD_LIBRARY_PATH", driver())
+        .env("FAKE_CUDA_LOG", log.path())
+        .envs(settings.iter().copied())
+        .output()
+        .unwrap();
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    let log = std::fs::read_to_string(log.path()).unwrap();
+    assert!(!log.contains("FAULT"), "{log}");
+    Some(log.lines().map(str::to_owned).collect())
+}
+
+fn count(log: &[String], line: &str) -> usize {
+    log.iter().filter(|found| *found == line).count()
+}
+
+fn plan() -> (Plan, Vec<u8>) {
+    let plan = Plan::load(&here("data/smear.plan.json")).unwrap();
+    (plan, std::fs::read(here("data/smear.ptx")).unwrap())
+}
+
+fn bound(plan: &Plan, steps: i64) -> Bound {
+    let sizes = [("N".to_string(), CELLS)].into();
+    bind(plan, &Request { sizes, steps: Some(steps), ..Request::default() }).unwrap()
+}
+
+fn inputs(seed: u64) -> BTreeMap<String, Array> {
+    let array = Array::noise(Element::F32, &[CELLS as usize], seed).unwrap();
+    BTreeMap::from([("A".to_string(), array)])
+}
+
+/// The recipe at the head of `smear.ptx`.
+fn wanted(seed: u64, steps: i64) -> Array {
+    let Data::F32(mut a) = inputs(seed)["A"].data().clone() else { panic!("wrong type") };
+    for step in 0..steps {
+        let old = a.clone();
+        for i in 1..old.len() - 1 {
+            let sum = (old[i - 1] - old[i]) + (old[i + 1] - old[i]);
+            a[i] = (old[i] + 0.25 * sum) + step as f32;
+        }
+    }
+    Array::new(vec![a.len()], Data::F32(a)).unwrap()
+}
+
+fn loaded(cuda: &Cuda) -> Program {
+    let (plan, code) = plan();
+    cuda.load(&plan, &code).unwrap()
+}
+
+fn result(program: &mut Program, seed: u64, steps: i64) -> Array {
+    let (plan, _) = plan();
+    let bound = bound(&plan, steps);
+    let outcome = run(&plan, &bound, &inputs(seed), program, &mut Control::default()).unwrap();
+    assert!(outcome.launched.elapsed.is_some());
+    outcome.outputs["A"].clone()
+}
+
+#[test]
+fn a_run_gives_the_result_and_leaves_nothing() {
+    let log = on_driver("a_run_gives_the_result_and_leaves_nothing", &[], || {
+        let cuda = Cuda::open(0).unwrap();
+        let facts = cuda.facts();
+        assert_eq!(
+            (&*facts.name, &*facts.architecture, &*facts.cuda),
+            ("Fake GPU", "sm_90", "13.0")
+        );
+        let mut program = loaded(&cuda);
+        assert_eq!(program.kernels()[0].blocks_per_multiprocessor, 2);
+        assert_eq!(result(&mut program, 1, 7), wanted(1, 7));
+        // The device closes with the last that uses it.
+        drop(cuda);
+        assert_eq!(result(&mut program, 2, 4), wanted(2, 4));
+    });
+    let Some(log) = log else { return };
+    assert_eq!(count(&log, "smear 0"), 11);
+    assert_eq!(count(&log, "cuMemAlloc_v2 0"), count(&log, "cuMemFree_v2 0"));
+    assert_eq!(count(&log, "cuOccupancyMaxActiveBlocksPerMultiprocessor 0"), 1);
+    assert_eq!(log.last().unwrap(), "cuDevicePrimaryCtxRelease_v2 0");
+}
+
+#[test]
+fn graphs_give_the_same() {
+    let log = on_driver("graphs_give_the_same", &[], || {
+        let cuda = Cuda::open(0).unwrap();
+        let mut program = loaded(&cuda);
+        program.use_graphs(GraphSettings { chunk: 10, ..GraphSettings::default() }).unwrap();
+        for steps in [57, 0, 60, 3] {
+            assert_eq!(result(&mut program, 3, steps), wanted(3, steps));
+        }
+    });
+    let Some(log) = log else { return };
+    assert_eq!(count(&log, "cuLaunchKernel 0"), 0);
+    // Graphs of 10, 7, 0 and 3 launches: those of 10 are made once.
+    assert_eq!(count(&log, "cuGraphCreate 0"), 4);
+    assert_eq!(count(&log, "cuGraphLaunch 0"), 6 + 1 + 6 + 1);
+}
+
+#[test]
+fn saved_buffers_come_back() {
+    on_driver("saved_buffers_come_back", &[], || {
+        let cuda = Cuda::open(0).unwrap();
+        let (mut program, (plan, _)) = (loaded(&cuda), plan());
+        let bound = bound(&plan, 5);
+        program.allocate(&bound).unwrap();
+        upload(&plan, &bound, &inputs(1), &mut program).unwrap();
+        program.save().unwrap();
+        for _ in 0..2 {
+            let launched =
+                launch_all(&plan, &bound, &mut program, &mut Control::default()).unwrap();
+            let mut found = Array::zeros(Element::F32, &[CELLS as usize]).unwrap();
+            program.download(launched.current[0], found.bytes_mut()).unwrap();
+            assert_eq!(found, wanted(1, 5));
+            program.restore().unwrap();
+        }
+    });
+}
+
+#[test]
+fn two_devices_take_turns_in_one_thread() {
+    let settings = [("FAKE_CUDA_DEVICES", "2")];
+    let log = on_driver("two_devices_take_turns_in_one_thread", &settings, || {
+        let (plan, _) = plan();
+        let devices = [Cuda::open(0).unwrap(), Cuda::open(1).unwrap()];
+        assert_ne!(devices[0].facts().uuid, devices[1].facts().uuid);
+        for graphs in [false, true] {
+            let mut programs: Vec<_> = devices.iter().map(loaded).collect();
+            let bound = bound(&plan, 30);
+            for (seed, program) in (1..).zip(&mut programs) {
+                if graphs {
+                    program.use_graphs(GraphSettings { chunk: 4, cut_all: false }).unwrap();
+                }
+                program.allocate(&bound).unwrap();
+                upload(&plan, &bound, &inputs(seed), program).unwrap();
+            }
+            programs.iter_mut().for_each(|program| program.begin().unwrap());
+            let mut launches = Launches::new(&plan, &bound).unwrap();
+            for launch in launches.by_ref() {
+                programs.iter_mut().for_each(|program| program.launch(&launch).unwrap());
+            }
+            let mut found = Array::zeros(Element::F32, &[CELLS as usize]).unwrap();
+            for (seed, program) in (1..).zip(&mut programs) {
+                assert!(program.finish().unwrap().is_some());
+                program.download(launches.current()[0], found.bytes_mut()).unwrap();
+                assert_eq!(found, wanted(seed, 30));
+            }
+        }
+    });
+    let Some(log) = log else { return };
+    assert_eq!((count(&log, "smear 0"), count(&log, "smear 1")), (60, 60));
+}
+
+#[test]
+fn programs_run_in_streams_and_threads_of_their_own() {
+    let settings = [("FAKE_CUDA_DEVICES", "2")];
+    let log = on_driver("programs_run_in_streams_and_threads_of_their_own", &settings, || {
+        std::thread::scope(|scope| {
+            for seed in 1..=4 {
+                let cuda = Cuda::open((seed % 2) as i32).unwrap();
+                let mut program = loaded(&cuda);
+                scope.spawn(move || {
+                    let steps = 20 + seed as i64;
+                    assert_eq!(result(&mut program, seed, steps), wanted(seed, steps));
+                });
+            }
+        });
+    });
+    let Some(log) = log else { return };
+    assert_eq!((count(&log, "cuStreamCreate 0"), count(&log, "cuStreamCreate 1")), (2, 2));
+    assert_eq!((count(&log, "smear 0"), count(&log, "smear 1")), (22 + 24, 21 + 23));
+}
+
+/// The error of a run on device 1, on which a call fails.
+fn failing(test: &str, fail: &str, wanted: &str) {
+    let settings = [("FAKE_CUDA_DEVICES", "2"), ("FAKE_CUDA_FAIL", fail)];
+    on_driver(test, &settings, || {
+        let (plan, code) = plan();
+        let bound = bound(&plan, 3);
+        for ordinal in 0..2 {
+            let run = || -> Result<(), Box<dyn std::error::Error>> {
+                let mut program = Cuda::open(ordinal)?.load(&plan, &code)?;
+                run(&plan, &bound, &inputs(1), &mut program, &mut Control::default())?;
+                Ok(())
+            };
+            match (ordinal, run()) {
+                (0, found) => found.unwrap(),
+                (_, found) => assert_eq!(found.unwrap_err().to_string(), wanted),
+            }
+        }
+    });
+}
+
+#[test]
+fn a_failed_copy_names_call_and_device() {
+    failing(
+        "a_failed_copy_names_call_and_device",
+        "cuMemcpyHtoDAsync_v2 1 719",
+        "cuMemcpyHtoDAsync failed on Fake GPU (device 1): FAKE_ERROR_719 (as planned)",
+    );
+}
+
+#[test]
+fn a_refused_launch_names_kernel_call_and_device() {
+    failing(
+        "a_refused_launch_names_kernel_call_and_device",
+        "cuLaunchKernel 1 701",
+        "kernel `smear` can't be launched on Fake GPU (device 1) with [3, 1, 1] blocks of \
+         [256, 1, 1] threads: FAKE_ERROR_701 (as planned) [cuLaunchKernel]",
+    );
+}
+
+#[test]
+fn a_kernel_that_fails_is_named_with_its_device() {
+    failing(
+        "a_kernel_that_fails_is_named_with_its_device",
+        "smear 1 700",
+        "kernel `smear` failed on Fake GPU (device 1): FAKE_ERROR_700 (as planned) \
+         [cuStreamSynchronize]; compute-sanitizer finds the place",
+    );
+}
+
+#[test]
+fn objects_that_were_made_go_when_a_later_one_fails() {
+    failing(
+        "objects_that_were_made_go_when_a_later_one_fails",
+        "cuEventCreate 1 999",
+        "cuEventCreate failed on Fake GPU (device 1): FAKE_ERROR_999 (as planned)",
+    );
+}
+
+#[test]
+fn too_little_memory_is_told() {
+    let settings = [("FAKE_CUDA_MEMORY", "5000")];
+    on_driver("too_little_memory_is_told", &settings, || {
+        let (plan, _) = plan();
+        let mut program = loaded(&Cuda::open(0).unwrap());
+        let error = program.allocate(&bound(&plan, 1)).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "out of memory on Fake GPU (device 0): 5600 bytes are wanted, 5000 of 5000 are free; \
+             use smaller sizes"
+        );
+    });
+}
+
+#[test]
+fn devices_and_drivers_that_are_missing_are_told() {
+    let open = || Cuda::open(0).map(drop);
+    on_driver(
+        "devices_and_drivers_that_are_missing_are_told",
+        &[("FAKE_CUDA_DEVICES", "0")],
+        || {
+            assert_eq!(open(), Err(CudaError::NoDevice { ordinal: 0, count: 0 }));
+        },
+    );
+}
+
+#[test]
+fn an_old_driver_is_told() {
+    on_driver("an_old_driver_is_told", &[("FAKE_CUDA_VERSION", "12040")], || {
+        let error = Cuda::open(0).map(drop).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the CUDA driver knows CUDA 12.4, 12.8 or later is needed: update NVIDIA's driver"
+        );
+    });
+}

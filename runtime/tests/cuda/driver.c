@@ -1,0 +1,403 @@
+// A driver for the tests of `stencil_runtime::cuda`: the functions of libcuda that the runtime
+// calls, on host memory. It is stricter than a device: an object may be used only while the context
+// of its device is current, and whatever lives in a context must be gone before it is released.
+//
+// Work is done when it is sent. Kernels are told by their names; their parameters are read from the
+// PTX. The environment has the settings:
+//
+//   FAKE_CUDA_VERSION  the newest CUDA version that it knows
+//   FAKE_CUDA_DEVICES  how many devices there are
+//   FAKE_CUDA_MEMORY   bytes of each
+//   FAKE_CUDA_LOG      a file; every call adds a line of its name and device
+//   FAKE_CUDA_FAIL     "NAME DEVICE CODE": this call fails on this device; NAME may be a kernel,
+//                      which then fails while it runs
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef int Result;
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101,
+       INVALID_IMAGE = 200, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500 };
+enum { MOST_DEVICES = 8, MOST_PARAMETERS = 64, MULTIPROCESSORS = 4, RESIDENT = 2 };
+
+// The first member of all objects.
+typedef struct { int device; } Object;
+typedef struct { Object object; int uses, live; Result fault; size_t used; } Context;
+typedef struct { Object object; double at; } Event;
+typedef struct { Object object; char *text; } Module;
+typedef struct {
+    Object object; char name[128];
+    int parameters; size_t sizes[MOST_PARAMETERS], offsets[MOST_PARAMETERS];
+} Function;
+typedef struct {
+    Function *function; unsigned grid[3], block[3], shared; uint64_t words[MOST_PARAMETERS];
+} Call;
+typedef struct Node { Call call; size_t place; struct Node *next; } Node;
+typedef struct { Object object; Node *first, *last; size_t count; } Graph;
+typedef struct { Object object; Call *calls; size_t count; } Runnable;
+// A block of memory has this before it.
+typedef struct { Object object; size_t bytes; } Block;
+enum { BLOCK_HEAD = 256 };
+
+static Context contexts[MOST_DEVICES];
+static __thread Context *current;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static long setting(const char *name, long other) {
+    const char *text = getenv(name);
+    return text ? atol(text) : other;
+}
+
+static void note(const char *call, int device) {
+    const char *path = getenv("FAKE_CUDA_LOG");
+    if (!path) return;
+    pthread_mutex_lock(&lock);
+    FILE *file = fopen(path, "a");
+    if (file) { fprintf(file, "%s %d\n", call, device); fclose(file); }
+    pthread_mutex_unlock(&lock);
+}
+
+static Result planned(const char *call, int device) {
+    char name[128]; int where, code;
+    const char *text = getenv("FAKE_CUDA_FAIL");
+    if (!text || sscanf(text, "%127s %d %d", name, &where, &code) != 3) return OK;
+    return !strcmp(name, call) && where == device ? code : OK;
+}
+
+// What begins every call on an object: its context must be current.
+static Result enter(const char *call, const void *object) {
+    int device = object ? ((const Object *)object)->device : current ? current->object.device : -1;
+    note(call, device);
+    if (!current) return INVALID_CONTEXT;
+    if (device != current->object.device) return INVALID_HANDLE;
+    return planned(call, device);
+}
+#define ENTER(object) \
+    do { Result entered = enter(__func__, object); if (entered) return entered; } while (0)
+
+static void *made(size_t bytes) {
+    Object *object = calloc(1, bytes);
+    object->device = current->object.device;
+    __atomic_add_fetch(&current->live, 1, __ATOMIC_SEQ_CST);
+    return object;
+}
+
+static Result gone(void *object) {
+    __atomic_sub_fetch(&current->live, 1, __ATOMIC_SEQ_CST);
+    free(object);
+    return OK;
+}
+
+Result cuDriverGetVersion(int *version) {
+    *version = (int)setting("FAKE_CUDA_VERSION", 13000);
+    return OK;
+}
+Result cuInit(unsigned flags) {
+    for (int i = 0; i < MOST_DEVICES; i++) contexts[i].object.device = i;
+    return flags ? INVALID_VALUE : setting("FAKE_CUDA_DEVICES", 1) ? OK : NO_DEVICE;
+}
+Result cuGetErrorName(Result code, const char **text) {
+    static __thread char name[32];
+    snprintf(name, sizeof name, "FAKE_ERROR_%d", code);
+    *text = name;
+    return OK;
+}
+Result cuGetErrorString(Result code, const char **text) {
+    (void)code;
+    *text = "as planned";
+    return OK;
+}
+
+Result cuDeviceGetCount(int *count) { *count = (int)setting("FAKE_CUDA_DEVICES", 1); return OK; }
+Result cuDeviceGet(int *device, int ordinal) { *device = ordinal; return OK; }
+Result cuDeviceGetName(char *text, int length, int device) {
+    (void)device;
+    snprintf(text, (size_t)length, "Fake GPU");
+    return OK;
+}
+Result cuDeviceTotalMem_v2(size_t *bytes, int device) {
+    (void)device;
+    *bytes = (size_t)setting("FAKE_CUDA_MEMORY", 64 << 20);
+    return OK;
+}
+Result cuDeviceGetUuid_v2(char *uuid, int device) { memset(uuid, device, 16); return OK; }
+Result cuDeviceGetAttribute(int *value, int attribute, int device) {
+    (void)device;
+    switch (attribute) {
+    case 13: *value = 1000000; break;          // clock rate in kHz
+    case 16: *value = MULTIPROCESSORS; break;
+    case 36: *value = 2000000; break;          // memory clock rate in kHz
+    case 38: *value = 1 << 20; break;          // level 2 cache
+    case 75: *value = 9; break;                // compute capability, major
+    case 76: *value = 0; break;                // compute capability, minor
+    case 97: *value = 99 * 1024; break;        // shared memory of a block
+    default: return INVALID_VALUE;
+    }
+    return OK;
+}
+
+Result cuDevicePrimaryCtxRetain(Context **context, int device) {
+    note(__func__, device);
+    Result failed = planned(__func__, device);
+    if (failed) return failed;
+    *context = &contexts[device];
+    __atomic_add_fetch(&(*context)->uses, 1, __ATOMIC_SEQ_CST);
+    return OK;
+}
+Result cuDevicePrimaryCtxRelease_v2(int device) {
+    note(__func__, device);
+    Context *context = &contexts[device];
+    int uses = __atomic_sub_fetch(&context->uses, 1, __ATOMIC_SEQ_CST);
+    if (uses < 0) note("FAULT: released too often:", device);
+    if (uses == 0 && context->live) note("FAULT: objects outlive their context:", device);
+    return OK;
+}
+Result cuCtxSetCurrent(Context *context) {
+    if (!context || context->uses <= 0) return INVALID_CONTEXT;
+    current = context;
+    return planned(__func__, context->object.device);
+}
+Result cuMemGetInfo_v2(size_t *available, size_t *total) {
+    ENTER(NULL);
+    *total = (size_t)setting("FAKE_CUDA_MEMORY", 64 << 20);
+    *available = *total - current->used;
+    return OK;
+}
+
+Result cuStreamCreate(Object **stream, unsigned flags) {
+    ENTER(NULL);
+    (void)flags;
+    *stream = made(sizeof **stream);
+    return OK;
+}
+Result cuStreamDestroy_v2(Object *stream) { ENTER(stream); return gone(stream); }
+Result cuStreamSynchronize(Object *stream) { ENTER(stream); return current->fault; }
+
+Result cuEventCreate(Event **event, unsigned flags) {
+    ENTER(NULL);
+    (void)flags;
+    *event = made(sizeof **event);
+    return OK;
+}
+Result cuEventDestroy_v2(Event *event) { ENTER(event); return gone(event); }
+Result cuEventRecord(Event *event, Object *stream) {
+    ENTER(event);
+    if (stream->device != event->object.device) return INVALID_HANDLE;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    event->at = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+    return OK;
+}
+Result cuEventSynchronize(Event *event) { ENTER(event); return current->fault; }
+Result cuEventElapsedTime_v2(float *milliseconds, Event *from, Event *to) {
+    ENTER(from);
+    *milliseconds = (float)(to->at - from->at);
+    return OK;
+}
+
+Result cuMemAlloc_v2(uint64_t *address, size_t bytes) {
+    ENTER(NULL);
+    if (current->used + bytes > (size_t)setting("FAKE_CUDA_MEMORY", 64 << 20)) return OUT_OF_MEMORY;
+    Block *block = made(BLOCK_HEAD + bytes);
+    block->bytes = bytes;
+    // New memory holds anything.
+    memset((char *)block + BLOCK_HEAD, 0xa5, bytes);
+    __atomic_add_fetch(&current->used, bytes, __ATOMIC_SEQ_CST);
+    *address = (uint64_t)(uintptr_t)block + BLOCK_HEAD;
+    return OK;
+}
+static Block *block_of(uint64_t address) { return (Block *)(uintptr_t)(address - BLOCK_HEAD); }
+static void *memory(uint64_t address) { return (void *)(uintptr_t)address; }
+Result cuMemFree_v2(uint64_t address) {
+    Block *block = block_of(address);
+    ENTER(block);
+    __atomic_sub_fetch(&current->used, block->bytes, __ATOMIC_SEQ_CST);
+    return gone(block);
+}
+Result cuMemsetD8Async(uint64_t address, unsigned char value, size_t count, Object *stream) {
+    ENTER(stream);
+    if (count > block_of(address)->bytes) return INVALID_VALUE;
+    memset(memory(address), value, count);
+    return OK;
+}
+Result cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, Object *stream) {
+    ENTER(stream);
+    if (bytes > block_of(to)->bytes) return INVALID_VALUE;
+    memcpy(memory(to), from, bytes);
+    return OK;
+}
+Result cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, Object *stream) {
+    ENTER(stream);
+    if (bytes > block_of(from)->bytes) return INVALID_VALUE;
+    memcpy(to, memory(from), bytes);
+    return OK;
+}
+Result cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Object *stream) {
+    ENTER(stream);
+    if (bytes > block_of(to)->bytes || bytes > block_of(from)->bytes) return INVALID_VALUE;
+    memmove(memory(to), memory(from), bytes);
+    return OK;
+}
+
+Result cuModuleLoadDataEx(Module **module, const char *image, unsigned options, void *names,
+                          void *values) {
+    ENTER(NULL);
+    (void)options, (void)names, (void)values;
+    if (!strstr(image, ".version")) return INVALID_IMAGE;
+    *module = made(sizeof **module);
+    (*module)->text = strdup(image);
+    return OK;
+}
+Result cuModuleUnload(Module *module) { ENTER(module); free(module->text); return gone(module); }
+
+static size_t size_of_type(const char *text) {
+    char kind; int bits;
+    return sscanf(text, ".param .%c%d", &kind, &bits) == 2 ? (size_t)bits / 8 : 0;
+}
+// A function lives as long as the process: it is small.
+Result cuModuleGetFunction(Function **function, Module *module, const char *name) {
+    ENTER(module);
+    char entry[160];
+    snprintf(entry, sizeof entry, ".entry %s(", name);
+    const char *text = strstr(module->text, entry);
+    if (!text) return NOT_FOUND;
+    *function = calloc(1, sizeof **function);
+    (*function)->object = module->object;
+    snprintf((*function)->name, sizeof (*function)->name, "%s", name);
+    const char *end = strchr(text, ')');
+    size_t offset = 0;
+    while ((text = strstr(text, ".param")) && text < end) {
+        size_t size = size_of_type(text);
+        offset = (offset + size - 1) / size * size;
+        (*function)->sizes[(*function)->parameters] = size;
+        (*function)->offsets[(*function)->parameters++] = offset;
+        offset += size;
+        text++;
+    }
+    return OK;
+}
+Result cuFuncGetAttribute(int *value, int attribute, Function *function) {
+    ENTER(function);
+    *value = attribute == 0 ? 1024 : attribute == 4 ? 16 : 0; // most threads; registers; bytes
+    return OK;
+}
+Result cuFuncSetAttribute(Function *function, int attribute, int value) {
+    ENTER(function);
+    return attribute == 8 && value <= 99 * 1024 ? OK : INVALID_VALUE;
+}
+Result cuFuncGetParamInfo(Function *function, size_t place, size_t *offset, size_t *size) {
+    ENTER(function);
+    if (place >= (size_t)function->parameters) return INVALID_VALUE;
+    *offset = function->offsets[place];
+    *size = function->sizes[place];
+    return OK;
+}
+Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *function, int threads,
+                                                   size_t shared) {
+    ENTER(function);
+    (void)threads, (void)shared;
+    *blocks = RESIDENT;
+    return OK;
+}
+
+// The kernels, as their PTX says.
+static void smear(const Call *call) {
+    const float *from = memory(call->words[0]);
+    float *to = memory(call->words[1]), alpha;
+    int32_t n = (int32_t)call->words[2];
+    memcpy(&alpha, &call->words[3], sizeof alpha);
+    float step = (float)(int64_t)call->words[4];
+    long threads = (long)call->grid[0] * call->block[0];
+    for (long i = 1; i < n - 1 && i < threads; i++) {
+        float sum = (from[i - 1] - from[i]) + (from[i + 1] - from[i]);
+        to[i] = (from[i] + alpha * sum) + step;
+    }
+}
+static const struct { const char *name; void (*run)(const Call *); } kernels[] = {{"smear", smear}};
+
+static void run(const Call *call) {
+    Result failed = planned(call->function->name, current->object.device);
+    if (failed) { current->fault = failed; return; }
+    note(call->function->name, current->object.device);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (!strcmp(kernels[i].name, call->function->name)) kernels[i].run(call);
+}
+static Call call_of(Function *function, const unsigned *sizes, void **parameters) {
+    Call call = {.function = function, .shared = sizes[6]};
+    memcpy(call.grid, sizes, sizeof call.grid);
+    memcpy(call.block, sizes + 3, sizeof call.block);
+    for (int i = 0; i < function->parameters; i++)
+        memcpy(&call.words[i], parameters[i], function->sizes[i]);
+    return call;
+}
+Result cuLaunchKernel(Function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                      unsigned by, unsigned bz, unsigned shared, Object *stream,
+                      void **parameters, void **extra) {
+    ENTER(stream);
+    if (function->object.device != stream->device || extra) return INVALID_HANDLE;
+    Call call = call_of(function, (unsigned[]){gx, gy, gz, bx, by, bz, shared}, parameters);
+    run(&call);
+    return OK;
+}
+
+// CUDA_KERNEL_NODE_PARAMS; grid, block and shared memory are seven numbers in a row.
+typedef struct {
+    Function *function; unsigned sizes[7]; void **parameters, **extra, *kernel, *context;
+} NodeParameters;
+
+Result cuGraphCreate(Graph **graph, unsigned flags) {
+    ENTER(NULL);
+    *graph = made(sizeof **graph);
+    return flags ? INVALID_VALUE : OK;
+}
+Result cuGraphDestroy(Graph *graph) {
+    ENTER(graph);
+    for (Node *node = graph->first, *next; node; node = next) { next = node->next; free(node); }
+    return gone(graph);
+}
+Result cuGraphAddKernelNode_v2(Node **node, Graph *graph, Node **waits, size_t count,
+                               const NodeParameters *parameters) {
+    ENTER(graph);
+    for (size_t i = 0; i < count; i++)
+        if (!waits[i] || waits[i]->place >= graph->count) return INVALID_VALUE;
+    *node = calloc(1, sizeof **node);
+    (*node)->call = call_of(parameters->function, parameters->sizes, parameters->parameters);
+    (*node)->place = graph->count++;
+    if (graph->last) graph->last->next = *node; else graph->first = *node;
+    graph->last = *node;
+    return OK;
+}
+Result cuGraphInstantiateWithParams(Runnable **runnable, Graph *graph, void *parameters) {
+    ENTER(graph);
+    (void)parameters;
+    *runnable = made(sizeof **runnable);
+    (*runnable)->calls = calloc(graph->count + 1, sizeof *(*runnable)->calls);
+    for (Node *node = graph->first; node; node = node->next)
+        (*runnable)->calls[(*runnable)->count++] = node->call;
+    return OK;
+}
+Result cuGraphExecKernelNodeSetParams_v2(Runnable *runnable, Node *node,
+                                         const NodeParameters *parameters) {
+    ENTER(runnable);
+    Function *function = parameters->function;
+    runnable->calls[node->place] = call_of(function, parameters->sizes, parameters->parameters);
+    return OK;
+}
+Result cuGraphUpload(Runnable *runnable, Object *stream) {
+    (void)stream;
+    ENTER(runnable);
+    return OK;
+}
+Result cuGraphLaunch(Runnable *runnable, Object *stream) {
+    ENTER(stream);
+    for (size_t i = 0; i < runnable->count; i++) run(&runnable->calls[i]);
+    return OK;
+}
+Result cuGraphExecDestroy(Runnable *runnable) {
+    ENTER(runnable);
+    free(runnable->calls);
+    return gone(runnable);
+}
