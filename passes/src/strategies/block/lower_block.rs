@@ -99,7 +99,7 @@ fn lower<'c>(
         reach: None,
     };
     let frame = Frame::new(context, module, program, &spec)?;
-    let wraps = tiled::wraps(module, program, kernel)?;
+    let wraps = tiled::wraps(program, kernel)?;
     let lowering =
         Lowering { frame: &frame, module, kernel, buffers: &buffers, threads: &threads, wraps };
     let limits = Limits::of(&frame, kernel, |_, halo| Ok(halo.clone()))?;
