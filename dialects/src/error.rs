@@ -1,5 +1,6 @@
 //! Errors of dialects and passes: a place in the source, a sentence, and whose fault it is.
 
+pub use crate::decline::Decline;
 use crate::mlir::{Diagnostic, Severity};
 use std::fmt::{self, Display, Formatter};
 
@@ -41,6 +42,8 @@ impl Display for Place {
 pub enum Fault {
     /// The input is wrong or asks for what is not there.
     User,
+    /// The input is right, and a strategy does not take it under this schedule.
+    Declined(Decline),
     /// The compiler is wrong.
     Internal,
 }
@@ -67,6 +70,26 @@ impl Error {
     /// A wrong input without a place.
     pub fn user(message: impl Into<String>) -> Self {
         Self::new(Place::unknown(), message)
+    }
+
+    /// A schedule that a strategy does not take, without a place.
+    pub fn declined(reason: Decline, message: impl Into<String>) -> Self {
+        Self { fault: Fault::Declined(reason), ..Self::user(message) }
+    }
+
+    /// The same error at a place.
+    pub fn at(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
+    /// Whether the compiler is wrong.
+    pub fn is_internal(&self) -> bool {
+        self.fault == Fault::Internal
+    }
+
+    /// Whether a strategy declined a schedule.
+    pub fn is_decline(&self) -> bool {
+        matches!(self.fault, Fault::Declined(_))
     }
 
     /// A fault of the compiler.

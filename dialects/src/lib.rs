@@ -8,6 +8,7 @@ pub mod affine;
 pub mod attribute;
 pub mod builder;
 pub mod cover;
+pub mod decline;
 pub mod error;
 pub mod fast_math;
 pub mod mlir;

@@ -2,7 +2,6 @@
 
 use crate::compile::{self, Level, Options, Timing};
 use crate::files;
-use crate::import::Arithmetic;
 use crate::message::Failure;
 use crate::run::{self, Job, Target};
 use crate::toolchain;
@@ -17,7 +16,9 @@ use stencil_dialects::tiled::Choice;
 use stencil_frontend::source::Source;
 use stencil_passes::llvm::emit_ptx::ARCHITECTURES;
 use stencil_passes::pipeline::Config;
-use stencil_passes::schedule::choose_schedule::Candidate;
+use stencil_passes::schedule::lowering;
+use stencil_passes::schedule::predict::Candidate;
+use stencil_passes::target::Arithmetic;
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Plan;
@@ -181,7 +182,7 @@ impl CommonArgs {
                     region: self.region.clone(),
                 },
                 no_fuse: self.no_fuse,
-                no_split_interior: self.no_split_interior,
+                lowering: lowering::Settings { no_split_interior: self.no_split_interior },
             },
             arithmetic: Arithmetic {
                 contract: self.fp_contract == Contraction::On,
@@ -284,7 +285,7 @@ fn write_candidates(
         compile::candidates(source, options)?.into_iter().take(count).enumerate()
     {
         let mut options = options.clone();
-        options.config.choice = candidate.config;
+        options.config.choice = candidate.choice;
         for (level, text) in compile::emit(source, &options, wanted)?.0 {
             let text = if level == Level::Plan {
                 let mut plan = Plan::from_json(&text, &source.name).map_err(Failure::user)?;
@@ -480,10 +481,10 @@ fn predictions(candidates: &[Candidate]) -> String {
         let work: f64 = candidate.kernels.iter().map(|work| work.redundancy).sum();
         text += &format!(
             "\n{:<8} {:>14} {:>10} {:>3} {:>10.1} {:>5.2}x",
-            candidate.config.strategy.as_deref().unwrap_or_default(),
+            candidate.choice.strategy.as_deref().unwrap_or_default(),
             list(&candidate.tile),
             list(&candidate.per_thread),
-            candidate.config.pyramid_height.unwrap_or_default(),
+            candidate.choice.pyramid_height.unwrap_or_default(),
             candidate.gcells(),
             work / candidate.kernels.len().max(1) as f64
         );

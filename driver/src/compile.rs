@@ -1,6 +1,6 @@
 //! The compile from a source to any level, as one list of steps.
 
-use crate::import::{self, Arithmetic};
+use crate::import;
 use crate::message::Failure;
 use clap::ValueEnum;
 use melior::Context;
@@ -14,10 +14,13 @@ use stencil_dialects::{mlir, tiled};
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
 use stencil_passes::launch_plan;
-use stencil_passes::llvm::emit_ptx::{self, Code, PtxTarget};
+use stencil_passes::llvm::emit_ptx::{self, Code};
+use stencil_passes::pass::Step;
 use stencil_passes::pipeline::{self, Config};
+use stencil_passes::pipeline_text;
 use stencil_passes::runner::Runner;
-use stencil_passes::schedule::choose_schedule::{self, Candidate};
+use stencil_passes::schedule::predict::{self, Candidate};
+use stencil_passes::target::{Arithmetic, Target};
 use stencil_runtime::plan::{Plan, Settings};
 use stencil_runtime::tune::{self, Schedules};
 
@@ -78,6 +81,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// What code is made for.
+    pub fn target(&self) -> Target {
+        Target::new(&self.arch, self.arithmetic)
+    }
+
     /// Whether nothing is asked of the schedule.
     pub fn leaves_schedule_open(&self) -> bool {
         self.config.choice == Choice::default() && self.passes.is_none()
@@ -127,11 +135,31 @@ impl<'c, 's> Compilation<'c, 's> {
         };
         let timing = vec![("parse and check".to_owned(), start.elapsed())];
         let mut compilation = Self { context, source, options, module, timing };
-        compilation.run(&pipeline::stencil(&options.config, &options.arch))?;
+        compilation.record_target()?;
+        compilation.run(&pipeline::stencil(&options.config))?;
         Ok(compilation)
     }
 
-    fn run(&mut self, passes: &str) -> Result<(), Failure> {
+    /// Writes the target into a module that has none.
+    fn record_target(&mut self) -> Result<(), Failure> {
+        let wanted = self.options.target().record();
+        let found = stencil_dialects::stencil::Target::get(&self.module)
+            .map_err(|error| Failure::in_source(&error, self.source))?;
+        match found {
+            None => wanted.set(self.context, &self.module),
+            Some(found) if wanted.fast_math && !found.fast_math => {
+                return Err(Failure::user(format!(
+                    "{}: its stencil.target has fast_math = false; compile its source with \
+                     --fast-math, or leave the option out",
+                    self.source.name
+                )));
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, passes: &[Step]) -> Result<(), Failure> {
         let mut print = |pass: &str, module: &Module| {
             eprintln!("// ----- after {pass} -----\n{}", text(module))
         };
@@ -146,13 +174,13 @@ impl<'c, 's> Compilation<'c, 's> {
 
     /// On to the tiled level.
     pub fn tile(&mut self) -> Result<(), Failure> {
-        self.run(&pipeline::tiled(&self.options.config, &self.options.arch))
+        self.run(&pipeline::tiled(&self.options.config))
     }
 
     /// The schedules that were to choose from at the stencil level, the fastest by the model first.
     pub fn candidates(&self) -> Result<Vec<Candidate>, Failure> {
-        let device = choose_schedule::device_of(Some(&self.options.arch));
-        choose_schedule::candidates(self.context, &self.module, &self.options.config.choice, device)
+        let Config { choice, lowering, .. } = &self.options.config;
+        predict::candidates(self.context, &self.module, choice, *lowering)
             .map_err(|error| Failure::in_source(&error, self.source))
     }
 
@@ -164,7 +192,11 @@ impl<'c, 's> Compilation<'c, 's> {
     /// From the stencil level straight to the gpu level.
     pub fn to_gpu(&mut self) -> Result<(), Failure> {
         match &self.options.passes {
-            Some(passes) => self.run(passes),
+            Some(passes) => {
+                let steps = pipeline_text::parse(passes)
+                    .map_err(|error| Failure::in_source(&error, self.source))?;
+                self.run(&steps)
+            }
             None => {
                 self.tile()?;
                 self.lower()
@@ -174,8 +206,7 @@ impl<'c, 's> Compilation<'c, 's> {
 
     /// The launch plan of the gpu level.
     pub fn plan(&self) -> Result<Plan, Failure> {
-        let Arithmetic { contract, fast_math } = self.options.arithmetic;
-        launch_plan::of(self.context, &self.module, &self.options.arch, contract, fast_math)
+        launch_plan::of(self.context, &self.module)
             .map_err(|error| Failure::in_source(&error, self.source))
     }
 
@@ -188,12 +219,7 @@ impl<'c, 's> Compilation<'c, 's> {
     pub fn code(&mut self) -> Result<Code, Failure> {
         let start = Instant::now();
         let libdevice = self.options.libdevice.clone().or_else(crate::toolchain::libdevice);
-        let target = PtxTarget {
-            arch: self.options.arch.clone(),
-            fast_math: self.options.arithmetic.fast_math,
-            libdevice,
-        };
-        let code = emit_ptx::emit(self.context, &self.module, &target)
+        let code = emit_ptx::emit(self.context, &self.module, libdevice.as_deref())
             .map_err(|error| Failure::in_source(&error, self.source));
         self.timing.push(("emit-ptx".to_owned(), start.elapsed()));
         code
@@ -308,7 +334,7 @@ pub fn with_schedules(
     if !options.leaves_schedule_open() {
         return Ok(options);
     }
-    let device = choose_schedule::device_of(Some(&options.arch));
+    let device = options.target().device;
     let found =
         schedules.find(&fingerprint(source, &options)?, device.name).map(|entry| &entry.settings);
     let choice = found
@@ -328,13 +354,13 @@ fn choice_of(settings: &Settings, source: &Source, options: &Options) -> Result<
         region: settings.region.clone(),
     };
     let candidates = candidates(source, options)?;
-    if candidates.iter().any(|candidate| candidate.config == named) {
+    if candidates.iter().any(|candidate| candidate.choice == named) {
         return Ok(named);
     }
     let whole = |candidate: &Candidate| Choice {
         tile: Some(candidate.tile.clone()),
-        ..candidate.config.clone()
+        ..candidate.choice.clone()
     };
     let fitted = candidates.into_iter().find(|candidate| whole(candidate) == named);
-    Ok(fitted.map_or(named, |candidate| candidate.config))
+    Ok(fitted.map_or(named, |candidate| candidate.choice))
 }

@@ -20,17 +20,9 @@ use stencil_frontend::program::{
     Region, Role as FieldRole, Type as ExprType, UnaryOp,
 };
 use stencil_frontend::source::{Source, Span};
+use stencil_passes::target::Arithmetic;
 use stencil_runtime::array::Element;
 use stencil_runtime::number::Number;
-
-/// How arithmetic is marked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arithmetic {
-    /// `a * b + c` may be rounded once.
-    pub contract: bool,
-    /// Re-association, reciprocals and approximations are allowed.
-    pub fast_math: bool,
-}
 
 /// Builds the module.
 pub fn module<'c>(

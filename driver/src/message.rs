@@ -30,6 +30,7 @@ impl Failure {
     pub fn in_source(error: &Error, source: &Source) -> Self {
         let (code, message) = match error.fault {
             Fault::User => (1, error.message.clone()),
+            Fault::Declined(reason) => (1, format!("declined [{reason}]: {}", error.message)),
             Fault::Internal => (2, format!("internal fault: {}", error.message)),
         };
         let mut diagnostic = match span(&error.place, source) {

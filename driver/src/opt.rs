@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_frontend::source::Source;
-use stencil_passes::registry::PASSES;
+use stencil_passes::pipeline_text;
+use stencil_passes::registry::passes;
 use stencil_passes::runner::Runner;
 
 /// Run passes on MLIR with the stencil, tiled and peer dialects.
@@ -41,7 +42,7 @@ pub struct Args {
 
 fn passes_help() -> String {
     let mut help = "Passes of stencilc (all of upstream's can be named too):\n".to_owned();
-    for pass in PASSES {
+    for pass in passes() {
         help += &format!("  {:<18} {}\n", pass.name, pass.summary);
         for (name, meaning) in pass.options {
             help += &format!("      {name}=  {meaning}\n");
@@ -85,7 +86,7 @@ fn process(args: &Args, source: &Source) -> Result<String, Error> {
     };
     let mut runner =
         Runner { after: args.print_ir_after_all.then_some(&mut print as _), timing: Vec::new() };
-    runner.run(&context, &mut module, &args.pass_pipeline)?;
+    runner.run(&context, &mut module, &pipeline_text::parse(&args.pass_pipeline)?)?;
     if args.timing {
         for (pass, time) in &runner.timing {
             eprintln!("{:>10.3} ms  {pass}", time.as_secs_f64() * 1e3);

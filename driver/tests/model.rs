@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use stencil_dialects::tiled::Choice;
 use stencil_frontend::source::Source;
 use stencil_passes::pipeline::Config;
-use stencil_passes::schedule::choose_schedule::Candidate;
+use stencil_passes::schedule::predict::Candidate;
 use stencilc::compile::{self, Options};
-use stencilc::import::Arithmetic;
+use stencil_passes::target::Arithmetic;
 
 fn suite() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../test-suite")

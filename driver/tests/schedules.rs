@@ -6,7 +6,7 @@ use stencil_passes::pipeline::Config;
 use stencil_runtime::plan::Plan;
 use stencil_runtime::tune::{Entry, Schedules};
 use stencilc::compile::{self, Level, Options};
-use stencilc::import::Arithmetic;
+use stencil_passes::target::Arithmetic;
 
 #[test]
 fn a_remembered_candidate_is_compiled_as_it_was_measured() {
@@ -30,8 +30,8 @@ fn a_remembered_candidate_is_compiled_as_it_was_measured() {
     let fingerprint = compile::fingerprint(&source, &options).unwrap();
     let mut fitted = 0;
     for candidate in compile::candidates(&source, &options).unwrap() {
-        fitted += usize::from(candidate.config.tile.is_none());
-        let config = Config { choice: candidate.config, ..options.config.clone() };
+        fitted += usize::from(candidate.choice.tile.is_none());
+        let config = Config { choice: candidate.choice, ..options.config.clone() };
         let measured = compiled(&Options { config, ..options.clone() });
         let plan = Plan::from_json(&measured[1].1, "plan").unwrap();
         let entry = Entry {

@@ -14,30 +14,38 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{self, Argument, Piece, Role};
-use stencil_dialects::tiled;
-use stencil_passes::llvm::emit_ptx::{self, PtxTarget};
+use stencil_dialects::tiled::{self, Choice};
+use stencil_passes::llvm::emit_ptx;
+use stencil_passes::pass::Step;
 use stencil_passes::pipeline;
 use stencil_passes::runner::Runner;
+use stencil_passes::schedule::tile_overlapped::TileOverlapped;
+use stencil_passes::stencil::verify::StencilVerify;
+use stencil_passes::strategies::block::lower_block::LowerBlock;
+use stencil_passes::tiled::split_interior::SplitInterior;
 
 fn main() -> Result<(), Error> {
     let context = context();
     stencil_dialects::load(&context)?;
     let mut module = smoothing(&context)?;
 
+    let choice = Choice { tile: Some(vec![16, 64]), pyramid_height: Some(2), ..Choice::default() };
     let mut runner = Runner::default();
-    let ours =
-        "stencil-verify,tile-overlapped{tile=16,64 pyramid-height=2},split-interior,lower-block";
-    let upstream = "gpu.module(canonicalize,cse,loop-invariant-code-motion)";
     runner.run(
         &context,
         &mut module,
-        &format!("func.func(sroa,canonicalize),{ours},{upstream}"),
+        &[
+            Step::upstream("func.func(sroa,canonicalize)"),
+            Step::ours(StencilVerify),
+            Step::ours(TileOverlapped { choice }),
+            Step::ours(SplitInterior),
+            Step::ours(LowerBlock::default()),
+            Step::upstream("gpu.module(canonicalize,cse,loop-invariant-code-motion)"),
+        ],
     )?;
     let index_width = tiled::index_width(&module);
     runner.run(&context, &mut module, &pipeline::nvvm(index_width))?;
-
-    let target = PtxTarget { arch: "sm_90".to_owned(), libdevice: None, fast_math: false };
-    print!("{}", emit_ptx::emit(&context, &module, &target)?.ptx);
+    print!("{}", emit_ptx::emit(&context, &module, None)?.ptx);
     Ok(())
 }
 

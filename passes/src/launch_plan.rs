@@ -18,20 +18,15 @@ use stencil_runtime::plan::{
 };
 
 use crate::kernel::emit::extents;
+use crate::target::Target;
 use melior::Context;
 
-/// Reads the plan off a module. `arch` (such as `sm_90`), `contract` and `fast_math` are written
-/// down as they are given: they say how the PTX beside the plan is made. An error where a tile
+/// Reads the plan off a module, with the target that the module records. An error where a tile
 /// kernel is not lowered yet, where the module has no host schedule, and where kernels and schedule
 /// contradict each other.
-pub fn of<'c>(
-    context: &'c Context,
-    module: &Module<'c>,
-    arch: &str,
-    contract: bool,
-    fast_math: bool,
-) -> Result<Plan, Error> {
+pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> {
     let program = Program::read(module)?;
+    let Target { arch, arithmetic, .. } = Target::of(module)?;
     let launches = tiled::launches(module)?;
     if launches.is_empty() || !tiled::kernels(module)?.is_empty() {
         return Err(Error::user(
@@ -41,9 +36,7 @@ pub fn of<'c>(
     }
     let repeats = tiled::repeats(module)?;
     if repeats.is_empty() {
-        return Err(Error::user(
-            "the module says not when its kernels are launched: it needs a tiled.repeat",
-        ));
+        return Err(Error::user("the module has no launch schedule; add a `tiled.repeat`"));
     }
     let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
     let mut fields = Vec::new();
@@ -83,7 +76,7 @@ pub fn of<'c>(
     let plan = Plan {
         format: plan::FORMAT,
         program: program.name.clone(),
-        target: arch.to_owned(),
+        target: arch,
         params: program.params.iter().map(|name| (*name).to_owned()).collect(),
         constants: program
             .constants
@@ -134,8 +127,8 @@ pub fn of<'c>(
             pyramid_height: height,
             per_thread: main.per_thread,
             region: (main.region != Region::default()).then(|| main.region.name().to_owned()),
-            contract,
-            fast_math,
+            contract: arithmetic.contract,
+            fast_math: arithmetic.fast_math,
             fingerprint: String::new(),
         },
     };

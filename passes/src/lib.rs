@@ -1,8 +1,8 @@
 //! The passes of stencilc: from the `stencil` dialect over `tiled` to MLIR's `gpu` level and PTX.
 //!
-//! A pass is one file with a name, options and a function on the module ([`pass::Pass`]);
-//! [`registry`] lists them, [`pipeline`] puts them in order, and [`runner`] runs a pipeline in
-//! which ours and upstream's may be mixed.
+//! A pass is one file: a value that holds its options and changes a module ([`pass::Pass`]).
+//! [`pipeline`] lists the passes of a compile, [`runner`] runs such a list, [`pipeline_text`] reads
+//! one from text, in which ours and upstream's may be mixed, and [`registry`] knows ours by name.
 
 #![forbid(unsafe_code)]
 
@@ -13,9 +13,12 @@ pub mod llvm;
 pub mod options;
 pub mod pass;
 pub mod pipeline;
+pub mod pipeline_text;
 pub mod registry;
 pub mod runner;
 pub mod schedule;
 pub mod stencil;
 pub mod strategies;
+pub mod subject;
+pub mod target;
 pub mod tiled;

@@ -56,6 +56,19 @@ impl Options {
         self.entries.get(name).map(String::as_str)
     }
 
+    /// Whether an option is on or off.
+    ///
+    /// # Errors
+    /// Another word.
+    pub fn flag(&self, name: &str) -> Result<Option<bool>, Error> {
+        match self.text(name) {
+            None => Ok(None),
+            Some("on") => Ok(Some(true)),
+            Some("off") => Ok(Some(false)),
+            Some(text) => Err(Error::user(format!("{name}={text}: expected on or off"))),
+        }
+    }
+
     /// An integer in a range.
     pub fn integer(&self, name: &str, range: RangeInclusive<i64>) -> Result<Option<i64>, Error> {
         self.text(name).map(|text| parse_integer(name, text, &range)).transpose()
@@ -77,7 +90,7 @@ fn parse_integer(name: &str, text: &str, range: &RangeInclusive<i64>) -> Result<
     match text.trim().parse::<i64>() {
         Ok(value) if range.contains(&value) => Ok(value),
         _ => Err(Error::user(format!(
-            "{name}={text}: a whole number from {} to {} is wanted",
+            "{name}={text}: expected a whole number from {} to {}",
             range.start(),
             range.end()
         ))),

@@ -1,19 +1,83 @@
-//! What a pass is: a name, what its options are, and a function on the module.
+//! A pass is a value: it holds its options, typed, and changes a module.
 
 use crate::options::Options;
 use melior::Context;
 use melior::ir::Module;
 use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
 
-/// A pass of this project. It runs on the whole module, like upstream's module passes.
-#[derive(Clone, Copy)]
-pub struct Pass {
+/// A pass of this project with its options. It runs on the whole module, like upstream's module
+/// passes.
+pub trait Pass {
+    /// Its entry in the registry.
+    fn info(&self) -> &'static Info;
+
+    /// Options that differ from their defaults, as they stand in the text of a pipeline.
+    fn options(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Changes the module. The runner verifies it before and after.
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error>;
+}
+
+/// A pass by name: what help and the text of pipelines need of it.
+pub struct Info {
     /// The name in pipelines, which is that of the file and of the test.
     pub name: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
     /// Names of its options, with what each means.
     pub options: &'static [(&'static str, &'static str)],
-    /// Changes the module. The runner verifies before and after.
-    pub run: for<'c> fn(&'c Context, &mut Module<'c>, &Options) -> Result<(), Error>,
+    /// Makes the pass from the text of its options.
+    pub read: fn(&Options) -> Result<Box<dyn Pass>, Error>,
+}
+
+/// One step of a pipeline.
+pub enum Step {
+    /// A pass of this project.
+    Ours(Box<dyn Pass>),
+    /// A pass of upstream's, or a pipeline on nested operations, as text.
+    Upstream(String),
+}
+
+impl Step {
+    /// A step of ours.
+    pub fn ours(pass: impl Pass + 'static) -> Self {
+        Self::Ours(Box::new(pass))
+    }
+
+    /// A step of upstream's, such as `canonicalize` or `func.func(canonicalize,cse)`.
+    pub fn upstream(text: impl Into<String>) -> Self {
+        Self::Upstream(text.into())
+    }
+
+    /// Changes a module, without the runner's checks.
+    ///
+    /// # Errors
+    /// Those of the pass.
+    pub fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        match self {
+            Self::Ours(pass) => pass.run(context, module),
+            Self::Upstream(text) => {
+                mlir::run_upstream(context, module, &format!("builtin.module({text})"))
+            }
+        }
+    }
+
+    /// The step as text: `name{option=value}`.
+    pub fn text(&self) -> String {
+        let pass = match self {
+            Self::Upstream(text) => return text.clone(),
+            Self::Ours(pass) => pass,
+        };
+        let options = pass.options();
+        let options: Vec<_> =
+            options.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if options.is_empty() {
+            pass.info().name.to_owned()
+        } else {
+            format!("{}{{{}}}", pass.info().name, options.join(" "))
+        }
+    }
 }

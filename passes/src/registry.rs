@@ -1,31 +1,30 @@
-//! Every pass of this project, by level. A pipeline names them; all other names are upstream's.
+//! Every pass of this project, by level. A pipeline's text names them; all other names are
+//! upstream's.
 
-use crate::pass::Pass;
+use crate::pass::Info;
 use crate::{llvm, schedule, stencil, strategies, tiled};
 
-/// All passes, in the order in which a program meets them.
-pub const PASSES: &[Pass] = &[
-    stencil::verify::PASS,
-    stencil::relax_arithmetic::PASS,
-    stencil::fuse_functions::PASS,
-    schedule::choose_schedule::PASS,
-    schedule::tile_overlapped::PASS,
-    tiled::split_sums::PASS,
-    tiled::split_interior::PASS,
-    strategies::naive::lower_naive::PASS,
-    strategies::block::lower_block::PASS,
-    strategies::stream::lower_stream::PASS,
-    strategies::warp::lower_warp::PASS,
-    llvm::convert_prefetch_to_nvvm::PASS,
-    llvm::load_constants::PASS,
+/// The passes before the lowerings, in the order in which a program meets them.
+const BEFORE: &[&Info] = &[
+    &stencil::verify::INFO,
+    &stencil::relax_arithmetic::INFO,
+    &stencil::fuse_functions::INFO,
+    &schedule::choose_schedule::INFO,
+    &schedule::tile_overlapped::INFO,
+    &tiled::split_sums::INFO,
+    &tiled::split_interior::INFO,
 ];
 
-/// The pass of a name.
-pub fn find(name: &str) -> Option<&'static Pass> {
-    PASSES.iter().find(|pass| pass.name == name)
+/// The passes behind the lowerings.
+const BEHIND: &[&Info] = &[&llvm::convert_prefetch_to_nvvm::INFO, &llvm::load_constants::INFO];
+
+/// All passes, in the order in which a program meets them.
+pub fn passes() -> impl Iterator<Item = &'static Info> {
+    let lowerings = strategies::ALL.iter().map(|strategy| strategy.lowering().info());
+    BEFORE.iter().copied().chain(lowerings).chain(BEHIND.iter().copied())
 }
 
-/// The passes that follow one of them.
-pub fn after(name: &str) -> impl Iterator<Item = &'static Pass> {
-    PASSES.iter().skip_while(move |pass| pass.name != name).skip(1)
+/// The pass of a name.
+pub fn find(name: &str) -> Option<&'static Info> {
+    passes().find(|info| info.name == name)
 }

@@ -122,6 +122,14 @@ pub fn device_of(target: &str) -> Option<&'static Device> {
     DEVICES.iter().find(|device| device.target == target || device.target == plain)
 }
 
+/// The device that is described best: all of its figures are measured.
+pub const BEST_DESCRIBED: &Device = &H200;
+
+/// The device to assume for an architecture.
+pub fn for_arch(arch: &str) -> &'static Device {
+    device_of(arch).unwrap_or(BEST_DESCRIBED)
+}
+
 /// The device of this name, as the driver spells it; `None` for one that is not described.
 pub fn device_named(name: &str) -> Option<&'static Device> {
     DEVICES.iter().find(|device| device.name == name)

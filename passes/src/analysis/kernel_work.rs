@@ -14,6 +14,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::fast_math;
 use stencil_dialects::mlir::{self, Blk, Op, Val};
 use stencil_dialects::tiled::Launch;
+use stencil_runtime::device::Device;
 use stencil_runtime::model::Work;
 
 /// Instructions of an iteration of a loop: counter, comparison, branch, and the indices of its
@@ -26,9 +27,6 @@ const START: f64 = 30.0;
 /// Registers of a thread where the kernel states no limit: ptxas chose 13 to 26 for kernels of the
 /// strategy naive.
 const REGISTERS: i64 = 32;
-
-/// 32-bit registers of a multiprocessor, for which `nvvm.minctasm` is stated.
-const REGISTER_FILE: i64 = 65_536;
 
 /// What ptxas makes of an operation for which the device has no instruction: instructions, and
 /// those of them that the floating-point units run. Fitted to rates of kernels that differ in these
@@ -82,7 +80,7 @@ struct Count {
 
 /// Counts what a block of a kernel does. What does not stand in the code (blocks, bytes of device
 /// memory, redundancy) is left at zero.
-pub fn of(launch: &Launch) -> Result<Work, Error> {
+pub fn of(launch: &Launch, device: &Device) -> Result<Work, Error> {
     let values = Values::of(launch.op);
     let mut count = Count { instructions: START, ..Count::default() };
     if let Some(entry) = mlir::entry(launch.op) {
@@ -92,7 +90,7 @@ pub fn of(launch: &Launch) -> Result<Work, Error> {
     let lanes = threads as f64;
     let number = |name| mlir::attribute(launch.op, name).and_then(attribute::as_integer);
     // Room for some blocks on a multiprocessor is room that ptxas uses.
-    let shared_out = |blocks: i64| REGISTER_FILE / (blocks.max(1) * threads);
+    let shared_out = |blocks: i64| i64::from(device.registers) / (blocks.max(1) * threads);
     let registers =
         number("nvvm.maxnreg").or(number("nvvm.minctasm").map(shared_out)).unwrap_or(REGISTERS);
     let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();

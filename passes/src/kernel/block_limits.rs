@@ -1,62 +1,96 @@
-//! What a block may have: threads and bytes of shared memory. A kernel that wants more is refused
-//! with what makes it smaller, before anything is built.
+//! The limits of a block: threads and bytes of shared memory. A kernel that needs more is declined
+//! with a remedy, before anything is built.
 
 use crate::options::Options;
 use melior::ir::operation::OperationLike;
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
 use stencil_dialects::tiled::Kernel;
+use stencil_runtime::device::Device;
 
 /// The option of the number of threads, for a pass's list.
 pub const MAX_THREADS: (&str, &str) =
-    ("max-threads", "threads that a block may have (default 1024)");
+    ("max-threads", "threads that a block may have (default: those of the device)");
 
 /// The option of the shared memory, for a pass's list.
 pub const MAX_SHARED: (&str, &str) =
-    ("max-shared", "bytes of shared memory that a block may have (default 232448, sm_90)");
+    ("max-shared", "bytes of shared memory that a block may have (default: those of the device)");
 
-/// What a block may have.
+/// Limits that are asked for; the device's hold beside them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockLimits {
-    threads: i64,
-    shared: i64,
+    /// Threads.
+    pub threads: Option<i64>,
+    /// Bytes of shared memory.
+    pub shared: Option<i64>,
+}
+
+/// What a kernel's blocks need.
+pub struct Demand<'s> {
+    /// Threads per dimension.
+    pub threads: &'s [i64],
+    /// Bytes of shared memory.
+    pub shared: i64,
+    /// What makes the threads fewer.
+    pub fewer_threads: &'static str,
 }
 
 impl BlockLimits {
-    /// The limits that the options give; those of sm_90 where they give none.
-    pub fn of(options: &Options) -> Result<Self, Error> {
+    /// The limits that the options give.
+    ///
+    /// # Errors
+    /// A value that is no number.
+    pub fn read(options: &Options) -> Result<Self, Error> {
         let most = i64::from(u32::MAX);
         Ok(Self {
-            threads: options.integer(MAX_THREADS.0, 1..=most)?.unwrap_or(1024),
-            shared: options.integer(MAX_SHARED.0, 0..=most)?.unwrap_or(232_448),
+            threads: options.integer(MAX_THREADS.0, 1..=most)?,
+            shared: options.integer(MAX_SHARED.0, 0..=most)?,
         })
     }
 
-    /// Refuses a kernel whose blocks have more threads, counted per dimension, or more bytes of
-    /// shared memory.
-    pub fn admit(&self, kernel: &Kernel, threads: &[i64], shared: i64) -> Result<(), Error> {
-        let Self { threads: most, shared: room } = self;
-        let refuse = |message| Err(Error::new(mlir::place(kernel.op.location()), message));
+    /// The limits as options.
+    pub fn options(&self) -> Vec<(&'static str, String)> {
+        let options = [(MAX_THREADS.0, self.threads), (MAX_SHARED.0, self.shared)];
+        options.into_iter().filter_map(|(name, value)| Some((name, value?.to_string()))).collect()
+    }
+
+    /// Declines a kernel whose blocks need more than the limits or the device allow.
+    ///
+    /// # Errors
+    /// The limit that is passed, at the kernel.
+    pub fn admit(&self, device: &Device, kernel: &Kernel, demand: &Demand) -> Result<(), Error> {
+        let within =
+            |asked: Option<i64>, device: i64| asked.map_or(device, |most| most.min(device));
+        let most = within(self.threads, device.threads_per_block.into());
+        let room = i64::try_from(device.shared_per_block).unwrap_or(i64::MAX);
+        let room = within(self.shared, room);
+        let decline = |reason, message| {
+            Err(Error::declined(reason, message).at(mlir::place(kernel.op.location())))
+        };
         let schedule = &kernel.schedule;
-        let (tile, each) = (&schedule.tile, &schedule.per_thread);
-        let threads =
-            threads.iter().fold(1_i64, |product, threads| product.saturating_mul(*threads));
-        if threads > *most {
-            let remedy =
-                if schedule.strategy == "naive" { "" } else { " or give a thread more cells" };
-            return refuse(format!(
-                "a tile of {tile:?} cells with {each:?} cells a thread and pyramid height {} needs \
-                 {threads} threads, and a \
-                 block has {most} at most; make the tile smaller{remedy}",
-                schedule.steps
-            ));
+        let (tile, each, height) = (&schedule.tile, &schedule.per_thread, schedule.steps);
+        let product = |product: i64, threads: &i64| product.saturating_mul(*threads);
+        let threads = demand.threads.iter().fold(1, product);
+        if threads > most {
+            return decline(
+                Decline::Threads,
+                format!(
+                    "a tile of {tile:?} cells with {each:?} cells per thread and pyramid height \
+                     {height} needs {threads} threads, and a block has {most} at most; {}",
+                    demand.fewer_threads
+                ),
+            );
         }
-        if shared > *room {
-            return refuse(format!(
-                "a tile of {tile:?} cells with pyramid height {} needs {shared} bytes of shared \
-                 memory, and a block has \
-                 {room} at most; make the tile or the pyramid height smaller",
-                schedule.steps
-            ));
+        if demand.shared > room {
+            return decline(
+                Decline::SharedMemory,
+                format!(
+                    "a tile of {tile:?} cells with pyramid height {height} needs {} bytes of \
+                     shared memory, and a block has {room} at most; make the tile or the pyramid \
+                     height smaller",
+                    demand.shared
+                ),
+            );
         }
         Ok(())
     }

@@ -2,10 +2,12 @@
 //! shape. The tile's place in the grid is found by `tile_place.rs`, the shared buffers are made by
 //! `shared_memory.rs`.
 
-use super::shared_memory::{self, BUFFER_ALIGNMENT, STATIC_SHARED_LIMIT, shared_bytes};
+use super::lanes::WARP;
+use super::shared_memory::{self, BUFFER_ALIGNMENT, shared_bytes};
 use super::tile_place::{self, Place};
 use crate::analysis::hull::{self, Hull};
 use crate::analysis::index_width::constant_extents;
+use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{FunctionType, MemRefType};
@@ -80,17 +82,14 @@ pub struct FrameSpec<'c, 's> {
     pub reach: Option<i64>,
 }
 
-/// Threads of a warp.
-pub const WARP: i64 = 32;
-
 impl<'c, 'p> Frame<'c, 'p> {
     /// Builds the kernel's `gpu.func` in the module's `gpu.module`, up to the tile's origin.
     pub fn new(
         context: &'c Context,
-        module: &Module<'c>,
-        program: &'p Program<'c>,
+        subject: &Subject<'c, 'p>,
         spec: &FrameSpec<'c, '_>,
     ) -> Result<Self, Error> {
+        let (module, program) = (subject.module, subject.program);
         let location = spec.kernel.op.location();
         let outer = Builder::new(context, location, gpu_module(context, module, location)?);
         let bindings = bindings(module, program, spec)?;
@@ -116,7 +115,9 @@ impl<'c, 'p> Frame<'c, 'p> {
             arguments.push(attribute::dictionary(context, &named));
         }
 
-        let dynamic = shared_bytes(spec.shared) > STATIC_SHARED_LIMIT;
+        let static_limit =
+            i64::try_from(subject.device.static_shared_per_block).unwrap_or(i64::MAX);
+        let dynamic = shared_bytes(spec.shared) > static_limit;
         let attributions: Vec<Type> =
             if dynamic { Vec::new() } else { spec.shared.iter().map(|ty| (*ty).into()).collect() };
         let region = Region::new();
@@ -181,7 +182,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         } else if !spec.shared.is_empty() {
             attributes.push((
                 "nvvm.minctasm",
-                attribute::integer(context, shared_memory::resident_blocks(spec)),
+                attribute::integer(context, shared_memory::resident_blocks(spec, subject.device)),
             ));
         }
         let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;

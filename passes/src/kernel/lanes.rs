@@ -1,13 +1,15 @@
 //! What a warp does along the fastest dimension: vectors of neighbouring cells from and to global
 //! memory, and cells of other lanes by shuffles.
 
-use super::emit::WARP;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{Attribute, ShapedTypeLike, Type, ValueLike};
 use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
+
+/// Lanes of a warp, on every device.
+pub const WARP: i64 = 32;
 
 /// Bytes of the widest access to global memory.
 const WIDEST: i64 = 16;

@@ -8,22 +8,19 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::tiled;
+use stencil_runtime::device::Device;
 
-/// Bytes of static shared memory that every device gives without being asked (CUDA C++ Programming
-/// Guide, technical specifications per compute capability).
-pub const STATIC_SHARED_LIMIT: i64 = 48 * 1024;
+/// Threads that should run on a multiprocessor at once: each then may have 64 registers of the
+/// 65,536 that a multiprocessor has.
+const RESIDENT_THREADS: i64 = 1024;
 
-/// Blocks that a multiprocessor runs at once (CUDA C++ Programming Guide, table of compute
-/// capabilities).
-const MOST_RESIDENT: i64 = 32;
-
-/// Blocks that should fit on a multiprocessor at once: as many as its shared memory (227 KB) has
-/// room for, and at most 1,024 threads together, so that each may have 64 of the 65,536 registers.
-/// Without a word ptxas saves registers for blocks that can't come, and spills.
-pub fn resident_blocks(spec: &FrameSpec) -> i64 {
+/// Blocks that should fit on a multiprocessor at once, as many as its shared memory has room for.
+/// Without the number ptxas saves registers for blocks that can't come, and spills.
+pub fn resident_blocks(spec: &FrameSpec, device: &Device) -> i64 {
     let threads = spec.threads.iter().product::<i64>().max(1);
-    let room = 232_448 / shared_bytes(spec.shared).max(1);
-    (1024 / threads).min(room).clamp(1, MOST_RESIDENT)
+    let room = i64::try_from(device.shared_per_block).unwrap_or(i64::MAX);
+    let fitting = room / shared_bytes(spec.shared).max(1);
+    (RESIDENT_THREADS / threads).min(fitting).clamp(1, device.blocks_per_multiprocessor.into())
 }
 
 /// Bytes to which every shared buffer is aligned: those of the widest access.

@@ -1,7 +1,8 @@
 //! Where a block's or a warp's tile lies in the grid: how many tiles there are, which of them has a
 //! number, and where it begins. The order of tiles is decided here and nowhere else.
 
-use super::emit::{FrameSpec, WARP, extents};
+use super::emit::{FrameSpec, extents};
+use super::lanes::WARP;
 use crate::analysis::hull::Hull;
 use crate::analysis::index_width::constant_extents;
 use melior::Context;

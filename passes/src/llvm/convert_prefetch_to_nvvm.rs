@@ -14,7 +14,7 @@
 //! ```
 
 use crate::options::Options;
-use crate::pass::Pass;
+use crate::pass::{Info, Pass};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, Module, Region, ValueLike};
@@ -22,15 +22,28 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 
-/// The pass.
-pub const PASS: Pass = Pass {
+/// The pass in the registry.
+pub const INFO: Info = Info {
     name: "convert-prefetch-to-nvvm",
     summary: "say prefetches in the NVVM dialect",
     options: &[],
-    run,
+    read: |_: &Options| Ok(Box::new(ConvertPrefetchToNvvm)),
 };
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
+/// The pass.
+pub struct ConvertPrefetchToNvvm;
+
+impl Pass for ConvertPrefetchToNvvm {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        run(context, module)
+    }
+}
+
+fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     for op in mlir::walk(mlir::module_op(module)) {
         if mlir::name(op) != "llvm.intr.prefetch" {
             continue;

@@ -4,35 +4,26 @@
 //! Needs: a module after [`crate::pipeline::nvvm`]. Guarantees: PTX without unresolved symbols.
 //! Declines: a math function that only libdevice has, when there is no libdevice.
 
+use crate::target::{Arithmetic, Target};
 use inkwell::OptimizationLevel;
 use inkwell::context::Context as LlvmContext;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
-    CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
+    CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine,
+    TargetTriple,
 };
 use inkwell::values::{AnyValueEnum, BasicValue};
 use melior::Context;
 use melior::ir::Module;
-use std::path::PathBuf;
+use std::path::Path;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 
 /// What code can be made for: the architectures of CUDA 13 whose instructions PTX 8.4 has.
 pub const ARCHITECTURES: [&str; 7] =
     ["sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a"];
-
-/// What code is made for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PtxTarget {
-    /// Such as `sm_90`.
-    pub arch: String,
-    /// Whether approximate functions will do.
-    pub fast_math: bool,
-    /// `libdevice.10.bc`, where there is one.
-    pub libdevice: Option<PathBuf>,
-}
 
 /// Optimised LLVM IR, and the PTX made from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +37,8 @@ pub struct Code {
 /// Compiles the module's `gpu.module`. An error of the user's where there is none, where LLVM knows
 /// no such architecture, or where a math function needs libdevice and there is none or it is
 /// unreadable.
-pub fn emit(context: &Context, module: &Module, target: &PtxTarget) -> Result<Code, Error> {
+pub fn emit(context: &Context, module: &Module, libdevice: Option<&Path>) -> Result<Code, Error> {
+    let target = Target::of(module)?;
     let kernels =
         mlir::operations(mlir::body(module)).into_iter().find(|op| mlir::name(*op) == "gpu.module");
     let kernels = kernels
@@ -55,10 +47,10 @@ pub fn emit(context: &Context, module: &Module, target: &PtxTarget) -> Result<Co
     let llvm = LlvmContext::create();
     let module = parse(&llvm, &text, "kernels")?;
     printable_names(&module)?;
-    let machine = machine(target)?;
+    let machine = machine(&target.arch)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
-    resolve_math(&llvm, &module, &machine, target)?;
+    resolve_math(&llvm, &module, &machine, (target.arithmetic, libdevice))?;
     if !has_prefetches(&target.arch) {
         drop_prefetches(&module);
     }
@@ -96,29 +88,29 @@ fn printable_names(module: &LlvmModule) -> Result<(), Error> {
     }
 }
 
-fn machine(target: &PtxTarget) -> Result<TargetMachine, Error> {
+fn machine(arch: &str) -> Result<TargetMachine, Error> {
     // LLVM takes an unknown name with a warning and chooses for itself.
-    if !ARCHITECTURES.contains(&target.arch.as_str()) {
+    if !ARCHITECTURES.contains(&arch) {
         return Err(Error::user(format!(
             "there is no architecture {}; there are {}",
-            target.arch,
+            arch,
             ARCHITECTURES.join(", ")
         )));
     }
-    Target::initialize_nvptx(&InitializationConfig::default());
+    LlvmTarget::initialize_nvptx(&InitializationConfig::default());
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
-    let nvptx =
-        Target::from_triple(&triple).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
+    let nvptx = LlvmTarget::from_triple(&triple)
+        .map_err(|error| Error::internal(format!("LLVM: {error}")))?;
     nvptx
         .create_target_machine(
             &triple,
-            &target.arch,
+            arch,
             "+ptx84",
             OptimizationLevel::Aggressive,
             RelocMode::Default,
             CodeModel::Default,
         )
-        .ok_or_else(|| Error::user(format!("LLVM has no target machine for {}", target.arch)))
+        .ok_or_else(|| Error::user(format!("LLVM has no target machine for {arch}")))
 }
 
 /// Whether LLVM's backend knows how an architecture prefetches. Devices before `sm_90` can too; it
@@ -146,13 +138,13 @@ fn resolve_math<'l>(
     llvm: &'l LlvmContext,
     module: &LlvmModule<'l>,
     machine: &TargetMachine,
-    target: &PtxTarget,
+    (arithmetic, libdevice): (Arithmetic, Option<&Path>),
 ) -> Result<(), Error> {
     if unresolved(module).is_empty() {
         return Ok(());
     }
     let mut exact = include_str!("exact_math.ll").to_owned();
-    if target.fast_math {
+    if arithmetic.fast_math {
         // There is no approximate root of f64 that is good enough.
         exact = exact.replace("call float @llvm.sqrt", "call fast float @llvm.sqrt");
         exact += include_str!("fast_math.ll");
@@ -161,7 +153,7 @@ fn resolve_math<'l>(
     let missing = unresolved(module);
     if let Some(first) = missing.first() {
         let name = first.trim_start_matches("__nv_").trim_end_matches('f');
-        let Some(path) = &target.libdevice else {
+        let Some(path) = libdevice else {
             return Err(Error::user(format!(
                 "the function {name} needs NVIDIA's libdevice, which was not found; install the \
                  wheel nvidia-nvvm or CUDA, \

@@ -28,7 +28,7 @@
 //! The table is no constant to LLVM, which would put its numbers back.
 
 use crate::options::Options;
-use crate::pass::Pass;
+use crate::pass::{Info, Pass};
 use melior::Context;
 use melior::ir::attribute::{
     DenseI32ArrayAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute,
@@ -42,13 +42,26 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 
-/// The pass.
-pub const PASS: Pass = Pass {
+/// The pass in the registry.
+pub const INFO: Info = Info {
     name: "load-constants",
     summary: "bring many 64-bit factors from constant memory",
     options: &[],
-    run,
+    read: |_: &Options| Ok(Box::new(LoadConstants)),
 };
+
+/// The pass.
+pub struct LoadConstants;
+
+impl Pass for LoadConstants {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        run(context, module)
+    }
+}
 
 /// So many different factors of a kernel stay in its code.
 const KEPT: usize = 12;
@@ -67,7 +80,7 @@ struct Table {
     values: Vec<String>,
 }
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
+fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     for kernels in mlir::operations(mlir::body(module))
         .into_iter()
         .filter(|op| mlir::name(*op) == "gpu.module")

@@ -1,5 +1,11 @@
 //! The choice of a schedule, and the way from the stencil level to the tiled level.
 
+pub mod choice;
 pub mod choose_schedule;
 pub mod launch_groups;
+pub mod lowering;
+pub mod predict;
+pub mod regions;
+pub mod strategy;
+mod tile_kernel;
 pub mod tile_overlapped;

@@ -45,37 +45,54 @@
 
 use crate::analysis::footprint;
 use crate::options::Options;
-use crate::pass::Pass;
-use crate::schedule::choose_schedule::{self, OPTIONS, device_of};
+use crate::pass::{Info, Pass};
+use crate::schedule::choose_schedule::{OPTIONS, Request};
+use crate::schedule::predict;
 use melior::Context;
 use melior::ir::operation::{Operation, OperationLike};
 use melior::ir::{Module, ValueLike};
 use std::collections::BTreeSet;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::cover::{self, Bounds};
-use stencil_dialects::error::{Error, Fault};
+use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Apply, Argument, Piece, Program, Role};
 use stencil_dialects::verify;
 
-/// The pass.
-pub const PASS: Pass = Pass {
+/// The pass in the registry.
+pub const INFO: Info = Info {
     name: "fuse-functions",
-    summary: "compute temp fields again where they are read, where that is faster than to keep \
-        them",
+    summary: "compute temp fields again where they are read, where that is predicted to be faster",
     options: OPTIONS,
-    run,
+    read: |options: &Options| Ok(Box::new(FuseFunctions(Request::read(options)?))),
 };
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
-    let (forced, device) = (choose_schedule::forced(options)?, device_of(options.text("arch")));
-    let seconds =
-        |module: &Module<'c>| match choose_schedule::candidates(context, module, &forced, device) {
+/// The pass. Schedules are predicted within its request.
+pub struct FuseFunctions(pub Request);
+
+impl Pass for FuseFunctions {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        self.0.options()
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        run(context, module, &self.0)
+    }
+}
+
+fn run<'c>(context: &'c Context, module: &mut Module<'c>, request: &Request) -> Result<(), Error> {
+    let seconds = |module: &Module<'c>| {
+        match predict::candidates(context, module, &request.choice, request.settings) {
             Ok(candidates) => Ok(candidates.first().map(|best| best.prediction.seconds)),
-            Err(error) if error.fault == Fault::Internal => Err(error),
-            // What is wrong with the schedule is for later passes to say.
-            Err(_) => Ok(None),
-        };
+            // `tile-overlapped` reports it.
+            Err(error) if error.is_decline() => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
     let (mut kept, mut place) = (None, 0);
     while place < Program::read(module)?.applies.len() {
         let found = folded(context, module, place)?;

@@ -26,7 +26,7 @@
 
 use crate::analysis::partial_sums::Planes;
 use crate::options::Options;
-use crate::pass::Pass;
+use crate::pass::{Info, Pass};
 use melior::Context;
 use melior::ir::attribute::FloatAttribute;
 use melior::ir::operation::OperationLike;
@@ -39,15 +39,28 @@ use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Argument, Program};
 
-/// The pass.
-pub const PASS: Pass = Pass {
+/// The pass in the registry.
+pub const INFO: Info = Info {
     name: "relax-arithmetic",
     summary: "rewrite arithmetic of point functions as fast-math flags permit",
     options: &[],
-    run,
+    read: |_: &Options| Ok(Box::new(RelaxArithmetic)),
 };
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
+/// The pass.
+pub struct RelaxArithmetic;
+
+impl Pass for RelaxArithmetic {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        run(context, module)
+    }
+}
+
+fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let program = Program::read(module)?;
     let kept = FastMath::FAST.without(FastMath::REASSOCIATE);
     for piece in program.applies.iter().flat_map(|apply| &apply.pieces) {

@@ -4,22 +4,31 @@
 //! Needs: any module. Guarantees: the module is unchanged, and all later passes may rely on it.
 
 use crate::options::Options;
-use crate::pass::Pass;
+use crate::pass::{Info, Pass};
 use melior::Context;
 use melior::ir::Module;
 use stencil_dialects::error::Error;
 use stencil_dialects::verify;
 
-/// The pass.
-pub const PASS: Pass = Pass {
+/// The pass in the registry.
+pub const INFO: Info = Info {
     name: "stencil-verify",
     summary: "check names, types and bounds of a stencil program",
     options: &[],
-    run,
+    read: |_: &Options| Ok(Box::new(StencilVerify)),
 };
 
-fn run<'c>(_: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
-    check(module)
+/// The pass.
+pub struct StencilVerify;
+
+impl Pass for StencilVerify {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn run<'c>(&self, _: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        check(module)
+    }
 }
 
 /// Runs all verifiers; the first complaint carries the others as notes.

@@ -1,6 +1,61 @@
-//! The strategies, one folder each: the ways in which a tile kernel can run on a device.
+//! The strategies, one folder each: the ways in which a device runs the tiles of a kernel.
 
 pub mod block;
 pub mod naive;
 pub mod stream;
 pub mod warp;
+
+use crate::schedule::strategy::Strategy;
+use stencil_dialects::error::{Decline, Error};
+
+/// Every strategy. The first is taken where no schedule is chosen.
+pub const ALL: [&dyn Strategy; 4] = [&block::Block, &stream::Stream, &warp::Warp, &naive::Naive];
+
+/// The strategy where nothing is asked for. It takes grids of any rank.
+pub fn usual() -> &'static dyn Strategy {
+    let [first, ..] = ALL;
+    first
+}
+
+/// The strategy of a name.
+///
+/// # Errors
+/// A name that no strategy has.
+pub fn named(name: &str) -> Result<&'static dyn Strategy, Error> {
+    let found = ALL.into_iter().find(|strategy| strategy.name() == name);
+    found.ok_or_else(|| {
+        let names = list(ALL.into_iter().map(|strategy| strategy.name()), "and");
+        Error::user(format!("there is no strategy '{name}'; there are {names}"))
+    })
+}
+
+/// The strategy of a name for grids of some dimensions.
+///
+/// # Errors
+/// A name that no strategy has, and a strategy that takes no such grids.
+pub fn for_rank(name: &str, rank: usize) -> Result<&'static dyn Strategy, Error> {
+    let strategy = named(name)?;
+    if strategy.ranks().contains(&rank) {
+        return Ok(strategy);
+    }
+    let ranks = list(strategy.ranks().map(|rank| rank.to_string()), "or");
+    let dimensions = if strategy.ranks().eq([1]) { "dimension" } else { "dimensions" };
+    let others = ALL.into_iter().filter(|other| other.ranks().contains(&rank));
+    Err(Error::declined(
+        Decline::Rank,
+        format!(
+            "the strategy {name} is for grids of {ranks} {dimensions}, and this one has {rank}; \
+             choose {}",
+            list(others.map(|other| other.name()), "or")
+        ),
+    ))
+}
+
+/// Words with commas, and another word before the last.
+fn list(words: impl Iterator<Item = impl ToString>, joint: &str) -> String {
+    let words: Vec<_> = words.map(|word| word.to_string()).collect();
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} {joint} {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
+}

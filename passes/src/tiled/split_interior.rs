@@ -20,10 +20,9 @@
 //! func.func @heat_2() attributes {tiled.interior = array<i64: 1>, tiled.tile = array<i64: 32, 64>, ...} {
 //! ```
 
-use crate::kernel::lanes;
 use crate::options::Options;
-use crate::pass::Pass;
-use crate::strategies::stream;
+use crate::pass::{Info, Pass};
+use crate::strategies;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Module};
@@ -34,23 +33,35 @@ use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
 
-/// The pass.
-pub const PASS: Pass = Pass {
+/// The pass in the registry.
+pub const INFO: Info = Info {
     name: "split-interior",
     summary: "run tiles away from every rim without checks",
     options: &[],
-    run,
+    read: |_: &Options| Ok(Box::new(SplitInterior)),
 };
+
+/// The pass.
+pub struct SplitInterior;
+
+impl Pass for SplitInterior {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        run(context, module)
+    }
+}
 
 /// What a run-time size counts as.
 const LARGE: i64 = 1 << 20;
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
+fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let program = Program::read(module)?;
-    for kernel in
-        tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy != "naive")
-    {
-        if stays_whole(&program, kernel)? {
+    for kernel in &tiled::kernels(module)? {
+        let strategy = strategies::named(&kernel.schedule.strategy)?;
+        if !strategy.splits_interior(&program, kernel)? {
             continue;
         }
         if let Some(pieces) = main_pieces(&program, kernel)? {
@@ -59,19 +70,6 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result
         }
     }
     Ok(())
-}
-
-/// Whether a kernel stays whole: [`stream::schedule::has_one_version`].
-fn stays_whole(program: &Program, kernel: &Kernel) -> Result<bool, Error> {
-    let loads = kernel.body.iter().filter_map(|op| match op {
-        TileOp::Load { field, .. } => {
-            Some(program.field(field).map(|field| lanes::words(field.element)))
-        }
-        _ => None,
-    });
-    let words = loads.collect::<Result<Vec<_>, _>>()?;
-    let solid = kernel.schedule.strategy == "stream" && kernel.schedule.tile.len() == 3;
-    Ok(solid && stream::schedule::has_one_version(words.into_iter()))
 }
 
 /// The place of each apply's main piece; none where no tile fits into its grids and pieces.

@@ -26,8 +26,9 @@
 
 use crate::analysis::partial_sums::{self, Planes};
 use crate::options::Options;
-use crate::pass::Pass;
-use crate::strategies::stream::pipeline;
+use crate::pass::{Info, Pass};
+use crate::strategies;
+use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Module, Type, ValueLike};
@@ -38,26 +39,36 @@ use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, Argument, Piece, Program};
 use stencil_dialects::tiled::{self, Apply, Schedule};
 
-/// The pass.
-pub const PASS: Pass = Pass {
+/// The pass in the registry.
+pub const INFO: Info = Info {
     name: "split-sums",
     summary: "compute sums over several planes of a stream one plane at a time",
     options: &[],
-    run,
+    read: |_: &Options| Ok(Box::new(SplitSums)),
 };
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, _: &Options) -> Result<(), Error> {
+/// The pass.
+pub struct SplitSums;
+
+impl Pass for SplitSums {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        run(context, module)
+    }
+}
+
+fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let program = Program::read(module)?;
     let mut made = BTreeMap::new();
-    for kernel in
-        tiled::kernels(module)?.iter().filter(|kernel| kernel.schedule.strategy == "stream")
-    {
+    let subject = Subject::of(module, &program)?;
+    for kernel in &tiled::kernels(module)? {
         let mut replaced = Vec::new();
         for apply in kernel.applies() {
             let builder = Builder::new(context, apply.op.location(), mlir::body(module));
-            if let Some(result) =
-                split(&builder, module, &program, (&kernel.schedule, apply), &mut made)?
-            {
+            if let Some(result) = split(&builder, &subject, (&kernel.schedule, apply), &mut made)? {
                 replaced.push((apply, result));
             }
         }
@@ -80,19 +91,14 @@ type Made<'c> = BTreeMap<(&'c str, Vec<i64>, usize), &'c str>;
 /// Puts the parts of an apply before it, if it has several; the result of the last.
 fn split<'c>(
     builder: &Builder<'c>,
-    module: &Module<'c>,
-    program: &Program<'c>,
+    subject: &Subject<'c, '_>,
     (schedule, apply): (&Schedule, &Apply<'c>),
     made: &mut Made<'c>,
 ) -> Result<Option<Val<'c>>, Error> {
+    let (module, program) = (subject.module, subject.program);
     let updates: Vec<&str> = apply.outputs.iter().map(|(field, _)| *field).collect();
-    let cuts = partial_sums::cuts(
-        module,
-        program,
-        &updates,
-        &apply.pieces,
-        pipeline::shape(&schedule.per_thread),
-    )?;
+    let strategy = strategies::named(&schedule.strategy)?;
+    let cuts = strategy.sum_cuts(subject, schedule, &updates, &apply.pieces)?;
     let (&[updated], false) = (updates.as_slice(), cuts.is_empty()) else { return Ok(None) };
     let element = program.field(updated)?.element;
     let mut partial = None;

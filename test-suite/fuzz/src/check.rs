@@ -332,11 +332,11 @@ fn again<'c>(
 ) -> Result<(melior::ir::Module<'c>, Plan), String> {
     let [stencil, tiled] = &compiled.texts;
     let gpu = &text(&compiled.module);
-    let read = run::again(context, stencil, "")?;
+    let read = run::again(context, stencil, &[])?;
     unchanged("stencil", stencil, &text(&read))?;
     let lowered = run::again(context, tiled, &run::lowering())?;
     unchanged("gpu level from the printed tiled", gpu, &text(&lowered))?;
-    let module = run::again(context, gpu, "")?;
+    let module = run::again(context, gpu, &[])?;
     let plan = run::plan(context, &module)?;
     if plan != compiled.plan {
         return Err("the printed gpu level has another plan".to_owned());

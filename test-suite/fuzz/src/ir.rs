@@ -12,11 +12,11 @@ use stencil_dialects::mlir;
 use stencil_dialects::tiled::{self, Choice};
 use stencil_frontend::source::Source;
 use stencil_passes::launch_plan;
-use stencil_passes::llvm::emit_ptx::{self, PtxTarget};
+use stencil_passes::llvm::emit_ptx;
 use stencil_passes::pipeline::{self, Config};
 use stencil_passes::runner::Runner;
+use stencil_passes::target::Arithmetic;
 use stencilc::compile::{self, Compilation, Options};
-use stencilc::import::Arithmetic;
 
 /// Where a text begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,19 +164,17 @@ fn whole(input: &Input, context: &Context) -> Result<Outcome, Stop> {
 
 /// As `stencil-opt` with the passes that follow.
 fn partial(input: &Input, context: &Context) -> Result<Outcome, Stop> {
-    let stop =
-        |error: Error| (error.fault == stencil_dialects::error::Fault::Internal, error.message);
+    let stop = |error: Error| (error.is_internal(), error.message);
     let mut module = mlir::parse_module(context, &input.text, "input.mlir").map_err(stop)?;
-    let passes = if input.level == Level::Tiled { pipeline::gpu() } else { String::new() };
+    let passes = if input.level == Level::Tiled { pipeline::gpu() } else { Vec::new() };
     Runner::default().run(context, &mut module, &passes).map_err(stop)?;
-    launch_plan::of(context, &module, "sm_90", true, false).map_err(stop)?;
+    launch_plan::of(context, &module).map_err(stop)?;
     if input.nvvm {
         let passes = pipeline::nvvm(tiled::index_width(&module));
         Runner::default().run(context, &mut module, &passes).map_err(stop)?;
     }
     if input.ptx {
-        let target = PtxTarget { arch: "sm_90".to_owned(), fast_math: false, libdevice: None };
-        emit_ptx::emit(context, &module, &target).map_err(stop)?;
+        emit_ptx::emit(context, &module, None).map_err(stop)?;
     }
     Ok(reached(input))
 }

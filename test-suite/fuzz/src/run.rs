@@ -15,8 +15,11 @@ use stencil_frontend::oracle;
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
 use stencil_passes::launch_plan;
+use stencil_passes::pass::Step;
 use stencil_passes::pipeline::{self, Config};
 use stencil_passes::runner::Runner;
+use stencil_passes::schedule::lowering::Settings as Lowering;
+use stencil_passes::target::Arithmetic;
 use stencil_runtime::array::{Array, DataMut};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::execute::{self, Control};
@@ -25,7 +28,6 @@ use stencil_runtime::plan::{FieldDecl, Member, Plan, Role};
 use stencil_runtime::record::records;
 use stencil_simulator::{Settings, Simulator};
 use stencilc::compile::{self, Compilation, Options};
-use stencilc::import::Arithmetic;
 use stencilc::message::Failure;
 
 /// Arrays by the name of their field.
@@ -54,7 +56,9 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
                 region: schedule.flags.contains(&Flag::FixedRegion).then(|| "fixed".to_owned()),
             },
             no_fuse: schedule.flags.contains(&Flag::NoFuse),
-            no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
+            lowering: Lowering {
+                no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
+            },
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },
         arch: "sm_90".to_owned(),
@@ -245,7 +249,7 @@ pub fn ptx(context: &Context, case: &Case, schedule: &Schedule) -> Result<(), St
 ///
 /// # Errors
 /// Any failure: what was printed must be read again and compile as before.
-pub fn again<'c>(context: &'c Context, text: &str, passes: &str) -> Result<Module<'c>, String> {
+pub fn again<'c>(context: &'c Context, text: &str, passes: &[Step]) -> Result<Module<'c>, String> {
     let mut module =
         mlir::parse_module(context, text, "again.mlir").map_err(|error| error.to_string())?;
     Runner::default().run(context, &mut module, passes).map_err(|error| error.to_string())?;
@@ -253,7 +257,7 @@ pub fn again<'c>(context: &'c Context, text: &str, passes: &str) -> Result<Modul
 }
 
 /// The passes from the tiled level to the gpu level.
-pub fn lowering() -> String {
+pub fn lowering() -> Vec<Step> {
     pipeline::gpu()
 }
 
@@ -262,7 +266,7 @@ pub fn lowering() -> String {
 /// # Errors
 /// As the compiler's.
 pub fn plan(context: &Context, module: &Module) -> Result<Plan, String> {
-    launch_plan::of(context, module, "sm_90", false, false).map_err(|error| error.to_string())
+    launch_plan::of(context, module).map_err(|error| error.to_string())
 }
 
 /// Runs the gpu level on the simulator, launch by launch or in bands that overlap.

@@ -14,8 +14,8 @@ use stencil_frontend::diagnostics::{Diagnostic, Look, render};
 use stencil_frontend::source::Source;
 use stencil_frontend::{load, parser, print};
 use stencil_passes::pipeline::Config;
+use stencil_passes::target::Arithmetic;
 use stencilc::compile::{Compilation, Options};
-use stencilc::import::Arithmetic;
 
 /// The programs of the test suite, the faulty ones too, and those of the language's document.
 ///

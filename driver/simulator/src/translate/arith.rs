@@ -5,7 +5,6 @@ use crate::program::{Flop, Input, Instr, Reg};
 use crate::value::{Binary, Cast, Kind, Predicate, Unary};
 use melior::ir::Attribute;
 use melior::ir::attribute::{DenseElementsAttribute, FloatAttribute, IntegerAttribute};
-use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir::{self, Op};

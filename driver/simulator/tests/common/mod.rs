@@ -18,7 +18,7 @@ use stencil_runtime::input::{self, Source as Input};
 use stencil_runtime::plan::Plan;
 use stencil_simulator::{Options, Report, Simulator, mark_applies};
 use stencilc::compile::{Compilation, Options as CompileOptions, check};
-use stencilc::import::Arithmetic;
+use stencil_passes::target::Arithmetic;
 
 /// A program with its schedule.
 #[derive(Clone, Debug)]

@@ -30,50 +30,69 @@
 //! Declines: tiles that need more shared memory or more threads than a block can have; fixed
 //! regions with point functions that have no result for some operands.
 
+use super::NAME;
 use super::buffers::{Buffers, Hazards};
 use crate::analysis::footprint;
-use crate::kernel::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};
+use crate::kernel::block_limits::{BlockLimits, Demand, MAX_SHARED, MAX_THREADS};
 use crate::kernel::emit::{self, Frame, FrameSpec};
 use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::kernel::interior::Limits;
 use crate::kernel::pieces;
 use crate::kernel::shared_memory;
 use crate::options::Options;
-use crate::pass::Pass;
+use crate::pass::{Info, Pass};
+use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::{Builder, Compare};
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Apply, Halo, Kernel, Region, TileOp};
 
-/// The pass.
-pub const PASS: Pass = Pass {
+/// The pass in the registry.
+pub const INFO: Info = Info {
     name: "lower-block",
     summary: "lower tile kernels of strategy block: tiles in shared memory",
     options: &[MAX_SHARED, MAX_THREADS],
-    run,
+    read: |options: &Options| Ok(Box::new(LowerBlock { limits: BlockLimits::read(options)? })),
 };
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
-    let limits = BlockLimits::of(options)?;
-    let program = Program::read(module)?;
-    let kernels = emit::kernels_of(module, "block")?;
-    for kernel in &kernels {
-        lower(context, module, &program, kernel, &limits)?;
+/// The pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LowerBlock {
+    /// Limits of a block.
+    pub limits: BlockLimits,
+}
+
+impl Pass for LowerBlock {
+    fn info(&self) -> &'static Info {
+        &INFO
     }
-    emit::erase_kernels(module, &kernels)
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        self.limits.options()
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        let program = Program::read(module)?;
+        let subject = Subject::of(module, &program)?;
+        let kernels = emit::kernels_of(module, NAME)?;
+        for kernel in &kernels {
+            lower(context, &subject, kernel, &self.limits)?;
+        }
+        emit::erase_kernels(module, &kernels)
+    }
 }
 
 fn lower<'c>(
     context: &'c Context,
-    module: &Module<'c>,
-    program: &Program<'c>,
+    subject: &Subject<'c, '_>,
     kernel: &Kernel<'c>,
     limits: &BlockLimits,
 ) -> Result<(), Error> {
+    let (module, program) = (subject.module, subject.program);
     let schedule = &kernel.schedule;
     let threads: Vec<i64> = schedule
         .tile
@@ -86,7 +105,10 @@ fn lower<'c>(
     }
     let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
     let buffers = Buffers::plan(&outer, program, kernel)?;
-    limits.admit(kernel, &threads, shared_memory::shared_bytes(&buffers.types))?;
+    let shared = shared_memory::shared_bytes(&buffers.types);
+    let fewer_threads = "make the tile smaller or give a thread more cells";
+    let demand = Demand { threads: &threads, shared, fewer_threads };
+    limits.admit(subject.device, kernel, &demand)?;
     let spec = FrameSpec {
         kernel,
         threads: &threads,
@@ -98,7 +120,7 @@ fn lower<'c>(
         registers: None,
         reach: None,
     };
-    let frame = Frame::new(context, module, program, &spec)?;
+    let frame = Frame::new(context, subject, &spec)?;
     let wraps = tiled::wraps(program, kernel)?;
     let lowering =
         Lowering { frame: &frame, module, kernel, buffers: &buffers, threads: &threads, wraps };
@@ -133,15 +155,16 @@ fn all_total<'c>(
     for apply in kernel.applies() {
         for piece in &apply.pieces {
             if !pieces::is_total(module, program, piece)? {
-                return Err(Error::new(
-                    mlir::place(apply.op.location()),
+                return Err(Error::declined(
+                    Decline::PartialFunction,
                     format!(
                         "with a fixed region, cells at a tile's rim are computed from any \
                          operands, and @{} divides integers or reads a \
                          const field at coordinates; take the region shrinking",
                         piece.function
                     ),
-                ));
+                )
+                .at(mlir::place(apply.op.location())));
             }
         }
     }

@@ -1,4 +1,68 @@
-//! The strategy `block`: tiles in shared memory.
+//! The strategy `block`: a block computes one tile, which lies in shared memory from step to step.
 
 mod buffers;
 pub mod lower_block;
+
+use crate::pass::Pass;
+use crate::schedule::launch_groups::Group;
+use crate::schedule::strategy::{Candidates, Shape, Strategy};
+use crate::subject::Subject;
+use std::ops::RangeInclusive;
+use stencil_dialects::error::Error;
+use stencil_dialects::tiled::{Choice, Schedule};
+
+/// The name in the IR and on the command line.
+pub const NAME: &str = "block";
+
+/// The descriptor.
+pub struct Block;
+
+impl Strategy for Block {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn ranks(&self) -> RangeInclusive<usize> {
+        1..=3
+    }
+
+    fn lowering(&self) -> Box<dyn Pass> {
+        Box::new(lower_block::LowerBlock::default())
+    }
+
+    fn has_fixed_regions(&self) -> bool {
+        true
+    }
+
+    fn shape(&self, _: &Subject, group: &Group) -> Result<Shape, Error> {
+        let (tile, per_thread): (&[i64], &[i64]) = match group.hull.rank() {
+            1 => (&[2048], &[4]),
+            2 => (&[32, 64], &[4, 1]),
+            _ => (&[8, 8, 64], &[4, 2, 1]),
+        };
+        Ok(Shape { tile: tile.to_vec(), per_thread: per_thread.to_vec() })
+    }
+
+    fn height(&self, _: &Subject, group: &Group, _: &Schedule) -> Result<i64, Error> {
+        Ok(match group.hull.rank() {
+            1 => 8,
+            2 => 4,
+            _ => 2,
+        })
+    }
+
+    fn candidates(&self, _: &Subject, rank: usize, _: &Choice) -> Vec<Candidates> {
+        let (shapes, heights): (&[(&[i64], &[i64])], &[i64]) = match rank {
+            1 => (&[(&[2048], &[4]), (&[4096], &[4])], &[1, 8, 32]),
+            2 => (&[(&[32, 64], &[4, 1]), (&[64, 64], &[8, 1])], &[2, 4, 8]),
+            3 => (&[(&[8, 8, 64], &[4, 2, 1])], &[1, 2]),
+            _ => (&[], &[]),
+        };
+        let candidates = |(tile, per_thread): &(&[i64], &[i64])| Candidates {
+            tile: Some(tile.to_vec()),
+            per_thread: Some(per_thread.to_vec()),
+            heights: heights.iter().copied().map(Some).collect(),
+        };
+        shapes.iter().map(candidates).collect()
+    }
+}

@@ -16,66 +16,86 @@
 //!
 //! Declines: tiles that need more threads than a block can have; kernels with several applies.
 
-use crate::kernel::block_limits::{BlockLimits, MAX_THREADS};
+use super::NAME;
+use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
 use crate::kernel::emit::{self, Frame, FrameSpec};
 use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::options::Options;
-use crate::pass::Pass;
+use crate::pass::{Info, Pass};
+use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
 use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Halo, Kernel, TileOp};
 
 use crate::analysis::footprint;
 
-/// The pass.
-pub const PASS: Pass = Pass {
+/// The pass in the registry.
+pub const INFO: Info = Info {
     name: "lower-naive",
-    summary: "lower tile kernels of strategy naive: one thread a point",
+    summary: "lower tile kernels of strategy naive: one thread per point",
     options: &[MAX_THREADS],
-    run,
+    read: |options: &Options| Ok(Box::new(LowerNaive { limits: BlockLimits::read(options)? })),
 };
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
-    let limits = BlockLimits::of(options)?;
-    let program = Program::read(module)?;
-    let kernels = emit::kernels_of(module, "naive")?;
-    for kernel in &kernels {
-        lower(context, module, &program, kernel, &limits)?;
+/// The pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LowerNaive {
+    /// Limits of a block.
+    pub limits: BlockLimits,
+}
+
+impl Pass for LowerNaive {
+    fn info(&self) -> &'static Info {
+        &INFO
     }
-    emit::erase_kernels(module, &kernels)
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        self.limits.options()
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        let program = Program::read(module)?;
+        let subject = Subject::of(module, &program)?;
+        let kernels = emit::kernels_of(module, NAME)?;
+        for kernel in &kernels {
+            lower(context, &subject, kernel, &self.limits)?;
+        }
+        emit::erase_kernels(module, &kernels)
+    }
 }
 
 fn lower<'c>(
     context: &'c Context,
-    module: &Module<'c>,
-    program: &Program<'c>,
+    subject: &Subject<'c, '_>,
     kernel: &Kernel<'c>,
     limits: &BlockLimits,
 ) -> Result<(), Error> {
+    let (module, program) = (subject.module, subject.program);
     let applies: Vec<_> = kernel.applies().collect();
     let [apply] = applies.as_slice() else {
-        let place = mlir::place(kernel.op.location());
-        return Err(Error::new(
-            place,
+        return Err(Error::declined(
+            Decline::Applies,
             format!(
                 "a tile kernel of strategy naive has one tiled.apply, and @{} has {}",
                 kernel.name,
                 applies.len()
             ),
-        ));
+        )
+        .at(mlir::place(kernel.op.location())));
     };
     let reads = footprint::of_pieces(module, program, &apply.pieces)?;
     let updated = |field: &str| apply.outputs.iter().any(|(name, _)| *name == field);
     let here = Halo::none(kernel.schedule.tile.len());
     let in_place = reads.iter().all(|read| !updated(read.field) || read.reach == here);
     let threads = &kernel.schedule.tile;
-    limits.admit(kernel, threads, 0)?;
+    let demand = Demand { threads, shared: 0, fewer_threads: "make the tile smaller" };
+    limits.admit(subject.device, kernel, &demand)?;
     let spec = FrameSpec {
         kernel,
         threads,
@@ -87,7 +107,7 @@ fn lower<'c>(
         registers: None,
         reach: None,
     };
-    let frame = Frame::new(context, module, program, &spec)?;
+    let frame = Frame::new(context, subject, &spec)?;
     let stored = |field: &str| {
         kernel
             .body

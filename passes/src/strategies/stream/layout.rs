@@ -2,14 +2,16 @@
 //! analysis says of the tile kernel, where iterations, rows and columns begin, and what goes
 //! through shared memory.
 
-use super::lower_stream::refuse;
+use super::lower_stream::decline;
+use super::pipeline::{self, Graph, Pipeline, Read, Row, Value, Window};
+use super::registers;
 use crate::analysis::footprint;
-use crate::kernel::emit::WARP;
-use crate::kernel::{lanes, pieces};
-use crate::strategies::stream::pipeline::{self, Graph, Pipeline, Read, Row, Value, Window};
+use crate::kernel::lanes::{self, WARP};
+use crate::kernel::pieces;
+use crate::subject::Subject;
 use melior::ir::{Module, Type};
 use std::collections::BTreeMap;
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Halo, Kernel, TileOp};
@@ -119,11 +121,8 @@ fn graph<'c>(
 
 impl<'c> Layout<'c> {
     /// Plans a kernel.
-    pub fn plan(
-        module: &Module<'c>,
-        program: &Program<'c>,
-        kernel: &Kernel<'c>,
-    ) -> Result<Self, Error> {
+    pub fn plan(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<Self, Error> {
+        let (module, program) = (subject.module, subject.program);
         let schedule = &kernel.schedule;
         let (tile_rows, columns, height, width) = match (
             schedule.tile.as_slice(),
@@ -132,8 +131,9 @@ impl<'c> Layout<'c> {
             ([_, columns], [1, width]) => (1, *columns, 1, *width),
             ([_, rows, columns], [1, height, width]) => (*rows, *columns, *height, *width),
             _ => {
-                return Err(refuse(
+                return Err(decline(
                     kernel,
+                    Decline::TileShape,
                     format!(
                         "the strategy stream needs a grid of two dimensions and tiled.per_thread = \
                          [1, cells a lane], or one of \
@@ -151,10 +151,11 @@ impl<'c> Layout<'c> {
             selects = selects.saturating_add(cells.saturating_mul(height * width));
         }
         let (graph, (values, elements)) = graph(module, program, kernel, (height, width))?;
-        let pipeline = pipeline::of(&graph);
+        let pipeline = pipeline::of(&graph, subject.device);
         if selects > MOST_SELECTS || (selects > 0 && pipeline.registers > MOST_REGISTERS) {
-            return Err(refuse(
+            return Err(decline(
                 kernel,
+                Decline::Registers,
                 format!(
                     "by their boundary rules the reads of a lane with {height} x {width} cells and \
                      pyramid height {} may take \
@@ -167,8 +168,9 @@ impl<'c> Layout<'c> {
             ));
         }
         if pipeline.registers > MOST_REGISTERS_WITHOUT {
-            return Err(refuse(
+            return Err(decline(
                 kernel,
+                Decline::Registers,
                 format!(
                     "the planes in flight of a lane with {height} x {width} cells and pyramid \
                      height {} take {} registers, and \
@@ -231,8 +233,9 @@ impl<'c> Layout<'c> {
         layout.left = lanes::whole(layout.left, width);
         let needed = layout.left + columns + right;
         if columns % width != 0 {
-            return Err(refuse(
+            return Err(decline(
                 kernel,
+                Decline::TileShape,
                 format!(
                     "a tile's columns must be a multiple of the {width} cells a lane along a row, \
                      and {columns} are not"
@@ -240,8 +243,9 @@ impl<'c> Layout<'c> {
             ));
         }
         if needed > WARP * width {
-            return Err(refuse(
+            return Err(decline(
                 kernel,
+                Decline::TileShape,
                 format!(
                     "a tile {columns} columns wide with pyramid height {} needs {needed} columns \
                      with its halo, and a warp with {width} \
@@ -260,7 +264,7 @@ impl<'c> Layout<'c> {
             layout.parts = (parts + rows_of_warps - 1) / rows_of_warps * rows_of_warps;
         }
         let threads = layout.threads(kernel).into_iter().product();
-        layout.limit = pipeline::register_limit(layout.pipeline.registers, threads);
+        layout.limit = registers::limit(layout.pipeline.registers, threads, subject.device);
         Ok(layout)
     }
 

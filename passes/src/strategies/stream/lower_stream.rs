@@ -54,22 +54,25 @@
 //! cells, that registers would not hold what is in flight (`layout.rs`).
 
 use super::layout::Layout;
-use crate::kernel::block_limits::{BlockLimits, MAX_SHARED, MAX_THREADS};
+use super::walk::Walk;
+use super::{NAME, shared};
+use crate::kernel::block_limits::{BlockLimits, Demand, MAX_SHARED, MAX_THREADS};
 use crate::kernel::emit::{self, Frame, FrameSpec};
 use crate::kernel::shared_memory;
 use crate::options::Options;
-use crate::pass::Pass;
+use crate::pass::{Info, Pass};
+use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::Builder;
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Kernel, TileOp};
 
-/// The pass.
-pub const PASS: Pass = Pass {
+/// The pass in the registry.
+pub const INFO: Info = Info {
     name: "lower-stream",
     summary: "lower tile kernels of strategy stream: steps in flight in registers",
     options: &[
@@ -84,45 +87,96 @@ pub const PASS: Pass = Pass {
         MAX_THREADS,
         ("registers", "registers that a thread may take (default: by the planes in flight)"),
     ],
-    run,
+    read: |options: &Options| {
+        Ok(Box::new(LowerStream {
+            ahead: options.integer("ahead", 1..=64)?,
+            prefetch: options.integer("prefetch", 0..=64)?,
+            unroll: options.integer("unroll", 1..=64)?,
+            registers: options.integer("registers", 16..=255)?,
+            limits: BlockLimits::read(options)?,
+        }))
+    },
 };
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
-    let (ahead, unroll) = (options.integer("ahead", 1..=64)?, options.integer("unroll", 1..=64)?);
-    let (prefetch, registers) =
-        (options.integer("prefetch", 0..=64)?, options.integer("registers", 16..=255)?);
-    let limits = BlockLimits::of(options)?;
-    let program = Program::read(module)?;
-    let kernels = emit::kernels_of(module, "stream")?;
-    for kernel in &kernels {
-        let mut layout = Layout::plan(module, &program, kernel)?;
-        layout.pipeline.unroll = unroll.unwrap_or(layout.pipeline.unroll);
-        layout.pipeline.ahead = ahead.unwrap_or(layout.pipeline.ahead);
-        layout.pipeline.prefetch = prefetch.unwrap_or(layout.pipeline.prefetch);
-        layout.limit = registers.unwrap_or(layout.limit);
+/// The pass. Options that are left open follow from the planes in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LowerStream {
+    /// Planes loaded ahead of their turn.
+    pub ahead: Option<i64>,
+    /// Planes beyond those that are brought into the level 2 cache.
+    pub prefetch: Option<i64>,
+    /// Planes of the loop's body.
+    pub unroll: Option<i64>,
+    /// Registers that a thread may take.
+    pub registers: Option<i64>,
+    /// Limits of a block.
+    pub limits: BlockLimits,
+}
+
+impl Pass for LowerStream {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        let own = [
+            ("ahead", self.ahead),
+            ("prefetch", self.prefetch),
+            ("unroll", self.unroll),
+            ("registers", self.registers),
+        ];
+        let own = own.into_iter().filter_map(|(name, value)| Some((name, value?.to_string())));
+        own.chain(self.limits.options()).collect()
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        let program = Program::read(module)?;
+        let subject = Subject::of(module, &program)?;
+        let kernels = emit::kernels_of(module, NAME)?;
+        for kernel in &kernels {
+            self.lower(context, &subject, kernel)?;
+        }
+        emit::erase_kernels(module, &kernels)
+    }
+}
+
+impl LowerStream {
+    fn lower<'c>(
+        &self,
+        context: &'c Context,
+        subject: &Subject<'c, '_>,
+        kernel: &Kernel<'c>,
+    ) -> Result<(), Error> {
+        let mut layout = Layout::plan(subject, kernel)?;
+        let pipeline = &mut layout.pipeline;
+        pipeline.unroll = self.unroll.unwrap_or(pipeline.unroll);
+        pipeline.ahead = self.ahead.unwrap_or(pipeline.ahead);
+        pipeline.prefetch = self.prefetch.unwrap_or(pipeline.prefetch);
+        layout.limit = self.registers.unwrap_or(layout.limit);
         let threads = layout.threads(kernel);
-        let outer = Builder::new(context, kernel.op.location(), mlir::body(module));
-        let shared = super::shared::types(&outer, &layout)?;
-        limits.admit(kernel, &threads, shared_memory::shared_bytes(&shared))?;
+        let outer = Builder::new(context, kernel.op.location(), mlir::body(subject.module));
+        let buffers = shared::types(&outer, &layout)?;
+        let fewer_threads = "make the tile smaller or give a thread more cells";
+        let shared = shared_memory::shared_bytes(&buffers);
+        let demand = Demand { threads: &threads, shared, fewer_threads };
+        self.limits.admit(subject.device, kernel, &demand)?;
         let margin = layout.margin(kernel);
-        let reach = if layout.wraps { None } else { Some(reach(kernel)?) };
         let spec = FrameSpec {
             kernel,
             threads: &threads,
-            shared: &shared,
+            shared: &buffers,
             in_place: false,
             warps: None,
             rim_first: true,
             margin: &margin,
             registers: Some(layout.limit),
-            reach,
+            reach: if layout.wraps { None } else { Some(reach(kernel)?) },
         };
-        let frame = Frame::new(context, module, &program, &spec)?;
+        let frame = Frame::new(context, subject, &spec)?;
         let (tile, planes) = frame.of_tile(&kernel.schedule)?;
-        super::walk::Walk::new(&tile, module, kernel, &layout, planes)?.tile()?;
-        frame.finish()?;
+        Walk::new(&tile, subject.module, kernel, &layout, planes)?.tile()?;
+        frame.finish()
     }
-    emit::erase_kernels(module, &kernels)
 }
 
 /// How many tiles away along the slowest dimension a tile reads. Point functions read const fields
@@ -140,7 +194,7 @@ fn reach(kernel: &Kernel) -> Result<i64, Error> {
     Ok((farthest + tile - 1) / tile)
 }
 
-/// An error at the tile kernel.
-pub fn refuse(kernel: &Kernel, message: String) -> Error {
-    Error::new(mlir::place(kernel.op.location()), message)
+/// A decline at the tile kernel.
+pub fn decline(kernel: &Kernel, reason: Decline, message: String) -> Error {
+    Error::declined(reason, message).at(mlir::place(kernel.op.location()))
 }

@@ -12,9 +12,9 @@
 //! other parts of the block, come through shared memory, and so one iteration after they were put
 //! there.
 
+use super::registers;
 use std::collections::BTreeMap;
-use stencil_runtime::device::H200;
-use stencil_runtime::model;
+use stencil_runtime::device::Device;
 
 /// One value that an operation of the tile kernel produces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub struct Graph {
 
 impl Graph {
     /// Whether planes have rows.
-    fn is_solid(&self) -> bool {
+    pub fn is_solid(&self) -> bool {
         self.reads.iter().any(|read| read.offset.len() == 3)
     }
 
@@ -187,42 +187,21 @@ pub struct Pipeline {
 /// Bodies longer than this many planes are not tried.
 const LONGEST_UNROLL: i64 = 9;
 
-/// Registers for addresses, the loop and what a point function computes; measured, with ptxas of
-/// CUDA 13.0, on stars and boxes of radius 1 and 2.
-const OVERHEAD: i64 = 28;
-/// More of them where cells take two registers.
-const WIDE_OVERHEAD: i64 = 16;
-/// More of them for each field that is loaded beside the first, in cells.
-const FIELD_OVERHEAD: i64 = 12;
-
-/// More of them where sums over a box go on in several planes at once; by `j3d27pt`.
-const BOX_OVERHEAD: i64 = 28;
-
-/// More of them where parts of a block exchange rows, for each row beyond the first: addresses in
-/// shared memory.
-const PART_OVERHEAD: i64 = 4;
-
-/// Registers a thread at which one more warp fits on each quarter of a multiprocessor: 16, 12 and 8
-/// warps.
-const REGISTER_STEPS: [i64; 3] = [128, 168, 255];
-
-/// The limit to give to a kernel of which this many registers are estimated: the next step that
-/// leaves it the room that it needs, for all threads of a block at a time. The device is an H200;
-/// others have as many registers.
-pub fn register_limit(estimate: i64, threads: i64) -> i64 {
-    let most = model::most_registers(u32::try_from(threads).unwrap_or(u32::MAX), &H200);
-    REGISTER_STEPS.into_iter().find(|step| estimate <= *step).unwrap_or(255).min(most.into())
-}
-
 /// Finds lags, windows and the unroll factor.
-pub fn of(graph: &Graph) -> Pipeline {
+pub fn of(graph: &Graph, device: &Device) -> Pipeline {
     let lags = lags(graph);
     let windows: Vec<Window> =
         (0..graph.values.len()).map(|value| window(graph, &lags, value)).collect();
     let unroll = unroll(graph, &windows);
-    let ahead = ahead(graph, unroll);
-    let registers = registers(graph, &windows, ahead);
-    Pipeline { windows, unroll, ahead, prefetch: prefetch(graph, registers), registers }
+    let ahead = registers::ahead(graph, unroll);
+    let registers = registers::estimate(graph, &windows, ahead);
+    Pipeline {
+        windows,
+        unroll,
+        ahead,
+        prefetch: registers::prefetch(graph, registers, device),
+        registers,
+    }
 }
 
 /// The ages from the first to the last at which a cell is wanted.
@@ -314,269 +293,5 @@ fn unroll(graph: &Graph, windows: &[Window]) -> i64 {
     (1..=LONGEST_UNROLL).min_by(|a, b| (cost(a) * b).cmp(&(cost(b) * a))).unwrap_or(1)
 }
 
-/// Planes to load ahead. In two dimensions two or three hide the memory's latency beside the other
-/// warps' work, and a divisor of the body needs no moves; in three an iteration takes longer than
-/// that.
-fn ahead(graph: &Graph, unroll: i64) -> i64 {
-    if graph.is_solid() {
-        1
-    } else {
-        (2..=3).rev().find(|planes| unroll % planes == 0).unwrap_or(3)
-    }
-}
-
-/// Rows further on whose cells are brought into the level 2 cache, so that loads wait for that
-/// alone.
-const PREFETCH: i64 = 4;
-
-/// Of more fields the memory is as busy as it can be, and rows fetched early throw others out of
-/// the cache, unless few warps leave room.
-const PREFETCHED: usize = 2;
-
-/// Planes to prefetch. On an H200 four rows made streams of one or two fields up to a quarter
-/// faster and none slower. Streams of three fields were a tenth slower with 12 and 16 warps a
-/// multiprocessor, and with 8 between 15 per cent faster and 4 slower; more fields were not
-/// measured. In three dimensions planes cost a fifth.
-fn prefetch(graph: &Graph, registers: i64) -> i64 {
-    let few = registers > REGISTER_STEPS[1];
-    if graph.is_solid() || (graph.loaded().count() > PREFETCHED && !few) { 0 } else { PREFETCH }
-}
-
-fn registers(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
-    let cells = graph.values.iter().zip(windows).map(|(value, window)| {
-        let load = !graph.reads.iter().any(|read| read.operation == value.operation);
-        let waiting = if load { ahead * graph.width * graph.height } else { 0 };
-        value.words * (window.carried(graph.width) + waiting)
-    });
-    let widest = graph.values.iter().map(|value| value.words).max().unwrap_or(1);
-    // Rows of other parts are all there at once, with the edges of a plane.
-    let others = graph.values.iter().zip(windows).filter(|(_, window)| window.shared.is_some());
-    let coming = others.map(|(value, window)| {
-        let foreign = || window.rows.iter().filter(|row| !(0..graph.height).contains(&row.row));
-        let edges = window.rows.iter().map(|row| row.edges.len()).sum::<usize>();
-        // A star's are taken row by row.
-        let corners = foreign().any(|row| !row.edges.is_empty());
-        let (edges, more) = if corners { (edges, BOX_OVERHEAD) } else { (edges / 2, 0) };
-        let rows = i64::try_from(foreign().count()).unwrap_or(0);
-        value.words * (rows * graph.width + i64::try_from(edges).unwrap_or(0))
-            + (rows - 1) * PART_OVERHEAD
-            + more
-    });
-    let fields = i64::try_from(graph.loaded().count()).unwrap_or(1).max(1);
-    // One version of planes' code has no addresses of the other.
-    let more = if graph.is_solid() && !graph.split {
-        0
-    } else {
-        (fields - 1) * FIELD_OVERHEAD + if widest > 1 { WIDE_OVERHEAD } else { 0 }
-    };
-    OVERHEAD
-        + more
-        + cells.sum::<i64>()
-        + coming.max().unwrap_or(0)
-        + widest * (graph.width * graph.height + graph.scratch)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn value(operation: usize) -> Value {
-        Value { operation, words: 1 }
-    }
-
-    fn reads<const RANK: usize>(
-        operation: usize,
-        value: usize,
-        offsets: &[[i64; RANK]],
-    ) -> Vec<Read> {
-        offsets.iter().map(|offset| Read { operation, value, offset: offset.to_vec() }).collect()
-    }
-
-    /// The window of a value whose planes are single rows.
-    fn flat(lag: i64, last: i64, edges: Vec<Edge>) -> Window {
-        Window { lag, rows: vec![Row { row: 0, first: 0, last, edges }], shared: None }
-    }
-
-    fn last(window: &Window) -> i64 {
-        window.rows[0].last
-    }
-
-    const STAR: [[i64; 2]; 5] = [[-1, 0], [0, -1], [0, 0], [0, 1], [1, 0]];
-
-    #[test]
-    fn two_steps_of_a_star() {
-        let values = (0..3).map(value).collect();
-        let reads = [reads(1, 0, &STAR), reads(2, 1, &STAR)].concat();
-        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
-        // The edges of the middle row alone are read, when it is one iteration old.
-        let edges =
-            vec![Edge { column: -1, first: 1, last: 1 }, Edge { column: 4, first: 1, last: 1 }];
-        assert_eq!(pipeline.windows[0], flat(0, 2, edges.clone()));
-        assert_eq!(pipeline.windows[1], flat(1, 2, edges));
-        assert_eq!(pipeline.windows[2], flat(2, 0, Vec::new()));
-        assert_eq!(pipeline.unroll, 3);
-        // Two rows of four cells of each of two values, three rows ahead, and one row of results.
-        assert_eq!(pipeline.registers, OVERHEAD + 16 + 12 + 4);
-    }
-
-    #[test]
-    fn edges_of_a_box_live_as_long_as_its_rows() {
-        let offsets: Vec<[i64; 2]> = (-1..=1).flat_map(|y| (-1..=1).map(move |x| [y, x])).collect();
-        let pipeline = of(&Graph {
-            values: vec![value(0), value(1)],
-            reads: reads(1, 0, &offsets),
-            height: 1,
-            width: 2,
-            scratch: 0,
-            split: true,
-        });
-        let edges =
-            vec![Edge { column: -1, first: 0, last: 2 }, Edge { column: 2, first: 0, last: 2 }];
-        assert_eq!(pipeline.windows[0], flat(0, 2, edges));
-        assert_eq!(pipeline.windows[0].carried(2), 8);
-    }
-
-    #[test]
-    fn rows_of_other_parts_take_an_iteration() {
-        // The star's rows beside the point lie in the plane before the newest, so they cost no lag.
-        let star = [[-1, 0, 0], [0, -1, 0], [0, 0, -1], [0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]];
-        let graph = |offsets: &[[i64; 3]]| Graph {
-            values: vec![value(0), value(1)],
-            reads: reads(1, 0, offsets),
-            height: 2,
-            width: 4,
-            scratch: 0,
-            split: true,
-        };
-        let pipeline = of(&graph(&star));
-        let row = |row, first, last, edges| Row { row, first, last, edges };
-        let edges =
-            vec![Edge { column: -1, first: 1, last: 1 }, Edge { column: 4, first: 1, last: 1 }];
-        let rows = vec![
-            row(-1, 1, 1, Vec::new()),
-            row(0, 0, 2, edges.clone()),
-            row(1, 0, 2, edges),
-            row(2, 1, 1, Vec::new()),
-        ];
-        assert_eq!(pipeline.windows[0], Window { lag: 0, rows, shared: Some(0) });
-        assert_eq!((pipeline.windows[0].carried(4), pipeline.windows[1].lag), (16, 1));
-        // A box reads them of the newest plane, and waits for them.
-        let cube: Vec<[i64; 3]> =
-            (0..27_i64).map(|place| [place / 9 - 1, place / 3 % 3 - 1, place % 3 - 1]).collect();
-        let pipeline = of(&graph(&cube));
-        assert_eq!((pipeline.windows[0].shared, pipeline.windows[1].lag), (Some(0), 2));
-        assert_eq!(
-            pipeline.windows[0].rows.iter().map(|row| (row.first, row.last)).collect::<Vec<_>>(),
-            [(1, 3), (0, 3), (0, 3), (1, 3)]
-        );
-    }
-
-    #[test]
-    fn rows_wait_with_their_part_until_they_are_wanted() {
-        // Rows of radius 2 are read two planes behind the newest; their parts keep them that long.
-        let star = [[-2, 0, 0], [0, -2, 0], [0, 2, 0], [2, 0, 0]];
-        let graph = Graph {
-            values: vec![value(0), value(1)],
-            reads: reads(1, 0, &star),
-            height: 1,
-            width: 4,
-            scratch: 0,
-            split: true,
-        };
-        let pipeline = of(&graph);
-        assert_eq!(pipeline.windows[0].shared, Some(1));
-        let found: Vec<_> =
-            pipeline.windows[0].rows.iter().map(|row| (row.row, row.first, row.last)).collect();
-        assert_eq!(found, [(-2, 2, 2), (0, 0, 4), (2, 2, 2)]);
-    }
-
-    #[test]
-    fn three_functions_of_fdtd() {
-        // Loads Ex, Ey, Hz; then ey, ex, hz of one step, each also reading the field it updates.
-        let values = (0..6).map(value).collect();
-        let reads = [
-            reads(3, 1, &[[0, 0]]),
-            reads(3, 2, &[[0, 0], [-1, 0]]),
-            reads(4, 0, &[[0, 0]]),
-            reads(4, 2, &[[0, 0], [0, -1]]),
-            reads(5, 2, &[[0, 0]]),
-            reads(5, 4, &[[0, 1], [0, 0]]),
-            reads(5, 3, &[[1, 0], [0, 0]]),
-        ]
-        .concat();
-        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
-        assert_eq!(
-            pipeline.windows.iter().map(|window| window.lag).collect::<Vec<_>>(),
-            [0, 0, 0, 0, 0, 1]
-        );
-        assert_eq!(pipeline.windows.iter().map(last).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 0]);
-        assert_eq!(pipeline.windows[4].rows[0].edges, [Edge { column: 4, first: 1, last: 1 }]);
-        assert_eq!(pipeline.unroll, 2);
-    }
-
-    #[test]
-    fn three_fields_are_prefetched_where_few_warps_fit() {
-        let fields = |count: usize| Graph {
-            values: (0..=count).map(value).collect(),
-            reads: (0..count).flat_map(|field| reads(count, field, &STAR)).collect(),
-            height: 1,
-            width: 4,
-            scratch: 0,
-            split: true,
-        };
-        let few = REGISTER_STEPS[1] + 1;
-        assert_eq!(prefetch(&fields(2), 0), PREFETCH);
-        assert_eq!(prefetch(&fields(3), REGISTER_STEPS[1]), 0);
-        assert_eq!(prefetch(&fields(3), few), PREFETCH);
-    }
-
-    #[test]
-    fn a_wave_carries_a_const_field_to_its_last_step() {
-        // Loads P, U, C; two steps of (P, U) = (U, f(P, U, C)). C is read first by the first step.
-        let values = vec![value(0), value(1), value(2), value(3), value(3), value(4), value(4)];
-        let step = |operation, p, u| {
-            [
-                reads(operation, p, &[[0, 0]]),
-                reads(operation, u, &STAR),
-                reads(operation, 2, &[[0, 0]]),
-            ]
-            .concat()
-        };
-        let reads = [step(3, 0, 1), step(4, 3, 4)].concat();
-        let pipeline = of(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
-        let found: Vec<_> =
-            pipeline.windows.iter().map(|window| (window.lag, last(window))).collect();
-        assert_eq!(found, [(1, 0), (0, 2), (1, 1), (1, 1), (1, 2), (2, 0), (2, 0)]);
-        // Two windows of two rows and two of three: six rows change names alone, but three cost
-        // less.
-        assert_eq!(pipeline.unroll, 3);
-    }
-
-    #[test]
-    fn footprints_that_lean_to_one_side() {
-        // Rows above alone: nothing waits. Rows below alone: the step runs two rows behind.
-        let above = of(&Graph {
-            values: vec![value(0), value(1)],
-            reads: reads(1, 0, &[[-2, 0], [0, 3]]),
-            height: 1,
-            width: 2,
-            scratch: 0,
-            split: true,
-        });
-        assert_eq!((above.windows[1].lag, last(&above.windows[0])), (0, 2));
-        assert_eq!(
-            above.windows[0].rows[0].edges.iter().map(|edge| edge.column).collect::<Vec<_>>(),
-            [3, 4]
-        );
-        let below = of(&Graph {
-            values: vec![value(0), value(1)],
-            reads: reads(1, 0, &[[0, 0], [2, -1]]),
-            height: 1,
-            width: 2,
-            scratch: 0,
-            split: true,
-        });
-        assert_eq!((below.windows[1].lag, last(&below.windows[0])), (2, 2));
-        assert_eq!(below.windows[0].rows[0].edges, [Edge { column: -1, first: 0, last: 0 }]);
-    }
-}
+mod tests;

@@ -3,32 +3,18 @@
 //! More steps a launch save memory traffic, but take registers and recompute more of the halo. The
 //! choice here is arithmetic on the pipeline analysis; measured choices may overrule it.
 
+use super::cuts;
+use super::pipeline::{self, Graph, Value, shape};
+use super::registers;
 use crate::analysis::footprint;
-use crate::analysis::hull::Hull;
-use crate::analysis::index_width::constant_extents;
 use crate::analysis::partial_sums;
-use crate::kernel::emit::WARP;
-use crate::kernel::lanes;
-use crate::strategies::stream::pipeline::{self, Graph, Value, shape};
-use melior::ir::Module;
+use crate::kernel::lanes::{self, WARP};
+use crate::subject::Subject;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program, Role};
-use stencil_dialects::tiled::{Halo, MOST_CELLS, Schedule};
-use stencil_runtime::device::H200;
-use stencil_runtime::model;
-
-/// Planes of a tile where the grid's are not known at compile time: the halo's planes cost a few
-/// per cent of it, and thousands of tiles fill a device.
-pub const PLANES: i64 = 256;
-
-/// Planes of a tile that are tried where the grid's are known. Higher tiles save halo rows, and
-/// leave the device's multiprocessors less to share: 545 rows measured 7 to 15 per cent less than
-/// 408 in all programs.
-const TRIED_PLANES: std::ops::RangeInclusive<i64> = 32..=420;
-
-/// Multiprocessors of the device, if nothing else is said: those of an H200.
-pub const MULTIPROCESSORS: i64 = H200.multiprocessors as i64;
+use stencil_dialects::tiled::Halo;
+use stencil_runtime::device::Device;
 
 /// Bytes that a lane holds of a row: those of the widest access.
 const LANE_BYTES: i64 = 16;
@@ -47,14 +33,7 @@ const COLUMNS: i64 = 64;
 
 /// Threads of a block in three dimensions, as many as the registers that a lane takes leave room
 /// for.
-const THREADS: [i64; 5] = [1024, 768, 512, 384, 256];
-
-/// Planes in whose time a block in three dimensions begins; fitted to tiles of two fields on an
-/// H200.
-const BEGIN: i64 = 8;
-
-/// How much longer a plane takes with checks than without, by the instructions of `star2d1r`.
-const RIM_SLOWNESS: i64 = 2;
+pub const THREADS: [i64; 5] = [1024, 768, 512, 384, 256];
 
 /// Steps a launch are never more.
 const HIGHEST: i64 = 12;
@@ -107,15 +86,16 @@ pub fn per_thread(program: &Program, rank: usize) -> Vec<i64> {
 }
 
 /// Threads of a block for this many registers a lane; none where no block has so many.
-fn threads(per_thread: &[i64], registers: i64) -> Option<i64> {
+pub fn threads(per_thread: &[i64], registers: i64, device: &Device) -> Option<i64> {
     if per_thread.len() == 2 {
         return Some(WARP);
     }
-    THREADS.into_iter().find(|threads| registers <= pipeline::register_limit(255, *threads))
+    let most = i64::from(device.registers_per_thread);
+    THREADS.into_iter().find(|threads| registers <= registers::limit(most, *threads, device))
 }
 
 /// Rows and columns that a block of some threads holds of a plane.
-fn plane(per_thread: &[i64], threads: i64) -> (i64, i64) {
+pub fn plane(per_thread: &[i64], threads: i64) -> (i64, i64) {
     let (height, width) = shape(per_thread);
     if per_thread.len() == 2 {
         return (1, WARP * width);
@@ -125,12 +105,8 @@ fn plane(per_thread: &[i64], threads: i64) -> (i64, i64) {
 }
 
 /// The most steps a launch within the budget of registers and halo; at least 1.
-pub fn height(
-    module: &Module,
-    program: &Program,
-    applies: &[&Apply],
-    per_thread: &[i64],
-) -> Result<i64, Error> {
+pub fn height(subject: &Subject, applies: &[&Apply], per_thread: &[i64]) -> Result<i64, Error> {
+    let program = subject.program;
     let wide = usize::from(program.fields.iter().any(|field| lanes::words(field.element) > 1));
     let solid = usize::from(per_thread.len() == 3);
     let updated = applies.iter().flat_map(|apply| &apply.updates).copied();
@@ -138,15 +114,15 @@ pub fn height(
     let updated: BTreeSet<&str> = updated.filter(stays).collect();
     let mut best = 1;
     for steps in 2..=HIGHEST {
-        let graph = graph(module, program, applies, per_thread, steps)?;
+        let graph = graph(subject, applies, per_thread, steps)?;
         let mut halo = Halo::none(per_thread.len());
         for read in &graph.reads {
             halo = halo.hull(&Halo { lower: read.offset.clone(), upper: read.offset.clone() });
         }
         let scaled = |bounds: &[i64]| bounds.iter().map(|bound| bound * steps).collect();
         let halo = Halo { lower: scaled(&halo.lower), upper: scaled(&halo.upper) };
-        let registers = pipeline::of(&graph).registers;
-        let Some(threads) = threads(per_thread, registers) else { continue };
+        let registers = pipeline::of(&graph, subject.device).registers;
+        let Some(threads) = threads(per_thread, registers, subject.device) else { continue };
         let (rows, columns) = plane(per_thread, threads);
         let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
         let (part, whole) = USEFUL[solid];
@@ -168,7 +144,7 @@ pub fn height(
 }
 
 /// The rows and columns of a plane that are left for a tile beside a halo; less than 1 for none.
-fn within(per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
+pub fn within(per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
     let ((_, width), (rows, columns)) = (shape(per_thread), plane(per_thread, threads));
     let halo = halos.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
     let lost = |(lower, upper): (&i64, &i64), unit| {
@@ -179,106 +155,14 @@ fn within(per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
     (rows - ends.next().map_or(0, |ends| lost(ends, 1)), columns)
 }
 
-/// The tile of a kernel of some steps: as many rows and columns as a block has beside the halo of
-/// what is loaded, and planes that fill the device evenly.
-pub fn tile(
-    module: &Module,
-    program: &Program,
-    (applies, hull): (&[&Apply], &Hull),
-    schedule: &Schedule,
-    loads: &[&Halo],
-    multiprocessors: i64,
-) -> Result<Vec<i64>, Error> {
-    let per_thread = &schedule.per_thread;
-    let pipeline = pipeline::of(&graph(module, program, applies, per_thread, schedule.steps)?);
-    let threads = threads(per_thread, pipeline.registers).unwrap_or(THREADS[4]);
-    let (mut rows, mut columns) = within(per_thread, threads, loads);
-    (rows, columns) = (rows.max(1), columns.max(shape(per_thread).1));
-    let extents = constant_extents(hull.lower, hull.upper);
-    let halo = loads.iter().fold(Halo::none(per_thread.len()), |all, halo| all.hull(halo));
-    let fill = halo.upper.first().copied().unwrap_or(0) - halo.lower.first().copied().unwrap_or(0);
-    let slots = |threads| {
-        let limit = pipeline::register_limit(pipeline.registers, threads);
-        let warps =
-            model::resident_warps(u32::try_from(limit).unwrap_or(H200.registers_per_thread), &H200);
-        multiprocessors * (i64::from(warps) * WARP / threads).max(1)
-    };
-    match extents.as_deref() {
-        Some([all_planes, all_columns]) => {
-            let across = (all_columns + columns - 1) / columns;
-            let first = pipeline.first_tile();
-            let slots = slots(threads);
-            let cost = |planes: i64| {
-                let own = (all_planes - first).max(0);
-                // A last tile that is too small leaves the one before it at the rim too.
-                let (whole, last) = (own / planes, own % planes);
-                let (whole, last) =
-                    if last < first { ((whole - 1).max(0), last + planes) } else { (whole, last) };
-                // Tiles of the first and the last column are halves, and all of their rows at the
-                // rim.
-                let rim = |planes: i64| (RIM_SLOWNESS * (planes + fill)) as f64;
-                let (inner, half) = ((planes + fill) as f64, rim((planes + 1) / 2));
-                let row = inner * (across - 2).max(0) as f64 + 4.0 * half;
-                let work = whole as f64 * row + across as f64 * (rim(first) + rim(last));
-                model::overlapped(
-                    work / slots as f64,
-                    [half, rim(first), rim(last)].into_iter().fold(inner, f64::max),
-                )
-            };
-            let planes = least(TRIED_PLANES.filter(|planes| *planes > first), cost);
-            Ok(vec![planes.unwrap_or(PLANES), columns])
-        }
-        Some([all_planes, all_rows, all_columns]) => {
-            // The first and the last tile of a row hold their halo's cells too.
-            let (whole_rows, whole_columns) = plane(per_thread, threads);
-            let beside = |all: i64, whole: i64, tile: i64| (all - (whole - tile)).max(1);
-            let count = |all: i64, tile: i64| (all + tile - 1) / tile;
-            let own_rows = beside(*all_rows, whole_rows, rows);
-            rows = count(own_rows, count(own_rows, rows));
-            let left = lanes::whole(-halo.lower.last().copied().unwrap_or(0), shape(per_thread).1);
-            let whole =
-                program.fields.iter().all(|field| lanes::whole_sectors(field.element, left));
-            let own_columns =
-                if whole { beside(*all_columns, whole_columns, columns) } else { *all_columns };
-            let across = count(own_rows, rows).saturating_mul(count(own_columns, columns));
-            let slots = slots(threads) as f64;
-            let cost = |planes: i64| {
-                let rows = count(*all_planes, planes) as f64;
-                let (blocks, each) = (across as f64 * rows, (planes + fill + BEGIN) as f64);
-                if rows >= model::BANDS && blocks > slots {
-                    let work = across as f64 * (*all_planes as f64 + rows * (fill + BEGIN) as f64);
-                    return model::overlapped(work / slots, each);
-                }
-                let rounds = (blocks / slots).ceil();
-                // In a single round all wait for the tiles at rims, which in others are the first
-                // to begin.
-                let slow = if rounds <= 1.0 { 1.25 } else { 1.0 };
-                slow * rounds * each
-            };
-            let planes = least(1..=(*all_planes).min(MOST_CELLS), cost);
-            Ok(vec![planes.map_or(PLANES, |planes| planes.clamp(1, MOST_CELLS)), rows, columns])
-        }
-        _ if per_thread.len() == 2 => Ok(vec![PLANES, columns]),
-        _ => Ok(vec![PLANES, rows, columns]),
-    }
-}
-
-/// The number that costs least.
-fn least(numbers: impl Iterator<Item = i64>, cost: impl Fn(i64) -> f64) -> Option<i64> {
-    numbers
-        .map(|number| (cost(number), number))
-        .min_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, number)| number)
-}
-
 /// The tile graph of several steps.
-fn graph(
-    module: &Module,
-    program: &Program,
+pub fn graph(
+    subject: &Subject,
     applies: &[&Apply],
     per_thread: &[i64],
     steps: i64,
 ) -> Result<Graph, Error> {
+    let (module, program) = (subject.module, subject.program);
     let (height, width) = shape(per_thread);
     let mut graph =
         Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0, split: true };
@@ -305,12 +189,11 @@ fn graph(
     for apply in applies {
         graph.scratch =
             graph.scratch.max(height * width * footprint::long_operations(module, &apply.pieces)?);
-        let cuts =
-            partial_sums::cuts(module, program, &apply.updates, &apply.pieces, (height, width))?;
+        let cuts = cuts::cuts(subject, &apply.updates, &apply.pieces, (height, width))?;
         parts.push((&apply.updates, partial_sums::parts(module, program, &apply.pieces, &cuts)?));
     }
     for (updates, parts) in (0..steps).flat_map(|_| &parts) {
-        let new = partial_sums::extend(&mut graph, program, parts, updates, &current)?;
+        let new = cuts::extend(&mut graph, program, parts, updates, &current)?;
         current.extend(updates.iter().copied().zip(new));
     }
     graph.split = per_thread.len() < 3 || !has_one_version(graph.loaded().map(|value| value.words));
@@ -320,6 +203,8 @@ fn graph(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use melior::ir::Module;
+    use stencil_runtime::device::H200;
 
     #[test]
     fn several_loaded_fields_of_wide_cells_have_one_version() {
@@ -345,7 +230,13 @@ mod tests {
         let module = Module::parse(&context, TEMP).unwrap();
         let program = Program::read(&module).unwrap();
         let loaded = |applies: &[&Apply]| {
-            let graph = graph(&module, &program, applies, &[1, 4, 2], 2).unwrap();
+            let graph = graph(
+                &Subject { module: &module, program: &program, device: &H200 },
+                applies,
+                &[1, 4, 2],
+                2,
+            )
+            .unwrap();
             (graph.loaded().count(), graph.split)
         };
         let [made, read] = program.applies.as_slice() else { panic!("two applies") };

@@ -30,31 +30,45 @@
 //! Declines: grids of two or three dimensions; tiles that are no multiple of the cells a
 //! lane, or longer with their halo than a warp.
 
+use super::NAME;
 use super::cells::Cells;
-use crate::kernel::emit::{self, Frame, FrameSpec, WARP};
+use crate::kernel::emit::{self, Frame, FrameSpec};
 use crate::kernel::interior::Limits;
-use crate::kernel::lanes;
+use crate::kernel::lanes::{self, WARP};
 use crate::options::Options;
-use crate::pass::Pass;
+use crate::pass::{Info, Pass};
+use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::Builder;
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Halo, Kernel, TileOp};
 
-/// The pass.
-pub const PASS: Pass = Pass {
+/// The pass in the registry.
+pub const INFO: Info = Info {
     name: "lower-warp",
     summary: "lower tile kernels of strategy warp: one dimension, steps in registers",
     options: &[
-        ("warps", "tiles a block, a warp each (default 4)"),
+        ("warps", "tiles per block, a warp each (default 4)"),
         ("unroll", "steps of the loop's body (default 4)"),
     ],
-    run,
+    read: |options: &Options| {
+        let warps = options.integer("warps", 1..=MOST_WARPS)?;
+        Ok(Box::new(LowerWarp { warps, unroll: options.integer("unroll", 1..=64)? }))
+    },
 };
+
+/// The pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LowerWarp {
+    /// Tiles per block, a warp each.
+    pub warps: Option<i64>,
+    /// Steps of the loop's body.
+    pub unroll: Option<i64>,
+}
 
 /// Warps that a block can have.
 const MOST_WARPS: i64 = 32;
@@ -63,12 +77,36 @@ const WARPS: i64 = 4;
 /// Steps of the loop's body.
 const UNROLL: i64 = 4;
 
-fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> Result<(), Error> {
-    let warps = options.integer("warps", 1..=MOST_WARPS)?.unwrap_or(WARPS);
-    let unroll = options.integer("unroll", 1..=64)?.unwrap_or(UNROLL);
-    let program = Program::read(module)?;
-    let kernels = emit::kernels_of(module, "warp")?;
-    for kernel in &kernels {
+impl Pass for LowerWarp {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        let options = [("warps", self.warps), ("unroll", self.unroll)];
+        options.into_iter().filter_map(|(name, value)| Some((name, value?.to_string()))).collect()
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        let program = Program::read(module)?;
+        let subject = Subject::of(module, &program)?;
+        let kernels = emit::kernels_of(module, NAME)?;
+        for kernel in &kernels {
+            self.lower(context, &subject, kernel)?;
+        }
+        emit::erase_kernels(module, &kernels)
+    }
+}
+
+impl LowerWarp {
+    fn lower<'c>(
+        &self,
+        context: &'c Context,
+        subject: &Subject<'c, '_>,
+        kernel: &Kernel<'c>,
+    ) -> Result<(), Error> {
+        let module = subject.module;
+        let (warps, unroll) = (self.warps.unwrap_or(WARPS), self.unroll.unwrap_or(UNROLL));
         let segment = Segment::plan(kernel)?;
         let spec = FrameSpec {
             kernel,
@@ -81,7 +119,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             registers: None,
             reach: None,
         };
-        let frame = Frame::new(context, module, &program, &spec)?;
+        let frame = Frame::new(context, subject, &spec)?;
         let tile = |builder: &Builder<'c>| {
             let cells = Cells::new(&frame, builder, module, kernel, &segment)?;
             let limits =
@@ -110,9 +148,8 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, options: &Options) -> 
             Some(exists) => frame.builder.when(exists, tile)?,
             None => tile(&frame.builder)?,
         }
-        frame.finish()?;
+        frame.finish()
     }
-    emit::erase_kernels(module, &kernels)
 }
 
 /// The cells of a warp.
@@ -127,7 +164,10 @@ pub struct Segment {
 
 impl Segment {
     fn plan(kernel: &Kernel) -> Result<Self, Error> {
-        let refuse = |message: String| Err(Error::new(mlir::place(kernel.op.location()), message));
+        let refuse = |message: String| {
+            let place = mlir::place(kernel.op.location());
+            Err(Error::declined(Decline::TileShape, message).at(place))
+        };
         let schedule = &kernel.schedule;
         let ([tile], [width]) = (schedule.tile.as_slice(), schedule.per_thread.as_slice()) else {
             return refuse(format!(

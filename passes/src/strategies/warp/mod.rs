@@ -1,6 +1,71 @@
-//! The strategy `warp`: one dimension, all steps of a launch in the registers of a warp.
+//! The strategy `warp`: in one dimension, a warp holds its tile in registers for all steps of a
+//! launch.
 
 mod cells;
 pub mod lower_warp;
-pub mod schedule;
+mod schedule;
 mod steps;
+
+use crate::kernel::lanes::WARP;
+use crate::pass::Pass;
+use crate::schedule::launch_groups::Group;
+use crate::schedule::regions;
+use crate::schedule::strategy::{Candidates, Shape, Strategy};
+use crate::subject::Subject;
+use std::ops::RangeInclusive;
+use stencil_dialects::error::Error;
+use stencil_dialects::tiled::{Choice, Halo, Schedule};
+
+/// The name in the IR and on the command line.
+pub const NAME: &str = "warp";
+
+/// The descriptor.
+pub struct Warp;
+
+impl Strategy for Warp {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn ranks(&self) -> RangeInclusive<usize> {
+        1..=1
+    }
+
+    fn lowering(&self) -> Box<dyn Pass> {
+        Box::new(lower_warp::LowerWarp::default())
+    }
+
+    fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error> {
+        let width = schedule::width(subject.module, subject.program, &group.applies)?;
+        Ok(Shape { tile: vec![1], per_thread: vec![width] })
+    }
+
+    fn height(&self, subject: &Subject, group: &Group, schedule: &Schedule) -> Result<i64, Error> {
+        let width = schedule.per_thread.last().copied().unwrap_or(1);
+        schedule::height(width, |steps| {
+            regions::reach(subject.module, subject.program, group, steps)
+        })
+    }
+
+    fn fit(
+        &self,
+        _: &Subject,
+        _: &Group,
+        schedule: &Schedule,
+        halos: &[&Halo],
+    ) -> Result<Option<Vec<i64>>, Error> {
+        let width = schedule.per_thread.last().copied().unwrap_or(1);
+        Ok(Some(vec![schedule::tile(width, halos)]))
+    }
+
+    fn candidates(&self, _: &Subject, rank: usize, _: &Choice) -> Vec<Candidates> {
+        let heights = [8, 16, 32].map(Some).to_vec();
+        let all = Candidates { heights, ..Candidates::defaults() };
+        if rank == 1 { vec![all] } else { Vec::new() }
+    }
+
+    /// Each warp has a tile of its own.
+    fn tiles_per_block(&self, threads: u32) -> f64 {
+        f64::from(threads) / WARP as f64
+    }
+}

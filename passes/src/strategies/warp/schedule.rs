@@ -1,8 +1,7 @@
 //! Cells a lane, tiles and pyramid heights of the strategy `warp`, where none are asked for.
 
 use crate::analysis::footprint;
-use crate::kernel::emit::WARP;
-use crate::kernel::lanes;
+use crate::kernel::lanes::{self, WARP};
 use melior::ir::Module;
 use std::collections::BTreeSet;
 use stencil_dialects::error::Error;

@@ -1,0 +1,59 @@
+//! A choice of schedule as options of a pass: what is asked for, the rest left open.
+
+use crate::options::Options;
+use stencil_dialects::error::Error;
+use stencil_dialects::tiled::{Choice, MOST_CELLS, MOST_STEPS};
+
+/// The option for [`Choice::strategy`].
+pub const STRATEGY: (&str, &str) = ("strategy", "how tiles are run (default: chosen)");
+/// The option for [`Choice::tile`].
+pub const TILE: (&str, &str) = ("tile", "cells of a tile per dimension, slowest first");
+/// The option for [`Choice::pyramid_height`].
+pub const PYRAMID_HEIGHT: (&str, &str) = ("pyramid-height", "steps per launch");
+/// The option for [`Choice::per_thread`].
+pub const PER_THREAD: (&str, &str) = (
+    "per-thread",
+    "cells per thread and dimension, or one number for the dimension that the strategy widens",
+);
+/// The option for [`Choice::region`].
+pub const REGION: (&str, &str) =
+    ("region", "the cells that each apply computes: shrinking (default) or fixed");
+
+/// The choice that options hold.
+///
+/// # Errors
+/// A value that is no number, or one out of range.
+pub fn read(options: &Options) -> Result<Choice, Error> {
+    Ok(Choice {
+        strategy: options.text(STRATEGY.0).map(str::to_owned),
+        tile: options.integers(TILE.0, 1..=MOST_CELLS)?,
+        pyramid_height: options.integer(PYRAMID_HEIGHT.0, 1..=MOST_STEPS)?,
+        per_thread: options.integers(PER_THREAD.0, 1..=MOST_CELLS)?,
+        region: options.text(REGION.0).map(str::to_owned),
+    })
+}
+
+/// A choice as options: the inverse of [`read`].
+pub fn options(choice: &Choice) -> Vec<(&'static str, String)> {
+    let list = |values: &Vec<i64>| values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    let options = [
+        (STRATEGY.0, choice.strategy.clone()),
+        (TILE.0, choice.tile.as_ref().map(list)),
+        (PYRAMID_HEIGHT.0, choice.pyramid_height.map(|height| height.to_string())),
+        (PER_THREAD.0, choice.per_thread.as_ref().map(list)),
+        (REGION.0, choice.region.clone()),
+    ];
+    options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// A choice, completed by another where it is open.
+pub fn completed(choice: &Choice, by: Choice) -> Choice {
+    let choice = choice.clone();
+    Choice {
+        strategy: choice.strategy.or(by.strategy),
+        tile: choice.tile.or(by.tile),
+        pyramid_height: choice.pyramid_height.or(by.pyramid_height),
+        per_thread: choice.per_thread.or(by.per_thread),
+        region: choice.region.or(by.region),
+    }
+}

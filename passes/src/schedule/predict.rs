@@ -1,0 +1,250 @@
+//! Predicts how long the schedules of a program take.
+//!
+//! Each candidate is tiled and lowered on a copy of the module by the list of passes that a compile
+//! runs (`lowering.rs`). The counts of what it makes (`analysis/tile_traffic`,
+//! `analysis/kernel_work`) and the device go into the model of the runtime crate, which gives
+//! seconds per step. A candidate that a strategy declines is left out; any other error is reported.
+
+use crate::analysis::{kernel_work, tile_traffic};
+use crate::schedule::lowering::{self, Settings};
+use crate::schedule::regions;
+use crate::schedule::strategy::Candidates;
+use crate::strategies;
+use crate::subject::Subject;
+use melior::Context;
+use melior::ir::operation::Operation;
+use melior::ir::{AffineMap, Module};
+use stencil_dialects::error::{Decline, Error};
+use stencil_dialects::stencil::{Grid, Program};
+use stencil_dialects::tiled::{self, Choice};
+use stencil_dialects::{affine, mlir};
+use stencil_runtime::expr::{Expr, Sizes};
+use stencil_runtime::model::{self, Prediction, Work};
+
+/// Points of a dimension of a run-time size, by the number of dimensions.
+pub const LARGE: [i64; 3] = [1 << 28, 1 << 14, 1 << 9];
+
+/// A schedule with its prediction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The schedule; no tile where `tile-overlapped` fits it to each kernel.
+    pub choice: Choice,
+    /// Cells of the main kernel's tile.
+    pub tile: Vec<i64>,
+    /// Cells per thread.
+    pub per_thread: Vec<i64>,
+    /// What the main kernels do, one per launch.
+    pub kernels: Vec<Work>,
+    /// What that takes.
+    pub prediction: Prediction,
+    /// Points of the grid.
+    pub points: f64,
+}
+
+impl Candidate {
+    /// Whether another is the same schedule, one with its tile named and one with it fitted
+    /// perhaps.
+    fn is_like(&self, other: &Self) -> bool {
+        let named = |candidate: &Self| Choice {
+            tile: Some(candidate.tile.clone()),
+            ..candidate.choice.clone()
+        };
+        named(self) == named(other)
+    }
+
+    /// Points times steps a second, in 10^9.
+    pub fn gcells(&self) -> f64 {
+        self.points / self.prediction.seconds * 1e-9
+    }
+}
+
+/// All candidates within a choice, the fastest first.
+///
+/// # Errors
+/// Where every candidate is declined, the first one's error in the order of the strategies.
+pub fn candidates<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    choice: &Choice,
+    settings: Settings,
+) -> Result<Vec<Candidate>, Error> {
+    let program = Program::read(module)?;
+    let subject = Subject::of(module, &program)?;
+    evaluate(context, &subject, &openings(&subject, choice)?, settings)
+}
+
+/// Candidates of some schedules, the fastest first.
+///
+/// # Errors
+/// As for [`candidates`].
+pub fn evaluate<'c>(
+    context: &'c Context,
+    subject: &Subject<'c, '_>,
+    open: &[Choice],
+    settings: Settings,
+) -> Result<Vec<Candidate>, Error> {
+    let mut found = Vec::new();
+    let mut declined = None;
+    for choice in open {
+        match candidate(context, subject, choice, settings) {
+            Ok(candidate) => found.extend(candidate),
+            Err(error) if error.is_decline() => declined = declined.or(Some(error)),
+            Err(error) => return Err(error),
+        }
+    }
+    found.sort_by(|a: &Candidate, b| a.prediction.seconds.total_cmp(&b.prediction.seconds));
+    let mut different: Vec<Candidate> = Vec::new();
+    for candidate in found {
+        // A default may be one of the others, which name their tile.
+        match different.iter_mut().find(|other| other.is_like(&candidate)) {
+            None => different.push(candidate),
+            Some(other) if other.choice.tile.is_none() => *other = candidate,
+            Some(_) => {}
+        }
+    }
+    match declined {
+        Some(error) if different.is_empty() => Err(error),
+        _ => Ok(different),
+    }
+}
+
+/// The schedules to look at, within a choice.
+///
+/// # Errors
+/// A strategy that is not there, and reads that no tile can hold.
+pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error> {
+    regions::refuse_far_reads(subject.module, subject.program)?;
+    let rank = subject.program.grids.first().map_or(0, Grid::rank);
+    let strategies = match &choice.strategy {
+        Some(name) => vec![strategies::named(name)?],
+        None => strategies::ALL.to_vec(),
+    };
+    let mut found: Vec<Choice> = Vec::new();
+    for strategy in strategies {
+        let others = strategy.candidates(subject, rank, choice);
+        for candidates in [vec![Candidates::defaults()], others].concat() {
+            let heights =
+                choice.pyramid_height.map_or(candidates.heights, |height| vec![Some(height)]);
+            for pyramid_height in heights {
+                let opening = Choice {
+                    strategy: Some(strategy.name().to_owned()),
+                    tile: choice.tile.clone().or_else(|| candidates.tile.clone()),
+                    pyramid_height,
+                    per_thread: choice.per_thread.clone().or(candidates.per_thread.clone()),
+                    region: choice.region.clone(),
+                };
+                if !found.contains(&opening) {
+                    found.push(opening);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Tiles, lowers, counts and predicts one schedule; none where its blocks fit on no multiprocessor.
+fn candidate<'c>(
+    context: &'c Context,
+    subject: &Subject<'c, '_>,
+    choice: &Choice,
+    settings: Settings,
+) -> Result<Option<Candidate>, Error> {
+    let mut copy = Module::from_operation(Operation::clone(&subject.module.as_operation()))
+        .ok_or_else(|| Error::internal("a module's copy is no module"))?;
+    let main = lowered(context, &mut copy, choice, settings)?;
+    let (program, launches) = (Program::read(&copy)?, tiled::launches(&copy)?);
+    let sizes = Large::of(&program);
+    let mut kernels = Vec::new();
+    for (name, traffic) in &main {
+        let launch = launches.iter().find(|launch| launch.name == name);
+        let launch = launch.ok_or_else(|| Error::internal(format!("no pass lowered @{name}")))?;
+        let work = kernel_work::of(launch, subject.device)?;
+        let count =
+            |map| Ok::<_, Error>(sizes.evaluate(map)?.first().copied().unwrap_or(0).max(0) as f64);
+        let bands = match &launch.bands {
+            Some(bands) => count(bands.rows)? / bands.reach.max(1) as f64,
+            None => 0.0,
+        };
+        let strategy = strategies::named(&launch.schedule.strategy)?;
+        let tiles = strategy.tiles_per_block(work.threads);
+        let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
+        let (blocks, redundancy) = (count(launch.grid)?, traffic.redundancy);
+        kernels.push(Work { blocks, bands, own, halo, redundancy, ..work });
+    }
+    let schedules = launches.iter().map(|launch| &launch.schedule);
+    let Some(schedule) = schedules.max_by_key(|schedule| schedule.steps) else { return Ok(None) };
+    let points =
+        program.grids.iter().map(|grid| sizes.points(grid)).collect::<Result<Vec<_>, _>>()?;
+    let per_thread = &schedule.per_thread;
+    let steps = u32::try_from(schedule.steps).unwrap_or(1);
+    Ok(model::predict(&kernels, steps, subject.device).map(|prediction| Candidate {
+        choice: Choice {
+            pyramid_height: Some(schedule.steps),
+            per_thread: Some(per_thread.clone()),
+            ..choice.clone()
+        },
+        tile: schedule.tile.clone(),
+        per_thread: per_thread.clone(),
+        kernels,
+        prediction,
+        points: points.into_iter().fold(0.0, f64::max),
+    }))
+}
+
+/// Brings a module's main kernels to the gpu level: those that take the most steps per launch.
+/// Gives the traffic of each.
+fn lowered<'c>(
+    context: &'c Context,
+    module: &mut Module<'c>,
+    choice: &Choice,
+    settings: Settings,
+) -> Result<Vec<(String, tile_traffic::TileTraffic)>, Error> {
+    let mut steps = lowering::tile(choice, settings).into_iter();
+    let tile = steps.next();
+    tile.into_iter().try_for_each(|step| step.run(context, module))?;
+    let mut main = Vec::new();
+    let program = Program::read(module)?;
+    for kernel in tile_traffic::main_kernels(module)? {
+        main.push((kernel.name.to_owned(), tile_traffic::of(&program, &kernel)?));
+    }
+    let others = tiled::kernels(module)?;
+    for kernel in others.iter().filter(|kernel| main.iter().all(|(name, _)| name != kernel.name)) {
+        mlir::erase(kernel.op);
+    }
+    steps.chain(lowering::lower()).try_for_each(|step| step.run(context, module))?;
+    Ok(main)
+}
+
+/// Values for the run-time sizes.
+struct Large<'c> {
+    names: Vec<&'c str>,
+    sizes: Sizes,
+}
+
+impl<'c> Large<'c> {
+    fn of(program: &Program<'c>) -> Self {
+        let rank = program.grids.iter().map(Grid::rank).max().unwrap_or(1);
+        let size = LARGE.get(rank.saturating_sub(1)).copied().unwrap_or(1);
+        let sizes = program.params.iter().map(|name| ((*name).to_owned(), size)).collect();
+        Self { names: program.params.clone(), sizes }
+    }
+
+    fn evaluate(&self, map: AffineMap) -> Result<Vec<i64>, Error> {
+        let internal = |error: &dyn std::fmt::Display| Error::internal(error.to_string());
+        (0..map.result_count())
+            .map(|index| {
+                let result = map.result(index).map_err(|error| internal(&error))?;
+                let text = affine::text(result, &self.names);
+                let expression = text.parse::<Expr>().map_err(|error| internal(&error))?;
+                let value = expression.evaluate(&self.sizes);
+                value.map_err(|error| Error::declined(Decline::Sizes, error.to_string()))
+            })
+            .collect()
+    }
+
+    fn points(&self, grid: &Grid) -> Result<f64, Error> {
+        let (lower, upper) = (self.evaluate(grid.lower)?, self.evaluate(grid.upper)?);
+        let cells = |(lower, upper): (&i64, &i64)| (upper - lower + 1).max(0) as f64;
+        Ok(lower.iter().zip(&upper).map(cells).product())
+    }
+}

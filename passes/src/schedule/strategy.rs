@@ -1,0 +1,119 @@
+//! A strategy: a way in which a device runs the tiles of a kernel.
+//!
+//! A descriptor holds everything that the rest of the compiler asks of a strategy, so that the
+//! list of descriptors (`strategies/mod.rs`) is the only place that knows all of them. It says
+//! which kernels the strategy takes, which schedules are worth a look, how a tile and a height are
+//! fitted to the target, and which pass lowers its kernels.
+
+use crate::analysis::index_width;
+use crate::pass::Pass;
+use crate::schedule::launch_groups::Group;
+use crate::subject::Subject;
+use melior::ir::Module;
+use std::ops::RangeInclusive;
+use stencil_dialects::error::Error;
+use stencil_dialects::stencil::{Piece, Program};
+use stencil_dialects::tiled::{Choice, Halo, Kernel, Schedule};
+
+/// Cells of a tile and cells per thread, slowest dimension first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Cells of a tile.
+    pub tile: Vec<i64>,
+    /// Cells per thread.
+    pub per_thread: Vec<i64>,
+}
+
+/// Schedules that are worth a look: a shape with the heights that go with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidates {
+    /// Cells of a tile; none where it is fitted to each kernel.
+    pub tile: Option<Vec<i64>>,
+    /// Cells per thread; none for the default.
+    pub per_thread: Option<Vec<i64>>,
+    /// Pyramid heights; none for the default.
+    pub heights: Vec<Option<i64>>,
+}
+
+impl Candidates {
+    /// A strategy's own defaults.
+    pub fn defaults() -> Self {
+        Self { tile: None, per_thread: None, heights: vec![None] }
+    }
+}
+
+/// A strategy's descriptor.
+pub trait Strategy: Sync {
+    /// Its name, as users and the IR spell it.
+    fn name(&self) -> &'static str;
+
+    /// Numbers of dimensions of the grids that it takes.
+    fn ranks(&self) -> RangeInclusive<usize>;
+
+    /// The pass that lowers its kernels to the gpu level, with the defaults of its options.
+    fn lowering(&self) -> Box<dyn Pass>;
+
+    /// Whether its kernels hold several applies and take several steps per launch.
+    fn fuses_steps(&self) -> bool {
+        true
+    }
+
+    /// Whether its applies may compute fixed regions.
+    fn has_fixed_regions(&self) -> bool {
+        false
+    }
+
+    /// The dimension that a single number of cells per thread stands for.
+    fn widened_dimension(&self, _rank: usize) -> usize {
+        0
+    }
+
+    /// The shape where none is asked for. The tile is a placeholder where [`Self::fit`] finds it.
+    fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error>;
+
+    /// The pyramid height where none is asked for.
+    fn height(&self, subject: &Subject, group: &Group, schedule: &Schedule) -> Result<i64, Error>;
+
+    /// The tile of a kernel whose applies and loads reach over some halos, where none is asked for;
+    /// none where the default shape stays.
+    fn fit(
+        &self,
+        _subject: &Subject,
+        _group: &Group,
+        _schedule: &Schedule,
+        _halos: &[&Halo],
+    ) -> Result<Option<Vec<i64>>, Error> {
+        Ok(None)
+    }
+
+    /// Schedules beside the defaults that are worth a look, within a choice.
+    fn candidates(&self, _subject: &Subject, _rank: usize, _choice: &Choice) -> Vec<Candidates> {
+        Vec::new()
+    }
+
+    /// Tiles that a block of some threads computes.
+    fn tiles_per_block(&self, _threads: u32) -> f64 {
+        1.0
+    }
+
+    /// Bits of an index in its kernels.
+    fn index_width(&self, _module: &Module, program: &Program) -> Result<u32, Error> {
+        Ok(index_width::of(program))
+    }
+
+    /// Whether tiles away from every rim run code of their own, without checks.
+    fn splits_interior(&self, _program: &Program, _kernel: &Kernel) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    /// The planes after which the sums of an apply are cut, so that a kernel holds fewer cells.
+    fn sum_cuts<'c>(
+        &self,
+        _subject: &Subject<'c, '_>,
+        _schedule: &Schedule,
+        _updates: &[&str],
+        _pieces: &[Piece<'c>],
+    ) -> Result<Vec<i64>, Error> {
+        Ok(Vec::new())
+    }
+}

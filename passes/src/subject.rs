@@ -1,0 +1,28 @@
+//! What a pass works on: a module, its program, and the device that it is compiled for.
+
+use crate::target::Target;
+use melior::ir::Module;
+use stencil_dialects::error::Error;
+use stencil_dialects::stencil::Program;
+use stencil_runtime::device::Device;
+
+/// A module with its program and its device.
+#[derive(Clone, Copy)]
+pub struct Subject<'c, 'p> {
+    /// The module.
+    pub module: &'p Module<'c>,
+    /// Its declarations and applies.
+    pub program: &'p Program<'c>,
+    /// The device.
+    pub device: &'static Device,
+}
+
+impl<'c, 'p> Subject<'c, 'p> {
+    /// A module with its program, for the device that the module records.
+    ///
+    /// # Errors
+    /// A malformed record.
+    pub fn of(module: &'p Module<'c>, program: &'p Program<'c>) -> Result<Self, Error> {
+        Ok(Self { module, program, device: Target::of(module)?.device })
+    }
+}
