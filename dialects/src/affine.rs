@@ -117,7 +117,16 @@ impl Linear {
     /// multiples of at most two of them, brought to integers, and of what is never negative.
     /// `false` says that no such sum was found.
     pub fn follows_from(&self, known: &[Self]) -> bool {
-        self.follows(&known.iter().map(Self::tightened).collect::<Vec<_>>(), 2)
+        self.is_never_negative() || {
+            let mut facts: Vec<Self> = Vec::new();
+            // A fact that holds for all sizes proves nothing that does not hold without it.
+            for fact in known.iter().filter(|fact| !fact.is_never_negative()).map(Self::tightened) {
+                if !facts.contains(&fact) {
+                    facts.push(fact);
+                }
+            }
+            self.follows(&facts, 2)
+        }
     }
 
     /// The same condition `self >= 0` over the integers, without a common divisor of the

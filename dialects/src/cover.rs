@@ -88,7 +88,15 @@ impl Defined {
     /// The same and what some pieces cover, of a field on a grid.
     pub fn and(self, program: &Program, grid: &Grid, pieces: &[Piece]) -> Self {
         let Self::Pieces(mut boxes) = self else { return Self::All };
-        boxes.extend(pieces.iter().filter_map(Bounds::of_piece));
+        let before = boxes.len();
+        for piece in pieces.iter().filter_map(Bounds::of_piece) {
+            if !boxes.contains(&piece) {
+                boxes.push(piece);
+            }
+        }
+        if boxes.len() == before {
+            return Self::Pieces(boxes);
+        }
         let known: Vec<_> = checked_values(program, &[]).collect();
         let whole = Bounds::of_grid(grid).is_some_and(|grid| covered(&grid, &boxes, &known));
         if whole { Self::All } else { Self::Pieces(boxes) }
@@ -136,8 +144,13 @@ struct Proof {
 impl Proof {
     fn covered(&mut self, target: &Bounds, boxes: &[Bounds], known: &[Linear]) -> bool {
         // An empty box is covered, so that the target may be taken to hold a point.
-        let known = [known, &target.lengths()].concat();
-        if target.lengths().iter().any(|length| self.is_negative(length, &known)) {
+        let (mut known, lengths) = (known.to_vec(), target.lengths());
+        for length in &lengths {
+            if !known.contains(length) {
+                known.push(length.clone());
+            }
+        }
+        if lengths.iter().any(|length| self.is_negative(length, &known)) {
             return true;
         }
         let Some((first, rest)) = boxes.split_first() else { return false };

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::mlir::{self, Op};
 use melior::Context;
 use melior::ir::Attribute;
+use std::cell::RefCell;
 use std::ops::BitOr;
 
 /// The attribute that holds the flags.
@@ -118,6 +119,28 @@ impl BitOr for FastMath {
 
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+}
+
+/// The flags of operations, each set read once: MLIR gives them as text alone.
+#[derive(Default)]
+pub struct Cache<'c> {
+    known: RefCell<Vec<(Attribute<'c>, FastMath)>>,
+}
+
+impl<'c> Cache<'c> {
+    /// [`FastMath::of`].
+    pub fn of(&self, op: Op<'c>) -> FastMath {
+        let Some(attribute) = mlir::attribute(op, ATTRIBUTE) else { return FastMath::NONE };
+        let found = self.known.borrow().iter().find(|(known, _)| *known == attribute).copied();
+        found.map_or_else(
+            || {
+                let flags = FastMath::of(op);
+                self.known.borrow_mut().push((attribute, flags));
+                flags
+            },
+            |(_, flags)| flags,
+        )
     }
 }
 

@@ -460,6 +460,11 @@ pub fn key(value: Val) -> usize {
     value.to_raw().ptr as usize
 }
 
+/// A number that equal attributes of a context share, and no others of it.
+pub fn attribute_key(attribute: Attribute) -> usize {
+    attribute.to_raw().ptr as usize
+}
+
 /// The affine map as an attribute.
 pub fn map_attribute<'c>(map: AffineMap<'c>) -> Attribute<'c> {
     // SAFETY: the map is valid and the attribute lives in the same context.
@@ -486,6 +491,19 @@ pub fn bit_width(ty: Type) -> Option<u32> {
             Some(mlir_sys::mlirFloatTypeGetWidth(raw))
         } else {
             None
+        }
+    }
+}
+
+/// Cells of a vector of one dimension, `vector<4xf32>`; 1 for other types.
+pub fn vector_cells(ty: Type) -> i64 {
+    // SAFETY: the kind and the rank are tested before the extent is read.
+    unsafe {
+        let raw = ty.to_raw();
+        if mlir_sys::mlirTypeIsAVector(raw) && mlir_sys::mlirShapedTypeGetRank(raw) == 1 {
+            mlir_sys::mlirShapedTypeGetDimSize(raw, 0)
+        } else {
+            1
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::mlir::{self, Blk, Op, Val};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Attribute, Module, Type};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of the operations.
 pub const GRID: &str = "stencil.grid";
@@ -61,6 +61,7 @@ pub const OPERATIONS: &[Signature] = &[
     },
 ];
 
+const FUNCTION: &str = "func.func";
 const PARAMS: &str = "stencil.params";
 const CONSTANTS: &str = "stencil.constants";
 const STEPS: &str = "stencil.steps";
@@ -88,6 +89,8 @@ pub struct Program<'c> {
     pub applies: Vec<Apply<'c>>,
     /// Conditions on the sizes.
     pub checks: Vec<Check<'c>>,
+    /// Point functions and tile kernels by name.
+    functions: BTreeMap<&'c str, Op<'c>>,
 }
 
 /// `stencil.grid`: all points from `lower` to `upper`, both inclusive, slowest dimension first.
@@ -297,6 +300,7 @@ impl<'c> Program<'c> {
             scalars: Vec::new(),
             applies: Vec::new(),
             checks: Vec::new(),
+            functions: BTreeMap::new(),
         };
         if let Some(constants) = mlir::attribute(op, CONSTANTS).and_then(attribute::as_array) {
             program.constants = constants
@@ -357,6 +361,9 @@ impl<'c> Program<'c> {
                     })?,
                     message: read(op, "message", attribute::as_string)?,
                 }),
+                FUNCTION => {
+                    program.functions.insert(function_name(op)?, op);
+                }
                 _ => {}
             }
         }
@@ -369,6 +376,11 @@ impl<'c> Program<'c> {
             .iter()
             .find(|field| field.name == name)
             .ok_or_else(|| Error::user(format!("there is no stencil.field @{name}")))
+    }
+
+    /// The `func.func` of a name, of those that there were when the program was read.
+    pub fn function(&self, name: &str) -> Result<Op<'c>, Error> {
+        self.functions.get(name).copied().ok_or_else(|| no_function(name))
     }
 
     /// The grid of a field.
@@ -469,10 +481,14 @@ pub fn function<'c>(module: &Module<'c>, name: &str) -> Result<Op<'c>, Error> {
     mlir::operations(mlir::body(module))
         .into_iter()
         .find(|op| {
-            mlir::name(*op) == "func.func"
+            mlir::name(*op) == FUNCTION
                 && mlir::attribute(*op, "sym_name").and_then(attribute::as_string) == Some(name)
         })
-        .ok_or_else(|| Error::user(format!("there is no func.func @{name}")))
+        .ok_or_else(|| no_function(name))
+}
+
+fn no_function(name: &str) -> Error {
+    Error::user(format!("there is no func.func @{name}"))
 }
 
 /// A name that nothing at the top of a module has: the wanted one, or the same with a number.

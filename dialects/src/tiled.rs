@@ -384,13 +384,9 @@ fn read_region(op: Op) -> Result<Region, Error> {
 
 /// Whether a kernel's tiles go on beyond the grid as the grid repeated: whether any of its point
 /// functions reads a periodic field beside the point.
-pub fn wraps<'c>(
-    module: &Module<'c>,
-    program: &Program<'c>,
-    kernel: &Kernel<'c>,
-) -> Result<bool, Error> {
+pub fn wraps<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<bool, Error> {
     for apply in kernel.applies() {
-        if reads_periodic(module, program, &apply.pieces)? {
+        if reads_periodic(program, &apply.pieces)? {
             return Ok(true);
         }
     }
@@ -398,13 +394,9 @@ pub fn wraps<'c>(
 }
 
 /// Whether one of some pieces reads a periodic field beside the point.
-pub fn reads_periodic<'c>(
-    module: &Module<'c>,
-    program: &Program<'c>,
-    pieces: &[Piece<'c>],
-) -> Result<bool, Error> {
+pub fn reads_periodic<'c>(program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<bool, Error> {
     for piece in pieces {
-        for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
+        for argument in stencil::arguments(program.function(piece.function)?)? {
             if let Argument::Read { field, offset } = argument {
                 let beside = offset.iter().any(|cells| *cells != 0);
                 if beside && program.field(field)?.boundary == Some(Boundary::Periodic) {

@@ -5,13 +5,14 @@
 
 use crate::affine::Linear;
 use crate::attribute;
-use crate::cover::{checked_values, of_points};
+use crate::cover::{Bounds, checked_values, of_points};
 use crate::error::Error;
 use crate::inequalities::imply;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Apply, Argument, Boundary, Field, Grid, Piece, Program, Role};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Module, Type, ValueLike};
+use std::cell::LazyCell;
 
 /// Verifies all declarations, and every `stencil.apply` with its point functions.
 pub fn verify(module: &Module, errors: &mut Vec<Error>) {
@@ -25,13 +26,11 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     }
     for field in &program.fields {
         if let Some(Boundary::Value(function)) = field.boundary {
-            errors.extend(
-                signature(module, &program, field.op, function, &Purpose::Boundary(field)).err(),
-            );
+            errors.extend(signature(&program, field.op, function, &Purpose::Boundary(field)).err());
         }
     }
     for apply in &program.applies {
-        pieces(module, &program, apply, false, errors);
+        pieces(&program, apply, false, errors);
     }
 }
 
@@ -160,7 +159,6 @@ fn element<'c>(op: Op<'c>, errors: &mut Vec<Error>) -> Option<Type<'c>> {
 /// the same as those of the `stencil.apply` that it comes from, but that its functions may go on
 /// with a partial result.
 pub(super) fn pieces<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
     apply: &Apply<'c>,
     partial: bool,
@@ -210,26 +208,29 @@ pub(super) fn pieces<'c>(
                 ));
             }
         }
-        if let Err(error) = signature(
-            module,
-            program,
-            apply.op,
-            piece.function,
-            &Purpose::Point(&apply.updates, partial),
-        ) {
+        if let Err(error) =
+            signature(program, apply.op, piece.function, &Purpose::Point(&apply.updates, partial))
+        {
             errors.push(error);
         } else if let Some(error) = grids.iter().find_map(|grid| {
             inside(program, apply, piece, &grids, grid, &vec![0; grid.rank()], "the piece reaches")
                 .err()
         }) {
             errors.push(error);
-        } else if let Err(error) = reads_inside(module, program, apply, piece, &grids) {
+        } else if let Err(error) = reads_inside(program, apply, piece, &grids) {
             errors.push(error);
         }
     }
-    for (index, piece) in apply.pieces.iter().enumerate() {
-        for other in apply.pieces.iter().skip(index + 1) {
-            if !disjoint(program, &grids, piece, other) {
+    let boxes: Vec<_> = apply.pieces.iter().map(Bounds::of_piece).collect();
+    for (index, (piece, one)) in apply.pieces.iter().zip(&boxes).enumerate() {
+        for (other, another) in apply.pieces.iter().zip(&boxes).skip(index + 1) {
+            let (Some(one), Some(another)) = (one, another) else { continue };
+            let known = || {
+                let mut known: Vec<_> = checked_values(program, &[piece, other]).collect();
+                known.extend([piece, other].into_iter().flat_map(|at| of_points(at, &grids)));
+                known
+            };
+            if !disjoint(one, another, known) {
                 errors.push(at(
                     apply.op,
                     format!(
@@ -254,13 +255,12 @@ enum Purpose<'p, 'c> {
 /// Checks that a point function, or the function of a boundary rule, takes what its arguments say
 /// and returns one value a field. `op` names it.
 fn signature<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
     op: Op<'c>,
     name: &str,
     purpose: &Purpose<'_, 'c>,
 ) -> Result<(), Error> {
-    let function = stencil::function(module, name).map_err(|error| at(op, error.message))?;
+    let function = program.function(name).map_err(|error| at(op, error.message))?;
     let entry = stencil::function_body(function)?;
     if mlir::blocks(function, 0).len() != 1 {
         return Err(at(
@@ -291,10 +291,8 @@ fn signature<'c>(
                     "stencil.nearest is for the functions of boundary rules; use stencil.read",
                 ));
             }
-            (Argument::Nearest, Purpose::Boundary(field)) => field.element.to_string(),
-            (Argument::Partial, Purpose::Point([field], true)) => {
-                program.field(field)?.element.to_string()
-            }
+            (Argument::Nearest, Purpose::Boundary(field)) => field.element,
+            (Argument::Partial, Purpose::Point([field], true)) => program.field(field)?.element,
             (Argument::Partial, _) => {
                 return Err(at(
                     function,
@@ -312,14 +310,13 @@ fn signature<'c>(
                         ),
                     ));
                 }
-                declared.element.to_string()
+                declared.element
             }
             (Argument::Scalar(name), _) => {
                 let scalar = program.scalars.iter().find(|scalar| scalar.name == *name);
                 scalar
                     .ok_or_else(|| at(function, format!("there is no stencil.scalar @{name}")))?
                     .element
-                    .to_string()
             }
             (Argument::Param(name), _) if !program.params.contains(name) => {
                 return Err(at(
@@ -333,9 +330,12 @@ fn signature<'c>(
                     format!("there is no coordinate {dimension} in a grid of {rank} dimensions"),
                 ));
             }
-            (Argument::Param(_) | Argument::Coordinate(_) | Argument::Step, _) => "i64".to_owned(),
+            (Argument::Param(_) | Argument::Coordinate(_) | Argument::Step, _) => {
+                mlir::parse_type(value.r#type(), "i64")
+                    .ok_or_else(|| Error::internal("MLIR knows no i64"))?
+            }
         };
-        let found = value.r#type().to_string();
+        let found = value.r#type();
         if found != wanted {
             return Err(at(
                 function,
@@ -364,10 +364,7 @@ fn signature<'c>(
     for gather in stencil::gathers(function)? {
         let field = program.field(gather.field).map_err(|error| at(gather.op, error.message))?;
         let rank = program.grid_of(gather.field)?.rank();
-        let found = mlir::results(gather.op)
-            .first()
-            .map(|value| value.r#type().to_string())
-            .unwrap_or_default();
+        let found = mlir::results(gather.op).first().map(|value| value.r#type());
         if field.role != Role::Const {
             return Err(at(
                 gather.op,
@@ -381,7 +378,8 @@ fn signature<'c>(
                 format!("@{} has {rank} dimensions, and this read {count} coordinates", field.name),
             ));
         }
-        if found != field.element.to_string() {
+        if found != Some(field.element) {
+            let found = found.map(|found| found.to_string()).unwrap_or_default();
             return Err(at(
                 gather.op,
                 format!("a cell of @{} has type {}, not {found}", field.name, field.element),
@@ -400,8 +398,7 @@ fn signature<'c>(
         ));
     }
     for (field, value) in updates.iter().zip(returned) {
-        let (found, wanted) =
-            (value.r#type().to_string(), program.field(field)?.element.to_string());
+        let (found, wanted) = (value.r#type(), program.field(field)?.element);
         if found != wanted {
             return Err(at(
                 function,
@@ -413,13 +410,12 @@ fn signature<'c>(
 }
 
 fn reads_inside<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
     apply: &Apply<'c>,
     piece: &Piece<'c>,
     grids: &[&Grid<'c>],
 ) -> Result<(), Error> {
-    for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
+    for argument in stencil::arguments(program.function(piece.function)?)? {
         if let Argument::Read { field, offset } = argument {
             if program.field(field)?.boundary.is_some() {
                 if offset.iter().any(|cells| cells.unsigned_abs() > FARTHEST) {
@@ -481,8 +477,11 @@ fn inside(
     // points, because an empty piece reaches nowhere.
     let moves = offset.iter().any(|offset| *offset != 0)
         || !within.iter().any(|other| other.name == grid.name);
-    let mut known: Vec<_> = checked_values(program, &[piece]).collect();
-    known.extend(of_points(piece, if moves { within } else { &[] }));
+    let known = LazyCell::new(|| {
+        let mut known: Vec<_> = checked_values(program, &[piece]).collect();
+        known.extend(of_points(piece, if moves { within } else { &[] }));
+        known
+    });
     for dimension in 0..grid.rank() {
         let pick = |bounds: &[Linear]| bounds.get(dimension).cloned().ok_or_else(internal);
         let moved = |bound: Linear| {
@@ -514,27 +513,28 @@ fn inside(
     Ok(())
 }
 
-/// Whether some dimension separates two pieces within some grids, for all sizes or for those that a
-/// `stencil.check` lets pass, or one of them is empty for all sizes.
-fn disjoint(program: &Program, grids: &[&Grid], piece: &Piece, other: &Piece) -> bool {
-    let bounds = |map| Linear::of_map(map).unwrap_or_default();
-    let (a, b) =
-        ((bounds(piece.lower), bounds(piece.upper)), (bounds(other.lower), bounds(other.upper)));
-    let mut known: Vec<_> = checked_values(program, &[piece, other]).collect();
-    known.extend([piece, other].into_iter().flat_map(|piece| of_points(piece, grids)));
-    let before = |upper: &[Linear], lower: &[Linear], proves: &dyn Fn(&Linear) -> bool| {
-        upper.iter().zip(lower).any(|(upper, lower)| {
-            let Some(gap) = lower.minus(upper) else { return false };
-            // The cells between them, which must not be negative.
-            let between =
-                gap.plus(&Linear { constant: -1, coefficients: vec![0; gap.coefficients.len()] });
-            between.is_some_and(|between| proves(&between))
+/// Whether some dimension separates two boxes where the known values are not negative, or one of
+/// them is empty there. Most boxes lie apart for all sizes, which costs least to see.
+fn disjoint(one: &Bounds, other: &Bounds, known: impl FnOnce() -> Vec<Linear>) -> bool {
+    // The points between the end of one and the begin of another, which must not be negative.
+    let between = |upper: &[Linear], lower: &[Linear]| -> Vec<Linear> {
+        let gaps = upper.iter().zip(lower).filter_map(|(upper, lower)| lower.minus(upper));
+        gaps.filter_map(|gap| {
+            let constant = gap.constant.checked_sub(1)?;
+            Some(Linear { constant, ..gap })
         })
+        .collect()
     };
-    let any = |proves: &dyn Fn(&Linear) -> bool| {
-        [(&a.1, &b.0), (&b.1, &a.0), (&a.1, &a.0), (&b.1, &b.0)]
-            .into_iter()
-            .any(|(upper, lower)| before(upper, lower, proves))
-    };
-    any(&|between| between.follows_from(&known)) || any(&|between| imply(&known, between))
+    let between = [
+        between(&one.upper, &other.lower),
+        between(&other.upper, &one.lower),
+        between(&one.upper, &one.lower),
+        between(&other.upper, &other.lower),
+    ]
+    .concat();
+    between.iter().any(Linear::is_never_negative) || {
+        let known = known();
+        between.iter().any(|between| between.follows_from(&known))
+            || between.iter().any(|between| imply(&known, between))
+    }
 }

@@ -13,14 +13,15 @@ use crate::verify::stencil::pieces as stencil_pieces;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineMap, Module, ShapedTypeLike, Type, ValueLike};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Verifies every tile kernel, every lowered kernel and the host schedule.
 pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     match (Program::read(module), tiled::kernels(module), tiled::launches(module)) {
         (Ok(program), Ok(kernels), Ok(launches)) => {
+            let mut sound_pieces = SoundPieces::new();
             for kernel in &kernels {
-                verify_kernel(module, &program, kernel, errors);
+                verify_kernel(&program, kernel, &mut sound_pieces, errors);
             }
             errors
                 .extend(launches.iter().filter_map(|launch| verify_launch(&program, launch).err()));
@@ -37,10 +38,14 @@ fn at(op: Op, message: impl Into<String>) -> Error {
     Error::new(mlir::place(op.location()), message)
 }
 
+/// Updates and pieces of applies that were found sound, and whether they have a partial result: the
+/// applies of all steps and kernels are few different ones.
+type SoundPieces = BTreeSet<([Option<usize>; 2], bool)>;
+
 fn verify_kernel<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
     kernel: &Kernel<'c>,
+    sound_pieces: &mut SoundPieces,
     errors: &mut Vec<Error>,
 ) {
     let stored = kernel.body.iter().filter_map(|op| match op {
@@ -67,23 +72,25 @@ fn verify_kernel<'c>(
         } else if let TileOp::Apply(apply) = inner {
             let before = errors.len();
             let updates = apply.outputs.iter().map(|(field, _)| *field).collect();
-            stencil_pieces(
-                module,
-                program,
-                &stencil::Apply { op: apply.op, updates, pieces: apply.pieces.clone() },
-                apply.partial.is_some(),
-                errors,
-            );
+            let partial = apply.partial.is_some();
+            let attribute = |name| mlir::attribute(apply.op, name).map(mlir::attribute_key);
+            let key = (["updates", "pieces"].map(attribute), partial);
+            if !sound_pieces.contains(&key) {
+                let pieces = apply.pieces.clone();
+                let apply = stencil::Apply { op: apply.op, updates, pieces };
+                stencil_pieces(program, &apply, partial, errors);
+            }
             if errors.len() == before {
-                errors.extend(verify_apply(module, program, kernel, apply).err());
+                sound_pieces.insert(key);
+                errors.extend(verify_apply(program, kernel, apply).err());
             }
         }
     }
     if sound && errors.is_empty() {
-        errors.extend(verify_wraps(module, program, kernel).err());
-        errors.extend(verify_defined(module, program, kernel).err());
+        errors.extend(verify_wraps(program, kernel).err());
+        errors.extend(verify_defined(program, kernel).err());
         if kernel.schedule.region == Region::Fixed {
-            errors.extend(verify_valid(module, program, kernel).err());
+            errors.extend(verify_valid(program, kernel).err());
         }
     }
 }
@@ -96,14 +103,8 @@ fn rank_of<'c>(program: &Program<'c>, mut updated: impl Iterator<Item = &'c str>
 
 /// Checks that tiles which go on beyond the grid have one grid to repeat. An apply that computes
 /// the tile alone wants no cells there.
-fn verify_wraps<'c>(
-    module: &Module<'c>,
-    program: &Program<'c>,
-    kernel: &Kernel<'c>,
-) -> Result<(), Error> {
-    if !kernel.applies().any(tiled::Apply::reaches_beyond)
-        || !tiled::wraps(module, program, kernel)?
-    {
+fn verify_wraps<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+    if !kernel.applies().any(tiled::Apply::reaches_beyond) || !tiled::wraps(program, kernel)? {
         return Ok(());
     }
     let mut first = None;
@@ -129,19 +130,14 @@ fn verify_wraps<'c>(
 /// Checks that every cell which is read or stored has a value. A tile that is loaded has them all;
 /// the result of an apply has those of its pieces, and of its operand of the same field where it
 /// has one.
-fn verify_defined<'c>(
-    module: &Module<'c>,
-    program: &Program<'c>,
-    kernel: &Kernel<'c>,
-) -> Result<(), Error> {
+fn verify_defined<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
     let mut defined: BTreeMap<usize, Defined> = BTreeMap::new();
     for op in &kernel.body {
         match op {
             TileOp::Load { tile, .. } => drop(defined.insert(mlir::key(*tile), Defined::All)),
             TileOp::Apply(apply) => {
                 for piece in &apply.pieces {
-                    for argument in stencil::arguments(stencil::function(module, piece.function)?)?
-                    {
+                    for argument in stencil::arguments(program.function(piece.function)?)? {
                         let Argument::Read { field, offset } = argument else { continue };
                         let known =
                             apply.input(field).and_then(|tile| defined.get(&mlir::key(tile)));
@@ -190,11 +186,7 @@ fn verify_defined<'c>(
 
 /// Checks that the cells which are stored come from cells that the tiles hold. Of a load all cells
 /// are valid; of an apply those that read no others, and with the operand's cell keep no other.
-fn verify_valid<'c>(
-    module: &Module<'c>,
-    program: &Program<'c>,
-    kernel: &Kernel<'c>,
-) -> Result<(), Error> {
+fn verify_valid<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
     let mut valid: BTreeMap<usize, Halo> = BTreeMap::new();
     for op in &kernel.body {
         match op {
@@ -206,8 +198,7 @@ fn verify_valid<'c>(
                 let mut reads: Vec<_> =
                     apply.outputs.iter().map(|(field, _)| (*field, Halo::none(rank))).collect();
                 for piece in &apply.pieces {
-                    for argument in stencil::arguments(stencil::function(module, piece.function)?)?
-                    {
+                    for argument in stencil::arguments(program.function(piece.function)?)? {
                         if let Argument::Read { field, offset } = argument {
                             reads.push((field, Halo::of_read(program.field(field)?, &offset)));
                         }
@@ -362,7 +353,6 @@ fn reach(halo: &Halo) -> String {
 }
 
 fn verify_apply<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
     kernel: &Kernel<'c>,
     apply: &tiled::Apply<'c>,
@@ -404,8 +394,8 @@ fn verify_apply<'c>(
     }
     verify_partial(kernel, apply)?;
     for piece in &apply.pieces {
-        let function = stencil::function(module, piece.function)
-            .map_err(|error| at(apply.op, error.message))?;
+        let function =
+            program.function(piece.function).map_err(|error| at(apply.op, error.message))?;
         for argument in stencil::arguments(function)? {
             if let Argument::Read { field, offset } = argument {
                 let why = format!("read at {offset:?} by @{}", piece.function);

@@ -2,7 +2,7 @@
 
 use melior::ir::Module;
 use stencil_dialects::error::Error;
-use stencil_dialects::fast_math::FastMath;
+use stencil_dialects::fast_math;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{self, Argument, Piece, Program};
 use stencil_dialects::tiled::Halo;
@@ -78,11 +78,11 @@ pub fn cells_by_rules<'c>(
 /// products needs: divisions and mathematical functions are long sequences of instructions, many of
 /// which are under way at once. A division that may be a product with a reciprocal is none.
 pub fn long_operations<'c>(module: &Module<'c>, pieces: &[Piece<'c>]) -> Result<i64, Error> {
-    let mut rows = 0;
+    let (mut rows, fast_math) = (0, fast_math::Cache::default());
     for piece in pieces {
         for op in mlir::walk(stencil::function(module, piece.function)?) {
             let name = mlir::name(op);
-            let fast = FastMath::of(op).may_approximate();
+            let fast = fast_math.of(op).may_approximate();
             rows = rows.max(
                 match (
                     name.starts_with("math.") || name == "arith.remf",

@@ -7,11 +7,11 @@
 //! most of it goes away.
 
 use melior::ir::r#type::MemRefType;
-use melior::ir::{ShapedTypeLike, Type, ValueLike};
+use melior::ir::{ShapedTypeLike, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
-use stencil_dialects::fast_math::FastMath;
+use stencil_dialects::fast_math;
 use stencil_dialects::mlir::{self, Blk, Op, Val};
 use stencil_dialects::tiled::Launch;
 use stencil_runtime::device::Device;
@@ -128,6 +128,7 @@ struct Values<'c> {
     defined: BTreeMap<usize, Op<'c>>,
     users: BTreeMap<usize, Vec<Op<'c>>>,
     arguments: BTreeSet<usize>,
+    fast_math: fast_math::Cache<'c>,
 }
 
 impl<'c> Values<'c> {
@@ -142,7 +143,8 @@ impl<'c> Values<'c> {
             }
         }
         let arguments = mlir::entry(root).map(mlir::arguments).unwrap_or_default();
-        Self { defined, users, arguments: arguments.into_iter().map(mlir::key).collect() }
+        let arguments = arguments.into_iter().map(mlir::key).collect();
+        Self { defined, users, arguments, fast_math: fast_math::Cache::default() }
     }
 
     fn block(&self, block: Blk<'c>, times: Times, count: &mut Count) {
@@ -212,7 +214,7 @@ impl<'c> Values<'c> {
         let name = mlir::name(op);
         let Some(result) = mlir::results(op).first().copied() else { return };
         let wide = usize::from(mlir::bit_width(result.r#type()) == Some(64));
-        let flags = FastMath::of(op);
+        let flags = self.fast_math.of(op);
         let by = |long: &Long| long.0[usize::from(flags.may_reciprocal())][wide];
         let sequence = match name {
             _ if flags.may_contract() && self.is_product(op) && self.fused(op, result) => return,
@@ -250,7 +252,7 @@ impl<'c> Values<'c> {
         match mlir::name(op) {
             "arith.mulf" => true,
             "arith.divf" => {
-                FastMath::of(op).may_reciprocal() && self.invariant(mlir::operands(op).get(1))
+                self.fast_math.of(op).may_reciprocal() && self.invariant(mlir::operands(op).get(1))
             }
             _ => false,
         }
@@ -365,17 +367,10 @@ fn access(buffer: Option<&Val>, value: Option<&Val>, times: f64, count: &mut Cou
     }
     let Ok(memref) = MemRefType::try_from(buffer.r#type()) else { return };
     let bytes = f64::from(mlir::bit_width(memref.element()).unwrap_or(0)) / 8.0;
-    let cells = value.map_or(1, |value| vector_cells(value.r#type()));
+    let cells = value.map_or(1, |value| mlir::vector_cells(value.r#type()));
     count.exchanged += times * bytes * cells as f64;
 }
 
 fn is_shared(buffer: Val) -> bool {
     MemRefType::try_from(buffer.r#type()).is_ok_and(|memref| memref.memory_space().is_some())
-}
-
-/// Cells of a vector of one dimension, `vector<4xf32>`; 1 for other types.
-fn vector_cells(ty: Type) -> i64 {
-    let text = ty.to_string();
-    let cells = text.strip_prefix("vector<").and_then(|rest| rest.split_once('x'));
-    cells.and_then(|(cells, _)| cells.parse().ok()).unwrap_or(1)
 }

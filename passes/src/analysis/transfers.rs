@@ -6,11 +6,10 @@
 //! whole run, whether they are stored or not. What can't be proved for all sizes is loaded and
 //! stored.
 
-use melior::ir::Module;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::cover::Defined;
 use stencil_dialects::error::Error;
-use stencil_dialects::stencil::{self, Apply, Argument, Program, Role};
+use stencil_dialects::stencil::{self, Apply, Argument, Piece, Program, Role};
 
 /// The fields that a launch updates and does not load, or stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,19 +24,20 @@ pub struct Transfers<'c> {
 /// What the launches of a step transfer, each given by its applies in order. A launch that takes
 /// several steps repeats the applies of one, and transfers the same.
 pub fn of<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
     launches: &[Vec<&Apply<'c>>],
 ) -> Result<Vec<Transfers<'c>>, Error> {
+    let launches = launches
+        .iter()
+        .map(|applies| applies.iter().map(|apply| Access::of(program, apply)).collect())
+        .collect::<Result<Vec<Vec<_>>, Error>>()?;
     let mut all = Vec::new();
-    for applies in launches {
+    for accesses in &launches {
         let updated: BTreeSet<&str> =
-            applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
+            accesses.iter().flat_map(|access| access.apply.updates.iter().copied()).collect();
         let mut stored = BTreeSet::new();
         for field in &updated {
-            if program.field(field)?.role != Role::Temp
-                || outlives(module, program, launches, field)?
-            {
+            if program.field(field)?.role != Role::Temp || outlives(program, &launches, field)? {
                 stored.insert(*field);
             }
         }
@@ -47,7 +47,7 @@ pub fn of<'c>(
         }
         let mut fresh = BTreeSet::new();
         for field in updated {
-            let (defined, reads) = overwritten(module, program, applies, field)?;
+            let (defined, reads) = overwritten(program, accesses, field)?;
             if reads.iter().all(|read| *read) && (!stored.contains(field) || defined.is_whole()) {
                 fresh.insert(field);
             }
@@ -57,26 +57,38 @@ pub fn of<'c>(
     Ok(all)
 }
 
+/// An apply with the reads of its pieces, by field.
+struct Access<'c, 'p> {
+    apply: &'p Apply<'c>,
+    reads: BTreeMap<&'c str, Vec<(&'p Piece<'c>, Vec<i64>)>>,
+}
+
+impl<'c, 'p> Access<'c, 'p> {
+    fn of(program: &Program<'c>, apply: &'p Apply<'c>) -> Result<Self, Error> {
+        let mut reads = BTreeMap::<_, Vec<_>>::new();
+        for piece in &apply.pieces {
+            for argument in stencil::arguments(program.function(piece.function)?)? {
+                if let Argument::Read { field, offset } = argument {
+                    reads.entry(field).or_default().push((piece, offset));
+                }
+            }
+        }
+        Ok(Self { apply, reads })
+    }
+}
+
 /// The cells of a field that a launch has overwritten at its end, and for each apply whether all
 /// cells that it reads were overwritten before.
 fn overwritten<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
-    applies: &[&Apply<'c>],
+    accesses: &[Access<'c, '_>],
     name: &str,
 ) -> Result<(Defined, Vec<bool>), Error> {
     let field = program.field(name)?;
     let (mut defined, mut reads) = (Defined::Pieces(Vec::new()), Vec::new());
-    for apply in applies {
-        let mut held = true;
-        for piece in &apply.pieces {
-            for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
-                if let Argument::Read { field: read, offset } = argument {
-                    held &= read != name || defined.holds_read(program, piece, field, &offset);
-                }
-            }
-        }
-        reads.push(held);
+    for Access { apply, reads: cells } in accesses {
+        let mut cells = cells.get(name).into_iter().flatten();
+        reads.push(cells.all(|(piece, offset)| defined.holds_read(program, piece, field, offset)));
         if apply.updates.contains(&name) {
             defined = defined.and(program, program.grid_of(name)?, &apply.pieces);
         }
@@ -87,20 +99,19 @@ fn overwritten<'c>(
 /// Whether any launch may read what another one left in a field: some apply reads cells that were
 /// not overwritten before in its own launch, and others may have been there since they did it last.
 fn outlives<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
-    launches: &[Vec<&Apply<'c>>],
+    launches: &[Vec<Access<'c, '_>>],
     name: &str,
 ) -> Result<bool, Error> {
-    let writers = |applies: &[&Apply<'c>]| {
-        applies.iter().filter(|apply| apply.updates.contains(&name)).count()
+    let writers = |accesses: &[Access<'c, '_>]| {
+        accesses.iter().filter(|access| access.apply.updates.contains(&name)).count()
     };
-    let all: usize = launches.iter().map(|applies| writers(applies)).sum();
-    for applies in launches {
-        let (_, reads) = overwritten(module, program, applies, name)?;
+    let all: usize = launches.iter().map(|accesses| writers(accesses)).sum();
+    for accesses in launches {
+        let (_, reads) = overwritten(program, accesses, name)?;
         for (place, held) in reads.into_iter().enumerate() {
             // After all that write to it, what is not overwritten is no one's.
-            if !held && applies.get(..place).is_some_and(|before| writers(before) < all) {
+            if !held && accesses.get(..place).is_some_and(|before| writers(before) < all) {
                 return Ok(true);
             }
         }
@@ -111,6 +122,7 @@ fn outlives<'c>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use melior::ir::Module;
 
     /// A step: applies of `A`, `B` (temp) and `C` by pieces from first to last, each with the reads
     /// of its function.
@@ -158,7 +170,7 @@ mod tests {
             launches.iter().map(|count| rest.by_ref().take(*count).collect()).collect();
         let names =
             |fields: BTreeSet<&str>| fields.into_iter().map(str::to_owned).collect::<Vec<_>>();
-        let found = of(&module, &program, &launches).unwrap();
+        let found = of(&program, &launches).unwrap();
         found
             .into_iter()
             .map(|transfers| (names(transfers.fresh), names(transfers.stored)))

@@ -68,7 +68,7 @@ pub fn of<'c, 'p>(
         groups.push(Group { applies: vec![apply], hull, transfers: Transfers::default() });
     }
     let launches: Vec<_> = groups.iter().map(|group| group.applies.clone()).collect();
-    for (group, transfers) in groups.iter_mut().zip(transfers::of(module, program, &launches)?) {
+    for (group, transfers) in groups.iter_mut().zip(transfers::of(program, &launches)?) {
         group.transfers = transfers;
     }
     Ok(groups)
@@ -86,7 +86,7 @@ pub fn repeats_alike<'c>(
     let mut fields: Vec<&str> =
         applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
     for apply in applies {
-        periodic |= tiled::reads_periodic(module, program, &apply.pieces)?;
+        periodic |= tiled::reads_periodic(program, &apply.pieces)?;
         fields.extend(
             footprint::of_pieces(module, program, &apply.pieces)?
                 .into_iter()

@@ -122,7 +122,7 @@ fn lower<'c>(
         reach: None,
     };
     let frame = Frame::new(context, subject, &spec)?;
-    let wraps = tiled::wraps(module, program, kernel)?;
+    let wraps = tiled::wraps(program, kernel)?;
     let lowering =
         TileCode { frame: &frame, module, kernel, buffers: &buffers, threads: &threads, wraps };
     let limits = Limits::of(&frame, kernel, |_, halo| Ok(halo.clone()))?;

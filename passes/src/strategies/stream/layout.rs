@@ -194,7 +194,7 @@ impl<'c> Layout<'c> {
             first: 0,
             fill: 0,
             values,
-            wraps: tiled::wraps(module, program, kernel)?,
+            wraps: tiled::wraps(program, kernel)?,
             selects: selects > 0,
             total: BTreeMap::new(),
         };

@@ -114,7 +114,7 @@ impl<'c, 'p> Cells<'c, 'p> {
                 builder.index(segment.tile / width)?,
             )?,
             total,
-            wraps: tiled::wraps(module, frame.scope.program, kernel)?,
+            wraps: tiled::wraps(frame.scope.program, kernel)?,
         })
     }
 
