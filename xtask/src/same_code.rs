@@ -76,16 +76,15 @@ impl Request {
 /// When a compiler can't be built or started, no program fits the filter, or code differs.
 pub fn run(project: &Project, request: &Request) -> Result<()> {
     setup::run(project)?;
-    let theirs = revision::compiler(project, &request.revision, request.stencilc.as_deref())?;
-    stream(&mut project.cargo(&["build", "--release", "--bin", "stencilc"]))?;
-    let ours = Compiler::new(project, project.binaries().join("stencilc"));
     let cases = cases::all(project, &request.filter, request.all)?;
     ensure!(
         !cases.is_empty(),
         "no program of test-suite/programs has '{}' in its name",
         request.filter
     );
-
+    let theirs = revision::compiler(project, &request.revision, request.stencilc.as_deref())?;
+    stream(&mut project.cargo(&["build", "--release", "--bin", "stencilc"]))?;
+    let ours = Compiler::new(project, project.binaries().join("stencilc"));
     let findings = in_parallel(project, &cases, |case| compare(case, &theirs, &ours))?;
     print!("{}", report::table(&cases, &findings));
     let different = findings.iter().filter(|finding| finding.verdict == Verdict::Different).count();
@@ -137,7 +136,8 @@ fn in_parallel(
     let done = Mutex::new(Vec::new());
     let one_after_another = || -> Result<()> {
         while let Some((at, case)) = take(&next, cases) {
-            let finding = work(case)?;
+            // Nobody takes a further case after one that could not be compared.
+            let finding = work(case).inspect_err(|_| next.store(cases.len(), Ordering::Relaxed))?;
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             done.push((at, finding));
             let (before, now) =
