@@ -16,7 +16,7 @@ mod memory;
 
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
-use crate::launch::{Launch, Value};
+use crate::launch::{Copy, Launch, Value};
 use crate::plan::{Kernel, Plan};
 use clock::Clock;
 use cudarc::driver::sys::{
@@ -310,7 +310,7 @@ impl Cuda {
         self.enter()?;
         let module = Module::new(self, plan, code)?;
         for kernel in &plan.kernels {
-            let (found, wanted) = (ptx_parameters(code, &kernel.name), kernel.arguments.len());
+            let (found, wanted) = (ptx_parameters(code, &kernel.name), plan.parameters(kernel));
             if let Some(found) = found.filter(|found| *found != wanted) {
                 let message = format!(
                     "kernel `{}` has {found} parameters, the plan gives {wanted}",
@@ -397,7 +397,7 @@ impl Cuda {
         Ok(Function {
             handle,
             name: kernel.name.as_str().into(),
-            parameters: self.parameters(handle, kernel.arguments.len())?,
+            parameters: self.parameters(handle, plan.parameters(kernel))?,
             dynamic_shared: dynamic as c_uint,
             facts: KernelFacts {
                 name: kernel.name.clone(),
@@ -669,8 +669,18 @@ impl<'c> Program<'c> {
         self.cuda.took(&call, "cuLaunchKernel", result)
     }
 
+    /// Sends what was gathered and waits for it.
+    fn settle(&mut self) -> Result<(), CudaError> {
+        self.cuda.enter()?;
+        if let Some(graphs) = &mut self.graphs {
+            let sent = graphs.send(|| self.clock.start());
+            sent.map_err(|error| self.not_sent(error))?;
+        }
+        self.cuda.synchronize().map_err(|error| self.of_kernels(error))
+    }
+
     /// Waits for the launches.
-    fn wait(&mut self) -> Result<Duration, CudaError> {
+    fn end(&mut self) -> Result<Duration, CudaError> {
         self.cuda.enter()?;
         if let Some(graphs) = &mut self.graphs {
             let sent = graphs.send(|| self.clock.start());
@@ -768,8 +778,33 @@ impl Target for Program<'_> {
         Ok(sent.map_err(|error| self.not_sent(error))?)
     }
 
+    fn exchange(&mut self, copy: &Copy) -> Result<(), TargetError> {
+        self.settle()?;
+        let (from, to) = (self.buffer(copy.from)?, self.buffer(copy.to)?);
+        let (from_end, to_end) =
+            (copy.from_byte.checked_add(copy.bytes), copy.to_byte.checked_add(copy.bytes));
+        let inside = from_end.is_some_and(|end| end <= from.bytes)
+            && to_end.is_some_and(|end| end <= to.bytes);
+        if !inside {
+            return Err(self.mismatch("an exchange reaches beyond a buffer".to_string()).into());
+        }
+        self.cuda.ok("cuMemcpyDtoDAsync", unsafe {
+            sys::cuMemcpyDtoDAsync_v2(
+                to.address + copy.to_byte as u64,
+                from.address + copy.from_byte as u64,
+                copy.bytes,
+                self.cuda.stream,
+            )
+        })?;
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), TargetError> {
+        Ok(self.settle()?)
+    }
+
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
-        Ok(Some(self.wait()?))
+        Ok(Some(self.end()?))
     }
 
     fn abandon(&mut self) -> Result<(), TargetError> {
@@ -820,7 +855,7 @@ impl<'c> Module<'c> {
         let rejected = |reason: String, log: String| CudaError::Code {
             device: cuda.facts.name.clone(),
             program: plan.program.clone(),
-            target: plan.target.clone(),
+            target: plan.target.arch.clone(),
             reason,
             log,
         };
