@@ -224,7 +224,7 @@ fn declarations(program: &Program) -> Result<Plan, Failure> {
     let mut plan = Plan {
         format: plan::FORMAT,
         program: program.name.clone(),
-        target: String::new(),
+        target: plan::Target::default(),
         params: program
             .params
             .values()
@@ -246,6 +246,7 @@ fn declarations(program: &Program) -> Result<Plan, Failure> {
             })
             .collect(),
         fields: Vec::new(),
+        buffers: Vec::new(),
         steps: expression(&program.steps)?,
         checks: Vec::new(),
         index_width: 64,
@@ -264,7 +265,7 @@ fn declarations(program: &Program) -> Result<Plan, Failure> {
                 Role::Temp => plan::Role::Temp,
             },
             extents: extents(&program.grids[field.grid].region)?,
-            buffers: 1,
+            value: Vec::new(),
         });
     }
     Ok(plan)
@@ -338,7 +339,8 @@ fn on_simulator(
         .map_err(|error| Failure::in_source(&error, source))?;
     let mut progress =
         |progress: execute::Progress| bar.set_position(u64::try_from(progress.steps).unwrap_or(0));
-    let mut control = Control { progress: Some(&mut progress), cancel: Some(&CANCEL) };
+    let mut control =
+        Control { progress: Some(&mut progress), cancel: Some(&CANCEL), snapshot: None };
     let outcome = execute::run(&plan, &bound, inputs, &mut simulator, &mut control);
     bar.finish_and_clear();
     let outcome = outcome.map_err(|error| match stencil_simulator::simulation_error(&error) {
@@ -371,7 +373,8 @@ fn on_cuda(
     let bar = bar("cuda", u64::try_from(bound.steps).unwrap_or(0));
     let mut progress =
         |progress: execute::Progress| bar.set_position(u64::try_from(progress.steps).unwrap_or(0));
-    let mut control = Control { progress: Some(&mut progress), cancel: Some(&CANCEL) };
+    let mut control =
+        Control { progress: Some(&mut progress), cancel: Some(&CANCEL), snapshot: None };
     let outcome = execute::run(&plan, &bound, inputs, &mut loaded, &mut control);
     bar.finish_and_clear();
     Ok((outcome.map_err(Failure::user)?, cuda.facts().name.clone()))
@@ -387,7 +390,7 @@ fn rebind(plan: &Plan, bound: &Bound) -> Result<Bound, Failure> {
         .collect();
     let scalars =
         bound.scalars.iter().map(|(name, value)| (name.clone(), Numeral::from(*value))).collect();
-    let request = Request { sizes, steps: Some(bound.steps), scalars, shapes: BTreeMap::new() };
+    let request = Request { sizes, steps: Some(bound.steps), scalars, ..Request::default() };
     stencil_runtime::bind::bind(plan, &request).map_err(Failure::user)
 }
 

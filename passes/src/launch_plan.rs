@@ -14,7 +14,8 @@ use stencil_runtime::array::Element;
 use stencil_runtime::expr::Expr;
 use stencil_runtime::number::{Number, Numeral};
 use stencil_runtime::plan::{
-    self, Argument, FieldDecl, Kernel, Plan, Repeat, ScalarDecl, Settings,
+    self, Argument, BufferDecl, BufferKind, FieldDecl, Kernel, Layout, Node, Part, Plan, Repeat,
+    ScalarDecl, Settings, Start, Target,
 };
 
 use crate::kernel::emit::extents;
@@ -46,34 +47,7 @@ pub fn of<'c>(
         ));
     }
     let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
-    let mut fields = Vec::new();
-    for field in &program.fields {
-        let grid = program.grid_of(field.name)?;
-        let cells = extents(context, grid.lower, grid.upper)?;
-        let bound =
-            |wanted: Binding| launches.iter().any(|launch| launch.bindings.contains(&wanted));
-        let taken = bound(Binding::Read(field.name)) || bound(Binding::ReadWrite(field.name));
-        fields.push(FieldDecl {
-            name: field.name.to_owned(),
-            element: element(field.element, field.unsigned)?,
-            member: field.member.map(member).transpose()?,
-            role: match field.role {
-                Role::State => plan::Role::State,
-                Role::Const => plan::Role::Const,
-                Role::Temp => plan::Role::Temp,
-            },
-            extents: cells
-                .into_iter()
-                .map(|extent| expression(&affine::text(extent, &names)))
-                .collect::<Result<_, _>>()?,
-            // A temp field that no kernel takes lives in tiles alone.
-            buffers: match (bound(Binding::Write(field.name)), taken || field.role != Role::Temp) {
-                (true, _) => 2,
-                (false, true) => 1,
-                (false, false) => 0,
-            },
-        });
-    }
+    let (fields, buffers) = fields(context, &program, &launches, &names)?;
     let height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
     let main = launches
         .iter()
@@ -83,7 +57,7 @@ pub fn of<'c>(
     let plan = Plan {
         format: plan::FORMAT,
         program: program.name.clone(),
-        target: arch.to_owned(),
+        target: Target { arch: arch.to_owned(), device: None, contract, fast_math },
         params: program.params.iter().map(|name| (*name).to_owned()).collect(),
         constants: program
             .constants
@@ -101,6 +75,7 @@ pub fn of<'c>(
             })
             .collect::<Result<_, Error>>()?,
         fields,
+        buffers,
         steps: single(program.steps, &names)?,
         checks: program
             .checks
@@ -120,12 +95,19 @@ pub fn of<'c>(
             })
             .collect::<Result<_, Error>>()?,
         index_width: tiled::index_width(module),
-        kernels: launches.iter().map(|launch| kernel(launch, &names)).collect::<Result<_, _>>()?,
+        kernels: launches.iter().map(kernel).collect::<Result<_, _>>()?,
         schedule: repeats
             .into_iter()
             .map(|repeat| {
-                let kernels = repeat.kernels.into_iter().map(str::to_owned).collect();
-                Ok(Repeat { count: single(repeat.count, &names)?, kernels })
+                let nodes = repeat.kernels.into_iter().map(|name| {
+                    let launch = launches.iter().find(|launch| launch.name == name);
+                    let launch = launch.ok_or_else(|| {
+                        Error::user(format!("the schedule launches @{name}, which is no kernel"))
+                    })?;
+                    Ok(Node::Launch(node(launch, &names)?))
+                });
+                let body = nodes.collect::<Result<_, Error>>()?;
+                Ok(Node::Repeat(Repeat { count: single(repeat.count, &names)?, body }))
             })
             .collect::<Result<_, Error>>()?,
         settings: Settings {
@@ -134,8 +116,6 @@ pub fn of<'c>(
             pyramid_height: height,
             per_thread: main.per_thread,
             region: (main.region != Region::default()).then(|| main.region.name().to_owned()),
-            contract,
-            fast_math,
             fingerprint: String::new(),
         },
     };
@@ -144,7 +124,73 @@ pub fn of<'c>(
     Ok(plan)
 }
 
-fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
+/// The fields, and the buffers of those that a kernel takes or that are inputs: one that holds the
+/// current value, and where a kernel reads one and writes the other, one for the next.
+fn fields<'c>(
+    context: &'c Context,
+    program: &Program<'c>,
+    launches: &[Launch<'c>],
+    names: &[&str],
+) -> Result<(Vec<FieldDecl>, Vec<BufferDecl>), Error> {
+    let (mut fields, mut buffers) = (Vec::new(), Vec::new());
+    for field in &program.fields {
+        let grid = program.grid_of(field.name)?;
+        let cells = extents(context, grid.lower, grid.upper)?;
+        let bound =
+            |wanted: Binding| launches.iter().any(|launch| launch.bindings.contains(&wanted));
+        let written = bound(Binding::Write(field.name));
+        let taken = bound(Binding::Read(field.name)) || bound(Binding::ReadWrite(field.name));
+        let declared = FieldDecl {
+            name: field.name.to_owned(),
+            element: element(field.element, field.unsigned)?,
+            member: field.member.map(member).transpose()?,
+            role: match field.role {
+                Role::State => plan::Role::State,
+                Role::Const => plan::Role::Const,
+                Role::Temp => plan::Role::Temp,
+            },
+            extents: cells
+                .into_iter()
+                .map(|extent| expression(&affine::text(extent, names)))
+                .collect::<Result<_, _>>()?,
+            value: Vec::new(),
+        };
+        // A temp field that no kernel takes lives in tiles alone.
+        let mut value = Vec::new();
+        if written || taken || field.role != Role::Temp {
+            value.push(Part { buffer: field.name.to_owned(), cells: None });
+            buffers.push(buffer(&declared, field.name.to_owned()));
+        }
+        if written {
+            buffers.push(buffer(&declared, next(field.name)));
+        }
+        fields.push(FieldDecl { value, ..declared });
+    }
+    Ok((fields, buffers))
+}
+
+fn buffer(field: &FieldDecl, name: String) -> BufferDecl {
+    BufferDecl {
+        name,
+        kind: BufferKind::Field,
+        element: field.element,
+        extents: field.extents.clone(),
+        origin: Vec::new(),
+        layout: Layout::RowMajor,
+        start: match field.role {
+            plan::Role::Temp => Start::Zeros,
+            plan::Role::State | plan::Role::Const => Start::Input(field.name.clone()),
+        },
+        device: 0,
+    }
+}
+
+/// The name of the buffer for a field's next value.
+fn next(field: &str) -> String {
+    format!("{field}'")
+}
+
+fn kernel(launch: &Launch) -> Result<Kernel, Error> {
     let block: Vec<u32> =
         launch.block.iter().filter_map(|threads| u32::try_from(*threads).ok()).collect();
     let block = <[u32; 3]>::try_from(block)
@@ -160,27 +206,35 @@ fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
         .skip(launch.bindings.len())
         .map(|buffer| shared(buffer.r#type()))
         .fold(0, u64::saturating_add);
-    let one = || expression("1");
     Ok(Kernel {
         name: launch.name.to_owned(),
-        grid: [single(launch.grid, names)?, one()?, one()?],
         block,
         static_shared,
         dynamic_shared: u64::try_from(launch.dynamic_shared).unwrap_or(0),
+    })
+}
+
+fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
+    let one = || expression("1");
+    let mut rotate = Vec::new();
+    let arguments = launch.bindings.iter().map(|binding| match binding {
+        Binding::Read(name) => Argument::Read((*name).to_owned()),
+        Binding::Write(name) => {
+            rotate.push(vec![(*name).to_owned(), next(name)]);
+            Argument::Write(next(name))
+        }
+        Binding::ReadWrite(name) => Argument::ReadWrite((*name).to_owned()),
+        Binding::Param(name) => Argument::Param((*name).to_owned()),
+        Binding::Scalar(name) => Argument::Scalar((*name).to_owned()),
+        Binding::Step => Argument::Step,
+        Binding::Row => Argument::Row,
+    });
+    Ok(plan::Launch {
+        kernel: launch.name.to_owned(),
+        grid: [single(launch.grid, names)?, one()?, one()?],
         steps: u32::try_from(launch.schedule.steps).unwrap_or(0),
-        arguments: launch
-            .bindings
-            .iter()
-            .map(|binding| match binding {
-                Binding::Read(name) => Argument::Read((*name).to_owned()),
-                Binding::Write(name) => Argument::Write((*name).to_owned()),
-                Binding::ReadWrite(name) => Argument::ReadWrite((*name).to_owned()),
-                Binding::Param(name) => Argument::Param((*name).to_owned()),
-                Binding::Scalar(name) => Argument::Scalar((*name).to_owned()),
-                Binding::Step => Argument::Step,
-                Binding::Row => Argument::Row,
-            })
-            .collect(),
+        arguments: arguments.collect(),
+        rotate,
         bands: launch
             .bands
             .map(|bands| {
@@ -188,6 +242,10 @@ fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
                 Ok::<_, Error>(plan::Bands { rows: single(bands.rows, names)?, reach })
             })
             .transpose()?,
+        cooperative: false,
+        cluster: None,
+        epochs: 0,
+        device: 0,
     })
 }
 

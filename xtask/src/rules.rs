@@ -18,9 +18,10 @@ const WITHOUT_LLVM: [&str; 3] = ["stencil-runtime", "stencil-frontend", "xtask"]
 const LLVM: [&str; 2] = ["mlir-sys", "llvm-sys"];
 
 /// The files that may hold `unsafe`: the adapter to MLIR's C interface, and those to CUDA's driver.
-const MAY_BE_UNSAFE: [&str; 10] = [
+const MAY_BE_UNSAFE: [&str; 11] = [
     "dialects/src/mlir.rs",
     "runtime/src/cuda/buffer.rs",
+    "runtime/src/cuda/call.rs",
     "runtime/src/cuda/clock.rs",
     "runtime/src/cuda/device.rs",
     "runtime/src/cuda/error.rs",
