@@ -427,7 +427,7 @@ mod tests {
             member: Some(Member { field: "V".to_owned(), offset: 4 * lane, size: 8 }),
             role: Role::State,
             extents: vec!["N".parse().unwrap()],
-            buffers: 2,
+            value: Vec::new(),
         };
         let fields = [leaf(0), leaf(1)];
         let folder = tempfile::tempdir().unwrap();
