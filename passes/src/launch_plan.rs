@@ -4,11 +4,11 @@
 
 use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineMap, Attribute, Module, ShapedTypeLike, Type, ValueLike};
-use stencil_dialects::affine;
+use stencil_dialects::affine::{self, Linear};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{Member, Program, Role};
+use stencil_dialects::stencil::{Field, Member, Program, Role};
 use stencil_dialects::tiled::{self, Binding, Launch, Region};
 use stencil_runtime::array::Element;
 use stencil_runtime::expr::Expr;
@@ -133,6 +133,10 @@ fn fields<'c>(
     names: &[&str],
 ) -> Result<(Vec<FieldDecl>, Vec<BufferDecl>), Error> {
     let (mut fields, mut buffers) = (Vec::new(), Vec::new());
+    let mut rotates = Vec::new();
+    for launch in launches {
+        rotates.extend(tiled::rotations(launch.op)?.into_iter().flatten());
+    }
     for field in &program.fields {
         let grid = program.grid_of(field.name)?;
         let cells = extents(context, grid.lower, grid.upper)?;
@@ -157,8 +161,8 @@ fn fields<'c>(
         };
         // A temp field that no kernel takes lives in tiles alone.
         let mut value = Vec::new();
-        if written || taken || field.role != Role::Temp {
-            value.push(Part { buffer: field.name.to_owned(), cells: None });
+        if written || taken || rotates.contains(&field.name) || field.role != Role::Temp {
+            value = parts(context, program, field, names)?;
             buffers.push(buffer(&declared, field.name.to_owned()));
         }
         if written {
@@ -167,6 +171,34 @@ fn fields<'c>(
         fields.push(FieldDecl { value, ..declared });
     }
     Ok((fields, buffers))
+}
+
+/// Where a field's value lies in its buffer: everywhere, or in some boxes.
+fn parts<'c>(
+    context: &'c Context,
+    program: &Program<'c>,
+    field: &Field<'c>,
+    names: &[&str],
+) -> Result<Vec<Part>, Error> {
+    let buffer = field.name.to_owned();
+    let Some(boxes) = tiled::computed(field)? else {
+        return Ok(vec![Part { buffer, cells: None }]);
+    };
+    let unknown = || Error::internal(format!("bounds of @{} that are not linear", field.name));
+    let origin = Linear::of_map(program.grid_of(field.name)?.lower).ok_or_else(unknown)?;
+    // A plan counts cells from 0.
+    let cells = |bounds: AffineMap<'c>| -> Result<Vec<Expr>, Error> {
+        let bounds = Linear::of_map(bounds).ok_or_else(unknown)?;
+        let moved = bounds.iter().zip(&origin).map(|(bound, first)| bound.minus(first));
+        let moved: Vec<_> = moved.collect::<Option<_>>().ok_or_else(unknown)?;
+        all(Linear::map(context, program.params.len(), &moved), names)
+    };
+    let part = |(lower, upper): (AffineMap<'c>, AffineMap<'c>)| {
+        let bounds = cells(lower)?.into_iter().zip(cells(upper)?);
+        let cells = Some(bounds.map(|(first, last)| [first, last]).collect());
+        Ok(Part { buffer: buffer.clone(), cells })
+    };
+    boxes.into_iter().map(part).collect()
 }
 
 fn buffer(field: &FieldDecl, name: String) -> BufferDecl {
@@ -216,11 +248,14 @@ fn kernel(launch: &Launch) -> Result<Kernel, Error> {
 
 fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
     let one = || expression("1");
+    let chains = tiled::rotations(launch.op)?;
     let mut rotate = Vec::new();
     let arguments = launch.bindings.iter().map(|binding| match binding {
         Binding::Read(name) => Argument::Read((*name).to_owned()),
         Binding::Write(name) => {
-            rotate.push(vec![(*name).to_owned(), next(name)]);
+            let chain = chains.iter().find(|chain| chain.last() == Some(name));
+            let names = chain.map_or(&[*name] as &[_], Vec::as_slice).iter();
+            rotate.push(names.map(|name| (*name).to_owned()).chain([next(name)]).collect());
             Argument::Write(next(name))
         }
         Binding::ReadWrite(name) => Argument::ReadWrite((*name).to_owned()),

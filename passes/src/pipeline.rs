@@ -39,7 +39,7 @@ fn schedule_options(config: &Config, arch: &str) -> String {
 pub fn tiled(config: &Config, arch: &str) -> String {
     let options = schedule_options(config, arch);
     let split = if config.no_split_interior { "" } else { ",split-interior" };
-    format!("choose-schedule{{{options}}},tile-overlapped,split-sums{split}")
+    format!("choose-schedule{{{options}}},tile-overlapped,rotate-buffers,split-sums{split}")
 }
 
 /// From the tiled level to the gpu level. Each lowering takes the kernels of its strategy.

@@ -10,6 +10,7 @@ pub const PASSES: &[Pass] = &[
     stencil::fuse_functions::PASS,
     schedule::choose_schedule::PASS,
     schedule::tile_overlapped::PASS,
+    tiled::rotate_buffers::PASS,
     tiled::split_sums::PASS,
     tiled::split_interior::PASS,
     strategies::naive::lower_naive::PASS,

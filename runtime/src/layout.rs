@@ -214,7 +214,7 @@ mod tests {
             assert_eq!(found, wanted, "{placement:?}");
             assert!(!window.is_whole());
             let none = Window { cells: &[1..3, 3..3, 2..6], ..window };
-            none.for_each_run(|..| panic!("a run of no cells"));
+            none.for_each_run(|_, _, _| panic!("a run of no cells"));
         }
     }
 }

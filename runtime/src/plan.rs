@@ -14,6 +14,8 @@
 mod buffer;
 mod schedule;
 #[cfg(test)]
+mod schema;
+#[cfg(test)]
 pub(crate) mod tests;
 mod validate;
 

@@ -79,6 +79,7 @@ fn verify_kernel<'c>(
             }
         }
     }
+    errors.extend(tiled::verify_rotations(program, kernel).err());
     if sound && errors.is_empty() {
         errors.extend(verify_wraps(module, program, kernel).err());
         errors.extend(verify_defined(module, program, kernel).err());

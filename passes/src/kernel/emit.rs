@@ -158,6 +158,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         }
         let mut attributes =
             tiled::launch_attributes(&outer, (map(blocks), bands), block, &spec.kernel.schedule);
+        attributes.extend(tiled::rotations_attribute(spec.kernel.op));
         attributes.push(("sym_name", attribute::string(context, spec.kernel.name)));
         attributes
             .push(("function_type", attribute::ty(FunctionType::new(context, &types, &[]).into())));

@@ -22,6 +22,7 @@ use crate::pass::Pass;
 use crate::registry;
 use crate::schedule::tile_overlapped::{self, STRATEGIES};
 use crate::strategies::stream;
+use crate::tiled::rotate_buffers;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::Operation;
@@ -189,6 +190,7 @@ fn candidate<'c>(
     let mut options = tile_overlapped::completed(&Options::default(), config);
     options.set("multiprocessors", device.multiprocessors);
     (tile_overlapped::PASS.run)(context, &mut copy, &options)?;
+    (rotate_buffers::PASS.run)(context, &mut copy, &Options::default())?;
     let program = Program::read(&copy)?;
     let main = tile_traffic::main_kernels(&copy)?;
     let traffic = main
@@ -201,7 +203,7 @@ fn candidate<'c>(
     {
         mlir::erase(kernel.op);
     }
-    for pass in registry::after(tile_overlapped::PASS.name) {
+    for pass in registry::after(rotate_buffers::PASS.name) {
         (pass.run)(context, &mut copy, &Options::default())?;
     }
     let launches = tiled::launches(&copy)?;

@@ -63,6 +63,19 @@ impl Target for Fake {
         Ok(())
     }
 
+    fn exchange(&mut self, copy: &Copy) -> Result<(), TargetError> {
+        let from = copy.from_byte..copy.from_byte + copy.bytes;
+        let bytes = self.buffers[copy.from.0][from].to_vec();
+        let to = copy.to_byte..copy.to_byte + copy.bytes;
+        self.buffers[copy.to.0][to].copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), TargetError> {
+        assert!(self.running);
+        Ok(())
+    }
+
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
         self.running = false;
         Ok(Some(Duration::from_millis(3)))
@@ -133,7 +146,8 @@ fn runs_report_progress_and_can_be_cancelled() {
         seen.push((p.launches, p.steps, p.of));
         cancel.store(p.steps >= 4, Ordering::Relaxed);
     };
-    let mut control = Control { progress: Some(&mut progress), cancel: Some(&cancel) };
+    let mut control =
+        Control { progress: Some(&mut progress), cancel: Some(&cancel), snapshot: None };
     let mut fake = Fake::default();
     let result = run(&plan, &bound, &inputs(&bound), &mut fake, &mut control);
     assert!(matches!(result, Err(ExecuteError::Cancelled(4))), "{result:?}");
