@@ -3,11 +3,15 @@
 
 mod halo;
 mod launch;
+mod rotate;
 
 pub use halo::Halo;
 pub use launch::{
     Bands, Binding, Launch, binding_attributes, launch_attributes, launches, set_dynamic_shared,
 };
+
+pub(crate) use rotate::verify_rotations;
+pub use rotate::{computed, rotations, rotations_attribute, set_computed, set_rotations};
 
 use crate::Signature;
 use crate::attribute::{self, read};

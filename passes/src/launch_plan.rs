@@ -4,17 +4,18 @@
 
 use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineMap, Attribute, Module, ShapedTypeLike, Type, ValueLike};
-use stencil_dialects::affine;
+use stencil_dialects::affine::{self, Linear};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{Member, Program, Role};
+use stencil_dialects::stencil::{Field, Member, Program, Role};
 use stencil_dialects::tiled::{self, Binding, Launch, Region};
 use stencil_runtime::array::Element;
 use stencil_runtime::expr::Expr;
 use stencil_runtime::number::{Number, Numeral};
 use stencil_runtime::plan::{
-    self, Argument, FieldDecl, Kernel, Plan, Repeat, ScalarDecl, Settings,
+    self, Argument, BufferDecl, BufferKind, FieldDecl, Kernel, Layout, Node, Part, Plan, Repeat,
+    ScalarDecl, Settings, Start,
 };
 
 use crate::kernel::field_buffers::extents;
@@ -26,7 +27,7 @@ use melior::Context;
 /// contradict each other.
 pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> {
     let program = Program::read(module)?;
-    let Target { arch, arithmetic, .. } = Target::of(module)?;
+    let target = Target::of(module)?;
     let launches = tiled::launches(module)?;
     if launches.is_empty() || !tiled::kernels(module)?.is_empty() {
         return Err(Error::user(
@@ -39,34 +40,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         return Err(Error::user("the module has no launch schedule; add a `tiled.repeat`"));
     }
     let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
-    let mut fields = Vec::new();
-    for field in &program.fields {
-        let grid = program.grid_of(field.name)?;
-        let cells = extents(context, grid.lower, grid.upper)?;
-        let bound =
-            |wanted: Binding| launches.iter().any(|launch| launch.bindings.contains(&wanted));
-        let taken = bound(Binding::Read(field.name)) || bound(Binding::ReadWrite(field.name));
-        fields.push(FieldDecl {
-            name: field.name.to_owned(),
-            element: element(field.element, field.unsigned)?,
-            member: field.member.map(member).transpose()?,
-            role: match field.role {
-                Role::State => plan::Role::State,
-                Role::Const => plan::Role::Const,
-                Role::Temp => plan::Role::Temp,
-            },
-            extents: cells
-                .into_iter()
-                .map(|extent| expression(&affine::text(extent, &names)))
-                .collect::<Result<_, _>>()?,
-            // A temp field that no kernel takes lives in tiles alone.
-            buffers: match (bound(Binding::Write(field.name)), taken || field.role != Role::Temp) {
-                (true, _) => 2,
-                (false, true) => 1,
-                (false, false) => 0,
-            },
-        });
-    }
+    let (fields, buffers) = fields(context, &program, &launches, &names)?;
     let height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
     let main = launches
         .iter()
@@ -76,7 +50,12 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
     let plan = Plan {
         format: plan::FORMAT,
         program: program.name.clone(),
-        target: arch,
+        target: plan::Target {
+            arch: target.arch,
+            device: Some(target.device.name.to_owned()),
+            contract: target.arithmetic.contract,
+            fast_math: target.arithmetic.fast_math,
+        },
         params: program.params.iter().map(|name| (*name).to_owned()).collect(),
         constants: program
             .constants
@@ -94,6 +73,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
             })
             .collect::<Result<_, Error>>()?,
         fields,
+        buffers,
         steps: single(program.steps, &names)?,
         checks: program
             .checks
@@ -113,12 +93,19 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
             })
             .collect::<Result<_, Error>>()?,
         index_width: tiled::index_width(module),
-        kernels: launches.iter().map(|launch| kernel(launch, &names)).collect::<Result<_, _>>()?,
+        kernels: launches.iter().map(kernel).collect::<Result<_, _>>()?,
         schedule: repeats
             .into_iter()
             .map(|repeat| {
-                let kernels = repeat.kernels.into_iter().map(str::to_owned).collect();
-                Ok(Repeat { count: single(repeat.count, &names)?, kernels })
+                let nodes = repeat.kernels.into_iter().map(|name| {
+                    let launch = launches.iter().find(|launch| launch.name == name);
+                    let launch = launch.ok_or_else(|| {
+                        Error::user(format!("the schedule launches @{name}, which is no kernel"))
+                    })?;
+                    Ok(Node::Launch(node(launch, &names)?))
+                });
+                let body = nodes.collect::<Result<_, Error>>()?;
+                Ok(Node::Repeat(Repeat { count: single(repeat.count, &names)?, body }))
             })
             .collect::<Result<_, Error>>()?,
         settings: Settings {
@@ -127,8 +114,6 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
             pyramid_height: height,
             per_thread: main.per_thread,
             region: (main.region != Region::default()).then(|| main.region.name().to_owned()),
-            contract: arithmetic.contract,
-            fast_math: arithmetic.fast_math,
             fingerprint: String::new(),
         },
     };
@@ -137,7 +122,105 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
     Ok(plan)
 }
 
-fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
+/// The fields, and the buffers of those that a kernel takes or that are inputs: one that holds the
+/// current value, and where a kernel reads one and writes the other, one for the next.
+fn fields<'c>(
+    context: &'c Context,
+    program: &Program<'c>,
+    launches: &[Launch<'c>],
+    names: &[&str],
+) -> Result<(Vec<FieldDecl>, Vec<BufferDecl>), Error> {
+    let (mut fields, mut buffers) = (Vec::new(), Vec::new());
+    let mut rotates = Vec::new();
+    for launch in launches {
+        rotates.extend(tiled::rotations(launch.op)?.into_iter().flatten());
+    }
+    for field in &program.fields {
+        let grid = program.grid_of(field.name)?;
+        let cells = extents(context, grid.lower, grid.upper)?;
+        let bound =
+            |wanted: Binding| launches.iter().any(|launch| launch.bindings.contains(&wanted));
+        let written = bound(Binding::Write(field.name));
+        let taken = bound(Binding::Read(field.name)) || bound(Binding::ReadWrite(field.name));
+        let declared = FieldDecl {
+            name: field.name.to_owned(),
+            element: element(field.element, field.unsigned)?,
+            member: field.member.map(member).transpose()?,
+            role: match field.role {
+                Role::State => plan::Role::State,
+                Role::Const => plan::Role::Const,
+                Role::Temp => plan::Role::Temp,
+            },
+            extents: cells
+                .into_iter()
+                .map(|extent| expression(&affine::text(extent, names)))
+                .collect::<Result<_, _>>()?,
+            value: Vec::new(),
+        };
+        // A temp field that no kernel takes lives in tiles alone.
+        let mut value = Vec::new();
+        if written || taken || rotates.contains(&field.name) || field.role != Role::Temp {
+            value = parts(context, program, field, names)?;
+            buffers.push(buffer(&declared, field.name.to_owned()));
+        }
+        if written {
+            buffers.push(buffer(&declared, next(field.name)));
+        }
+        fields.push(FieldDecl { value, ..declared });
+    }
+    Ok((fields, buffers))
+}
+
+/// Where a field's value lies in its buffer: everywhere, or in some boxes.
+fn parts<'c>(
+    context: &'c Context,
+    program: &Program<'c>,
+    field: &Field<'c>,
+    names: &[&str],
+) -> Result<Vec<Part>, Error> {
+    let buffer = field.name.to_owned();
+    let Some(boxes) = tiled::computed(field)? else {
+        return Ok(vec![Part { buffer, cells: None }]);
+    };
+    let unknown = || Error::internal(format!("bounds of @{} that are not linear", field.name));
+    let origin = Linear::of_map(program.grid_of(field.name)?.lower).ok_or_else(unknown)?;
+    // A plan counts cells from 0.
+    let cells = |bounds: AffineMap<'c>| -> Result<Vec<Expr>, Error> {
+        let bounds = Linear::of_map(bounds).ok_or_else(unknown)?;
+        let moved = bounds.iter().zip(&origin).map(|(bound, first)| bound.minus(first));
+        let moved: Vec<_> = moved.collect::<Option<_>>().ok_or_else(unknown)?;
+        all(Linear::map(context, program.params.len(), &moved), names)
+    };
+    let part = |(lower, upper): (AffineMap<'c>, AffineMap<'c>)| {
+        let bounds = cells(lower)?.into_iter().zip(cells(upper)?);
+        let cells = Some(bounds.map(|(first, last)| [first, last]).collect());
+        Ok(Part { buffer: buffer.clone(), cells })
+    };
+    boxes.into_iter().map(part).collect()
+}
+
+fn buffer(field: &FieldDecl, name: String) -> BufferDecl {
+    BufferDecl {
+        name,
+        kind: BufferKind::Field,
+        element: field.element,
+        extents: field.extents.clone(),
+        origin: Vec::new(),
+        layout: Layout::RowMajor,
+        start: match field.role {
+            plan::Role::Temp => Start::Zeros,
+            plan::Role::State | plan::Role::Const => Start::Input(field.name.clone()),
+        },
+        device: 0,
+    }
+}
+
+/// The name of the buffer for a field's next value.
+fn next(field: &str) -> String {
+    format!("{field}'")
+}
+
+fn kernel(launch: &Launch) -> Result<Kernel, Error> {
     let block: Vec<u32> =
         launch.block.iter().filter_map(|threads| u32::try_from(*threads).ok()).collect();
     let block = <[u32; 3]>::try_from(block)
@@ -153,27 +236,38 @@ fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
         .skip(launch.bindings.len())
         .map(|buffer| shared(buffer.r#type()))
         .fold(0, u64::saturating_add);
-    let one = || expression("1");
     Ok(Kernel {
         name: launch.name.to_owned(),
-        grid: [single(launch.grid, names)?, one()?, one()?],
         block,
         static_shared,
         dynamic_shared: u64::try_from(launch.dynamic_shared).unwrap_or(0),
+    })
+}
+
+fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
+    let one = || expression("1");
+    let chains = tiled::rotations(launch.op)?;
+    let mut rotate = Vec::new();
+    let arguments = launch.bindings.iter().map(|binding| match binding {
+        Binding::Read(name) => Argument::Read((*name).to_owned()),
+        Binding::Write(name) => {
+            let chain = chains.iter().find(|chain| chain.last() == Some(name));
+            let names = chain.map_or(&[*name] as &[_], Vec::as_slice).iter();
+            rotate.push(names.map(|name| (*name).to_owned()).chain([next(name)]).collect());
+            Argument::Write(next(name))
+        }
+        Binding::ReadWrite(name) => Argument::ReadWrite((*name).to_owned()),
+        Binding::Param(name) => Argument::Param((*name).to_owned()),
+        Binding::Scalar(name) => Argument::Scalar((*name).to_owned()),
+        Binding::Step => Argument::Step,
+        Binding::Row => Argument::Row,
+    });
+    Ok(plan::Launch {
+        kernel: launch.name.to_owned(),
+        grid: [single(launch.grid, names)?, one()?, one()?],
         steps: u32::try_from(launch.schedule.steps).unwrap_or(0),
-        arguments: launch
-            .bindings
-            .iter()
-            .map(|binding| match binding {
-                Binding::Read(name) => Argument::Read((*name).to_owned()),
-                Binding::Write(name) => Argument::Write((*name).to_owned()),
-                Binding::ReadWrite(name) => Argument::ReadWrite((*name).to_owned()),
-                Binding::Param(name) => Argument::Param((*name).to_owned()),
-                Binding::Scalar(name) => Argument::Scalar((*name).to_owned()),
-                Binding::Step => Argument::Step,
-                Binding::Row => Argument::Row,
-            })
-            .collect(),
+        arguments: arguments.collect(),
+        rotate,
         bands: launch
             .bands
             .map(|bands| {
@@ -181,6 +275,10 @@ fn kernel(launch: &Launch, names: &[&str]) -> Result<Kernel, Error> {
                 Ok::<_, Error>(plan::Bands { rows: single(bands.rows, names)?, reach })
             })
             .transpose()?,
+        cooperative: false,
+        cluster: None,
+        epochs: 0,
+        device: 0,
     })
 }
 

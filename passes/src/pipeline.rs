@@ -47,7 +47,8 @@ pub fn stencil(config: &Config) -> Vec<Step> {
 pub fn tiled(config: &Config) -> Vec<Step> {
     let mut steps = vec![Step::ours(ChooseSchedule(config.request()))];
     // The choice stands in the module by now.
-    steps.extend(lowering::tile(&Choice::default(), config.lowering));
+    steps.extend(lowering::tile(&Choice::default()));
+    steps.extend(lowering::split(config.lowering));
     steps
 }
 

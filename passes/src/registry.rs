@@ -11,6 +11,7 @@ const BEFORE: &[&Info] = &[
     &stencil::fuse_functions::INFO,
     &schedule::choose_schedule::INFO,
     &schedule::tile_overlapped::INFO,
+    &tiled::rotate_buffers::INFO,
     &tiled::split_sums::INFO,
     &tiled::split_interior::INFO,
 ];

@@ -12,6 +12,7 @@ pub use half::f16;
 
 /// Type of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Element {
     /// IEEE half precision.

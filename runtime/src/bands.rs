@@ -110,11 +110,12 @@ mod tests {
     use crate::plan::tests::banded;
 
     fn launch(plan: &crate::plan::Plan, index: usize, count: u32, reach: u32) -> Launch<'_> {
-        let kernel = &plan.kernels[index];
-        let arguments = kernel.arguments.iter().map(|_| Value::Number(Number::I32(0))).collect();
+        let node = plan.launches().nth(index).unwrap();
+        let arguments = node.arguments.iter().map(|_| Value::Number(Number::I32(0))).collect();
         Launch {
-            kernel,
+            kernel: &plan.kernels[index],
             index,
+            node,
             grid: [3 * count, 1, 1],
             step: 0,
             arguments,
@@ -134,10 +135,8 @@ mod tests {
         assert_eq!((waits(0), waits(7), waits(19)), (vec![0, 1], vec![6, 7, 8], vec![18, 19]));
         let blocks: u32 = cut.bands.iter().map(|band| launch.band(band).grid[0]).sum();
         assert_eq!(blocks, 123);
-        let row = plan.kernels[0]
-            .arguments
-            .iter()
-            .position(|argument| *argument == crate::plan::Argument::Row);
+        let mut arguments = launch.node.arguments.iter();
+        let row = arguments.position(|argument| *argument == crate::plan::Argument::Row);
         assert_eq!(
             launch.band(&cut.bands[19]).arguments[row.unwrap()],
             Value::Number(Number::I32(38))

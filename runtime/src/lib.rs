@@ -15,6 +15,7 @@
 //! | [`number`] | single numbers, typed and as text |
 //! | [`input`] | where the data of an input comes from |
 //! | [`bind`] | sizes found and checked, buffers laid out |
+//! | [`layout`] | where the cells of a buffer lie in memory |
 //! | [`launch`] | the launches in order, each with its arguments |
 //! | [`bands`] | launches in parts, which overlap |
 //! | [`execute`] | upload, launch, download on any [`execute::Target`] |
@@ -39,6 +40,7 @@ pub mod execute;
 pub mod expr;
 pub mod input;
 pub mod launch;
+pub mod layout;
 pub mod model;
 pub mod npy;
 pub mod number;

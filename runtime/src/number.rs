@@ -2,6 +2,7 @@
 
 use crate::array::{Element, f16};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -87,6 +88,20 @@ impl Number {
             Self::I64(value) => value as f64,
             Self::U32(value) => value.into(),
             Self::U64(value) => value as f64,
+        }
+    }
+
+    /// How it lies to a number of the same type; none beside a NaN or a number of another type.
+    pub fn compare(self, other: Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::F16(a), Self::F16(b)) => a.partial_cmp(&b),
+            (Self::F32(a), Self::F32(b)) => a.partial_cmp(&b),
+            (Self::F64(a), Self::F64(b)) => a.partial_cmp(&b),
+            (Self::I32(a), Self::I32(b)) => Some(a.cmp(&b)),
+            (Self::I64(a), Self::I64(b)) => Some(a.cmp(&b)),
+            (Self::U32(a), Self::U32(b)) => Some(a.cmp(&b)),
+            (Self::U64(a), Self::U64(b)) => Some(a.cmp(&b)),
+            _ => None,
         }
     }
 
@@ -215,6 +230,15 @@ mod tests {
         assert_eq!(number("-9223372036854775808", Element::I64), Some(Number::I64(i64::MIN)));
         assert_eq!(number("nan", Element::I64), None);
         assert_eq!(number("inf", Element::I64), None);
+    }
+
+    #[test]
+    fn numbers_of_one_type_are_compared() {
+        assert_eq!(Number::U64(u64::MAX).compare(Number::U64(1)), Some(Ordering::Greater));
+        assert_eq!(Number::I32(-1).compare(Number::I32(1)), Some(Ordering::Less));
+        assert_eq!(Number::F32(0.0).compare(Number::F32(-0.0)), Some(Ordering::Equal));
+        assert_eq!(Number::F64(f64::NAN).compare(Number::F64(f64::NAN)), None);
+        assert_eq!(Number::F32(1.0).compare(Number::F64(1.0)), None);
     }
 
     #[test]

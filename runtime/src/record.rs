@@ -215,7 +215,7 @@ mod tests {
                 }),
                 role: Role::State,
                 extents: vec!["N".parse().unwrap(), "3".parse().unwrap()],
-                buffers: 1,
+                value: Vec::new(),
             }
         };
         leaves.iter().map(leaf).collect()

@@ -153,7 +153,7 @@ impl Draft {
     fn new(target: PathBuf, old: Option<Metadata>) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".stencil-");
-        // A new file gets what the umask leaves; one that takes another's place is private at first.
+        // A new file gets what the umask leaves; one in another's place is private at first.
         let usual = usual_permissions();
         if let (None, Some(usual)) = (&old, usual) {
             builder.permissions(usual);

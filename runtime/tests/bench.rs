@@ -50,8 +50,8 @@ fn what_the_user_gets_wrong_is_told() {
         (
             vec![&old],
             format!(
-                "error: {old} is a plan of format 0, this program reads format 1; \
-            compile the program again\n"
+                "error: {old} is a plan of format 0, this program reads format 2; \
+            compile the program again: stencilc PROGRAM.stencil --emit=ptx,plan -o NAME\n"
             ),
         ),
         (vec![&lone, "-D", "N=9"], format!("error: can't read the PTX {}: ", file("lone.ptx"))),

@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 use stencil_runtime::array::{Array, Data, Element};
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::cuda::{Cuda, CudaError, GraphSettings, Program};
-use stencil_runtime::execute::{Control, Target, launch_all, run, upload};
-use stencil_runtime::launch::Launches;
+use stencil_runtime::execute::{Control, Taken, Target, launch_all, run, upload};
+use stencil_runtime::launch::{Action, Launches};
 use stencil_runtime::plan::Plan;
 
 const CELLS: i64 = 700;
@@ -145,7 +145,7 @@ fn graphs_give_the_same() {
         }
     });
     let Some(log) = log else { return };
-    assert_eq!(count(&log, "cuLaunchKernel 0"), 0);
+    assert_eq!(count(&log, "cuLaunchKernelEx 0"), 0);
     // Graphs of 10, 7, 0 and 3 launches: those of 10 are made once.
     assert_eq!(count(&log, "cuGraphCreate 0"), 4);
     assert_eq!(count(&log, "cuGraphLaunch 0"), 6 + 1 + 6 + 1);
@@ -162,7 +162,8 @@ fn saved_buffers_come_back() {
         program.save().unwrap();
         for _ in 0..2 {
             let launched =
-                launch_all(&plan, &bound, &mut program, &mut Control::default()).unwrap();
+                launch_all(&plan, &bound, &inputs(1), &mut program, &mut Control::default())
+                    .unwrap();
             let mut found = Array::zeros(Element::F32, &[CELLS as usize]).unwrap();
             program.download(launched.current[0], found.bytes_mut()).unwrap();
             assert_eq!(found, wanted(1, 5));
@@ -190,7 +191,8 @@ fn two_devices_take_turns_in_one_thread() {
             }
             programs.iter_mut().for_each(|program| program.begin().unwrap());
             let mut launches = Launches::new(&plan, &bound).unwrap();
-            for launch in launches.by_ref() {
+            for action in launches.by_ref() {
+                let Action::Launch(launch) = action else { panic!("{action:?}") };
                 programs.iter_mut().for_each(|program| program.launch(&launch).unwrap());
             }
             let mut found = Array::zeros(Element::F32, &[CELLS as usize]).unwrap();
@@ -258,9 +260,9 @@ fn a_failed_copy_names_call_and_device() {
 fn a_refused_launch_names_kernel_call_and_device() {
     failing(
         "a_refused_launch_names_kernel_call_and_device",
-        "cuLaunchKernel 1 701",
+        "cuLaunchKernelEx 1 701",
         "kernel `smear` can't be launched on Fake GPU (device 1) with [3, 1, 1] blocks of \
-         [256, 1, 1] threads: FAKE_ERROR_701 (as planned) [cuLaunchKernel]",
+         [256, 1, 1] threads: FAKE_ERROR_701 (as planned) [cuLaunchKernelEx]",
     );
 }
 
@@ -317,6 +319,95 @@ fn an_old_driver_is_told() {
         assert_eq!(
             error,
             "the CUDA driver knows CUDA 12.4, 12.8 or later is needed: update NVIDIA's driver"
+        );
+    });
+}
+
+/// A plan with three buffers that go round, flags, a loop that ends by a value, and a snapshot.
+const WAVE: &str = r#"{
+    "format": 2, "program": "wave",
+    "target": {"arch": "sm_90", "contract": false, "fast_math": false},
+    "params": ["N"], "constants": {}, "scalars": [],
+    "fields": [{"name": "A", "element": "f32", "role": "state", "extents": ["N"],
+                "value": [{"buffer": "old"}]}],
+    "buffers": [
+        {"name": "older", "kind": "field", "element": "f32", "extents": ["N"],
+         "start": {"input": "A"}},
+        {"name": "old", "kind": "field", "element": "f32", "extents": ["N"],
+         "start": {"input": "A"}},
+        {"name": "new", "kind": "field", "element": "f32", "extents": ["N"],
+         "start": {"input": "A"}},
+        {"name": "flags", "kind": "flags", "element": "i32", "extents": ["N ceildiv 256"],
+         "start": "zeros"},
+        {"name": "largest", "kind": "reduction", "element": "f32", "extents": ["1"],
+         "start": "zeros"}],
+    "steps": "10", "checks": [], "index_width": 32,
+    "kernels": [{"name": "wave", "block": [256, 1, 1], "static_shared": 0, "dynamic_shared": 0}],
+    "schedule": [
+        {"until": {"reduction": "largest", "is": "at_most", "limit": {"value": 0.25}, "every": 3,
+                   "most": "steps", "body": [
+            {"launch": {"kernel": "wave", "grid": ["N ceildiv 256", "1", "1"], "steps": 1,
+                        "arguments": [{"read": "older"}, {"read": "old"}, {"write": "new"},
+                                      {"read_write": "flags"}, {"read_write": "largest"},
+                                      {"param": "N"}, "epoch"],
+                        "rotate": [["older", "old", "new"]], "cooperative": true, "epochs": 2}},
+            {"snapshot": {"field": "A"}}]}}],
+    "settings": {"strategy": "hand", "tile": [256], "pyramid_height": 1, "per_thread": [1]}
+}"#;
+
+const WAVE_CODE: &str = ".version 8.0 .visible .entry wave(.param .u64 a, .param .u64 b, \
+    .param .u64 c, .param .u64 d, .param .u64 e, .param .u32 f, .param .u32 g) { ret; }";
+
+#[test]
+fn rotations_flags_and_loops_that_end_by_a_value() {
+    let test = "rotations_flags_and_loops_that_end_by_a_value";
+    let log = on_driver(test, &[], || {
+        let plan = Plan::from_json(WAVE, "wave").unwrap();
+        let cuda = Cuda::open(0).unwrap();
+        // A step multiplies the largest cell by about 0.81: it is below a quarter after 7 steps,
+        // and compared after 6 and 9.
+        let Data::F32(start) = inputs(1)["A"].data().clone() else { panic!("wrong type") };
+        let mut states = vec![start.clone(), start];
+        for step in 0..9 {
+            let (older, old) = (&states[step], &states[step + 1]);
+            states.push(old.iter().zip(older).map(|(x, y)| 0.5 * x + 0.25 * y).collect());
+        }
+        for graphs in [false, true] {
+            let mut program = cuda.load(&plan, WAVE_CODE.as_bytes()).unwrap();
+            if graphs {
+                program.use_graphs(GraphSettings { chunk: 2, cut_all: false }).unwrap();
+            }
+            let mut taken = Vec::new();
+            let mut take = |found: Taken| taken.push((found.step, found.value));
+            let mut control = Control { snapshot: Some(&mut take), ..Control::default() };
+            let bound = bound(&plan, 100);
+            let outcome = run(&plan, &bound, &inputs(1), &mut program, &mut control).unwrap();
+            assert_eq!((outcome.launched.steps, outcome.launched.turns[0].met), (9, true));
+            let array = |cells: &Vec<f32>| Array::new(vec![cells.len()], Data::F32(cells.clone()));
+            assert_eq!(outcome.outputs["A"], array(&states[10]).unwrap());
+            assert_eq!(taken.len(), 9);
+            for (step, value) in taken {
+                assert_eq!(value, array(&states[step as usize + 1]).unwrap());
+            }
+        }
+    });
+    let Some(log) = log else { return };
+    assert_eq!(count(&log, "wave 0"), 18);
+}
+
+#[test]
+fn blocks_that_wait_for_each_other_must_fit_at_once() {
+    on_driver("blocks_that_wait_for_each_other_must_fit_at_once", &[], || {
+        let plan = Plan::from_json(WAVE, "wave").unwrap();
+        let sizes = [("N".to_string(), 256 * 9)].into();
+        let bound = bind(&plan, &Request { sizes, ..Request::default() }).unwrap();
+        let inputs = [("A".to_string(), Array::zeros(Element::F32, &[256 * 9]).unwrap())].into();
+        let mut program = Cuda::open(0).unwrap().load(&plan, WAVE_CODE.as_bytes()).unwrap();
+        let found = run(&plan, &bound, &inputs, &mut program, &mut Control::default());
+        assert_eq!(
+            found.unwrap_err().to_string(),
+            "the 9 blocks of kernel `wave` wait for each other, Fake GPU (device 0) runs at most \
+             8 at once; use smaller sizes, or compile the program for this device"
         );
     });
 }

@@ -86,6 +86,7 @@ fn verify_kernel<'c>(
             }
         }
     }
+    errors.extend(tiled::verify_rotations(program, kernel).err());
     if sound && errors.is_empty() {
         errors.extend(verify_wraps(program, kernel).err());
         errors.extend(verify_defined(program, kernel).err());

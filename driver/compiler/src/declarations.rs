@@ -23,14 +23,14 @@ pub fn declarations(program: &Program) -> Result<Plan, Failure> {
                 Role::Temp => plan::Role::Temp,
             },
             extents: extents(program, &program.grids[field.grid].region)?,
-            buffers: 1,
+            value: Vec::new(),
         });
     }
     let params = program.params.values();
     Ok(Plan {
         format: plan::FORMAT,
         program: program.name.clone(),
-        target: String::new(),
+        target: plan::Target::default(),
         params: params
             .clone()
             .filter(|param| param.value.is_none())
@@ -47,6 +47,7 @@ pub fn declarations(program: &Program) -> Result<Plan, Failure> {
             })
             .collect(),
         fields,
+        buffers: Vec::new(),
         steps: expression(program, &program.steps)?,
         checks: Vec::new(),
         index_width: 64,

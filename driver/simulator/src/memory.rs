@@ -147,6 +147,47 @@ impl Memory {
         self.poison = poison;
     }
 
+    /// The words of some bytes, and which of them nobody wrote; none where they reach beyond it.
+    pub fn part(&self, byte: usize, bytes: usize) -> Option<(Vec<u32>, Vec<bool>)> {
+        let (first, count) = (byte / self.unit, bytes / self.unit);
+        let words = self.words.get(first..first.checked_add(count)?)?;
+        let poisoned =
+            |word: usize| self.poison.as_ref().is_some_and(|all| all.get(word) == Some(&true));
+        let poison = (first..first + count).map(poisoned).collect();
+        Some((words.iter().map(|word| word.load(Relaxed)).collect(), poison))
+    }
+
+    /// Puts words, and which of them nobody wrote, in the place of others; says whether they fit.
+    pub fn put_part(&mut self, byte: usize, words: &[u32], poison: &[bool]) -> bool {
+        let first = byte / self.unit;
+        let Some(places) =
+            first.checked_add(words.len()).and_then(|end| self.words.get(first..end))
+        else {
+            return false;
+        };
+        for (place, word) in places.iter().zip(words) {
+            place.store(*word, Relaxed);
+        }
+        if self.poison.is_none() && poison.contains(&true) {
+            self.poison = Some(vec![false; self.words.len()].into_boxed_slice());
+        }
+        if let Some(all) = &mut self.poison {
+            all.iter_mut().skip(first).zip(poison).for_each(|(to, from)| *to = *from);
+        }
+        true
+    }
+
+    /// Says that some words count as written.
+    pub fn count_as_written(&mut self, words: &[usize]) {
+        if let Some(poison) = &mut self.poison {
+            for word in words {
+                if let Some(poisoned) = poison.get_mut(*word) {
+                    *poisoned = false;
+                }
+            }
+        }
+    }
+
     /// Bytes that the launch wrote.
     pub fn bytes_written(&self) -> u64 {
         (self.written.iter().filter(|written| written.load(Relaxed) != 0).count() * self.unit)

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use stencil_dialects::error::Error;
-use stencil_runtime::bind::{Bound, BufferId};
+use stencil_runtime::bind::{self, Bound, BufferId};
 use stencil_runtime::execute::{ExecuteError, Target, TargetError};
-use stencil_runtime::launch::{Launch, Value};
+use stencil_runtime::launch::{Copy, Launch, Value};
 use stencil_runtime::number::Number;
 use thiserror::Error as ThisError;
 
@@ -73,6 +73,19 @@ pub enum SimulatorError {
         /// In the module.
         wanted: [u32; 3],
     },
+    /// A cooperative launch has more blocks than the device holds at once.
+    #[error(
+        "kernel `{kernel}` needs all its {blocks} blocks on the device at once, and {resident} have \
+         room; use smaller sizes"
+    )]
+    Resident {
+        /// The kernel.
+        kernel: String,
+        /// Its blocks.
+        blocks: u64,
+        /// Blocks that have room.
+        resident: usize,
+    },
     /// A buffer that was never allocated, or of another size.
     #[error("buffer {0} is not there, or has another size")]
     Buffer(usize),
@@ -85,8 +98,33 @@ struct Buffer {
     name: String,
     memory: Memory,
     element_bytes: u64,
+    /// Words between rows or blocks, which belong to no cell.
+    padding: Vec<usize>,
     /// The kernel that wrote it last.
     writer: String,
+}
+
+impl Buffer {
+    fn new(bound: &bind::Buffer) -> Self {
+        let unit = bound.element.size().min(4);
+        let words = bound.element.size() / unit;
+        let cells = bound.all_cells();
+        // The buffer as a field of its own: all it has are its cells.
+        let field: Vec<_> = cells.iter().map(|cells| cells.end).collect();
+        let mut held = vec![false; bound.cells];
+        bound.window(&field, &cells).for_each_run(|_, place, run| {
+            held.iter_mut().skip(place).take(run).for_each(|held| *held = true);
+        });
+        let between = held.iter().enumerate().filter(|(_, held)| !**held);
+        let padding = between.flat_map(|(cell, _)| cell * words..(cell + 1) * words).collect();
+        Self {
+            name: bound.name.clone(),
+            memory: Memory::new(bound.bytes(), unit, true),
+            element_bytes: bound.element.size() as u64,
+            padding,
+            writer: String::new(),
+        }
+    }
 }
 
 /// Bits of the arguments of a launch, and the buffers behind them by number.
@@ -192,10 +230,18 @@ impl Simulator {
                 wanted: kernel.block,
             });
         }
+        let blocks: u64 = request.grid.iter().map(|extent| u64::from(*extent)).product();
+        if let Some(resident) = self.options.settings.resident
+            && request.node.cooperative
+            && blocks > resident as u64
+        {
+            return Err(SimulatorError::Resident { kernel: name.to_owned(), blocks, resident });
+        }
         let (bits, used) = self.arguments(kernel, &request.arguments)?;
         for (id, usage) in &used {
             if let Some(buffer) = self.buffers.get_mut(*id) {
                 buffer.memory.begin(*usage, self.options.settings.poison_outputs);
+                buffer.memory.count_as_written(&buffer.padding);
             }
         }
         let globals: Vec<_> = used
@@ -208,7 +254,6 @@ impl Simulator {
                 })
             })
             .collect();
-        let blocks: u64 = request.grid.iter().map(|extent| u64::from(*extent)).product();
         let progress = self
             .options
             .progress
@@ -265,17 +310,12 @@ fn number_bits(kind: Kind, number: Number) -> Option<u64> {
 }
 
 impl Target for Simulator {
+    fn devices(&self) -> u32 {
+        u32::MAX
+    }
+
     fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
-        self.buffers = bound
-            .buffers
-            .iter()
-            .map(|buffer| Buffer {
-                name: buffer.name.clone(),
-                memory: Memory::new(buffer.bytes(), buffer.element.size().min(4), true),
-                element_bytes: buffer.element.size() as u64,
-                writer: String::new(),
-            })
-            .collect();
+        self.buffers = bound.buffers.iter().map(Buffer::new).collect();
         Ok(())
     }
 
@@ -298,6 +338,21 @@ impl Target for Simulator {
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
         Ok(self.run(launch)?)
+    }
+
+    fn exchange(&mut self, copy: &Copy) -> Result<(), TargetError> {
+        let source = self.buffers.get(copy.from.0).ok_or(SimulatorError::Buffer(copy.from.0))?;
+        let content = source.memory.part(copy.from_byte, copy.bytes);
+        let (words, poison) = content.ok_or(SimulatorError::Buffer(copy.from.0))?;
+        let target = self.buffers.get_mut(copy.to.0).ok_or(SimulatorError::Buffer(copy.to.0))?;
+        if !target.memory.put_part(copy.to_byte, &words, &poison) {
+            return Err(SimulatorError::Buffer(copy.to.0).into());
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), TargetError> {
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {

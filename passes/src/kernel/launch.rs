@@ -57,6 +57,7 @@ pub fn attributes<'c>(
     }
     let grid = (map(tiles.blocks), bands);
     let mut attributes = tiled::launch_attributes(builder, grid, block, &spec.kernel.schedule);
+    attributes.extend(tiled::rotations_attribute(spec.kernel.op));
     attributes.push(("sym_name", attribute::string(context, spec.kernel.name)));
     attributes.push(("gpu.kernel", Attribute::unit(context)));
     if let Some(registers) = spec.registers {

@@ -4,6 +4,7 @@
 use crate::pass::Step;
 use crate::schedule::tile_overlapped::TileOverlapped;
 use crate::strategies;
+use crate::tiled::rotate_buffers::RotateBuffers;
 use crate::tiled::split_interior::SplitInterior;
 use crate::tiled::split_sums::SplitSums;
 use stencil_dialects::tiled::Choice;
@@ -16,9 +17,14 @@ pub struct Settings {
 }
 
 /// From a program to tile kernels, under a choice that may leave the rest to the module.
-pub fn tile(choice: &Choice, settings: Settings) -> Vec<Step> {
-    let mut steps =
-        vec![Step::ours(TileOverlapped { choice: choice.clone() }), Step::ours(SplitSums)];
+pub fn tile(choice: &Choice) -> Vec<Step> {
+    vec![Step::ours(TileOverlapped { choice: choice.clone() }), Step::ours(RotateBuffers)]
+}
+
+/// From tile kernels to those that a lowering takes. Buffers rotate before: their fields' cells are
+/// neither computed nor moved, and the parts of a sum have one field.
+pub fn split(settings: Settings) -> Vec<Step> {
+    let mut steps = vec![Step::ours(SplitSums)];
     if !settings.no_split_interior {
         steps.push(Step::ours(SplitInterior));
     }

@@ -199,9 +199,7 @@ fn lowered<'c>(
     choice: &Choice,
     settings: Settings,
 ) -> Result<Vec<(String, tile_traffic::TileTraffic)>, Error> {
-    let mut steps = lowering::tile(choice, settings).into_iter();
-    let tile = steps.next();
-    tile.into_iter().try_for_each(|step| step.run(context, module))?;
+    lowering::tile(choice).iter().try_for_each(|step| step.run(context, module))?;
     let mut main = Vec::new();
     let program = Program::read(module)?;
     for kernel in tile_traffic::main_kernels(module)? {
@@ -211,7 +209,8 @@ fn lowered<'c>(
     for kernel in others.iter().filter(|kernel| main.iter().all(|(name, _)| name != kernel.name)) {
         mlir::erase(kernel.op);
     }
-    steps.chain(lowering::lower()).try_for_each(|step| step.run(context, module))?;
+    let steps = lowering::split(settings).into_iter().chain(lowering::lower());
+    steps.into_iter().try_for_each(|step| step.run(context, module))?;
     Ok(main)
 }
 

@@ -3,6 +3,7 @@
 
 use super::error::CudaError;
 use super::stream::Stream;
+use crate::launch::Copy;
 use cudarc::driver::sys::{self, CUresult};
 use std::sync::Arc;
 
@@ -61,6 +62,22 @@ impl Buffer {
         self.stream.ok("cuMemcpyDtoDAsync", unsafe {
             sys::cuMemcpyDtoDAsync_v2(self.address, other.address, bytes, self.stream.raw())
         })
+    }
+
+    /// Starts a copy of some bytes of another buffer into this one; false where they reach beyond
+    /// one of the two. The context must be current.
+    pub fn copy_part(&self, other: &Buffer, copy: &Copy) -> Result<bool, CudaError> {
+        let fits = |first: usize, buffer: &Buffer| {
+            first.checked_add(copy.bytes).is_some_and(|end| end <= buffer.bytes)
+        };
+        if !fits(copy.from_byte, other) || !fits(copy.to_byte, self) {
+            return Ok(false);
+        }
+        let (to, from) =
+            (self.address + copy.to_byte as u64, other.address + copy.from_byte as u64);
+        // SAFETY: both have so many bytes from there on; freeing one of them waits for the copy.
+        let result = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, copy.bytes, self.stream.raw()) };
+        self.stream.ok("cuMemcpyDtoDAsync", result).map(|()| true)
     }
 
     /// Fills its first bytes from the host, and waits for that. The context must be current.

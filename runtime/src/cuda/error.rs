@@ -96,6 +96,21 @@ pub enum CudaError {
         /// Bytes there are.
         most: u64,
     },
+    /// Blocks that wait for each other do not run at once.
+    #[error(
+        "the {blocks} blocks of kernel `{kernel}` wait for each other, {device} runs at most \
+         {most} at once; use smaller sizes, or compile the program for this device"
+    )]
+    Together {
+        /// The kernel.
+        kernel: String,
+        /// The device.
+        device: String,
+        /// Blocks of the launch.
+        blocks: u64,
+        /// Blocks that run at once.
+        most: u64,
+    },
     /// A kernel could not be launched.
     #[error(
         "kernel `{kernel}` can't be launched on {device} with {grid:?} blocks of {block:?} \

@@ -7,10 +7,10 @@
 //! remainder.
 #![allow(unsafe_code)] // The driver's interface is C.
 
+use super::call::Call;
 use super::clock::Event;
 use super::error::CudaError;
 use super::handle::Handle;
-use super::kernel::Call;
 use super::stream::Stream;
 use crate::bands::{Band, Chain};
 use crate::launch::Launch;
@@ -129,6 +129,11 @@ impl Graphs {
         self.started = false;
     }
 
+    /// Whether nothing waits to be sent.
+    pub fn is_empty(&self) -> bool {
+        self.chunk.nodes.is_empty()
+    }
+
     /// Whether [`Graphs::send`] must come before this launch is added.
     pub fn are_full_before(&self, launch: &Launch<'_>) -> bool {
         self.chunk.ends_before(launch, self.settings.chunk)
@@ -225,6 +230,13 @@ impl Ready {
                 sys::cuGraphAddKernelNode_v2(&mut handle, graph, waits.as_ptr(), count, parameters)
             });
             node.call.took(&self.stream, "cuGraphAddKernelNode", result)?;
+            for attribute in node.call.attributes() {
+                // SAFETY: the node is there, and the value is one of this attribute.
+                let result = unsafe {
+                    sys::cuGraphKernelNodeSetAttribute(handle, attribute.id, &attribute.value)
+                };
+                node.call.took(&self.stream, "cuGraphKernelNodeSetAttribute", result)?;
+            }
             self.handles.push(Handle(handle));
         }
         Ok(())
@@ -297,16 +309,17 @@ impl Drop for Ready {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda::kernel::Word;
+    use crate::cuda::call::Word;
     use crate::launch::tests::bound;
-    use crate::launch::{Launches, Value};
-    use crate::plan::Plan;
+    use crate::launch::{Action, Launches, Value};
     use crate::plan::tests::banded;
+    use crate::plan::{self, Node, Plan};
 
     /// The chunks of a run of the plan, for a device that runs `resident` blocks at a time.
     fn chunks(plan: &Plan, steps: i64, resident: u64) -> Vec<Chunk> {
         let (mut chunks, mut chunk) = (Vec::new(), Chunk::default());
-        for launch in Launches::new(plan, &bound(400, steps)).unwrap() {
+        for action in Launches::new(plan, &bound(400, steps)).unwrap() {
+            let Action::Launch(launch) = action else { panic!("{action:?}") };
             if chunk.ends_before(&launch, GraphSettings::default().chunk) {
                 chunks.push(std::mem::take(&mut chunk));
             }
@@ -323,6 +336,8 @@ mod tests {
                     grid: part.grid,
                     block: part.kernel.block,
                     shared: 0,
+                    cooperative: part.node.cooperative,
+                    cluster: part.node.cluster,
                     words,
                 })
             };
@@ -374,13 +389,16 @@ mod tests {
     fn the_launches_of_a_step_stay_together() {
         let mut plan = banded();
         let mut half = plan.kernels[1].clone();
-        (half.name, half.steps) = ("half".to_owned(), 0);
+        half.name = "half".to_owned();
         plan.kernels.push(half);
-        let round = |count: &str, kernels: &[&str]| crate::plan::Repeat {
-            count: count.parse().unwrap(),
-            kernels: kernels.iter().map(|name| (*name).to_owned()).collect(),
-        };
-        plan.schedule = vec![round("steps", &["half", "half", "one"])];
+        let Node::Repeat(rest) = plan.schedule.remove(1) else { panic!("no repeat") };
+        let Node::Launch(one) = &rest.body[0] else { panic!("no launch") };
+        let half =
+            Node::Launch(plan::Launch { kernel: "half".to_owned(), steps: 0, ..one.clone() });
+        plan.schedule = vec![Node::Repeat(plan::Repeat {
+            count: "steps".parse().unwrap(),
+            body: vec![half.clone(), half, rest.body[0].clone()],
+        })];
         let found = chunks(&plan, 100, 0);
         let sizes: Vec<_> = found.iter().map(|chunk| chunk.launches).collect();
         assert_eq!(sizes, [66, 66, 66, 66, 36]);

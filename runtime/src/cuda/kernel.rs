@@ -1,15 +1,15 @@
 //! A kernel of a loaded module with its facts, and a call of it.
 #![allow(unsafe_code)] // The driver's interface is C.
 
-use super::error::{CudaError, reason};
+use super::call::{Call, Word};
+use super::error::CudaError;
 use super::handle::Handle;
 use super::module::Module;
-use super::stream::Stream;
+use crate::launch::Launch;
 use crate::plan::{self, Plan};
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUresult};
 use serde::Serialize;
-use std::ffi::{CString, c_int, c_uint, c_void};
-use std::ptr::null_mut;
+use std::ffi::{CString, c_int, c_uint};
 use std::sync::Arc;
 
 /// Shared memory of a block that needs no permission, in bytes.
@@ -44,7 +44,7 @@ pub(super) struct Kernel {
     /// Blocks that the device runs at once.
     resident: u64,
     facts: KernelFacts,
-    _module: Arc<Module>,
+    module: Arc<Module>,
 }
 
 impl Kernel {
@@ -91,7 +91,7 @@ impl Kernel {
         Ok(Self {
             handle: function.handle,
             name: kernel.name.as_str().into(),
-            parameters: function.parameters(kernel.arguments.len())?,
+            parameters: function.parameters(plan.parameters(kernel))?,
             block: kernel.block,
             dynamic_shared: dynamic.unsigned_abs(),
             resident: u64::from(blocks.unsigned_abs()) * u64::from(multiprocessors),
@@ -103,7 +103,7 @@ impl Kernel {
                 local: function.attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
                 blocks_per_multiprocessor: blocks,
             },
-            _module: Arc::clone(module),
+            module: Arc::clone(module),
         })
     }
 
@@ -122,8 +122,23 @@ impl Kernel {
         self.resident
     }
 
+    /// Refuses a cooperative launch of more blocks than the device runs at once.
+    pub fn admit(&self, launch: &Launch<'_>) -> Result<(), CudaError> {
+        let blocks = launch.grid.iter().map(|blocks| u64::from(*blocks)).product();
+        if !launch.node.cooperative || blocks <= self.resident {
+            return Ok(());
+        }
+        let device = self.module.device().label().to_owned();
+        Err(CudaError::Together {
+            kernel: self.name.to_string(),
+            device,
+            blocks,
+            most: self.resident,
+        })
+    }
+
     /// A call with these arguments; when they do not fit its parameters, why.
-    pub fn call(&self, grid: [u32; 3], arguments: &[(Word, usize)]) -> Result<Call, String> {
+    pub fn call(&self, launch: &Launch<'_>, arguments: &[(Word, usize)]) -> Result<Call, String> {
         let fits = arguments.iter().map(|(_, size)| size).eq(&self.parameters);
         if !fits {
             let sizes: Vec<_> = arguments.iter().map(|(_, size)| size).collect();
@@ -135,9 +150,11 @@ impl Kernel {
         Ok(Call {
             kernel: Arc::clone(&self.name),
             function: self.handle,
-            grid,
+            grid: launch.grid,
             block: self.block,
             shared: self.dynamic_shared,
+            cooperative: launch.node.cooperative,
+            cluster: launch.node.cluster,
             words: arguments.iter().map(|(word, _)| *word).collect(),
         })
     }
@@ -208,117 +225,10 @@ impl Function<'_> {
     }
 }
 
-/// The memory of one kernel argument: 2, 4 or 8 bytes from its start.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(C, align(8))]
-pub(super) struct Word([u8; 8]);
-
-impl Word {
-    /// The first 8 bytes of an argument.
-    pub fn of(bytes: &[u8]) -> Word {
-        let mut word = Word([0; 8]);
-        word.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-        word
-    }
-}
-
-/// A launch as the driver takes it. The kernel must outlive it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Call {
-    /// The kernel's name, for errors.
-    pub kernel: Arc<str>,
-    pub function: Handle<sys::CUfunc_st>,
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    /// Bytes of dynamic shared memory of a block.
-    pub shared: c_uint,
-    pub words: Vec<Word>,
-}
-
-impl Call {
-    /// Whether the two differ in no more than their arguments.
-    pub fn is_like(&self, other: &Call) -> bool {
-        (self.function, self.grid, self.block, self.shared)
-            == (other.function, other.grid, other.block, other.shared)
-    }
-
-    /// Sends the launch by itself. The context must be current.
-    pub fn send(&self, stream: &Stream) -> Result<(), CudaError> {
-        let mut pointers = self.pointers();
-        let ([gx, gy, gz], [bx, by, bz]) = (self.grid, self.block);
-        // SAFETY: the function is loaded; each parameter has a pointer to at least its bytes, which
-        // `Kernel::call` checked, and the driver copies them before it returns.
-        let result = unsafe {
-            sys::cuLaunchKernel(
-                self.function.0,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                self.shared,
-                stream.raw(),
-                pointers.as_mut_ptr(),
-                null_mut(),
-            )
-        };
-        self.took(stream, "cuLaunchKernel", result)
-    }
-
-    /// Hands the launch to the driver as the parameters of a graph's node; `take` must copy them.
-    pub fn with_parameters(
-        &self,
-        take: impl FnOnce(&sys::CUDA_KERNEL_NODE_PARAMS) -> CUresult,
-    ) -> CUresult {
-        let mut pointers = self.pointers();
-        let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (self.grid, self.block);
-        take(&sys::CUDA_KERNEL_NODE_PARAMS {
-            func: self.function.0,
-            gridDimX: grid_x,
-            gridDimY: grid_y,
-            gridDimZ: grid_z,
-            blockDimX: block_x,
-            blockDimY: block_y,
-            blockDimZ: block_z,
-            sharedMemBytes: self.shared,
-            kernelParams: pointers.as_mut_ptr(),
-            extra: null_mut(),
-            kern: null_mut(),
-            ctx: null_mut(),
-        })
-    }
-
-    /// What the driver's function `by` made of the launch.
-    pub fn took(
-        &self,
-        stream: &Stream,
-        by: &'static str,
-        result: CUresult,
-    ) -> Result<(), CudaError> {
-        if result == CUresult::CUDA_SUCCESS {
-            return Ok(());
-        }
-        Err(CudaError::Launch {
-            kernel: self.kernel.to_string(),
-            device: stream.device().label().to_owned(),
-            grid: self.grid,
-            block: self.block,
-            call: by,
-            reason: reason(result),
-        })
-    }
-
-    /// Where the driver reads the arguments.
-    fn pointers(&self) -> Vec<*mut c_void> {
-        self.words.iter().map(|word| (&raw const *word).cast_mut().cast()).collect()
-    }
-}
-
 /// Checks the numbers of parameters that PTX text declares; a cubin does not tell them.
 pub(super) fn check_parameters(plan: &Plan, code: &[u8]) -> Result<(), CudaError> {
     for kernel in &plan.kernels {
-        let wanted = kernel.arguments.len();
+        let wanted = plan.parameters(kernel);
         let found = ptx_parameters(code, &kernel.name).unwrap_or(wanted);
         if found != wanted {
             let message =
@@ -347,11 +257,5 @@ mod tests {
         assert_eq!(ptx_parameters(ptx, "k_2"), Some(2));
         assert_eq!(ptx_parameters(ptx, "k"), None);
         assert_eq!(ptx_parameters(b"\x7fELF\xff", "k_2"), None);
-    }
-
-    #[test]
-    fn words_start_with_the_number() {
-        assert_eq!(Word::of(&1.5f32.to_ne_bytes()).0[..4], 1.5f32.to_ne_bytes());
-        assert_eq!(Word::of(&(-2i64).to_ne_bytes()).0, (-2i64).to_ne_bytes());
     }
 }

@@ -10,7 +10,8 @@
 //! | `device.rs` | a device with its primary context | |
 //! | `stream.rs` | work in order | its device |
 //! | `module.rs` | loaded code | its device |
-//! | `kernel.rs` | a kernel, its facts, a call of it | its module |
+//! | `kernel.rs` | a kernel, its facts | its module |
+//! | `call.rs` | a launch as the driver takes it | |
 //! | `buffer.rs` | device memory | its stream |
 //! | `clock.rs` | events, time between two | their stream |
 //! | `graph.rs` | launches sent together | their stream |
@@ -22,6 +23,7 @@
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod buffer;
+mod call;
 mod clock;
 mod device;
 mod error;

@@ -26,7 +26,7 @@ impl Module {
         let rejected = |reason: String, log: String| CudaError::Code {
             device: device.label().to_owned(),
             program: plan.program.clone(),
-            target: plan.target.clone(),
+            target: plan.target.arch.clone(),
             reason,
             log,
         };

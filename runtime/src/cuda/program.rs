@@ -1,15 +1,16 @@
 //! A loaded program with its buffers: a plan's kernels as a [`Target`].
 
 use super::buffer::Buffer;
+use super::call::{Call, Word};
 use super::clock::Clock;
 use super::error::CudaError;
 use super::graph::{GraphSettings, Graphs};
-use super::kernel::{Call, Kernel, KernelFacts, Word, check_parameters};
+use super::kernel::{Kernel, KernelFacts, check_parameters};
 use super::module::Module;
 use super::stream::Stream;
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
-use crate::launch::{Launch, Value};
+use crate::launch::{Copy, Launch, Value};
 use crate::plan::Plan;
 use std::sync::Arc;
 use std::time::Duration;
@@ -127,7 +128,7 @@ impl Program {
             }
         };
         let words = launch.arguments.iter().map(word).collect::<Result<Vec<_>, CudaError>>()?;
-        self.kernel(launch)?.call(launch.grid, &words).map_err(|message| self.mismatch(message))
+        self.kernel(launch)?.call(launch, &words).map_err(|message| self.mismatch(message))
     }
 
     /// Adds a launch to those that are sent next, and sends what is full.
@@ -135,17 +136,30 @@ impl Program {
         if graphs.are_full_before(launch) {
             graphs.send(|| self.clock.start())?;
         }
-        graphs.add(launch, self.kernel(launch)?.resident(), |part| self.call(part))
+        let kernel = self.kernel(launch)?;
+        kernel.admit(launch)?;
+        graphs.add(launch, kernel.resident(), |part| self.call(part))
     }
 
     fn send(&self, launch: &Launch<'_>) -> Result<(), CudaError> {
+        self.kernel(launch)?.admit(launch)?;
         let call = self.call(launch)?;
         self.stream.enter()?;
         call.send(&self.stream)
     }
 
-    /// Waits for the launches.
-    fn wait(&mut self) -> Result<Duration, CudaError> {
+    /// Sends what was gathered, so that work in the stream comes after it.
+    fn flush(&mut self) -> Result<(), CudaError> {
+        self.stream.enter()?;
+        let Some(graphs) = self.graphs.as_mut().filter(|graphs| !graphs.is_empty()) else {
+            return Ok(());
+        };
+        let sent = graphs.send(|| self.clock.start());
+        sent.map_err(|error| self.not_sent(error))
+    }
+
+    /// Waits for the launches and says how long they took.
+    fn end(&mut self) -> Result<Duration, CudaError> {
         self.stream.enter()?;
         if let Some(graphs) = &mut self.graphs {
             let sent = graphs.send(|| self.clock.start());
@@ -238,8 +252,21 @@ impl Target for Program {
         Ok(sent.map_err(|error| self.not_sent(error))?)
     }
 
+    fn exchange(&mut self, copy: &Copy) -> Result<(), TargetError> {
+        self.flush()?;
+        if self.buffer(copy.to)?.copy_part(self.buffer(copy.from)?, copy)? {
+            return Ok(());
+        }
+        Err(self.mismatch("an exchange reaches beyond a buffer".to_string()).into())
+    }
+
+    fn wait(&mut self) -> Result<(), TargetError> {
+        self.flush()?;
+        Ok(self.stream.synchronize().map_err(|error| self.of_kernels(error))?)
+    }
+
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
-        Ok(Some(self.wait()?))
+        Ok(Some(self.end()?))
     }
 
     fn abandon(&mut self) -> Result<(), TargetError> {

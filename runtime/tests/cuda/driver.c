@@ -20,7 +20,8 @@
 
 typedef int Result;
 enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101,
-       INVALID_IMAGE = 200, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500 };
+       INVALID_IMAGE = 200, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500,
+       TOO_LARGE = 720 };
 enum { MOST_DEVICES = 8, MOST_PARAMETERS = 64, MULTIPROCESSORS = 4, RESIDENT = 2 };
 
 // The first member of all objects.
@@ -34,6 +35,7 @@ typedef struct {
 } Function;
 typedef struct {
     Function *function; unsigned grid[3], block[3], shared; uint64_t words[MOST_PARAMETERS];
+    int cooperative;
 } Call;
 typedef struct Node { Call call; size_t place; struct Node *next; } Node;
 typedef struct { Object object; Node *first, *last; size_t count; } Graph;
@@ -316,7 +318,25 @@ static void smear(const Call *call) {
         to[i] = (from[i] + alpha * sum) + step;
     }
 }
-static const struct { const char *name; void (*run)(const Call *); } kernels[] = {{"smear", smear}};
+// wave(older, old, new, flags, largest, n, epoch): the blocks raise their flags by 2, from the
+// epoch on.
+static void wave(const Call *call) {
+    const float *older = memory(call->words[0]), *old = memory(call->words[1]);
+    float *new = memory(call->words[2]), *largest = memory(call->words[4]);
+    int32_t *flags = memory(call->words[3]), n = (int32_t)call->words[5];
+    if (!call->cooperative) note("FAULT: blocks wait for each other:", current->object.device);
+    for (unsigned block = 0; block < call->grid[0]; block++) {
+        if (flags[block] != (int32_t)call->words[6]) note("FAULT: epoch:", current->object.device);
+        flags[block] += 2;
+    }
+    *largest = 0;
+    for (int32_t i = 0; i < n; i++) {
+        new[i] = 0.5f * old[i] + 0.25f * older[i];
+        if (new[i] > *largest) *largest = new[i];
+    }
+}
+static const struct { const char *name; void (*run)(const Call *); } kernels[] = {
+    {"smear", smear}, {"wave", wave}};
 
 static void run(const Call *call) {
     Result failed = planned(call->function->name, current->object.device);
@@ -333,12 +353,33 @@ static Call call_of(Function *function, const unsigned *sizes, void **parameters
         memcpy(&call.words[i], parameters[i], function->sizes[i]);
     return call;
 }
-Result cuLaunchKernel(Function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                      unsigned by, unsigned bz, unsigned shared, Object *stream,
-                      void **parameters, void **extra) {
-    ENTER(stream);
-    if (function->object.device != stream->device || extra) return INVALID_HANDLE;
-    Call call = call_of(function, (unsigned[]){gx, gy, gz, bx, by, bz, shared}, parameters);
+// CUlaunchAttribute and CUlaunchConfig; grid, block and shared memory are seven numbers in a row.
+enum { COOPERATIVE = 2, CLUSTER = 4 };
+typedef struct {
+    int id; char pad[4];
+    union { char pad[64]; unsigned cluster[3]; } value;
+} Attribute;
+typedef struct { unsigned sizes[7]; Object *stream; Attribute *attributes; unsigned count; } Config;
+
+// Blocks that wait for each other must all be there at once.
+static Result attribute(Call *call, int id, const unsigned *value) {
+    if (id == COOPERATIVE) {
+        unsigned blocks = call->grid[0] * call->grid[1] * call->grid[2];
+        if (*value && blocks > MULTIPROCESSORS * RESIDENT) return TOO_LARGE;
+        call->cooperative = (int)*value;
+        return OK;
+    }
+    return id == CLUSTER && call->grid[0] % value[0] == 0 ? OK : INVALID_VALUE;
+}
+Result cuLaunchKernelEx(const Config *config, Function *function, void **parameters, void **extra) {
+    ENTER(config->stream);
+    if (function->object.device != config->stream->device || extra) return INVALID_HANDLE;
+    Call call = call_of(function, config->sizes, parameters);
+    for (unsigned i = 0; i < config->count; i++) {
+        Attribute *one = &config->attributes[i];
+        Result refused = attribute(&call, one->id, one->value.cluster);
+        if (refused) return refused;
+    }
     run(&call);
     return OK;
 }
@@ -370,6 +411,10 @@ Result cuGraphAddKernelNode_v2(Node **node, Graph *graph, Node **waits, size_t c
     graph->last = *node;
     return OK;
 }
+Result cuGraphKernelNodeSetAttribute(Node *node, int id, const void *value) {
+    ENTER(node->call.function);
+    return attribute(&node->call, id, value);
+}
 Result cuGraphInstantiateWithParams(Runnable **runnable, Graph *graph, void *parameters) {
     ENTER(graph);
     (void)parameters;
@@ -382,8 +427,10 @@ Result cuGraphInstantiateWithParams(Runnable **runnable, Graph *graph, void *par
 Result cuGraphExecKernelNodeSetParams_v2(Runnable *runnable, Node *node,
                                          const NodeParameters *parameters) {
     ENTER(runnable);
-    Function *function = parameters->function;
-    runnable->calls[node->place] = call_of(function, parameters->sizes, parameters->parameters);
+    Call *call = &runnable->calls[node->place];
+    int cooperative = call->cooperative;
+    *call = call_of(parameters->function, parameters->sizes, parameters->parameters);
+    call->cooperative = cooperative;
     return OK;
 }
 Result cuGraphUpload(Runnable *runnable, Object *stream) {

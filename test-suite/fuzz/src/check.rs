@@ -241,7 +241,7 @@ fn one(
     let compiled = run::compile(context, case, schedule).map_err(|stop| only_known(stop, KNOWN))?;
     let found = run::simulate(case, &compiled.module, &compiled.plan, inputs, false);
     judge(found, expected, Fault::Difference, "")?;
-    if expected.is_ok() && compiled.plan.kernels.iter().any(|kernel| kernel.bands.is_some()) {
+    if expected.is_ok() && compiled.plan.launches().any(|launch| launch.bands.is_some()) {
         let found = run::simulate(case, &compiled.module, &compiled.plan, inputs, true);
         judge(found, expected, Fault::Difference, "in bands that overlap: ")?;
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stencil_runtime::bands::{self, Chain};
 use stencil_runtime::bind::{Bound, BufferId};
 use stencil_runtime::execute::{Target, TargetError};
-use stencil_runtime::launch::{Launch, Value};
+use stencil_runtime::launch::{Copy, Launch, Value};
 use stencil_runtime::plan::Plan;
 use stencil_simulator::Simulator;
 
@@ -20,12 +20,13 @@ pub struct Overlapping<'p> {
     /// Blocks that the device runs at a time.
     resident: u64,
     chain: Chain,
-    bands: Vec<Band>,
+    bands: Vec<Band<'p>>,
 }
 
 /// A launch of a band, and the bands that it waits for.
-struct Band {
+struct Band<'p> {
     kernel: usize,
+    node: &'p stencil_runtime::plan::Launch,
     grid: [u32; 3],
     step: i64,
     arguments: Vec<Value>,
@@ -37,6 +38,41 @@ impl<'p> Overlapping<'p> {
     pub fn new(simulator: Simulator, plan: &'p Plan, mut random: Random) -> Self {
         let resident = random.pick(&[0, 0, 8]);
         Self { simulator, plan, random, resident, chain: Chain::default(), bands: Vec::new() }
+    }
+
+    /// Runs all bands so far, in a random order that their waits allow.
+    fn run_bands(&mut self) -> Result<(), TargetError> {
+        let mut done = vec![false; self.bands.len()];
+        for _ in 0..self.bands.len() {
+            let is_done = |place: &usize| done.get(*place) == Some(&true);
+            let ready = self
+                .bands
+                .iter()
+                .enumerate()
+                .filter(|(place, band)| !is_done(place) && band.waits.iter().all(is_done));
+            let ready: Vec<usize> = ready.map(|(place, _)| place).collect();
+            let last = ready.last().copied().ok_or("bands that wait for each other")?;
+            let place = if self.random.below(3) == 0 { self.random.pick(&ready) } else { last };
+            let (Some(band), Some(done)) = (self.bands.get(place), done.get_mut(place)) else {
+                continue;
+            };
+            *done = true;
+            let kernel =
+                self.plan.kernels.get(band.kernel).ok_or("a kernel that the plan has not")?;
+            let (grid, step, arguments) = (band.grid, band.step, band.arguments.clone());
+            self.simulator.launch(&Launch {
+                kernel,
+                index: band.kernel,
+                node: band.node,
+                grid,
+                step,
+                arguments,
+                rows: None,
+            })?;
+        }
+        self.bands.clear();
+        self.chain = Chain::default();
+        Ok(())
     }
 }
 
@@ -59,43 +95,26 @@ impl Target for Overlapping<'_> {
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
         // A device with little room cuts all launches but the smallest.
+        let node = self.plan.launches().find(|node| *node == launch.node);
+        let node = node.ok_or("a launch that the plan has not")?;
         let band = |bands::Band { launch: Launch { index, grid, step, arguments, .. }, waits }| {
-            Band { kernel: index, grid, step, arguments, waits }
+            Band { kernel: index, node, grid, step, arguments, waits }
         };
         self.bands.extend(self.chain.add(launch, self.resident).into_iter().map(band));
         Ok(())
     }
 
+    fn exchange(&mut self, copy: &Copy) -> Result<(), TargetError> {
+        self.run_bands()?;
+        self.simulator.exchange(copy)
+    }
+
+    fn wait(&mut self) -> Result<(), TargetError> {
+        self.run_bands()
+    }
+
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
-        let mut done = vec![false; self.bands.len()];
-        for _ in 0..self.bands.len() {
-            let is_done = |place: &usize| done.get(*place) == Some(&true);
-            let ready = self
-                .bands
-                .iter()
-                .enumerate()
-                .filter(|(place, band)| !is_done(place) && band.waits.iter().all(is_done));
-            let ready: Vec<usize> = ready.map(|(place, _)| place).collect();
-            let last = ready.last().copied().ok_or("bands that wait for each other")?;
-            let place = if self.random.below(3) == 0 { self.random.pick(&ready) } else { last };
-            let (Some(band), Some(done)) = (self.bands.get(place), done.get_mut(place)) else {
-                continue;
-            };
-            *done = true;
-            let kernel =
-                self.plan.kernels.get(band.kernel).ok_or("a kernel that the plan has not")?;
-            let (grid, step, arguments) = (band.grid, band.step, band.arguments.clone());
-            self.simulator.launch(&Launch {
-                kernel,
-                index: band.kernel,
-                grid,
-                step,
-                arguments,
-                rows: None,
-            })?;
-        }
-        self.bands.clear();
-        self.chain = Chain::default();
+        self.run_bands()?;
         self.simulator.finish()
     }
 

@@ -94,7 +94,7 @@ pub fn leaves(program: &model::Program) -> Vec<FieldDecl> {
                     model::Role::Temp => Role::Temp,
                 },
                 extents: Vec::new(),
-                buffers: 1,
+                value: Vec::new(),
             });
             offset += element.size();
         }
@@ -283,6 +283,7 @@ pub fn simulate(
         steps: case.steps_given.then_some(case.program.steps),
         scalars: scalars.filter(|(name, _)| given(case, name)).collect(),
         shapes: inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec())).collect(),
+        ..Request::default()
     };
     let bound = bind(plan, &request).map_err(|error| Stop::Refused(error.to_string()))?;
     let options = stencil_simulator::Options {

@@ -149,6 +149,7 @@ impl<'l> Job<'l> {
             steps: options.steps,
             scalars: options.set.iter().cloned().collect(),
             shapes: BTreeMap::new(),
+            ..Request::default()
         };
         if let Some(inputs) = &shared.inputs
             && let Ok(bound) =
@@ -197,11 +198,11 @@ pub fn measure(
         None => bound.clone(),
     };
     let start = Instant::now();
-    let launched = launch_all(plan, &checked, &mut program, &mut Control::default())?;
+    let launched = launch_all(plan, &checked, &inputs, &mut program, &mut Control::default())?;
     let first_seconds = load_seconds + start.elapsed().as_secs_f64();
     let is_checked = reference.is_some() || !options.expect.is_empty();
     let outputs = if is_checked {
-        download(plan, &checked, &launched.current, &mut program)?
+        download(plan, &checked, &inputs, &launched.current, &mut program)?
     } else {
         BTreeMap::new()
     };
@@ -211,14 +212,14 @@ pub fn measure(
     for turn in 0..options.warmup + options.repeat {
         program.restore()?;
         std::thread::sleep(Duration::from_millis(options.pause));
-        let launched = launch_all(plan, &bound, &mut program, &mut Control::default())?;
+        let launched = launch_all(plan, &bound, &inputs, &mut program, &mut Control::default())?;
         launches = launched.count;
         if turn >= options.warmup {
             seconds.extend(launched.elapsed.map(|time| time.as_secs_f64()));
         }
         let is_last = turn + 1 == options.warmup + options.repeat;
         if is_last && is_checked && checked.steps == bound.steps {
-            let last = download(plan, &bound, &launched.current, &mut program)?;
+            let last = download(plan, &bound, &inputs, &launched.current, &mut program)?;
             repeats = Some(are_same(&last, &outputs));
         }
     }
@@ -264,7 +265,7 @@ pub fn measure(
     Ok(Measurement {
         plan: path.clone(),
         program: plan.program.clone(),
-        target: plan.target.clone(),
+        target: plan.target.arch.clone(),
         settings: plan.settings.clone(),
         sizes: bound.sizes,
         scalars: options.set.iter().cloned().collect(),
@@ -426,7 +427,7 @@ mod tests {
             member: Some(Member { field: "V".to_owned(), offset: 4 * lane, size: 8 }),
             role: Role::State,
             extents: vec!["N".parse().unwrap()],
-            buffers: 2,
+            value: Vec::new(),
         };
         let fields = [leaf(0), leaf(1)];
         let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,115 @@
+//! Launches of small plans, and what happens between them.
+
+use super::*;
+use crate::bind::{Bound, Request, bind};
+use crate::plan::tests::{heat, launch};
+use crate::plan::{Node, Plan};
+
+pub(crate) fn bound(n: i64, steps: i64) -> Bound {
+    let sizes = [("N".to_string(), n), ("M".to_string(), 1)].into();
+    bind(&heat(), &Request { sizes, steps: Some(steps), ..Request::default() }).unwrap()
+}
+
+/// The launches of a plan that has no other actions.
+fn launches<'p>(plan: &'p Plan, bound: &Bound) -> Vec<Launch<'p>> {
+    let launch = |action| match action {
+        Action::Launch(launch) => launch,
+        other => panic!("{other:?}"),
+    };
+    Launches::new(plan, bound).unwrap().map(launch).collect()
+}
+
+#[test]
+fn launches_carry_grids_steps_and_arguments() {
+    let (plan, bound) = (heat(), bound(20, 5));
+    let launches = launches(&plan, &bound);
+    let summary: Vec<_> =
+        launches.iter().map(|l| (l.kernel.name.as_str(), l.index, l.step, l.grid)).collect();
+    assert_eq!(
+        summary,
+        [("two", 0, 0, [2, 1, 1]), ("two", 0, 2, [2, 1, 1]), ("one", 1, 4, [20, 1, 1])]
+    );
+    let buffer = |id| Value::Buffer(BufferId(id));
+    assert_eq!(
+        launches[1].arguments,
+        [
+            buffer(1),
+            buffer(2),
+            buffer(0),
+            Value::Number(Number::I32(20)),
+            Value::Number(Number::F32(0.1)),
+            Value::Number(Number::I64(2))
+        ]
+    );
+    assert_eq!(launches[2].arguments, [buffer(0), buffer(1), buffer(3)]);
+    let mut wide = plan.clone();
+    wide.index_width = 64;
+    let first = self::launches(&wide, &bound).remove(0);
+    assert_eq!(first.arguments[3], Value::Number(Number::I64(20)));
+}
+
+#[test]
+fn an_empty_grid_neither_launches_nor_rotates() {
+    let mut plan = heat();
+    launch(&mut plan, 0).grid[1] = "N - 20".parse().unwrap();
+    let bound = bound(20, 5);
+    let mut all = Launches::new(&plan, &bound).unwrap();
+    let Some(Action::Launch(only)) = all.next() else { panic!("no launch") };
+    assert_eq!((only.kernel.name.as_str(), only.step), ("one", 4));
+    assert_eq!(only.arguments[0], Value::Buffer(BufferId(0)));
+    assert!(all.next().is_none());
+    assert_eq!((all.step(), all.current()[0]), (5, BufferId(1)));
+}
+
+#[test]
+fn a_kernel_that_follows_itself_may_be_cut() {
+    let rows = |change: &dyn Fn(&mut Plan), n: i64, steps: i64| {
+        let mut plan = plan::tests::banded();
+        change(&mut plan);
+        launches(&plan, &bound(n, steps)).remove(0).rows
+    };
+    assert_eq!(rows(&|_| (), 40, 5), Some(Rows { count: 3, reach: 1 }));
+    // A single launch, one among others, and blocks that make up no whole rows.
+    assert_eq!(rows(&|_| (), 40, 3), None);
+    let twice = |plan: &mut Plan| {
+        let Node::Repeat(repeat) = &mut plan.schedule[0] else { panic!("no repeat") };
+        repeat.count = "steps floordiv 4".parse().unwrap();
+        repeat.body.push(repeat.body[0].clone());
+    };
+    assert_eq!(rows(&twice, 40, 8), None);
+    let uneven = |plan: &mut Plan| launch(plan, 0).grid[0] = "N ceildiv 16 + 1".parse().unwrap();
+    assert_eq!(rows(&uneven, 40, 5), None);
+    let mut wide = plan::tests::banded();
+    wide.index_width = 64;
+    let bound = bound(40, 5);
+    let launch = launches(&wide, &bound).remove(0);
+    assert_eq!(launch.band(&(1..3)).arguments.last(), Some(&Value::Number(Number::I64(1))));
+    assert_eq!(launch.band(&(1..3)).grid, [2, 1, 1]);
+}
+
+#[test]
+fn impossible_launches_are_refused() {
+    let error = |change: &dyn Fn(&mut Plan)| {
+        let mut plan = heat();
+        change(&mut plan);
+        Launches::new(&plan, &bound(20, 5)).unwrap_err().to_string()
+    };
+    let text = error(&|plan| launch(plan, 0).grid[2] = "65536".parse().unwrap());
+    assert!(text.starts_with("kernel `two` would be launched with [2, 1, 65536] blocks"), "{text}");
+    let text = error(&|plan| {
+        let Node::Repeat(repeat) = &mut plan.schedule[1] else { panic!("no repeat") };
+        repeat.count = "1 + steps mod 2".parse().unwrap();
+    });
+    assert_eq!(
+        text,
+        "the plan of heat is not valid: its schedule takes 6 of 5 steps; compile the program \
+         again"
+    );
+    let mut bound = bound(20, 5);
+    bound.sizes.insert("N".to_string(), 1 << 31);
+    let text = Launches::new(&heat(), &bound).unwrap_err().to_string();
+    assert!(
+        text.starts_with("size overflow: `N` = 2147483648 does not fit in the 32-bit argument"),
+        "{text}"
+    );
+}

@@ -1,0 +1,172 @@
+//! Goes through a prepared schedule, action by action.
+
+use super::prepare::{self, Body, Prepared, PreparedLaunch, PreparedUntil, Slot};
+use super::{Action, Compare, Copy, Launch, LaunchError, Value};
+use crate::bind::{Bound, BufferId};
+use crate::number::Number;
+use crate::plan::{Node, Plan};
+
+/// The actions of a run in order. A launch without blocks (an empty grid) is left out, and so are
+/// its rotations: what has no points changes nothing.
+#[derive(Clone, Debug)]
+pub struct Launches<'p> {
+    frames: Vec<Frame<'p>>,
+    step: i64,
+    epoch: i64,
+    /// The memory that each buffer of the plan stands for.
+    memory: Vec<BufferId>,
+    turns: Vec<Turns>,
+}
+
+/// What became of an `until` of the plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// Turns that it took, all times that it was come to together.
+    pub count: i64,
+    /// Whether its condition held when it ended, the last time.
+    pub met: bool,
+}
+
+/// A list that is being done.
+#[derive(Clone, Debug)]
+struct Frame<'p> {
+    body: Body<'p>,
+    /// Nodes of this turn already done.
+    place: usize,
+    /// Turns to come, with this one.
+    left: i64,
+    /// Turns done.
+    done: i64,
+    until: Option<PreparedUntil>,
+}
+
+impl<'p> Launches<'p> {
+    /// Prepares the actions of a plan.
+    ///
+    /// # Errors
+    /// When a grid or a size is too large, or when the schedule does not take the wanted steps.
+    pub fn new(plan: &'p Plan, bound: &Bound) -> Result<Launches<'p>, LaunchError> {
+        let body = prepare::schedule(plan, bound)?;
+        let untils = plan.nodes().into_iter().filter(|node| matches!(node, Node::Until(_)));
+        Ok(Launches {
+            frames: vec![Frame { body, place: 0, left: 1, done: 0, until: None }],
+            step: 0,
+            epoch: 0,
+            memory: (0..plan.buffers.len()).map(BufferId).collect(),
+            turns: vec![Turns::default(); untils.count()],
+        })
+    }
+
+    /// Steps taken by the launches given out so far.
+    pub fn step(&self) -> i64 {
+        self.step
+    }
+
+    /// The memory of each buffer after the launches given out so far, in the plan's order.
+    pub fn current(&self) -> &[BufferId] {
+        &self.memory
+    }
+
+    /// What became of each `until` so far, in the order of the file.
+    pub fn turns(&self) -> &[Turns] {
+        &self.turns
+    }
+
+    /// Ends the loop whose comparison was given out last, because it holds.
+    pub fn stop(&mut self) {
+        if let Some(frame) = self.frames.last_mut()
+            && let Some(until) = frame.until
+        {
+            frame.left = 0;
+            if let Some(turns) = self.turns.get_mut(until.number) {
+                turns.met = true;
+            }
+        }
+    }
+
+    fn memory(&self, buffer: usize) -> BufferId {
+        self.memory.get(buffer).copied().unwrap_or(BufferId(buffer))
+    }
+
+    fn launch(&mut self, prepared: &PreparedLaunch<'p>) -> Launch<'p> {
+        let PreparedLaunch { kernel, index, node, grid, rows, arguments, rotations } = prepared;
+        let step = self.step;
+        let values = arguments.iter().map(|slot| match slot {
+            Slot::Buffer(buffer) => Value::Buffer(self.memory(*buffer)),
+            Slot::Number(number) => Value::Number(*number),
+            Slot::Step => Value::Number(Number::I64(step)),
+            // All epochs of a run together fit.
+            Slot::Epoch => {
+                Value::Number(Number::I32(i32::try_from(self.epoch).unwrap_or(i32::MAX)))
+            }
+        });
+        let arguments = values.collect();
+        self.step += i64::from(node.steps);
+        self.epoch += i64::from(node.epochs);
+        for names in rotations {
+            // The memory of the first goes along the list, step by step, to the last.
+            for pair in names.windows(2) {
+                if let [one, next] = pair {
+                    self.memory.swap(*one, *next);
+                }
+            }
+        }
+        Launch { kernel, index: *index, node, grid: *grid, step, arguments, rows: *rows }
+    }
+
+    /// Ends a turn of the innermost list; gives its comparison where one is due.
+    fn turn(&mut self) -> Option<Compare> {
+        let frame = self.frames.last_mut()?;
+        (frame.place, frame.left, frame.done) = (0, frame.left - 1, frame.done + 1);
+        let until = frame.until?;
+        let due = frame.done % until.every == 0;
+        if let Some(turns) = self.turns.get_mut(until.number) {
+            turns.count = turns.count.saturating_add(1);
+        }
+        due.then(|| Compare { buffer: self.memory(until.buffer), is: until.is, limit: until.limit })
+    }
+}
+
+impl<'p> Iterator for Launches<'p> {
+    type Item = Action<'p>;
+
+    fn next(&mut self) -> Option<Action<'p>> {
+        loop {
+            let frame = self.frames.last_mut()?;
+            if frame.left <= 0 {
+                self.frames.pop();
+                continue;
+            }
+            let Some(node) = frame.body.get(frame.place).cloned() else {
+                if let Some(compare) = self.turn() {
+                    return Some(Action::Compare(compare));
+                }
+                continue;
+            };
+            frame.place += 1;
+            match node {
+                Prepared::Launch(prepared) => return Some(Action::Launch(self.launch(&prepared))),
+                Prepared::Skip { steps } => self.step = self.step.saturating_add(steps),
+                Prepared::Loop { turns, until, body } => {
+                    if let Some(until) = until
+                        && let Some(turns) = self.turns.get_mut(until.number)
+                    {
+                        turns.met = false;
+                    }
+                    self.frames.push(Frame { body, place: 0, left: turns, done: 0, until });
+                }
+                Prepared::Exchange(copies) => {
+                    let copies = copies.iter().map(|copy| Copy {
+                        from: self.memory(copy.from),
+                        from_byte: copy.from_byte,
+                        to: self.memory(copy.to),
+                        to_byte: copy.to_byte,
+                        bytes: copy.bytes,
+                    });
+                    return Some(Action::Exchange(copies.collect()));
+                }
+                Prepared::Snapshot { field } => return Some(Action::Snapshot(field)),
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Device buffers as a plan declares them, and how their cells lie in memory.
+
+use crate::array::Element;
+use crate::expr::Expr;
+use serde::{Deserialize, Serialize};
+
+/// A device buffer. Its name stands for memory; a rotation hands the memory on to other names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BufferDecl {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub kind: BufferKind,
+    /// Type of a cell.
+    pub element: Element,
+    /// Cells per dimension, slowest first.
+    pub extents: Vec<Expr>,
+    /// The cell of the field at which it begins, per dimension; left out for the first cell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origin: Vec<Expr>,
+    /// How its cells lie in memory.
+    #[serde(default, skip_serializing_if = "Layout::is_row_major")]
+    pub layout: Layout,
+    /// What it holds when a run begins.
+    pub start: Start,
+    /// The device on which it lies, from 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub device: u32,
+}
+
+/// What a buffer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum BufferKind {
+    /// Cells of a field: its current value, or room for the next one.
+    Field,
+    /// Memory that kernels use among themselves.
+    Scratch,
+    /// Counters by which blocks wait for each other: 32-bit integers, counted in epochs.
+    Flags,
+    /// Results of reductions, which the schedule can compare.
+    Reduction,
+}
+
+/// What a buffer holds when a run begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// Zeros.
+    Zeros,
+    /// The input of a field, from the buffer's origin on; zeros for a temp field.
+    Input(String),
+}
+
+/// How the cells of a buffer lie in memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Layout {
+    /// Row after row, no padding.
+    #[default]
+    RowMajor,
+    /// Row after row, each of `pitch` cells.
+    Padded {
+        /// Cells from the start of a row to that of the next; at least those of a row.
+        pitch: Expr,
+    },
+    /// Bands of `rows` rows (of the two fastest dimensions), the last one filled up. Within a band
+    /// the cell of row `r` and column `c` lies at `(r + c) * rows + r`, so that those of a diagonal
+    /// lie side by side.
+    Hybrid {
+        /// Rows of a band.
+        rows: u32,
+    },
+    /// Blocks of cells one after the other, row-major in themselves and among each other; the last
+    /// ones are filled up.
+    Blocked {
+        /// Cells of a block per dimension, slowest first.
+        block: Vec<u32>,
+    },
+}
+
+impl Layout {
+    /// Whether cells lie row after row without padding.
+    pub fn is_row_major(&self) -> bool {
+        *self == Self::RowMajor
+    }
+}
+
+/// Whether a number may be left out.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+pub(super) fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

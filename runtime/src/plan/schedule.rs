@@ -1,0 +1,254 @@
+//! The schedule of a plan: launches, loops over them, and what happens between launches.
+
+use super::buffer::is_zero;
+use crate::expr::Expr;
+use crate::number::{Number, Numeral};
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+
+/// One thing to do. A list of nodes is done in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Node {
+    /// Launches a kernel.
+    Launch(Launch),
+    /// Does a list several times.
+    Repeat(Repeat),
+    /// Does a list until a value on the device meets a condition.
+    Until(Until),
+    /// Does one of several lists that do the same work.
+    Choose(Choose),
+    /// Makes the rims of neighbouring parts of a field equal to the cells that they stand for.
+    Exchange(Exchange),
+    /// Hands a field's current value to the caller.
+    Snapshot(Snapshot),
+}
+
+/// A launch of a kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// The kernel.
+    pub kernel: String,
+    /// Blocks in x, y, z.
+    pub grid: [Expr; 3],
+    /// How many steps the launch takes. Several launches of one step say 0, the last says 1.
+    pub steps: u32,
+    /// The kernel's arguments in order.
+    pub arguments: Vec<Argument>,
+    /// After the launch, the first buffer of each list gets the memory of the second, and so on;
+    /// the last gets that of the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rotate: Vec<Vec<String>>,
+    /// How the launch may be cut, if it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bands: Option<Bands>,
+    /// Whether all blocks must be on the device at once, as those that wait for each other must.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cooperative: bool,
+    /// Blocks of a cluster in x, y, z.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<[u32; 3]>,
+    /// By how much the launch raises the flags of its blocks; see [`Argument::Epoch`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epochs: u32,
+    /// The device that runs it, from 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub device: u32,
+}
+
+/// How a launch may be cut into bands that are launched one by one ([`crate::bands`]). Its blocks
+/// form rows of equal length, numbered from 0; the launch of `n` of them has `n / rows` of all
+/// blocks, in x, and is told its first row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Bands {
+    /// Rows of a whole launch.
+    pub rows: Expr,
+    /// A row reads and writes nothing that rows farther away than this read or write.
+    pub reach: u32,
+}
+
+/// What is passed to a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Argument {
+    /// A buffer that the launch leaves as it is.
+    Read(String),
+    /// A buffer of which the launch writes every cell and reads none.
+    Write(String),
+    /// A buffer that is read and written.
+    ReadWrite(String),
+    /// A run-time size, an integer of `index_width` bits.
+    Param(String),
+    /// A run-time scalar of its own type.
+    Scalar(String),
+    /// The number of the first step of the launch, an i64.
+    Step,
+    /// The number of the first row of blocks of the launch, an integer of `index_width` bits.
+    Row,
+    /// The sum of the `epochs` of all launches before, an i32: what the flags stand at.
+    Epoch,
+}
+
+impl Argument {
+    /// The buffer, of one.
+    pub fn buffer(&self) -> Option<&str> {
+        match self {
+            Self::Read(name) | Self::Write(name) | Self::ReadWrite(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// A list, repeated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Repeat {
+    /// How often; may use `steps`. A negative count is 0.
+    pub count: Expr,
+    /// What to do in each turn.
+    pub body: Vec<Node>,
+}
+
+/// A list, repeated until a value meets a condition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Until {
+    /// The buffer of kind `reduction`, of one cell, whose value is compared.
+    pub reduction: String,
+    /// How it is compared.
+    pub is: Comparison,
+    /// What it is compared with.
+    pub limit: Limit,
+    /// The value is compared after so many turns, and again after as many.
+    pub every: u32,
+    /// Turns at most; may use `steps`. A negative number is 0.
+    pub most: Expr,
+    /// What to do in each turn.
+    pub body: Vec<Node>,
+}
+
+/// How two numbers are compared. With a NaN all but `not_equal` are false.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Greater,
+    /// `>=`
+    AtLeast,
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+}
+
+impl Comparison {
+    /// Whether it holds between two numbers of one type.
+    pub fn holds(self, left: Number, right: Number) -> bool {
+        let order = left.compare(right);
+        match self {
+            Self::Less => order == Some(Ordering::Less),
+            Self::AtMost => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+            Self::Greater => order == Some(Ordering::Greater),
+            Self::AtLeast => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+            Self::Equal => order == Some(Ordering::Equal),
+            Self::NotEqual => order != Some(Ordering::Equal),
+        }
+    }
+}
+
+/// What a value is compared with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// A constant of the buffer's type.
+    Value(Numeral),
+    /// A run-time scalar of the buffer's type.
+    Scalar(String),
+}
+
+/// Lists that do the same work, of which a run does one: the one that the caller names, else the
+/// first whose condition holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Choose {
+    /// The name by which a caller chooses.
+    pub name: String,
+    /// The lists; the last one has no condition.
+    pub among: Vec<Alternative>,
+}
+
+/// One of several lists that do the same work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Alternative {
+    /// The name by which a caller chooses it.
+    pub name: String,
+    /// It is taken where this is not negative; may use `steps`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Expr>,
+    /// Steps a launch of its main kernel, for the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pyramid_height: Option<i64>,
+    /// Cells of a tile's result per dimension, for the record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tile: Vec<i64>,
+    /// What to do.
+    pub body: Vec<Node>,
+}
+
+/// Makes the rims of neighbouring parts of a field equal to the cells that they stand for. The
+/// parts are those of the field's `value`, cut along the slowest dimension and in its order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Exchange {
+    /// The field.
+    pub field: String,
+    /// Rows on each side of the line between two parts that the other part gets.
+    pub depth: u32,
+}
+
+/// Hands a field's current value to the caller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Snapshot {
+    /// The field.
+    pub field: String,
+}
+
+impl Node {
+    /// The lists inside, in order.
+    fn bodies(&self) -> Vec<&[Node]> {
+        match self {
+            Self::Repeat(repeat) => vec![&repeat.body],
+            Self::Until(until) => vec![&until.body],
+            Self::Choose(choose) => choose.among.iter().map(|one| one.body.as_slice()).collect(),
+            Self::Launch(_) | Self::Exchange(_) | Self::Snapshot(_) => Vec::new(),
+        }
+    }
+
+    /// Calls `visit` with the node and every node inside, in order.
+    pub fn for_each<'n>(&'n self, visit: &mut impl FnMut(&'n Node)) {
+        visit(self);
+        for node in self.bodies().into_iter().flatten() {
+            node.for_each(&mut *visit);
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Plans that are read and written, and contradictions.
+
+use super::*;
+
+/// A program of two fields: `A` is double and updated by `two` (two steps a launch) and `one`,
+/// `K` is only read.
+pub(crate) const HEAT: &str = include_str!("../../tests/data/heat.plan.json");
+
+pub(crate) fn heat() -> Plan {
+    Plan::from_json(HEAT, "heat").unwrap()
+}
+
+/// The same, and the first kernel may be cut.
+pub(crate) fn banded() -> Plan {
+    let mut plan = heat();
+    let two = launch(&mut plan, 0);
+    two.arguments.push(Argument::Row);
+    two.bands = Some(Bands { rows: "N ceildiv 16".parse().unwrap(), reach: 1 });
+    plan.validate().unwrap();
+    plan
+}
+
+/// The launch in the repeat at this place.
+pub(crate) fn launch(plan: &mut Plan, place: usize) -> &mut Launch {
+    match &mut plan.schedule[place] {
+        Node::Repeat(repeat) => match &mut repeat.body[0] {
+            Node::Launch(launch) => launch,
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn error(from: &str, to: &str) -> String {
+    assert!(HEAT.contains(from), "{from}");
+    Plan::from_json(&HEAT.replacen(from, to, 1), "heat.plan.json").unwrap_err().to_string()
+}
+
+#[test]
+fn plans_round_trip() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("heat.plan.json");
+    heat().save(&path).unwrap();
+    assert_eq!(Plan::load(&path).unwrap(), heat());
+    let text = heat().to_json().unwrap();
+    assert!(text.contains("\"count\": \"steps floordiv 2\"") && text.ends_with("}\n"), "{text}");
+}
+
+#[test]
+fn other_formats_are_refused_before_all_else() {
+    assert_eq!(
+        error("\"format\": 2, \"program\"", "\"format\": 1, \"title\""),
+        "heat.plan.json is a plan of format 1, this program reads format 2; compile the program \
+         again: stencilc PROGRAM.stencil --emit=ptx,plan -o NAME"
+    );
+    let text = error("\"program\"", "\"title\"");
+    assert!(text.contains("unknown field `title`") && text.contains("line 2"), "{text}");
+    let text = error("N ceildiv 16", "N / 16");
+    assert!(text.contains("`N / 16` is no size expression"), "{text}");
+}
+
+/// Contradictions of the plan of [`HEAT`]: a text of it, another in its place, and what is said.
+const CONTRADICTIONS: &[(&str, &str, &str)] = &[
+    (
+        "\"kernel\": \"two\"",
+        "\"kernel\": \"three\"",
+        "schedule[0].repeat.body[0].launch: the kernel `three` is not declared",
+    ),
+    (
+        "\"step\"]",
+        "\"row\"]",
+        "schedule[0].repeat.body[0].launch: an argument `row` and `bands` need each other",
+    ),
+    (
+        "\"step\"]",
+        "\"step\"], \"bands\": {\"rows\": \"N\", \"reach\": 1}",
+        "schedule[0].repeat.body[0].launch: an argument `row` and `bands` need each other",
+    ),
+    (
+        "{\"read\": \"K\"}",
+        "{\"read\": \"L\"}",
+        "schedule[0].repeat.body[0].launch: the argument Read(\"L\") is not declared",
+    ),
+    (
+        "{\"param\": \"N\"}",
+        "{\"param\": \"K\"}",
+        "schedule[0].repeat.body[0].launch: the argument Param(\"K\") is not declared",
+    ),
+    (
+        "{\"read\": \"K\"}",
+        "{\"read_write\": \"A\"}",
+        "schedule[0].repeat.body[0].launch: buffer `A` is passed twice, and written through one of \
+         the arguments",
+    ),
+    (
+        "\"rotate\": [[\"A\", \"A'\"]]",
+        "\"rotate\": [[\"A\"]]",
+        "schedule[0].repeat.body[0].launch: the rotation [\"A\"] needs two buffers, each named once",
+    ),
+    (
+        "\"rotate\": [[\"A\", \"A'\"]]",
+        "\"rotate\": [[\"A\", \"A'\", \"A\"]]",
+        "schedule[0].repeat.body[0].launch: the rotation [\"A\", \"A'\", \"A\"] needs two buffers, \
+         each named once",
+    ),
+    (
+        "\"rotate\": [[\"A\", \"A'\"]]",
+        "\"rotate\": [[\"A\", \"B\"]]",
+        "schedule[0].repeat.body[0].launch: the rotation [\"A\", \"B\"] needs buffers that are \
+         declared",
+    ),
+    (
+        "\"rotate\": [[\"A\", \"A'\"]]",
+        "\"rotate\": [[\"A\", \"K\"]]",
+        "schedule[0].repeat.body[0].launch: the buffers of the rotation [\"A\", \"K\"] differ in \
+         more than how they start",
+    ),
+    (
+        "\"rotate\": [[\"A\", \"A'\"]]",
+        "\"cluster\": [4, 4, 1]",
+        "schedule[0].repeat.body[0].launch: clusters of [4, 4, 1] blocks; 1 to 8 are possible",
+    ),
+    (
+        "\"rotate\": [[\"A\", \"A'\"]]",
+        "\"device\": 1",
+        "schedule[0].repeat.body[0].launch: buffer `A` lies on device 0, the kernel runs on device \
+         1",
+    ),
+    (
+        "\"kernel\": \"one\"",
+        "\"kernel\": \"two\"",
+        "kernel `two` is launched with different kinds of arguments",
+    ),
+    ("[\"N\", \"M\"]", "[\"N\", \"M\", \"A\"]", "`A` is declared twice"),
+    ("\"name\": \"A'\"", "\"name\": \"A\"", "buffer `A` is declared twice"),
+    ("{\"name\": \"one\"", "{\"name\": \"two\"", "kernel `two` is declared twice"),
+    (
+        "\"block\": [16",
+        "\"block\": [2000",
+        "kernel `two` has blocks of [2000, 1, 1] threads; 1 to 1024 are possible",
+    ),
+    (
+        "\"block\": [16",
+        "\"block\": [0",
+        "kernel `two` has blocks of [0, 1, 1] threads; 1 to 1024 are possible",
+    ),
+    ("\"index_width\": 32", "\"index_width\": 16", "an index has 16 bits, not 32 or 64"),
+    (
+        "[\"Q\"], \"value\"",
+        "[\"steps\"], \"value\"",
+        "field `W` is wrong: an extent, `steps`, uses the size `steps`, which is not declared there",
+    ),
+    ("N - 3", "L - 3", "a check, `L - 3`, uses the size `L`, which is not declared there"),
+    ("[{\"buffer\": \"K\"}]", "[]", "field `K` has a value that lies in no buffer"),
+    (
+        "[{\"buffer\": \"K\"}]",
+        "[{\"buffer\": \"L\"}]",
+        "field `K` lies in the buffer `L`, which is not declared",
+    ),
+    (
+        "[{\"buffer\": \"K\"}]",
+        "[{\"buffer\": \"A\"}]",
+        "field `K` lies in `A`, which has f32 cells in 2 dimensions where f32 in 1 are needed",
+    ),
+    (
+        "[{\"buffer\": \"K\"}]",
+        "[{\"buffer\": \"K\", \"cells\": []}]",
+        "field `K` has 1 dimensions and 0 numbers of the first cells",
+    ),
+    (
+        "\"kind\": \"field\"",
+        "\"kind\": \"scratch\"",
+        "buffer `A` starts with the field `A`, which is not of the kind `field`",
+    ),
+    (
+        "\"start\": \"zeros\"",
+        "\"layout\": {\"hybrid\": {\"rows\": 4}}, \"start\": \"zeros\"",
+        "buffer `W` has 1 dimensions and bands of 4 rows; a hybrid layout needs two dimensions and \
+         one row at least",
+    ),
+    (
+        "\"start\": \"zeros\"",
+        "\"layout\": {\"blocked\": {\"block\": [0]}}, \"start\": \"zeros\"",
+        "buffer `W` has 1 dimensions and blocks of [0] cells; a blocked layout needs a positive \
+         number for each dimension",
+    ),
+    (
+        "\"start\": \"zeros\"",
+        "\"layout\": {\"padded\": {\"pitch\": \"steps\"}}, \"start\": \"zeros\"",
+        "buffer `W` is wrong: a pitch, `steps`, uses the size `steps`, which is not declared there",
+    ),
+    (
+        "\"start\": \"zeros\"",
+        "\"origin\": [\"0\", \"0\"], \"start\": \"zeros\"",
+        "buffer `W` has 1 dimensions and 2 numbers of the origin",
+    ),
+    (
+        "\"kind\": \"field\", \"element\": \"f64\"",
+        "\"kind\": \"flags\", \"element\": \"f64\"",
+        "buffer `W` holds flags of type f64; i32 or u32 is needed",
+    ),
+];
+
+#[test]
+fn contradictions_are_found() {
+    for (from, to, wanted) in CONTRADICTIONS {
+        let wanted = format!("the plan of heat is not valid: {wanted}; compile the program again");
+        assert_eq!(error(from, to), wanted);
+    }
+}
+
+/// The plan of [`HEAT`] with a reduction, and this node in the place of its last one.
+fn with_node(node: &str) -> Result<Plan, String> {
+    let mut plan = heat();
+    let mut sum = plan.buffers[3].clone();
+    (sum.name, sum.kind) = ("sum".to_owned(), BufferKind::Reduction);
+    sum.extents = vec!["1".parse().unwrap()];
+    plan.buffers.push(sum);
+    plan.schedule.pop();
+    plan.schedule.push(serde_json::from_str(node).map_err(|error| error.to_string())?);
+    plan.validate().map_err(|error| error.to_string())?;
+    Ok(plan)
+}
+
+#[test]
+fn nodes_that_contradict_the_plan_are_found() {
+    let until = |reduction: &str, limit: &str, every: u32| {
+        format!(
+            "{{\"until\": {{\"reduction\": \"{reduction}\", \"is\": \"less\", \"limit\": {limit}, \
+             \"every\": {every}, \"most\": \"steps\", \"body\": []}}}}"
+        )
+    };
+    let choose =
+        |among: &str| format!("{{\"choose\": {{\"name\": \"how\", \"among\": [{among}]}}}}");
+    let one = |name: &str, when: &str| format!("{{\"name\": \"{name}\", {when}\"body\": []}}");
+    let when = "\"when\": \"N\", ";
+    assert!(with_node(&until("sum", "{\"value\": 0.5}", 1)).is_ok());
+    assert!(with_node(&choose(&(one("a", when) + ", " + &one("b", "")))).is_ok());
+    for (node, wanted) in [
+        (
+            until("W", "{\"value\": 0.5}", 1),
+            "until: `W` is no buffer of the kind `reduction` with one cell",
+        ),
+        (
+            until("sum", "{\"value\": 0.5}", 0),
+            "until: `every` is 0; the value is compared after one turn at least",
+        ),
+        (
+            until("sum", "{\"scalar\": \"alpha\"}", 1),
+            "until: the limit Scalar(\"alpha\") is no f64 as `sum` is",
+        ),
+        (choose(""), "choose: `how` has nothing to choose from"),
+        (choose(&one("a", when)), "choose: the last alternative of `how` alone has no `when`"),
+        (
+            choose(&(one("a", when) + ", " + &one("a", ""))),
+            "choose: `how` has two alternatives `a`",
+        ),
+        (
+            "{\"exchange\": {\"field\": \"A\", \"depth\": 1}}".to_owned(),
+            "exchange: the value of `A` does not lie in two or more buffers",
+        ),
+        (
+            "{\"exchange\": {\"field\": \"B\", \"depth\": 1}}".to_owned(),
+            "exchange: the field `B` is not declared",
+        ),
+        (
+            "{\"snapshot\": {\"field\": \"B\"}}".to_owned(),
+            "snapshot: there is no value of a field `B`",
+        ),
+    ] {
+        let wanted = format!(
+            "the plan of heat is not valid: schedule[1].{wanted}; compile the program again"
+        );
+        assert_eq!(with_node(&node).unwrap_err(), wanted);
+    }
+    let deep = format!(
+        "{}{}",
+        "{\"repeat\": {\"count\": \"1\", \"body\": [".repeat(300),
+        "]}}".repeat(300)
+    );
+    assert!(with_node(&deep).unwrap_err().contains("recursion limit"));
+}
+
+#[test]
+fn the_ptx_lies_beside() {
+    assert_eq!(ptx_beside(Path::new("out/heat.plan.json")), Path::new("out/heat.ptx"));
+    assert_eq!(ptx_beside(Path::new("heat")), Path::new("heat.ptx"));
+}
