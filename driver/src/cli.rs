@@ -3,7 +3,7 @@
 mod values;
 
 use crate::{compile, run};
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -44,8 +44,8 @@ enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct CompileArgs {
     /// What to print; several are written to files named after -o
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "ptx")]
-    pub(crate) emit: Vec<Emit>,
+    #[arg(long, value_delimiter = ',', default_value = "ptx", value_parser = level())]
+    pub(crate) emit: Vec<Level>,
     /// The file to write; with several --emit, the name that gets an extension each
     #[arg(short, long)]
     pub(crate) output: Option<PathBuf>,
@@ -163,27 +163,10 @@ pub(crate) struct CommonArgs {
     pub(crate) timing: bool,
 }
 
-/// A level, as a word of the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Emit(pub(crate) Level);
-
-impl ValueEnum for Emit {
-    fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [Emit; Level::ALL.len()] = {
-            let mut all = [Emit(Level::Ast); Level::ALL.len()];
-            let mut place = 0;
-            while place < all.len() {
-                all[place] = Emit(Level::ALL[place]);
-                place += 1;
-            }
-            all
-        };
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.name()).help(self.0.summary()))
-    }
+/// Reads the name of a level.
+fn level() -> impl TypedValueParser<Value = Level> {
+    let names = Level::ALL.map(|level| PossibleValue::new(level.name()).help(level.summary()));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Level>())
 }
 
 /// A target, as a word of the command line.

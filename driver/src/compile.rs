@@ -1,6 +1,6 @@
 //! `stencilc FILE`: compiles a source and writes the levels that are asked for.
 
-use crate::cli::{CommonArgs, CompileArgs, Emit};
+use crate::cli::{CommonArgs, CompileArgs};
 use crate::files::{self, Outputs};
 use crate::message::say;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(crate) fn execute(
     cancel: &Arc<AtomicBool>,
 ) -> Result<(), Failure> {
     let mut levels: Vec<Level> = Vec::new();
-    for Emit(level) in &args.emit {
+    for level in &args.emit {
         if !levels.contains(level) {
             levels.push(*level);
         }

@@ -58,7 +58,7 @@ fn passes_help() -> String {
 pub fn run(args: &Args) -> Result<(), Vec<Failure>> {
     let alone = |failure| vec![failure];
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
-    files::check_outputs(&[output.to_owned()], &[args.file.clone()]).map_err(alone)?;
+    files::check_outputs(&[output.to_owned()], std::slice::from_ref(&args.file)).map_err(alone)?;
     let source = files::read(&args.file).map_err(alone)?;
     let parts: Vec<Source> = if args.split_input_file { split(&source) } else { vec![source] };
     let mut texts = Vec::new();

@@ -36,10 +36,8 @@ pub struct Control<'a> {
 impl Control<'_> {
     /// The same hooks for a part of the work.
     pub fn reborrow(&mut self) -> Control<'_> {
-        let progress = match &mut self.progress {
-            Some(hook) => Some(&mut **hook as &mut dyn FnMut(Progress<'_>)),
-            None => None,
-        };
+        type Hook<'h> = &'h mut dyn FnMut(Progress<'_>);
+        let progress = self.progress.as_mut().map(|hook| &mut **hook as Hook<'_>);
         Control { progress, cancel: Arc::clone(&self.cancel) }
     }
 

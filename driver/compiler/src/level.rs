@@ -1,6 +1,8 @@
 //! The levels of a compile, by name.
 
+use crate::failure::Failure;
 use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
 
 /// A level that a compile can stop at and give as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +78,18 @@ impl Level {
             Self::Ptx => "ptx",
             Self::Plan => "plan.json",
         }
+    }
+}
+
+/// Reads a level's name.
+impl FromStr for Level {
+    type Err = Failure;
+
+    fn from_str(name: &str) -> Result<Self, Failure> {
+        Self::ALL.into_iter().find(|level| level.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Failure::user(format!("there is no level '{name}'; there are {names}"))
+        })
     }
 }
 

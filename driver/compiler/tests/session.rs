@@ -154,7 +154,7 @@ fn a_compile_is_cancelled_between_levels() {
     let mut hook = |progress: Progress<'_>| {
         if let Progress::Pass { name, .. } = progress {
             passes.push(name.to_owned());
-            cancel.store(name == "tile-overlapped", Ordering::Relaxed);
+            cancel.fetch_or(name == "tile-overlapped", Ordering::Relaxed);
         }
     };
     let control = Control { progress: Some(&mut hook), cancel: Arc::clone(&cancel) };

@@ -1,5 +1,5 @@
 //! The blocks of `docs/language.md`: what is marked `stencil` compiles and runs as the language has
-//! it, what is marked `stencil-error` is refused.
+//! it, what is marked `stencil-error` is refused. The promises of `docs/embedding.md` name tests.
 
 use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
@@ -117,4 +117,29 @@ fn errors_of_the_language_are_refused() {
         // One fault a block: the document speaks of one.
         assert_eq!(message.matches("error: ").count(), 1, "language.md:{line}\n{message}");
     }
+}
+
+/// Each promise ends with the name of a test, in the file that is linked before.
+#[test]
+fn promises_of_embedding_name_tests_that_exist() {
+    let docs = root().join("../docs");
+    let read = |path: &std::path::Path| {
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let text = read(&docs.join("embedding.md"));
+    let (_, promises) = text.split_once("## What is promised").unwrap_or_default();
+    let mut found = 0;
+    for part in promises.split("\nIn [").skip(1) {
+        let (_, rest) = part.split_once("](").unwrap_or_default();
+        let (file, promises) = rest.split_once("):").unwrap_or_default();
+        let tests = read(&docs.join(file));
+        for promise in promises.split("\n- ").skip(1) {
+            let name = promise.trim().trim_end_matches("`.").rsplit('`').next();
+            let test = format!("#[test]\nfn {}() {{", name.unwrap_or_default());
+            let nested = test.replace('\n', "\n    ");
+            assert!(tests.contains(&test) || tests.contains(&nested), "{file}: {promise}");
+            found += 1;
+        }
+    }
+    assert!(found >= 10, "{found}");
 }

@@ -149,3 +149,20 @@ fn a_default_of_negative_zero_is_taken_or_refused_with_a_word() {
     assert_eq!(silent, outcome.code == Some(0), "{}", outcome.stderr);
     assert_eq!(silent, outcome.new_files == ["out.ptx"]);
 }
+
+/// Ctrl-C ends a run in order, and nothing is written.
+#[test]
+fn an_interrupted_run_says_so_and_writes_nothing() {
+    for target in ["reference", "sim"] {
+        let scratch = scratch();
+        let before = scratch.contents();
+        let run = format!(
+            "stencilc run heat2d.stencil --target {target} --steps 1000000000000 --in A=a.npy --in \
+             K=zeros --out A=out.npy"
+        );
+        let outcome = scratch.shell(&format!("timeout --preserve-status -s INT 3 {run}"));
+        assert_eq!(outcome.code, Some(1), "{target}: {}", outcome.stderr);
+        assert!(outcome.stderr.starts_with("error: cancelled"), "{target}: {}", outcome.stderr);
+        assert!(scratch.contents() == before, "{target}: {:?}", outcome.new_files);
+    }
+}
