@@ -110,6 +110,7 @@ impl<'c, 'p> Frame<'c, 'p> {
                     memref(program.field(name)?.element)
                 }
                 Binding::Param(_) | Binding::Row => outer.index_type(),
+                Binding::Epoch => outer.integer_type(32),
                 Binding::Scalar(name) => scalar_type(program, name)?,
                 Binding::Step => outer.integer_type(64),
             });
@@ -217,7 +218,7 @@ impl<'c, 'p> Frame<'c, 'p> {
                     sources.insert(*name, buffer);
                     targets.insert(*name, buffer);
                 }
-                Binding::Param(_) => {}
+                Binding::Param(_) | Binding::Epoch => {}
                 Binding::Scalar(name) => {
                     scalars.insert(*name, *value);
                 }
@@ -444,9 +445,12 @@ fn bindings<'c>(
             Binding::Read(name)
         });
     }
-    // What no block loads is written where it lies.
+    let rotations = tiled::rotations(spec.kernel.op)?;
+    let handed_on = |name: &str| rotations.iter().any(|list| list.last() == Some(&name));
+    // A field that no block loads is written where it lies, unless its buffer is handed on.
     for name in names().filter(|name| stored(name) && !(spec.in_place && loaded(name))) {
-        all.push(if loaded(name) { Binding::Write(name) } else { Binding::ReadWrite(name) });
+        let writes = loaded(name) || handed_on(name);
+        all.push(if writes { Binding::Write(name) } else { Binding::ReadWrite(name) });
     }
     all.extend(program.params.iter().map(|name| Binding::Param(name)));
     all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));

@@ -29,7 +29,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{Halo, Kernel, TileOp};
+use stencil_dialects::tiled::{self, Halo, Kernel, TileOp};
 
 use crate::analysis::footprint;
 
@@ -73,7 +73,9 @@ fn lower<'c>(
     let reads = footprint::of_pieces(module, program, &apply.pieces)?;
     let updated = |field: &str| apply.outputs.iter().any(|(name, _)| *name == field);
     let here = Halo::none(kernel.schedule.tile.len());
-    let in_place = reads.iter().all(|read| !updated(read.field) || read.reach == here);
+    // A buffer that is handed on must stay as it is.
+    let in_place = tiled::rotations(kernel.op)?.is_empty()
+        && reads.iter().all(|read| !updated(read.field) || read.reach == here);
     let threads = &kernel.schedule.tile;
     limits.admit(kernel, threads, 0)?;
     let spec = FrameSpec {
