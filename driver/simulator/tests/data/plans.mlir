@@ -12,8 +12,8 @@ module @plans attributes {gpu.container_module, tiled.index_width = 64 : i64} {
       %to = memref.reinterpret_cast %b to offset: [0], sizes: [%N], strides: [1]
         : memref<f32> to memref<?xf32, strided<[1]>>
       %t = gpu.thread_id x
-      %b = gpu.block_id x
-      %i = affine.apply affine_map<(b, t) -> (32 * b + t)>(%b, %t)
+      %block = gpu.block_id x
+      %i = affine.apply affine_map<(b, t) -> (32 * b + t)>(%block, %t)
       %inside = arith.cmpi slt, %i, %N : index
       %half = arith.constant 0.5 : f32
       %c0 = arith.constant 0 : index
@@ -52,8 +52,8 @@ module @plans attributes {gpu.container_module, tiled.index_width = 64 : i64} {
       %next = memref.reinterpret_cast %v to offset: [0], sizes: [%N], strides: [1]
         : memref<f32> to memref<?xf32, strided<[1]>>
       %t = gpu.thread_id x
-      %b = gpu.block_id x
-      %i = affine.apply affine_map<(b, t) -> (32 * b + t)>(%b, %t)
+      %block = gpu.block_id x
+      %i = affine.apply affine_map<(b, t) -> (32 * b + t)>(%block, %t)
       %inside = arith.cmpi slt, %i, %N : index
       %two = arith.constant 2.0 : f32
       scf.if %inside {
@@ -73,8 +73,8 @@ module @plans attributes {gpu.container_module, tiled.index_width = 64 : i64} {
       %cells = memref.reinterpret_cast %a to offset: [0], sizes: [%N], strides: [1]
         : memref<f32> to memref<?xf32, strided<[1]>>
       %t = gpu.thread_id x
-      %b = gpu.block_id x
-      %i = affine.apply affine_map<(b, t) -> (32 * b + t)>(%b, %t)
+      %block = gpu.block_id x
+      %i = affine.apply affine_map<(b, t) -> (32 * b + t)>(%block, %t)
       %inside = arith.cmpi slt, %i, %N : index
       %half = arith.constant 0.5 : f32
       scf.if %inside {
@@ -95,8 +95,8 @@ module @plans attributes {gpu.container_module, tiled.index_width = 64 : i64} {
       %value = memref.reinterpret_cast %r to offset: [0], sizes: [1], strides: [1]
         : memref<f32> to memref<1xf32, strided<[1]>>
       %t = gpu.thread_id x
-      %b = gpu.block_id x
-      %i = affine.apply affine_map<(b, t) -> (32 * b + t)>(%b, %t)
+      %block = gpu.block_id x
+      %i = affine.apply affine_map<(b, t) -> (32 * b + t)>(%block, %t)
       %inside = arith.cmpi slt, %i, %N : index
       %c0 = arith.constant 0 : index
       %first = arith.cmpi eq, %i, %c0 : index
@@ -233,16 +233,16 @@ module @plans attributes {gpu.container_module, tiled.index_width = 64 : i64} {
       %flags = memref.reinterpret_cast %f to offset: [0], sizes: [%N], strides: [1]
         : memref<i32> to memref<?xi32, strided<[1]>>
       %t = gpu.thread_id x
-      %b = gpu.block_id x
+      %block = gpu.block_id x
       %c0 = arith.constant 0 : index
       %one = arith.constant 1 : i32
       %next = arith.addi %epoch, %one : i32
       %first = arith.cmpi eq, %t, %c0 : index
       scf.if %first {
-        %later = arith.cmpi sgt, %b, %c0 : index
-        %mine = memref.load %cells[%b] : memref<?xf32, strided<[1]>>
+        %later = arith.cmpi sgt, %block, %c0 : index
+        %mine = memref.load %cells[%block] : memref<?xf32, strided<[1]>>
         %sum = scf.if %later -> f32 {
-          %before = affine.apply affine_map<(b) -> (b - 1)>(%b)
+          %before = affine.apply affine_map<(b) -> (b - 1)>(%block)
           "peer.wait"(%flags, %before, %next) : (memref<?xi32, strided<[1]>>, index, i32) -> ()
           %theirs = memref.load %cells[%before] : memref<?xf32, strided<[1]>>
           %new = arith.addf %mine, %theirs : f32
@@ -250,8 +250,8 @@ module @plans attributes {gpu.container_module, tiled.index_width = 64 : i64} {
         } else {
           scf.yield %mine : f32
         }
-        memref.store %sum, %cells[%b] : memref<?xf32, strided<[1]>>
-        "peer.signal"(%flags, %b, %next) : (memref<?xi32, strided<[1]>>, index, i32) -> ()
+        memref.store %sum, %cells[%block] : memref<?xf32, strided<[1]>>
+        "peer.signal"(%flags, %block, %next) : (memref<?xi32, strided<[1]>>, index, i32) -> ()
       }
       gpu.return
     }
