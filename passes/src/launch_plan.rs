@@ -247,13 +247,13 @@ fn kernel(launch: &Launch) -> Result<Kernel, Error> {
 fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
     let one = || expression("1");
     let chains = tiled::rotations(launch.op)?;
-    let mut rotate = Vec::new();
+    let mut rotate: Vec<Vec<String>> = Vec::new();
     let arguments = launch.bindings.iter().map(|binding| match binding {
         Binding::Read(name) => Argument::Read((*name).to_owned()),
         Binding::Write(name) => {
             let chain = chains.iter().find(|chain| chain.last() == Some(name));
-            let names = chain.map_or(&[*name] as &[_], Vec::as_slice).iter();
-            rotate.push(names.map(|name| (*name).to_owned()).chain([next(name)]).collect());
+            let names = chain.cloned().unwrap_or_else(|| vec![*name]).into_iter();
+            rotate.push(names.map(str::to_owned).chain([next(name)]).collect());
             Argument::Write(next(name))
         }
         Binding::ReadWrite(name) => Argument::ReadWrite((*name).to_owned()),
@@ -261,12 +261,20 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
         Binding::Scalar(name) => Argument::Scalar((*name).to_owned()),
         Binding::Step => Argument::Step,
         Binding::Row => Argument::Row,
+        Binding::Epoch => Argument::Epoch,
     });
+    let arguments = arguments.collect();
+    if rotate.iter().filter(|names| names.len() > 2).count() < chains.len() {
+        return Err(Error::user(format!(
+            "@{} rotates buffers of a field that it does not write",
+            launch.name
+        )));
+    }
     Ok(plan::Launch {
         kernel: launch.name.to_owned(),
         grid: [single(launch.grid, names)?, one()?, one()?],
         steps: u32::try_from(launch.schedule.steps).unwrap_or(0),
-        arguments: arguments.collect(),
+        arguments,
         rotate,
         bands: launch
             .bands
@@ -277,7 +285,8 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
             .transpose()?,
         cooperative: false,
         cluster: None,
-        epochs: 0,
+        // Flags go up by one in each launch that is told where they stand.
+        epochs: launch.bindings.contains(&Binding::Epoch).into(),
         device: 0,
     })
 }

@@ -34,6 +34,8 @@ pub enum Binding<'c> {
     /// The launch's first row of tiles, from 0, of [`index_width`](super::index_width) bits: see
     /// [`Bands`].
     Row,
+    /// What the flags of the launch's blocks stand at before it, as i32.
+    Epoch,
 }
 
 /// How a launch may be cut into bands, each of which is launched by itself: the tiles form rows
@@ -98,6 +100,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
                 ("scalar", Some(name)) => Binding::Scalar(name),
                 ("step", None) => Binding::Step,
                 ("row", None) => Binding::Row,
+                ("epoch", None) => Binding::Epoch,
                 _ => return None,
             })
         })
@@ -143,6 +146,7 @@ pub fn binding_attributes<'c>(
         Binding::Scalar(name) => ("scalar", Some(name)),
         Binding::Step => ("step", None),
         Binding::Row => ("row", None),
+        Binding::Epoch => ("epoch", None),
     };
     let mut attributes = vec![(BINDING, attribute::string(context, kind))];
     attributes.extend(name.map(|name| (NAME, attribute::string(context, name))));

@@ -523,6 +523,7 @@ fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> 
         }
         Binding::Step => integer("i64"),
         Binding::Row => integer("index"),
+        Binding::Epoch => integer("i32"),
     })
 }
 

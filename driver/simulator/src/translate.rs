@@ -232,6 +232,7 @@ impl<'c> Translator<'c> {
             Binding::Param(name) | Binding::Scalar(name) => number(name, self)?,
             Binding::Step => number("step", self)?,
             Binding::Row => number("row", self)?,
+            Binding::Epoch => number("epoch", self)?,
         };
         self.kernel.parameters.push(parameter);
         Ok(())
