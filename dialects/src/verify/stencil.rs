@@ -3,14 +3,15 @@
 //! A bound that can't be decided without the sizes is taken only if a `stencil.check` of the same
 //! value guards it at launch.
 
+use super::at;
+use super::bounds::{disjoint, inside, reads_inside};
+use super::point_function::{self, Purpose};
 use crate::affine::Linear;
 use crate::attribute;
-use crate::cover::{checked_values, of_points};
 use crate::error::Error;
 use crate::mlir::{self, Op};
-use crate::stencil::{self, Apply, Argument, Boundary, Field, Grid, Piece, Program, Role};
-use melior::ir::operation::OperationLike;
-use melior::ir::{AffineMap, Module, Type, ValueLike};
+use crate::stencil::{Apply, Boundary, Grid, Program, Role};
+use melior::ir::{AffineMap, Module, Type};
 
 /// Verifies all declarations, and every `stencil.apply` with its point functions.
 pub fn verify(module: &Module, errors: &mut Vec<Error>) {
@@ -25,17 +26,20 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     for field in &program.fields {
         if let Some(Boundary::Value(function)) = field.boundary {
             errors.extend(
-                signature(module, &program, field.op, function, &Purpose::Boundary(field)).err(),
+                point_function::verify(
+                    module,
+                    &program,
+                    field.op,
+                    function,
+                    &Purpose::Boundary(field),
+                )
+                .err(),
             );
         }
     }
     for apply in &program.applies {
         pieces(module, &program, apply, false, errors);
     }
-}
-
-fn at(op: Op, message: impl Into<String>) -> Error {
-    Error::new(mlir::place(op.location()), message)
 }
 
 /// That names are unique MLIR's own verifier has checked.
@@ -90,6 +94,10 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
     }
     for scalar in &program.scalars {
         let declared = element(scalar.op, errors);
+        let defaults = mlir::attribute(scalar.op, "default").and_then(attribute::as_array);
+        if defaults.is_some_and(|defaults| defaults.len() > 1) {
+            errors.push(at(scalar.op, format!("@{} has more than one default", scalar.name)));
+        }
         if let Some(default) =
             scalar.default.filter(|default| attribute::type_of_number(*default) != declared)
         {
@@ -209,7 +217,7 @@ pub(super) fn pieces<'c>(
                 ));
             }
         }
-        if let Err(error) = signature(
+        if let Err(error) = point_function::verify(
             module,
             program,
             apply.op,
@@ -240,296 +248,4 @@ pub(super) fn pieces<'c>(
             }
         }
     }
-}
-
-/// Whose function it is.
-enum Purpose<'p, 'c> {
-    /// A piece's: it returns one value a field. It may go on with a partial result or not.
-    Point(&'p [&'c str], bool),
-    /// A boundary rule's: it returns the field's value outside the grid.
-    Boundary(&'p Field<'c>),
-}
-
-/// Checks that a point function, or the function of a boundary rule, takes what its arguments say
-/// and returns one value a field. `op` names it.
-fn signature<'c>(
-    module: &Module<'c>,
-    program: &Program<'c>,
-    op: Op<'c>,
-    name: &str,
-    purpose: &Purpose<'_, 'c>,
-) -> Result<(), Error> {
-    let function = stencil::function(module, name).map_err(|error| at(op, error.message))?;
-    let entry = stencil::function_body(function)?;
-    if mlir::blocks(function, 0).len() != 1 {
-        return Err(at(
-            function,
-            format!("the point function @{name} has several blocks; use scf.if"),
-        ));
-    }
-    let updates = match purpose {
-        Purpose::Point(updates, _) => updates,
-        Purpose::Boundary(field) => std::slice::from_ref(&field.name),
-    };
-    let rank = program.grid_of(updates.first().copied().unwrap_or_default())?.rank();
-    for (argument, value) in stencil::arguments_with_values(function)? {
-        let wanted = match (&argument, purpose) {
-            (Argument::Read { .. }, Purpose::Boundary(field)) => {
-                return Err(at(
-                    function,
-                    format!(
-                        "the boundary rule of @{} reads no cell but the nearest: use \
-                         stencil.nearest",
-                        field.name
-                    ),
-                ));
-            }
-            (Argument::Nearest, Purpose::Point(..)) => {
-                return Err(at(
-                    function,
-                    "stencil.nearest is for the functions of boundary rules; use stencil.read",
-                ));
-            }
-            (Argument::Nearest, Purpose::Boundary(field)) => field.element.to_string(),
-            (Argument::Partial, Purpose::Point([field], true)) => {
-                program.field(field)?.element.to_string()
-            }
-            (Argument::Partial, _) => {
-                return Err(at(
-                    function,
-                    "stencil.partial is for a tiled.apply of one field that has tiled.partial",
-                ));
-            }
-            (Argument::Read { field, offset }, Purpose::Point(..)) => {
-                let declared = program.field(field).map_err(|error| at(function, error.message))?;
-                if offset.len() != rank || program.grid_of(field)?.rank() != rank {
-                    return Err(at(
-                        function,
-                        format!(
-                            "the offset {offset:?} of @{field} has the wrong rank; the grid has \
-                             {rank} dimensions"
-                        ),
-                    ));
-                }
-                declared.element.to_string()
-            }
-            (Argument::Scalar(name), _) => {
-                let scalar = program.scalars.iter().find(|scalar| scalar.name == *name);
-                scalar
-                    .ok_or_else(|| at(function, format!("there is no stencil.scalar @{name}")))?
-                    .element
-                    .to_string()
-            }
-            (Argument::Param(name), _) if !program.params.contains(name) => {
-                return Err(at(
-                    function,
-                    format!("there is no run-time size \"{name}\" in stencil.params"),
-                ));
-            }
-            (Argument::Coordinate(dimension), _) if *dimension >= rank => {
-                return Err(at(
-                    function,
-                    format!("there is no coordinate {dimension} in a grid of {rank} dimensions"),
-                ));
-            }
-            (Argument::Param(_) | Argument::Coordinate(_) | Argument::Step, _) => "i64".to_owned(),
-        };
-        let found = value.r#type().to_string();
-        if found != wanted {
-            return Err(at(
-                function,
-                format!(
-                    "an argument of @{name} has type {found}, and what it stands for has type \
-                     {wanted}"
-                ),
-            ));
-        }
-    }
-    let operations = mlir::operations(entry);
-    for op in mlir::walk(function).into_iter().skip(1) {
-        let name = mlir::name(op);
-        let gathers = name == stencil::GATHER && matches!(purpose, Purpose::Point(..));
-        let allowed = ["arith.", "math.", "scf.if", "scf.yield", "func.return"];
-        if !gathers && !allowed.iter().any(|allowed| name.starts_with(allowed)) {
-            return Err(at(
-                op,
-                format!(
-                    "{name} can't stand in a point function; arith, math, scf.if and \
-                     stencil.gather can"
-                ),
-            ));
-        }
-    }
-    for gather in stencil::gathers(function)? {
-        let field = program.field(gather.field).map_err(|error| at(gather.op, error.message))?;
-        let rank = program.grid_of(gather.field)?.rank();
-        let found = mlir::results(gather.op)
-            .first()
-            .map(|value| value.r#type().to_string())
-            .unwrap_or_default();
-        if field.role != Role::Const {
-            return Err(at(
-                gather.op,
-                format!("@{} is no const field; read it at an offset", field.name),
-            ));
-        }
-        if gather.at.len() != rank {
-            let count = gather.at.len();
-            return Err(at(
-                gather.op,
-                format!("@{} has {rank} dimensions, and this read {count} coordinates", field.name),
-            ));
-        }
-        if found != field.element.to_string() {
-            return Err(at(
-                gather.op,
-                format!("a cell of @{} has type {}, not {found}", field.name, field.element),
-            ));
-        }
-    }
-    let returned = operations.last().map(|op| mlir::operands(*op)).unwrap_or_default();
-    if returned.len() != updates.len() {
-        let wanted = match purpose {
-            Purpose::Point(updates, _) => format!("{} fields are updated", updates.len()),
-            Purpose::Boundary(field) => format!("the boundary rule of @{} gives one", field.name),
-        };
-        return Err(at(
-            function,
-            format!("@{name} returns {} values, and {wanted}", returned.len()),
-        ));
-    }
-    for (field, value) in updates.iter().zip(returned) {
-        let (found, wanted) =
-            (value.r#type().to_string(), program.field(field)?.element.to_string());
-        if found != wanted {
-            return Err(at(
-                function,
-                format!("@{name} returns {found} for @{field}, which holds {wanted}"),
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn reads_inside<'c>(
-    module: &Module<'c>,
-    program: &Program<'c>,
-    apply: &Apply<'c>,
-    piece: &Piece<'c>,
-    grids: &[&Grid<'c>],
-) -> Result<(), Error> {
-    for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
-        if let Argument::Read { field, offset } = argument {
-            if program.field(field)?.boundary.is_some() {
-                if offset.iter().any(|cells| cells.unsigned_abs() > FARTHEST) {
-                    return Err(at(
-                        apply.op,
-                        format!(
-                            "@{} reads @{field} at {offset:?}; with a boundary rule, offsets go up \
-                             to {FARTHEST} cells",
-                            piece.function
-                        ),
-                    ));
-                }
-                // What lies beside the grid's points is known, and nothing more.
-                let grid = program.grid_of(field)?;
-                if !grids.iter().any(|other| (other.lower, other.upper) == (grid.lower, grid.upper))
-                {
-                    let what = format!("@{} reads @{field} for a point that lies", piece.function);
-                    inside(program, apply, piece, grids, grid, &vec![0; offset.len()], &what)?;
-                }
-                continue;
-            }
-            let what = format!("the read of @{field} at {offset:?} by @{} reaches", piece.function);
-            inside(program, apply, piece, grids, program.grid_of(field)?, &offset, &what)?;
-        }
-    }
-    Ok(())
-}
-
-/// Cells that a read of a field with a boundary rule may lie from its point: coordinates beyond the
-/// grid must fit an index, for which 2^16 cells of room are left
-/// (`passes/src/analysis/index_width.rs`).
-const FARTHEST: u64 = 1 << 15;
-
-/// Checks that a piece, moved by an offset, lies in a grid; without an offset it lies in those
-/// `within`.
-fn inside(
-    program: &Program,
-    apply: &Apply,
-    piece: &Piece,
-    within: &[&Grid],
-    grid: &Grid,
-    offset: &[i64],
-    what: &str,
-) -> Result<(), Error> {
-    let internal = || {
-        at(apply.op, "the bounds are too large: sums of them leave 64 bits; use smaller constants")
-    };
-    let bounds = |map| Linear::of_map(map).ok_or_else(internal);
-    let (lower, upper) = (bounds(piece.lower)?, bounds(piece.upper)?);
-    let (first, last) = (bounds(grid.lower)?, bounds(grid.upper)?);
-    let empty = lower
-        .iter()
-        .zip(&upper)
-        .any(|(lower, upper)| upper.minus(lower).is_some_and(|length| length.is_always_negative()));
-    if empty {
-        return Ok(());
-    }
-    // What is known not to be negative: the guarded values, and what follows from the piece's
-    // points, because an empty piece reaches nowhere.
-    let moves = offset.iter().any(|offset| *offset != 0)
-        || !within.iter().any(|other| other.name == grid.name);
-    let mut known: Vec<_> = checked_values(program, &[piece]).collect();
-    known.extend(of_points(piece, if moves { within } else { &[] }));
-    for dimension in 0..grid.rank() {
-        let pick = |bounds: &[Linear]| bounds.get(dimension).cloned().ok_or_else(internal);
-        let moved = |bound: Linear| {
-            let by = Linear {
-                constant: offset.get(dimension).copied().unwrap_or(0),
-                coefficients: vec![0; bound.coefficients.len()],
-            };
-            bound.plus(&by).ok_or_else(internal)
-        };
-        let below = moved(pick(&lower)?)?.minus(&pick(&first)?).ok_or_else(internal)?;
-        let above = pick(&last)?.minus(&moved(pick(&upper)?)?).ok_or_else(internal)?;
-        for (margin, side) in [(below, "below"), (above, "above")] {
-            if !margin.is_never_negative() && !margin.follows_from(&known) {
-                let remedy = if margin.is_always_negative() {
-                    "make the piece smaller"
-                } else {
-                    "make the piece smaller, or guard it by a stencil.check"
-                };
-                return Err(at(
-                    apply.op,
-                    format!(
-                        "{what} {side} the grid @{} in dimension {dimension}; {remedy}",
-                        grid.name
-                    ),
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Whether some dimension separates two pieces within some grids, for all sizes or for those that a
-/// `stencil.check` lets pass, or one of them is empty for all sizes.
-fn disjoint(program: &Program, grids: &[&Grid], piece: &Piece, other: &Piece) -> bool {
-    let bounds = |map| Linear::of_map(map).unwrap_or_default();
-    let (a, b) =
-        ((bounds(piece.lower), bounds(piece.upper)), (bounds(other.lower), bounds(other.upper)));
-    let mut known: Vec<_> = checked_values(program, &[piece, other]).collect();
-    known.extend([piece, other].into_iter().flat_map(|piece| of_points(piece, grids)));
-    let before = |upper: &[Linear], lower: &[Linear]| {
-        upper.iter().zip(lower).any(|(upper, lower)| {
-            let Some(gap) = lower.minus(upper) else { return false };
-            // The cells between them, which must not be negative.
-            let between =
-                gap.plus(&Linear { constant: -1, coefficients: vec![0; gap.coefficients.len()] });
-            between
-                .is_some_and(|between| between.is_never_negative() || between.follows_from(&known))
-        })
-    };
-    before(&a.1, &b.0) || before(&b.1, &a.0) || before(&a.1, &a.0) || before(&b.1, &b.0)
 }
