@@ -42,28 +42,10 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     }
 }
 
-/// That names are unique MLIR's own verifier has checked.
+/// MLIR's own verifier has checked that the names of a module are unique.
 fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
     let whole = mlir::module_op(module);
-    for (index, name) in program.params.iter().enumerate() {
-        // The plan's expressions name the sizes, and `steps` beside them.
-        let letters = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-        if !letters || *name == "steps" {
-            errors.push(at(
-                whole,
-                format!(
-                    "\"{name}\" can't name a run-time size: take letters, digits and _, and \
-                    not steps"
-                ),
-            ));
-        } else if program.params.get(..index).is_some_and(|before| before.contains(name)) {
-            errors.push(at(
-                whole,
-                format!("the run-time size \"{name}\" stands twice in stencil.params"),
-            ));
-        }
-    }
+    params(whole, program, errors);
     for grid in &program.grids {
         let rank = grid.rank();
         if !(1..=3).contains(&rank) {
@@ -92,6 +74,40 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
         }
         element(field.op, errors);
     }
+    scalars(program, errors);
+    checks(program, errors);
+    if program.steps.result_count() != 1 || program.steps.symbol_count() != program.params.len() {
+        errors.push(at(whole, "stencil.steps needs one result and one symbol a run-time size"));
+    } else {
+        symbols(program, whole, program.steps, errors);
+    }
+}
+
+/// Names of the run-time sizes.
+fn params(whole: Op, program: &Program, errors: &mut Vec<Error>) {
+    for (index, name) in program.params.iter().enumerate() {
+        // The plan's expressions name the sizes, and `steps` beside them.
+        let letters = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        if !letters || *name == "steps" {
+            errors.push(at(
+                whole,
+                format!(
+                    "\"{name}\" can't name a run-time size: take letters, digits and _, and \
+                    not steps"
+                ),
+            ));
+        } else if program.params.get(..index).is_some_and(|before| before.contains(name)) {
+            errors.push(at(
+                whole,
+                format!("the run-time size \"{name}\" stands twice in stencil.params"),
+            ));
+        }
+    }
+}
+
+/// Types and defaults of scalars.
+fn scalars(program: &Program, errors: &mut Vec<Error>) {
     for scalar in &program.scalars {
         let declared = element(scalar.op, errors);
         let defaults = mlir::attribute(scalar.op, "default").and_then(attribute::as_array);
@@ -111,6 +127,10 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
             ));
         }
     }
+}
+
+/// Maps of checks.
+fn checks(program: &Program, errors: &mut Vec<Error>) {
     for check in &program.checks {
         symbols(program, check.op, check.value, errors);
         if check.value.result_count() != 1 {
@@ -126,11 +146,6 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
                 ));
             }
         }
-    }
-    if program.steps.result_count() != 1 || program.steps.symbol_count() != program.params.len() {
-        errors.push(at(whole, "stencil.steps needs one result and one symbol a run-time size"));
-    } else {
-        symbols(program, whole, program.steps, errors);
     }
 }
 
@@ -177,17 +192,8 @@ pub(super) fn pieces<'c>(
         return errors
             .push(at(apply.op, "an apply needs at least one updated field and one piece"));
     }
-    for (index, name) in apply.updates.iter().enumerate() {
-        match program.field(name) {
-            Err(error) => return errors.push(at(apply.op, error.message)),
-            Ok(field) if field.role == Role::Const => {
-                errors.push(at(apply.op, format!("@{name} is a const field; it can't be updated")))
-            }
-            Ok(_) if apply.updates.get(..index).is_some_and(|before| before.contains(name)) => {
-                errors.push(at(apply.op, format!("@{name} is updated twice by one apply")));
-            }
-            Ok(_) => {}
-        }
+    if !updates(program, apply, errors) {
+        return;
     }
     let grids: Vec<&Grid> =
         apply.updates.iter().filter_map(|name| program.grid_of(name).ok()).collect();
@@ -248,4 +254,24 @@ pub(super) fn pieces<'c>(
             }
         }
     }
+}
+
+/// Checks the updated fields of an apply; false if one of them is not declared.
+fn updates(program: &Program, apply: &Apply, errors: &mut Vec<Error>) -> bool {
+    for (index, name) in apply.updates.iter().enumerate() {
+        match program.field(name) {
+            Err(error) => {
+                errors.push(at(apply.op, error.message));
+                return false;
+            }
+            Ok(field) if field.role == Role::Const => {
+                errors.push(at(apply.op, format!("@{name} is a const field; it can't be updated")))
+            }
+            Ok(_) if apply.updates.get(..index).is_some_and(|before| before.contains(name)) => {
+                errors.push(at(apply.op, format!("@{name} is updated twice by one apply")));
+            }
+            Ok(_) => {}
+        }
+    }
+    true
 }

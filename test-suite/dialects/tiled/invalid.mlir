@@ -875,7 +875,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   }
   func.func @k() attributes {tiled.interior = array<i64: 1>, tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
     %0 = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
-    // expected-error @+1 {{tiled.interior names a piece of each tiled.apply in order, from 0, and none of this one}}
+    // expected-error @+1 {{tiled.interior needs the number of a piece, from 0, for each tiled.apply in order, and has none for this one}}
     %1 = "tiled.apply"(%0) {reads = [@A], updates = [@A], step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>,
         pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : (!tiled.tile) -> !tiled.tile
     "tiled.store"(%1) {field = @A} : (!tiled.tile) -> ()
