@@ -1,7 +1,6 @@
 //! Errors of dialects and passes: a place in the source, a sentence, and whose fault it is.
 
 pub use crate::decline::Decline;
-use crate::mlir::{Diagnostic, Severity};
 use std::fmt::{self, Display, Formatter};
 
 /// A position in a source file; lines and columns count from 1, and line 0 means unknown.
@@ -101,17 +100,6 @@ impl Error {
     pub fn with_note(mut self, place: Place, message: impl Into<String>) -> Self {
         self.notes.push((place, message.into()));
         self
-    }
-
-    /// The first error among MLIR's diagnostics, the others as its notes.
-    pub fn from_diagnostics(diagnostics: Vec<Diagnostic>) -> Option<Self> {
-        let mut errors =
-            diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
-        let first = errors.next()?;
-        let mut error = Self::new(first.place, first.message);
-        error.notes.extend(first.notes.into_iter().map(|note| (note.place, note.message)));
-        error.notes.extend(errors.map(|other| (other.place, other.message)));
-        Some(error)
     }
 }
 

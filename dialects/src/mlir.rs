@@ -4,9 +4,21 @@
 //! and erases operations while it holds others. The rule that makes this sound is the one of MLIR
 //! itself: whoever erases an operation uses neither it nor its results afterwards.
 
+mod diagnostics;
+mod structure;
+mod text;
+mod upstream;
+
+pub use diagnostics::{Diagnostic, Severity, capture, first_error, place};
+pub use structure::{
+    append_block, arguments, attribute, blocks, body, entry, inline_block, module_op,
+    move_all_before, operands, operations, results,
+};
+pub use text::MAX_NESTING;
+pub use upstream::{run_upstream, verify};
+
 use crate::error::{Error, Place};
 use melior::Context;
-use melior::diagnostic::DiagnosticSeverity;
 use melior::dialect::DialectRegistry;
 use melior::ir::attribute::AttributeLike;
 use melior::ir::block::BlockLike;
@@ -15,19 +27,14 @@ use melior::ir::operation::{
 };
 use melior::ir::r#type::{DimSize, MemRefType, TypeLike};
 use melior::ir::{
-    AffineMap, Attribute, Block, BlockRef, Identifier, Location, Module, OperationRef, Region,
-    RegionLike, ShapedTypeLike, Type, Value, ValueLike,
+    AffineMap, Attribute, BlockRef, Identifier, Location, Module, OperationRef, ShapedTypeLike,
+    Type, Value, ValueLike,
 };
-use melior::pass::PassManager;
 use melior::utility::{
-    load_irdl_dialects, parse_pass_pipeline, register_all_dialects, register_all_llvm_translations,
-    register_all_passes,
+    load_irdl_dialects, register_all_dialects, register_all_llvm_translations, register_all_passes,
 };
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::fmt::Write;
-use std::rc::Rc;
 
 /// A value that lives as long as nobody erases what defines it.
 pub type Val<'c> = Value<'c, 'c>;
@@ -62,7 +69,7 @@ pub fn load_irdl(context: &Context, name: &str, text: &str) -> Result<(), Error>
 /// Parses a module; locations carry `name` as their file. MLIR's own messages go to the context's
 /// diagnostic handler, and the error repeats the first.
 pub fn parse_module<'c>(context: &'c Context, text: &str, name: &str) -> Result<Module<'c>, Error> {
-    refuse_index_arrays(text, name)?;
+    text::check(text, name)?;
     let (source, file) = (c_string(text)?, c_string(name)?);
     let (module, diagnostics) = capture(context, || {
         // SAFETY: both strings live until the call returns; a null operation is tested for, and
@@ -91,141 +98,14 @@ pub fn parse_module<'c>(context: &'c Context, text: &str, name: &str) -> Result<
         }
     });
     module.ok_or_else(|| {
-        Error::from_diagnostics(diagnostics).unwrap_or_else(|| {
-            Error::new(Place::file(name), "the file holds no operation; a builtin.module is wanted")
+        first_error(diagnostics).unwrap_or_else(|| {
+            Error::new(Place::file(name), "the file has no operation; expected a builtin.module")
         })
     })
 }
 
-/// Refuses `array<index: ...>`, at which the parser of MLIR 22 crashes.
-fn refuse_index_arrays(text: &str, name: &str) -> Result<(), Error> {
-    for (line, code) in text.lines().enumerate() {
-        let code = code.split("//").next().unwrap_or_default();
-        for (at, word) in code.match_indices("array<") {
-            if code
-                .get(at + word.len()..)
-                .is_some_and(|rest| rest.trim_start().starts_with("index"))
-            {
-                let column = code.get(..at).map_or(0, |before| before.chars().count()) + 1;
-                let place = Place { file: name.to_owned(), line: line + 1, column };
-                return Err(Error::new(
-                    place,
-                    "an array of index, which MLIR 22 can't read; write array<i64: ...>",
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
 fn c_string(text: &str) -> Result<CString, Error> {
     CString::new(text).map_err(|_| Error::user("the input holds a NUL byte; it is not MLIR text"))
-}
-
-/// One message of MLIR.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnostic {
-    /// Error, warning, remark or note.
-    pub severity: Severity,
-    /// Where.
-    pub place: Place,
-    /// What.
-    pub message: String,
-    /// Attached notes.
-    pub notes: Vec<Diagnostic>,
-}
-
-/// How bad a diagnostic is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// The input is refused.
-    Error,
-    /// The input is taken, but look here.
-    Warning,
-    /// More about another diagnostic.
-    Note,
-    /// Something worth knowing.
-    Remark,
-}
-
-/// Runs `body` and collects every diagnostic that MLIR emits meanwhile.
-pub fn capture<R>(context: &Context, body: impl FnOnce() -> R) -> (R, Vec<Diagnostic>) {
-    let collected = Rc::new(RefCell::new(Vec::new()));
-    let sink = Rc::clone(&collected);
-    let handler = context.attach_diagnostic_handler(move |diagnostic| {
-        sink.borrow_mut().push(read_diagnostic(&diagnostic));
-        true
-    });
-    let result = body();
-    context.detach_diagnostic_handler(handler);
-    let diagnostics = collected.borrow_mut().drain(..).collect();
-    (result, diagnostics)
-}
-
-fn read_diagnostic(diagnostic: &melior::diagnostic::Diagnostic) -> Diagnostic {
-    Diagnostic {
-        severity: match diagnostic.severity() {
-            DiagnosticSeverity::Error => Severity::Error,
-            DiagnosticSeverity::Warning => Severity::Warning,
-            DiagnosticSeverity::Note => Severity::Note,
-            DiagnosticSeverity::Remark => Severity::Remark,
-        },
-        place: place(diagnostic.location()),
-        message: message(diagnostic),
-        notes: (0..diagnostic.note_count())
-            .filter_map(|index| diagnostic.note(index).ok())
-            .map(|note| read_diagnostic(&note))
-            .collect(),
-    }
-}
-
-/// The source position of a location; the innermost one of fused, named and call-site locations.
-pub fn place(location: Location) -> Place {
-    if location.is_file_line_col_range() {
-        Place {
-            file: identifier(location.file_line_col_range_filename()).unwrap_or("-").to_owned(),
-            line: location.file_line_col_range_start_line(),
-            column: location.file_line_col_range_start_column(),
-        }
-    } else if location.is_name() {
-        place(location.name_child_location())
-    } else if location.is_call_site() {
-        place(location.call_site_callee())
-    } else if location.is_fused() && location.fused_num_locations() > 0 {
-        place(location.fused_location(0))
-    } else {
-        Place::unknown()
-    }
-}
-
-/// Runs upstream passes given in MLIR's pipeline syntax, anchored at the module.
-pub fn run_upstream(context: &Context, module: &mut Module, pipeline: &str) -> Result<(), Error> {
-    let manager = PassManager::new(context);
-    manager.enable_verifier(false);
-    parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline).map_err(|error| {
-        Error::user(format!("unknown pass or option in '{pipeline}': {}", tidy(&error.to_string())))
-    })?;
-    let (result, diagnostics) = capture(context, || manager.run(module));
-    result.map_err(|_| {
-        Error::from_diagnostics(diagnostics)
-            .unwrap_or_else(|| Error::internal(format!("{pipeline}: failed without a message")))
-    })
-}
-
-/// The sentence of a message of the pipeline parser, without its echo of the text.
-fn tidy(message: &str) -> String {
-    let sentence = message.split_once("error: ").map_or(message, |(_, rest)| rest);
-    sentence.lines().next().unwrap_or_default().trim().to_owned()
-}
-
-/// Runs MLIR's own verifier.
-pub fn verify(context: &Context, module: &Module) -> Result<(), Error> {
-    let (valid, diagnostics) = capture(context, || module.as_operation().verify());
-    if valid {
-        return Ok(());
-    }
-    Err(Error::from_diagnostics(diagnostics)
-        .unwrap_or_else(|| Error::internal("the verifier failed without a message")))
 }
 
 /// A value with the context's lifetime.
@@ -244,43 +124,6 @@ pub fn op<'c>(operation: OperationRef<'c, '_>) -> Op<'c> {
 pub fn block<'c>(block: BlockRef<'c, '_>) -> Blk<'c> {
     // SAFETY: as for `value`.
     unsafe { BlockRef::from_raw(block.to_raw()) }
-}
-
-/// The module's own block.
-pub fn body<'c>(module: &Module<'c>) -> Blk<'c> {
-    block(module.body())
-}
-
-/// The module as an operation.
-pub fn module_op<'c>(module: &Module<'c>) -> Op<'c> {
-    op(module.as_operation())
-}
-
-/// The operations of a block in order.
-pub fn operations<'c>(block: Blk<'c>) -> Vec<Op<'c>> {
-    let mut found = Vec::new();
-    let mut next = block.first_operation();
-    while let Some(operation) = next {
-        found.push(op(operation));
-        next = operation.next_in_block();
-    }
-    found
-}
-
-/// The blocks of an operation's region.
-pub fn blocks<'c>(operation: Op<'c>, region: usize) -> Vec<Blk<'c>> {
-    let mut found = Vec::new();
-    let mut next = operation.region(region).ok().and_then(|region| region.first_block());
-    while let Some(found_block) = next {
-        found.push(block(found_block));
-        next = found_block.next_in_region();
-    }
-    found
-}
-
-/// The first block of an operation's first region.
-pub fn entry<'c>(operation: Op<'c>) -> Option<Blk<'c>> {
-    operation.region(0).ok().and_then(|region| region.first_block()).map(block)
 }
 
 /// Every operation inside `root` (and itself), outer ones first.
@@ -335,15 +178,6 @@ unsafe fn utf8<'c>(text: mlir_sys::MlirStringRef) -> Option<&'c str> {
     std::str::from_utf8(unsafe { std::slice::from_raw_parts(text.data.cast(), text.length) }).ok()
 }
 
-/// A diagnostic's sentence; where it quotes what is not UTF-8, the part before that.
-fn message(diagnostic: &melior::diagnostic::Diagnostic) -> String {
-    let mut text = String::new();
-    if write!(text, "{diagnostic}").is_err() {
-        text.push_str("(bytes that are not UTF-8)");
-    }
-    text
-}
-
 /// Removes an operation from its block and destroys it. Its results must have no uses.
 pub fn erase(operation: Op) {
     // SAFETY: the caller holds no other handle that it will use; see the head of the file.
@@ -377,51 +211,10 @@ pub fn move_before(operation: Op, other: Op) {
     unsafe { mlir_sys::mlirOperationMoveBefore(operation.to_raw(), other.to_raw()) }
 }
 
-/// The attribute of a name, or none.
-pub fn attribute<'c>(operation: Op<'c>, name: &str) -> Option<Attribute<'c>> {
-    operation.attribute(name).ok()
-}
-
 /// Replaces every use of a value by another.
 pub fn replace_uses<'c>(of: Val<'c>, with: Val<'c>) {
     // SAFETY: both handles are valid.
     unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(of.to_raw(), with.to_raw()) }
-}
-
-/// The arguments of a block.
-pub fn arguments<'c>(block: Blk<'c>) -> Vec<Val<'c>> {
-    (0..block.argument_count()).filter_map(|index| block.argument(index).ok()).map(value).collect()
-}
-
-/// An operation's operands.
-pub fn operands<'c>(operation: Op<'c>) -> Vec<Val<'c>> {
-    operation.operands().map(value).collect()
-}
-
-/// An operation's results.
-pub fn results<'c>(operation: Op<'c>) -> Vec<Val<'c>> {
-    operation.results().map(value).collect()
-}
-
-/// Appends a new block to a region.
-pub fn append_block<'c>(region: &Region<'c>, arguments: &[(Type<'c>, Location<'c>)]) -> Blk<'c> {
-    block(region.append_block(Block::new(arguments)))
-}
-
-/// Copies the operations of `source`, less its terminator, to the end of `target` with the
-/// source's arguments replaced; returns what the terminator returns.
-pub fn inline_block<'c>(source: Blk<'c>, arguments: &[Val<'c>], target: Blk<'c>) -> Vec<Val<'c>> {
-    let mut map: BTreeMap<usize, Val<'c>> =
-        self::arguments(source).into_iter().map(key).zip(arguments.iter().copied()).collect();
-    let all = operations(source);
-    let Some((terminator, rest)) = all.split_last() else { return Vec::new() };
-    for original in rest {
-        copy_to(*original, target, &mut map);
-    }
-    operands(*terminator)
-        .into_iter()
-        .map(|result| map.get(&key(result)).copied().unwrap_or(result))
-        .collect()
 }
 
 /// Copies an operation to the end of a block, with values replaced as a map from their [`key`]
@@ -445,13 +238,6 @@ pub fn copy_to<'c>(original: Op<'c>, target: Blk<'c>, map: &mut BTreeMap<usize, 
     }
     for (old, new) in results(original).into_iter().zip(results(clone)) {
         map.insert(key(old), new);
-    }
-}
-
-/// Moves the operations of a block before an operation of another one.
-pub fn move_all_before<'c>(source: Blk<'c>, place: Op<'c>) {
-    for operation in operations(source) {
-        move_before(operation, place);
     }
 }
 
@@ -595,7 +381,7 @@ pub fn to_llvm_ir(context: &Context, operation: Op) -> Result<String, Error> {
         }
     });
     text.ok_or_else(|| {
-        Error::from_diagnostics(diagnostics).unwrap_or_else(|| {
+        first_error(diagnostics).unwrap_or_else(|| {
             Error::internal("the translation to LLVM IR failed without a message")
         })
     })

@@ -1,7 +1,8 @@
 //! What a lowered kernel says of its launch: grid, block, shared memory, and what its arguments are
 //! bound to.
 
-use super::{Schedule, read_schedule, schedule_attributes};
+use super::schedule::read_schedule;
+use super::{Schedule, schedule_attributes};
 use crate::attribute::{self, read};
 use crate::builder::Builder;
 use crate::error::Error;

@@ -2,13 +2,19 @@
 //!
 //! A verifier finds all that is wrong at its level, not only the first.
 
+mod bounds;
+mod launch;
 pub mod peer;
+mod point_function;
 pub mod stencil;
+mod tile_values;
 pub mod tiled;
 
 use crate::error::Error;
+use crate::mlir::{self, Op};
 use crate::stencil::Target;
 use melior::ir::Module;
+use melior::ir::operation::OperationLike;
 
 /// Runs every verifier that the module's contents call for.
 pub fn all(module: &Module) -> Result<(), Vec<Error>> {
@@ -22,4 +28,9 @@ pub fn all(module: &Module) -> Result<(), Vec<Error>> {
     }
     peer::verify(module, &mut errors);
     if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// An error at an operation's place.
+fn at(op: Op, message: impl Into<String>) -> Error {
+    Error::new(mlir::place(op.location()), message)
 }

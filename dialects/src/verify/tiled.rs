@@ -1,19 +1,18 @@
 //! Tile kernels: every apply's inputs hold what its outputs are made of; and what lowered kernels
 //! say of their launch is possible.
 
+use super::at;
+use super::{launch, tile_values};
 use crate::attribute;
-use crate::cover::Defined;
 use crate::error::Error;
 use crate::mlir::{self, Op};
 use crate::stencil::{self, Argument, Program};
 use crate::tiled::{
-    self, Binding, Halo, Keeps, Kernel, Launch, MOST_CELLS, MOST_STEPS, Region, Schedule, TileOp,
+    self, Halo, Keeps, Kernel, Launch, MOST_CELLS, MOST_STEPS, Region, Schedule, TileOp,
 };
 use crate::verify::stencil::pieces as stencil_pieces;
-use melior::ir::operation::OperationLike;
-use melior::ir::r#type::MemRefType;
-use melior::ir::{AffineMap, Module, ShapedTypeLike, Type, ValueLike};
-use std::collections::{BTreeMap, BTreeSet};
+use melior::ir::Module;
+use std::collections::BTreeSet;
 
 /// Verifies every tile kernel, every lowered kernel and the host schedule.
 pub fn verify(module: &Module, errors: &mut Vec<Error>) {
@@ -23,8 +22,10 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
             for kernel in &kernels {
                 verify_kernel(&program, kernel, &mut sound_pieces, errors);
             }
-            errors
-                .extend(launches.iter().filter_map(|launch| verify_launch(&program, launch).err()));
+            errors.extend(
+                launches.iter().filter_map(|lowered| launch::verify(&program, lowered).err()),
+            );
+            errors.extend(verify_names(module, &kernels, &launches).err());
             errors.extend(verify_schedule(module, &program, &kernels).err());
         }
         (Err(error), _, _) | (_, Err(error), _) | (_, _, Err(error)) => errors.push(error),
@@ -32,10 +33,6 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     if tiled::stated_index_width(module).is_some_and(|width| !matches!(width, Some(32 | 64))) {
         errors.push(at(mlir::module_op(module), "tiled.index_width must be 32 or 64"));
     }
-}
-
-fn at(op: Op, message: impl Into<String>) -> Error {
-    Error::new(mlir::place(op.location()), message)
 }
 
 /// Updates and pieces of applies that were found sound, and whether they have a partial result: the
@@ -88,155 +85,78 @@ fn verify_kernel<'c>(
     }
     errors.extend(tiled::verify_rotations(program, kernel).err());
     if sound && errors.is_empty() {
-        errors.extend(verify_wraps(program, kernel).err());
-        errors.extend(verify_defined(program, kernel).err());
+        errors.extend(tile_values::wraps(program, kernel).err());
+        errors.extend(tile_values::defined(program, kernel).err());
         if kernel.schedule.region == Region::Fixed {
-            errors.extend(verify_valid(program, kernel).err());
+            errors.extend(tile_values::valid(program, kernel).err());
         }
+        errors.extend(verify_steps(kernel).err());
+        errors.extend(tile_values::newest(kernel).err());
+    }
+}
+
+/// Checks that the applies of a kernel go through its steps in order.
+fn verify_steps(kernel: &Kernel) -> Result<(), Error> {
+    let mut next = 0;
+    for apply in kernel.applies() {
+        if apply.step != next && apply.step != next - 1 {
+            let step = apply.step;
+            return Err(at(
+                apply.op,
+                format!(
+                    "a tiled.apply of step {step} stands where step {next} begins; the applies of \
+                     a kernel go through its steps in order"
+                ),
+            ));
+        }
+        next = apply.step + 1;
+    }
+    let steps = kernel.schedule.steps.max(1);
+    if next == steps || next == 0 {
+        return Ok(());
+    }
+    Err(at(
+        kernel.op,
+        format!(
+            "the kernel @{} takes {steps} steps, and no tiled.apply computes step {next}",
+            kernel.name
+        ),
+    ))
+}
+
+/// Checks that kernels, lowered or not, have names of their own in one `gpu.module`.
+fn verify_names(module: &Module, kernels: &[Kernel], launches: &[Launch]) -> Result<(), Error> {
+    let top = mlir::operations(mlir::body(module)).into_iter();
+    let mut containers = top.filter(|op| mlir::name(*op) == "gpu.module");
+    if let (Some(_), Some(second)) = (containers.next(), containers.next()) {
+        return Err(at(second, "a program has one gpu.module; move its kernels to the first"));
+    }
+    let lowered = |kernel: &&Kernel| launches.iter().any(|launch| launch.name == kernel.name);
+    match kernels.iter().find(lowered) {
+        Some(kernel) => Err(at(
+            kernel.op,
+            format!("a lowered kernel has the name @{} too; rename one of them", kernel.name),
+        )),
+        None => Ok(()),
     }
 }
 
 /// The rank of a kernel that updates these fields.
-fn rank_of<'c>(program: &Program<'c>, mut updated: impl Iterator<Item = &'c str>) -> usize {
+pub(super) fn rank_of<'c>(
+    program: &Program<'c>,
+    mut updated: impl Iterator<Item = &'c str>,
+) -> usize {
     let grid = updated.find_map(|field| program.grid_of(field).ok());
     grid.or(program.grids.first()).map_or(0, stencil::Grid::rank)
 }
 
-/// Checks that tiles which go on beyond the grid have one grid to repeat. An apply that computes
-/// the tile alone wants no cells there.
-fn verify_wraps<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
-    if !kernel.applies().any(tiled::Apply::reaches_beyond) || !tiled::wraps(program, kernel)? {
-        return Ok(());
-    }
-    let mut first = None;
-    for op in &kernel.body {
-        let (TileOp::Load { op, field, .. } | TileOp::Store { op, field, .. }) = op else {
-            continue;
-        };
-        let grid = program.grid_of(field)?;
-        if *first.get_or_insert((grid.lower, grid.upper)) != (grid.lower, grid.upper) {
-            return Err(at(
-                *op,
-                format!(
-                    "@{field} lies on other points than the first field, and @{} reads a periodic \
-                     field and computes more than the tile",
-                    kernel.name
-                ),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Checks that every cell which is read or stored has a value. A tile that is loaded has them all;
-/// the result of an apply has those of its pieces, and of its operand of the same field where it
-/// has one.
-fn verify_defined<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
-    let mut defined: BTreeMap<usize, Defined> = BTreeMap::new();
-    for op in &kernel.body {
-        match op {
-            TileOp::Load { tile, .. } => drop(defined.insert(mlir::key(*tile), Defined::All)),
-            TileOp::Apply(apply) => {
-                for piece in &apply.pieces {
-                    for argument in stencil::arguments(program.function(piece.function)?)? {
-                        let Argument::Read { field, offset } = argument else { continue };
-                        let known =
-                            apply.input(field).and_then(|tile| defined.get(&mlir::key(tile)));
-                        let held = known.is_none_or(|known| {
-                            program
-                                .field(field)
-                                .is_ok_and(|field| known.holds_read(program, piece, field, &offset))
-                        });
-                        if !held {
-                            return Err(at(
-                                apply.op,
-                                format!(
-                                    "@{} reads @{field} at {offset:?} where it may have no value: \
-                                     the apply that makes the tile has no \
-                                     operand of @{field} for the cells that its pieces leave out",
-                                    piece.function
-                                ),
-                            ));
-                        }
-                    }
-                }
-                for (field, tile) in &apply.outputs {
-                    let before =
-                        apply.kept(field).and_then(|tile| defined.get(&mlir::key(tile)).cloned());
-                    let after = before.unwrap_or_else(|| Defined::Pieces(Vec::new()));
-                    let after = after.and(program, program.grid_of(field)?, &apply.pieces);
-                    defined.insert(mlir::key(*tile), after);
-                }
-            }
-            TileOp::Store { op, field, tile } => {
-                if defined.get(&mlir::key(*tile)).is_some_and(|known| !known.is_whole()) {
-                    return Err(at(
-                        *op,
-                        format!(
-                            "tiled.store of @{field} needs a value in every cell, and the pieces \
-                             of its apply may leave some out; \
-                             give the apply an operand of @{field}"
-                        ),
-                    ));
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Checks that the cells which are stored come from cells that the tiles hold. Of a load all cells
-/// are valid; of an apply those that read no others, and with the operand's cell keep no other.
-fn verify_valid<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
-    let mut valid: BTreeMap<usize, Halo> = BTreeMap::new();
-    for op in &kernel.body {
-        match op {
-            TileOp::Load { tile, .. } => {
-                drop(valid.insert(mlir::key(*tile), kernel.tile(*tile)?.halo.clone()))
-            }
-            TileOp::Apply(apply) => {
-                let rank = apply.halo.lower.len();
-                let mut reads: Vec<_> =
-                    apply.outputs.iter().map(|(field, _)| (*field, Halo::none(rank))).collect();
-                for piece in &apply.pieces {
-                    for argument in stencil::arguments(program.function(piece.function)?)? {
-                        if let Argument::Read { field, offset } = argument {
-                            reads.push((field, Halo::of_read(program.field(field)?, &offset)));
-                        }
-                    }
-                }
-                let mut cells = apply.halo.clone();
-                for (field, reach) in reads {
-                    if let Some(held) =
-                        apply.input(field).and_then(|tile| valid.get(&mlir::key(tile)))
-                    {
-                        cells = cells.whose_reach_is_in(&reach, held);
-                    }
-                }
-                valid.extend(
-                    apply.outputs.iter().map(|(_, tile)| (mlir::key(*tile), cells.clone())),
-                );
-            }
-            TileOp::Store { op, field, tile } => {
-                let Some(cells) = valid.get(&mlir::key(*tile)) else { continue };
-                if !cells.contains(&Halo::none(cells.lower.len())) {
-                    return Err(at(
-                        *op,
-                        format!(
-                            "tiled.store of @{field} needs the whole tile, and what comes from \
-                             cells that tiles hold {}",
-                            reach(cells)
-                        ),
-                    ));
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Names, tiles and steps that a schedule can have.
-fn verify_schedule_of(op: Op, name: &str, schedule: &Schedule, rank: usize) -> Result<(), Error> {
+pub(super) fn verify_schedule_of(
+    op: Op,
+    name: &str,
+    schedule: &Schedule,
+    rank: usize,
+) -> Result<(), Error> {
     if schedule.tile.len() != rank || schedule.per_thread.len() != rank {
         return Err(at(
             op,
@@ -258,13 +178,17 @@ fn verify_schedule_of(op: Op, name: &str, schedule: &Schedule, rank: usize) -> R
             ),
         ));
     }
-    // PTX knows no other names, and LLVM ends the process at one.
+    // PTX has no other names, and LLVM ends the process at one. WARP_SZ is a constant of PTX.
     if !name.starts_with(|first: char| first.is_ascii_alphabetic())
         || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        || name == "WARP_SZ"
     {
         return Err(at(
             op,
-            format!("@\"{name}\" can't name a kernel: take a letter, then letters, digits and _"),
+            format!(
+                "@\"{name}\" can't name a kernel; choose a letter, then letters, digits and _, \
+                 and not WARP_SZ"
+            ),
         ));
     }
     Ok(())
@@ -349,7 +273,7 @@ fn ranked(op: Op, halo: &Halo, rank: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn reach(halo: &Halo) -> String {
+pub(super) fn reach(halo: &Halo) -> String {
     format!("reaches from {:?} to {:?}", halo.lower, halo.upper)
 }
 
@@ -449,84 +373,6 @@ fn verify_partial<'c>(kernel: &Kernel<'c>, apply: &tiled::Apply<'c>) -> Result<(
     ))
 }
 
-/// That the arguments of a lowered kernel are what they are bound to, and its grid and block
-/// possible.
-fn verify_launch(program: &Program, launch: &Launch) -> Result<(), Error> {
-    let written = launch.bindings.iter().filter_map(|binding| match binding {
-        Binding::Write(field) | Binding::ReadWrite(field) => Some(*field),
-        _ => None,
-    });
-    let rank = rank_of(program, written);
-    verify_schedule_of(launch.op, launch.name, &launch.schedule, rank)?;
-    let counts = |map: AffineMap| {
-        map.result_count() == 1
-            && map.dim_count() == 0
-            && map.symbol_count() == program.params.len()
-    };
-    if !counts(launch.grid) {
-        return Err(at(
-            launch.op,
-            "tiled.grid has one result, the number of blocks, and one symbol a run-time size",
-        ));
-    }
-    if launch.bands.is_some_and(|bands| !counts(bands.rows) || bands.reach < 0) {
-        return Err(at(
-            launch.op,
-            "tiled.rows has one result, the number of rows of tiles, and one symbol a run-time \
-             size, and tiled.reach is not negative",
-        ));
-    }
-    if launch.bands.is_some() != launch.bindings.contains(&Binding::Row) {
-        return Err(at(
-            launch.op,
-            "a kernel with tiled.rows takes its first row as an argument, and no other does",
-        ));
-    }
-    if launch.block.iter().any(|threads| !(1..=i64::from(u16::MAX)).contains(threads)) {
-        return Err(at(
-            launch.op,
-            format!(
-                "a block has a positive number of threads in each direction, and known_block_size \
-                 is {:?}",
-                launch.block
-            ),
-        ));
-    }
-    let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
-    if arguments.len() < launch.bindings.len() {
-        return Err(at(launch.op, "the kernel has fewer arguments than bindings"));
-    }
-    for (binding, argument) in launch.bindings.iter().zip(arguments) {
-        let fits = binds(program, binding, argument.r#type())
-            .map_err(|error| at(launch.op, error.message))?;
-        if !fits {
-            return Err(at(
-                launch.op,
-                format!("an argument of type {} can't be bound to {binding:?}", argument.r#type()),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Whether an argument of a type can be bound so; an error where nothing of that name is declared.
-fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> {
-    let integer = |bits: &str| ty.to_string() == bits;
-    Ok(match binding {
-        Binding::Read(field) | Binding::Write(field) | Binding::ReadWrite(field) => {
-            let element = program.field(field)?.element;
-            MemRefType::try_from(ty).is_ok_and(|memref| memref.element() == element)
-        }
-        Binding::Param(name) => program.params.contains(name) && integer("index"),
-        Binding::Scalar(name) => {
-            program.scalars.iter().any(|scalar| scalar.name == *name && scalar.element == ty)
-        }
-        Binding::Step => integer("i64"),
-        Binding::Row => integer("index"),
-        Binding::Epoch => integer("i32"),
-    })
-}
-
 fn verify_schedule(module: &Module, program: &Program, kernels: &[Kernel]) -> Result<(), Error> {
     // Kernels stand in the module before they are lowered, and in a gpu.module afterwards, where
     // the upstream conversions change the kind of their functions.
@@ -549,9 +395,18 @@ fn verify_schedule(module: &Module, program: &Program, kernels: &[Kernel]) -> Re
                  steps as last symbol",
             ));
         }
-        for name in repeat.kernels {
-            if !known.contains(&name) {
+        for (index, name) in repeat.kernels.iter().enumerate() {
+            if !known.contains(name) {
                 return Err(at(repeat.op, format!("there is no kernel @{name}")));
+            }
+            if repeat.kernels.iter().take(index).any(|before| before == name) {
+                return Err(at(
+                    repeat.op,
+                    format!(
+                        "the kernel @{name} stands twice in one tiled.repeat; write a second \
+                         tiled.repeat"
+                    ),
+                ));
             }
         }
     }

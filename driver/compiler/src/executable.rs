@@ -248,12 +248,11 @@ impl Executable {
             let (done, of) = (whole(progress.steps), whole(progress.of));
             control.report(Progress::Steps { done, of });
         };
-        let mut hooks =
-            execute::Control {
-                progress: Some(&mut report),
-                cancel: Some(cancel.as_ref()),
-                snapshot: None,
-            };
+        let mut hooks = execute::Control {
+            progress: Some(&mut report),
+            cancel: Some(cancel.as_ref()),
+            snapshot: None,
+        };
         let ran = execute::run(&self.plan, bound, inputs, target, &mut hooks);
         let ran = ran.map_err(|error| match (simulation_error(&error), &error) {
             (Some(fault), _) => Failure::of(

@@ -62,6 +62,7 @@ impl<'c> Signature<'c> {
                     MemRefType::new(program.field(name)?.element, &[], None, None).into()
                 }
                 Binding::Param(_) | Binding::Row => builder.index_type(),
+                Binding::Epoch => builder.integer_type(32),
                 Binding::Scalar(name) => scalar_type(program, name)?,
                 Binding::Step => builder.integer_type(64),
             });
@@ -94,7 +95,7 @@ impl<'c> Signature<'c> {
                     sources.insert(*name, buffer);
                     targets.insert(*name, buffer);
                 }
-                Binding::Param(_) => {}
+                Binding::Param(_) | Binding::Epoch => {}
                 Binding::Scalar(name) => drop(scalars.insert(*name, *value)),
                 Binding::Step => step = Some(*value),
                 Binding::Row => row = Some(*value),
@@ -145,9 +146,12 @@ fn bindings<'c>(
             Binding::Read(name)
         });
     }
-    // A field that no block loads is updated in place.
+    let rotations = tiled::rotations(kernel.op)?;
+    let handed_on = |name: &str| rotations.iter().any(|list| list.last() == Some(&name));
+    // A field that no block loads is updated in place, unless its buffer is handed on.
     for name in names().filter(|name| stored(name) && !(in_place && loaded(name))) {
-        all.push(if loaded(name) { Binding::Write(name) } else { Binding::ReadWrite(name) });
+        let writes = loaded(name) || handed_on(name);
+        all.push(if writes { Binding::Write(name) } else { Binding::ReadWrite(name) });
     }
     all.extend(program.params.iter().map(|name| Binding::Param(name)));
     all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));

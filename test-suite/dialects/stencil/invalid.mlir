@@ -769,3 +769,92 @@ module attributes {stencil.target = {arch = "gfx90a", device = "NVIDIA H200", co
 // expected-error @+1 {{stencil.target: has entries other than arch, device, contract and fast_math}}
 module attributes {stencil.target = {arch = "sm_90", device = "NVIDIA H200", contract = true, fast_math = false, cores = 132 : i64}} {
 }
+
+// -----
+
+// Values of a point function have types for which kernels have instructions.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    // expected-error @+1 {{arith.fptosi has a result of type i128; the values of a point function have the types index, i1, i8, i16, i32, i64, f16, bf16, f32, f64}}
+    %c = arith.fptosi %a : f32 to i128
+    %d = arith.addi %c, %c : i128
+    %e = arith.sitofp %d : i128 to f32
+    return %e : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    // expected-error @+1 {{arith.constant has a result of type vector<1000000xf32>; the values of a point function have the types}}
+    %v = arith.constant dense<1.0> : vector<1000000xf32>
+    %w = arith.addf %v, %v : vector<1000000xf32>
+    return %a : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// The types inside an scf.if count too.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    %p = arith.cmpf olt, %a, %a : f32
+    %r = scf.if %p -> (f32) {
+      // expected-error @+1 {{arith.fptoui has a result of type i1000}}
+      %c = arith.fptoui %a : f32 to i1000
+      %d = arith.uitofp %c : i1000 to f32
+      scf.yield %d : f32
+    } else {
+      scf.yield %a : f32
+    }
+    return %r : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+// A function that calls itself.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    // expected-error @+1 {{func.call can't stand in a point function; arith, math, scf.if and stencil.gather can}}
+    %c = func.call @f(%a) : (f32) -> f32
+    return %c : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{there are no cells of type memref<4xf32>; a cell is one of f16, f32, f64, i32, i64, ui32, ui64}}
+  "stencil.scalar"() {sym_name = "c", type = memref<4xf32>, default = []} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{@c has more than one default}}
+  "stencil.scalar"() {sym_name = "c", type = f32, default = [1.0 : f32, 2.0 : f32]} : () -> ()
+}
+
+// -----
+
+// Declarations and functions share the names of a module.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-note @+1 {{see existing symbol definition here}}
+  "stencil.grid"() {sym_name = "A", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{redefinition of symbol named 'A'}}
+  "stencil.field"() {sym_name = "A", grid = @A, type = f32, role = "state"} : () -> ()
+}

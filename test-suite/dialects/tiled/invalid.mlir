@@ -592,7 +592,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
     return %w : f32
   }
-  // expected-error @+1 {{ can't name a kernel: take a letter, then letters, digits and _}}
+  // expected-error @+1 {{ can't name a kernel; choose a letter, then letters, digits and _, and not WARP_SZ}}
   func.func @"a b"() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
     %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
     %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
@@ -875,7 +875,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   }
   func.func @k() attributes {tiled.interior = array<i64: 1>, tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
     %0 = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
-    // expected-error @+1 {{tiled.interior names a piece of each tiled.apply in order, from 0, and none of this one}}
+    // expected-error @+1 {{tiled.interior needs the number of a piece, from 0, for each tiled.apply in order, and has none for this one}}
     %1 = "tiled.apply"(%0) {reads = [@A], updates = [@A], step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>,
         pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : (!tiled.tile) -> !tiled.tile
     "tiled.store"(%1) {field = @A} : (!tiled.tile) -> ()
@@ -1002,5 +1002,119 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
         tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
       gpu.return
     }
+  }
+}
+
+// -----
+
+// Two applies of one step, and none of the other.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %a : f32
+  }
+  // expected-error @+1 {{the kernel @k takes 2 steps, and no tiled.apply computes step 1}}
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 2 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    %v = "tiled.apply"(%u) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%v) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+}
+
+// -----
+
+// Two applies of one step that both go on with the loaded tile: the first update is lost.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %a : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    // expected-error @+1 {{an old tile of @A is used here, and an earlier tiled.apply has updated the field; use its result}}
+    %v = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%v) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+}
+
+// -----
+
+// Steps that run backwards.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %a : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 2 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    // expected-error @+1 {{a tiled.apply of step 1 stands where step 0 begins; the applies of a kernel go through its steps in order}}
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 1 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    %v = "tiled.apply"(%u) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%v) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    return
+  }
+  // expected-error @+1 {{the kernel @k stands twice in one tiled.repeat; write a second tiled.repeat}}
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k, @k]} : () -> ()
+}
+
+// -----
+
+// Kernels that are lowered and those that are not share their names.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    gpu.func @k(%step: i64 {tiled.binding = "step"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+      gpu.return
+    }
+  }
+  // expected-error @+1 {{a lowered kernel has the name @k too; rename one of them}}
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    return
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  gpu.module @kernels {
+  }
+  // expected-error @+1 {{a program has one gpu.module; move its kernels to the first}}
+  gpu.module @others {
+  }
+}
+
+// -----
+
+// A constant of PTX.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  // expected-error @+1 {{@"WARP_SZ" can't name a kernel; choose a letter, then letters, digits and _, and not WARP_SZ}}
+  func.func @WARP_SZ() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
+    return
   }
 }

@@ -1,0 +1,92 @@
+//! What modules, operations and blocks consist of, and how it is moved and copied.
+
+use super::{Blk, Op, Val, block, copy_to, key, move_before, op, value};
+use melior::ir::block::BlockLike;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, Block, Location, Module, Region, RegionLike, Type};
+use std::collections::BTreeMap;
+
+/// The module's own block.
+pub fn body<'c>(module: &Module<'c>) -> Blk<'c> {
+    block(module.body())
+}
+
+/// The module as an operation.
+pub fn module_op<'c>(module: &Module<'c>) -> Op<'c> {
+    op(module.as_operation())
+}
+
+/// The operations of a block in order.
+pub fn operations<'c>(block: Blk<'c>) -> Vec<Op<'c>> {
+    let mut found = Vec::new();
+    let mut next = block.first_operation();
+    while let Some(operation) = next {
+        found.push(op(operation));
+        next = operation.next_in_block();
+    }
+    found
+}
+
+/// The blocks of an operation's region.
+pub fn blocks<'c>(operation: Op<'c>, region: usize) -> Vec<Blk<'c>> {
+    let mut found = Vec::new();
+    let mut next = operation.region(region).ok().and_then(|region| region.first_block());
+    while let Some(found_block) = next {
+        found.push(block(found_block));
+        next = found_block.next_in_region();
+    }
+    found
+}
+
+/// The first block of an operation's first region.
+pub fn entry<'c>(operation: Op<'c>) -> Option<Blk<'c>> {
+    operation.region(0).ok().and_then(|region| region.first_block()).map(block)
+}
+
+/// The attribute of a name, or none.
+pub fn attribute<'c>(operation: Op<'c>, name: &str) -> Option<Attribute<'c>> {
+    operation.attribute(name).ok()
+}
+
+/// The arguments of a block.
+pub fn arguments<'c>(block: Blk<'c>) -> Vec<Val<'c>> {
+    (0..block.argument_count()).filter_map(|index| block.argument(index).ok()).map(value).collect()
+}
+
+/// An operation's operands.
+pub fn operands<'c>(operation: Op<'c>) -> Vec<Val<'c>> {
+    operation.operands().map(value).collect()
+}
+
+/// An operation's results.
+pub fn results<'c>(operation: Op<'c>) -> Vec<Val<'c>> {
+    operation.results().map(value).collect()
+}
+
+/// Appends a new block to a region.
+pub fn append_block<'c>(region: &Region<'c>, arguments: &[(Type<'c>, Location<'c>)]) -> Blk<'c> {
+    block(region.append_block(Block::new(arguments)))
+}
+
+/// Copies the operations of `source`, less its terminator, to the end of `target` with the
+/// source's arguments replaced; returns what the terminator returns.
+pub fn inline_block<'c>(source: Blk<'c>, arguments: &[Val<'c>], target: Blk<'c>) -> Vec<Val<'c>> {
+    let mut map: BTreeMap<usize, Val<'c>> =
+        self::arguments(source).into_iter().map(key).zip(arguments.iter().copied()).collect();
+    let all = operations(source);
+    let Some((terminator, rest)) = all.split_last() else { return Vec::new() };
+    for original in rest {
+        copy_to(*original, target, &mut map);
+    }
+    operands(*terminator)
+        .into_iter()
+        .map(|result| map.get(&key(result)).copied().unwrap_or(result))
+        .collect()
+}
+
+/// Moves the operations of a block before an operation of another one.
+pub fn move_all_before<'c>(source: Blk<'c>, place: Op<'c>) {
+    for operation in operations(source) {
+        move_before(operation, place);
+    }
+}

@@ -1,0 +1,176 @@
+//! Checks of IR text before MLIR's parser sees it: what would end the process there is an error.
+
+use crate::error::{Error, Place};
+
+/// Levels of brackets and prefix minus signs in IR text. MLIR's parser recurses at each; with 2 MiB
+/// of stack it overflows between 600 and 1,000 regions.
+pub const MAX_NESTING: usize = 400;
+
+/// Refuses text at which MLIR's parser crashes: too many levels of brackets or minus signs, and
+/// `array<index: ...>`.
+pub fn check(text: &str, name: &str) -> Result<(), Error> {
+    let mut levels = 0_usize;
+    let mut signs = 0;
+    for token in Tokens::new(text) {
+        let Token { kind, line, column } = token;
+        let error = |message: String| {
+            Err(Error::new(Place { file: name.to_owned(), line, column }, message))
+        };
+        match kind {
+            Kind::Open => levels += 1,
+            Kind::Close => levels = levels.saturating_sub(1),
+            Kind::IndexArray => {
+                return error(
+                    "MLIR 22 can't read an array of index; write array<i64: ...>".to_owned(),
+                );
+            }
+            Kind::Minus | Kind::Other => {}
+        }
+        signs = if kind == Kind::Minus { signs + 1 } else { 0 };
+        if levels + signs > MAX_NESTING {
+            return error(format!("the IR is nested more than {MAX_NESTING} levels deep"));
+        }
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Open,
+    Close,
+    Minus,
+    /// `array<index`.
+    IndexArray,
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Token {
+    kind: Kind,
+    line: usize,
+    column: usize,
+}
+
+/// The tokens of a text, less blanks, comments and strings.
+struct Tokens<'t> {
+    rest: &'t str,
+    line: usize,
+    column: usize,
+}
+
+impl<'t> Tokens<'t> {
+    fn new(text: &'t str) -> Self {
+        Self { rest: text, line: 1, column: 1 }
+    }
+
+    /// Takes some bytes off the text, which end at the end of a character.
+    fn skip(&mut self, bytes: usize) {
+        let (gone, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
+        self.line += gone.matches('\n').count();
+        self.column = match gone.rsplit_once('\n') {
+            Some((_, last)) => last.chars().count() + 1,
+            None => self.column + gone.chars().count(),
+        };
+        self.rest = rest;
+    }
+
+    /// Bytes of what lies between tokens at the head of the text.
+    fn gap(&self) -> usize {
+        if self.rest.starts_with("//") {
+            self.rest.find('\n').unwrap_or(self.rest.len())
+        } else if let Some(string) = self.rest.strip_prefix('"') {
+            let mut escaped = false;
+            let end = string.find(|letter| {
+                let ends = !escaped && (letter == '"' || letter == '\n');
+                escaped = !escaped && letter == '\\';
+                ends
+            });
+            end.map_or(self.rest.len(), |end| end + 2)
+        } else {
+            self.rest.len() - self.rest.trim_start().len()
+        }
+    }
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        loop {
+            match self.gap() {
+                0 => break,
+                bytes => self.skip(bytes),
+            }
+        }
+        let first = self.rest.chars().next()?;
+        let index_array = self
+            .rest
+            .strip_prefix("array<")
+            .is_some_and(|rest| rest.trim_start().starts_with("index"));
+        let (kind, bytes) = match first {
+            // An arrow and a comparison are no brackets.
+            _ if ["->", ">=", "<="].iter().any(|sign| self.rest.starts_with(sign)) => {
+                (Kind::Other, 2)
+            }
+            _ if index_array => (Kind::IndexArray, 6),
+            '(' | '[' | '{' | '<' => (Kind::Open, 1),
+            ')' | ']' | '}' | '>' => (Kind::Close, 1),
+            '-' => (Kind::Minus, 1),
+            _ if is_word(first) => {
+                (Kind::Other, self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len()))
+            }
+            _ => (Kind::Other, first.len_utf8()),
+        };
+        let token = Token { kind, line: self.line, column: self.column };
+        self.skip(bytes);
+        Some(token)
+    }
+}
+
+fn is_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> Option<(usize, usize, String)> {
+        check(text, "t").err().map(|error| (error.place.line, error.place.column, error.message))
+    }
+
+    #[test]
+    fn nesting_is_bounded_for_every_bracket() {
+        let deep = |open: &str, close: &str, levels: usize| {
+            format!("x\n {}{}", open.repeat(levels), close.repeat(levels))
+        };
+        for (open, close) in [("[", "]"), ("(", ")"), ("{", "}"), ("tuple<", ">"), ("- ", "")] {
+            assert_eq!(fault(&deep(open, close, MAX_NESTING)), None, "{open}");
+            let (line, column, message) =
+                fault(&deep(open, close, MAX_NESTING + 1)).unwrap_or_default();
+            let last = open.trim_end().chars().count() - 1;
+            assert_eq!((line, column), (2, 2 + open.len() * MAX_NESTING + last), "{open}");
+            assert_eq!(message, "the IR is nested more than 400 levels deep");
+        }
+    }
+
+    #[test]
+    fn brackets_of_strings_comments_and_arrows_do_not_count() {
+        let many = MAX_NESTING + 1;
+        assert_eq!(fault(&format!("\"{}\"", "[".repeat(many))), None);
+        assert_eq!(fault(&format!("\"\\\"{}\"", "[".repeat(many))), None);
+        assert_eq!(fault(&format!("// {}\n", "[".repeat(many))), None);
+        assert_eq!(fault(&"() -> ".repeat(many)), None);
+        assert_eq!(fault(&"(d0 - 1 >= 0) ".repeat(many)), None);
+        // What stands behind a string or a comment does count.
+        assert!(fault(&format!("\"[\" // [\n{}", "[".repeat(many))).is_some());
+    }
+
+    #[test]
+    fn an_array_of_index_is_refused_outside_of_strings() {
+        let message = "MLIR 22 can't read an array of index; write array<i64: ...>".to_owned();
+        assert_eq!(fault("a =\n  array< index: 1>"), Some((2, 3, message)));
+        assert_eq!(fault("\"array<index: 1>\" // array<index: 1>"), None);
+        assert_eq!(fault("array<i64: 1>, myarray<index>"), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! MLIR's own passes and its own verifier.
+
+use super::{capture, first_error};
+use crate::error::Error;
+use melior::Context;
+use melior::ir::Module;
+use melior::ir::operation::OperationLike;
+use melior::pass::PassManager;
+use melior::utility::parse_pass_pipeline;
+
+/// Runs upstream passes given in MLIR's pipeline syntax, anchored at the module.
+pub fn run_upstream(context: &Context, module: &mut Module, pipeline: &str) -> Result<(), Error> {
+    let manager = PassManager::new(context);
+    manager.enable_verifier(false);
+    parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline).map_err(|error| {
+        Error::user(format!("unknown pass or option in '{pipeline}': {}", tidy(&error.to_string())))
+    })?;
+    let (result, diagnostics) = capture(context, || manager.run(module));
+    result.map_err(|_| {
+        first_error(diagnostics)
+            .unwrap_or_else(|| Error::internal(format!("{pipeline}: failed without a message")))
+    })
+}
+
+/// The sentence of a message of the pipeline parser, without its echo of the text.
+fn tidy(message: &str) -> String {
+    let sentence = message.split_once("error: ").map_or(message, |(_, rest)| rest);
+    sentence.lines().next().unwrap_or_default().trim().to_owned()
+}
+
+/// Runs MLIR's own verifier.
+pub fn verify(context: &Context, module: &Module) -> Result<(), Error> {
+    let (valid, diagnostics) = capture(context, || module.as_operation().verify());
+    if valid {
+        return Ok(());
+    }
+    Err(first_error(diagnostics)
+        .unwrap_or_else(|| Error::internal("the verifier failed without a message")))
+}

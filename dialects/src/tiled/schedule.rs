@@ -1,0 +1,162 @@
+//! Schedules: that of a kernel, what a module has chosen for kernels to be made, and the order of
+//! launches.
+
+use super::{PER_THREAD, REGION, REPEAT, STEPS, STRATEGY, TILE};
+use crate::attribute::{self, read};
+use crate::builder::Builder;
+use crate::error::Error;
+use crate::mlir::{self, Op};
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineMap, Attribute, Module};
+
+/// How a tile kernel is to be lowered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// `naive`, `block`, ...
+    pub strategy: String,
+    /// Cells of the tile per dimension, slowest first.
+    pub tile: Vec<i64>,
+    /// Cells a thread per dimension, slowest first.
+    pub per_thread: Vec<i64>,
+    /// Steps a launch of this kernel (0 for all but the last kernel of a step that takes several).
+    pub steps: i64,
+    /// What each apply computes.
+    pub region: Region,
+}
+
+/// Which cells the applies of a kernel compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Region {
+    /// Those that later applies and the tile need of each.
+    #[default]
+    Shrinking,
+    /// Those that the first one needs to, of all: threads do the same in each step. Cells beyond
+    /// what is needed may come from cells that no tile holds, and no cell that is stored comes from
+    /// them.
+    Fixed,
+}
+
+impl Region {
+    const ALL: [(&'static str, Self); 2] = [("shrinking", Self::Shrinking), ("fixed", Self::Fixed)];
+
+    /// The region of a name.
+    ///
+    /// # Errors
+    /// Says which names there are.
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|(word, _)| *word == name);
+        let wrong =
+            || Error::user(format!("there is no region '{name}'; there are shrinking and fixed"));
+        found.map(|(_, region)| region).ok_or_else(wrong)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|(_, region)| *region == self).map_or("", |(name, _)| name)
+    }
+}
+
+pub(super) fn read_schedule(op: Op) -> Result<Schedule, Error> {
+    Ok(Schedule {
+        strategy: read(op, STRATEGY, attribute::as_string)?.to_owned(),
+        tile: read(op, TILE, attribute::as_integers)?,
+        per_thread: read(op, PER_THREAD, attribute::as_integers)?,
+        steps: read(op, STEPS, attribute::as_integer)?,
+        region: read_region(op)?,
+    })
+}
+
+fn read_region(op: Op) -> Result<Region, Error> {
+    let Some(attribute) = mlir::attribute(op, REGION) else { return Ok(Region::default()) };
+    let at = |error: Error| Error::new(mlir::place(op.location()), error.message);
+    Region::parse(attribute::as_string(attribute).unwrap_or_default()).map_err(at)
+}
+
+/// Attributes of a tile kernel's function.
+pub fn schedule_attributes<'c>(
+    builder: &Builder<'c>,
+    schedule: &Schedule,
+) -> Vec<(&'static str, Attribute<'c>)> {
+    let context = builder.context;
+    let mut attributes = vec![
+        (STRATEGY, attribute::string(context, &schedule.strategy)),
+        (TILE, attribute::integers(context, &schedule.tile)),
+        (PER_THREAD, attribute::integers(context, &schedule.per_thread)),
+        (STEPS, attribute::integer(context, schedule.steps)),
+    ];
+    if schedule.region != Region::default() {
+        attributes.push((REGION, attribute::string(context, schedule.region.name())));
+    }
+    attributes
+}
+
+/// What a module says of the schedule of kernels that are still to be made; the rest is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// See [`Schedule::strategy`].
+    pub strategy: Option<String>,
+    /// See [`Schedule::tile`].
+    pub tile: Option<Vec<i64>>,
+    /// Steps a launch of the main kernel.
+    pub pyramid_height: Option<i64>,
+    /// See [`Schedule::per_thread`]; one number alone is for the dimension that the strategy
+    /// widens.
+    pub per_thread: Option<Vec<i64>>,
+    /// The name of a [`Region`].
+    pub region: Option<String>,
+}
+
+/// Reads a module's choice of schedule.
+pub fn choice(module: &Module) -> Choice {
+    let attribute = |name| mlir::attribute(mlir::module_op(module), name);
+    Choice {
+        strategy: attribute(STRATEGY).and_then(attribute::as_string).map(str::to_owned),
+        tile: attribute(TILE).and_then(attribute::as_integers),
+        per_thread: attribute(PER_THREAD).and_then(attribute::as_integers),
+        pyramid_height: attribute(STEPS).and_then(attribute::as_integer),
+        region: attribute(REGION).and_then(attribute::as_string).map(str::to_owned),
+    }
+}
+
+/// Writes a module's choice of schedule.
+pub fn set_choice<'c>(context: &'c Context, module: &Module<'c>, choice: &Choice) {
+    let entries = [
+        (STRATEGY, choice.strategy.as_ref().map(|strategy| attribute::string(context, strategy))),
+        (TILE, choice.tile.as_ref().map(|tile| attribute::integers(context, tile))),
+        (PER_THREAD, choice.per_thread.as_ref().map(|cells| attribute::integers(context, cells))),
+        (STEPS, choice.pyramid_height.map(|steps| attribute::integer(context, steps))),
+        (REGION, choice.region.as_ref().map(|region| attribute::string(context, region))),
+    ];
+    for (name, value) in entries {
+        if let Some(value) = value {
+            mlir::set_attribute(mlir::module_op(module), name, value);
+        }
+    }
+}
+
+/// `tiled.repeat`: a list of launches, repeated.
+#[derive(Clone, Debug)]
+pub struct Repeat<'c> {
+    /// The operation.
+    pub op: Op<'c>,
+    /// How often; one result, one symbol a run-time size, then the number of steps.
+    pub count: AffineMap<'c>,
+    /// Kernels in order.
+    pub kernels: Vec<&'c str>,
+}
+
+/// The host schedule.
+pub fn repeats<'c>(module: &Module<'c>) -> Result<Vec<Repeat<'c>>, Error> {
+    mlir::operations(mlir::body(module))
+        .into_iter()
+        .filter(|op| mlir::name(*op) == REPEAT)
+        .map(|op| {
+            Ok(Repeat {
+                op,
+                count: read(op, "count", attribute::as_map)?,
+                kernels: read(op, "kernels", attribute::as_symbols)?,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,88 @@
+//! Lowered kernels: what their arguments are bound to, their grid and their block.
+
+use super::at;
+use super::tiled::{rank_of, verify_schedule_of};
+use crate::error::Error;
+use crate::mlir;
+use crate::stencil::Program;
+use crate::tiled::{Binding, Launch};
+use melior::ir::r#type::MemRefType;
+use melior::ir::{AffineMap, ShapedTypeLike, Type, ValueLike};
+
+/// That the arguments of a lowered kernel are what they are bound to, and its grid and block
+/// possible.
+pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
+    let written = launch.bindings.iter().filter_map(|binding| match binding {
+        Binding::Write(field) | Binding::ReadWrite(field) => Some(*field),
+        _ => None,
+    });
+    let rank = rank_of(program, written);
+    verify_schedule_of(launch.op, launch.name, &launch.schedule, rank)?;
+    let counts = |map: AffineMap| {
+        map.result_count() == 1
+            && map.dim_count() == 0
+            && map.symbol_count() == program.params.len()
+    };
+    if !counts(launch.grid) {
+        return Err(at(
+            launch.op,
+            "tiled.grid has one result, the number of blocks, and one symbol a run-time size",
+        ));
+    }
+    if launch.bands.is_some_and(|bands| !counts(bands.rows) || bands.reach < 0) {
+        return Err(at(
+            launch.op,
+            "tiled.rows has one result, the number of rows of tiles, and one symbol a run-time \
+             size, and tiled.reach is not negative",
+        ));
+    }
+    if launch.bands.is_some() != launch.bindings.contains(&Binding::Row) {
+        return Err(at(
+            launch.op,
+            "a kernel with tiled.rows takes its first row as an argument, and no other does",
+        ));
+    }
+    if launch.block.iter().any(|threads| !(1..=i64::from(u16::MAX)).contains(threads)) {
+        return Err(at(
+            launch.op,
+            format!(
+                "a block has a positive number of threads in each direction, and known_block_size \
+                 is {:?}",
+                launch.block
+            ),
+        ));
+    }
+    let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
+    if arguments.len() < launch.bindings.len() {
+        return Err(at(launch.op, "the kernel has fewer arguments than bindings"));
+    }
+    for (binding, argument) in launch.bindings.iter().zip(arguments) {
+        let fits = binds(program, binding, argument.r#type())
+            .map_err(|error| at(launch.op, error.message))?;
+        if !fits {
+            return Err(at(
+                launch.op,
+                format!("an argument of type {} can't be bound to {binding:?}", argument.r#type()),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an argument of a type can be bound so; an error where nothing of that name is declared.
+fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> {
+    let integer = |bits: &str| ty.to_string() == bits;
+    Ok(match binding {
+        Binding::Read(field) | Binding::Write(field) | Binding::ReadWrite(field) => {
+            let element = program.field(field)?.element;
+            MemRefType::try_from(ty).is_ok_and(|memref| memref.element() == element)
+        }
+        Binding::Param(name) => program.params.contains(name) && integer("index"),
+        Binding::Scalar(name) => {
+            program.scalars.iter().any(|scalar| scalar.name == *name && scalar.element == ty)
+        }
+        Binding::Step => integer("i64"),
+        Binding::Row => integer("index"),
+        Binding::Epoch => integer("i32"),
+    })
+}

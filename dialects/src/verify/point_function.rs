@@ -1,0 +1,225 @@
+//! Point functions: arguments, types, operations and results.
+
+use super::at;
+use crate::error::Error;
+use crate::mlir::{self, Op, Val};
+use crate::stencil::{self, Argument, Field, Program, Role};
+use melior::ir::{Type, ValueLike};
+
+/// The types of values in a point function: the lowerings have instructions for these.
+const TYPES: [&str; 10] = ["index", "i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"];
+
+/// Whose function it is.
+pub(super) enum Purpose<'p, 'c> {
+    /// A piece's: it returns one value a field. It may go on with a partial result or not.
+    Point(&'p [&'c str], bool),
+    /// A boundary rule's: it returns the field's value outside the grid.
+    Boundary(&'p Field<'c>),
+}
+
+impl<'c> Purpose<'_, 'c> {
+    /// The fields that the function gives values for.
+    fn updates(&self) -> &[&'c str] {
+        match self {
+            Self::Point(updates, _) => updates,
+            Self::Boundary(field) => std::slice::from_ref(&field.name),
+        }
+    }
+}
+
+/// Checks that a point function, or the function of a boundary rule, takes what its arguments say
+/// and returns one value a field. `op` names it.
+pub(super) fn verify<'c>(
+    program: &Program<'c>,
+    op: Op<'c>,
+    name: &str,
+    purpose: &Purpose<'_, 'c>,
+) -> Result<(), Error> {
+    let function = program.function(name).map_err(|error| at(op, error.message))?;
+    let entry = stencil::function_body(function)?;
+    if mlir::blocks(function, 0).len() != 1 {
+        return Err(at(
+            function,
+            format!("the point function @{name} has several blocks; use scf.if"),
+        ));
+    }
+    let rank = program.grid_of(purpose.updates().first().copied().unwrap_or_default())?.rank();
+    for (argument, value) in stencil::arguments_with_values(function)? {
+        let declared = type_of_argument(program, function, (&argument, value), purpose, rank)?;
+        let found = value.r#type();
+        if found != declared {
+            return Err(at(
+                function,
+                format!(
+                    "an argument of @{name} has type {found}, and what it stands for has type \
+                     {declared}"
+                ),
+            ));
+        }
+    }
+    operations(function, matches!(purpose, Purpose::Point(..)))?;
+    for gather in stencil::gathers(function)? {
+        verify_gather(program, &gather)?;
+    }
+    let last = mlir::operations(entry).last().map(|op| mlir::operands(*op)).unwrap_or_default();
+    results(program, function, name, purpose, &last)
+}
+
+/// The type of what an argument stands for.
+fn type_of_argument<'c>(
+    program: &Program<'c>,
+    function: Op<'c>,
+    (argument, value): (&Argument<'c>, Val<'c>),
+    purpose: &Purpose<'_, 'c>,
+    rank: usize,
+) -> Result<Type<'c>, Error> {
+    Ok(match (argument, purpose) {
+        (Argument::Read { .. }, Purpose::Boundary(field)) => {
+            return Err(at(
+                function,
+                format!(
+                    "the boundary rule of @{} reads no cell but the nearest: use \
+                     stencil.nearest",
+                    field.name
+                ),
+            ));
+        }
+        (Argument::Nearest, Purpose::Point(..)) => {
+            return Err(at(
+                function,
+                "stencil.nearest is for the functions of boundary rules; use stencil.read",
+            ));
+        }
+        (Argument::Nearest, Purpose::Boundary(field)) => field.element,
+        (Argument::Partial, Purpose::Point([field], true)) => program.field(field)?.element,
+        (Argument::Partial, _) => {
+            return Err(at(
+                function,
+                "stencil.partial is for a tiled.apply of one field that has tiled.partial",
+            ));
+        }
+        (Argument::Read { field, offset }, Purpose::Point(..)) => {
+            let declared = program.field(field).map_err(|error| at(function, error.message))?;
+            if offset.len() != rank || program.grid_of(field)?.rank() != rank {
+                return Err(at(
+                    function,
+                    format!(
+                        "the offset {offset:?} of @{field} has the wrong rank; the grid has \
+                         {rank} dimensions"
+                    ),
+                ));
+            }
+            declared.element
+        }
+        (Argument::Scalar(name), _) => {
+            let scalar = program.scalars.iter().find(|scalar| scalar.name == *name);
+            scalar
+                .ok_or_else(|| at(function, format!("there is no stencil.scalar @{name}")))?
+                .element
+        }
+        (Argument::Param(name), _) if !program.params.contains(name) => {
+            return Err(at(
+                function,
+                format!("there is no run-time size \"{name}\" in stencil.params"),
+            ));
+        }
+        (Argument::Coordinate(dimension), _) if *dimension >= rank => {
+            return Err(at(
+                function,
+                format!("there is no coordinate {dimension} in a grid of {rank} dimensions"),
+            ));
+        }
+        (Argument::Param(_) | Argument::Coordinate(_) | Argument::Step, _) => {
+            mlir::parse_type(value.r#type(), "i64")
+                .ok_or_else(|| Error::internal("MLIR knows no i64"))?
+        }
+    })
+}
+
+/// Checks that a function has no other operations and types than those that can be lowered.
+fn operations(function: Op, may_gather: bool) -> Result<(), Error> {
+    for op in mlir::walk(function).into_iter().skip(1) {
+        let name = mlir::name(op);
+        let allowed = ["arith.", "math.", "scf.if", "scf.yield", "func.return"];
+        let gathers = may_gather && name == stencil::GATHER;
+        if !gathers && !allowed.iter().any(|allowed| name.starts_with(allowed)) {
+            return Err(at(
+                op,
+                format!(
+                    "{name} can't stand in a point function; arith, math, scf.if and \
+                     stencil.gather can"
+                ),
+            ));
+        }
+        let types = mlir::results(op).into_iter().map(|value| value.r#type().to_string());
+        if let Some(ty) = types.into_iter().find(|ty| !TYPES.contains(&ty.as_str())) {
+            return Err(at(
+                op,
+                format!(
+                    "{name} has a result of type {ty}; the values of a point function have the \
+                     types {}",
+                    TYPES.join(", ")
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn verify_gather(program: &Program, gather: &stencil::Gather) -> Result<(), Error> {
+    let field = program.field(gather.field).map_err(|error| at(gather.op, error.message))?;
+    let rank = program.grid_of(gather.field)?.rank();
+    let found = mlir::results(gather.op).first().map(|value| value.r#type());
+    if field.role != Role::Const {
+        return Err(at(
+            gather.op,
+            format!("@{} is no const field; read it at an offset", field.name),
+        ));
+    }
+    if gather.at.len() != rank {
+        let count = gather.at.len();
+        return Err(at(
+            gather.op,
+            format!("@{} has {rank} dimensions, and this read {count} coordinates", field.name),
+        ));
+    }
+    if found != Some(field.element) {
+        let found = found.map(|found| found.to_string()).unwrap_or_default();
+        return Err(at(
+            gather.op,
+            format!("a cell of @{} has type {}, not {found}", field.name, field.element),
+        ));
+    }
+    Ok(())
+}
+
+/// Checks that a function returns one value a field.
+fn results<'c>(
+    program: &Program<'c>,
+    function: Op<'c>,
+    name: &str,
+    purpose: &Purpose<'_, 'c>,
+    returned: &[Val<'c>],
+) -> Result<(), Error> {
+    let updates = purpose.updates();
+    if returned.len() != updates.len() {
+        let wanted = match purpose {
+            Purpose::Point(updates, _) => format!("{} fields are updated", updates.len()),
+            Purpose::Boundary(field) => format!("the boundary rule of @{} gives one", field.name),
+        };
+        return Err(at(
+            function,
+            format!("@{name} returns {} values, and {wanted}", returned.len()),
+        ));
+    }
+    for (field, value) in updates.iter().zip(returned) {
+        let (found, wanted) = (value.r#type(), program.field(field)?.element);
+        if found != wanted {
+            return Err(at(
+                function,
+                format!("@{name} returns {found} for @{field}, which holds {wanted}"),
+            ));
+        }
+    }
+    Ok(())
+}
