@@ -3,22 +3,29 @@
 use super::Checker;
 use crate::diagnostics::Diagnostic;
 use crate::limits;
-use crate::program::{Boundary, Expr, ExprKind, Piece, Program};
+use crate::program::{Boundary, Expr, ExprKind, FieldId, Piece, Program};
+use std::collections::BTreeSet;
 
 impl Checker<'_> {
     /// Refuses programs that would take too long to compile.
     pub(super) fn not_too_large(&mut self) {
         let pieces = self.program.functions.iter().flat_map(|function| &function.pieces);
-        let (mut count, mut operations) = (0, 0);
+        let (mut count, mut operations, mut reads) = (0, 0, 0);
         let mut beyond = None;
         for piece in pieces {
             count += 1;
-            operations += piece_size(&self.program, piece);
-            let what = match (count > limits::ALL_PIECES, operations > limits::OPERATIONS) {
-                (true, _) => format!("a program has at most {} pieces", limits::ALL_PIECES),
-                (_, true) => format!("a program has at most {} operations", limits::OPERATIONS),
-                _ => continue,
-            };
+            operations += values(piece).map(|value| size(&self.program, value)).sum::<usize>();
+            let mut read = BTreeSet::new();
+            values(piece).for_each(|value| different_reads(value, &mut read));
+            reads += read.len();
+            let passed = [
+                (count, limits::ALL_PIECES, "pieces"),
+                (reads, limits::READS, "different reads"),
+                (operations, limits::OPERATIONS, "operations"),
+            ];
+            let passed = passed.into_iter().find(|(found, most, _)| found > most);
+            let Some((_, most, what)) = passed else { continue };
+            let what = format!("a program has at most {most} {what}");
             beyond = Some((what, piece.span));
             break;
         }
@@ -32,12 +39,20 @@ impl Checker<'_> {
     }
 }
 
-/// Operations, reads and literals of a piece.
-fn piece_size(program: &Program, piece: &Piece) -> usize {
-    let lets = piece.lets.iter().map(|(_, value)| value);
-    lets.chain(&piece.values).map(|value| size(program, value)).sum()
+/// The expressions of a piece.
+fn values(piece: &Piece) -> impl Iterator<Item = &Expr> {
+    piece.lets.iter().map(|(_, value)| value).chain(&piece.values)
 }
 
+/// Adds the cells that an expression reads at offsets.
+fn different_reads(expr: &Expr, found: &mut BTreeSet<(FieldId, Vec<i64>)>) {
+    if let ExprKind::Read { field, offset } = &expr.kind {
+        found.insert((*field, offset.clone()));
+    }
+    expr.children().into_iter().for_each(|part| different_reads(part, found));
+}
+
+/// Operations, reads and literals of an expression.
 fn size(program: &Program, expr: &Expr) -> usize {
     let rule = match &expr.kind {
         ExprKind::Read { field, .. } | ExprKind::Gather { field, .. } => {
