@@ -90,7 +90,14 @@ pub struct Program<'c> {
     /// Conditions on the sizes.
     pub checks: Vec<Check<'c>>,
     /// Point functions and tile kernels by name.
-    functions: BTreeMap<&'c str, Op<'c>>,
+    functions: BTreeMap<&'c str, Function<'c>>,
+}
+
+/// A function, with the meaning of its arguments; none where one has none.
+#[derive(Debug)]
+struct Function<'c> {
+    op: Op<'c>,
+    arguments: Option<Vec<Argument<'c>>>,
 }
 
 /// `stencil.grid`: all points from `lower` to `upper`, both inclusive, slowest dimension first.
@@ -362,7 +369,8 @@ impl<'c> Program<'c> {
                     message: read(op, "message", attribute::as_string)?,
                 }),
                 FUNCTION => {
-                    program.functions.insert(function_name(op)?, op);
+                    let function = Function { op, arguments: arguments(op).ok() };
+                    program.functions.insert(function_name(op)?, function);
                 }
                 _ => {}
             }
@@ -380,7 +388,16 @@ impl<'c> Program<'c> {
 
     /// The `func.func` of a name, of those that there were when the program was read.
     pub fn function(&self, name: &str) -> Result<Op<'c>, Error> {
-        self.functions.get(name).copied().ok_or_else(|| no_function(name))
+        self.functions.get(name).map(|function| function.op).ok_or_else(|| no_function(name))
+    }
+
+    /// The meaning of a function's arguments, as [`arguments`] reads it.
+    pub fn arguments(&self, name: &str) -> Result<&[Argument<'c>], Error> {
+        let function = self.functions.get(name).ok_or_else(|| no_function(name))?;
+        match &function.arguments {
+            Some(known) => Ok(known),
+            None => arguments(function.op).map(|_| [].as_slice()),
+        }
     }
 
     /// The grid of a field.

@@ -396,7 +396,7 @@ pub fn wraps<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<bool, Err
 /// Whether one of some pieces reads a periodic field beside the point.
 pub fn reads_periodic<'c>(program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<bool, Error> {
     for piece in pieces {
-        for argument in stencil::arguments(program.function(piece.function)?)? {
+        for argument in program.arguments(piece.function)? {
             if let Argument::Read { field, offset } = argument {
                 let beside = offset.iter().any(|cells| *cells != 0);
                 if beside && program.field(field)?.boundary == Some(Boundary::Periodic) {

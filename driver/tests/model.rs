@@ -7,8 +7,8 @@ use stencil_dialects::tiled::Choice;
 use stencil_frontend::source::Source;
 use stencil_passes::pipeline::Config;
 use stencil_passes::schedule::predict::Candidate;
-use stencilc::compile::{self, Options};
 use stencil_passes::target::Arithmetic;
+use stencilc::compile::{self, Options};
 
 fn suite() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../test-suite")

@@ -3,10 +3,10 @@
 use std::path::Path;
 use stencil_frontend::source::Source;
 use stencil_passes::pipeline::Config;
+use stencil_passes::target::Arithmetic;
 use stencil_runtime::plan::Plan;
 use stencil_runtime::tune::{Entry, Schedules};
 use stencilc::compile::{self, Level, Options};
-use stencil_passes::target::Arithmetic;
 
 #[test]
 fn a_remembered_candidate_is_compiled_as_it_was_measured() {

@@ -414,7 +414,7 @@ fn reads_inside<'c>(
     piece: &Piece<'c>,
     grids: &[&Grid<'c>],
 ) -> Result<(), Error> {
-    for argument in stencil::arguments(program.function(piece.function)?)? {
+    for argument in program.arguments(piece.function)? {
         if let Argument::Read { field, offset } = argument {
             if program.field(field)?.boundary.is_some() {
                 if offset.iter().any(|cells| cells.unsigned_abs() > FARTHEST) {
@@ -437,7 +437,7 @@ fn reads_inside<'c>(
                 continue;
             }
             let what = format!("the read of @{field} at {offset:?} by @{} reaches", piece.function);
-            inside(program, apply, piece, grids, program.grid_of(field)?, &offset, &what)?;
+            inside(program, apply, piece, grids, program.grid_of(field)?, offset, &what)?;
         }
     }
     Ok(())

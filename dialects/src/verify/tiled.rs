@@ -137,14 +137,14 @@ fn verify_defined<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), 
             TileOp::Load { tile, .. } => drop(defined.insert(mlir::key(*tile), Defined::All)),
             TileOp::Apply(apply) => {
                 for piece in &apply.pieces {
-                    for argument in stencil::arguments(program.function(piece.function)?)? {
+                    for argument in program.arguments(piece.function)? {
                         let Argument::Read { field, offset } = argument else { continue };
                         let known =
                             apply.input(field).and_then(|tile| defined.get(&mlir::key(tile)));
                         let held = known.is_none_or(|known| {
                             program
                                 .field(field)
-                                .is_ok_and(|field| known.holds_read(program, piece, field, &offset))
+                                .is_ok_and(|field| known.holds_read(program, piece, field, offset))
                         });
                         if !held {
                             return Err(at(
@@ -198,9 +198,9 @@ fn verify_valid<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Er
                 let mut reads: Vec<_> =
                     apply.outputs.iter().map(|(field, _)| (*field, Halo::none(rank))).collect();
                 for piece in &apply.pieces {
-                    for argument in stencil::arguments(program.function(piece.function)?)? {
+                    for argument in program.arguments(piece.function)? {
                         if let Argument::Read { field, offset } = argument {
-                            reads.push((field, Halo::of_read(program.field(field)?, &offset)));
+                            reads.push((*field, Halo::of_read(program.field(field)?, offset)));
                         }
                     }
                 }
@@ -394,13 +394,12 @@ fn verify_apply<'c>(
     }
     verify_partial(kernel, apply)?;
     for piece in &apply.pieces {
-        let function =
-            program.function(piece.function).map_err(|error| at(apply.op, error.message))?;
-        for argument in stencil::arguments(function)? {
+        program.function(piece.function).map_err(|error| at(apply.op, error.message))?;
+        for argument in program.arguments(piece.function)? {
             if let Argument::Read { field, offset } = argument {
                 let why = format!("read at {offset:?} by @{}", piece.function);
                 let declared = program.field(field).map_err(|error| at(apply.op, error.message))?;
-                require(field, &Halo::of_read(declared, &offset), &why)?;
+                require(field, &Halo::of_read(declared, offset), &why)?;
             }
         }
     }

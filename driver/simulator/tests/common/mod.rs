@@ -11,6 +11,7 @@ use stencil_dialects::tiled::Choice;
 use stencil_frontend::oracle;
 use stencil_frontend::source::Source;
 use stencil_passes::pipeline::Config;
+use stencil_passes::target::Arithmetic;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request};
 use stencil_runtime::execute::{self, Control};
@@ -18,7 +19,6 @@ use stencil_runtime::input::{self, Source as Input};
 use stencil_runtime::plan::Plan;
 use stencil_simulator::{Options, Report, Simulator, mark_applies};
 use stencilc::compile::{Compilation, Options as CompileOptions, check};
-use stencil_passes::target::Arithmetic;
 
 /// A program with its schedule.
 #[derive(Clone, Debug)]

@@ -223,8 +223,7 @@ impl<'c> Lowering<'c, '_> {
     /// Whether the main piece of any apply reads a tile.
     fn is_read_by_main(&self, field: &str, tile: Val<'c>) -> Result<bool, Error> {
         for apply in self.kernel.applies().filter(|apply| apply.input(field) == Some(tile)) {
-            let reads =
-                footprint::of_pieces(self.module, self.frame.program, apply.main.as_slice())?;
+            let reads = footprint::of_pieces(self.frame.program, apply.main.as_slice())?;
             if reads.iter().any(|read| read.field == field) {
                 return Ok(true);
             }

@@ -89,7 +89,7 @@ fn lower<'c>(
         )
         .at(mlir::place(kernel.op.location())));
     };
-    let reads = footprint::of_pieces(module, program, &apply.pieces)?;
+    let reads = footprint::of_pieces(program, &apply.pieces)?;
     let updated = |field: &str| apply.outputs.iter().any(|(name, _)| *name == field);
     let here = Halo::none(kernel.schedule.tile.len());
     let in_place = reads.iter().all(|read| !updated(read.field) || read.reach == here);

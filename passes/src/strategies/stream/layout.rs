@@ -9,7 +9,7 @@ use crate::analysis::footprint;
 use crate::kernel::lanes::{self, WARP};
 use crate::kernel::pieces;
 use crate::subject::Subject;
-use melior::ir::{Module, Type};
+use melior::ir::Type;
 use std::collections::BTreeMap;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
@@ -63,7 +63,6 @@ type Values<'c> = (BTreeMap<usize, usize>, Vec<Type<'c>>);
 
 /// The tile graph of a kernel as the pipeline analysis sees it, and its values.
 fn graph<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
     kernel: &Kernel<'c>,
     (height, width): (i64, i64),
@@ -94,12 +93,12 @@ fn graph<'c>(
                 }
                 graph.scratch = graph
                     .scratch
-                    .max(height * width * footprint::long_operations(module, &apply.pieces)?);
+                    .max(height * width * footprint::long_operations(program, &apply.pieces)?);
                 let here = kernel.schedule.tile.iter().map(|_| 0).collect::<Vec<_>>();
                 let kept = apply.outputs.iter().filter_map(|(field, _)| apply.kept(field));
                 let mut reads: Vec<_> =
                     kept.chain(apply.partial).map(|tile| (tile, here.clone())).collect();
-                for read in footprint::of_pieces(module, program, &apply.pieces)? {
+                for read in footprint::of_pieces(program, &apply.pieces)? {
                     let tile = apply.input(read.field);
                     let tile =
                         tile.ok_or_else(|| Error::internal(format!("no tile of @{}", read.field)))?;
@@ -147,10 +146,10 @@ impl<'c> Layout<'c> {
         let mut selects = 0_i64;
         for op in &kernel.body {
             let TileOp::Apply(apply) = op else { continue };
-            let cells = footprint::cells_by_rules(module, program, &apply.pieces)?;
+            let cells = footprint::cells_by_rules(program, &apply.pieces)?;
             selects = selects.saturating_add(cells.saturating_mul(height * width));
         }
-        let (graph, (values, elements)) = graph(module, program, kernel, (height, width))?;
+        let (graph, (values, elements)) = graph(program, kernel, (height, width))?;
         let pipeline = pipeline::of(&graph, subject.device);
         if selects > MOST_SELECTS || (selects > 0 && pipeline.registers > MOST_REGISTERS) {
             return Err(decline(

@@ -400,7 +400,7 @@ impl<'c, 'p> Cells<'c, 'p> {
             window.extend((0..).zip(*cells).map(|(cell, value)| ((*field, cell), *value)));
         }
         let mut wanted = BTreeSet::new();
-        for read in footprint::of_pieces(self.module, self.frame.program, &apply.pieces)? {
+        for read in footprint::of_pieces(self.frame.program, &apply.pieces)? {
             for offset in read.offsets().into_iter().flatten() {
                 wanted.extend((0..width).map(|cell| (read.field, cell + offset)));
             }
