@@ -6,6 +6,7 @@ mod compiles;
 mod diagnostics;
 mod documents;
 mod index_width;
+mod large;
 mod operations;
 mod plans;
 
