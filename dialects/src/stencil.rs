@@ -100,7 +100,14 @@ pub struct Program<'c> {
     /// Conditions on the sizes.
     pub checks: Vec<Check<'c>>,
     /// Point functions and tile kernels by name.
-    functions: BTreeMap<&'c str, Op<'c>>,
+    functions: BTreeMap<&'c str, Function<'c>>,
+}
+
+/// A function, with the meaning of its arguments; none where one has none.
+#[derive(Debug)]
+struct Function<'c> {
+    op: Op<'c>,
+    arguments: Option<Vec<Argument<'c>>>,
 }
 
 impl<'c> Program<'c> {
@@ -130,7 +137,10 @@ impl<'c> Program<'c> {
                 SCALAR => program.scalars.push(Scalar::read(op)?),
                 APPLY => program.applies.push(Apply::read(op)?),
                 CHECK => program.checks.push(Check::read(op)?),
-                FUNCTION => drop(program.functions.insert(function_name(op)?, op)),
+                FUNCTION => {
+                    let function = Function { op, arguments: arguments(op).ok() };
+                    program.functions.insert(function_name(op)?, function);
+                }
                 _ => {}
             }
         }
@@ -147,7 +157,17 @@ impl<'c> Program<'c> {
 
     /// The `func.func` of a name, of those that there were when the program was read.
     pub fn function(&self, name: &str) -> Result<Op<'c>, Error> {
-        self.functions.get(name).copied().ok_or_else(|| point_function::unknown(name))
+        let function = self.functions.get(name);
+        function.map(|function| function.op).ok_or_else(|| point_function::unknown(name))
+    }
+
+    /// The meaning of a function's arguments, as [`arguments`] reads it.
+    pub fn arguments(&self, name: &str) -> Result<&[Argument<'c>], Error> {
+        let function = self.functions.get(name).ok_or_else(|| point_function::unknown(name))?;
+        match &function.arguments {
+            Some(known) => Ok(known),
+            None => arguments(function.op).map(|_| [].as_slice()),
+        }
     }
 
     /// The grid of a field.

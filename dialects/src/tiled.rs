@@ -25,7 +25,7 @@ use crate::attribute;
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir;
-use crate::stencil::{self, Argument, Boundary, Piece, Program};
+use crate::stencil::{Argument, Boundary, Piece, Program};
 use melior::ir::Module;
 
 /// Names of the operations.
@@ -85,7 +85,7 @@ pub fn wraps<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<bool, Err
 /// Whether one of some pieces reads a periodic field beside the point.
 pub fn reads_periodic<'c>(program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<bool, Error> {
     for piece in pieces {
-        for argument in stencil::arguments(program.function(piece.function)?)? {
+        for argument in program.arguments(piece.function)? {
             if let Argument::Read { field, offset } = argument {
                 let beside = offset.iter().any(|cells| *cells != 0);
                 if beside && program.field(field)?.boundary == Some(Boundary::Periodic) {

@@ -5,7 +5,7 @@ use crate::affine::Linear;
 use crate::cover::{Bounds, checked_values, of_points};
 use crate::error::Error;
 use crate::inequalities::imply;
-use crate::stencil::{self, Apply, Argument, Grid, Piece, Program};
+use crate::stencil::{Apply, Argument, Grid, Piece, Program};
 use std::cell::LazyCell;
 
 /// Checks that the cells which a piece reads lie in their grids.
@@ -15,7 +15,7 @@ pub(super) fn reads_inside<'c>(
     piece: &Piece<'c>,
     grids: &[&Grid<'c>],
 ) -> Result<(), Error> {
-    for argument in stencil::arguments(program.function(piece.function)?)? {
+    for argument in program.arguments(piece.function)? {
         if let Argument::Read { field, offset } = argument {
             if program.field(field)?.boundary.is_some() {
                 if offset.iter().any(|cells| cells.unsigned_abs() > FARTHEST) {

@@ -5,7 +5,7 @@ use super::tiled::reach;
 use crate::cover::Defined;
 use crate::error::Error;
 use crate::mlir;
-use crate::stencil::{self, Argument, Program};
+use crate::stencil::{Argument, Program};
 use crate::tiled::{self, Halo, Kernel, TileOp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ pub(super) fn defined<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<
             TileOp::Load { tile, .. } => drop(defined.insert(mlir::key(*tile), Defined::All)),
             TileOp::Apply(apply) => {
                 for piece in &apply.pieces {
-                    for argument in stencil::arguments(program.function(piece.function)?)? {
+                    for argument in program.arguments(piece.function)? {
                         let Argument::Read { field, offset } = argument else { continue };
                         let known =
                             apply.input(field).and_then(|tile| defined.get(&mlir::key(tile)));
@@ -106,7 +106,7 @@ pub(super) fn valid<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<()
                 let mut reads: Vec<_> =
                     apply.outputs.iter().map(|(field, _)| (*field, Halo::none(rank))).collect();
                 for piece in &apply.pieces {
-                    for argument in stencil::arguments(program.function(piece.function)?)? {
+                    for argument in program.arguments(piece.function)? {
                         if let Argument::Read { field, offset } = argument {
                             reads.push((field, Halo::of_read(program.field(field)?, &offset)));
                         }

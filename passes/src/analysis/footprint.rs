@@ -1,10 +1,9 @@
 //! The footprint of an apply: which cells of which fields a point's new values come from.
 
-use melior::ir::Module;
 use stencil_dialects::error::Error;
 use stencil_dialects::fast_math;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{self, Argument, Piece, Program};
+use stencil_dialects::stencil::{Argument, Piece, Program};
 use stencil_dialects::tiled::Halo;
 
 /// One read of a point function.
@@ -33,16 +32,12 @@ impl Read<'_> {
 }
 
 /// What any of the pieces reads, in the order of the fields' names, each once.
-pub fn of_pieces<'c>(
-    module: &Module<'c>,
-    program: &Program<'c>,
-    pieces: &[Piece<'c>],
-) -> Result<Vec<Read<'c>>, Error> {
+pub fn of_pieces<'c>(program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<Vec<Read<'c>>, Error> {
     let mut reads: Vec<Read> = Vec::new();
     for piece in pieces {
-        for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
+        for argument in program.arguments(piece.function)? {
             if let Argument::Read { field, offset } = argument {
-                let read = Read { field, reach: Halo::of_read(program.field(field)?, &offset) };
+                let read = Read { field, reach: Halo::of_read(program.field(field)?, offset) };
                 if !reads.contains(&read) {
                     reads.push(read);
                 }
@@ -56,12 +51,8 @@ pub fn of_pieces<'c>(
 /// How many cells those reads of a point may take together that a boundary rule sends elsewhere:
 /// each takes one of those in reach, and a lowering that holds cells in registers has a select for
 /// each.
-pub fn cells_by_rules<'c>(
-    module: &Module<'c>,
-    program: &Program<'c>,
-    pieces: &[Piece<'c>],
-) -> Result<i64, Error> {
-    let reads = of_pieces(module, program, pieces)?;
+pub fn cells_by_rules<'c>(program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<i64, Error> {
+    let reads = of_pieces(program, pieces)?;
     let cells = |read: &Read| {
         let extents = read
             .reach
@@ -77,10 +68,10 @@ pub fn cells_by_rules<'c>(
 /// Rows of cells that a lane holds on the way to a row of results, beside those that a sum of
 /// products needs: divisions and mathematical functions are long sequences of instructions, many of
 /// which are under way at once. A division that may be a product with a reciprocal is none.
-pub fn long_operations<'c>(module: &Module<'c>, pieces: &[Piece<'c>]) -> Result<i64, Error> {
+pub fn long_operations<'c>(program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<i64, Error> {
     let (mut rows, fast_math) = (0, fast_math::Cache::default());
     for piece in pieces {
-        for op in mlir::walk(stencil::function(module, piece.function)?) {
+        for op in mlir::walk(program.function(piece.function)?) {
             let name = mlir::name(op);
             let fast = fast_math.of(op).may_approximate();
             rows = rows.max(

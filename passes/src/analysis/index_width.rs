@@ -2,7 +2,7 @@
 //! The reasons are in `docs/decisions/005-index-width.md`.
 
 use super::footprint;
-use melior::ir::{AffineMap, Module};
+use melior::ir::AffineMap;
 use stencil_dialects::affine::Linear;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::Program;
@@ -38,9 +38,9 @@ const WIDE_NAIVE: usize = 4;
 /// it reads. In 64 bits the addresses of cells in other rows are one and constants; in 32 bits LLVM
 /// can't see that a sum of indices does not wrap, and makes each anew. A boundary rule's selects
 /// are cheaper in 32 bits.
-pub fn of_naive(module: &Module, program: &Program) -> Result<u32, Error> {
+pub fn of_naive(program: &Program) -> Result<u32, Error> {
     for apply in &program.applies {
-        let reads = footprint::of_pieces(module, program, &apply.pieces)?;
+        let reads = footprint::of_pieces(program, &apply.pieces)?;
         let far = |offset: &[i64]| {
             offset.split_last().is_some_and(|(_, rows)| rows.iter().any(|row| *row != 0))
         };

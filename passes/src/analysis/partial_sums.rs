@@ -7,7 +7,6 @@
 //! the point in them.
 
 use crate::analysis::footprint;
-use melior::ir::Module;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
@@ -111,12 +110,11 @@ fn used<'c>(op: Op<'c>) -> impl Iterator<Item = Val<'c>> {
 
 /// The parts of an apply that is cut after some planes, in their order; one part for no cuts.
 pub fn parts<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
     pieces: &[Piece<'c>],
     cuts: &[i64],
 ) -> Result<Vec<Part<'c>>, Error> {
-    let reads = footprint::of_pieces(module, program, pieces)?;
+    let reads = footprint::of_pieces(program, pieces)?;
     let reads =
         reads.iter().flat_map(|read| read.offsets().into_iter().map(|offset| (read.field, offset)));
     let all: BTreeSet<_> = reads.collect();
@@ -125,7 +123,7 @@ pub fn parts<'c>(
     }
     let mut functions = Vec::new();
     for piece in pieces {
-        let function = stencil::function(module, piece.function)?;
+        let function = program.function(piece.function)?;
         let named: BTreeMap<usize, Argument> = stencil::arguments_with_values(function)?
             .into_iter()
             .map(|(argument, value)| (mlir::key(value), argument))

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::cover::Defined;
 use stencil_dialects::error::Error;
-use stencil_dialects::stencil::{self, Apply, Argument, Piece, Program, Role};
+use stencil_dialects::stencil::{Apply, Argument, Piece, Program, Role};
 
 /// The fields that a launch updates and does not load, or stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,16 +60,16 @@ pub fn of<'c>(
 /// An apply with the reads of its pieces, by field.
 struct Access<'c, 'p> {
     apply: &'p Apply<'c>,
-    reads: BTreeMap<&'c str, Vec<(&'p Piece<'c>, Vec<i64>)>>,
+    reads: BTreeMap<&'c str, Vec<(&'p Piece<'c>, &'p [i64])>>,
 }
 
 impl<'c, 'p> Access<'c, 'p> {
-    fn of(program: &Program<'c>, apply: &'p Apply<'c>) -> Result<Self, Error> {
+    fn of(program: &'p Program<'c>, apply: &'p Apply<'c>) -> Result<Self, Error> {
         let mut reads = BTreeMap::<_, Vec<_>>::new();
         for piece in &apply.pieces {
-            for argument in stencil::arguments(program.function(piece.function)?)? {
+            for argument in program.arguments(piece.function)? {
                 if let Argument::Read { field, offset } = argument {
-                    reads.entry(field).or_default().push((piece, offset));
+                    reads.entry(*field).or_default().push((piece, offset.as_slice()));
                 }
             }
         }

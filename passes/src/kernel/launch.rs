@@ -37,6 +37,23 @@ pub struct FrameSpec<'c, 's> {
     pub reach: Option<i64>,
 }
 
+impl<'c, 's> FrameSpec<'c, 's> {
+    /// Threads that each work on cells of one tile, without shared memory.
+    pub fn plain(kernel: &'s Kernel<'c>, threads: &'s [i64]) -> Self {
+        Self {
+            kernel,
+            threads,
+            shared: &[],
+            in_place: false,
+            warps: None,
+            rim_first: false,
+            margin: &[],
+            registers: None,
+            reach: None,
+        }
+    }
+}
+
 /// The attributes of the `gpu.func` that a launch needs.
 pub fn attributes<'c>(
     builder: &Builder<'c>,

@@ -10,7 +10,6 @@ use crate::analysis::footprint;
 use crate::analysis::hull::{self, Hull};
 use crate::analysis::transfers::{self, Transfers};
 use melior::Context;
-use melior::ir::Module;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program};
 use stencil_dialects::tiled;
@@ -44,7 +43,6 @@ impl<'c, 'p> Group<'c, 'p> {
 /// where they are to stand alone.
 pub fn of<'c, 'p>(
     context: &'c Context,
-    module: &Module<'c>,
     program: &'p Program<'c>,
     alone: bool,
 ) -> Result<Vec<Group<'c, 'p>>, Error> {
@@ -57,7 +55,7 @@ pub fn of<'c, 'p>(
     for apply in &program.applies {
         if let Some(last) = groups.last_mut().filter(|_| !alone) {
             let joined = [last.applies.as_slice(), &[apply]].concat();
-            let together = repeats_alike(context, module, program, &joined)?;
+            let together = repeats_alike(context, program, &joined)?;
             if let Some(hull) = hull(&joined)?.filter(|hull| hull.tight && together) {
                 *last = Group { applies: joined, hull, transfers: Transfers::default() };
                 continue;
@@ -78,7 +76,6 @@ pub fn of<'c, 'p>(
 /// periodic field and have fields on other points too.
 pub fn repeats_alike<'c>(
     context: &'c Context,
-    module: &Module<'c>,
     program: &Program<'c>,
     applies: &[&Apply<'c>],
 ) -> Result<bool, Error> {
@@ -88,9 +85,7 @@ pub fn repeats_alike<'c>(
     for apply in applies {
         periodic |= tiled::reads_periodic(program, &apply.pieces)?;
         fields.extend(
-            footprint::of_pieces(module, program, &apply.pieces)?
-                .into_iter()
-                .map(|read| read.field),
+            footprint::of_pieces(program, &apply.pieces)?.into_iter().map(|read| read.field),
         );
     }
     Ok(!periodic || hull::of(context, program, &fields)?.is_some_and(|hull| hull.alike))

@@ -2,6 +2,7 @@
 
 pub mod choice;
 pub mod choose_schedule;
+pub mod code_size;
 pub mod launch_groups;
 pub mod lowering;
 pub mod predict;

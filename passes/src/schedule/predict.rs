@@ -6,6 +6,7 @@
 //! seconds per step. A candidate that a strategy declines is left out; any other error is reported.
 
 use crate::analysis::{kernel_work, tile_traffic};
+use crate::schedule::code_size;
 use crate::schedule::lowering::{self, Settings};
 use crate::schedule::regions;
 use crate::schedule::strategy::Candidates;
@@ -113,7 +114,7 @@ pub fn evaluate<'c>(
 /// # Errors
 /// A strategy that is not there, and reads that no tile can hold.
 pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error> {
-    regions::refuse_far_reads(subject.module, subject.program)?;
+    regions::refuse_far_reads(subject.program)?;
     let rank = subject.program.grids.first().map_or(0, Grid::rank);
     let strategies = match &choice.strategy {
         Some(name) => vec![strategies::named(name)?],
@@ -122,9 +123,13 @@ pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error
     let mut found: Vec<Choice> = Vec::new();
     for strategy in strategies {
         let others = strategy.candidates(subject, rank, choice);
+        let applies: Vec<_> = subject.program.applies.iter().collect();
+        let most = code_size::most_steps(strategy, &applies, rank);
         for candidates in [vec![Candidates::defaults()], others].concat() {
+            let heights = candidates.heights.into_iter();
+            let heights = heights.map(|height| height.map(|height| height.min(most)));
             let heights =
-                choice.pyramid_height.map_or(candidates.heights, |height| vec![Some(height)]);
+                choice.pyramid_height.map_or(heights.collect(), |height| vec![Some(height)]);
             for pyramid_height in heights {
                 let opening = Choice {
                     strategy: Some(strategy.name().to_owned()),

@@ -5,7 +5,6 @@
 
 use crate::analysis::footprint;
 use crate::schedule::launch_groups::Group;
-use melior::ir::Module;
 use melior::ir::operation::OperationLike;
 use std::collections::BTreeMap;
 use stencil_dialects::error::{Decline, Error};
@@ -38,7 +37,6 @@ impl Regions<'_> {
 
 /// Finds the regions of some steps of a group, backwards over functions and steps.
 pub fn of<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
     group: &Group<'c, '_>,
     steps: i64,
@@ -61,7 +59,7 @@ pub fn of<'c>(
         for field in apply.updates.iter().filter(|field| group.keeps(apply, field)) {
             need(*field, region.clone());
         }
-        for read in footprint::of_pieces(module, program, &apply.pieces)? {
+        for read in footprint::of_pieces(program, &apply.pieces)? {
             need(read.field, region.reaching(&read.reach));
         }
         computed.push(region);
@@ -75,12 +73,9 @@ pub fn of<'c>(
 }
 
 /// Refuses offsets that no tile can hold, whatever the schedule is, before any is looked at.
-pub fn refuse_far_reads(module: &Module, program: &Program) -> Result<(), Error> {
+pub fn refuse_far_reads(program: &Program) -> Result<(), Error> {
     for apply in &program.applies {
-        if footprint::of_pieces(module, program, &apply.pieces)?
-            .iter()
-            .any(|read| !read.reach.is_near())
-        {
+        if footprint::of_pieces(program, &apply.pieces)?.iter().any(|read| !read.reach.is_near()) {
             return Err(too_far(apply));
         }
     }
@@ -99,12 +94,11 @@ fn too_far(apply: &Apply) -> Error {
 
 /// How far some applies reach beyond a tile of one dimension, before and after it.
 pub fn reach<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
     group: &Group<'c, '_>,
     steps: i64,
 ) -> Result<[i64; 2], Error> {
-    let regions = of(module, program, group, steps)?;
+    let regions = of(program, group, steps)?;
     let whole = regions.all().fold(Halo::none(1), |whole, halo| whole.hull(halo));
     Ok([-whole.lower.iter().sum::<i64>(), whole.upper.iter().sum::<i64>()])
 }

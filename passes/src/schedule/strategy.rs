@@ -9,7 +9,6 @@ use crate::analysis::index_width;
 use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
 use crate::subject::Subject;
-use melior::ir::Module;
 use std::ops::RangeInclusive;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Piece, Program};
@@ -91,13 +90,24 @@ pub trait Strategy: Sync {
         Vec::new()
     }
 
+    /// How often a kernel has the code of a point function in each step: for each cell of a thread
+    /// that has code of its own.
+    fn copies(&self, _per_thread: &[i64]) -> i64 {
+        1
+    }
+
+    /// [`Self::copies`] of the shapes that are chosen, roughly.
+    fn usual_copies(&self, _rank: usize) -> i64 {
+        1
+    }
+
     /// Tiles that a block of some threads computes.
     fn tiles_per_block(&self, _threads: u32) -> f64 {
         1.0
     }
 
     /// Bits of an index in its kernels.
-    fn index_width(&self, _module: &Module, program: &Program) -> Result<u32, Error> {
+    fn index_width(&self, program: &Program) -> Result<u32, Error> {
         Ok(index_width::of(program))
     }
 

@@ -62,7 +62,7 @@ fn inputs_of<'c>(
     apply: &Apply<'c>,
 ) -> Result<Vec<&'c str>, Error> {
     let program = subject.program;
-    let reads = footprint::of_pieces(subject.module, program, &apply.pieces)?;
+    let reads = footprint::of_pieces(program, &apply.pieces)?;
     let mut names: Vec<&str> = reads.into_iter().map(|read| read.field).collect();
     names.extend(apply.updates.iter().filter(|field| group.keeps(apply, field)));
     names.sort_by_key(|name| program.fields.iter().position(|field| field.name == *name));

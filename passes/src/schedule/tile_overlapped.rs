@@ -37,6 +37,7 @@
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice::{self, PER_THREAD, PYRAMID_HEIGHT, REGION, STRATEGY, TILE};
+use crate::schedule::code_size;
 use crate::schedule::launch_groups::{self, Group};
 use crate::schedule::regions;
 use crate::schedule::strategy::Strategy;
@@ -86,7 +87,7 @@ impl Pass for TileOverlapped {
                  already",
             ));
         };
-        regions::refuse_far_reads(module, &program)?;
+        regions::refuse_far_reads(&program)?;
         let choice = choice::completed(&self.choice, tiled::choice(module));
         let strategy = match &choice.strategy {
             Some(name) => strategies::named(name)?,
@@ -94,10 +95,10 @@ impl Pass for TileOverlapped {
         };
         let subject = Subject::of(module, &program)?;
         let tiling = Tiling { subject, strategy, choice };
-        let groups = launch_groups::of(context, module, &program, !strategy.fuses_steps())?;
+        let groups = launch_groups::of(context, &program, !strategy.fuses_steps())?;
         let builder = Builder::new(context, first.op.location(), mlir::body(module));
         tiling.all(&builder, &groups)?;
-        tiled::set_index_width(&builder, module, strategy.index_width(module, &program)?);
+        tiled::set_index_width(&builder, module, strategy.index_width(&program)?);
         for apply in &program.applies {
             mlir::erase(apply.op);
         }
@@ -114,22 +115,20 @@ struct Tiling<'c, 'p> {
 impl<'c> Tiling<'c, '_> {
     /// The kernels and the host schedule.
     fn all(&self, builder: &Builder<'c>, groups: &[Group<'c, '_>]) -> Result<(), Error> {
-        let (module, program) = (self.subject.module, self.subject.program);
+        let program = self.subject.program;
         let fuses = self.strategy.fuses_steps();
         let height = self.choice.pyramid_height;
         match groups {
             [group]
                 if fuses
-                    && launch_groups::repeats_alike(
-                        builder.context,
-                        module,
-                        program,
-                        &group.applies,
-                    )? =>
+                    && launch_groups::repeats_alike(builder.context, program, &group.applies)? =>
             {
                 let (strategy, schedule) = self.schedule(group, groups)?;
-                let height =
-                    height.map_or_else(|| strategy.height(&self.subject, group, &schedule), Ok)?;
+                let usual = || {
+                    let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
+                    Ok(strategy.height(&self.subject, group, &schedule)?.min(most))
+                };
+                let height = height.map_or_else(usual, Ok)?;
                 return self.pyramids(builder, (group, strategy), &schedule, height);
             }
             _ if height.is_none_or(|height| height == 1) => {}
@@ -268,8 +267,9 @@ impl<'c> Tiling<'c, '_> {
         steps: i64,
         mut schedule: Schedule,
     ) -> Result<(), Error> {
-        let (module, program) = (self.subject.module, self.subject.program);
-        let mut regions = regions::of(module, program, group, steps)?;
+        let program = self.subject.program;
+        code_size::check(program, strategy, &group.applies, (&schedule.per_thread, steps))?;
+        let mut regions = regions::of(program, group, steps)?;
         if schedule.region == Region::Fixed {
             regions.fix();
         }

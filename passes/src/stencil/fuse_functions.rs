@@ -84,6 +84,10 @@ impl Pass for FuseFunctions {
     }
 }
 
+/// Applies in all programs together whose schedules are predicted. Each is lowered for every
+/// candidate; in a program of more, the temp fields that are left are kept.
+const MOST_PREDICTED: usize = 40;
+
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, request: &Request) -> Result<(), Error> {
     let seconds = |module: &Module<'c>| {
         match predict::candidates(context, module, &request.choice, request.settings) {
@@ -93,14 +97,20 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>, request: &Request) -> 
             Err(error) => Err(error),
         }
     };
-    let (mut kept, mut place) = (None, 0);
-    while place < Program::read(module)?.applies.len() {
+    let (mut kept, mut place, mut spent) = (None, 0, 0);
+    loop {
+        let applies = Program::read(module)?.applies.len();
+        if place >= applies || spent + applies > MOST_PREDICTED {
+            break;
+        }
         let found = folded(context, module, place)?;
         place += 1;
         let Some(fused) = found else { continue };
         if kept.is_none() {
             kept = seconds(module)?;
+            spent += applies;
         }
+        spent += applies - 1;
         let again = seconds(&fused)?;
         if kept.zip(again).is_some_and(|(kept, again)| again < kept) {
             // What was declined before may pay in what this leaves.
@@ -117,7 +127,7 @@ fn folded<'c>(
     place: usize,
 ) -> Result<Option<Module<'c>>, Error> {
     let program = Program::read(module)?;
-    let Some(consumers) = consumers(module, &program, place)? else { return Ok(None) };
+    let Some(consumers) = consumers(&program, place)? else { return Ok(None) };
     let mut copy = Module::from_operation(Operation::clone(&module.as_operation()))
         .ok_or_else(|| Error::internal("a module's copy is no module"))?;
     if !fold(context, &copy, place, &consumers)? || verify::all(&copy).is_err() {
@@ -128,14 +138,10 @@ fn folded<'c>(
 }
 
 /// The places of the applies that read what one updates; none where it has to stay.
-fn consumers<'c>(
-    module: &Module<'c>,
-    program: &Program<'c>,
-    place: usize,
-) -> Result<Option<Vec<usize>>, Error> {
+fn consumers<'c>(program: &Program<'c>, place: usize) -> Result<Option<Vec<usize>>, Error> {
     let Some(producer) = program.applies.get(place) else { return Ok(None) };
     let fields_read = |apply: &Apply<'c>| -> Result<BTreeSet<&'c str>, Error> {
-        Ok(footprint::of_pieces(module, program, &apply.pieces)?
+        Ok(footprint::of_pieces(program, &apply.pieces)?
             .into_iter()
             .map(|read| read.field)
             .collect())

@@ -90,7 +90,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
             }
         }
         tiled::set_rotations(&builder, kernel.op, &chains);
-        drop_copies(&builder, module, &program, kernel, &copied, &mut made)?;
+        drop_copies(&builder, module, kernel, &copied, &mut made)?;
     }
     let mut used = BTreeSet::new();
     for kernel in tiled::kernels(module)? {
@@ -258,7 +258,6 @@ type Made<'c> = BTreeMap<(&'c str, Vec<usize>), &'c str>;
 fn drop_copies<'c>(
     builder: &Builder<'c>,
     module: &Module<'c>,
-    program: &Program<'c>,
     kernel: &Kernel<'c>,
     copied: &BTreeSet<&str>,
     made: &mut Made<'c>,
@@ -284,7 +283,7 @@ fn drop_copies<'c>(
                 let kept: Vec<usize> =
                     apply.outputs.iter().enumerate().filter(kept).map(|(place, _)| place).collect();
                 if kept.len() < apply.outputs.len() {
-                    narrow(builder, module, program, apply, &kept, made)?;
+                    narrow(builder, module, apply, &kept, made)?;
                 }
             }
             TileOp::Load { op, tile, .. } if !used(*tile) => mlir::erase(*op),
@@ -298,7 +297,6 @@ fn drop_copies<'c>(
 fn narrow<'c>(
     builder: &Builder<'c>,
     module: &Module<'c>,
-    program: &Program<'c>,
     apply: &Apply<'c>,
     kept: &[usize],
     made: &mut Made<'c>,
@@ -319,7 +317,8 @@ fn narrow<'c>(
             };
             pieces.push(Piece { function, ..*piece });
         }
-        let reads = footprint::of_pieces(module, program, &pieces)?;
+        // The functions are newer than the program.
+        let reads = footprint::of_pieces(&Program::read(module)?, &pieces)?;
         let taken = |name: &str| {
             reads.iter().any(|read| read.field == name)
                 || outputs.iter().any(|(updated, _)| *updated == name)

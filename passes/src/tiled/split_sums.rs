@@ -102,9 +102,7 @@ fn split<'c>(
     let (&[updated], false) = (updates.as_slice(), cuts.is_empty()) else { return Ok(None) };
     let element = program.field(updated)?.element;
     let mut partial = None;
-    for (number, part) in
-        partial_sums::parts(module, program, &apply.pieces, &cuts)?.iter().enumerate()
-    {
+    for (number, part) in partial_sums::parts(program, &apply.pieces, &cuts)?.iter().enumerate() {
         let mut pieces = Vec::new();
         for piece in &apply.pieces {
             let key = (piece.function, cuts.clone(), number);

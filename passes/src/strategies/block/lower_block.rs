@@ -110,21 +110,10 @@ fn lower<'c>(
     let fewer_threads = "make the tile smaller or give a thread more cells";
     let demand = Demand { threads: &threads, shared, fewer_threads };
     limits.admit(subject.device, kernel, &demand)?;
-    let spec = FrameSpec {
-        kernel,
-        threads: &threads,
-        shared: &buffers.types,
-        in_place: false,
-        warps: None,
-        rim_first: false,
-        margin: &[],
-        registers: None,
-        reach: None,
-    };
+    let spec = FrameSpec { shared: &buffers.types, ..FrameSpec::plain(kernel, &threads) };
     let frame = Frame::new(context, subject, &spec)?;
     let wraps = tiled::wraps(program, kernel)?;
-    let lowering =
-        TileCode { frame: &frame, module, kernel, buffers: &buffers, threads: &threads, wraps };
+    let lowering = TileCode { frame: &frame, kernel, buffers: &buffers, threads: &threads, wraps };
     let limits = Limits::of(&frame, kernel, |_, halo| Ok(halo.clone()))?;
     let interior = limits
         .map(|limits| limits.condition(&frame, &frame.builder, kernel, 0))

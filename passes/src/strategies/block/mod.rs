@@ -31,6 +31,15 @@ impl Strategy for Block {
         Box::new(lower_block::LowerBlock::default())
     }
 
+    /// Loops over the cells of a thread, barriers and two versions of the body.
+    fn copies(&self, _: &[i64]) -> i64 {
+        4
+    }
+
+    fn usual_copies(&self, _: usize) -> i64 {
+        4
+    }
+
     fn has_fixed_regions(&self) -> bool {
         true
     }

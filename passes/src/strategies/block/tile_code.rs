@@ -4,7 +4,6 @@ use super::buffers::{Buffers, Hazards};
 use crate::analysis::footprint;
 use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::kernel::frame::Frame;
-use melior::ir::Module;
 use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
@@ -20,8 +19,6 @@ type PerIndex<'b, 'c> = dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Result<(), Error>
 pub struct TileCode<'c, 'p> {
     /// The kernel that is made.
     pub frame: &'p Frame<'c, 'p>,
-    /// The module of the point functions.
-    pub module: &'p Module<'c>,
     /// The tile kernel.
     pub kernel: &'p Kernel<'c>,
     /// The shared buffers of its tile values.
@@ -69,8 +66,7 @@ impl<'c> TileCode<'c, '_> {
     /// Whether the main piece of any apply reads a tile.
     fn is_read_by_main(&self, field: &str, tile: Val<'c>) -> Result<bool, Error> {
         for apply in self.kernel.applies().filter(|apply| apply.input(field) == Some(tile)) {
-            let reads =
-                footprint::of_pieces(self.module, self.frame.scope.program, apply.main.as_slice())?;
+            let reads = footprint::of_pieces(self.frame.scope.program, apply.main.as_slice())?;
             if reads.iter().any(|read| read.field == field) {
                 return Ok(true);
             }

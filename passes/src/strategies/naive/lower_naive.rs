@@ -33,7 +33,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Halo, Kernel, TileOp};
+use stencil_dialects::tiled::{Apply, Halo, Kernel, TileOp};
 
 use crate::analysis::footprint;
 
@@ -78,7 +78,6 @@ fn lower<'c>(
     kernel: &Kernel<'c>,
     limits: &BlockLimits,
 ) -> Result<(), Error> {
-    let (module, program) = (subject.module, subject.program);
     let applies: Vec<_> = kernel.applies().collect();
     let [apply] = applies.as_slice() else {
         return Err(Error::declined(
@@ -91,89 +90,88 @@ fn lower<'c>(
         )
         .at(mlir::place(kernel.op.location())));
     };
-    let reads = footprint::of_pieces(module, program, &apply.pieces)?;
+    let reads = footprint::of_pieces(subject.program, &apply.pieces)?;
     let updated = |field: &str| apply.outputs.iter().any(|(name, _)| *name == field);
     let here = Halo::none(kernel.schedule.tile.len());
-    // A buffer that is handed on must stay as it is.
-    let in_place = tiled::rotations(kernel.op)?.is_empty()
-        && reads.iter().all(|read| !updated(read.field) || read.reach == here);
+    let in_place = reads.iter().all(|read| !updated(read.field) || read.reach == here);
     let threads = &kernel.schedule.tile;
     let demand = Demand { threads, shared: 0, fewer_threads: "make the tile smaller" };
     limits.admit(subject.device, kernel, &demand)?;
-    let spec = FrameSpec {
-        kernel,
-        threads,
-        shared: &[],
-        in_place,
-        warps: None,
-        rim_first: false,
-        margin: &[],
-        registers: None,
-        reach: None,
-    };
+    let spec = FrameSpec { in_place, ..FrameSpec::plain(kernel, threads) };
     let frame = Frame::new(context, subject, &spec)?;
-    let stored = |field: &str| {
-        kernel
-            .body
-            .iter()
-            .any(|op| matches!(op, TileOp::Store { field: name, .. } if *name == field))
-    };
     let builder = Builder { location: apply.op.location(), ..frame.builder };
-    let point: Vec<_> = frame
-        .origin
-        .iter()
-        .zip(&frame.thread)
-        .map(|(origin, thread)| builder.add(*origin, *thread))
-        .collect::<Result<_, _>>()?;
-    let in_hull =
-        frame.scope.inside(&builder, &point, frame.scope.hull.lower, frame.scope.hull.upper)?;
+    let scope = &frame.scope;
+    let point = frame.origin.iter().zip(&frame.thread);
+    let point: Vec<_> =
+        point.map(|(origin, thread)| builder.add(*origin, *thread)).collect::<Result<_, _>>()?;
+    let in_hull = scope.inside(&builder, &point, scope.hull.lower, scope.hull.upper)?;
     builder.when(in_hull, |builder| {
         let mut cells = BTreeMap::new();
-        for field in
-            reads.iter().map(|read| read.field).chain(apply.outputs.iter().map(|(field, _)| *field))
-        {
-            cells.insert(field, frame.scope.cell(builder, field, &point)?);
+        let outputs = apply.outputs.iter().map(|(field, _)| *field);
+        for field in reads.iter().map(|read| read.field).chain(outputs) {
+            cells.insert(field, scope.cell(builder, field, &point)?);
         }
-        let cell = |field: &str| {
-            cells.get(field).ok_or_else(|| Error::internal(format!("no cell of @{field}")))
-        };
+        let code = PointCode { frame: &frame, kernel, apply, cells };
+        code.update(builder, &point, in_place)
+    })?;
+    frame.finish()
+}
+
+/// The code of one point.
+struct PointCode<'c, 'p> {
+    frame: &'p Frame<'c, 'p>,
+    kernel: &'p Kernel<'c>,
+    apply: &'p Apply<'c>,
+    /// The point's place in the buffer of each field.
+    cells: BTreeMap<&'c str, Vec<Val<'c>>>,
+}
+
+impl<'c> PointCode<'c, '_> {
+    fn cell(&self, field: &str) -> Result<&[Val<'c>], Error> {
+        let cell = self.cells.get(field).map(Vec::as_slice);
+        cell.ok_or_else(|| Error::internal(format!("no cell of @{field}")))
+    }
+
+    /// Stores the point's new values.
+    fn update(&self, builder: &Builder<'c>, point: &[Val<'c>], here: bool) -> Result<(), Error> {
+        let (frame, scope, apply) = (self.frame, &self.frame.scope, self.apply);
         let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
-            let at: Vec<_> = cell(field)?
-                .iter()
-                .zip(distances)
-                .map(|(index, distance)| distance.from(builder, *index))
-                .collect::<Result<_, _>>()?;
-            builder.load(frame.source(field)?, &at)
+            let cells = self.cell(field)?.iter().zip(distances);
+            let at = cells.map(|(index, distance)| distance.from(builder, *index));
+            builder.load(frame.source(field)?, &at.collect::<Result<Vec<_>, _>>()?)
         };
-        let store = |builder: &Builder<'c>, values: Vec<Val<'c>>| {
-            for ((field, _), value) in
-                apply.outputs.iter().zip(values).filter(|((field, _), _)| stored(field))
-            {
-                builder.store(value, frame.target(field)?, cell(field)?)?;
-            }
-            Ok(())
-        };
-        let at =
-            At { point: &point, step: apply.step, rules: Rules::All, fetch: &fetch, partial: None };
-        if !in_place {
-            let values = frame.scope.new_values(builder, apply, &apply.pieces, &at)?;
-            for ((field, _), value) in
-                apply.outputs.iter().zip(values).filter(|((field, _), _)| stored(field))
-            {
-                frame.scope.where_it_lies(builder, field, &point, &[], |builder| {
-                    builder.store(value, frame.target(field)?, cell(field)?)?;
-                    Ok(Vec::new())
+        let at = At { point, step: apply.step, rules: Rules::All, fetch: &fetch, partial: None };
+        if here {
+            for piece in &apply.pieces {
+                let covered = scope.inside(builder, point, piece.lower, piece.upper)?;
+                builder.when(covered, |builder| {
+                    let values = scope.evaluate(builder, piece, &at)?;
+                    self.stored(values)
+                        .try_for_each(|(field, value)| self.store(builder, field, value))
                 })?;
             }
             return Ok(());
         }
-        for piece in &apply.pieces {
-            let covered = frame.scope.inside(builder, &point, piece.lower, piece.upper)?;
-            builder.when(covered, |builder| {
-                store(builder, frame.scope.evaluate(builder, piece, &at)?)
+        let values = scope.new_values(builder, apply, &apply.pieces, &at)?;
+        for (field, value) in self.stored(values) {
+            scope.where_it_lies(builder, field, point, &[], |builder| {
+                self.store(builder, field, value).map(|()| Vec::new())
             })?;
         }
         Ok(())
-    })?;
-    frame.finish()
+    }
+
+    /// The new values that the launch leaves behind, by field.
+    fn stored(&self, values: Vec<Val<'c>>) -> impl Iterator<Item = (&'c str, Val<'c>)> {
+        let is_stored = |name: &str| {
+            let is = |op: &TileOp| matches!(op, TileOp::Store { field, .. } if *field == name);
+            self.kernel.body.iter().any(is)
+        };
+        let fields = self.apply.outputs.iter().map(|(field, _)| *field);
+        fields.zip(values).filter(move |(field, _)| is_stored(field))
+    }
+
+    fn store(&self, builder: &Builder<'c>, field: &str, value: Val<'c>) -> Result<(), Error> {
+        builder.store(value, self.frame.target(field)?, self.cell(field)?)
+    }
 }

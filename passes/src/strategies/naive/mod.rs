@@ -8,7 +8,6 @@ use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::{Shape, Strategy};
 use crate::subject::Subject;
-use melior::ir::Module;
 use std::ops::RangeInclusive;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::Program;
@@ -54,8 +53,8 @@ impl Strategy for Naive {
         Ok(1)
     }
 
-    fn index_width(&self, module: &Module, program: &Program) -> Result<u32, Error> {
-        index_width::of_naive(module, program)
+    fn index_width(&self, program: &Program) -> Result<u32, Error> {
+        index_width::of_naive(program)
     }
 
     /// A thread has no checks that a version for the interior could leave out.

@@ -10,7 +10,7 @@ use melior::ir::ValueLike;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
-use stencil_dialects::stencil::{self, Piece, Program, Role};
+use stencil_dialects::stencil::{Piece, Program, Role};
 use stencil_dialects::tiled::Keeps;
 
 /// The planes after which all functions of an apply can be cut, where that takes fewer registers of
@@ -22,11 +22,11 @@ pub fn cuts<'c>(
     pieces: &[Piece<'c>],
     (height, width): (i64, i64),
 ) -> Result<Vec<i64>, Error> {
-    let (module, program) = (subject.module, subject.program);
+    let program = subject.program;
     let &[updated] = updates else { return Ok(Vec::new()) };
     let element = program.field(updated)?.element;
     let mut planes = BTreeSet::new();
-    for read in footprint::of_pieces(module, program, pieces)? {
+    for read in footprint::of_pieces(program, pieces)? {
         if program.field(read.field)?.boundary.is_some() {
             return Ok(Vec::new());
         }
@@ -35,7 +35,7 @@ pub fn cuts<'c>(
     planes.pop_last();
     let mut functions = Vec::new();
     for piece in pieces {
-        functions.push(Planes::of(stencil::function(module, piece.function)?)?);
+        functions.push(Planes::of(program.function(piece.function)?)?);
     }
     let fits = |values: &[Val<'c>]| {
         values.len() <= 1 && values.iter().all(|value| value.r#type() == element)
@@ -48,8 +48,7 @@ pub fn cuts<'c>(
         return Ok(cuts);
     }
     let carried = |cuts: &[i64]| -> Result<i64, Error> {
-        let graph =
-            of_one_step(program, updated, &parts(module, program, pieces, cuts)?, (height, width))?;
+        let graph = of_one_step(program, updated, &parts(program, pieces, cuts)?, (height, width))?;
         Ok(pipeline::of(&graph, subject.device).carried(&graph))
     };
     Ok(if carried(&cuts)? < carried(&[])? { cuts } else { Vec::new() })

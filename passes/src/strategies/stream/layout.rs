@@ -9,7 +9,7 @@ use crate::analysis::footprint;
 use crate::kernel::lanes::{self, WARP};
 use crate::kernel::pieces;
 use crate::subject::Subject;
-use melior::ir::{Module, Type};
+use melior::ir::Type;
 use std::collections::BTreeMap;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
@@ -63,7 +63,6 @@ type Values<'c> = (BTreeMap<usize, usize>, Vec<Type<'c>>);
 
 /// The tile graph of a kernel as the pipeline analysis sees it, and its values.
 fn graph<'c>(
-    module: &Module<'c>,
     program: &Program<'c>,
     kernel: &Kernel<'c>,
     (height, width): (i64, i64),
@@ -94,12 +93,12 @@ fn graph<'c>(
                 }
                 graph.scratch = graph
                     .scratch
-                    .max(height * width * footprint::long_operations(module, &apply.pieces)?);
+                    .max(height * width * footprint::long_operations(program, &apply.pieces)?);
                 let here = kernel.schedule.tile.iter().map(|_| 0).collect::<Vec<_>>();
                 let kept = apply.outputs.iter().filter_map(|(field, _)| apply.kept(field));
                 let mut reads: Vec<_> =
                     kept.chain(apply.partial).map(|tile| (tile, here.clone())).collect();
-                for read in footprint::of_pieces(module, program, &apply.pieces)? {
+                for read in footprint::of_pieces(program, &apply.pieces)? {
                     let tile = apply.input(read.field);
                     let tile =
                         tile.ok_or_else(|| Error::internal(format!("no tile of @{}", read.field)))?;
@@ -119,68 +118,87 @@ fn graph<'c>(
     Ok((graph, (places, elements)))
 }
 
+/// Cells of a tile in a plane, and of a lane.
+struct Shape {
+    /// Rows of the tile; 1 in two dimensions.
+    tile_rows: i64,
+    /// Columns of the tile.
+    columns: i64,
+    /// Rows per lane.
+    height: i64,
+    /// Cells per lane along a row.
+    width: i64,
+}
+
+impl Shape {
+    fn of(kernel: &Kernel) -> Result<Self, Error> {
+        let (tile, per_thread) = (&kernel.schedule.tile, &kernel.schedule.per_thread);
+        match (tile.as_slice(), per_thread.as_slice()) {
+            (&[_, columns], &[1, width]) => Ok(Self { tile_rows: 1, columns, height: 1, width }),
+            (&[_, tile_rows, columns], &[1, height, width]) => {
+                Ok(Self { tile_rows, columns, height, width })
+            }
+            _ => Err(decline(
+                kernel,
+                Decline::TileShape,
+                format!(
+                    "the strategy stream needs a grid of two dimensions and tiled.per_thread = \
+                     [1, cells per lane], or one of three and [1, rows per lane, cells per lane], \
+                     and here tile and tiled.per_thread are {tile:?} and {per_thread:?}"
+                ),
+            )),
+        }
+    }
+}
+
+/// Cells among which the reads of a lane of some cells select by boundary rules.
+fn selects<'c>(program: &Program<'c>, kernel: &Kernel<'c>, cells: i64) -> Result<i64, Error> {
+    let mut selects = 0_i64;
+    for apply in kernel.applies() {
+        let reads = footprint::cells_by_rules(program, &apply.pieces)?;
+        selects = selects.saturating_add(reads.saturating_mul(cells));
+    }
+    Ok(selects)
+}
+
+/// Declines a kernel whose lanes hold so many cells that code for them would take minutes to make.
+fn admit_registers(
+    kernel: &Kernel,
+    (height, width): (i64, i64),
+    selects: i64,
+    registers: i64,
+) -> Result<(), Error> {
+    let steps = kernel.schedule.steps;
+    let too_many = |message| Err(decline(kernel, Decline::Registers, message));
+    if selects > MOST_SELECTS || (selects > 0 && registers > MOST_REGISTERS) {
+        return too_many(format!(
+            "by their boundary rules the reads of a lane with {height} x {width} cells and \
+             pyramid height {steps} may take {selects} cells, of which it holds {registers} in \
+             registers, and the strategy stream selects among {MOST_SELECTS} and holds \
+             {MOST_REGISTERS} at most; give a lane fewer cells, make the pyramid height smaller, \
+             or choose another strategy"
+        ));
+    }
+    if registers > MOST_REGISTERS_WITHOUT {
+        return too_many(format!(
+            "the planes in flight of a lane with {height} x {width} cells and pyramid height \
+             {steps} take {registers} registers, and the strategy stream holds \
+             {MOST_REGISTERS_WITHOUT} at most; give a lane fewer cells, make the pyramid height \
+             smaller, or choose another strategy"
+        ));
+    }
+    Ok(())
+}
+
 impl<'c> Layout<'c> {
     /// Plans a kernel.
     pub fn plan(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<Self, Error> {
         let (module, program) = (subject.module, subject.program);
-        let schedule = &kernel.schedule;
-        let (tile_rows, columns, height, width) = match (
-            schedule.tile.as_slice(),
-            schedule.per_thread.as_slice(),
-        ) {
-            ([_, columns], [1, width]) => (1, *columns, 1, *width),
-            ([_, rows, columns], [1, height, width]) => (*rows, *columns, *height, *width),
-            _ => {
-                return Err(decline(
-                    kernel,
-                    Decline::TileShape,
-                    format!(
-                        "the strategy stream needs a grid of two dimensions and tiled.per_thread = \
-                         [1, cells a lane], or one of \
-                         three and [1, rows a lane, cells a lane], and here tile and \
-                         tiled.per_thread are {:?} and {:?}",
-                        schedule.tile, schedule.per_thread
-                    ),
-                ));
-            }
-        };
-        let mut selects = 0_i64;
-        for op in &kernel.body {
-            let TileOp::Apply(apply) = op else { continue };
-            let cells = footprint::cells_by_rules(module, program, &apply.pieces)?;
-            selects = selects.saturating_add(cells.saturating_mul(height * width));
-        }
-        let (graph, (values, elements)) = graph(module, program, kernel, (height, width))?;
+        let Shape { tile_rows, columns, height, width } = Shape::of(kernel)?;
+        let selects = selects(program, kernel, height * width)?;
+        let (graph, (values, elements)) = graph(program, kernel, (height, width))?;
         let pipeline = pipeline::of(&graph, subject.device);
-        if selects > MOST_SELECTS || (selects > 0 && pipeline.registers > MOST_REGISTERS) {
-            return Err(decline(
-                kernel,
-                Decline::Registers,
-                format!(
-                    "by their boundary rules the reads of a lane with {height} x {width} cells and \
-                     pyramid height {} may take \
-                     {selects} cells, of which it holds {} in registers, and the strategy stream \
-                     selects among {MOST_SELECTS} and \
-                     holds {MOST_REGISTERS} at most; give a lane fewer cells, make the pyramid \
-                     height smaller, or choose block",
-                    schedule.steps, pipeline.registers
-                ),
-            ));
-        }
-        if pipeline.registers > MOST_REGISTERS_WITHOUT {
-            return Err(decline(
-                kernel,
-                Decline::Registers,
-                format!(
-                    "the planes in flight of a lane with {height} x {width} cells and pyramid \
-                     height {} take {} registers, and \
-                     the strategy stream holds {MOST_REGISTERS_WITHOUT} at most; give a lane fewer \
-                     cells, make the pyramid height \
-                     smaller, or choose another strategy",
-                    schedule.steps, pipeline.registers
-                ),
-            ));
-        }
+        admit_registers(kernel, (height, width), selects, pipeline.registers)?;
         let mut layout = Self {
             pipeline,
             limit: 0,
@@ -198,47 +216,18 @@ impl<'c> Layout<'c> {
             selects: selects > 0,
             total: BTreeMap::new(),
         };
-        let (mut right, mut bottom, mut first, mut last) = (0, 0, Vec::new(), Vec::new());
-        for op in &kernel.body {
-            let halo = match op {
-                TileOp::Load { tile, .. } => &kernel.tile(*tile)?.halo,
-                TileOp::Apply(apply) => &apply.halo,
-                TileOp::Store { tile, .. } => {
-                    last.push(layout.window(*tile)?.lag);
-                    continue;
-                }
-            };
-            let ([before, .., west], [_, .., east]) =
-                (halo.lower.as_slice(), halo.upper.as_slice())
-            else {
-                continue;
-            };
-            layout.left = layout.left.max(-west);
-            right = right.max(*east);
-            if let ([_, north, _], [_, south, _]) = (halo.lower.as_slice(), halo.upper.as_slice()) {
-                layout.top = layout.top.max(-north);
-                bottom = bottom.max(*south);
-            }
-            if let Some((_, tile)) = Self::source(op) {
-                first.push(before + layout.window(tile)?.lag);
-            }
-            if let TileOp::Apply(apply) = op {
-                for piece in &apply.pieces {
-                    layout.total.insert(piece.function, pieces::is_total(module, program, piece)?);
-                }
-            }
+        for piece in kernel.applies().flat_map(|apply| &apply.pieces) {
+            layout.total.insert(piece.function, pieces::is_total(module, program, piece)?);
         }
-        layout.first = first.into_iter().min().unwrap_or(0);
-        layout.fill = last.into_iter().max().unwrap_or(0) - layout.first;
-        layout.left = lanes::whole(layout.left, width);
+        let [right, bottom] = layout.reach_out(kernel)?;
         let needed = layout.left + columns + right;
         if columns % width != 0 {
             return Err(decline(
                 kernel,
                 Decline::TileShape,
                 format!(
-                    "a tile's columns must be a multiple of the {width} cells a lane along a row, \
-                     and {columns} are not"
+                    "a tile's columns must be a multiple of the {width} cells per lane along a \
+                     row, and {columns} are not"
                 ),
             ));
         }
@@ -248,14 +237,13 @@ impl<'c> Layout<'c> {
                 Decline::TileShape,
                 format!(
                     "a tile {columns} columns wide with pyramid height {} needs {needed} columns \
-                     with its halo, and a warp with {width} \
-                     cells a lane has {}",
-                    schedule.steps,
+                     with its halo, and a warp with {width} cells per lane has {}",
+                    kernel.schedule.steps,
                     WARP * width
                 ),
             ));
         }
-        if schedule.tile.len() == 3 {
+        if kernel.schedule.tile.len() == 3 {
             // Narrow tiles leave room for more rows: two or more of their rows share a warp.
             layout.lanes =
                 WARP.min((needed as u64).div_ceil(width as u64).next_power_of_two() as i64);
@@ -266,6 +254,40 @@ impl<'c> Layout<'c> {
         let threads = layout.threads(kernel).into_iter().product();
         layout.limit = registers::limit(layout.pipeline.registers, threads, subject.device);
         Ok(layout)
+    }
+
+    /// Finds where iterations, rows and columns begin; gives the cells that the halo has behind the
+    /// tile's last column and row.
+    fn reach_out(&mut self, kernel: &Kernel<'c>) -> Result<[i64; 2], Error> {
+        let (mut right, mut bottom, mut first, mut last) = (0, 0, Vec::new(), Vec::new());
+        for op in &kernel.body {
+            let halo = match op {
+                TileOp::Load { tile, .. } => &kernel.tile(*tile)?.halo,
+                TileOp::Apply(apply) => &apply.halo,
+                TileOp::Store { tile, .. } => {
+                    last.push(self.window(*tile)?.lag);
+                    continue;
+                }
+            };
+            let ([before, .., west], [_, .., east]) =
+                (halo.lower.as_slice(), halo.upper.as_slice())
+            else {
+                continue;
+            };
+            self.left = self.left.max(-west);
+            right = right.max(*east);
+            if let ([_, north, _], [_, south, _]) = (halo.lower.as_slice(), halo.upper.as_slice()) {
+                self.top = self.top.max(-north);
+                bottom = bottom.max(*south);
+            }
+            if let Some((_, tile)) = Self::source(op) {
+                first.push(before + self.window(tile)?.lag);
+            }
+        }
+        self.first = first.into_iter().min().unwrap_or(0);
+        self.fill = last.into_iter().max().unwrap_or(0) - self.first;
+        self.left = lanes::whole(self.left, self.width);
+        Ok([right, bottom])
     }
 
     /// The tile of an operation with which the pipeline begins, and its field: a load, or an apply

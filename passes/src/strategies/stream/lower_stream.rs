@@ -164,15 +164,12 @@ impl LowerStream {
         self.limits.admit(subject.device, kernel, &demand)?;
         let margin = layout.margin(kernel);
         let spec = FrameSpec {
-            kernel,
-            threads: &threads,
             shared: &buffers,
-            in_place: false,
-            warps: None,
             rim_first: true,
             margin: &margin,
             registers: Some(layout.limit),
             reach: if layout.wraps { None } else { Some(reach(kernel)?) },
+            ..FrameSpec::plain(kernel, &threads)
         };
         let frame = Frame::new(context, subject, &spec)?;
         let (tile, planes) = frame.of_tile(&kernel.schedule)?;

@@ -91,6 +91,14 @@ impl Strategy for Stream {
         cells.into_iter().map(candidates).collect()
     }
 
+    fn copies(&self, per_thread: &[i64]) -> i64 {
+        per_thread.iter().copied().fold(1, i64::saturating_mul)
+    }
+
+    fn usual_copies(&self, rank: usize) -> i64 {
+        if rank == 2 { 4 } else { 8 }
+    }
+
     fn splits_interior(&self, program: &Program, kernel: &Kernel) -> Result<bool, Error> {
         let loads = kernel.body.iter().filter_map(|op| match op {
             TileOp::Load { field, .. } => {

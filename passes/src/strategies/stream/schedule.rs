@@ -42,6 +42,9 @@ const HIGHEST: i64 = 12;
 /// they lose.
 const BUDGET: i64 = 240;
 
+/// Registers of the estimate beyond which no height is looked at.
+const FAR: i64 = 1024;
+
 /// Registers in place of these where a function has long operations: their latency wants warps.
 const LONG_BUDGET: [i64; 2] = [124, 168];
 
@@ -122,6 +125,10 @@ pub fn height(subject: &Subject, applies: &[&Apply], per_thread: &[i64]) -> Resu
         let scaled = |bounds: &[i64]| bounds.iter().map(|bound| bound * steps).collect();
         let halo = Halo { lower: scaled(&halo.lower), upper: scaled(&halo.upper) };
         let registers = pipeline::of(&graph, subject.device).registers;
+        // More steps take more registers.
+        if registers > FAR {
+            break;
+        }
         let Some(threads) = threads(per_thread, registers, subject.device) else { continue };
         let (rows, columns) = plane(per_thread, threads);
         let (tile_rows, tile_columns) = within(per_thread, threads, &[&halo]);
@@ -162,14 +169,14 @@ pub fn graph(
     per_thread: &[i64],
     steps: i64,
 ) -> Result<Graph, Error> {
-    let (module, program) = (subject.module, subject.program);
+    let program = subject.program;
     let (height, width) = shape(per_thread);
     let mut graph =
         Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0, split: true };
     let mut current = BTreeMap::new();
     let (mut loaded, mut made) = (BTreeSet::new(), BTreeSet::new());
     for apply in applies {
-        let reads = footprint::of_pieces(module, program, &apply.pieces)?;
+        let reads = footprint::of_pieces(program, &apply.pieces)?;
         loaded
             .extend(reads.into_iter().map(|read| read.field).filter(|field| !made.contains(field)));
         for field in &apply.updates {
@@ -188,9 +195,9 @@ pub fn graph(
     let mut parts = Vec::new();
     for apply in applies {
         graph.scratch =
-            graph.scratch.max(height * width * footprint::long_operations(module, &apply.pieces)?);
+            graph.scratch.max(height * width * footprint::long_operations(program, &apply.pieces)?);
         let cuts = cuts::cuts(subject, &apply.updates, &apply.pieces, (height, width))?;
-        parts.push((&apply.updates, partial_sums::parts(module, program, &apply.pieces, &cuts)?));
+        parts.push((&apply.updates, partial_sums::parts(program, &apply.pieces, &cuts)?));
     }
     for (updates, parts) in (0..steps).flat_map(|_| &parts) {
         let new = cuts::extend(&mut graph, program, parts, updates, &current)?;

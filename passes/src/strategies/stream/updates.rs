@@ -1,6 +1,6 @@
 //! New values of a plane: the point function of each cell on cells in flight.
 
-use super::checks::{self, Beyond, Cells};
+use super::checks::{self, Beyond, Cells, Cut};
 use super::in_flight::InFlight;
 use super::rims::Rims;
 use super::walk::Walk;
@@ -12,6 +12,9 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::Piece;
 use stencil_dialects::tiled::Apply;
+
+/// A piece with its conditions: of cells, and of the plane.
+type PieceHere<'c, 's> = (&'s Piece<'c>, Option<&'s Cut<'c>>, Option<Val<'c>>);
 
 /// A cell whose new values are computed.
 struct Cell<'c, 's> {
@@ -67,21 +70,12 @@ impl<'c> Walk<'c, '_> {
             cuts.push((piece, cut));
         }
         let all = |builder: &Builder<'c>, planes: &[Option<Val<'c>>]| {
-            let cell = |(number, at): (usize, &Cell<'c, '_>)| {
-                let mut candidates = Vec::new();
-                for ((piece, cut), plane) in cuts.iter().zip(planes) {
-                    let inside = cut.and_then(|cut| cut.cells.get(number)).copied();
-                    let conditions: Vec<_> = plane.iter().copied().chain(inside).collect();
-                    let Some(covered) = builder.all(&conditions)? else {
-                        return self.evaluate(builder, at, piece);
-                    };
-                    let total = self.layout.total.get(piece.function) == Some(&true);
-                    candidates.push(Candidate { piece, covered, total });
-                }
-                let evaluate =
-                    |builder: &Builder<'c>, piece: &Piece<'c>| self.evaluate(builder, at, piece);
-                pieces::values(builder, &candidates, &self.old(builder, at)?, &evaluate)
-            };
+            let pieces: Vec<_> = cuts
+                .iter()
+                .zip(planes)
+                .map(|((piece, cut), plane)| (*piece, *cut, *plane))
+                .collect();
+            let cell = |(number, at)| self.cell(builder, at, number, &pieces);
             cells.iter().enumerate().map(cell).collect::<Result<Vec<_>, _>>()
         };
         if !rims.planes {
@@ -110,6 +104,29 @@ impl<'c> Walk<'c, '_> {
             return Ok(flat.chunks(apply.outputs.len().max(1)).map(<[_]>::to_vec).collect());
         }
         all(builder, &in_planes.into_iter().map(Some).collect::<Vec<_>>())
+    }
+
+    /// New values of one of the lane's cells, for pieces with their conditions: of cells, by the
+    /// cell's number, and of the plane.
+    fn cell(
+        &self,
+        builder: &Builder<'c>,
+        at: &Cell<'c, '_>,
+        number: usize,
+        pieces: &[PieceHere<'c, '_>],
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let mut candidates = Vec::new();
+        for (piece, cut, plane) in pieces {
+            let inside = cut.and_then(|cut| cut.cells.get(number)).copied();
+            let conditions: Vec<_> = plane.iter().copied().chain(inside).collect();
+            let Some(covered) = builder.all(&conditions)? else {
+                return self.evaluate(builder, at, piece);
+            };
+            let total = self.layout.total.get(piece.function) == Some(&true);
+            candidates.push(Candidate { piece, covered, total });
+        }
+        let evaluate = |builder: &Builder<'c>, piece: &Piece<'c>| self.evaluate(builder, at, piece);
+        pieces::values(builder, &candidates, &self.old(builder, at)?, &evaluate)
     }
 
     /// The values of the updated fields before the apply; zeros for those that have none where no

@@ -7,8 +7,8 @@ use crate::kernel::frame::Frame;
 use crate::kernel::interior;
 use crate::kernel::lanes;
 use crate::kernel::pieces::{self, Candidate};
+use melior::ir::AffineMap;
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineMap, Module};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
@@ -20,7 +20,6 @@ use stencil_dialects::tiled::{self, Apply, Kernel, TileOp};
 pub struct Cells<'c, 'p> {
     /// The kernel that is built.
     pub frame: &'p Frame<'c, 'p>,
-    module: &'p Module<'c>,
     /// The tile kernel.
     pub kernel: &'p Kernel<'c>,
     segment: &'p Segment,
@@ -82,7 +81,6 @@ impl<'c, 'p> Cells<'c, 'p> {
     pub fn new(
         frame: &'p Frame<'c, 'p>,
         builder: &Builder<'c>,
-        module: &'p Module<'c>,
         kernel: &'p Kernel<'c>,
         segment: &'p Segment,
     ) -> Result<Self, Error> {
@@ -97,12 +95,14 @@ impl<'c, 'p> Cells<'c, 'p> {
         let mut total = BTreeMap::new();
         for apply in kernel.applies() {
             for piece in &apply.pieces {
-                total.insert(piece.function, pieces::is_total(module, frame.scope.program, piece)?);
+                total.insert(
+                    piece.function,
+                    pieces::is_total(frame.scope.module, frame.scope.program, piece)?,
+                );
             }
         }
         Ok(Self {
             frame,
-            module,
             kernel,
             segment,
             points: (0..width)
@@ -404,7 +404,7 @@ impl<'c, 'p> Cells<'c, 'p> {
             window.extend((0..).zip(*cells).map(|(cell, value)| ((*field, cell), *value)));
         }
         let mut wanted = BTreeSet::new();
-        for read in footprint::of_pieces(self.module, self.frame.scope.program, &apply.pieces)? {
+        for read in footprint::of_pieces(self.frame.scope.program, &apply.pieces)? {
             for offset in read.offsets().into_iter().flatten() {
                 wanted.extend((0..width).map(|cell| (read.field, cell + offset)));
             }

@@ -107,23 +107,12 @@ impl LowerWarp {
         subject: &Subject<'c, '_>,
         kernel: &Kernel<'c>,
     ) -> Result<(), Error> {
-        let module = subject.module;
         let (warps, unroll) = (self.warps.unwrap_or(WARPS), self.unroll.unwrap_or(UNROLL));
         let segment = Segment::plan(kernel)?;
-        let spec = FrameSpec {
-            kernel,
-            threads: &[],
-            shared: &[],
-            in_place: false,
-            warps: Some(warps),
-            rim_first: false,
-            margin: &[],
-            registers: None,
-            reach: None,
-        };
+        let spec = FrameSpec { warps: Some(warps), ..FrameSpec::plain(kernel, &[]) };
         let frame = Frame::new(context, subject, &spec)?;
         let tile = |builder: &Builder<'c>| {
-            let cells = Cells::new(&frame, builder, module, kernel, &segment)?;
+            let cells = Cells::new(&frame, builder, kernel, &segment)?;
             let limits =
                 Limits::of(&frame, kernel, |op, halo| Ok(segment.reach(kernel, op, halo)))?;
             let condition = limits

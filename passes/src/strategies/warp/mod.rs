@@ -36,15 +36,13 @@ impl Strategy for Warp {
     }
 
     fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error> {
-        let width = schedule::width(subject.module, subject.program, &group.applies)?;
+        let width = schedule::width(subject.program, &group.applies)?;
         Ok(Shape { tile: vec![1], per_thread: vec![width] })
     }
 
     fn height(&self, subject: &Subject, group: &Group, schedule: &Schedule) -> Result<i64, Error> {
         let width = schedule.per_thread.last().copied().unwrap_or(1);
-        schedule::height(width, |steps| {
-            regions::reach(subject.module, subject.program, group, steps)
-        })
+        schedule::height(width, |steps| regions::reach(subject.program, group, steps))
     }
 
     fn fit(
@@ -62,6 +60,14 @@ impl Strategy for Warp {
         let heights = [8, 16, 32].map(Some).to_vec();
         let all = Candidates { heights, ..Candidates::defaults() };
         if rank == 1 { vec![all] } else { Vec::new() }
+    }
+
+    fn copies(&self, per_thread: &[i64]) -> i64 {
+        per_thread.iter().copied().fold(1, i64::saturating_mul)
+    }
+
+    fn usual_copies(&self, _: usize) -> i64 {
+        4
     }
 
     /// Each warp has a tile of its own.

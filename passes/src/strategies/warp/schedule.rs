@@ -2,7 +2,6 @@
 
 use crate::analysis::footprint;
 use crate::kernel::lanes::{self, WARP};
-use melior::ir::Module;
 use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program};
@@ -23,14 +22,12 @@ const HIGHEST: i64 = 48;
 const LOST: (i64, i64) = (1, 8);
 
 /// Cells a lane: as many as its registers hold of all fields.
-pub fn width(module: &Module, program: &Program, applies: &[&Apply]) -> Result<i64, Error> {
+pub fn width(program: &Program, applies: &[&Apply]) -> Result<i64, Error> {
     let mut fields = BTreeSet::new();
     for apply in applies {
         fields.extend(apply.updates.iter().copied());
         fields.extend(
-            footprint::of_pieces(module, program, &apply.pieces)?
-                .into_iter()
-                .map(|read| read.field),
+            footprint::of_pieces(program, &apply.pieces)?.into_iter().map(|read| read.field),
         );
     }
     let words = fields.into_iter().map(|field| Ok(lanes::words(program.field(field)?.element)));

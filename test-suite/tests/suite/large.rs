@@ -1,0 +1,126 @@
+//! Programs of many functions and many pieces compile in a time that grows with their size, and
+//! schedules whose code would be too long are declined before the work begins.
+
+use std::fmt::Write;
+use std::time::Instant;
+use stencil_test_suite::Scratch;
+
+/// Seconds that a compile of a program takes, the shortest of three.
+fn seconds(text: &str, arguments: &[&str]) -> f64 {
+    let scratch = Scratch::new();
+    scratch.write("large.stencil", text);
+    let arguments = [&["large.stencil", "--emit=ptx,plan", "-o", "out"], arguments].concat();
+    let compile = || {
+        let start = Instant::now();
+        let outcome = scratch.run("stencilc", &arguments);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+        start.elapsed().as_secs_f64()
+    };
+    (0..3).map(|_| compile()).fold(f64::INFINITY, f64::min)
+}
+
+/// The sum over the four neighbours.
+fn jacobi(field: &str) -> String {
+    format!("0.25 * ({field}[-1,0] + {field}[1,0] + {field}[0,-1] + {field}[0,1])")
+}
+
+const GRID: &str = "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield A0 : f32 on G\n";
+
+/// A step of so many Jacobi functions, each from one field to the next; the fields between are
+/// state fields or temp fields. The rim that is left out grows by `shrink` from one to the next.
+fn chain(functions: usize, role: &str, shrink: usize) -> String {
+    let mut text = GRID.to_owned();
+    for field in 1..functions {
+        writeln!(text, "{role} A{field} : f32 on G").unwrap();
+    }
+    for from in 0..functions {
+        let (to, rim) = ((from + 1) % functions, 1 + from * shrink);
+        let (last, new) = (rim + 1, jacobi(&format!("A{from}")));
+        let bounds = format!("[{rim}..N-{last}, {rim}..M-{last}]");
+        writeln!(text, "fn jacobi{from} -> A{to} {bounds} = {new}").unwrap();
+    }
+    text + "steps 10\n"
+}
+
+/// A function of so many pieces, bands of four rows.
+fn bands(pieces: usize) -> String {
+    let mut text = format!("{GRID}fn step -> A0 {{\n");
+    for piece in 0..pieces {
+        let (first, last) = (1 + 4 * piece, 4 + 4 * piece);
+        let last = if piece + 1 == pieces { "N-2".to_owned() } else { last.to_string() };
+        let new = jacobi("A0");
+        writeln!(text, "  [{first}..{last}, 1..M-2] = {piece} * A0[0,0] + {new}").unwrap();
+    }
+    text + "}\nsteps 10\n"
+}
+
+/// The interior of a box, its faces, edges and corners: 27 pieces.
+fn rims() -> String {
+    let mut text = "param N\nparam M\nparam L\ngrid G = [0..N-1, 0..M-1, 0..L-1]\n\
+                    field A : f32 on G\nfn step -> A {\n"
+        .to_owned();
+    for piece in 0..27 {
+        let places = [piece / 9, piece / 3 % 3, piece % 3];
+        let bounds = places.iter().zip(["N", "M", "L"]).map(|(place, size)| match place {
+            0 => "0".to_owned(),
+            1 => format!("1..{size}-2"),
+            _ => format!("{size}-1"),
+        });
+        let bounds: Vec<_> = bounds.collect();
+        let mut terms = vec!["A[0,0,0]".to_owned()];
+        for (dimension, place) in places.iter().enumerate() {
+            for (step, outside) in [(-1, 0), (1, 2)] {
+                let mut offset = [0; 3];
+                offset[dimension] = step;
+                let [z, y, x] = offset;
+                if *place != outside {
+                    terms.push(format!("0.1 * A[{z},{y},{x}]"));
+                }
+            }
+        }
+        writeln!(text, "  [{}] = {}", bounds.join(", "), terms.join(" + ")).unwrap();
+    }
+    text + "}\nsteps 10\n"
+}
+
+/// Three times what they take alone, because the machines of tests are slow and shared.
+const SLOWER: f64 = 3.0;
+
+#[test]
+fn many_functions_compile_in_seconds() {
+    for (functions, limit) in [(8, 0.5), (16, 0.8), (32, 1.5), (64, 3.0), (100, 5.0)] {
+        for (role, shrink) in [("field", 0), ("temp field", 0), ("temp field", 1)] {
+            let seconds = seconds(&chain(functions, role, shrink), &[]);
+            assert!(seconds < SLOWER * limit, "{functions} functions, {role}: {seconds} s");
+        }
+    }
+}
+
+#[test]
+fn many_pieces_compile_in_seconds() {
+    for strategy in ["naive", "block", "stream"] {
+        let whole = seconds(&rims(), &["--strategy", strategy]);
+        assert!(whole < SLOWER, "27 pieces, {strategy}: {whole} s");
+        for (pieces, limit) in [(50, 2.0), (200, 5.0)] {
+            let seconds = seconds(&bands(pieces), &["--strategy", strategy]);
+            assert!(seconds < SLOWER * limit, "{pieces} pieces, {strategy}: {seconds} s");
+        }
+    }
+}
+
+#[test]
+fn code_that_would_be_too_long_is_declined_at_once() {
+    let scratch = Scratch::new();
+    scratch.copy("programs/jacobi1d3.stencil");
+    for (strategy, option, value) in
+        [("block", "--pyramid-height", "1024"), ("warp", "--per-thread", "1000")]
+    {
+        let arguments = ["jacobi1d3.stencil", "--strategy", strategy, option, value];
+        let start = Instant::now();
+        let outcome = scratch.run("stencilc", &arguments);
+        assert_eq!(outcome.code, Some(1), "{arguments:?}");
+        assert!(outcome.stderr.contains("declined [code-size]"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("the limit is 100000"), "{}", outcome.stderr);
+        assert!(start.elapsed().as_secs_f64() < 3.0, "{arguments:?}");
+    }
+}
