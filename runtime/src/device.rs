@@ -1,8 +1,13 @@
 //! Devices as data: what the cost models and the limit checks need to know of a GPU.
 //!
 //! Rates count for the whole device. Nothing in the compiler asks which device it is; it asks for
-//! these numbers.
+//! these numbers. `device/catalog.rs` has those of the devices that are described.
 
+mod catalog;
+
+pub use catalog::{
+    A40, A100, B200, COMPUTE_7, COMPUTE_8, COMPUTE_11, DEVICES, H100, H200, L40S, LEAST, RTX_5090,
+};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -73,48 +78,6 @@ pub struct Device {
     pub source: &'static str,
 }
 
-/// NVIDIA H200.
-pub const H200: Device = Device {
-    name: "NVIDIA H200",
-    target: "sm_90",
-    multiprocessors: 132,
-    clock: 1.98e9,
-    memory: 141_000_000_000,
-    l2: 60_000_000,
-    copy_bandwidth: 4.25e12,
-    fma_f32: 33.4e12,
-    fma_f64: 16.7e12,
-    shared_bandwidth: 128,
-    shuffle_lanes: 32,
-    schedulers: 4,
-    block_clocks: 1800.0,
-    barrier_clocks: 40.0,
-    fetch_clocks: 450.0,
-    round_clocks: 60.0,
-    issue_clocks: 2.15,
-    serial_clocks: 4.5,
-    launch_seconds: 2.2e-6,
-    warp: 32,
-    threads_per_block: 1024,
-    threads_per_multiprocessor: 2048,
-    blocks_per_multiprocessor: 32,
-    registers: 65_536,
-    registers_per_thread: 255,
-    shared_per_multiprocessor: 228 * 1024,
-    shared_per_block: 227 * 1024,
-    static_shared_per_block: 48 * 1024,
-    shared_reserved: 1024,
-    source: "clocks of blocks, barriers, fetches and rounds fitted to kernels of the strategies \
-        naive and block, those \
-             of a warp's instructions to the schedules of decision 015; copy and FMA rates, SMs \
-             and clock measured on one H200, November 2026; memory from NVIDIA's data sheet; \
-             limits per SM and block from the CUDA C++ Programming Guide, technical specifications \
-             of compute capability 9.0",
-};
-
-/// Every device that is described.
-pub const DEVICES: &[Device] = &[H200];
-
 /// The device that PTX of this target is tuned for; `None` for a target that is not described.
 /// Variants of an architecture (`sm_90a`) count as the architecture.
 pub fn device_of(target: &str) -> Option<&'static Device> {
@@ -122,12 +85,22 @@ pub fn device_of(target: &str) -> Option<&'static Device> {
     DEVICES.iter().find(|device| device.target == target || device.target == plain)
 }
 
-/// The device that is described best: all of its figures are measured.
+/// The device that is described best: its rates are measured.
 pub const BEST_DESCRIBED: &Device = &H200;
 
-/// The device to assume for an architecture.
+/// A device of this architecture: one that is described, or one with the lowest limits of its
+/// family (`sm_87`), or of all (`sm_130`). Code within its limits runs on every such device.
 pub fn for_arch(arch: &str) -> &'static Device {
-    device_of(arch).unwrap_or(BEST_DESCRIBED)
+    let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
+    let number = digits.parse::<u32>().unwrap_or(0);
+    device_of(arch).unwrap_or(match number / 10 {
+        7 => &COMPUTE_7,
+        8 => &COMPUTE_8,
+        10 => &B200,
+        11 => &COMPUTE_11,
+        12 => &RTX_5090,
+        _ => &LEAST,
+    })
 }
 
 /// The device of this name, as the driver spells it; `None` for one that is not described.
@@ -222,10 +195,73 @@ mod tests {
 
     #[test]
     fn targets_are_found() {
-        assert_eq!(device_of("sm_90").map(|d| d.name), Some("NVIDIA H200"));
-        assert_eq!(device_of("sm_90a").map(|d| d.name), Some("NVIDIA H200"));
-        assert_eq!(device_of("sm_80"), None);
-        assert_eq!(device_named("NVIDIA H200").map(|d| d.target), Some("sm_90"));
+        for (target, name) in [
+            ("sm_80", "NVIDIA A100-SXM4-80GB"),
+            ("sm_86", "NVIDIA A40"),
+            ("sm_89", "NVIDIA L40S"),
+            ("sm_90", "NVIDIA H200"),
+            ("sm_90a", "NVIDIA H200"),
+            ("sm_100", "NVIDIA B200"),
+            ("sm_120", "NVIDIA GeForce RTX 5090"),
+        ] {
+            assert_eq!(device_of(target).map(|device| device.name), Some(name));
+            assert_eq!(for_arch(target).name, name);
+        }
+        assert_eq!(device_of("sm_87"), None);
+        assert_eq!(device_named("NVIDIA H100 80GB HBM3").map(|d| d.target), Some("sm_90"));
         assert_eq!(device_named("NVIDIA H100 PCIe"), None);
+    }
+
+    #[test]
+    fn an_architecture_that_is_not_described_has_limits_that_hold_for_it() {
+        // Shared memory of a block, threads and blocks of an SM, of the programming guide.
+        for (arch, shared, threads, blocks) in [
+            ("sm_75", 64, 1024, 16),
+            ("sm_87", 163, 1536, 16),
+            ("sm_88", 99, 1536, 16),
+            ("sm_103", 227, 2048, 32),
+            ("sm_110", 227, 1536, 24),
+            ("sm_121", 99, 1536, 24),
+        ] {
+            let device = for_arch(arch);
+            assert!(device.shared_per_block <= shared * 1024, "{arch}");
+            assert!(device.threads_per_multiprocessor <= threads, "{arch}");
+            assert!(device.blocks_per_multiprocessor <= blocks, "{arch}");
+        }
+        for device in DEVICES {
+            for least in [for_arch("sm_130"), for_arch("")] {
+                assert!(least.shared_per_block <= device.shared_per_block);
+                assert!(least.threads_per_multiprocessor <= device.threads_per_multiprocessor);
+                assert!(least.blocks_per_multiprocessor <= device.blocks_per_multiprocessor);
+            }
+        }
+    }
+
+    #[test]
+    fn rates_are_those_of_the_data_sheets() {
+        // TFLOPS of f32 and f64 that NVIDIA states, two for each fused multiply-add.
+        for (device, single, double) in [
+            (A100, 19.5, Some(9.7)),
+            (A40, 37.4, None),
+            (L40S, 91.6, None),
+            (H100, 67.0, Some(34.0)),
+            (B200, 75.0, Some(37.0)),
+            (RTX_5090, 104.8, None),
+        ] {
+            let is = |rate: f64, stated: f64| (2e-12 * rate / stated - 1.0).abs() < 0.02;
+            assert!(is(device.fma_f32, single), "{}", device.name);
+            assert!(double.is_none_or(|stated| is(device.fma_f64, stated)), "{}", device.name);
+        }
+    }
+
+    #[test]
+    fn limits_fit_together() {
+        for device in DEVICES.iter().chain([&COMPUTE_7, &COMPUTE_8, &COMPUTE_11, &LEAST]) {
+            let block = device.shared_per_block + device.shared_reserved;
+            assert!(block <= device.shared_per_multiprocessor, "{}", device.name);
+            assert!(device.static_shared_per_block <= device.shared_per_block, "{}", device.name);
+            assert!(device.threads_per_block <= device.threads_per_multiprocessor);
+            assert!(!device.source.is_empty(), "{}", device.name);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Runs one plan on the device, measures it and checks its result.
 
+use crate::check::{Check, are_same, check, read_wanted};
 use crate::options::Options;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -8,15 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request, bind};
-use stencil_runtime::compare::{Comparison, compare};
-use stencil_runtime::cuda::{Cuda, GraphSettings, KernelFacts};
+use stencil_runtime::cuda::{Cuda, GraphSettings, KernelFacts, Program};
 use stencil_runtime::device::device_named;
 use stencil_runtime::execute::{Control, Target, check_inputs, download, launch_all, run, upload};
 use stencil_runtime::input::{self, Source};
-use stencil_runtime::npy;
 use stencil_runtime::number::Numeral;
-use stencil_runtime::plan::{FieldDecl, Plan, Role, Settings, ptx_beside};
-use stencil_runtime::record::records;
+use stencil_runtime::plan::{Plan, Role, Settings, ptx_beside};
 
 /// What was measured of one plan.
 #[derive(Clone, Debug, Serialize)]
@@ -76,22 +74,6 @@ pub struct Spread {
     pub min: f64,
     /// Highest.
     pub max: f64,
-}
-
-/// A comparison with a reference.
-#[derive(Clone, Debug, Serialize)]
-pub struct Check {
-    /// What it was compared with.
-    pub against: String,
-    /// The largest error allowed, relative to the field's largest value.
-    pub tolerance: f64,
-    /// Whether the last measured run gave the bits of the checked one; none where it took other
-    /// steps.
-    pub repeats: Option<bool>,
-    /// Whether every field is within the tolerance, and the last run gave the same.
-    pub passed: bool,
-    /// What was found in each field.
-    pub fields: BTreeMap<String, Comparison>,
 }
 
 /// A plan with its code.
@@ -206,23 +188,8 @@ pub fn measure(
     } else {
         BTreeMap::new()
     };
-    let mut repeats = None;
-    let mut seconds = Vec::new();
-    let mut launches = 0;
-    for turn in 0..options.warmup + options.repeat {
-        program.restore()?;
-        std::thread::sleep(Duration::from_millis(options.pause));
-        let launched = launch_all(plan, &bound, &inputs, &mut program, &mut Control::default())?;
-        launches = launched.count;
-        if turn >= options.warmup {
-            seconds.extend(launched.elapsed.map(|time| time.as_secs_f64()));
-        }
-        let is_last = turn + 1 == options.warmup + options.repeat;
-        if is_last && is_checked && checked.steps == bound.steps {
-            let last = download(plan, &bound, &inputs, &launched.current, &mut program)?;
-            repeats = Some(are_same(&last, &outputs));
-        }
-    }
+    let compared = (is_checked && checked.steps == bound.steps).then_some(&outputs);
+    let timed = time(plan, &bound, &inputs, &mut program, compared, options)?;
     let (kernels, bands) = (program.kernels(), program.most_bands());
     drop(program);
 
@@ -233,8 +200,8 @@ pub fn measure(
                 Some((of, wanted)) if of == request => wanted,
                 _ => run_reference(cuda, reference, request.clone(), &checked, &inputs)?,
             };
-            let found =
-                check(reference.path.display().to_string(), options.tolerance, &outputs, &wanted)?;
+            let against = reference.path.display().to_string();
+            let found = check(against, options.tolerance, &outputs, &wanted)?;
             shared.wanted = Some((request, wanted));
             Some(found)
         }
@@ -245,15 +212,76 @@ pub fn measure(
         }
     };
     if let Some(check) = &mut check {
-        check.repeats = repeats;
-        check.passed &= repeats != Some(false);
+        check.repeats = timed.repeats;
+        check.passed &= timed.repeats != Some(false);
     }
     shared.inputs = Some(inputs);
+    let facts = Facts { load_seconds, first_seconds, kernels, bands, check };
+    Ok(measurement(path, plan, bound, timed, facts, cuda, bandwidth, options))
+}
 
+/// What the measured runs gave.
+struct Timed {
+    /// Device time of each in seconds.
+    seconds: Vec<f64>,
+    /// Launches of one.
+    launches: u64,
+    /// Whether the last one gave the wanted outputs, where there are some.
+    repeats: Option<bool>,
+}
+
+/// Runs from the saved buffers, first those that warm up.
+fn time(
+    plan: &Plan,
+    bound: &Bound,
+    inputs: &BTreeMap<String, Array>,
+    program: &mut Program,
+    wanted: Option<&BTreeMap<String, Array>>,
+    options: &Options,
+) -> Result<Timed, Box<dyn Error>> {
+    let mut timed = Timed { seconds: Vec::new(), launches: 0, repeats: None };
+    for turn in 0..options.warmup + options.repeat {
+        program.restore()?;
+        std::thread::sleep(Duration::from_millis(options.pause));
+        let launched = launch_all(plan, bound, inputs, program, &mut Control::default())?;
+        timed.launches = launched.count;
+        if turn >= options.warmup {
+            timed.seconds.extend(launched.elapsed.map(|time| time.as_secs_f64()));
+        }
+        if turn + 1 == options.warmup + options.repeat
+            && let Some(wanted) = wanted
+        {
+            let last = download(plan, bound, inputs, &launched.current, program)?;
+            timed.repeats = Some(are_same(&last, wanted));
+        }
+    }
+    Ok(timed)
+}
+
+/// What else is known after the runs.
+struct Facts {
+    load_seconds: f64,
+    first_seconds: f64,
+    kernels: Vec<KernelFacts>,
+    bands: usize,
+    check: Option<Check>,
+}
+
+#[allow(clippy::too_many_arguments)] // It puts together what all of them tell.
+fn measurement(
+    path: &Path,
+    plan: &Plan,
+    bound: Bound,
+    timed: Timed,
+    facts: Facts,
+    cuda: &Cuda,
+    bandwidth: f64,
+    options: &Options,
+) -> Measurement {
     let (points, bytes) = traffic(plan, &bound);
     let work = points as f64 * bound.steps as f64 * 1e-9;
     let rates: Vec<f64> =
-        seconds.iter().map(|time| if *time > 0.0 { work / time } else { 0.0 }).collect();
+        timed.seconds.iter().map(|time| if *time > 0.0 { work / time } else { 0.0 }).collect();
     let gcells = spread(&rates);
     let copy_limit_gcells = points as f64 * bandwidth / bytes.max(1) as f64 * 1e-9;
     let (shape, element) = largest_state(plan, &bound);
@@ -262,8 +290,8 @@ pub fn measure(
         let bytes = if element == "f64" { 8 } else { 4 };
         Some(gcells.median * 1e9 * fma / device.fma(bytes))
     });
-    Ok(Measurement {
-        plan: path.clone(),
+    Measurement {
+        plan: path.to_path_buf(),
         program: plan.program.clone(),
         target: plan.target.arch.clone(),
         settings: plan.settings.clone(),
@@ -272,19 +300,19 @@ pub fn measure(
         shape,
         element,
         graph: options.graph,
-        bands,
+        bands: facts.bands,
         pause: options.pause,
-        launches,
-        load_seconds,
-        first_seconds,
-        seconds,
+        launches: timed.launches,
+        load_seconds: facts.load_seconds,
+        first_seconds: facts.first_seconds,
+        seconds: timed.seconds,
         gcells,
         copy_limit_gcells,
         of_copy_limit: gcells.median / copy_limit_gcells,
         of_fma_limit,
-        kernels,
-        check,
-    })
+        kernels: facts.kernels,
+        check: facts.check,
+    }
 }
 
 fn shapes(inputs: &BTreeMap<String, Array>) -> BTreeMap<String, Vec<usize>> {
@@ -309,56 +337,6 @@ fn run_reference(
     let outcome = run(plan, &bound, inputs, &mut program, &mut Control::default())
         .map_err(|e| format!("reference {}: {e}", path.display()))?;
     Ok(outcome.outputs)
-}
-
-/// The arrays of the files that are wanted, one for each leaf of a struct or vec.
-fn read_wanted(
-    fields: &[FieldDecl],
-    files: &[(String, PathBuf)],
-) -> Result<BTreeMap<String, Array>, Box<dyn Error>> {
-    let records = records(fields);
-    let mut wanted = BTreeMap::new();
-    for (field, path) in files {
-        match records.iter().find(|record| record.name == field) {
-            Some(record) => {
-                let leaves = record.leaves.iter().map(|(_, leaf)| leaf.name.clone());
-                wanted.extend(leaves.zip(record.read(path)?));
-            }
-            // `check` says which outputs there are.
-            None => drop(wanted.insert(field.clone(), npy::read(path)?)),
-        }
-    }
-    Ok(wanted)
-}
-
-fn check(
-    against: String,
-    tolerance: f64,
-    outputs: &BTreeMap<String, Array>,
-    wanted: &BTreeMap<String, Array>,
-) -> Result<Check, Box<dyn Error>> {
-    let mut fields = BTreeMap::new();
-    for (name, wanted) in wanted {
-        let Some(output) = outputs.get(name) else {
-            let known: Vec<&str> = outputs.keys().map(String::as_str).collect();
-            return Err(
-                format!("the program has no output `{name}`; it has {}", known.join(", ")).into()
-            );
-        };
-        fields.insert(
-            name.clone(),
-            compare(output, wanted).map_err(|e| format!("output `{name}`: {e}"))?,
-        );
-    }
-    let within =
-        |found: &Comparison| found.exact() || (tolerance > 0.0 && found.error() <= tolerance);
-    Ok(Check { against, tolerance, repeats: None, passed: fields.values().all(within), fields })
-}
-
-/// Whether two results have the same bits.
-fn are_same(one: &BTreeMap<String, Array>, other: &BTreeMap<String, Array>) -> bool {
-    one.len() == other.len()
-        && one.iter().zip(other).all(|((_, one), (_, other))| one.bytes() == other.bytes())
 }
 
 /// The grid's points, and the bytes that one pass over all fields moves: state fields are read and
@@ -409,50 +387,11 @@ fn spread(values: &[f64]) -> Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stencil_runtime::array::{Data, Element};
-    use stencil_runtime::plan::Member;
 
     #[test]
     fn spreads() {
         assert_eq!(spread(&[3.0, 1.0, 2.0]), Spread { median: 2.0, min: 1.0, max: 3.0 });
         assert_eq!(spread(&[4.0, 1.0]), Spread { median: 2.5, min: 1.0, max: 4.0 });
         assert_eq!(spread(&[]), Spread { median: 0.0, min: 0.0, max: 0.0 });
-    }
-
-    #[test]
-    fn wanted_vecs_come_as_their_leaves() {
-        let leaf = |lane: usize| FieldDecl {
-            name: format!("V.{lane}"),
-            element: Element::F32,
-            member: Some(Member { field: "V".to_owned(), offset: 4 * lane, size: 8 }),
-            role: Role::State,
-            extents: vec!["N".parse().unwrap()],
-            value: Vec::new(),
-        };
-        let fields = [leaf(0), leaf(1)];
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("v.npy");
-        npy::write(&path, &Array::new(vec![2, 2], Data::F32(vec![1.0, 2.0, 3.0, 4.0])).unwrap())
-            .unwrap();
-        let wanted = read_wanted(&fields, &[("V".to_owned(), path.clone())]).unwrap();
-        assert_eq!(wanted["V.0"], Array::new(vec![2], Data::F32(vec![1.0, 3.0])).unwrap());
-        assert_eq!(wanted["V.1"], Array::new(vec![2], Data::F32(vec![2.0, 4.0])).unwrap());
-        assert!(read_wanted(&fields, &[("W".to_owned(), path)]).unwrap().contains_key("W"));
-    }
-
-    #[test]
-    fn checks_want_the_same_bits_unless_told_otherwise() {
-        let array = |x| {
-            BTreeMap::from([("A".to_string(), Array::new(vec![1], Data::F64(vec![x])).unwrap())])
-        };
-        let passed =
-            |tolerance, x| check("r".into(), tolerance, &array(x), &array(1.0)).unwrap().passed;
-        assert!(passed(0.0, 1.0));
-        assert!(!passed(0.0, 1.0 + f64::EPSILON));
-        assert!(passed(1e-12, 1.0 + f64::EPSILON));
-        assert!(!passed(1e-12, 1.1));
-        assert!(!passed(1e-12, f64::NAN));
-        let error = check("r".into(), 0.0, &BTreeMap::new(), &array(1.0)).unwrap_err();
-        assert_eq!(error.to_string(), "the program has no output `A`; it has ");
     }
 }

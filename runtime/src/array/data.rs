@@ -1,0 +1,132 @@
+//! The numbers of an array, of any type, and code that is the same for all types.
+
+use super::{Element, f16};
+use crate::number::Number;
+use std::fmt;
+
+/// The numbers of an array, row-major.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// IEEE half precision.
+    F16(Vec<f16>),
+    /// IEEE single precision.
+    F32(Vec<f32>),
+    /// IEEE double precision.
+    F64(Vec<f64>),
+    /// 32-bit signed integers.
+    I32(Vec<i32>),
+    /// 64-bit signed integers.
+    I64(Vec<i64>),
+    /// 32-bit unsigned integers.
+    U32(Vec<u32>),
+    /// 64-bit unsigned integers.
+    U64(Vec<u64>),
+}
+
+/// Runs `$body` with `$T` standing for the type of an [`Element`]'s cells.
+#[macro_export]
+macro_rules! with_cell {
+    ($element:expr, $T:ident => $body:expr) => {
+        $crate::with_cell!(@ $element, $T => $body;
+            F16 $crate::array::f16, F32 f32, F64 f64, I32 i32, I64 i64, U32 u32, U64 u64)
+    };
+    (@ $element:expr, $T:ident => $body:expr; $($name:ident $type:ty),*) => {
+        match $element {
+            $($crate::array::Element::$name => {
+                type $T = $type;
+                $body
+            })*
+        }
+    };
+}
+pub use with_cell;
+
+/// Runs `$body` with `$v` bound to what a variant of `$enum` ([`Data`] or [`DataMut`]) holds,
+/// whatever its type, and `$wrap` to the variant.
+#[macro_export]
+macro_rules! each_cell {
+    ($enum:ident, $data:expr, $wrap:ident($v:ident) => $body:expr) => {
+        $crate::each_cell!(@ $enum, $data, $wrap($v) => $body; F16, F32, F64, I32, I64, U32, U64)
+    };
+    (@ $enum:ident, $data:expr, $wrap:ident($v:ident) => $body:expr; $($name:ident),*) => {
+        match $data {
+            $($enum::$name($v) => {
+                let $wrap = $enum::$name;
+                $body
+            })*
+        }
+    };
+}
+pub use each_cell;
+
+/// As [`each_cell`], of a [`Data`] alone.
+macro_rules! each {
+    ($data:expr, $v:ident => $body:expr) => {
+        each_cell!(Data, $data, _wrap($v) => $body)
+    };
+}
+
+/// A type that cells can have.
+pub trait Cell: bytemuck::Pod + Default + PartialOrd + fmt::Debug + Send + Sync {
+    /// Its name.
+    const ELEMENT: Element;
+    /// The cells of an array; none of an array of another type.
+    fn of(data: &Data) -> Option<&[Self]>;
+    /// The cells of an array, to be changed; none of an array of another type.
+    fn of_mut<'a>(data: &'a mut DataMut<'_>) -> Option<&'a mut [Self]>;
+    /// Cells as the data of an array.
+    fn data(cells: Vec<Self>) -> Data;
+    /// A cell as a number.
+    fn number(self) -> Number;
+    /// A number as a cell; none where it is of another type.
+    fn of_number(number: Number) -> Option<Self>;
+}
+
+macro_rules! cells_of {
+    ($($name:ident $type:ty),*) => {$(
+        impl Cell for $type {
+            const ELEMENT: Element = Element::$name;
+
+            fn of(data: &Data) -> Option<&[Self]> {
+                if let Data::$name(cells) = data { Some(cells) } else { None }
+            }
+
+            fn of_mut<'a>(data: &'a mut DataMut<'_>) -> Option<&'a mut [Self]> {
+                if let DataMut::$name(cells) = data { Some(cells) } else { None }
+            }
+
+            fn data(cells: Vec<Self>) -> Data {
+                Data::$name(cells)
+            }
+
+            fn number(self) -> Number {
+                Number::$name(self)
+            }
+
+            fn of_number(number: Number) -> Option<Self> {
+                if let Number::$name(value) = number { Some(value) } else { None }
+            }
+        }
+    )*};
+}
+cells_of!(F16 f16, F32 f32, F64 f64, I32 i32, I64 i64, U32 u32, U64 u64);
+pub(super) use each;
+
+/// The numbers of an array, to be changed in place; the length is fixed.
+#[derive(Debug, PartialEq)]
+pub enum DataMut<'a> {
+    /// IEEE half precision.
+    F16(&'a mut [f16]),
+    /// IEEE single precision.
+    F32(&'a mut [f32]),
+    /// IEEE double precision.
+    F64(&'a mut [f64]),
+    /// 32-bit signed integers.
+    I32(&'a mut [i32]),
+    /// 64-bit signed integers.
+    I64(&'a mut [i64]),
+    /// 32-bit unsigned integers.
+    U32(&'a mut [u32]),
+    /// 64-bit unsigned integers.
+    U64(&'a mut [u64]),
+}

@@ -1,0 +1,242 @@
+//! The devices that are described, each with the sources of its figures.
+//!
+//! Limits per SM and block are those of the CUDA C++ Programming Guide, "Compute Capabilities",
+//! technical specifications, and of the architecture traits of NVIDIA's CUDA Core Compute Libraries
+//! (`cuda/__device/arch_traits.h`), which agree. Lanes of an SM make up the TFLOPS that data sheets
+//! state.
+//!
+//! | compute capability | KB of an SM, of a block | threads of an SM | blocks | f32, f64 lanes |
+//! |---|---|---|---|---|
+//! | 7.5 | 64, 64 | 1024 | 16 | 64, 2 |
+//! | 8.0 | 164, 163 | 2048 | 32 | 64, 32 |
+//! | 8.6 | 100, 99 | 1536 | 16 | 128, 2 |
+//! | 8.7 | 164, 163 | 1536 | 16 | |
+//! | 8.9 | 100, 99 | 1536 | 24 | 128, 2 |
+//! | 9.0 | 228, 227 | 2048 | 32 | 128, 64 |
+//! | 10.0 | 228, 227 | 2048 | 32 | 128, 64 |
+//! | 11.0 | 228, 227 | 1536 | 24 | |
+//! | 12.0 | 100, 99 | 1536 | 24 | 128, 2 |
+//!
+//! All of them have 65,536 registers an SM, 255 a thread, 1,024 threads a block, 48 KB of static
+//! shared memory, four schedulers, and shared memory of 32 banks of 4 bytes. 1 KB of shared memory
+//! is reserved for each block from 8.0 on.
+//!
+//! Clocks of blocks, barriers, fetches, rounds and instructions, and the time of a launch, were
+//! measured on an H200 alone; the others have them from it, unmeasured.
+
+use super::Device;
+
+/// Every device that is described. Of two with one architecture the first stands for it.
+pub const DEVICES: &[Device] = &[H200, A100, A40, L40S, H100, B200, RTX_5090];
+
+/// NVIDIA H200.
+pub const H200: Device = Device {
+    name: "NVIDIA H200",
+    target: "sm_90",
+    multiprocessors: 132,
+    clock: 1.98e9,
+    memory: 141_000_000_000,
+    l2: 60_000_000,
+    copy_bandwidth: 4.25e12,
+    fma_f32: 33.4e12,
+    fma_f64: 16.7e12,
+    shared_bandwidth: 128,
+    shuffle_lanes: 32,
+    schedulers: 4,
+    block_clocks: 1800.0,
+    barrier_clocks: 40.0,
+    fetch_clocks: 450.0,
+    round_clocks: 60.0,
+    issue_clocks: 2.15,
+    serial_clocks: 4.5,
+    launch_seconds: 2.2e-6,
+    warp: 32,
+    threads_per_block: 1024,
+    threads_per_multiprocessor: 2048,
+    blocks_per_multiprocessor: 32,
+    registers: 65_536,
+    registers_per_thread: 255,
+    shared_per_multiprocessor: 228 * 1024,
+    shared_per_block: 227 * 1024,
+    static_shared_per_block: 48 * 1024,
+    shared_reserved: 1024,
+    source: "clocks of blocks, barriers, fetches and rounds fitted to kernels of the strategies \
+        naive and block, those \
+             of a warp's instructions to the schedules of decision 015; copy and FMA rates, SMs \
+             and clock measured on one H200, November 2026; memory from NVIDIA's data sheet; \
+             limits per SM and block from the CUDA C++ Programming Guide, technical specifications \
+             of compute capability 9.0",
+};
+
+/// Bytes per second of a copy where the data sheet states this bandwidth: the part of it that an
+/// H200 reached, 4.25 of 4.8 TB/s.
+const fn copied(stated: f64) -> f64 {
+    stated * (4.25 / 4.8)
+}
+
+/// What so many lanes an SM do per second.
+const fn lanes(multiprocessors: u32, clock: f64, lanes: u32) -> f64 {
+    multiprocessors as f64 * clock * lanes as f64
+}
+
+/// NVIDIA A100, 80 GB, SXM.
+pub const A100: Device = Device {
+    name: "NVIDIA A100-SXM4-80GB",
+    target: "sm_80",
+    multiprocessors: 108,
+    clock: 1.41e9,
+    memory: 80_000_000_000,
+    l2: 40 << 20,
+    copy_bandwidth: copied(2.039e12),
+    fma_f32: lanes(108, 1.41e9, 64),
+    fma_f64: lanes(108, 1.41e9, 32),
+    shared_per_multiprocessor: 164 * 1024,
+    shared_per_block: 163 * 1024,
+    source: "SMs, clock and L2: NVIDIA A100 Tensor Core GPU Architecture (whitepaper); memory and \
+             its bandwidth: A100 data sheet; copy rate: that bandwidth by the ratio of an H200",
+    ..H200
+};
+
+/// NVIDIA A40.
+pub const A40: Device = Device {
+    name: "NVIDIA A40",
+    target: "sm_86",
+    multiprocessors: 84,
+    clock: 1.74e9,
+    memory: 48_000_000_000,
+    l2: 6 << 20,
+    copy_bandwidth: copied(0.696e12),
+    fma_f32: lanes(84, 1.74e9, 128),
+    fma_f64: lanes(84, 1.74e9, 2),
+    threads_per_multiprocessor: 1536,
+    blocks_per_multiprocessor: 16,
+    shared_per_multiprocessor: 100 * 1024,
+    shared_per_block: 99 * 1024,
+    source: "SMs, memory and its bandwidth: A40 data sheet, as is the clock (37.4 TFLOPS of 10,752 \
+             cores); L2: NVIDIA Ampere GA102 GPU Architecture (whitepaper); copy rate: that \
+             bandwidth by the ratio of an H200",
+    ..H200
+};
+
+/// NVIDIA L40S.
+pub const L40S: Device = Device {
+    name: "NVIDIA L40S",
+    target: "sm_89",
+    multiprocessors: 142,
+    clock: 2.52e9,
+    memory: 48_000_000_000,
+    l2: 48 << 20,
+    copy_bandwidth: copied(0.864e12),
+    fma_f32: lanes(142, 2.52e9, 128),
+    fma_f64: lanes(142, 2.52e9, 2),
+    threads_per_multiprocessor: 1536,
+    blocks_per_multiprocessor: 24,
+    shared_per_multiprocessor: 100 * 1024,
+    shared_per_block: 99 * 1024,
+    source: "SMs, memory and its bandwidth: L40S data sheet, as is the clock (91.6 TFLOPS of \
+             18,176 cores); L2: half of the 96 MB of a whole AD102 (Ada GPU Architecture \
+             whitepaper), as figures for this product differ; copy rate: that bandwidth by the \
+             ratio of an H200",
+    ..H200
+};
+
+/// NVIDIA H100, SXM.
+pub const H100: Device = Device {
+    name: "NVIDIA H100 80GB HBM3",
+    memory: 80_000_000_000,
+    l2: 50_000_000,
+    copy_bandwidth: copied(3.35e12),
+    fma_f32: lanes(132, 1.98e9, 128),
+    fma_f64: lanes(132, 1.98e9, 64),
+    source: "SMs and L2: NVIDIA H100 Tensor Core GPU Architecture (whitepaper); memory, its \
+             bandwidth and the clock (67 TFLOPS of 16,896 cores): H100 data sheet; copy rate: \
+             that bandwidth by the ratio of an H200",
+    ..H200
+};
+
+/// NVIDIA B200.
+pub const B200: Device = Device {
+    name: "NVIDIA B200",
+    target: "sm_100",
+    multiprocessors: 148,
+    clock: 1.98e9,
+    memory: 180_000_000_000,
+    copy_bandwidth: copied(7.7e12),
+    fma_f32: lanes(148, 1.98e9, 128),
+    fma_f64: lanes(148, 1.98e9, 64),
+    source: "SMs: Chips and Cheese, Nvidia's B200 (74 on each of two dies); memory, its bandwidth \
+             and the clock (75 TFLOPS): NVIDIA Blackwell data sheet, HGX B200; L2: that of an \
+             H200, as NVIDIA states none; copy rate: that bandwidth by the ratio of an H200",
+    ..H200
+};
+
+/// NVIDIA GeForce RTX 5090.
+pub const RTX_5090: Device = Device {
+    name: "NVIDIA GeForce RTX 5090",
+    target: "sm_120",
+    multiprocessors: 170,
+    clock: 2.407e9,
+    memory: 32_000_000_000,
+    l2: 96 << 20,
+    copy_bandwidth: copied(1.792e12),
+    fma_f32: lanes(170, 2.407e9, 128),
+    fma_f64: lanes(170, 2.407e9, 2),
+    threads_per_multiprocessor: 1536,
+    blocks_per_multiprocessor: 24,
+    shared_per_multiprocessor: 100 * 1024,
+    shared_per_block: 99 * 1024,
+    source: "SMs, clock, memory, its bandwidth and L2: NVIDIA RTX Blackwell GPU Architecture \
+             (whitepaper); copy rate: that bandwidth by the ratio of an H200",
+    ..H200
+};
+
+/// A GPU of compute capability 7.x: a Tesla T4.
+pub const COMPUTE_7: Device = Device {
+    name: "a GPU of compute capability 7.x",
+    target: "sm_75",
+    multiprocessors: 40,
+    clock: 1.59e9,
+    memory: 16_000_000_000,
+    l2: 4 << 20,
+    copy_bandwidth: copied(0.32e12),
+    fma_f32: lanes(40, 1.59e9, 64),
+    fma_f64: lanes(40, 1.59e9, 2),
+    threads_per_multiprocessor: 1024,
+    blocks_per_multiprocessor: 16,
+    shared_per_multiprocessor: 64 * 1024,
+    shared_per_block: 64 * 1024,
+    shared_reserved: 0,
+    source: "limits of compute capability 7.5; all else of a Tesla T4: SMs, memory and its \
+             bandwidth from its data sheet, clock and L2 as the driver reports them",
+    ..H200
+};
+
+/// A GPU of compute capability 8.x: the lowest limits of 8.0 to 8.9, which 8.6 has.
+pub const COMPUTE_8: Device = Device {
+    name: "a GPU of compute capability 8.x",
+    source: "the lowest limits of compute capabilities 8.0 to 8.9; all else of an A40",
+    ..A40
+};
+
+/// A GPU of compute capability 11.x.
+pub const COMPUTE_11: Device = Device {
+    name: "a GPU of compute capability 11.x",
+    target: "sm_110",
+    shared_per_multiprocessor: 228 * 1024,
+    shared_per_block: 227 * 1024,
+    source: "limits of compute capability 11.0; all else of a Tesla T4, as the slowest described",
+    threads_per_multiprocessor: 1536,
+    blocks_per_multiprocessor: 24,
+    shared_reserved: 1024,
+    ..COMPUTE_7
+};
+
+/// A GPU of which nothing is known: the lowest limits of all that are described.
+pub const LEAST: Device = Device {
+    name: "a GPU that is not described",
+    target: "",
+    shared_reserved: 1024,
+    shared_per_block: 63 * 1024,
+    source: "the lowest limits of compute capabilities 7.5 to 12.0; all else of a Tesla T4",
+    ..COMPUTE_7
+};

@@ -1,0 +1,135 @@
+//! Why a `.npy` file could not be read or written.
+
+use crate::array::{ArrayError, Element};
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a file could not be read or written.
+#[derive(Debug, Error)]
+pub enum NpyError {
+    /// The file can't be opened or read.
+    #[error("can't read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file can't be written.
+    #[error("can't write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is no `.npy` file, or its header is damaged.
+    #[error("{} is no readable .npy file: {message}; write it with numpy.save", path.display())]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
+    /// The type of its cells is none that a field can have.
+    #[error("{} holds cells of type {found}; a field is of {} (convert it with numpy's \
+        astype)", path.display(), element_names())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// The type in NumPy's words.
+        found: String,
+    },
+    /// The file ends early.
+    #[error("{} is truncated: {found} bytes of data where {shape} {element} needs {wanted}; copy \
+        or write it anew", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of data found.
+        found: u64,
+        /// Bytes of data wanted.
+        wanted: u64,
+        /// The shape in its header.
+        shape: String,
+        /// The type in its header.
+        element: Element,
+    },
+    /// The file goes on after its data.
+    #[error("{} has bytes left after the data of {shape} {element}; it is damaged, write it \
+        anew", path.display())]
+    Trailing {
+        /// The file.
+        path: PathBuf,
+        /// The shape in its header.
+        shape: String,
+        /// The type in its header.
+        element: Element,
+    },
+    /// Another type than wanted.
+    #[error("{} holds {found} cells where {wanted} is wanted; convert it with numpy's \
+        astype", path.display())]
+    Element {
+        /// The file.
+        path: PathBuf,
+        /// Type of its cells.
+        found: Element,
+        /// Type wanted.
+        wanted: Element,
+    },
+    /// Another number of dimensions than wanted.
+    #[error("{} has {found} dimensions ({shape}) where {wanted} are wanted; reshape \
+        it", path.display())]
+    Rank {
+        /// The file.
+        path: PathBuf,
+        /// Its number of dimensions.
+        found: usize,
+        /// Its shape.
+        shape: String,
+        /// Dimensions wanted.
+        wanted: usize,
+    },
+    /// Cells of another type than wanted.
+    #[error("{} holds cells of type {found} where {wanted} is wanted; make it with numpy.dtype, \
+        without padding", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// The type in NumPy's words.
+        found: String,
+        /// The type wanted, likewise.
+        wanted: String,
+    },
+    /// The numbers of a struct's cells in column-major order.
+    #[error("{} holds structs in Fortran order; save numpy.ascontiguousarray of \
+        it", path.display())]
+    Fortran {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Vecs of another length.
+    #[error("{} has {found} numbers in its last dimension where vecs of {wanted} are wanted; \
+        reshape it", path.display())]
+    Lanes {
+        /// The file.
+        path: PathBuf,
+        /// Extent of the last dimension.
+        found: usize,
+        /// Lanes wanted.
+        wanted: usize,
+    },
+    /// The array can't be held.
+    #[error("can't hold {}: {source}", path.display())]
+    Array {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ArrayError,
+    },
+}
+
+fn element_names() -> String {
+    Element::ALL.map(Element::name).join(", ")
+}

@@ -1,0 +1,78 @@
+//! Arrays to `.npy` files.
+
+use super::error::NpyError;
+use super::header;
+use crate::array::Array;
+use crate::record::Layout;
+use crate::whole_file::{self, write_whole};
+use npyz::{DType, WriterBuilder};
+use std::path::Path;
+
+/// Writes cells of any type from their bytes: C order, little endian.
+pub(crate) fn write_records(
+    path: &Path,
+    layout: &Layout,
+    shape: &[usize],
+    cells: &[u8],
+) -> Result<(), NpyError> {
+    write_whole(path, |file| {
+        let mut shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
+        let mut cell = header::dtype(layout)?;
+        // An array's type has no extents of its own: they are the last dimensions.
+        while let DType::Array(count, of) = cell {
+            shape.push(count);
+            cell = *of;
+        }
+        let options = npyz::WriteOptions::new_header_only().dtype(cell).shape(&shape);
+        let file = options.writer(file).write_header_only()?;
+        if cfg!(target_endian = "little") {
+            return file.write_all(cells);
+        }
+        let mut cells = cells.to_vec();
+        little_endian(layout, &mut cells);
+        file.write_all(&cells)
+    })
+    .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
+}
+
+/// Writes an array: C order, little endian. The file appears whole or not at all.
+///
+/// # Errors
+/// When the folder or the file can't be written.
+pub fn write(path: &Path, array: &Array) -> Result<(), NpyError> {
+    write_records(path, &Layout::Number(array.element()), array.shape(), array.bytes())
+}
+
+/// Whether a file can lie there, as far as can be told before it is written: for a word before a
+/// long run.
+///
+/// # Errors
+/// Why it can't.
+pub fn check_place(path: &Path) -> Result<(), NpyError> {
+    let fail = |source| NpyError::Write { path: path.to_path_buf(), source };
+    whole_file::check_place(path).map_err(fail)
+}
+
+/// Reverses the bytes of every number on a machine that is not little endian.
+pub(super) fn little_endian(layout: &Layout, cells: &mut [u8]) {
+    fn sizes(layout: &Layout, all: &mut Vec<usize>) {
+        match layout {
+            Layout::Number(element) => all.push(element.size()),
+            Layout::Vec(count, of) => (0..*count).for_each(|_| sizes(of, all)),
+            Layout::Struct(members) => members.iter().for_each(|(_, layout)| sizes(layout, all)),
+        }
+    }
+    if cfg!(target_endian = "little") {
+        return;
+    }
+    let mut all = Vec::new();
+    sizes(layout, &mut all);
+    for cell in cells.chunks_exact_mut(all.iter().sum::<usize>().max(1)) {
+        let mut rest = cell;
+        for size in &all {
+            let (number, others) = rest.split_at_mut((*size).min(rest.len()));
+            number.reverse();
+            rest = others;
+        }
+    }
+}
