@@ -54,7 +54,13 @@ pub(crate) struct CompileArgs {
     pub(crate) report: bool,
     /// Compile the N schedules that are predicted to be fastest, for stencil-bench --tune; the
     /// files are named after -o with a number each
-    #[arg(long, value_name = "N", requires = "output", conflicts_with_all = ["report", "passes"], value_parser = positive)]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "output",
+        conflicts_with_all = ["report", "passes"],
+        value_parser = positive
+    )]
     pub(crate) candidates: Option<usize>,
 }
 
@@ -120,14 +126,24 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_parser = word)]
     pub(crate) strategy: Option<String>,
     /// Cells of a tile per dimension, slowest first: 32,64
-    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = one_of_several)]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        value_parser = one_of_several
+    )]
     pub(crate) tile: Option<Vec<i64>>,
     /// Steps per launch
     #[arg(long, allow_negative_numbers = true, value_parser = whole::<i64>)]
     pub(crate) pyramid_height: Option<i64>,
     /// Cells per thread: one number per dimension, or one for the slowest dimension (strategy
     /// stream: for the fastest)
-    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = one_of_several)]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        value_parser = one_of_several
+    )]
     pub(crate) per_thread: Option<Vec<i64>>,
     /// Cells that each function of a launch computes: shrinking, the cells needed at its step;
     /// fixed, the same cells in each step (strategies block and naive)
@@ -150,7 +166,14 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) schedules: Option<PathBuf>,
     /// Passes from the stencil level to the gpu level, in place of the compiler's own
-    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["strategy", "tile", "pyramid_height", "per_thread", "region", "no_split_interior"])]
+    #[arg(
+        long,
+        value_name = "PIPELINE",
+        conflicts_with_all = [
+            "strategy", "tile", "pyramid_height", "per_thread",
+            "region", "no_split_interior",
+        ]
+    )]
     pub(crate) passes: Option<String>,
     /// NVIDIA's libdevice.10.bc, for exp, log, sin, cos, tan, tanh and pow
     #[arg(long, value_name = "FILE")]

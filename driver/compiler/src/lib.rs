@@ -1,7 +1,8 @@
 //! From the text of a stencil program to IR at any level, PTX, a launch plan or a run.
 //!
 //! ```text
-//! .stencil --frontend--> Program --import--> stencil --passes--> tiled --> gpu --> nvvm --> PTX, plan
+//! .stencil --frontend--> Program --import--> stencil --> tiled --> gpu --> nvvm --> PTX
+//!                                                                  +--> plan
 //! ```
 //!
 //! A [`Session`] holds options. [`Session::compile`] gives texts and the plan, and
