@@ -129,8 +129,8 @@ def ways(strategy, plan):
     if strategy == "naive":
         return ["one by one"]
     # The launches of a step that takes several are never cut.
-    alone = {entry["kernels"][0] for entry in plan["schedule"] if len(entry["kernels"]) == 1}
-    can_be_cut = any("bands" in kernel and kernel["name"] in alone for kernel in plan["kernels"])
+    bodies = [node["repeat"]["body"] for node in plan["schedule"]]
+    can_be_cut = any("bands" in body[0]["launch"] for body in bodies if len(body) == 1)
     return ["whole", "in bands"] if can_be_cut else ["whole"]
 
 

@@ -131,12 +131,13 @@ def inner_part(args, folder, name, strategy):
     words += ["--strategy", strategy, "--emit=ptx,plan", "-o", stem]
     common.call([args.release / "stencilc", source, *words])
     plan = json.loads(pathlib.Path(f"{stem}.plan.json").read_text())
-    common.call([args.ptxas, f"-arch={plan['target']}", f"{stem}.ptx", "-o", f"{stem}.cubin"])
+    common.call([args.ptxas, f"-arch={plan['target']['arch']}", f"{stem}.ptx", "-o", f"{stem}.cubin"])
     code = kernels(common.call([args.nvdisasm, f"{stem}.cubin"]).stdout)
     if strategy == "naive":
         return [line for kernel in plan["kernels"] for line in straight(code[kernel["name"]])]
-    main = max(plan["kernels"], key=lambda kernel: kernel["steps"])
-    return hot(code[main["name"]])
+    launches = [node["launch"] for entry in plan["schedule"] for node in entry["repeat"]["body"]]
+    main = max(launches, key=lambda launch: launch["steps"])
+    return hot(code[main["kernel"]])
 
 
 def main():
