@@ -227,7 +227,7 @@ impl<'c> Import<'c, '_> {
         numbers::value_type(&self.builder, element)
     }
 
-    /// The type of a declaration, which says what is unsigned.
+    /// The type of a declaration, which distinguishes unsigned integers.
     fn declared(&self, element: Element) -> Result<Type<'c>, Error> {
         if !element.is_unsigned() {
             return Ok(self.element(element));

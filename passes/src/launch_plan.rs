@@ -41,9 +41,7 @@ pub fn of<'c>(
     }
     let repeats = tiled::repeats(module)?;
     if repeats.is_empty() {
-        return Err(Error::user(
-            "the module says not when its kernels are launched: it needs a tiled.repeat",
-        ));
+        return Err(Error::user("the module has no launch schedule; add a tiled.repeat"));
     }
     let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
     let mut fields = Vec::new();

@@ -11,7 +11,7 @@ use melior::ir::Module;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks that tiles which go on beyond the grid have one grid to repeat. An apply that computes
-/// the tile alone wants no cells there.
+/// the tile alone needs no cells there.
 pub(super) fn wraps<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
@@ -104,8 +104,8 @@ pub(super) fn defined<'c>(
     Ok(())
 }
 
-/// Checks that the cells which are stored come from cells that the tiles hold. Of a load all cells
-/// are valid; of an apply those that read no others, and with the operand's cell keep no other.
+/// Checks that stored cells come from cells that the tiles hold. All cells of a load are valid. A
+/// cell of an apply is valid if it reads valid cells only, and keeps a valid cell if it keeps one.
 pub(super) fn valid<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
