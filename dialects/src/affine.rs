@@ -115,7 +115,7 @@ impl Linear {
 
     /// Whether the value is not negative wherever the known values are not: it is a sum of
     /// multiples of at most two of them, brought to integers, and of what is never negative.
-    /// `false` says that no such sum was found.
+    /// `false` means that no such sum was found.
     pub fn follows_from(&self, known: &[Self]) -> bool {
         self.is_never_negative() || {
             let mut facts: Vec<Self> = Vec::new();

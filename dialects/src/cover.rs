@@ -80,7 +80,7 @@ pub fn checked_values<'p>(
 pub enum Defined {
     /// Every cell of the field's grid.
     All,
-    /// Those that pieces cover, of which no proof says that they are all.
+    /// The cells that pieces cover, if no proof shows that these are all.
     Pieces(Vec<Bounds>),
 }
 
@@ -102,13 +102,13 @@ impl Defined {
         if whole { Self::All } else { Self::Pieces(boxes) }
     }
 
-    /// Whether it is every cell. `false` says that no proof was found.
+    /// Whether it is every cell. `false` means that no proof was found.
     pub fn is_whole(&self) -> bool {
         matches!(self, Self::All)
     }
 
     /// Whether it holds every cell of a field that the points of a piece read at an offset. `false`
-    /// says that no proof was found. A boundary rule may send a read to any cell.
+    /// means that no proof was found. A boundary rule may send a read to any cell.
     pub fn holds_read(
         &self,
         program: &Program,
@@ -130,7 +130,7 @@ impl Defined {
 /// Comparisons of bounds that a proof may take.
 const MOST_COMPARISONS: u32 = 4000;
 
-/// Whether boxes cover another one wherever the known values are not negative. `false` says that no
+/// Whether boxes cover another one wherever the known values are not negative. `false` means that no
 /// proof was found. One box after the other is taken away, and what is left of the target is cut
 /// into boxes along its sides.
 pub fn covered(target: &Bounds, boxes: &[Bounds], known: &[Linear]) -> bool {

@@ -95,7 +95,7 @@ pub struct Program<'c> {
     pub fields: Vec<Field<'c>>,
     /// Scalars in order.
     pub scalars: Vec<Scalar<'c>>,
-    /// What a step applies, in order; empty once the program is tiled.
+    /// Applies of a step, in order; empty once the program is tiled.
     pub applies: Vec<Apply<'c>>,
     /// Conditions on the sizes.
     pub checks: Vec<Check<'c>>,
@@ -208,15 +208,16 @@ pub fn is_program(module: &Module) -> bool {
     mlir::attribute(mlir::module_op(module), PARAMS).is_some()
 }
 
-/// A name that nothing at the top of a module has: the wanted one, or the same with a number.
-pub fn unused_name(module: &Module, wanted: &str) -> String {
+/// A symbol that is free at the top of a module: `name`, or the same with a number. Whatever a pass
+/// adds beside the program's declarations is named by this, so that no declaration is in its way.
+pub fn unused_name(module: &Module, name: &str) -> String {
     let taken: BTreeSet<&str> = mlir::operations(mlir::body(module))
         .into_iter()
         .filter_map(|op| mlir::attribute(op, "sym_name").and_then(attribute::as_string))
         .collect();
-    let numbered = (2..).map(|number| format!("{wanted}_{number}"));
-    std::iter::once(wanted.to_owned())
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    std::iter::once(name.to_owned())
         .chain(numbered)
-        .find(|name| !taken.contains(name.as_str()))
+        .find(|free| !taken.contains(free.as_str()))
         .unwrap_or_default()
 }

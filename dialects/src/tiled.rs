@@ -1,5 +1,5 @@
-//! Typed views of the `tiled` dialect: tile kernels, the host schedule, and what the lowered
-//! kernels say of their launch (`tiled/launch.rs`). Boxes of cells are in `tiled/halo.rs`.
+//! Typed views of the `tiled` dialect: tile kernels, schedules, and the launches of lowered
+//! kernels.
 
 mod build;
 mod halo;
@@ -97,13 +97,14 @@ pub fn reads_periodic<'c>(program: &Program<'c>, pieces: &[Piece<'c>]) -> Result
     Ok(false)
 }
 
-/// The bits of an index in the kernels; 64 unless something proved that 32 are enough. The verifier
-/// refuses any other number.
+/// The bits of an index in the kernels: 64, or 32 where that is proved to be enough. The verifier
+/// refuses other numbers.
 pub fn index_width(module: &Module) -> u32 {
     if stated_index_width(module) == Some(Some(32)) { 32 } else { 64 }
 }
 
-/// What the module says of the bits of an index, if anything; none inside where it is no number.
+/// The module's attribute for the bits of an index, if it has one; none inside if that is no
+/// number.
 pub(crate) fn stated_index_width(module: &Module) -> Option<Option<i64>> {
     mlir::attribute(mlir::module_op(module), INDEX_WIDTH).map(attribute::as_integer)
 }

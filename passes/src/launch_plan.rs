@@ -37,7 +37,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
     }
     let repeats = tiled::repeats(module)?;
     if repeats.is_empty() {
-        return Err(Error::user("the module has no launch schedule; add a `tiled.repeat`"));
+        return Err(Error::user("the module has no launch schedule; add a tiled.repeat"));
     }
     let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
     let (fields, buffers) = fields(context, &program, &launches, &names)?;

@@ -78,7 +78,7 @@ pub fn field<'c>(
     builder.op(FIELD, &[], &[], &attributes)
 }
 
-/// Says of a field which part it is of another.
+/// Makes a field a part of a declared field of structs or vecs.
 pub fn set_member<'c>(builder: &Builder<'c>, field: Op<'c>, member: Member) {
     let context = builder.context;
     let entries = [

@@ -223,7 +223,7 @@ pub struct Check<'c> {
     pub value: AffineMap<'c>,
     /// Lower and upper bound of the piece whose emptiness makes the condition void.
     pub unless_empty: Option<(AffineMap<'c>, AffineMap<'c>)>,
-    /// What to say when it fails.
+    /// The text of the error.
     pub message: &'c str,
 }
 

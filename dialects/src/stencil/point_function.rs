@@ -64,7 +64,7 @@ pub fn function_body<'c>(function: Op<'c>) -> Result<Blk<'c>, Error> {
 }
 
 /// What the arguments of a point function, or of the function of a boundary rule, stand for, in
-/// order; an error at the function's place when one says nothing of it.
+/// order; an error at the function's place if an argument has no meaning.
 pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
     let entry = function_body(function)?;
     let count = mlir::arguments(entry).len();
@@ -76,7 +76,7 @@ pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
                 Error::new(
                     mlir::place(function.location()),
                     format!(
-                        "argument {index} of a point function says nothing of its meaning: it \
+                        "argument {index} of a point function has no meaning: it \
                          needs stencil.read with \
                          stencil.offset, stencil.scalar, stencil.param, stencil.coord or \
                          stencil.step; that of a \

@@ -50,8 +50,7 @@ pub fn apply<'c>(
     )?))
 }
 
-/// Builds a `tiled.apply` that goes on with the partial result of another, or has one that others
-/// go on with.
+/// Builds a `tiled.apply` that completes the partial result of another, or makes one.
 pub fn apply_in_part<'c>(
     builder: &Builder<'c>,
     of: &Apply<'c>,
@@ -112,8 +111,8 @@ pub fn repeat<'c>(
     builder.op(REPEAT, &[], &[], &[("count", mlir::map_attribute(count)), ("kernels", kernels)])
 }
 
-/// Says that a tile kernel runs code without checks in tiles away from every rim, and for each
-/// apply in order the place of the piece that covers it there.
+/// Makes a tile kernel run code without checks in tiles away from every rim. `pieces` has, for each
+/// apply in order, the number of the piece that covers it there.
 pub fn set_interior(builder: &Builder, kernel: Op, pieces: &[i64]) {
     mlir::set_attribute(kernel, INTERIOR, attribute::integers(builder.context, pieces));
 }

@@ -1,5 +1,4 @@
-//! What a lowered kernel says of its launch: grid, block, shared memory, and what its arguments are
-//! bound to.
+//! The launch of a lowered kernel: grid, block, shared memory, and what its arguments are bound to.
 
 use super::schedule::read_schedule;
 use super::{Schedule, schedule_attributes};
@@ -50,7 +49,7 @@ pub struct Bands<'c> {
     pub reach: i64,
 }
 
-/// What a lowered kernel, a `gpu.func`, says of its launch.
+/// The launch of a lowered kernel, a `gpu.func`.
 #[derive(Clone, Debug)]
 pub struct Launch<'c> {
     /// The `gpu.func`.
@@ -109,8 +108,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         .ok_or_else(|| {
             Error::new(
                 mlir::place(op.location()),
-                "an argument of the kernel says not what it is bound to: tiled.binding is missing \
-                 or wrong",
+                "an argument of the kernel has no valid tiled.binding; add what it is bound to",
             )
         })?;
     Ok(Launch {
@@ -171,7 +169,7 @@ pub fn launch_attributes<'c>(
     attributes
 }
 
-/// Says how much dynamic shared memory a lowered kernel wants, in bytes.
+/// Sets the bytes of dynamic shared memory that a lowered kernel needs.
 pub fn set_dynamic_shared(builder: &Builder, kernel: Op, bytes: i64) {
     mlir::set_attribute(kernel, DYNAMIC_SHARED, attribute::integer(builder.context, bytes));
 }

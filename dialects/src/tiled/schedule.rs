@@ -28,12 +28,12 @@ pub struct Schedule {
 /// Which cells the applies of a kernel compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Region {
-    /// Those that later applies and the tile need of each.
+    /// Each apply computes the cells that later applies and the tile need.
     #[default]
     Shrinking,
-    /// Those that the first one needs to, of all: threads do the same in each step. Cells beyond
-    /// what is needed may come from cells that no tile holds, and no cell that is stored comes from
-    /// them.
+    /// Every apply computes the first apply's cells, so each thread does the same work in every
+    /// step. Cells beyond the needed ones may come from cells that no tile holds; no stored cell
+    /// comes from them.
     Fixed,
 }
 
@@ -91,7 +91,7 @@ pub fn schedule_attributes<'c>(
     attributes
 }
 
-/// What a module says of the schedule of kernels that are still to be made; the rest is open.
+/// A module's schedule for kernels that are still to be made; what is none is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     /// See [`Schedule::strategy`].

@@ -9,8 +9,8 @@ use crate::tiled::{Binding, Launch};
 use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineMap, ShapedTypeLike, Type, ValueLike};
 
-/// That the arguments of a lowered kernel are what they are bound to, and its grid and block
-/// possible.
+/// Checks that a lowered kernel's arguments have the types of their bindings, and that its grid and
+/// block are possible.
 pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
     let written = launch.bindings.iter().filter_map(|binding| match binding {
         Binding::Write(field) | Binding::ReadWrite(field) => Some(*field),
@@ -26,7 +26,7 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
     if !counts(launch.grid) {
         return Err(at(
             launch.op,
-            "tiled.grid has one result, the number of blocks, and one symbol a run-time size",
+            "tiled.grid needs one result, the number of blocks, and one symbol a run-time size",
         ));
     }
     if launch.bands.is_some_and(|bands| !counts(bands.rows) || bands.reach < 0) {
@@ -39,7 +39,7 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
     if launch.bands.is_some() != launch.bindings.contains(&Binding::Row) {
         return Err(at(
             launch.op,
-            "a kernel with tiled.rows takes its first row as an argument, and no other does",
+            "a kernel has an argument bound to \"row\" if, and only if, it has tiled.rows",
         ));
     }
     if launch.block.iter().any(|threads| !(1..=i64::from(u16::MAX)).contains(threads)) {

@@ -1,6 +1,6 @@
-//! What IRDL can't say: verification of whole modules, with a location for every complaint.
+//! Verification of whole modules, beyond what IRDL can express; each error has a place.
 //!
-//! A verifier finds all that is wrong at its level, not only the first.
+//! A verifier reports every fault of its level, not only the first.
 
 mod bounds;
 mod launch;

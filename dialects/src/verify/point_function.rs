@@ -27,8 +27,8 @@ impl<'c> Purpose<'_, 'c> {
     }
 }
 
-/// Checks that a point function, or the function of a boundary rule, takes what its arguments say
-/// and returns one value a field. `op` names it.
+/// Checks the arguments, operations and results of a point function, or of the function of a
+/// boundary rule. `op` names it.
 pub(super) fn verify<'c>(
     program: &Program<'c>,
     op: Op<'c>,

@@ -1,6 +1,6 @@
 //! Names, types and bounds of a stencil program.
 //!
-//! A bound that can't be decided without the sizes is taken only if a `stencil.check` of the same
+//! A bound that can't be decided without the sizes is accepted only if a `stencil.check` of the same
 //! value guards it at launch.
 
 use super::at;
@@ -88,7 +88,7 @@ fn params(whole: Op, program: &Program, errors: &mut Vec<Error>) {
             errors.push(at(
                 whole,
                 format!(
-                    "\"{name}\" can't name a run-time size: take letters, digits and _, and \
+                    "\"{name}\" can't name a run-time size; choose letters, digits and _, and \
                     not steps"
                 ),
             ));
@@ -116,7 +116,7 @@ fn scalars(program: &Program, errors: &mut Vec<Error>) {
             errors.push(at(
                 scalar.op,
                 format!(
-                    "the default of @{} must be a number of type {declared}, and is {default}",
+                    "the default of @{} must be a number of type {declared}, but is {default}",
                     scalar.name
                 ),
             ));

@@ -10,7 +10,7 @@ use crate::tiled::{self, Halo, Kernel, TileOp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks that tiles which go on beyond the grid have one grid to repeat. An apply that computes
-/// the tile alone wants no cells there.
+/// the tile alone needs no cells there.
 pub(super) fn wraps<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
     if !kernel.applies().any(tiled::Apply::reaches_beyond) || !tiled::wraps(program, kernel)? {
         return Ok(());
@@ -92,8 +92,8 @@ pub(super) fn defined<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<
     Ok(())
 }
 
-/// Checks that the cells which are stored come from cells that the tiles hold. Of a load all cells
-/// are valid; of an apply those that read no others, and with the operand's cell keep no other.
+/// Checks that stored cells come from cells that the tiles hold. All cells of a load are valid. A
+/// cell of an apply is valid if it reads valid cells only, and keeps a valid cell if it keeps one.
 pub(super) fn valid<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
     let mut valid: BTreeMap<usize, Halo> = BTreeMap::new();
     for op in &kernel.body {

@@ -1,5 +1,5 @@
-//! Tile kernels: every apply's inputs hold what its outputs are made of; and what lowered kernels
-//! say of their launch is possible.
+//! Tile kernels: every apply's inputs hold the cells that its outputs are made of. Schedules: every
+//! launch names a kernel.
 
 use super::at;
 use super::{launch, tile_values};
@@ -57,7 +57,7 @@ fn verify_kernel<'c>(
         return errors.push(at(
             kernel.op,
             format!(
-                "the tile kernel @{} takes no arguments; tiled.load fetches its tiles",
+                "the tile kernel @{} has arguments; remove them, because tiled.load fetches tiles",
                 kernel.name
             ),
         ));
@@ -118,7 +118,7 @@ fn verify_steps(kernel: &Kernel) -> Result<(), Error> {
     Err(at(
         kernel.op,
         format!(
-            "the kernel @{} takes {steps} steps, and no tiled.apply computes step {next}",
+            "the kernel @{} has {steps} steps, and no tiled.apply computes step {next}",
             kernel.name
         ),
     ))
@@ -294,7 +294,7 @@ fn verify_apply<'c>(
             .input(field)
             .ok_or_else(|| at(apply.op, format!("@{field} is {why} but is not among `reads`")))?;
         let held = &kernel.tile(input)?.halo;
-        // Of fixed regions the cells that are stored matter alone: see `verify_valid`.
+        // In a fixed region only stored cells matter: see `tile_values::valid`.
         if held.contains(needed) || kernel.schedule.region == Region::Fixed && reads.is_near() {
             return Ok(());
         }
@@ -332,7 +332,7 @@ fn verify_apply<'c>(
     Ok(())
 }
 
-/// That a partial result is one of the updated field, and holds all cells that are computed.
+/// Checks that a partial result belongs to the updated field and holds all computed cells.
 fn verify_partial<'c>(kernel: &Kernel<'c>, apply: &tiled::Apply<'c>) -> Result<(), Error> {
     if kernel.schedule.strategy != "stream"
         && (apply.partial.is_some() || apply.keeps != Keeps::Old)
@@ -391,7 +391,7 @@ fn verify_schedule(module: &Module, program: &Program, kernels: &[Kernel]) -> Re
         {
             return Err(at(
                 repeat.op,
-                "the count of a tiled.repeat has one result, a symbol a run-time size, and the \
+                "the count of a tiled.repeat needs one result, a symbol a run-time size, and the \
                  steps as last symbol",
             ));
         }

@@ -179,7 +179,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 // -----
 
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
-  // expected-error @+1 {{the default of @c must be a number of type ui32, and is 3 : i32}}
+  // expected-error @+1 {{the default of @c must be a number of type ui32, but is 3 : i32}}
   "stencil.scalar"() {sym_name = "c", type = ui32, default = [3 : i32]} : () -> ()
 }
 
@@ -307,7 +307,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
-  // expected-error @+1 {{argument 0 of a point function says nothing of its meaning: it needs stencil.read with stencil.offset, stencil.scalar, stencil.param, stencil.coord or stencil.step}}
+  // expected-error @+1 {{argument 0 of a point function has no meaning: it needs stencil.read with stencil.offset, stencil.scalar, stencil.param, stencil.coord or stencil.step}}
   func.func private @f(%w: f32 {stencil.offset = array<i64: -1>}) -> f32 {
     return %w : f32
   }
@@ -549,7 +549,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 // -----
 
 // Sizes have names that the plan can use, each one.
-// expected-error @+1 {{"a b" can't name a run-time size: take letters, digits and _, and not steps}}
+// expected-error @+1 {{"a b" can't name a run-time size; choose letters, digits and _, and not steps}}
 module attributes {stencil.params = ["a b"], stencil.steps = affine_map<()[n] -> (4)>} {
 }
 
@@ -604,7 +604,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 // -----
 
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
-  // expected-error @+1 {{the default of @a must be a number of type f32, and is 1.000000e+00 : f64}}
+  // expected-error @+1 {{the default of @a must be a number of type f32, but is 1.000000e+00 : f64}}
   "stencil.scalar"() {sym_name = "a", type = f32, default = [1.0 : f64]} : () -> ()
 }
 

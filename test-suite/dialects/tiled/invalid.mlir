@@ -540,7 +540,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
     "tiled.store"(%u) {field = @A} : (!tiled.tile) -> ()
     return
   }
-  // expected-error @+1 {{the count of a tiled.repeat has one result, a symbol a run-time size, and the steps as last symbol}}
+  // expected-error @+1 {{the count of a tiled.repeat needs one result, a symbol a run-time size, and the steps as last symbol}}
   "tiled.repeat"() {count = affine_map<()[steps] -> (steps)>, kernels = [@k]} : () -> ()
 }
 
@@ -611,7 +611,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
     return %w : f32
   }
-  // expected-error @+1 {{the tile kernel @k takes no arguments; tiled.load fetches its tiles}}
+  // expected-error @+1 {{the tile kernel @k has arguments; remove them, because tiled.load fetches tiles}}
   func.func @k(%x: i32) attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
     %a = "tiled.load"() {field = @A, lower = array<i64: -1>, upper = array<i64: 0>} : () -> !tiled.tile
     %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}],
@@ -814,7 +814,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
   gpu.module @kernels {
-    // expected-error @+1 {{tiled.binding is missing or wrong}}
+    // expected-error @+1 {{an argument of the kernel has no valid tiled.binding; add what it is bound to}}
     gpu.func @k(%n: i32 {tiled.binding = "wrote", tiled.name = "N"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
         tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
       gpu.return
@@ -843,7 +843,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
   gpu.module @kernels {
-    // expected-error @+1 {{tiled.grid has one result, the number of blocks, and one symbol a run-time size}}
+    // expected-error @+1 {{tiled.grid needs one result, the number of blocks, and one symbol a run-time size}}
     gpu.func @k(%a: memref<f32> {tiled.binding = "read", tiled.name = "A"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n, 1)>,
         tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
       gpu.return
@@ -857,7 +857,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
   gpu.module @kernels {
-    // expected-error @+1 {{tiled.grid has one result, the number of blocks, and one symbol a run-time size}}
+    // expected-error @+1 {{tiled.grid needs one result, the number of blocks, and one symbol a run-time size}}
     gpu.func @k(%a: memref<f32> {tiled.binding = "read", tiled.name = "A"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<(d)[n] -> (d)>,
         tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
       gpu.return
@@ -996,7 +996,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
   gpu.module @kernels {
-    // expected-error @+1 {{a kernel with tiled.rows takes its first row as an argument, and no other does}}
+    // expected-error @+1 {{a kernel has an argument bound to "row" if, and only if, it has tiled.rows}}
     gpu.func @k(%step: i64 {tiled.binding = "step"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
         tiled.rows = affine_map<()[n] -> (n)>, tiled.reach = 1 : i64,
         tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
@@ -1014,7 +1014,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
     return %a : f32
   }
-  // expected-error @+1 {{the kernel @k takes 2 steps, and no tiled.apply computes step 1}}
+  // expected-error @+1 {{the kernel @k has 2 steps, and no tiled.apply computes step 1}}
   func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 2 : i64} {
     %a = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
     %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],

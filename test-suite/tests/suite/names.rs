@@ -40,12 +40,10 @@ fn no_name_breaks_a_compile() {
 
 /// The PTX has the kernels that the plan names, and ptxas takes it.
 fn compiles(scratch: &Scratch, file: &str, strategy: &str, what: &str) {
-    let ptx = [file, "--strategy", strategy, "-o", "out.ptx"];
-    succeeds(&scratch.run("stencilc", &ptx), what);
-    let plan = scratch.run("stencilc", &[file, "--strategy", strategy, "--emit=plan"]);
-    succeeds(&plan, what);
-    let plan =
-        Plan::from_json(&plan.stdout, "plan").unwrap_or_else(|error| panic!("{what}: {error}"));
+    let both = [file, "--strategy", strategy, "--emit=ptx,plan", "-o", "out"];
+    succeeds(&scratch.run("stencilc", &both), what);
+    let plan = scratch.read("out.plan.json");
+    let plan = Plan::from_json(&plan, "plan").unwrap_or_else(|error| panic!("{what}: {error}"));
     let mut planned: Vec<_> = plan.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
     let text = scratch.read("out.ptx");
     let heads = text.lines().filter_map(|line| line.strip_prefix(".visible .entry "));
