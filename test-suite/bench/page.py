@@ -1,4 +1,5 @@
-"""Writes the tables and plots of docs/performance.md from records that table.py made.
+"""Writes the tables and plots of docs/performance.md, and the chart of the README, from records
+that table.py made.
 
     python3 test-suite/bench/page.py RECORD.tsv [OLDER.tsv] [--search SEARCH.tsv [OLDER.tsv]]
 
@@ -215,6 +216,49 @@ def plot(title, axis, series, logarithmic):
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
+def chart(title, names, rows):
+    """An SVG of bars: `rows` maps a label to a number for each name, or none."""
+    width, left, top, bar = 760, 100, 62, 12
+    most = max(rate for rates in rows.values() for rate in rates if rate)
+    height = top + sum(bar * sum(map(bool, rates)) + 10 for rates in rows.values())
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        'font-family="sans-serif" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<text x="{left}" y="22" font-size="14">{title}</text>',
+    ]
+    for number, name in enumerate(names):
+        x, color = left + 110 * number, COLORS[number]
+        parts.append(f'<rect x="{x}" y="36" width="{bar}" height="{bar}" fill="{color}"/>')
+        parts.append(f'<text x="{x + bar + 6}" y="46">{name}</text>')
+    y = top
+    for label, rates in rows.items():
+        middle = y + bar * sum(map(bool, rates)) / 2 + 4
+        parts.append(f'<text x="{left - 8}" y="{middle:.0f}" text-anchor="end">{label}</text>')
+        for color, rate in zip(COLORS, rates):
+            if rate:
+                long = rate / most * (width - left - 60)
+                parts.append(
+                    f'<rect x="{left}" y="{y}" width="{long:.0f}" height="{bar - 2}" '
+                    f'fill="{color}"/>'
+                )
+                parts.append(f'<text x="{left + long + 6:.0f}" y="{y + 9}">{rate:,.0f}</text>')
+                y += bar
+        y += 10
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def beside_peers(rows):
+    """Rates in f32 of the programs that a peer has, with the peers'."""
+    found = {}
+    for (program, kind, _, why), (lines, _) in rows.items():
+        peers = [rates.get(program, (None, None))[0] for rates in PEERS.values()]
+        if kind == "f32" and why == "main" and any(peers):
+            found[program] = [lines[0]["gcells"], *peers]
+    title = "f32, GCells/s on one H200 at the large size"
+    return chart(title, ["stencilc", *PEERS], found)
+
+
 def series(rows):
     """What the plots show: rates over the size, the steps a launch and the radius."""
     sizes, heights, radii = {}, {}, {}
@@ -299,6 +343,7 @@ def main():
     searches = [read(path, checked=False) for path in args.search]
     rows = merged(records)
     links, aged = draw(records)
+    (IMAGES / "rates.svg").write_text(beside_peers(rows))
     body = [heading(records, rows, aged), main_table(rows, searches), "### Other sizes", PART]
     body += [*size_tables(rows), *links]
     page = PAGE.read_text()

@@ -50,3 +50,8 @@ pub use stencil_runtime::plan::Plan;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
 struct Embedding;
+
+/// Compiles and runs the Rust block of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

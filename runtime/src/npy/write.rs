@@ -6,33 +6,34 @@ use crate::array::Array;
 use crate::record::Layout;
 use crate::whole_file::{self, write_whole};
 use npyz::{DType, WriterBuilder};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes cells of any type from their bytes: C order, little endian.
+///
+/// # Errors
+/// What the system says.
 pub(crate) fn write_records(
-    path: &Path,
+    out: &mut dyn Write,
     layout: &Layout,
     shape: &[usize],
     cells: &[u8],
-) -> Result<(), NpyError> {
-    write_whole(path, |file| {
-        let mut shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
-        let mut cell = header::dtype(layout)?;
-        // An array's type has no extents of its own: they are the last dimensions.
-        while let DType::Array(count, of) = cell {
-            shape.push(count);
-            cell = *of;
-        }
-        let options = npyz::WriteOptions::new_header_only().dtype(cell).shape(&shape);
-        let file = options.writer(file).write_header_only()?;
-        if cfg!(target_endian = "little") {
-            return file.write_all(cells);
-        }
-        let mut cells = cells.to_vec();
-        little_endian(layout, &mut cells);
-        file.write_all(&cells)
-    })
-    .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
+) -> io::Result<()> {
+    let mut shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
+    let mut cell = header::dtype(layout)?;
+    // An array's type has no extents of its own: they are the last dimensions.
+    while let DType::Array(count, of) = cell {
+        shape.push(count);
+        cell = *of;
+    }
+    let options = npyz::WriteOptions::new_header_only().dtype(cell).shape(&shape);
+    let out = options.writer(out).write_header_only()?;
+    if cfg!(target_endian = "little") {
+        return out.write_all(cells);
+    }
+    let mut cells = cells.to_vec();
+    little_endian(layout, &mut cells);
+    out.write_all(&cells)
 }
 
 /// Writes an array: C order, little endian. The file appears whole or not at all.
@@ -40,7 +41,9 @@ pub(crate) fn write_records(
 /// # Errors
 /// When the folder or the file can't be written.
 pub fn write(path: &Path, array: &Array) -> Result<(), NpyError> {
-    write_records(path, &Layout::Number(array.element()), array.shape(), array.bytes())
+    let layout = Layout::Number(array.element());
+    write_whole(path, |file| write_records(file, &layout, array.shape(), array.bytes()))
+        .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
 }
 
 /// Whether a file can lie there, as far as can be told before it is written: for a word before a

@@ -1,31 +1,58 @@
-//! The blocks of `docs/language.md`: what is marked `stencil` compiles and runs as the language has
-//! it, what is marked `stencil-error` is refused. The promises of `docs/embedding.md` name tests.
+//! The blocks of the documents. Programs of `docs/language.md` compile and run, and its errors are
+//! refused. IR of `docs/ir.md` compiles, or is printed as it stands there. Commands succeed. Quoted
+//! code is that of the file named before it. Blocks of Rust that are whole programs are tested by
+//! `driver/compiler` (doctests) and `test-suite/additions`. The promises of `docs/embedding.md`
+//! name tests.
 
+use std::os::unix::fs::symlink;
+use std::process::Command;
 use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
-use stencil_test_suite::{Scratch, root};
+use stencil_test_suite::{Scratch, root, tool};
 
 /// Every run-time size: large enough for all blocks, small enough to simulate in three dimensions.
 const SIZE: i64 = 24;
 
-/// The blocks of a document that are marked with a language, each with the line where it begins.
-fn blocks(document: &str, language: &str) -> Vec<(usize, String)> {
-    let path = root().join("../docs").join(document);
+/// A block of a document.
+#[derive(Clone)]
+struct Block {
+    /// The line where it begins.
+    line: usize,
+    /// The file that the text before it named last, in backquotes.
+    file: String,
+    text: String,
+}
+
+/// The blocks of a document that are marked with a language.
+fn blocks(document: &str, language: &str) -> Vec<Block> {
+    let path = root().join("..").join(document);
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let is_file = |word: &&str| word.contains('/') && !word.contains([' ', '*']);
     let mut found = Vec::new();
-    let mut open: Option<(usize, &str, String)> = None;
+    let mut file = String::new();
+    let mut open: Option<(&str, Block)> = None;
     for (number, line) in text.lines().enumerate() {
         open = match (line.strip_prefix("```"), open) {
-            (Some(mark), None) => Some((number + 1, mark, String::new())),
-            (Some(_), Some((start, mark, block))) => {
+            (Some(mark), None) => {
+                let (line, file) = (number + 1, file.clone());
+                Some((mark, Block { line, file, text: String::new() }))
+            }
+            (Some(_), Some((mark, block))) => {
                 if mark == language {
-                    found.push((start, block));
+                    found.push(block);
                 }
                 None
             }
-            (None, Some((start, mark, block))) => Some((start, mark, block + line + "\n")),
-            (None, None) => None,
+            (None, Some((mark, mut block))) => {
+                block.text += &format!("{line}\n");
+                Some((mark, block))
+            }
+            (None, None) => {
+                let named = line.split('`').skip(1).step_by(2).filter(is_file).last();
+                file = named.map_or(file, str::to_owned);
+                None
+            }
         };
     }
     assert!(open.is_none(), "{document}: a block without an end");
@@ -68,10 +95,10 @@ fn command(program: &Program, strategy: &str) -> Vec<String> {
 
 #[test]
 fn programs_of_the_language_run_as_the_reference() {
-    let blocks = blocks("language.md", "stencil");
+    let blocks = blocks("docs/language.md", "stencil");
     assert!(blocks.len() >= 10, "{}", blocks.len());
     let mut wrong = Vec::new();
-    for (line, text) in blocks {
+    for Block { line, text, .. } in blocks {
         let program = match load(&text) {
             Ok(program) => program,
             Err(message) => {
@@ -100,9 +127,9 @@ fn programs_of_the_language_run_as_the_reference() {
 
 #[test]
 fn errors_of_the_language_are_refused() {
-    let blocks = blocks("language.md", "stencil-error");
+    let blocks = blocks("docs/language.md", "stencil-error");
     assert!(blocks.len() >= 5, "{}", blocks.len());
-    for (line, text) in blocks {
+    for Block { line, text, .. } in blocks {
         let scratch = Scratch::new();
         scratch.write("block.stencil", &text);
         let outcome = scratch.run("stencilc", &["block.stencil", "-o", "out.ptx"]);
@@ -142,4 +169,93 @@ fn promises_of_embedding_name_tests_that_exist() {
         }
     }
     assert!(found >= 10, "{found}");
+}
+
+#[test]
+fn the_program_of_the_readme_is_that_of_the_suite() {
+    let program = std::fs::read_to_string(root().join("programs/heat2d.stencil")).unwrap();
+    let blocks = blocks("README.md", "stencil");
+    assert_eq!(blocks.len(), 1);
+    assert_eq!(blocks[0].text, program);
+}
+
+#[test]
+fn ir_of_the_documents_is_real() {
+    let blocks = blocks("docs/ir.md", "mlir");
+    let (modules, kernels): (Vec<_>, Vec<_>) =
+        blocks.into_iter().partition(|block| block.text.contains("\nmodule "));
+    assert_eq!((modules.len(), kernels.len()), (1, 1));
+    for Block { line, text, .. } in modules {
+        let scratch = Scratch::new();
+        scratch.write("block.mlir", text);
+        let outcome = scratch.run("stencilc", &["block.mlir", "-o", "out.ptx"]);
+        assert_eq!(outcome.code, Some(0), "ir.md:{line}\n{}", outcome.stderr);
+    }
+    let scratch = Scratch::new();
+    scratch.copy("programs/heat2d.stencil");
+    let words = "heat2d.stencil --strategy block --pyramid-height 2 --no-split-interior \
+                 --emit=tiled";
+    let printed = scratch.run("stencilc", &words.split_whitespace().collect::<Vec<_>>()).stdout;
+    for Block { line, text, .. } in kernels {
+        for wanted in text.lines().map(str::trim) {
+            let found = printed.lines().any(|line| line.trim() == wanted);
+            assert!(found, "ir.md:{line}: no line\n{wanted}\nin\n{printed}");
+        }
+    }
+}
+
+/// Runs the commands of a document but for those that build, or need a device.
+fn commands_of(document: &str) -> usize {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    std::fs::create_dir(folder.join("target")).unwrap();
+    symlink(tool("stencilc").with_file_name(""), folder.join("target/release")).unwrap();
+    symlink(root(), folder.join("test-suite")).unwrap();
+    let mut run = 0;
+    for Block { line, text, .. } in blocks(document, "sh") {
+        let text = text.replace("\\\n", " ");
+        for command in text.lines() {
+            if command.starts_with("cargo ") || command.contains("stencil-bench") {
+                continue;
+            }
+            let mut shell = Command::new("sh");
+            shell.args(["-c", command]).current_dir(folder).env("CUDA_VISIBLE_DEVICES", "-1");
+            let outcome = shell.output().unwrap();
+            let messages = String::from_utf8_lossy(&outcome.stderr);
+            assert!(outcome.status.success(), "{document}:{line}: {command}\n{messages}");
+            run += 1;
+        }
+    }
+    run
+}
+
+#[test]
+fn commands_of_the_documents_succeed() {
+    assert!(commands_of("README.md") >= 6);
+    assert!(commands_of("docs/ir.md") >= 4);
+    assert!(commands_of("docs/add-a-pass.md") >= 4);
+}
+
+/// The text of a file, or of a module with all files in its folder.
+fn module(name: &str) -> String {
+    let path = root().join("..").join(name);
+    if path.is_file() {
+        return std::fs::read_to_string(path).unwrap();
+    }
+    let mut text = std::fs::read_to_string(path.with_extension("rs")).unwrap_or_default();
+    for entry in std::fs::read_dir(path).into_iter().flatten() {
+        text += &std::fs::read_to_string(entry.unwrap().path()).unwrap();
+    }
+    text
+}
+
+#[test]
+fn quoted_code_is_that_of_its_file() {
+    for document in ["docs/add-a-pass.md", "docs/add-an-op.md"] {
+        let quotes = [blocks(document, "rust"), blocks(document, "mlir")].concat();
+        assert!(quotes.len() >= 5, "{document}: {}", quotes.len());
+        for Block { line, file, text } in quotes {
+            assert!(module(&file).contains(&text), "{document}:{line}: not in {file}\n{text}");
+        }
+    }
 }
