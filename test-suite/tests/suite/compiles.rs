@@ -59,7 +59,7 @@ fn all_programs_for_all_strategies() {
 }
 
 /// Seconds of processor time that a tool takes; waiting for other processes does not count.
-fn processor_time(scratch: &Scratch, name: &str, arguments: &[&str]) -> f64 {
+pub fn processor_time(scratch: &Scratch, name: &str, arguments: &[&str]) -> f64 {
     // `times` prints the shell's own times in its first line, those of what it ran in its second.
     let script = "\"$0\" \"$@\" && times";
     let mut shell = Command::new("sh");

@@ -1,22 +1,18 @@
 //! Programs of many functions and many pieces compile in a time that grows with their size, and
 //! schedules whose code would be too long are declined before the work begins.
 
+use crate::compiles::processor_time;
 use std::fmt::Write;
 use std::time::Instant;
 use stencil_test_suite::Scratch;
 
-/// Seconds that a compile of a program takes, the shortest of three.
+/// Seconds of processor time that a compile of a program takes, the shorter of two.
 fn seconds(text: &str, arguments: &[&str]) -> f64 {
     let scratch = Scratch::new();
     scratch.write("large.stencil", text);
     let arguments = [&["large.stencil", "--emit=ptx,plan", "-o", "out"], arguments].concat();
-    let compile = || {
-        let start = Instant::now();
-        let outcome = scratch.run("stencilc", &arguments);
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{arguments:?}");
-        start.elapsed().as_secs_f64()
-    };
-    (0..3).map(|_| compile()).fold(f64::INFINITY, f64::min)
+    let compile = || processor_time(&scratch, "stencilc", &arguments);
+    compile().min(compile())
 }
 
 /// The sum over the four neighbours.
