@@ -335,7 +335,12 @@ struct Body<'c, 'p, 'i> {
 }
 
 impl<'c, 'p> Body<'c, 'p, '_> {
+    /// A tree may be as deep as the language allows, whatever the stack of the thread.
     fn expression(&mut self, block: &Builder<'c>, expr: &'p Expr) -> Result<Val<'c>, Error> {
+        stacker::maybe_grow(64 << 10, 2 << 20, || self.operation(block, expr))
+    }
+
+    fn operation(&mut self, block: &Builder<'c>, expr: &'p Expr) -> Result<Val<'c>, Error> {
         let builder = &Builder { location: self.import.at(expr.span).location, ..*block };
         if let Some(argument) = argument(self.import.program, expr) {
             let position = self.arguments.list.iter().position(|(known, _)| *known == argument);

@@ -1,11 +1,13 @@
 //! Snapshot tests over the built tools and whole programs. The tools must be built before:
 //! `cargo build --release && cargo nextest run --release -p stencil-test-suite`.
 
+mod agreement;
 mod command_line;
 mod compiles;
 mod diagnostics;
 mod documents;
 mod index_width;
+mod limits;
 mod operations;
 mod plans;
 

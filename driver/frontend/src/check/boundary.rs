@@ -46,7 +46,10 @@ impl Checker<'_> {
             self.report(error.see(first, "first here").help("leave one of them out"));
             return;
         }
-        let named = |(known, _): &&(&str, Boundary)| matches!(&rule.node, ast::ExprKind::Name(word) if word == known);
+        let named = |(known, _): &&(&str, Boundary)| match &rule.node {
+            ast::ExprKind::Name(word) => word == known,
+            _ => false,
+        };
         let leaves = self.leaf_fields(field);
         let boundaries: Vec<Boundary> = match RULES.iter().find(named) {
             Some((_, rule)) => vec![rule.clone(); leaves.len()],

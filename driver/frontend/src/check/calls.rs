@@ -69,7 +69,10 @@ impl Checker<'_> {
             );
             let error = Diagnostic::error(message, span, "")
                 .see(declared.span, format!("declared on `{}`", grid.name))
-                .help("an offset counts from the present point, so the grids need as many dimensions as each other");
+                .help(
+                    "an offset counts from the present point, so the grids need as many \
+                     dimensions as each other",
+                );
             self.report(error);
             return None;
         }

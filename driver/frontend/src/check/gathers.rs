@@ -6,7 +6,8 @@
 //! grid has a cell.
 
 use super::Checker;
-use super::ranges::{Bound, Range};
+use super::prove::Facts;
+use super::ranges::{Bound, Range, is_room};
 use super::regions::{bounds_of, may_be_empty};
 use crate::diagnostics::Diagnostic;
 use crate::program::{Affine, Check, Expr, FieldId, Grid, Region};
@@ -126,7 +127,18 @@ impl Checker<'_> {
                 open.push(value);
             }
         }
-        (!open.iter().any(|value| self.scope.facts.refute(value))).then_some(open)
+        if open.iter().any(|value| self.scope.facts.refute(value)) {
+            return None;
+        }
+        // `M >= 4` makes `M >= 1` needless.
+        for index in (0..open.len()).rev() {
+            let mut others = open.clone();
+            let value = others.remove(index);
+            if self.with(&others).prove(&value) {
+                open = others;
+            }
+        }
+        Some(open)
     }
 
     /// Of several lists of conditions the one that lets most sizes pass, as far as that is proved;
@@ -134,17 +146,25 @@ impl Checker<'_> {
     pub(super) fn easiest(&self, ways: Vec<Vec<Affine>>) -> Option<Vec<Affine>> {
         ways.into_iter().reduce(|best, other| {
             let follows = |from: &[Affine], what: &[Affine]| {
-                let mut facts = self.scope.facts.clone();
-                facts.add_values(from);
+                let facts = self.with(from);
                 what.iter().all(|value| facts.prove(value))
             };
+            // A limit on a size lets almost all sizes pass.
+            let strict = |way: &[Affine]| way.iter().filter(|value| !is_room(value)).count();
             match (follows(&best, &other), follows(&other, &best)) {
                 (true, false) => other,
                 (false, true) => best,
-                _ if other.len() < best.len() => other,
+                _ if strict(&other) < strict(&best) => other,
                 _ => best,
             }
         })
+    }
+
+    /// What is known in the piece where some values are not negative.
+    fn with(&self, values: &[Affine]) -> Facts {
+        let mut facts = self.scope.facts.clone();
+        facts.add_values(values);
+        facts
     }
 
     fn gather_outside(

@@ -1,9 +1,9 @@
 //! Where integer values lie: bounds that are affine in the sizes.
 //!
 //! Coordinates lie in the piece's box; `min`, `max`, `%` and `/` bound their results; a value that
-//! comes from a field has the bounds of its type. A bound may consist of several values: `min(a, b)`
-//! is not below the smaller one of a lower bound of `a` and one of `b`. The upper bounds of both
-//! are upper bounds of the whole, and all of them are kept.
+//! comes from a field has the bounds of its type. The upper bounds of `a` and those of `b` are all
+//! upper bounds of `min(a, b)`. A bound may consist of several values: `min(a, b)` is not below the
+//! smaller one of a lower bound of `a` and one of `b`.
 //!
 //! Integers wrap. A sum or a product has bounds only where it can't wrap: in 64 bits its parts have
 //! bounds on both sides with small coefficients, and sizes above 2^40 are refused before a run
@@ -84,6 +84,16 @@ impl Bound {
             _ => None,
         }
     }
+}
+
+/// Not negative where a size is small enough for sums not to wrap.
+fn room(size: ParamId) -> Option<Affine> {
+    Affine::number(LARGEST_SIZE).minus(&Affine::param(size))
+}
+
+/// Whether a condition is a limit on one size.
+pub fn is_room(value: &Affine) -> bool {
+    matches!(value.terms.as_slice(), [(size, _)] if room(*size).as_ref() == Some(value))
 }
 
 /// Both lists, each value once.
@@ -296,7 +306,6 @@ impl Checker<'_> {
         let values = range.lower.iter().chain(&range.upper).flat_map(|bound| &bound.values);
         let sizes: BTreeSet<ParamId> =
             values.flat_map(|value| value.terms.iter().map(|(id, _)| *id)).collect();
-        let room = |id| Affine::number(LARGEST_SIZE).minus(&Affine::param(id));
         range.needing(&sizes.into_iter().filter_map(room).collect::<Vec<_>>())
     }
 

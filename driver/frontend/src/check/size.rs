@@ -3,41 +3,61 @@
 use super::Checker;
 use crate::diagnostics::Diagnostic;
 use crate::limits;
-use crate::program::{Boundary, Expr, ExprKind, Piece, Program};
+use crate::program::{Boundary, Expr, ExprKind, FieldId, Piece, Program};
+use std::collections::BTreeSet;
 
 impl Checker<'_> {
     /// Refuses programs that would take too long to compile.
     pub(super) fn not_too_large(&mut self) {
         let pieces = self.program.functions.iter().flat_map(|function| &function.pieces);
-        let (mut count, mut operations) = (0, 0);
-        let mut beyond = None;
-        for piece in pieces {
-            count += 1;
-            operations += piece_size(&self.program, piece);
-            let what = match (count > limits::ALL_PIECES, operations > limits::OPERATIONS) {
-                (true, _) => format!("a program has at most {} pieces", limits::ALL_PIECES),
-                (_, true) => format!("a program has at most {} operations", limits::OPERATIONS),
-                _ => continue,
-            };
-            beyond = Some((what, piece.span));
-            break;
-        }
-        if let Some((message, span)) = beyond {
+        let mut sums = [0; 3];
+        let beyond = pieces.into_iter().find_map(|piece| {
+            let found = [1, reads(piece), operations(&self.program, piece)];
+            sums.iter_mut().zip(found).for_each(|(sum, more)| *sum += more);
+            let passed = LIMITS.iter().zip(sums).find(|((most, ..), sum)| sum > most);
+            passed.map(|(limit, _)| (limit, piece.span))
+        });
+        if let Some(((most, what, help), span)) = beyond {
+            let message = format!("a program has at most {most} {what}");
             let error = Diagnostic::error(message, span, "too many with this piece");
-            self.report(
-                error
-                    .help("structs, vecs and boundary rules count at each use; write two programs"),
-            );
+            self.report(error.help(help));
         }
     }
 }
 
-/// Operations, reads and literals of a piece.
-fn piece_size(program: &Program, piece: &Piece) -> usize {
-    let lets = piece.lets.iter().map(|(_, value)| value);
-    lets.chain(&piece.values).map(|value| size(program, value)).sum()
+/// The limits of all pieces together, with their remedies.
+const LIMITS: [(usize, &str, &str); 3] = [
+    (limits::ALL_PIECES, "pieces", "use `if` on a coordinate, or write two programs"),
+    (limits::READS, "different reads", "use temp fields for sums along each dimension"),
+    (limits::OPERATIONS, "operations", "structs, vecs and boundary rules count at each use"),
+];
+
+/// Different cells that a piece reads at offsets.
+fn reads(piece: &Piece) -> usize {
+    let mut found = BTreeSet::new();
+    values(piece).for_each(|value| different_reads(value, &mut found));
+    found.len()
 }
 
+/// Operations, reads and literals of a piece.
+fn operations(program: &Program, piece: &Piece) -> usize {
+    values(piece).map(|value| size(program, value)).sum()
+}
+
+/// The expressions of a piece.
+fn values(piece: &Piece) -> impl Iterator<Item = &Expr> {
+    piece.lets.iter().map(|(_, value)| value).chain(&piece.values)
+}
+
+/// Adds the cells that an expression reads at offsets.
+fn different_reads(expr: &Expr, found: &mut BTreeSet<(FieldId, Vec<i64>)>) {
+    if let ExprKind::Read { field, offset } = &expr.kind {
+        found.insert((*field, offset.clone()));
+    }
+    expr.children().into_iter().for_each(|part| different_reads(part, found));
+}
+
+/// Operations, reads and literals of an expression.
 fn size(program: &Program, expr: &Expr) -> usize {
     let rule = match &expr.kind {
         ExprKind::Read { field, .. } | ExprKind::Gather { field, .. } => {

@@ -97,36 +97,8 @@ impl<'a> Compiler<'a> {
                 }
                 None => self.fill(ty, |_| None, ops), // The checker lets it stand in rules alone.
             },
-            ExprKind::Gather { field, at } => {
-                let slots: Vec<Slot> = at.iter().map(|at| self.expr(at, ops)).collect();
-                let at = slots.iter().map(|slot| slot.register).collect();
-                let place = Place {
-                    field: *field,
-                    at,
-                    bounds: self.environment.bounds_of(*field).to_vec(),
-                };
-                let to = self.read_at(ty, place, ops);
-                slots.into_iter().for_each(|slot| self.give(slot));
-                to
-            }
-            ExprKind::Coordinate(dimension) => {
-                let to = self.take(ty);
-                let last = dimension + 1 == self.rank;
-                // In a boundary rule it is that of the point outside.
-                let plus = match &self.outside {
-                    Some(Outside::Place(place)) => {
-                        let from = place.at.get(*dimension).copied().unwrap_or(to.register);
-                        ops.push(Op::Copy { to: to.register, from });
-                        return to;
-                    }
-                    Some(Outside::Offset(reach)) => {
-                        reach.offset.get(*dimension).copied().unwrap_or(0)
-                    }
-                    None => 0,
-                };
-                ops.push(Op::Coordinate { to: to.register, dimension: *dimension, last, plus });
-                to
-            }
+            ExprKind::Gather { field, at } => self.gathered(ty, *field, at, ops),
+            ExprKind::Coordinate(dimension) => self.coordinate(ty, *dimension, ops),
             ExprKind::Step => {
                 let to = self.take(ty);
                 ops.push(Op::Step { to: to.register });
@@ -146,22 +118,7 @@ impl<'a> Compiler<'a> {
             ExprKind::Binary(op, a, b) => self.binary(*op, a, b, expr, ops),
             ExprKind::If(condition, yes, no) => self.branch(ty, condition, [Ok(yes), Ok(no)], ops),
             ExprKind::Let(id, value, body) => self.bind(*id, value, body, ops),
-            ExprKind::Call(function, arguments) => {
-                let slots: Vec<Slot> = arguments.iter().map(|a| self.expr(a, ops)).collect();
-                let to = self.take(ty);
-                let mut registers = [0; 3];
-                for (register, slot) in registers.iter_mut().zip(&slots) {
-                    *register = slot.register;
-                }
-                ops.push(Op::Call {
-                    to: to.register,
-                    ty,
-                    function: *function,
-                    arguments: registers,
-                });
-                slots.into_iter().for_each(|slot| self.give(slot));
-                to
-            }
+            ExprKind::Call(function, arguments) => self.call(ty, *function, arguments, ops),
             ExprKind::Cast(a) => {
                 let slot = self.expr(a, ops);
                 let to = self.take(ty);
@@ -170,6 +127,50 @@ impl<'a> Compiler<'a> {
                 to
             }
         }
+    }
+
+    fn gathered(&mut self, ty: Type, field: FieldId, at: &[Expr], ops: &mut Vec<Op>) -> Slot {
+        let slots: Vec<Slot> = at.iter().map(|at| self.expr(at, ops)).collect();
+        let at = slots.iter().map(|slot| slot.register).collect();
+        let bounds = self.environment.bounds_of(field).to_vec();
+        let to = self.read_at(ty, Place { field, at, bounds }, ops);
+        slots.into_iter().for_each(|slot| self.give(slot));
+        to
+    }
+
+    /// The point's coordinate; in a boundary rule that of the point outside.
+    fn coordinate(&mut self, ty: Type, dimension: usize, ops: &mut Vec<Op>) -> Slot {
+        let to = self.take(ty);
+        let last = dimension + 1 == self.rank;
+        let plus = match &self.outside {
+            Some(Outside::Place(place)) => {
+                let from = place.at.get(dimension).copied().unwrap_or(to.register);
+                ops.push(Op::Copy { to: to.register, from });
+                return to;
+            }
+            Some(Outside::Offset(reach)) => reach.offset.get(dimension).copied().unwrap_or(0),
+            None => 0,
+        };
+        ops.push(Op::Coordinate { to: to.register, dimension, last, plus });
+        to
+    }
+
+    fn call(
+        &mut self,
+        ty: Type,
+        function: MathFunction,
+        arguments: &[Expr],
+        ops: &mut Vec<Op>,
+    ) -> Slot {
+        let slots: Vec<Slot> = arguments.iter().map(|a| self.expr(a, ops)).collect();
+        let to = self.take(ty);
+        let mut arguments = [0; 3];
+        for (register, slot) in arguments.iter_mut().zip(&slots) {
+            *register = slot.register;
+        }
+        ops.push(Op::Call { to: to.register, ty, function, arguments });
+        slots.into_iter().for_each(|slot| self.give(slot));
+        to
     }
 
     /// A number of the type; 0 where there is none, which the checker excludes.

@@ -132,7 +132,8 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
                 registers.write(*to, count, |out, _| out.fill(*value))
             }
             Op::Fill { to, value: Constant::Number(value) } => with_cell!(value.element(), T => {
-                registers.write(*to, count, |out, _| out.fill(T::of_number(*value).unwrap_or_default()))
+                let value = T::of_number(*value).unwrap_or_default();
+                registers.write(*to, count, |out, _| out.fill(value))
             }),
             Op::Read { to, field, layout } => read(registers, strip, *to, *field, layout),
             Op::Reach { to, reach } => self::reach(registers, strip, *to, reach),
@@ -277,7 +278,9 @@ fn gather(
     }
     if let Some(data) = strip.fields.get(field).map(Array::data) {
         each_cell!(Data, data, _wrap(values) => {
-            let cell = |place: &Option<usize>| place.and_then(|place| values.get(place).copied()).unwrap_or_default();
+            let cell = |place: &Option<usize>| {
+                place.and_then(|place| values.get(place).copied()).unwrap_or_default()
+            };
             registers.write(to, strip.count, |out, _| {
                 out.iter_mut().zip(&places).for_each(|(out, place)| *out = cell(place));
             });

@@ -68,11 +68,15 @@ macro_rules! float {
             fn call(function: MathFunction, a: Self, b: Self, c: Self) -> Self {
                 match function {
                     // Of a number and a NaN the number; of the two zeros the negative one.
-                    MathFunction::Min if b.is_nan() || a < b || (a == b && a.is_sign_negative()) => a,
-                    MathFunction::Min => b,
+                    MathFunction::Min => {
+                        let first = b.is_nan() || a < b || (a == b && a.is_sign_negative());
+                        if first { a } else { b }
+                    }
                     // Of the two zeros the positive one.
-                    MathFunction::Max if b.is_nan() || a > b || (a == b && a.is_sign_positive()) => a,
-                    MathFunction::Max => b,
+                    MathFunction::Max => {
+                        let first = b.is_nan() || a > b || (a == b && a.is_sign_positive());
+                        if first { a } else { b }
+                    }
                     MathFunction::Abs => a.abs(),
                     MathFunction::Sqrt => a.sqrt(),
                     MathFunction::Rsqrt => 1.0 / a.sqrt(),

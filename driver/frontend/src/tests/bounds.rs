@@ -122,11 +122,13 @@ fn errors_hold_for_all_sizes() {
             let (fixed, _) = load(&[("N".into(), n), ("M".into(), m)]);
             if let Some(fixed) = fixed {
                 let regions = fixed.functions[0].pieces.iter().map(|piece| &piece.region);
+                // A piece that is empty at these sizes is left out where it is not the only one.
+                let left_out = regions.len() < text.matches("] = ").count();
                 let empty = |region: &Region| {
                     points(&bounds(&fixed, region, &Sizes::new()).unwrap()).is_empty()
                 };
                 assert!(
-                    regions.into_iter().any(empty),
+                    left_out || regions.into_iter().any(empty),
                     "N = {n}, M = {m} is right\n{text}{errors:?}"
                 );
             }

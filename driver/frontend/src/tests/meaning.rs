@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use stencil_runtime::array::{Array, Cell, Data, Element, f16, with_cell};
 use stencil_runtime::number::{Number, Numeral};
 
-type Fields = BTreeMap<String, Array>;
+pub(super) type Fields = BTreeMap<String, Array>;
 
-fn singles(shape: &[usize], values: Vec<f32>) -> Array {
+pub(super) fn singles(shape: &[usize], values: Vec<f32>) -> Array {
     Array::new(shape.to_vec(), Data::F32(values)).unwrap()
 }
 
@@ -22,7 +22,11 @@ fn noise(shape: &[usize], seed: u32) -> Vec<f32> {
     (0..cells).map(next).collect()
 }
 
-fn take(text: &str, steps: u64, arrays: &[(&str, Array)]) -> Result<Fields, OracleError> {
+pub(super) fn take(
+    text: &str,
+    steps: u64,
+    arrays: &[(&str, Array)],
+) -> Result<Fields, OracleError> {
     let program = program(text);
     let sizes = sizes_for(&program, arrays[0].1.shape());
     let mut fields: Fields =
@@ -33,7 +37,7 @@ fn take(text: &str, steps: u64, arrays: &[(&str, Array)]) -> Result<Fields, Orac
     Ok(fields)
 }
 
-fn f32s<'a>(fields: &'a Fields, name: &str) -> &'a [f32] {
+pub(super) fn f32s<'a>(fields: &'a Fields, name: &str) -> &'a [f32] {
     match fields[name].data() {
         Data::F32(values) => values,
         other => panic!("{other:?}"),
@@ -41,7 +45,7 @@ fn f32s<'a>(fields: &'a Fields, name: &str) -> &'a [f32] {
 }
 
 /// What a line of f32 becomes after a step of `[0..N-1] = value` (with the coordinate `i`).
-fn each(value: &str, cells: &[f32]) -> Vec<f32> {
+pub(super) fn each(value: &str, cells: &[f32]) -> Vec<f32> {
     let text = line(&format!("fn f -> A [i in 0..N-1] = {value}\nsteps 1"));
     let fields = take(&text, 1, &[("A", singles(&[cells.len()], cells.to_vec()))]).unwrap();
     f32s(&fields, "A").to_vec()

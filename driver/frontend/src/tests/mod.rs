@@ -2,10 +2,12 @@
 
 mod bounds;
 mod checks;
+mod edges;
 mod fuzz;
 mod meaning;
 mod programs;
 mod random;
+mod ranges;
 mod shapes;
 mod syntax;
 

@@ -1,0 +1,129 @@
+//! Programs at the edges of the language: the reference and the compiled code agree.
+
+use stencil_test_suite::Scratch;
+
+/// Runs a program on the simulator by each strategy that takes it, and compares with the reference.
+fn agree(text: &str, arguments: &str) {
+    for strategy in ["naive", "block"] {
+        let scratch = Scratch::new();
+        scratch.write("edge.stencil", text);
+        let words = format!(
+            "run edge.stencil --target sim --check --fp-contract=off --strategy {strategy} \
+             {arguments}"
+        );
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let outcome = scratch.run("stencilc", &words);
+        assert_eq!(outcome.code, Some(0), "{words:?}\n{text}\n{}", outcome.stderr);
+        let said = outcome.stdout + &outcome.stderr;
+        assert!(said.contains("agree bit for bit"), "{text}\n{said}");
+    }
+}
+
+#[test]
+fn grids_at_the_largest_coordinates() {
+    let end: i64 = 1 << 60;
+    for rule in ["nearest", "periodic", "reflect", "f32(x0 % 7) + nearest"] {
+        for (first, last) in [(end - 10, end), (-end, 10 - end)] {
+            let text = format!(
+                "grid G = [{first}..{last}]\nfield A : f32 on G\nboundary A = {rule}\n\
+                 fn f -> A [i in {first}..{last}] = A[-1] + 2*A[1] + A[3] + f32(i % 5)\nsteps 5\n"
+            );
+            agree(&text, "--in A=random:1");
+        }
+    }
+}
+
+#[test]
+fn pieces_that_fit_by_another_dimension_or_hold_no_point() {
+    let text = "param N\nparam M\ngrid G = [1..N, 0..M-1]\nfield A : f32 on G\n\
+                fn f -> A [N..2*M-1, 0] = 7\nsteps 2\n";
+    agree(text, "--size N=3 --size M=2 --in A=random:1");
+    let text = "param N\ngrid G = [0..N-1]\nfield A : f32 on G\n\
+                fn f -> A { [N..N-1] = 7 [1..N-2] = A[-1] [N+5..3] = A[1] }\n\
+                fn g -> A [N..N-2] = A[7]\nsteps 2\n";
+    agree(text, "--size N=9 --in A=random:1");
+}
+
+/// xorshift; the same numbers on every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    fn bound(&mut self) -> String {
+        let number = self.below(4);
+        match self.below(6) {
+            0 => number.to_string(),
+            1 => format!("N-{number}"),
+            2 => format!("M-{number}"),
+            3 => format!("2*M-{number}"),
+            4 => format!("N-M+{number}"),
+            _ => format!("2*N-M-{number}"),
+        }
+    }
+}
+
+#[test]
+fn no_later_level_refuses_what_the_checker_accepts() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut compiled = 0;
+    for _ in 0..2000 {
+        let mut pieces = String::new();
+        for _ in 0..1 + random.below(2) {
+            let [a, b, c, d] = [(); 4].map(|()| random.bound());
+            pieces += &format!("  [{a}..{b}, {c}..{d}] = A[0, {}]\n", random.below(3));
+        }
+        let text = format!(
+            "param N\nparam M\ngrid G = [1..N, 0..M-1]\nfield A : f32 on G\n\
+             fn f -> A {{\n{pieces}}}\nsteps 1\n"
+        );
+        let source = stencil_frontend::source::Source::new("edge.stencil", text.as_str());
+        if stencil_frontend::load(&source, &[]).0.is_none() {
+            continue;
+        }
+        let scratch = Scratch::new();
+        scratch.write("edge.stencil", &text);
+        let words = ["edge.stencil", "--strategy", "naive", "--emit=tiled", "-o", "out.mlir"];
+        let outcome = scratch.run("stencilc", &words);
+        assert_eq!(outcome.code, Some(0), "{text}\n{}", outcome.stderr);
+        compiled += 1;
+        if compiled == 100 {
+            return;
+        }
+    }
+    panic!("{compiled} programs");
+}
+
+#[test]
+fn numbers_at_their_edges() {
+    let line = "param N\ngrid G = [0..N-1]\nfield A : f32 on G\n";
+    let values = [
+        // Zeros of both signs, told apart by what they divide.
+        "1 / min(A[0] * 0, -(A[0] * 0)) + 2 / max(A[0] * 0, -(A[0] * 0))",
+        "f32(rsqrt(f16(A[0])))",
+        "f32(i32(7/2)) + f32(7/2) * A[0]",
+        "f32(i / (i - i)) + f32(i % (i - i))",
+    ];
+    for value in values {
+        let text = format!("{line}fn f -> A [i in 0..N-1] = {value}\nsteps 1\n");
+        agree(&text, "--size N=40 --in A=random:3");
+    }
+    for (ty, place) in
+        [("u32", "U[0] - 3"), ("u64", "U[0] - 3"), ("u64", "U[0] + 9223372036854775808")]
+    {
+        for rule in ["nearest", "periodic", "if x0 < 0 then 7 else f32(x0)"] {
+            let text = format!(
+                "{line}grid T = [0..6]\nconst field K : f32 on T\nconst field U : {ty} on G\n\
+                 boundary K = {rule}\nfn f -> A [0..N-1] = K({place})\nsteps 1\n"
+            );
+            agree(&text, "--size N=40 --in A=zeros --in K=random:1 --in U=random:2");
+        }
+    }
+    let text = format!("{line}scalar s : i32 = -0\nfn f -> A [0..N-1] = f32(s) + A[0]\nsteps 1\n");
+    agree(&text, "--size N=4 --in A=random:1");
+}

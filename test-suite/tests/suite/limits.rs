@@ -1,0 +1,219 @@
+//! The limits of the language: an input at the limit compiles soon, one beyond it is refused with
+//! the limit. `docs/language.md` has them in a table.
+
+use crate::snapshot;
+use std::time::{Duration, Instant};
+use stencil_frontend::limits;
+use stencil_test_suite::Scratch;
+
+/// An input at a limit compiles within this time on one core of an idle machine.
+const SOON: Duration = Duration::from_secs(60);
+
+/// A program on a line of N cells.
+fn line(items: &str, function: &str) -> String {
+    format!("param N\ngrid G = [0..N-1]\nfield A : f32 on G\n{items}{function}\nsteps 3\n")
+}
+
+/// A function of one piece.
+fn one(value: &str) -> String {
+    line("", &format!("fn f -> A [1..N-2] = {value}"))
+}
+
+fn each(count: usize, item: impl Fn(usize) -> String) -> String {
+    (0..count).map(item).collect()
+}
+
+fn joined(count: usize, by: &str, item: impl Fn(usize) -> String) -> String {
+    (0..count).map(item).collect::<Vec<_>>().join(by)
+}
+
+/// A program whose cells have so many numbers.
+fn cells(numbers: usize) -> String {
+    let members = joined(numbers, ", ", |n| format!("m{n} : f32"));
+    let values = joined(numbers, ", ", |n| format!("m{n}: A[-1].m{n} + A[1].m{n}"));
+    format!(
+        "param N\nstruct S {{ {members} }}\ngrid G = [0..N-1]\nfield A : S on G\n\
+         fn f -> A [1..N-2] = S {{ {values} }}\nsteps 3\n"
+    )
+}
+
+/// A program of so many functions, each of so many terms.
+fn functions(count: usize, terms: usize) -> String {
+    line(
+        "",
+        &each(count, |n| {
+            let sum = joined(terms, " + ", |_| "A[-1]".to_owned());
+            format!("fn step{n} -> A [1..N-2] = {sum}\n")
+        }),
+    )
+}
+
+fn pieces(functions: usize, count: usize) -> String {
+    line(
+        "",
+        &each(functions, |n| {
+            format!("fn step{n} -> A {{\n{}}}\n", each(count, |at| format!("[{at}] = {at}*A[0]\n")))
+        }),
+    )
+}
+
+fn grid(end: i64) -> String {
+    let first = end - 10;
+    format!(
+        "grid G = [{first}..{end}]\nfield A : f32 on G\nboundary A = nearest\n\
+         fn f -> A [{first}..{end}] = A[-1] + A[1]\nsteps 3\n"
+    )
+}
+
+fn offset(cells: u64, rule: &str) -> String {
+    let first = if rule.is_empty() { cells } else { 0 };
+    line(rule, &format!("fn f -> A [{first}..N-1] = A[-{cells}]"))
+}
+
+/// The name of each limit, an input at it, and one beyond it.
+fn all() -> Vec<(&'static str, String, String)> {
+    let text = |bytes: usize| {
+        let program = one("A[-1]");
+        format!("{program}{}", "#".repeat(bytes - program.len()))
+    };
+    let name = |length: usize| line("", &format!("fn {} -> A [0] = 1", "f".repeat(length)));
+    let nested = |depth: usize| one(&format!("{}1{}", "(".repeat(depth), ")".repeat(depth)));
+    let terms = |count| one(&joined(count, " + ", |_| "A[-1]".to_owned()));
+    let deep = |count: usize| {
+        let lets = each(count, |n| format!("let x{} = x{n} + 1; ", n + 1));
+        one(&format!("{{ let x0 = A[0]; {lets}x{count} }}"))
+    };
+    let params = |count: usize| {
+        let sum = joined(count - 1, " + ", |n| format!("P{n}"));
+        let function = format!("fn f -> A [1..N-2] = f32({sum})");
+        line(&each(count - 1, |n| format!("param P{n}\n")), &function)
+    };
+    let scalars = |count: usize| {
+        let sum = joined(count, " + ", |n| format!("s{n}"));
+        let items = each(count, |n| format!("scalar s{n} : f32 = 1\n"));
+        line(&items, &format!("fn f -> A [1..N-2] = {sum}"))
+    };
+    let fields = |numbers: usize| {
+        let sum = joined(numbers - 1, " + ", |n| format!("K{n}[0]"));
+        let items = each(numbers - 1, |n| format!("const field K{n} : f32 on G\n"));
+        line(&items, &format!("fn f -> A [1..N-2] = {sum}"))
+    };
+    let updates = |count: usize| {
+        let items = each(count - 1, |n| format!("field B{n} : f32 on G\n"));
+        let names = joined(count - 1, ", ", |n| format!("B{n}"));
+        let values = joined(count - 1, ", ", |n| format!("B{n}[1]"));
+        line(&items, &format!("fn f -> (A, {names}) [1..N-2] = (A[1], {values})"))
+    };
+    let steps = |count: i64| one("A[-1]").replace("steps 3", &format!("steps {count}"));
+    let reads = |count: usize| {
+        let sum = joined(count, " + ", |n| format!("A[{n}]"));
+        line("", &format!("fn f -> A [0..N-{count}] = {sum}"))
+    };
+    let rule = "boundary A = nearest\n";
+    let (depth, operations) = (limits::DEPTH - 4, limits::OPERATIONS);
+    vec![
+        ("text", text(limits::TEXT), text(limits::TEXT + 1)),
+        ("name", name(limits::NAME), name(limits::NAME + 1)),
+        ("nesting", nested(limits::NESTING), nested(limits::NESTING + 1)),
+        ("terms", terms(limits::TERMS), terms(limits::TERMS + 1)),
+        ("depth", deep(depth), deep(depth + 1)),
+        ("params", params(limits::PARAMS), params(limits::PARAMS + 1)),
+        ("scalars", scalars(limits::SCALARS), scalars(limits::SCALARS + 1)),
+        ("fields", fields(limits::FIELDS), fields(limits::FIELDS + 1)),
+        ("cell", cells(limits::CELL), cells(limits::CELL + 1)),
+        ("updates", updates(limits::CELL), updates(limits::CELL + 1)),
+        ("functions", functions(limits::FUNCTIONS, 2), functions(limits::FUNCTIONS + 1, 2)),
+        ("pieces", pieces(1, limits::PIECES), pieces(1, limits::PIECES + 1)),
+        ("all-pieces", pieces(2, limits::ALL_PIECES / 2), pieces(3, limits::ALL_PIECES / 2)),
+        // A sum of n terms has 2 n - 1 operations.
+        ("operations", functions(10, operations / 20), functions(10, operations / 20 + 1)),
+        ("reads", reads(limits::READS), reads(limits::READS + 1)),
+        ("offset", offset(limits::OFFSET, ""), offset(limits::OFFSET + 1, "")),
+        ("rule-offset", offset(limits::RULE_OFFSET, rule), offset(limits::RULE_OFFSET + 1, rule)),
+        ("grid-end", grid(limits::GRID_END), grid(limits::GRID_END + 1)),
+        ("steps", steps(limits::STEPS), steps(limits::STEPS + 1)),
+    ]
+}
+
+#[test]
+fn what_is_beyond_a_limit_is_refused_with_it() {
+    for (name, _, beyond) in all() {
+        let scratch = Scratch::new();
+        scratch.write("limit.stencil", &beyond);
+        let outcome = scratch.run("stencilc", &["limit.stencil", "-o", "out.ptx"]);
+        assert_eq!((outcome.code, outcome.new_files.len()), (Some(1), 0), "{name}");
+        assert!(outcome.stderr.len() < 4000, "{name}: {}", outcome.stderr.len());
+        snapshot(&format!("limits__{name}"), &outcome.stderr);
+    }
+}
+
+#[test]
+fn what_is_at_a_limit_compiles_soon() {
+    let mut late = Vec::new();
+    for (name, at, _) in all() {
+        let scratch = Scratch::new();
+        scratch.write("limit.stencil", &at);
+        let start = Instant::now();
+        let outcome = scratch.run("stencilc", &["limit.stencil", "-o", "out.ptx"]);
+        let time = start.elapsed();
+        println!("{name:12} {:.2} s", time.as_secs_f64());
+        assert_eq!(outcome.code, Some(0), "{name}: {}", outcome.stderr);
+        if time > SOON {
+            late.push((name, time));
+        }
+    }
+    assert!(late.is_empty(), "{late:?}");
+}
+
+#[test]
+fn the_front_end_needs_no_large_stack() {
+    for (name, at, beyond) in all() {
+        let load = move || {
+            for text in [at, beyond] {
+                let source = stencil_frontend::source::Source::new("limit.stencil", text);
+                let (file, _) = stencil_frontend::parser::parse(&source);
+                stencil_frontend::print::print(&file);
+                stencil_frontend::load(&source, &[]);
+            }
+        };
+        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(load).expect("a thread");
+        assert!(thread.join().is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn the_documents_name_every_limit() {
+    let path = stencil_test_suite::root().join("../docs/language.md");
+    let text = std::fs::read_to_string(path).expect("docs/language.md");
+    let table = text.split("## Limits").nth(1).expect("a section of limits");
+    let numbers = [
+        limits::TEXT,
+        limits::NAME,
+        limits::NESTING,
+        limits::TERMS,
+        limits::DEPTH,
+        limits::PARAMS,
+        limits::SCALARS,
+        limits::FIELDS,
+        limits::CELL,
+        limits::FUNCTIONS,
+        limits::PIECES,
+        limits::ALL_PIECES,
+        limits::OPERATIONS,
+        limits::READS,
+        limits::OFFSET as usize,
+        limits::RULE_OFFSET as usize,
+        limits::GRID_END as usize,
+        limits::STEPS as usize,
+    ];
+    for number in numbers {
+        let digits = number.to_string();
+        let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().collect();
+        let groups = groups.iter().map(|group| String::from_utf8_lossy(group));
+        let shown = groups.collect::<Vec<_>>().join(",");
+        let power = format!("2^{}", number.trailing_zeros());
+        let named = table.contains(&format!(" {shown} "))
+            || number.is_power_of_two() && table.contains(&format!(" {power} "));
+        assert!(named, "{shown} is missing");
+    }
+}
