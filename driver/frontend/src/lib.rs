@@ -34,6 +34,9 @@ use source::Source;
 /// A program comes only without errors; the diagnostics are sorted by place.
 pub fn load(source: &Source, defines: &[(String, i64)]) -> (Option<Program>, Vec<Diagnostic>) {
     let (file, mut diagnostics) = parser::parse(source);
+    if source.text.len() > limits::TEXT {
+        return (None, diagnostics); // Nothing of it was read.
+    }
     match check::check(&file, source, defines) {
         Ok(program) if diagnostics.is_empty() => (Some(program), diagnostics),
         Ok(_) => (None, diagnostics),

@@ -39,7 +39,10 @@ pub const ALL_PIECES: usize = 400;
 
 /// Operations, reads and literals of a program, with structs and vecs taken apart, and with a
 /// boundary rule counted at each read that may need it.
-pub const OPERATIONS: usize = 20_000;
+pub const OPERATIONS: usize = 10_000;
+
+/// Different reads of a piece, added up over all pieces of a program.
+pub const READS: usize = 1000;
 
 /// Different reads of a piece, added up over all pieces of a program.
 pub const READS: usize = 1000;

@@ -14,7 +14,8 @@ fn agree(text: &str, arguments: &str) {
         let words: Vec<&str> = words.split_whitespace().collect();
         let outcome = scratch.run("stencilc", &words);
         assert_eq!(outcome.code, Some(0), "{words:?}\n{text}\n{}", outcome.stderr);
-        assert!(outcome.stdout.contains("agree bit for bit"), "{text}\n{}", outcome.stdout);
+        let said = outcome.stdout + &outcome.stderr;
+        assert!(said.contains("agree bit for bit"), "{text}\n{said}");
     }
 }
 

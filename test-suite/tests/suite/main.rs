@@ -10,6 +10,7 @@ mod index_width;
 mod large;
 mod limits;
 mod names;
+mod limits;
 mod operations;
 mod outputs;
 mod plans;

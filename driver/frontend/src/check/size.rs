@@ -10,33 +10,38 @@ impl Checker<'_> {
     /// Refuses programs that would take too long to compile.
     pub(super) fn not_too_large(&mut self) {
         let pieces = self.program.functions.iter().flat_map(|function| &function.pieces);
-        let (mut count, mut operations, mut reads) = (0, 0, 0);
-        let mut beyond = None;
-        for piece in pieces {
-            count += 1;
-            operations += values(piece).map(|value| size(&self.program, value)).sum::<usize>();
-            let mut read = BTreeSet::new();
-            values(piece).for_each(|value| different_reads(value, &mut read));
-            reads += read.len();
-            let passed = [
-                (count, limits::ALL_PIECES, "pieces"),
-                (reads, limits::READS, "different reads"),
-                (operations, limits::OPERATIONS, "operations"),
-            ];
-            let passed = passed.into_iter().find(|(found, most, _)| found > most);
-            let Some((_, most, what)) = passed else { continue };
-            let what = format!("a program has at most {most} {what}");
-            beyond = Some((what, piece.span));
-            break;
-        }
-        if let Some((message, span)) = beyond {
+        let mut sums = [0; 3];
+        let beyond = pieces.into_iter().find_map(|piece| {
+            let found = [1, reads(piece), operations(&self.program, piece)];
+            sums.iter_mut().zip(found).for_each(|(sum, more)| *sum += more);
+            let passed = LIMITS.iter().zip(sums).find(|((most, ..), sum)| sum > most);
+            passed.map(|(limit, _)| (limit, piece.span))
+        });
+        if let Some(((most, what, help), span)) = beyond {
+            let message = format!("a program has at most {most} {what}");
             let error = Diagnostic::error(message, span, "too many with this piece");
-            self.report(
-                error
-                    .help("structs, vecs and boundary rules count at each use; write two programs"),
-            );
+            self.report(error.help(help));
         }
     }
+}
+
+/// The limits of all pieces together, with their remedies.
+const LIMITS: [(usize, &str, &str); 3] = [
+    (limits::ALL_PIECES, "pieces", "use `if` on a coordinate, or write two programs"),
+    (limits::READS, "different reads", "use temp fields for sums along each dimension"),
+    (limits::OPERATIONS, "operations", "structs, vecs and boundary rules count at each use"),
+];
+
+/// Different cells that a piece reads at offsets.
+fn reads(piece: &Piece) -> usize {
+    let mut found = BTreeSet::new();
+    values(piece).for_each(|value| different_reads(value, &mut found));
+    found.len()
+}
+
+/// Operations, reads and literals of a piece.
+fn operations(program: &Program, piece: &Piece) -> usize {
+    values(piece).map(|value| size(program, value)).sum()
 }
 
 /// The expressions of a piece.
