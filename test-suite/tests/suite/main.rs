@@ -10,7 +10,6 @@ mod index_width;
 mod large;
 mod limits;
 mod names;
-mod limits;
 mod operations;
 mod outputs;
 mod plans;
