@@ -4,9 +4,10 @@ use super::source::Kind;
 use super::{Break, Tree};
 
 /// The files that may hold `unsafe`: the adapter to MLIR's C interface, and those to CUDA's driver.
-const MAY_BE_UNSAFE: [&str; 10] = [
+const MAY_BE_UNSAFE: [&str; 11] = [
     "dialects/src/mlir.rs",
     "runtime/src/cuda/buffer.rs",
+    "runtime/src/cuda/call.rs",
     "runtime/src/cuda/clock.rs",
     "runtime/src/cuda/device.rs",
     "runtime/src/cuda/error.rs",
