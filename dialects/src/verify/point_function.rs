@@ -4,7 +4,7 @@ use super::at;
 use crate::error::Error;
 use crate::mlir::{self, Op, Val};
 use crate::stencil::{self, Argument, Field, Program, Role};
-use melior::ir::{Module, ValueLike};
+use melior::ir::{Module, Type, ValueLike};
 
 /// The types of values in a point function: the lowerings have instructions for these.
 const TYPES: [&str; 10] = ["index", "i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"];
@@ -47,8 +47,9 @@ pub(super) fn verify<'c>(
     let rank = program.grid_of(purpose.updates().first().copied().unwrap_or_default())?.rank();
     for (argument, value) in stencil::arguments_with_values(function)? {
         let declared = type_of_argument(program, function, &argument, purpose, rank)?;
-        let found = value.r#type().to_string();
-        if found != declared {
+        let found = value.r#type();
+        if declared.map_or_else(|| found.to_string() != "i64", |declared| found != declared) {
+            let declared = declared.map_or_else(|| "i64".to_owned(), |ty| ty.to_string());
             return Err(at(
                 function,
                 format!(
@@ -66,14 +67,14 @@ pub(super) fn verify<'c>(
     results(program, function, name, purpose, &last)
 }
 
-/// The type of what an argument stands for.
+/// The type of what an argument stands for; none for a number of type i64.
 fn type_of_argument<'c>(
     program: &Program<'c>,
     function: Op<'c>,
     argument: &Argument<'c>,
     purpose: &Purpose<'_, 'c>,
     rank: usize,
-) -> Result<String, Error> {
+) -> Result<Option<Type<'c>>, Error> {
     Ok(match (&argument, purpose) {
         (Argument::Read { .. }, Purpose::Boundary(field)) => {
             return Err(at(
@@ -91,10 +92,8 @@ fn type_of_argument<'c>(
                 "stencil.nearest is for the functions of boundary rules; use stencil.read",
             ));
         }
-        (Argument::Nearest, Purpose::Boundary(field)) => field.element.to_string(),
-        (Argument::Partial, Purpose::Point([field], true)) => {
-            program.field(field)?.element.to_string()
-        }
+        (Argument::Nearest, Purpose::Boundary(field)) => Some(field.element),
+        (Argument::Partial, Purpose::Point([field], true)) => Some(program.field(field)?.element),
         (Argument::Partial, _) => {
             return Err(at(
                 function,
@@ -112,14 +111,12 @@ fn type_of_argument<'c>(
                     ),
                 ));
             }
-            declared.element.to_string()
+            Some(declared.element)
         }
         (Argument::Scalar(name), _) => {
             let scalar = program.scalars.iter().find(|scalar| scalar.name == *name);
-            scalar
-                .ok_or_else(|| at(function, format!("there is no stencil.scalar @{name}")))?
-                .element
-                .to_string()
+            let missing = || at(function, format!("there is no stencil.scalar @{name}"));
+            Some(scalar.ok_or_else(missing)?.element)
         }
         (Argument::Param(name), _) if !program.params.contains(name) => {
             return Err(at(
@@ -133,12 +130,14 @@ fn type_of_argument<'c>(
                 format!("there is no coordinate {dimension} in a grid of {rank} dimensions"),
             ));
         }
-        (Argument::Param(_) | Argument::Coordinate(_) | Argument::Step, _) => "i64".to_owned(),
+        (Argument::Param(_) | Argument::Coordinate(_) | Argument::Step, _) => None,
     })
 }
 
 /// Checks that a function has no other operations and types than those that can be lowered.
 fn operations(function: Op, may_gather: bool) -> Result<(), Error> {
+    // Types are printed once each, because a kernel is verified after each pass of each candidate.
+    let mut known = Vec::new();
     for op in mlir::walk(function).into_iter().skip(1) {
         let name = mlir::name(op);
         let allowed = ["arith.", "math.", "scf.if", "scf.yield", "func.return"];
@@ -152,8 +151,14 @@ fn operations(function: Op, may_gather: bool) -> Result<(), Error> {
                 ),
             ));
         }
-        let types = mlir::results(op).into_iter().map(|value| value.r#type().to_string());
-        if let Some(ty) = types.into_iter().find(|ty| !TYPES.contains(&ty.as_str())) {
+        for ty in mlir::results(op).into_iter().map(|value| value.r#type()) {
+            if known.contains(&ty) {
+                continue;
+            }
+            if TYPES.contains(&ty.to_string().as_str()) {
+                known.push(ty);
+                continue;
+            }
             return Err(at(
                 op,
                 format!(
