@@ -49,20 +49,10 @@ impl FastMath {
         flags.split(',').try_fold(Self::NONE, |all, word| Some(all | flag(word.trim())?))
     }
 
-    /// Sets the flags of an operation.
-    ///
-    /// # Errors
-    /// An internal fault if the context lacks the `arith` dialect.
-    pub fn set(self, context: &Context, op: Op) -> Result<(), Error> {
-        let (name, flags) = self.attribute(context)?;
-        mlir::set_attribute(op, name, flags);
-        Ok(())
-    }
-
     /// The flags as a named attribute, for a builder.
     ///
     /// # Errors
-    /// Those of [`FastMath::set`].
+    /// An internal fault if the context lacks the `arith` dialect.
     pub fn attribute<'c>(
         self,
         context: &'c Context,

@@ -62,7 +62,7 @@ impl Pass for RelaxArithmetic {
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let program = Program::read(module)?;
-    let kept = FastMath::FAST.without(FastMath::REASSOCIATE);
+    let (flags, kept) = FastMath::FAST.without(FastMath::REASSOCIATE).attribute(context)?;
     for piece in program.applies.iter().flat_map(|apply| &apply.pieces) {
         let function = stencil::function(module, piece.function)?;
         let builder = Builder::new(context, function.location(), stencil::function_body(function)?);
@@ -104,7 +104,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
             }
         }
         for op in mlir::walk(function).into_iter().filter(|op| is_fast(*op)) {
-            kept.set(context, op)?;
+            mlir::set_attribute(op, flags, kept);
         }
     }
     Ok(())
