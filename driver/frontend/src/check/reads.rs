@@ -28,10 +28,8 @@ impl Checker<'_> {
             };
             let ruled = self.bounded.contains_key(field.declared_name());
             self.not_too_far(read, ruled);
-            if ruled {
-                if grids.iter().any(|other| other.region == grid.region) {
-                    continue;
-                }
+            if ruled && grids.iter().any(|other| other.region == grid.region) {
+                continue;
             }
             for (dimension, offset) in read.offset.iter().enumerate() {
                 let both = (bounds_of(region, dimension), bounds_of(&grid.region, dimension));
