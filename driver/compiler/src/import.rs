@@ -11,7 +11,7 @@ use melior::ir::{AffineExpr, AffineMap, Attribute, Location, Module, Type};
 use std::collections::HashMap;
 use stencil_dialects::affine::symbolic;
 use stencil_dialects::attribute;
-use stencil_dialects::builder::Builder;
+use stencil_dialects::builder::{Builder, Named};
 use stencil_dialects::error::Error;
 use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir::{self, Val};
@@ -40,16 +40,17 @@ pub fn module<'c>(
         .filter(|(_, param)| param.value.is_none())
         .map(|(id, _)| id)
         .collect();
+    let flags = match arithmetic {
+        Arithmetic { fast_math: true, .. } => FastMath::FAST,
+        Arithmetic { contract: true, .. } => FastMath::CONTRACT,
+        _ => FastMath::NONE,
+    };
     let import = Import {
         builder: Builder::new(context, Location::unknown(context), mlir::body(&module)),
         program,
         source,
         runtime,
-        fast_math: match arithmetic {
-            Arithmetic { fast_math: true, .. } => FastMath::FAST,
-            Arithmetic { contract: true, .. } => FastMath::CONTRACT,
-            _ => FastMath::NONE,
-        },
+        flags: flags.attribute(context)?,
     };
     import.whole(&module)?;
     Ok(module)
@@ -60,7 +61,8 @@ struct Import<'c, 'p> {
     program: &'p Program,
     source: &'p Source,
     runtime: Vec<ParamId>,
-    fast_math: FastMath,
+    /// The fast-math flags of every floating-point operation.
+    flags: Named<'c, 'static>,
 }
 
 impl<'c> Import<'c, '_> {

@@ -29,7 +29,7 @@ pub const FIELDS: usize = 128;
 pub const CELL: usize = 64;
 
 /// Functions of a program.
-pub const FUNCTIONS: usize = 32;
+pub const FUNCTIONS: usize = 128;
 
 /// Pieces of one function.
 pub const PIECES: usize = 200;
@@ -40,9 +40,6 @@ pub const ALL_PIECES: usize = 400;
 /// Operations, reads and literals of a program, with structs and vecs taken apart, and with a
 /// boundary rule counted at each read that may need it.
 pub const OPERATIONS: usize = 10_000;
-
-/// Different reads of a piece, added up over all pieces of a program.
-pub const READS: usize = 1000;
 
 /// Different reads of a piece, added up over all pieces of a program.
 pub const READS: usize = 1000;

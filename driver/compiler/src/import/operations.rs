@@ -19,8 +19,7 @@ impl<'c, 'p> Body<'c, 'p, '_> {
         operands: &[Val<'c>],
     ) -> Result<Val<'c>, Error> {
         let ty = operands.first().map(|operand| operand.r#type()).ok_or_else(no_operand)?;
-        let flags = self.import.fast_math.attribute(builder.context)?;
-        builder.value(name, operands, ty, &[flags])
+        builder.value(name, operands, ty, &[self.import.flags])
     }
 
     pub(super) fn binary(
