@@ -8,7 +8,7 @@ use stencil_dialects::affine::{self, Linear};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{Field, Member, Program, Role};
+use stencil_dialects::stencil::{Check, Field, Member, Program, Role, Scalar};
 use stencil_dialects::tiled::{self, Binding, Launch, Region};
 use stencil_runtime::array::Element;
 use stencil_runtime::expr::Expr;
@@ -62,52 +62,17 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
             .iter()
             .map(|(name, value)| ((*name).to_owned(), *value))
             .collect(),
-        scalars: program
-            .scalars
-            .iter()
-            .map(|scalar| {
-                let element = element(scalar.element, scalar.unsigned)?;
-                let default =
-                    scalar.default.and_then(|default| number(element, default)).map(Numeral::from);
-                Ok(ScalarDecl { name: scalar.name.to_owned(), element, default })
-            })
-            .collect::<Result<_, Error>>()?,
+        scalars: program.scalars.iter().map(scalar).collect::<Result<_, _>>()?,
         fields,
         buffers,
         steps: single(program.steps, &names)?,
-        checks: program
-            .checks
-            .iter()
-            .map(|check| {
-                let mut unless_negative = Vec::new();
-                if let Some((lower, upper)) = check.unless_empty {
-                    for (lower, upper) in all(lower, &names)?.into_iter().zip(all(upper, &names)?) {
-                        unless_negative.push(expression(&format!("{upper} - ({lower})"))?);
-                    }
-                }
-                Ok(plan::Check {
-                    value: single(check.value, &names)?,
-                    unless_negative,
-                    message: check.message.to_owned(),
-                })
-            })
-            .collect::<Result<_, Error>>()?,
+        checks: program.checks.iter().map(|at| check(at, &names)).collect::<Result<_, _>>()?,
         index_width: tiled::index_width(module),
         kernels: launches.iter().map(kernel).collect::<Result<_, _>>()?,
         schedule: repeats
-            .into_iter()
-            .map(|repeat| {
-                let nodes = repeat.kernels.into_iter().map(|name| {
-                    let launch = launches.iter().find(|launch| launch.name == name);
-                    let launch = launch.ok_or_else(|| {
-                        Error::user(format!("the schedule launches @{name}, which is no kernel"))
-                    })?;
-                    Ok(Node::Launch(node(launch, &names)?))
-                });
-                let body = nodes.collect::<Result<_, Error>>()?;
-                Ok(Node::Repeat(Repeat { count: single(repeat.count, &names)?, body }))
-            })
-            .collect::<Result<_, Error>>()?,
+            .iter()
+            .map(|repeat| repeated(repeat, &launches, &names))
+            .collect::<Result<_, _>>()?,
         settings: Settings {
             strategy: main.strategy,
             tile: main.tile,
@@ -120,6 +85,38 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
     // What IR by hand may get wrong, such as too many threads for a block.
     plan.validate().map_err(|error| Error::user(error.to_string()))?;
     Ok(plan)
+}
+
+/// A run-time scalar.
+fn scalar(scalar: &Scalar) -> Result<ScalarDecl, Error> {
+    let element = element(scalar.element, scalar.unsigned)?;
+    let default = scalar.default.and_then(|default| number(element, default)).map(Numeral::from);
+    Ok(ScalarDecl { name: scalar.name.to_owned(), element, default })
+}
+
+/// A condition on the sizes.
+fn check(check: &Check, names: &[&str]) -> Result<plan::Check, Error> {
+    let mut unless_negative = Vec::new();
+    if let Some((lower, upper)) = check.unless_empty {
+        for (lower, upper) in all(lower, names)?.into_iter().zip(all(upper, names)?) {
+            unless_negative.push(expression(&format!("{upper} - ({lower})"))?);
+        }
+    }
+    let message = check.message.to_owned();
+    Ok(plan::Check { value: single(check.value, names)?, unless_negative, message })
+}
+
+/// The launches of a `tiled.repeat`.
+fn repeated(repeat: &tiled::Repeat, launches: &[Launch], names: &[&str]) -> Result<Node, Error> {
+    let nodes = repeat.kernels.iter().map(|name| {
+        let launch = launches.iter().find(|launch| launch.name == *name);
+        let launch = launch.ok_or_else(|| {
+            Error::user(format!("the schedule launches @{name}, which is no kernel"))
+        })?;
+        Ok(Node::Launch(node(launch, names)?))
+    });
+    let body = nodes.collect::<Result<_, Error>>()?;
+    Ok(Node::Repeat(Repeat { count: single(repeat.count, names)?, body }))
 }
 
 /// The fields, and the buffers of those that a kernel takes or that are inputs: one that holds the

@@ -334,14 +334,6 @@ fn verify_apply<'c>(
 
 /// Checks that a partial result belongs to the updated field and holds all computed cells.
 fn verify_partial<'c>(kernel: &Kernel<'c>, apply: &tiled::Apply<'c>) -> Result<(), Error> {
-    if kernel.schedule.strategy != "stream"
-        && (apply.partial.is_some() || apply.keeps != Keeps::Old)
-    {
-        return Err(at(
-            apply.op,
-            "tiled.partial and tiled.keeps are for kernels of the strategy stream",
-        ));
-    }
     let Some(partial) = apply.partial else {
         return match apply.keeps {
             Keeps::Partial => {

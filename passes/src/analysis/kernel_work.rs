@@ -121,7 +121,7 @@ fn shared_bytes(buffer: Val) -> i64 {
 }
 
 /// A value plus a constant, or a constant alone.
-type Place<'c> = (Option<Val<'c>>, i64);
+type Sum<'c> = (Option<Val<'c>>, i64);
 
 /// Where values come from and who uses them, by [`mlir::key`].
 struct Values<'c> {
@@ -301,9 +301,8 @@ impl<'c> Values<'c> {
             return Times { mean: active / step, longest: (cells / step).ceil() };
         }
         let pairs = lowers.iter().flat_map(|lower| uppers.iter().map(move |upper| (lower, upper)));
-        let same = |((from, _), (to, _)): &(&Place<'c>, &Place<'c>)| {
-            from.map(mlir::key) == to.map(mlir::key)
-        };
+        let same =
+            |((from, _), (to, _)): &(&Sum<'c>, &Sum<'c>)| from.map(mlir::key) == to.map(mlir::key);
         // Of two constants one is a rim's.
         let mut pairs: Vec<_> = pairs.filter(same).collect();
         pairs.sort_by_key(|((from, _), _)| from.is_none());
@@ -315,7 +314,7 @@ impl<'c> Values<'c> {
 
     /// What a value may be, as another plus a constant; no other where it is a constant. The larger
     /// or smaller of two values may be either: rims cut off what most tiles have whole.
-    fn places(&self, value: Val<'c>) -> Vec<Place<'c>> {
+    fn places(&self, value: Val<'c>) -> Vec<Sum<'c>> {
         let itself = vec![(Some(value), 0)];
         let Some(op) = self.defined.get(&mlir::key(value)) else { return itself };
         match (mlir::name(*op), mlir::operands(*op).as_slice()) {

@@ -7,7 +7,7 @@ use super::scope::Scope;
 use super::shared_memory::{self, BUFFER_ALIGNMENT, shared_bytes};
 use super::signature::Signature;
 use super::tile_kernels;
-use super::tile_place::{self, Place};
+use super::tile_place::{self, ThreadPlace};
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -101,7 +101,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         let (params, row) = (&arguments.params, arguments.row);
         let place =
             tile_place::place_of_tile(&builder, &hull, &tiles, &margin, (params, row), spec)?;
-        let Place { origin, planes, thread, exists } = place;
+        let ThreadPlace { origin, planes, thread, exists } = place;
         let scope = Scope {
             module,
             program,

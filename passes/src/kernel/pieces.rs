@@ -8,7 +8,7 @@ use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Program};
 
 /// A piece that may hold for a cell.
-pub struct Candidate<'c, 'p> {
+pub struct PieceCase<'c, 'p> {
     /// The piece.
     pub piece: &'p Piece<'c>,
     /// Whether it covers the cell.
@@ -23,25 +23,25 @@ pub type Evaluate<'c, 'e> = dyn Fn(&Builder<'c>, &Piece<'c>) -> Result<Vec<Val<'
 /// The values of the piece that covers the cell, else `old`.
 pub fn values<'c>(
     builder: &Builder<'c>,
-    candidates: &[Candidate<'c, '_>],
+    cases: &[PieceCase<'c, '_>],
     old: &[Val<'c>],
     evaluate: &Evaluate<'c, '_>,
 ) -> Result<Vec<Val<'c>>, Error> {
-    let Some((candidate, rest)) = candidates.split_first() else { return Ok(old.to_vec()) };
-    if candidate.total {
-        let new = evaluate(builder, candidate.piece)?;
+    let Some((case, rest)) = cases.split_first() else { return Ok(old.to_vec()) };
+    if case.total {
+        let new = evaluate(builder, case.piece)?;
         let others = values(builder, rest, old, evaluate)?;
         return new
             .into_iter()
             .zip(others)
-            .map(|(new, other)| builder.select(candidate.covered, new, other))
+            .map(|(new, other)| builder.select(case.covered, new, other))
             .collect();
     }
     let types: Vec<_> = old.iter().map(|value| value.r#type()).collect();
     builder.choose(
-        candidate.covered,
+        case.covered,
         &types,
-        |builder| evaluate(builder, candidate.piece),
+        |builder| evaluate(builder, case.piece),
         |builder| values(builder, rest, old, evaluate),
     )
 }

@@ -9,14 +9,31 @@ use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{self, Program};
-use stencil_dialects::tiled::{self, Kernel, TileOp};
+use stencil_dialects::tiled::{self, Apply, Keeps, Kernel, TileOp};
 
-/// The tile kernels of a strategy.
+/// The tile kernels of a strategy whose applies compute sums whole.
+///
+/// # Errors
+/// An apply that goes on with a partial result.
 pub fn of_strategy<'c>(module: &Module<'c>, strategy: &str) -> Result<Vec<Kernel<'c>>, Error> {
-    Ok(tiled::kernels(module)?
-        .into_iter()
-        .filter(|kernel| kernel.schedule.strategy == strategy)
-        .collect())
+    let kernels = with_partial_sums(module, strategy)?;
+    let in_parts = |apply: &&Apply| apply.partial.is_some() || apply.keeps != Keeps::Old;
+    if let Some(apply) = kernels.iter().flat_map(Kernel::applies).find(in_parts) {
+        return Err(Error::new(
+            mlir::place(apply.op.location()),
+            format!("the strategy {strategy} has no tiled.partial and no tiled.keeps"),
+        ));
+    }
+    Ok(kernels)
+}
+
+/// The tile kernels of a strategy whose applies may go on with a partial result.
+pub fn with_partial_sums<'c>(
+    module: &Module<'c>,
+    strategy: &str,
+) -> Result<Vec<Kernel<'c>>, Error> {
+    let kernels = tiled::kernels(module)?.into_iter();
+    Ok(kernels.filter(|kernel| kernel.schedule.strategy == strategy).collect())
 }
 
 /// Erases tile kernels that are lowered, and the point functions that nothing uses any more.

@@ -65,7 +65,7 @@ pub fn margin(hull: &Hull, held: &[&Grid], wanted: &[[i64; 2]]) -> Vec<[i64; 2]>
 }
 
 /// Where a thread works.
-pub struct Place<'c> {
+pub struct ThreadPlace<'c> {
     /// First coordinate of the tile per dimension, as `index`.
     pub origin: Vec<Val<'c>>,
     /// Planes of the tile, where it may have fewer than the schedule says.
@@ -86,30 +86,22 @@ pub fn place_of_tile<'c>(
     margin: &[[i64; 2]],
     (params, row): (&[Val<'c>], Option<Val<'c>>),
     spec: &FrameSpec<'c, '_>,
-) -> Result<Place<'c>, Error> {
-    let identity = |kind: &str, axis: &str| {
-        let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {axis}>"))
-            .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
-        builder.value(kind, &[], builder.index_type(), &[("dimension", dimension)])
-    };
-    let mut rest = identity("gpu.block_id", "x")?;
+) -> Result<ThreadPlace<'c>, Error> {
+    let mut rest = identity(builder, "gpu.block_id", "x")?;
     let (mut thread, mut exists) = (Vec::new(), None);
     if let Some(warps) = spec.warps {
-        let mut lane = identity("gpu.thread_id", "x")?;
+        let mut lane = identity(builder, "gpu.thread_id", "x")?;
         if warps > 1 {
             let warp = builder.binary("arith.divui", lane, builder.index(WARP)?)?;
             lane = builder.binary("arith.remui", lane, builder.index(WARP)?)?;
             rest = builder.add(builder.binary("arith.muli", rest, builder.index(warps)?)?, warp)?;
-            exists = Some(builder.compare(
-                Compare::Lt,
-                rest,
-                builder.affine(tiles.all, &[], params)?,
-            )?);
+            let all = builder.affine(tiles.all, &[], params)?;
+            exists = Some(builder.compare(Compare::Lt, rest, all)?);
         }
         thread.push(lane);
     } else {
         for axis in ["x", "y", "z"].iter().take(hull.rank()).rev() {
-            thread.push(identity("gpu.thread_id", axis)?);
+            thread.push(identity(builder, "gpu.thread_id", axis)?);
         }
     }
     let counts: Vec<_> = tiles
@@ -124,7 +116,11 @@ pub fn place_of_tile<'c>(
                 if tiles.halves { builder.add_constant(*columns, HALVES)? } else { *columns };
             // Of a band those at its own ends come first.
             let rows = match row {
-                Some(_) => builder.binary("arith.divui", identity("gpu.grid_dim", "x")?, across)?,
+                Some(_) => builder.binary(
+                    "arith.divui",
+                    identity(builder, "gpu.grid_dim", "x")?,
+                    across,
+                )?,
                 None => *rows,
             };
             let leading = if tiles.halves { 2 * HALVES } else { RIMS };
@@ -161,7 +157,14 @@ pub fn place_of_tile<'c>(
         // No more than all of them, as the count of a kernel's work reads it.
         planes = Some(builder.binary("arith.minsi", all, builder.select(halved, of_half, all)?)?);
     }
-    Ok(Place { origin, planes, thread, exists })
+    Ok(ThreadPlace { origin, planes, thread, exists })
+}
+
+/// A thread's or block's number, or the number of blocks, along an axis.
+fn identity<'c>(builder: &Builder<'c>, kind: &str, axis: &str) -> Result<Val<'c>, Error> {
+    let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {axis}>"))
+        .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
+    builder.value(kind, &[], builder.index_type(), &[("dimension", dimension)])
 }
 
 /// Parts of a halved tile: so many places has each end of a row, and the row has so many more.

@@ -58,12 +58,12 @@ enum Outside {
     /// At an offset.
     Offset(Reach),
     /// At a place that is computed.
-    Place(Place),
+    Gathered(Gathered),
 }
 
 /// Cells at places that are computed.
 #[derive(Clone)]
-struct Place {
+struct Gathered {
     field: FieldId,
     /// Registers of the coordinates.
     at: Vec<Register>,
@@ -92,8 +92,8 @@ impl<'a> Compiler<'a> {
                 Some(Outside::Offset(reach)) => {
                     self.reach(ty, Reach { field: *field, ..reach }, ops)
                 }
-                Some(Outside::Place(place)) => {
-                    self.gather(ty, &Place { field: *field, ..place }, Some(Map::Nearest), ops)
+                Some(Outside::Gathered(place)) => {
+                    self.gather(ty, &Gathered { field: *field, ..place }, Some(Map::Nearest), ops)
                 }
                 None => self.fill(ty, |_| None, ops), // The checker lets it stand in rules alone.
             },
@@ -133,7 +133,7 @@ impl<'a> Compiler<'a> {
         let slots: Vec<Slot> = at.iter().map(|at| self.expr(at, ops)).collect();
         let at = slots.iter().map(|slot| slot.register).collect();
         let bounds = self.environment.bounds_of(field).to_vec();
-        let to = self.read_at(ty, Place { field, at, bounds }, ops);
+        let to = self.read_at(ty, Gathered { field, at, bounds }, ops);
         slots.into_iter().for_each(|slot| self.give(slot));
         to
     }
@@ -143,7 +143,7 @@ impl<'a> Compiler<'a> {
         let to = self.take(ty);
         let last = dimension + 1 == self.rank;
         let plus = match &self.outside {
-            Some(Outside::Place(place)) => {
+            Some(Outside::Gathered(place)) => {
                 let from = place.at.get(dimension).copied().unwrap_or(to.register);
                 ops.push(Op::Copy { to: to.register, from });
                 return to;
@@ -297,7 +297,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// An absolute read, by the field's boundary rule where it has one.
-    fn read_at(&mut self, ty: Type, place: Place, ops: &mut Vec<Op>) -> Slot {
+    fn read_at(&mut self, ty: Type, place: Gathered, ops: &mut Vec<Op>) -> Slot {
         match self.rule(place.field) {
             None => self.gather(ty, &place, None, ops),
             Some(Ok(map)) => self.gather(ty, &place, Some(map), ops),
@@ -310,7 +310,7 @@ impl<'a> Compiler<'a> {
                 let within = |compiler: &mut Self, inner: &mut Vec<Op>| {
                     compiler.gather(ty, &place, nearest, inner)
                 };
-                let beyond = Outside::Place(place.clone());
+                let beyond = Outside::Gathered(place.clone());
                 self.choose(
                     ty,
                     condition,
@@ -344,9 +344,9 @@ impl<'a> Compiler<'a> {
         slot
     }
 
-    fn gather(&mut self, ty: Type, place: &Place, map: Option<Map>, ops: &mut Vec<Op>) -> Slot {
+    fn gather(&mut self, ty: Type, place: &Gathered, map: Option<Map>, ops: &mut Vec<Op>) -> Slot {
         let to = self.take(ty);
-        let Place { field, at, bounds } = place.clone();
+        let Gathered { field, at, bounds } = place.clone();
         ops.push(Op::Gather { to: to.register, field, at, bounds, map });
         to
     }

@@ -1,4 +1,4 @@
-//! Checks of tiles at a rim. Which of a lane's cells lie in a box but for their plane is the same
+//! RimCuts of tiles at a rim. Which of a lane's cells lie in a box but for their plane is the same
 //! for all planes and is found before the loop; which planes do is the same for all lanes, and a
 //! branch in the loop.
 
@@ -12,14 +12,14 @@ use stencil_dialects::stencil::{Grid, Program};
 use stencil_dialects::tiled::Apply;
 
 /// Coordinates of a lane's cells in every plane.
-pub struct Cells<'c> {
+pub struct LaneCells<'c> {
     /// Rows; one that is none in two dimensions, where a plane is a row.
     pub rows: Vec<Option<Val<'c>>>,
     /// Columns.
     pub columns: Vec<Val<'c>>,
 }
 
-impl<'c> Cells<'c> {
+impl<'c> LaneCells<'c> {
     /// The point of a plane in some row and column.
     pub fn point(plane: Val<'c>, row: Option<Val<'c>>, column: Val<'c>) -> Vec<Val<'c>> {
         [Some(plane), row, Some(column)].into_iter().flatten().collect()
@@ -66,7 +66,7 @@ impl<'c> Cut<'c> {
         frame: &Frame<'c, '_>,
         builder: &Builder<'c>,
         bounds: (AffineMap<'c>, AffineMap<'c>),
-        cells: &Cells<'c>,
+        cells: &LaneCells<'c>,
     ) -> Result<Self, Error> {
         let (_, rows, columns) = ends(frame, builder, bounds)?;
         let inside = |(row, column): (Option<Val<'c>>, Val<'c>)| {
@@ -82,7 +82,7 @@ impl<'c> Cut<'c> {
     }
 }
 
-impl<'c> Cells<'c> {
+impl<'c> LaneCells<'c> {
     /// The same cells, but for those outside of the grid between two maps the cells inside that
     /// stand for them. Columns come by groups of `group`, each of which lies all inside or all
     /// outside.

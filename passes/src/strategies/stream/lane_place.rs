@@ -1,7 +1,7 @@
 //! A lane's place in its tile: the coordinates of its cells, and which of them the tile stores. At
 //! the ends of the grid these are cells of the margin too, which have no tile of their own.
 
-use super::checks::Cells;
+use super::checks::LaneCells;
 use super::layout::Layout;
 use crate::kernel::frame::Frame;
 use stencil_dialects::builder::{Builder, Compare};
@@ -12,7 +12,7 @@ use stencil_dialects::tiled::Kernel;
 /// The place of a lane.
 pub struct LanePlace<'c> {
     /// Its cells.
-    pub cells: Cells<'c>,
+    pub cells: LaneCells<'c>,
     /// For each row of the lane whether its cells belong to the tile.
     pub in_tile: Vec<Val<'c>>,
     ends: Vec<Ends<'c>>,
@@ -54,7 +54,7 @@ impl<'c> LanePlace<'c> {
         }
         let columns =
             (0..width).map(|cell| builder.add_constant(column, cell)).collect::<Result<_, _>>()?;
-        Ok(Self { cells: Cells { rows, columns }, in_tile, ends })
+        Ok(Self { cells: LaneCells { rows, columns }, in_tile, ends })
     }
 
     /// Conditions under which the tile holds nothing of the margin.

@@ -134,7 +134,7 @@ impl Pass for LowerStream {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
-        let kernels = tile_kernels::of_strategy(module, NAME)?;
+        let kernels = tile_kernels::with_partial_sums(module, NAME)?;
         for kernel in &kernels {
             self.lower(context, &subject, kernel)?;
         }

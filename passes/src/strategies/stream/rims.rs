@@ -1,6 +1,6 @@
 //! Which rims a loop may meet, and what each operation of the tile kernel checks there.
 
-use super::checks::{Cells, Cut};
+use super::checks::{Cut, LaneCells};
 use super::walk::Walk;
 use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
@@ -13,27 +13,27 @@ pub struct Rims<'c, 'r> {
     /// Of planes: the first and last of the grid or of a piece.
     pub planes: bool,
     /// Of rows and columns, with what is checked.
-    pub cells: Option<&'r Checks<'c>>,
+    pub cells: Option<&'r RimCuts<'c>>,
 }
 
 /// What is checked of cells at a rim.
-pub struct Checks<'c> {
+pub struct RimCuts<'c> {
     /// Grids, one an operation that loads or stores, and the cells inside that are loaded.
-    grids: BTreeMap<usize, (Cut<'c>, Cells<'c>)>,
+    grids: BTreeMap<usize, (Cut<'c>, LaneCells<'c>)>,
     /// Of applies that compute cells beyond the grid as the grid repeated, the cells that these
     /// stand for.
-    pub repeated: BTreeMap<usize, Cells<'c>>,
+    pub repeated: BTreeMap<usize, LaneCells<'c>>,
     /// Pieces, by their operation and place.
     pieces: BTreeMap<(usize, usize), Cut<'c>>,
 }
 
-impl<'c> Checks<'c> {
-    /// Checks of all operations of a walk.
+impl<'c> RimCuts<'c> {
+    /// RimCuts of all operations of a walk.
     pub fn new(walk: &Walk<'c, '_>, builder: &Builder<'c>) -> Result<Self, Error> {
         let (frame, beyond) = (walk.frame, walk.beyond);
         let (mut grids, mut pieces, mut repeated) =
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let cut = |bounds, cells: &Cells<'c>| Cut::new(frame, builder, bounds, cells);
+        let cut = |bounds, cells: &LaneCells<'c>| Cut::new(frame, builder, bounds, cells);
         for (operation, op) in walk.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
@@ -67,7 +67,7 @@ impl<'c> Checks<'c> {
     }
 
     /// The grid of an operation that loads or stores, and the cells inside that are loaded.
-    pub fn grid(&self, operation: usize) -> Result<&(Cut<'c>, Cells<'c>), Error> {
+    pub fn grid(&self, operation: usize) -> Result<&(Cut<'c>, LaneCells<'c>), Error> {
         self.grids.get(&operation).ok_or_else(|| Error::internal("a field without checks"))
     }
 

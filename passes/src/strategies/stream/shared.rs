@@ -34,7 +34,7 @@ struct Buffer<'c> {
 }
 
 /// Halves of the double buffers in one iteration; none without buffers.
-pub struct Turn<'c>(Option<Halves<'c>>);
+pub struct BufferHalf<'c>(Option<Halves<'c>>);
 
 #[derive(Clone, Copy)]
 struct Halves<'c> {
@@ -93,13 +93,13 @@ impl<'c, 'p> Shared<'c, 'p> {
     }
 
     /// Which halves an iteration uses.
-    pub fn turn(&self, builder: &Builder<'c>, plane: Val<'c>) -> Result<Turn<'c>, Error> {
+    pub fn turn(&self, builder: &Builder<'c>, plane: Val<'c>) -> Result<BufferHalf<'c>, Error> {
         if self.buffers.is_empty() {
-            return Ok(Turn(None));
+            return Ok(BufferHalf(None));
         }
         let one = builder.index(1)?;
         let put = builder.binary("arith.andi", plane, one)?;
-        Ok(Turn(Some(Halves { put, taken: builder.binary("arith.xori", put, one)? })))
+        Ok(BufferHalf(Some(Halves { put, taken: builder.binary("arith.xori", put, one)? })))
     }
 
     /// Zeros for the first iteration to take, and in both halves for the parts that the block
@@ -110,7 +110,7 @@ impl<'c, 'p> Shared<'c, 'p> {
         first: Val<'c>,
         zeros: &[Val<'c>],
     ) -> Result<(), Error> {
-        let Turn(Some(halves)) = self.turn(builder, first)? else { return Ok(()) };
+        let BufferHalf(Some(halves)) = self.turn(builder, first)? else { return Ok(()) };
         for (value, buffer) in &self.buffers {
             let zero =
                 zeros.get(*value).copied().ok_or_else(|| Error::internal("a value of no type"))?;
@@ -145,7 +145,7 @@ impl<'c, 'p> Shared<'c, 'p> {
         builder: &Builder<'c>,
         state: &mut InFlight<'c>,
         value: usize,
-        turn: &Turn<'c>,
+        turn: &BufferHalf<'c>,
     ) -> Result<(), Error> {
         let (Some(buffer), Some(window), Some(halves)) =
             (self.buffers.get(&value), self.layout.pipeline.windows.get(value), turn.0)
@@ -174,7 +174,7 @@ impl<'c, 'p> Shared<'c, 'p> {
         &self,
         builder: &Builder<'c>,
         state: &InFlight<'c>,
-        turn: &Turn<'c>,
+        turn: &BufferHalf<'c>,
     ) -> Result<(), Error> {
         let Some(halves) = turn.0 else { return Ok(()) };
         for (value, buffer) in &self.buffers {

@@ -1,6 +1,6 @@
 //! What a lane asks of global memory: planes that it loads, prefetches and stores.
 
-use super::checks::{self, Cells};
+use super::checks::{self, LaneCells};
 use super::rims::Rims;
 use super::walk::Walk;
 use crate::analysis::index_width::constant_extents;
@@ -11,7 +11,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
 impl<'c> Walk<'c, '_> {
-    /// Cells of the widest access to a field's rows that is sure to be aligned.
+    /// LaneCells of the widest access to a field's rows that is sure to be aligned.
     pub fn vector(&self, field: &str) -> Result<i64, Error> {
         let program = self.frame.scope.program;
         let grid = program.grid_of(field)?;
@@ -48,7 +48,7 @@ impl<'c> Walk<'c, '_> {
                     let at = self.frame.scope.cell(
                         builder,
                         field,
-                        &Cells::point(plane, *row, *column),
+                        &LaneCells::point(plane, *row, *column),
                     )?;
                     loaded.extend(lanes::load(builder, buffer, &at, vector, vector)?);
                 }
@@ -82,8 +82,11 @@ impl<'c> Walk<'c, '_> {
         let each = lanes::cells_of_a_sector(self.frame.scope.program.field(field)?.element);
         for row in &self.place.cells.rows {
             for column in self.place.cells.columns.iter().step_by(each) {
-                let at =
-                    self.frame.scope.cell(builder, field, &Cells::point(plane, *row, *column))?;
+                let at = self.frame.scope.cell(
+                    builder,
+                    field,
+                    &LaneCells::point(plane, *row, *column),
+                )?;
                 lanes::prefetch(builder, self.frame.source(field)?, &at)?;
             }
         }
@@ -135,7 +138,7 @@ impl<'c> Walk<'c, '_> {
                 [Some(in_planes), in_tile, in_grid].into_iter().flatten().collect();
             builder.when(builder.all(&conditions)?.unwrap_or(in_planes), |builder| {
                 let at =
-                    self.frame.scope.cell(builder, field, &Cells::point(plane, row, column))?;
+                    self.frame.scope.cell(builder, field, &LaneCells::point(plane, row, column))?;
                 lanes::store(builder, cells, buffer, &at, vector)
             })?;
         }

@@ -1,11 +1,11 @@
 //! New values of a plane: the point function of each cell on cells in flight.
 
-use super::checks::{self, Beyond, Cells, Cut};
+use super::checks::{self, Beyond, Cut, LaneCells};
 use super::in_flight::InFlight;
 use super::rims::Rims;
 use super::walk::Walk;
 use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
-use crate::kernel::pieces::{self, Candidate};
+use crate::kernel::pieces::{self, PieceCase};
 use melior::ir::ValueLike;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
@@ -55,7 +55,7 @@ impl<'c> Walk<'c, '_> {
             state,
             apply,
             position,
-            point: Cells::point(plane, row, column),
+            point: LaneCells::point(plane, row, column),
             rules,
         };
         let cells: Vec<_> = self.positions().zip(points.each()).map(cell).collect();
@@ -115,7 +115,7 @@ impl<'c> Walk<'c, '_> {
         number: usize,
         pieces: &[PieceHere<'c, '_>],
     ) -> Result<Vec<Val<'c>>, Error> {
-        let mut candidates = Vec::new();
+        let mut cases = Vec::new();
         for (piece, cut, plane) in pieces {
             let inside = cut.and_then(|cut| cut.cells.get(number)).copied();
             let conditions: Vec<_> = plane.iter().copied().chain(inside).collect();
@@ -123,10 +123,10 @@ impl<'c> Walk<'c, '_> {
                 return self.evaluate(builder, at, piece);
             };
             let total = self.layout.total.get(piece.function) == Some(&true);
-            candidates.push(Candidate { piece, covered, total });
+            cases.push(PieceCase { piece, covered, total });
         }
         let evaluate = |builder: &Builder<'c>, piece: &Piece<'c>| self.evaluate(builder, at, piece);
-        pieces::values(builder, &candidates, &self.old(builder, at)?, &evaluate)
+        pieces::values(builder, &cases, &self.old(builder, at)?, &evaluate)
     }
 
     /// The values of the updated fields before the apply; zeros for those that have none where no

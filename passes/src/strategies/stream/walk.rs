@@ -4,8 +4,8 @@ use super::checks::Beyond;
 use super::in_flight::InFlight;
 use super::lane_place::LanePlace;
 use super::layout::Layout;
-use super::rims::{Checks, Rims};
-use super::shared::{Shared, Turn};
+use super::rims::{RimCuts, Rims};
+use super::shared::{BufferHalf, Shared};
 use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
 use crate::kernel::lanes;
@@ -168,7 +168,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         cells: bool,
         planes: &Planes<'c>,
     ) -> Result<(), Error> {
-        let checks = if cells { Some(Checks::new(self, builder)?) } else { None };
+        let checks = if cells { Some(RimCuts::new(self, builder)?) } else { None };
         let rims = |planes| Rims { planes, cells: checks.as_ref() };
         let (checked, ahead) = (matches!(planes, Planes::Checked), self.layout.pipeline.ahead);
         let rim_ahead =
@@ -330,7 +330,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         state: &mut InFlight<'c>,
         value: usize,
         cells: &[Val<'c>],
-        turn: &Turn<'c>,
+        turn: &BufferHalf<'c>,
     ) -> Result<(), Error> {
         for (position, cell) in self.positions().zip(cells) {
             state.push(value, position, *cell)?;

@@ -6,7 +6,7 @@ use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
 use crate::kernel::frame::Frame;
 use crate::kernel::interior;
 use crate::kernel::lanes;
-use crate::kernel::pieces::{self, Candidate};
+use crate::kernel::pieces::{self, PieceCase};
 use melior::ir::AffineMap;
 use melior::ir::operation::OperationLike;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use stencil_dialects::stencil::Piece;
 use stencil_dialects::tiled::{self, Apply, Kernel, TileOp};
 
 /// What a lane knows of its cells before it loads them.
-pub struct Cells<'c, 'p> {
+pub struct LaneSegment<'c, 'p> {
     /// The kernel that is built.
     pub frame: &'p Frame<'c, 'p>,
     /// The tile kernel.
@@ -55,7 +55,7 @@ impl<'c> Span<'c> {
 }
 
 /// What a lane at a rim may not leave.
-pub struct Checks<'c> {
+pub struct RimSpans<'c> {
     /// The grids of fields that are loaded or stored, by operation.
     grids: BTreeMap<usize, Span<'c>>,
     /// The pieces of applies, by operation and place.
@@ -66,7 +66,7 @@ pub struct Checks<'c> {
 }
 
 /// An apply of a step.
-pub struct Turn<'c, 'k> {
+pub struct StepApply<'c, 'k> {
     /// Its place in the kernel.
     pub operation: usize,
     /// The apply, or that of the first round of a loop.
@@ -76,7 +76,7 @@ pub struct Turn<'c, 'k> {
     pub later: Option<(Val<'c>, [i64; 2])>,
 }
 
-impl<'c, 'p> Cells<'c, 'p> {
+impl<'c, 'p> LaneSegment<'c, 'p> {
     /// Finds the lane's place.
     pub fn new(
         frame: &'p Frame<'c, 'p>,
@@ -130,7 +130,7 @@ impl<'c, 'p> Cells<'c, 'p> {
     }
 
     /// What a tile at a rim checks.
-    pub fn checks(&self, builder: &Builder<'c>) -> Result<Checks<'c>, Error> {
+    pub fn checks(&self, builder: &Builder<'c>) -> Result<RimSpans<'c>, Error> {
         let (mut grids, mut pieces, mut repeated) =
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (operation, op) in self.kernel.body.iter().enumerate() {
@@ -155,7 +155,7 @@ impl<'c, 'p> Cells<'c, 'p> {
                 }
             }
         }
-        Ok(Checks { grids, pieces, repeated })
+        Ok(RimSpans { grids, pieces, repeated })
     }
 
     /// A box of the grid from the lane's point of view.
@@ -178,7 +178,7 @@ impl<'c, 'p> Cells<'c, 'p> {
 
     /// The cells that an apply computes, from the lane's point of view. In a loop they hang on the
     /// step, which also keeps their comparisons in the loop: before it, each would take a register.
-    fn computed(&self, builder: &Builder<'c>, turn: &Turn<'c, '_>) -> Result<Span<'c>, Error> {
+    fn computed(&self, builder: &Builder<'c>, turn: &StepApply<'c, '_>) -> Result<Span<'c>, Error> {
         let moved = |from: Val<'c>, by: i64, drift: fn([i64; 2]) -> i64| {
             let start = builder.add_constant(from, by)?;
             match turn.later {
@@ -223,7 +223,7 @@ impl<'c, 'p> Cells<'c, 'p> {
         builder: &Builder<'c>,
         operation: usize,
         field: &str,
-        checks: Option<&Checks<'c>>,
+        checks: Option<&RimSpans<'c>>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let buffer = self.frame.source(field)?;
         match checks {
@@ -275,7 +275,7 @@ impl<'c, 'p> Cells<'c, 'p> {
         operation: usize,
         field: &str,
         cells: &[Val<'c>],
-        checks: Option<&Checks<'c>>,
+        checks: Option<&RimSpans<'c>>,
     ) -> Result<(), Error> {
         let buffer = self.frame.target(field)?;
         builder.when(self.in_tile, |builder| {
@@ -296,7 +296,7 @@ impl<'c, 'p> Cells<'c, 'p> {
         })
     }
 
-    /// Cells of the widest access to a field that is sure to be aligned.
+    /// LaneSegment of the widest access to a field that is sure to be aligned.
     fn vector(&self, field: &str) -> Result<i64, Error> {
         let program = self.frame.scope.program;
         let cells = lanes::vector_length(program.field(field)?.element, self.segment.width);
@@ -313,9 +313,9 @@ impl<'c, 'p> Cells<'c, 'p> {
         &self,
         frame: &Frame<'c, '_>,
         builder: &Builder<'c>,
-        turn: &Turn<'c, '_>,
+        turn: &StepApply<'c, '_>,
         state: &BTreeMap<&'c str, &[Val<'c>]>,
-        checks: Option<&Checks<'c>>,
+        checks: Option<&RimSpans<'c>>,
     ) -> Result<Vec<Vec<Val<'c>>>, Error> {
         let apply = turn.apply;
         let builder = &Builder { location: apply.op.location(), ..*builder };
@@ -368,7 +368,7 @@ impl<'c, 'p> Cells<'c, 'p> {
                             None => builder.zero(frame.scope.program.field(field)?.element)?,
                         });
                     }
-                    let mut candidates = Vec::new();
+                    let mut cases = Vec::new();
                     for (piece, span, total) in &spans {
                         let mut covered = span.holds(builder, cell)?;
                         if repeated.is_some() {
@@ -376,9 +376,9 @@ impl<'c, 'p> Cells<'c, 'p> {
                                 frame.scope.inside(builder, &[*point], piece.lower, piece.upper)?;
                             covered = builder.binary("arith.andi", covered, inside)?;
                         }
-                        candidates.push(Candidate { piece, covered, total: *total });
+                        cases.push(PieceCase { piece, covered, total: *total });
                     }
-                    pieces::values(builder, &candidates, &old, &evaluate)?
+                    pieces::values(builder, &cases, &old, &evaluate)?
                 }
                 (None, Some(piece)) => evaluate(builder, piece)?,
                 (None, None) => return Err(Error::internal("an apply of no main piece")),

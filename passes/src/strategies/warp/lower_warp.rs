@@ -31,7 +31,7 @@
 //! lane, or longer with their halo than a warp.
 
 use super::NAME;
-use super::cells::Cells;
+use super::cells::LaneSegment;
 use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
 use crate::kernel::lanes::{self, WARP};
@@ -112,7 +112,7 @@ impl LowerWarp {
         let spec = FrameSpec { warps: Some(warps), ..FrameSpec::plain(kernel, &[]) };
         let frame = Frame::new(context, subject, &spec)?;
         let tile = |builder: &Builder<'c>| {
-            let cells = Cells::new(&frame, builder, kernel, &segment)?;
+            let cells = LaneSegment::new(&frame, builder, kernel, &segment)?;
             let limits =
                 Limits::of(&frame, kernel, |op, halo| Ok(segment.reach(kernel, op, halo)))?;
             let condition = limits
@@ -145,11 +145,11 @@ impl LowerWarp {
 
 /// The cells of a warp.
 pub struct Segment {
-    /// Cells a lane.
+    /// LaneSegment a lane.
     pub width: i64,
-    /// Cells of the tile.
+    /// LaneSegment of the tile.
     pub tile: i64,
-    /// Cells of the warp before the tile's first, a multiple of `width`.
+    /// LaneSegment of the warp before the tile's first, a multiple of `width`.
     pub left: i64,
 }
 

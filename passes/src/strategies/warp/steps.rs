@@ -1,6 +1,6 @@
 //! The operations of a tile kernel in their order, steps that are alike in a loop.
 
-use super::cells::{Cells, Checks, Turn};
+use super::cells::{LaneSegment, RimSpans, StepApply};
 use crate::kernel::frame::Frame;
 use melior::ir::operation::OperationLike;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ type Placed<'c, 'k> = (usize, &'k Apply<'c>);
 /// Builds the kernel for one lane; `unroll` is the number of steps in a loop's body, and `checked`
 /// says whether cells may lie outside the grid or a piece.
 pub fn run<'c>(
-    cells: &Cells<'c, '_>,
+    cells: &LaneSegment<'c, '_>,
     builder: &Builder<'c>,
     unroll: i64,
     checked: bool,
@@ -61,8 +61,8 @@ fn held<'s, 'c>(state: &'s State<'c>, tile: Val<'c>) -> Result<&'s [Val<'c>], Er
 }
 
 struct Lane<'c, 'p> {
-    cells: &'p Cells<'c, 'p>,
-    checks: Option<Checks<'c>>,
+    cells: &'p LaneSegment<'c, 'p>,
+    checks: Option<RimSpans<'c>>,
 }
 
 impl<'c> Lane<'c, '_> {
@@ -126,7 +126,7 @@ impl<'c> Lane<'c, '_> {
     ) -> Result<(), Error> {
         for (place, (operation, apply)) in step.iter().enumerate() {
             let later = later.and_then(|(steps, drifts)| Some((steps, *drifts.get(place)?)));
-            let turn = Turn { operation: *operation, apply, later };
+            let turn = StepApply { operation: *operation, apply, later };
             let mut inputs = BTreeMap::new();
             for (field, tile) in &apply.inputs {
                 inputs.insert(*field, held(state, *tile)?);
