@@ -25,8 +25,10 @@ impl BlockLimits {
     /// The limits that the options give; those of sm_90 where they give none.
     pub fn of(options: &Options) -> Result<Self, Error> {
         let most = i64::from(u32::MAX);
+        // The verifier of lowered kernels accepts as many threads in a direction.
+        let most_threads = i64::from(u16::MAX);
         Ok(Self {
-            threads: options.integer(MAX_THREADS.0, 1..=most)?.unwrap_or(1024),
+            threads: options.integer(MAX_THREADS.0, 1..=most_threads)?.unwrap_or(1024),
             shared: options.integer(MAX_SHARED.0, 0..=most)?.unwrap_or(232_448),
         })
     }
