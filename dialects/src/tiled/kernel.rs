@@ -262,9 +262,7 @@ fn read_keeps(op: Op) -> Result<Keeps, Error> {
         "nothing" => Ok(Keeps::Nothing),
         other => Err(Error::new(
             mlir::place(op.location()),
-            format!(
-                "{KEEPS} is \"partial\" or \"nothing\" where it is not left out, and here it is \"{other}\""
-            ),
+            format!("{KEEPS} must be \"partial\" or \"nothing\", or left out, but is \"{other}\""),
         )),
     }
 }

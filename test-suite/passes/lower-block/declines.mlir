@@ -14,6 +14,6 @@
 // SHARED: error: a tile of [128, 256] cells with pyramid height 8 needs {{[0-9]+}} bytes of shared memory, and a block has 232448 at most; make the tile or the pyramid height smaller
 // DEVICE: error: a tile of [32, 64] cells with pyramid height 4 needs {{[0-9]+}} bytes of shared memory, and a block has 1000 at most
 // HIGH: error: a tile of [32, 64] cells with pyramid height 200 needs {{[0-9]+}} bytes of shared memory
-// OPTION: error: max-threads=0: a whole number from 1 to 4294967295 is wanted
+// OPTION: error: max-threads=0: a whole number from 1 to 65535 is wanted
 // HUGE: error: a tile of [1048576, 1048576] cells with pyramid height 4 needs {{[0-9]+}} bytes of shared memory
 // FITS: known_block_size = array<i32: 64, 16, 1>
