@@ -10,6 +10,7 @@
 mod aggregates;
 mod expressions;
 mod gathers;
+mod handed_on;
 mod schedules;
 
 use crate::model::*;
@@ -291,10 +292,11 @@ fn functions(random: &mut Random, program: &mut Program) {
         let common = common(program, &updates);
         let extents: Vec<i64> =
             common.bounds(&program.params).iter().map(|(first, last)| last - first + 1).collect();
-        let pieces = boxes(random, &extents, ruled)
+        let mut pieces: Vec<_> = boxes(random, &extents, ruled)
             .into_iter()
             .map(|corners| piece(random, program, &updates, &common, &corners))
             .collect();
+        handed_on::hand_on(random, program, &updates, &mut pieces);
         program.functions.push(Function { updates, pieces });
     }
 }
