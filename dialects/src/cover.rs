@@ -130,9 +130,9 @@ impl Defined {
 /// Comparisons of bounds that a proof may take.
 const MOST_COMPARISONS: u32 = 4000;
 
-/// Whether boxes cover another one wherever the known values are not negative. `false` means that no
-/// proof was found. One box after the other is taken away, and what is left of the target is cut
-/// into boxes along its sides.
+/// Whether boxes cover another one wherever the known values are not negative. `false` means that
+/// no proof was found. One box after the other is taken away, and what is left of the target is
+/// cut into boxes along its sides.
 pub fn covered(target: &Bounds, boxes: &[Bounds], known: &[Linear]) -> bool {
     !boxes.is_empty() && Proof { left: MOST_COMPARISONS }.covered(target, boxes, known)
 }

@@ -301,7 +301,8 @@ fn boundary<'c>(op: Op<'c>) -> Result<Option<Boundary<'c>>, Error> {
         Error::new(
             mlir::place(op.location()),
             format!(
-                "there is no boundary rule {attribute}; there are \"nearest\", \"periodic\", \"reflect\" and the symbol of a function"
+                "there is no boundary rule {attribute}; there are \"nearest\", \"periodic\", \
+                 \"reflect\" and the symbol of a function"
             ),
         )
     };

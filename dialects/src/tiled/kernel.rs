@@ -263,7 +263,8 @@ fn read_keeps(op: Op) -> Result<Keeps, Error> {
         other => Err(Error::new(
             mlir::place(op.location()),
             format!(
-                "{KEEPS} is \"partial\" or \"nothing\" where it is not left out, and here it is \"{other}\""
+                "{KEEPS} is \"partial\" or \"nothing\" where it is not left out, and \
+                 here it is \"{other}\""
             ),
         )),
     }

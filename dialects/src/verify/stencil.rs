@@ -1,7 +1,7 @@
 //! Names, types and bounds of a stencil program.
 //!
-//! A bound that can't be decided without the sizes is accepted only if a `stencil.check` of the same
-//! value guards it at launch.
+//! A bound that can't be decided without the sizes is accepted only if a `stencil.check` of the
+//! same value guards it at launch.
 
 use super::at;
 use super::bounds::{disjoint, inside, reads_inside};

@@ -44,9 +44,6 @@ pub const OPERATIONS: usize = 10_000;
 /// Different reads of a piece, added up over all pieces of a program.
 pub const READS: usize = 1000;
 
-/// Different reads of a piece, added up over all pieces of a program.
-pub const READS: usize = 1000;
-
 /// Cells between a point and a read.
 pub const OFFSET: u64 = 1 << 20;
 
