@@ -8,9 +8,11 @@
 //! |---|---|
 //! | [`plan`] | the launch plan and its checks |
 //! | [`expr`] | sizes as text: `(N + 63) floordiv 64` |
+//! | [`element`] | the types of numbers |
 //! | [`mod@array`] | dense arrays, seeded noise |
 //! | [`compare`] | two arrays compared, bit by bit and by error |
 //! | [`record`] | fields of structs and vecs: files to arrays of numbers and back |
+//! | [`cell`] | the type of a cell of a file |
 //! | [`npy`] | `.npy` files in and out |
 //! | [`number`] | single numbers, typed and as text |
 //! | [`input`] | where the data of an input comes from |
@@ -32,10 +34,12 @@
 pub mod array;
 pub mod bands;
 pub mod bind;
+pub mod cell;
 pub mod compare;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod device;
+pub mod element;
 pub mod execute;
 pub mod expr;
 pub mod input;

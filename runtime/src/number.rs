@@ -1,6 +1,6 @@
 //! Single numbers: of a type that cells have, and as text that has no type yet.
 
-use crate::array::{Element, f16};
+use crate::element::{Element, f16};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use std::cmp::Ordering;
 use std::fmt;

@@ -27,8 +27,16 @@ fn error(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
+/// Checks the beginnings of messages.
+fn assert_told<W: AsRef<str>>(cases: &[(Vec<&str>, W)]) {
+    for (arguments, wanted) in cases {
+        let (found, wanted) = (error(arguments), wanted.as_ref());
+        assert!(found.starts_with(wanted), "{arguments:?}\nfound:  {found}\nwanted: {wanted}");
+    }
+}
+
 #[test]
-fn what_the_user_gets_wrong_is_told() {
+fn wrong_files_are_told() {
     let plan = data("smear.plan.json");
     let plan = plan.to_str().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -45,7 +53,7 @@ fn what_the_user_gets_wrong_is_told() {
     let old = file("old.plan.json");
     std::fs::write(&old, "{\"format\": 0}").unwrap();
 
-    for (arguments, wanted) in [
+    assert_told(&[
         (vec!["missing.plan.json"], "error: can't read the plan missing.plan.json: ".to_string()),
         (
             vec![&old],
@@ -55,37 +63,6 @@ fn what_the_user_gets_wrong_is_told() {
             ),
         ),
         (vec![&lone, "-D", "N=9"], format!("error: can't read the PTX {}: ", file("lone.ptx"))),
-        (
-            vec![plan],
-            "error: the run-time size `N` has no value; give one with --size N=... or an \
-            array whose shape tells it (--in A=...)\n"
-                .to_string(),
-        ),
-        (vec![plan, "-D", "M=9"], "error: smear has no run-time size `M`; it has N\n".to_string()),
-        (
-            vec![plan, "-D", "N=1"],
-            "error: the grid needs 2 cells (N = 1, steps = \
-            10)\n"
-                .to_string(),
-        ),
-        (
-            vec![plan, "-D", "N=9", "--steps", "-1"],
-            "error: -1 steps can't be run; give 0 or more \
-            with --steps\n"
-                .to_string(),
-        ),
-        (
-            vec![plan, "-D", "N=9", "--set", "beta=1"],
-            "error: smear has no scalar `beta`; it has \
-            alpha\n"
-                .to_string(),
-        ),
-        (
-            vec![plan, "-D", "N=9", "--in", "B=zeros"],
-            "error: smear has no input `B`; it has \
-            A\n"
-            .to_string(),
-        ),
         (
             vec![plan, "--in", &format!("A={wide}")],
             format!(
@@ -106,41 +83,76 @@ fn what_the_user_gets_wrong_is_told() {
             dimension 0 must be 8, `N` (N = 8, given)\n"
                 .to_string(),
         ),
+    ]);
+}
+
+#[test]
+fn wrong_sizes_and_names_are_told() {
+    let plan = data("smear.plan.json");
+    let plan = plan.to_str().unwrap();
+    assert_told(&[
+        (
+            vec![plan],
+            "error: the run-time size `N` has no value; give one with --size N=... or an \
+            array whose shape tells it (--in A=...)\n",
+        ),
+        (vec![plan, "-D", "M=9"], "error: smear has no run-time size `M`; it has N\n"),
+        (
+            vec![plan, "-D", "N=1"],
+            "error: the grid needs 2 cells (N = 1, steps = \
+            10)\n",
+        ),
+        (
+            vec![plan, "-D", "N=9", "--steps", "-1"],
+            "error: -1 steps can't be run; give 0 or more \
+            with --steps\n",
+        ),
+        (
+            vec![plan, "-D", "N=9", "--set", "beta=1"],
+            "error: smear has no scalar `beta`; it has \
+            alpha\n",
+        ),
+        (
+            vec![plan, "-D", "N=9", "--in", "B=zeros"],
+            "error: smear has no input `B`; it has \
+            A\n",
+        ),
+    ]);
+}
+
+#[test]
+fn wrong_options_are_told() {
+    let plan = data("smear.plan.json");
+    let plan = plan.to_str().unwrap();
+    assert_told(&[
         (
             vec![plan, "-D", "N"],
             "error: invalid value 'N' for '--size <NAME=SIZE>': `N` is not of \
-            the form NAME=VALUE\n"
-                .to_string(),
+            the form NAME=VALUE\n",
         ),
         (
             vec![plan, plan, "--ptx", "x.ptx"],
             "error: --ptx names the code of one plan, but several \
-            plans are given\n"
-                .to_string(),
+            plans are given\n",
         ),
-        (vec![plan, "--fast"], "error: unexpected argument '--fast' found\n".to_string()),
+        (vec![plan, "--fast"], "error: unexpected argument '--fast' found\n"),
         (
             vec![plan, "--cut-all"],
             "error: the following required arguments were not provided:\n  \
-            --graph\n"
-                .to_string(),
+            --graph\n",
         ),
         (
             vec![plan, "--chunk", "3"],
-            "error: the following required arguments were not provided:\n  --graph\n".to_string(),
+            "error: the following required arguments were not provided:\n  --graph\n",
         ),
         (
             vec![plan, "--graph", "--chunk", "0"],
             "error: invalid value '0' for '--chunk <N>': a \
-            number from 1 is wanted\n"
-                .to_string(),
+            number from 1 is wanted\n",
         ),
-        (vec![plan, "--repeat", "0"], "error: invalid value '0' for '--repeat <N>': ".to_string()),
-        (vec![], "error: the following required arguments were not provided:\n".to_string()),
-    ] {
-        let found = error(&arguments);
-        assert!(found.starts_with(&wanted), "{arguments:?}\nfound:  {found}\nwanted: {wanted}");
-    }
+        (vec![plan, "--repeat", "0"], "error: invalid value '0' for '--repeat <N>': "),
+        (vec![], "error: the following required arguments were not provided:\n"),
+    ]);
 }
 
 #[test]

@@ -113,44 +113,7 @@ impl<'c> Import<'c, '_> {
             stencil::scalar(&builder, &scalar.name, ty, default)?;
         }
         for field in program.fields.values() {
-            let role = match field.role {
-                FieldRole::State => Role::State,
-                FieldRole::Const => Role::Const,
-                FieldRole::Temp => Role::Temp,
-            };
-            let outside;
-            let boundary = match &field.boundary {
-                None => None,
-                Some(program::Boundary::Nearest) => Some(Boundary::Nearest),
-                Some(program::Boundary::Periodic) => Some(Boundary::Periodic),
-                Some(program::Boundary::Reflect) => Some(Boundary::Reflect),
-                Some(program::Boundary::Value(value)) => {
-                    // No name of the language has a dot, so that this one is free.
-                    outside = format!("{}.boundary", field.name);
-                    self.point_function(&outside, value.span, &[], std::slice::from_ref(value))?;
-                    Some(Boundary::Value(outside.as_str()))
-                }
-            };
-            let declared = stencil::field(
-                &self.at(field.span),
-                &field.name,
-                &program.grids[field.grid].name,
-                self.declared(field.element)?,
-                role,
-                boundary,
-            )?;
-            if let Some(member) = &field.member {
-                let number = |bytes: usize| {
-                    i64::try_from(bytes)
-                        .map_err(|_| Error::internal("a cell of more than 2^63 bytes"))
-                };
-                let (offset, size) = (number(member.offset)?, number(member.size)?);
-                stencil::set_member(
-                    &self.builder,
-                    declared,
-                    stencil::Member { field: &member.field, offset, size },
-                );
-            }
+            self.field(field)?;
         }
         for check in &program.checks {
             let unless_empty = check.unless_empty.as_ref().map(|region| self.bounds(region));
@@ -163,6 +126,48 @@ impl<'c> Import<'c, '_> {
         }
         for function in &program.functions {
             self.function(function)?;
+        }
+        Ok(())
+    }
+
+    /// A field, after the function that gives its values outside if there is one.
+    fn field(&self, field: &program::Field) -> Result<(), Error> {
+        let role = match field.role {
+            FieldRole::State => Role::State,
+            FieldRole::Const => Role::Const,
+            FieldRole::Temp => Role::Temp,
+        };
+        let outside;
+        let boundary = match &field.boundary {
+            None => None,
+            Some(program::Boundary::Nearest) => Some(Boundary::Nearest),
+            Some(program::Boundary::Periodic) => Some(Boundary::Periodic),
+            Some(program::Boundary::Reflect) => Some(Boundary::Reflect),
+            Some(program::Boundary::Value(value)) => {
+                // No name of the language has a dot, so that this one is free.
+                outside = format!("{}.boundary", field.name);
+                self.point_function(&outside, value.span, &[], std::slice::from_ref(value))?;
+                Some(Boundary::Value(outside.as_str()))
+            }
+        };
+        let declared = stencil::field(
+            &self.at(field.span),
+            &field.name,
+            &self.program.grids[field.grid].name,
+            self.declared(field.element)?,
+            role,
+            boundary,
+        )?;
+        if let Some(member) = &field.member {
+            let number = |bytes: usize| {
+                i64::try_from(bytes).map_err(|_| Error::internal("a cell of more than 2^63 bytes"))
+            };
+            let (offset, size) = (number(member.offset)?, number(member.size)?);
+            stencil::set_member(
+                &self.builder,
+                declared,
+                stencil::Member { field: &member.field, offset, size },
+            );
         }
         Ok(())
     }

@@ -5,14 +5,17 @@
 //! first.
 
 mod access;
+mod compute;
+mod control;
+mod fault;
 mod meet;
 
 use crate::clock::{Knowledge, Timeline};
 use crate::counters::Counters;
-use crate::error::{Address, Operation, Other, Problem, SimulationError, Thread};
+use crate::error::{Problem, SimulationError, Thread};
 use crate::mask::Mask;
-use crate::memory::{Conflict, Memory};
-use crate::program::{Input, Instr, Kernel, Operand, Reg, Site, Usage};
+use crate::memory::Memory;
+use crate::program::{Input, Instr, Kernel, Operand, Reg, Usage};
 use crate::value::{self, Kind};
 use cranelift_entity::EntityRef;
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -250,28 +253,19 @@ impl<'a> Block<'a> {
         Ok(Stop::Finished)
     }
 
+    fn operand(&self, operand: Operand, lane: usize) -> i64 {
+        match operand {
+            Operand::Constant(value) => value,
+            Operand::Register(reg) => self.registers[reg.index()][lane] as i64,
+        }
+    }
+
     fn step(&mut self, instr: &Instr) -> Result<(), Fault> {
         match instr {
             Instr::Unary { op, kind, to, a } => {
                 self.set(*to, |regs, to| value::unary(*op, *kind, to, &regs[a.index()]))
             }
-            Instr::Binary { op, kind, to: target, a, b } => {
-                if op.divides() {
-                    self.no_zero(*b)?;
-                }
-                self.set(*target, |regs, to| {
-                    // A loop's index is its own operand.
-                    if *a == *target {
-                        let before = to.to_vec();
-                        value::binary(*op, *kind, to, &before, &regs[b.index()]);
-                    } else {
-                        value::binary(*op, *kind, to, &regs[a.index()], &regs[b.index()]);
-                    }
-                });
-                if *kind == Kind::Index32 {
-                    self.fits(*target)?;
-                }
-            }
+            Instr::Binary { op, kind, to, a, b } => self.binary(*op, *kind, *to, (*a, *b))?,
             Instr::Fma { kind, to, a, b, c, negate_product, negate_addend } => {
                 self.set(*to, |regs, to| {
                     value::fma(
@@ -288,40 +282,15 @@ impl<'a> Block<'a> {
                     value::compare(*predicate, *kind, to, &regs[a.index()], &regs[b.index()])
                 });
             }
-            Instr::Select { to, condition, a, b } => self.set(*to, |regs, to| {
-                let sides = regs[a.index()].iter().zip(&regs[b.index()]);
-                for ((to, condition), (a, b)) in
-                    to.iter_mut().zip(&regs[condition.index()]).zip(sides)
-                {
-                    *to = if *condition != 0 { *a } else { *b };
-                }
-            }),
+            Instr::Select { to, condition, a, b } => self.select(*to, *condition, (*a, *b)),
             Instr::Cast { cast, from, into, to, a } => {
                 self.set(*to, |regs, to| value::cast(*cast, *from, *into, to, &regs[a.index()]));
                 if *into == Kind::Index32 {
                     self.fits(*to)?;
                 }
             }
-            Instr::Move { to, from } => {
-                let mask = self.mask;
-                let full = mask.count() == self.threads;
-                self.set(*to, |regs, to| {
-                    let from = &regs[from.index()];
-                    if full {
-                        to.copy_from_slice(from);
-                    } else {
-                        mask.lanes().for_each(|lane| to[lane] = from[lane]);
-                    }
-                });
-            }
-            Instr::Advance { to, base, bytes } => self.set(*to, |regs, to| {
-                const BYTES: u64 = (1 << BYTE_BITS) - 1;
-                for ((to, base), bytes) in
-                    to.iter_mut().zip(&regs[base.index()]).zip(&regs[bytes.index()])
-                {
-                    *to = base & !BYTES | base.wrapping_add(*bytes) & BYTES;
-                }
-            }),
+            Instr::Move { to, from } => self.copy(*to, *from),
+            Instr::Advance { to, base, bytes } => self.advance(*to, *base, *bytes),
             Instr::Load { to, access } => self.load(to, access)?,
             Instr::Prefetch { access } => self.prefetch(access)?,
             Instr::Store { from, access } => self.store(from, access)?,
@@ -338,152 +307,23 @@ impl<'a> Block<'a> {
             Instr::Signal { access, epoch } => self.signal(access, *epoch)?,
             Instr::Push => self.stack.push(self.mask),
             Instr::Pop => self.mask = self.stack.pop().unwrap_or(self.mask),
-            Instr::If { condition, otherwise } => {
-                let taken = self.where_true(*condition);
-                self.stack.push(self.mask);
-                self.stack.push(self.mask.without(&taken));
-                self.mask = taken;
-                if taken.is_empty() {
-                    self.pc = *otherwise;
-                }
-            }
+            Instr::If { condition, otherwise } => self.branch(*condition, *otherwise),
             Instr::Else { end } => {
-                self.mask = self.stack.pop().unwrap_or(self.mask);
-                if self.mask.is_empty() {
-                    self.pc = *end;
-                }
+                let mask = self.stack.pop().unwrap_or(self.mask);
+                self.go_on_with(mask, *end);
             }
             Instr::While { index, bound, unsigned, exit } => {
-                let (index, bound) =
-                    (&self.registers[index.index()], &self.registers[bound.index()]);
-                self.mask = if *unsigned {
-                    self.mask.keep(|lane| index[lane] < bound[lane])
-                } else {
-                    self.mask.keep(|lane| (index[lane] as i64) < bound[lane] as i64)
-                };
-                if self.mask.is_empty() {
-                    self.pc = *exit;
-                }
+                self.keep_below(*index, *bound, *unsigned, *exit)
             }
             Instr::Keep { condition, exit } => {
-                self.mask = self.where_true(*condition);
-                if self.mask.is_empty() {
-                    self.pc = *exit;
-                }
+                self.go_on_with(self.where_true(*condition), *exit);
             }
-            Instr::CheckStep { step } => {
-                let steps = &self.registers[step.index()];
-                if let Some(lane) = self.mask.lanes().find(|lane| steps[*lane] as i64 <= 0) {
-                    let detail = format!("the step is {}", steps[lane] as i64);
-                    return Err(self.fault(Problem::LoopStep, lane, detail));
-                }
-            }
+            Instr::CheckStep { step } => self.check_step(*step)?,
             Instr::Jump { to } => self.pc = *to,
-            Instr::Assert { condition } => {
-                let holds = self.where_true(*condition);
-                if let Some(lane) = self.mask.without(&holds).lanes().next() {
-                    return Err(self.fault(Problem::Assertion, lane, String::new()));
-                }
-            }
+            Instr::Assert { condition } => self.assert(*condition)?,
             Instr::Wait { .. } | Instr::Return => {}
         }
         Ok(())
-    }
-
-    /// Computes a register from others.
-    #[inline]
-    fn set(&mut self, to: Reg, compute: impl FnOnce(&[Vec<u64>], &mut [u64])) {
-        let mut lanes = std::mem::take(&mut self.registers[to.index()]);
-        compute(&self.registers, &mut lanes);
-        self.registers[to.index()] = lanes;
-    }
-
-    fn where_true(&self, condition: Reg) -> Mask {
-        let condition = &self.registers[condition.index()];
-        self.mask.keep(|lane| condition[lane] != 0)
-    }
-
-    fn operand(&self, operand: Operand, lane: usize) -> i64 {
-        match operand {
-            Operand::Constant(value) => value,
-            Operand::Register(reg) => self.registers[reg.index()][lane] as i64,
-        }
-    }
-
-    fn no_zero(&self, divisor: Reg) -> Result<(), Fault> {
-        let lanes = &self.registers[divisor.index()];
-        match self.mask.lanes().find(|lane| lanes[*lane] == 0) {
-            Some(lane) if self.ghost.is_none() => {
-                Err(self.fault(Problem::DivisionByZero, lane, String::new()))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn fits(&self, reg: Reg) -> Result<(), Fault> {
-        let lanes = &self.registers[reg.index()];
-        let beyond = |value: u64| value as i64 != i64::from(value as i32);
-        if !lanes.iter().any(|value| beyond(*value)) {
-            return Ok(());
-        }
-        match self.mask.lanes().find(|lane| beyond(lanes[*lane])) {
-            Some(lane) if self.ghost.is_none() => {
-                let detail = format!("the value is {}", lanes[lane] as i64);
-                Err(self.fault(Problem::IndexOverflow, lane, detail))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn site(&self) -> Site {
-        let pc = self.pc.saturating_sub(1);
-        self.environment.kernel.origins.get(pc).map_or(Site::new(0), |origin| origin.site)
-    }
-
-    fn operation(&self, site: Site) -> Operation {
-        let sites = &self.environment.kernel.sites;
-        sites.get(site).map_or_else(
-            || Operation { place: String::new(), text: String::new() },
-            |info| Operation::new(&info.place, &info.text),
-        )
-    }
-
-    #[cold]
-    fn fault(&self, problem: Problem, lane: usize, detail: String) -> Fault {
-        Box::new(SimulationError {
-            problem,
-            kernel: self.environment.kernel.name.clone(),
-            operation: self.operation(self.site()),
-            thread: self.thread(lane),
-            address: None,
-            other: None,
-            cycle: Vec::new(),
-            detail,
-        })
-    }
-
-    #[cold]
-    fn conflict(&self, conflict: Conflict, lane: usize, address: Address) -> Fault {
-        let mut fault = self.fault(Problem::Unwritten, lane, String::new());
-        fault.address = Some(address);
-        if let Conflict::Race { other, site, write } = conflict {
-            fault.problem = Problem::Race;
-            let [x, y, _] = self.environment.kernel.block;
-            let (lane, block) = (other.thread(), self.environment.place(other.block()));
-            fault.other = Some(Other {
-                thread: Thread { block, thread: [lane % x, lane / x % y, lane / x / y] },
-                operation: self.operation(Site::new(usize::from(site))),
-                write,
-            });
-            fault.detail = if other.block() == self.time.block {
-                "no barrier lies between the two".to_owned()
-            } else if self.environment.kernel.peer {
-                "no signal and wait order the two blocks".to_owned()
-            } else {
-                "blocks of one launch have no order".to_owned()
-            };
-        }
-        fault
     }
 
     /// The number of the block.

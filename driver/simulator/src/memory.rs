@@ -3,6 +3,11 @@
 //!
 //! Words are atomics, so that blocks may run on several threads of the host; whether two accesses
 //! race is decided from the stamps, never from the order in which the host happened to run them.
+//! `memory/host.rs` moves content between the host and a buffer.
+
+mod host;
+#[cfg(test)]
+mod tests;
 
 use crate::clock::{Stamp, Timeline};
 use crate::program::Usage;
@@ -91,101 +96,6 @@ impl Memory {
         self.words.len() * 4
             + self.written.len() * 22
             + self.poison.as_ref().map_or(0, |poison| poison.len())
-    }
-
-    /// Fills the buffer from the host; all of it counts as written.
-    pub fn fill(&mut self, bytes: &[u8]) {
-        for (word, bytes) in self.words.iter_mut().zip(bytes.chunks(self.unit)) {
-            let mut all = [0; 4];
-            all.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-            *word.get_mut() = u32::from_le_bytes(all);
-        }
-        self.poison = None;
-    }
-
-    /// Copies the buffer to the host; fails with the first byte that nobody wrote.
-    pub fn download(&self, bytes: &mut [u8]) -> Result<(), usize> {
-        if let Some(word) =
-            self.poison.as_ref().and_then(|poison| poison.iter().position(|poisoned| *poisoned))
-        {
-            return Err(word * self.unit);
-        }
-        for (word, bytes) in self.words.iter().zip(bytes.chunks_mut(self.unit)) {
-            bytes
-                .iter_mut()
-                .zip(word.load(Relaxed).to_le_bytes())
-                .for_each(|(to, from)| *to = from);
-        }
-        Ok(())
-    }
-
-    /// The words as they are.
-    pub fn snapshot(&self) -> Vec<u32> {
-        self.words.iter().map(|word| word.load(Relaxed)).collect()
-    }
-
-    /// The bits that a word has.
-    pub fn word_mask(&self) -> u32 {
-        u32::MAX >> (32 - 8 * self.unit.clamp(1, 4))
-    }
-
-    /// Puts a snapshot back.
-    pub fn restore(&self, snapshot: &[u32]) {
-        for (word, old) in self.words.iter().zip(snapshot) {
-            word.store(*old, Relaxed);
-        }
-    }
-
-    /// The words, and which of them nobody wrote.
-    pub fn content(&self) -> (Vec<u32>, Option<Box<[bool]>>) {
-        (self.snapshot(), self.poison.clone())
-    }
-
-    /// Takes the content of another buffer.
-    pub fn put(&mut self, words: Vec<u32>, poison: Option<Box<[bool]>>) {
-        self.restore(&words);
-        self.poison = poison;
-    }
-
-    /// The words of some bytes, and which of them nobody wrote; none where they reach beyond it.
-    pub fn part(&self, byte: usize, bytes: usize) -> Option<(Vec<u32>, Vec<bool>)> {
-        let (first, count) = (byte / self.unit, bytes / self.unit);
-        let words = self.words.get(first..first.checked_add(count)?)?;
-        let poisoned =
-            |word: usize| self.poison.as_ref().is_some_and(|all| all.get(word) == Some(&true));
-        let poison = (first..first + count).map(poisoned).collect();
-        Some((words.iter().map(|word| word.load(Relaxed)).collect(), poison))
-    }
-
-    /// Puts words, and which of them nobody wrote, in the place of others; says whether they fit.
-    pub fn put_part(&mut self, byte: usize, words: &[u32], poison: &[bool]) -> bool {
-        let first = byte / self.unit;
-        let Some(places) =
-            first.checked_add(words.len()).and_then(|end| self.words.get(first..end))
-        else {
-            return false;
-        };
-        for (place, word) in places.iter().zip(words) {
-            place.store(*word, Relaxed);
-        }
-        if self.poison.is_none() && poison.contains(&true) {
-            self.poison = Some(vec![false; self.words.len()].into_boxed_slice());
-        }
-        if let Some(all) = &mut self.poison {
-            all.iter_mut().skip(first).zip(poison).for_each(|(to, from)| *to = *from);
-        }
-        true
-    }
-
-    /// Says that some words count as written.
-    pub fn count_as_written(&mut self, words: &[usize]) {
-        if let Some(poison) = &mut self.poison {
-            for word in words {
-                if let Some(poisoned) = poison.get_mut(*word) {
-                    *poisoned = false;
-                }
-            }
-        }
     }
 
     /// Bytes that the launch wrote.
@@ -454,135 +364,5 @@ impl Memory {
         list.retain(|(stamp, _)| !by.time.after(*stamp, by.thread));
         list.push((mine, by.site));
         self.read[index].store(mine.several().bits(), Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn by(time: &Timeline, thread: u32) -> Accessor<'_> {
-        Accessor { time, thread, site: 5, concurrent: false, peer: false }
-    }
-
-    fn peer(time: &Timeline, thread: u32) -> Accessor<'_> {
-        Accessor { peer: true, ..by(time, thread) }
-    }
-
-    fn shared(words: usize) -> Memory {
-        let mut memory = Memory::new(words * 4, 4, true);
-        memory.forget();
-        memory
-    }
-
-    #[test]
-    fn reads_of_unwritten_words_are_found() {
-        let (memory, time) = (shared(2), Timeline::new(0));
-        assert_eq!(memory.load(0, by(&time, 0)), Err(Conflict::Unwritten));
-        assert_eq!(memory.store(1, 9, by(&time, 0)), Ok(()));
-        assert_eq!(memory.load(1, by(&time, 0)), Ok(9));
-    }
-
-    #[test]
-    fn threads_race_within_an_interval_only() {
-        let (memory, mut time) = (shared(1), Timeline::new(0));
-        memory.store(0, 1, by(&time, 3)).unwrap();
-        assert!(
-            matches!(memory.load(0, by(&time, 4)), Err(Conflict::Race { other, write: true, .. }) if other.thread() == 3)
-        );
-        time.barrier();
-        assert_eq!(memory.load(0, by(&time, 4)), Ok(1));
-        assert_eq!(memory.load(0, by(&time, 6)), Ok(1));
-        let race = memory.store(0, 2, by(&time, 4));
-        assert!(
-            matches!(race, Err(Conflict::Race { other, write: false, site: 5 }) if other.thread() == 6),
-            "{race:?}"
-        );
-        time.barrier();
-        let (memory, _) = (shared(1), ());
-        memory.store(0, 2, by(&time, 4)).unwrap();
-        assert!(matches!(
-            memory.store(0, 2, by(&time, 5)),
-            Err(Conflict::Race { write: true, .. })
-        ));
-    }
-
-    #[test]
-    fn words_of_two_bytes_are_written_apart() {
-        let mut memory = Memory::new(6, 2, true);
-        memory.forget();
-        let time = Timeline::new(0);
-        memory.store(0, 0x1234, by(&time, 0)).unwrap();
-        memory.store(1, 0x5678, by(&time, 1)).unwrap();
-        assert!(matches!(memory.store(1, 0, by(&time, 0)), Err(Conflict::Race { .. })));
-        memory.fill(&[1, 2, 3, 4, 5, 6]);
-        let mut bytes = [0; 6];
-        assert_eq!(memory.download(&mut bytes), Ok(()));
-        assert_eq!((bytes, memory.peek(2), memory.bytes()), ([1, 2, 3, 4, 5, 6], 0x0605, 6));
-    }
-
-    #[test]
-    fn blocks_race_whatever_their_barriers() {
-        let (memory, a, mut b) = (shared(1), Timeline::new(0), Timeline::new(1));
-        memory.store(0, 1, by(&a, 0)).unwrap();
-        b.barrier();
-        assert!(matches!(memory.load(0, by(&b, 0)), Err(Conflict::Race { .. })));
-    }
-
-    #[test]
-    fn a_write_after_reads_of_two_blocks_races_unless_flags_order_both() {
-        let (mut a, mut b, mut c) = (Timeline::new(0), Timeline::new(1), Timeline::new(2));
-        let memory = {
-            let mut memory = Memory::new(4, 4, false);
-            memory.begin(Usage::ReadWrite, false);
-            memory
-        };
-        memory.load(0, peer(&a, 0)).unwrap();
-        memory.load(0, peer(&b, 0)).unwrap();
-        let flag = b.release(0);
-        c.acquire(0, &flag);
-        assert!(
-            matches!(memory.store(0, 1, peer(&c, 0)), Err(Conflict::Race { other, write: false, .. }) if other.block() == 0)
-        );
-        let memory = {
-            let mut memory = Memory::new(4, 4, false);
-            memory.begin(Usage::ReadWrite, false);
-            memory
-        };
-        memory.load(0, peer(&a, 0)).unwrap();
-        memory.load(0, peer(&b, 0)).unwrap();
-        for block in [&mut a, &mut b] {
-            let flag = block.release(0);
-            c.acquire(0, &flag);
-        }
-        assert_eq!(memory.store(0, 1, peer(&c, 0)), Ok(()));
-    }
-
-    #[test]
-    fn a_plain_store_to_a_flag_races_with_the_wait() {
-        let mut memory = Memory::new(4, 4, false);
-        memory.begin(Usage::ReadWrite, false);
-        let (a, b) = (Timeline::new(0), Timeline::new(1));
-        memory.store_atomic(0, 1, by(&a, 0)).unwrap();
-        assert_eq!(memory.load_atomic(0, by(&b, 0)), Ok(1));
-        memory.store(0, 2, by(&a, 0)).unwrap();
-        assert!(matches!(
-            memory.load_atomic(0, by(&b, 0)),
-            Err(Conflict::Race { write: true, .. })
-        ));
-    }
-
-    #[test]
-    fn outputs_stay_poisoned_where_nobody_wrote() {
-        let mut memory = Memory::new(8, 4, false);
-        memory.begin(Usage::Write, true);
-        let time = Timeline::new(0);
-        memory.store(0, 1, by(&time, 0)).unwrap();
-        memory.end();
-        assert_eq!(memory.download(&mut [0; 8]), Err(4));
-        memory.begin(Usage::ReadWrite, true);
-        memory.store(1, 1, by(&time, 0)).unwrap();
-        memory.end();
-        assert_eq!(memory.download(&mut [0; 8]), Ok(()));
     }
 }

@@ -83,9 +83,6 @@ const BOTTOM: f64 = 50.0;
 
 /// The samples as an SVG plot: each counter relative to its largest value.
 pub fn svg(title: &str, axis: &str, samples: &[Sample]) -> String {
-    let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
-    let x = |place: usize| LEFT + (right - LEFT) * place as f64 / (samples.len().max(2) - 1) as f64;
-    let y = |value: f64| bottom - (bottom - TOP) * value;
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -93,49 +90,84 @@ pub fn svg(title: &str, axis: &str, samples: &[Sample]) -> String {
          <text x=\"{LEFT}\" y=\"20\" font-size=\"14\">{}</text>\n",
         escape(title)
     );
-    for tick in 0..=4 {
-        let value = f64::from(tick) / 4.0;
-        let _ = writeln!(
-            text,
-            "<line x1=\"{LEFT}\" y1=\"{0:.1}\" x2=\"{right}\" y2=\"{0:.1}\" stroke=\"#dddddd\"/>",
-            y(value)
-        );
-        let _ = writeln!(
-            text,
-            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>",
-            LEFT - 8.0,
-            y(value) + 4.0
-        );
+    let plot = Plot { samples };
+    plot.axes(&mut text, axis);
+    for (line, ((name, counter), colour)) in COUNTERS.into_iter().zip(COLOURS).enumerate() {
+        plot.line(&mut text, counter, colour);
+        let place = TOP + 22.0 * line as f64;
+        legend(&mut text, place, name, colour);
     }
-    for (place, sample) in samples.iter().enumerate() {
+    text + "</svg>\n"
+}
+
+/// The lowest point and the rightmost point of the plot's area.
+const AREA_BOTTOM: f64 = HEIGHT - BOTTOM;
+const AREA_RIGHT: f64 = WIDTH - RIGHT;
+
+/// The area of a plot, with the samples from left to right.
+struct Plot<'s> {
+    samples: &'s [Sample],
+}
+
+impl Plot<'_> {
+    fn x(&self, place: usize) -> f64 {
+        LEFT + (AREA_RIGHT - LEFT) * place as f64 / (self.samples.len().max(2) - 1) as f64
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        AREA_BOTTOM - (AREA_BOTTOM - TOP) * value
+    }
+
+    /// Grid lines, labels of the samples, and the names of both axes.
+    fn axes(&self, text: &mut String, axis: &str) {
+        for tick in 0..=4 {
+            let value = f64::from(tick) / 4.0;
+            let _ = writeln!(
+                text,
+                "<line x1=\"{LEFT}\" y1=\"{0:.1}\" x2=\"{AREA_RIGHT}\" y2=\"{0:.1}\" \
+                 stroke=\"#dddddd\"/>",
+                self.y(value)
+            );
+            let _ = writeln!(
+                text,
+                "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>",
+                LEFT - 8.0,
+                self.y(value) + 4.0
+            );
+        }
+        for (place, sample) in self.samples.iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                self.x(place),
+                AREA_BOTTOM + 18.0,
+                escape(&sample.label)
+            );
+        }
         let _ = writeln!(
             text,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            x(place),
-            bottom + 18.0,
-            escape(&sample.label)
+            (LEFT + AREA_RIGHT) / 2.0,
+            AREA_BOTTOM + 38.0,
+            escape(axis)
+        );
+        let middle = (TOP + AREA_BOTTOM) / 2.0;
+        let _ = writeln!(
+            text,
+            "<text x=\"16\" y=\"{middle:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 16 \
+             {middle:.1})\">share of the largest</text>"
         );
     }
-    let _ = writeln!(
-        text,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-        (LEFT + right) / 2.0,
-        bottom + 38.0,
-        escape(axis)
-    );
-    let middle = (TOP + bottom) / 2.0;
-    let _ = writeln!(
-        text,
-        "<text x=\"16\" y=\"{middle:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 16 \
-         {middle:.1})\">share of the largest</text>"
-    );
-    for (line, ((name, counter), colour)) in COUNTERS.iter().zip(COLOURS).enumerate() {
-        let largest = samples.iter().map(counter).fold(0.0, f64::max);
+
+    /// A counter of all samples, relative to its largest value.
+    fn line(&self, text: &mut String, counter: Counter, colour: &str) {
+        let largest = self.samples.iter().map(counter).fold(0.0, f64::max);
         let share = |sample| if largest > 0.0 { counter(sample) / largest } else { 0.0 };
-        let points: Vec<_> = samples
+        let points: Vec<_> = self
+            .samples
             .iter()
             .enumerate()
-            .map(|(place, sample)| format!("{:.1},{:.1}", x(place), y(share(sample))))
+            .map(|(place, sample)| format!("{:.1},{:.1}", self.x(place), self.y(share(sample))))
             .collect();
         let _ = writeln!(
             text,
@@ -148,23 +180,25 @@ pub fn svg(title: &str, axis: &str, samples: &[Sample]) -> String {
                     writeln!(text, "<circle cx=\"{cx}\" cy=\"{cy}\" r=\"3\" fill=\"{colour}\"/>");
             }
         }
-        let place = TOP + 22.0 * line as f64;
-        let _ = writeln!(
-            text,
-            "<line x1=\"{}\" y1=\"{place}\" x2=\"{}\" y2=\"{place}\" stroke=\"{colour}\" \
-             stroke-width=\"2\"/>",
-            right + 16.0,
-            right + 40.0
-        );
-        let _ = writeln!(
-            text,
-            "<text x=\"{}\" y=\"{}\">{}</text>",
-            right + 46.0,
-            place + 4.0,
-            escape(name)
-        );
     }
-    text + "</svg>\n"
+}
+
+/// The name of a counter beside the plot.
+fn legend(text: &mut String, place: f64, name: &str, colour: &str) {
+    let _ = writeln!(
+        text,
+        "<line x1=\"{}\" y1=\"{place}\" x2=\"{}\" y2=\"{place}\" stroke=\"{colour}\" \
+         stroke-width=\"2\"/>",
+        AREA_RIGHT + 16.0,
+        AREA_RIGHT + 40.0
+    );
+    let _ = writeln!(
+        text,
+        "<text x=\"{}\" y=\"{}\">{}</text>",
+        AREA_RIGHT + 46.0,
+        place + 4.0,
+        escape(name)
+    );
 }
 
 fn escape(text: &str) -> String {

@@ -75,8 +75,8 @@ pub enum SimulatorError {
     },
     /// A cooperative launch has more blocks than the device holds at once.
     #[error(
-        "kernel `{kernel}` needs all its {blocks} blocks on the device at once, and {resident} have \
-         room; use smaller sizes"
+        "kernel `{kernel}` needs all its {blocks} blocks on the device at once, and {resident} \
+         have room; use smaller sizes"
     )]
     Resident {
         /// The kernel.

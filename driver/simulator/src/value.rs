@@ -2,229 +2,18 @@
 //!
 //! A value is 64 bits: an f32 in the low half, an f16 in the low quarter, integers sign-extended, a
 //! boolean as 0 or 1. Each operation rounds to its own type, as on the device; integers wrap.
+//! `value/kind.rs` holds the types, `value/operation.rs` the names of the operations.
 
+mod kind;
+mod operation;
+#[cfg(test)]
+mod tests;
+
+pub use kind::Kind;
+pub use operation::{Binary, Cast, Predicate, Unary};
 use std::ops::Neg;
 use stencil_runtime::array::f16;
 use stencil_runtime::number::half;
-
-/// A scalar type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// A boolean.
-    I1,
-    /// An 8-bit integer.
-    I8,
-    /// A 16-bit integer.
-    I16,
-    /// A 32-bit integer.
-    I32,
-    /// A 64-bit integer.
-    I64,
-    /// An index of 32 bits: a value beyond is an error.
-    Index32,
-    /// An index of 64 bits.
-    Index64,
-    /// IEEE half precision.
-    F16,
-    /// IEEE single precision.
-    F32,
-    /// IEEE double precision.
-    F64,
-}
-
-impl Kind {
-    /// Bytes in memory.
-    pub fn bytes(self) -> u64 {
-        match self {
-            Self::I1 | Self::I8 => 1,
-            Self::I16 | Self::F16 => 2,
-            Self::I32 | Self::Index32 | Self::F32 => 4,
-            Self::I64 | Self::Index64 | Self::F64 => 8,
-        }
-    }
-
-    /// Bits of an integer; an index counts as 64, because its overflow is found, not wrapped.
-    pub fn bits(self) -> u32 {
-        match self {
-            Self::I1 => 1,
-            Self::I8 => 8,
-            Self::I16 | Self::F16 => 16,
-            Self::I32 | Self::F32 => 32,
-            _ => 64,
-        }
-    }
-
-    /// Whether this is a floating-point type.
-    pub fn is_float(self) -> bool {
-        matches!(self, Self::F16 | Self::F32 | Self::F64)
-    }
-
-    /// Brings an integer to its type.
-    pub fn wrap(self, value: i64) -> u64 {
-        match self {
-            Self::I1 => value as u64 & 1,
-            Self::I8 => value as i8 as u64,
-            Self::I16 => value as i16 as u64,
-            Self::I32 => value as i32 as u64,
-            Self::F16 => u64::from(value as u16),
-            Self::F32 => u64::from(value as u32),
-            _ => value as u64,
-        }
-    }
-
-    /// Bits from memory in the form of a register.
-    pub fn loaded(self, bits: u64) -> u64 {
-        if self == Self::Index32 { bits as i32 as u64 } else { self.wrap(bits as i64) }
-    }
-
-    /// A number in this type, rounded.
-    pub fn number(self, value: f64) -> u64 {
-        match self {
-            Self::F16 => u64::from(half(value).to_bits()),
-            Self::F32 => u64::from((value as f32).to_bits()),
-            Self::F64 => value.to_bits(),
-            _ => self.wrap(value as i64),
-        }
-    }
-
-    fn unsigned(self, value: u64) -> u64 {
-        match self.bits() {
-            64 => value,
-            bits => value & ((1 << bits) - 1),
-        }
-    }
-
-    fn signed(self, value: u64) -> i64 {
-        if self == Self::I1 { -(value as i64 & 1) } else { value as i64 }
-    }
-}
-
-/// An operation on one value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of the math and arith dialects")]
-pub enum Unary {
-    NegF,
-    AbsF,
-    Sqrt,
-    Rsqrt,
-    Cbrt,
-    Exp,
-    Exp2,
-    ExpM1,
-    Log,
-    Log2,
-    Log10,
-    Log1p,
-    Sin,
-    Cos,
-    Tan,
-    Asin,
-    Acos,
-    Atan,
-    Sinh,
-    Cosh,
-    Tanh,
-    Floor,
-    Ceil,
-    Trunc,
-    Round,
-    RoundEven,
-    AbsI,
-    Ctpop,
-    Ctlz,
-    Cttz,
-    IsNan,
-    IsInf,
-    IsFinite,
-}
-
-/// An operation on two values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of the arith and math dialects")]
-pub enum Binary {
-    AddF,
-    SubF,
-    MulF,
-    DivF,
-    RemF,
-    Maximum,
-    Minimum,
-    Maxnum,
-    Minnum,
-    Pow,
-    Atan2,
-    CopySign,
-    AddI,
-    SubI,
-    MulI,
-    DivS,
-    DivU,
-    RemS,
-    RemU,
-    FloorDiv,
-    CeilDiv,
-    CeilDivU,
-    /// The remainder of [`Binary::FloorDiv`]: never negative for a positive divisor.
-    Mod,
-    And,
-    Or,
-    Xor,
-    Shl,
-    ShrS,
-    ShrU,
-    MaxS,
-    MinS,
-    MaxU,
-    MinU,
-}
-
-impl Binary {
-    /// Whether a divisor of 0 is an error.
-    pub fn divides(self) -> bool {
-        matches!(
-            self,
-            Self::DivS
-                | Self::DivU
-                | Self::RemS
-                | Self::RemU
-                | Self::FloorDiv
-                | Self::CeilDiv
-                | Self::CeilDivU
-                | Self::Mod
-        )
-    }
-}
-
-/// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Predicate {
-    /// Of integers, by MLIR's number: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
-    Integer(u8),
-    /// Of floats, by the outcomes that count as true: bit 0 equal, bit 1 greater, bit 2 less, bit 3
-    /// unordered.
-    Float(u8),
-}
-
-/// A conversion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cast {
-    /// Sign-extension, truncation, or to and from index.
-    Signed,
-    /// Zero-extension.
-    Unsigned,
-    /// From a signed integer to a float.
-    SignedToFloat,
-    /// From an unsigned integer to a float.
-    UnsignedToFloat,
-    /// From a float to a signed integer; the ends of the range where it does not fit.
-    FloatToSigned,
-    /// From a float to an unsigned integer.
-    FloatToUnsigned,
-    /// Between floats.
-    Float,
-    /// The same bits.
-    Bits,
-}
 
 fn map(to: &mut [u64], a: &[u64], f: impl Fn(u64) -> u64) {
     for (to, a) in to.iter_mut().zip(a) {
@@ -427,14 +216,8 @@ pub fn binary(op: Binary, kind: Kind, to: &mut [u64], a: &[u64], b: &[u64]) {
         Binary::DivS => integer!(|x, y| if y == 0 { 0 } else { x.wrapping_div(y) }),
         Binary::RemS => integer!(|x, y| if y == 0 { 0 } else { x.wrapping_rem(y) }),
         Binary::FloorDiv => integer!(|x, y| if y == 0 { 0 } else { floor_div(x, y) }),
-        Binary::CeilDiv => {
-            integer!(|x, y| if y == 0 { 0 } else { floor_div(x.wrapping_neg(), y).wrapping_neg() })
-        }
-        Binary::Mod => integer!(|x, y| if y == 0 {
-            0
-        } else {
-            x.wrapping_sub(floor_div(x, y).wrapping_mul(y))
-        }),
+        Binary::CeilDiv => integer!(|x, y| if y == 0 { 0 } else { ceil_div(x, y) }),
+        Binary::Mod => integer!(|x, y| if y == 0 { 0 } else { floor_mod(x, y) }),
         Binary::DivU => unsigned!(|x, y| x.checked_div(y).unwrap_or(0)),
         Binary::RemU => unsigned!(|x, y| x.checked_rem(y).unwrap_or(0)),
         Binary::CeilDivU => unsigned!(|x, y| if y == 0 { 0 } else { x.div_ceil(y) }),
@@ -454,6 +237,15 @@ pub fn binary(op: Binary, kind: Kind, to: &mut [u64], a: &[u64], b: &[u64]) {
 fn floor_div(x: i64, y: i64) -> i64 {
     let quotient = x.wrapping_div(y);
     if x.wrapping_rem(y) != 0 && (x < 0) != (y < 0) { quotient.wrapping_sub(1) } else { quotient }
+}
+
+fn ceil_div(x: i64, y: i64) -> i64 {
+    floor_div(x.wrapping_neg(), y).wrapping_neg()
+}
+
+/// The remainder of [`floor_div`].
+fn floor_mod(x: i64, y: i64) -> i64 {
+    x.wrapping_sub(floor_div(x, y).wrapping_mul(y))
 }
 
 /// `a * b + c` rounded once, per lane.
@@ -492,7 +284,9 @@ pub fn compare(predicate: Predicate, kind: Kind, to: &mut [u64], a: &[u64], b: &
                 ($op:tt) => { map2(to, a, b, |a, b| u64::from(kind.signed(a) $op kind.signed(b))) };
             }
             macro_rules! unsigned {
-                ($op:tt) => { map2(to, a, b, |a, b| u64::from(kind.unsigned(a) $op kind.unsigned(b))) };
+                ($op:tt) => {
+                    map2(to, a, b, |a, b| u64::from(kind.unsigned(a) $op kind.unsigned(b)))
+                };
             }
             match predicate {
                 0 => map2(to, a, b, |a, b| u64::from(a == b)),
@@ -552,97 +346,5 @@ pub fn cast(cast: Cast, from: Kind, into: Kind, to: &mut [u64], a: &[u64]) {
         }),
         Cast::Float => map(to, a, |a| into.number(float(a))),
         Cast::Bits => map(to, a, |a| into.wrap(a as i64)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn two(op: Binary, kind: Kind, a: u64, b: u64) -> u64 {
-        let mut to = [0];
-        binary(op, kind, &mut to, &[a], &[b]);
-        to[0]
-    }
-
-    #[test]
-    fn integers_wrap_in_their_own_width() {
-        assert_eq!(two(Binary::AddI, Kind::I32, i32::MAX as u64, 1) as i64, i64::from(i32::MIN));
-        assert_eq!(two(Binary::MulI, Kind::I8, 100, 3) as i64, 44);
-        assert_eq!(two(Binary::ShrU, Kind::I32, -1_i64 as u64, 28), 15);
-        assert_eq!(two(Binary::ShrS, Kind::I32, -16_i64 as u64, 2) as i64, -4);
-        assert_eq!(two(Binary::DivU, Kind::I32, -1_i64 as u64, 2), 0x7fff_ffff);
-        assert_eq!(two(Binary::FloorDiv, Kind::Index64, -7_i64 as u64, 2) as i64, -4);
-        assert_eq!(two(Binary::CeilDiv, Kind::Index64, 7, 2), 4);
-        assert_eq!(two(Binary::Mod, Kind::Index64, -1_i64 as u64, 8), 7);
-        assert_eq!(two(Binary::DivS, Kind::I32, 5, 0), 0);
-    }
-
-    #[test]
-    fn f32_rounds_after_each_operation_and_fma_once() {
-        let bits = |x: f32| u64::from(x.to_bits());
-        let (a, b) = (1.0_f32 + f32::EPSILON, 1.0_f32 - f32::EPSILON);
-        let product = two(Binary::MulF, Kind::F32, bits(a), bits(b));
-        assert_eq!(f32::from_bits(product as u32), 1.0);
-        let mut to = [0];
-        fma(Kind::F32, &mut to, (&[bits(a)], &[bits(b)], &[bits(1.0)]), false, true);
-        assert_eq!(f32::from_bits(to[0] as u32), -f32::EPSILON * f32::EPSILON);
-    }
-
-    #[test]
-    fn f16_rounds_after_each_operation_and_fma_once() {
-        let bits = |x: f32| u64::from(f16::from_f32(x).to_bits());
-        assert_eq!(two(Binary::AddF, Kind::F16, bits(2048.0), bits(1.0)), bits(2048.0));
-        assert_eq!(two(Binary::AddF, Kind::F16, bits(65504.0), bits(65504.0)), bits(f32::INFINITY));
-        let mut to = [0];
-        fma(Kind::F16, &mut to, (&[bits(45.25)], &[bits(45.25)], &[bits(45.25)]), false, false);
-        assert_eq!(to, [bits(2092.0)]);
-        cast(
-            Cast::Float,
-            Kind::F64,
-            Kind::F16,
-            &mut to,
-            &[(1.0 + 2.0_f64.powi(-11) + 2.0_f64.powi(-40)).to_bits()],
-        );
-        assert_eq!(to, [0x3c01]);
-        cast(Cast::UnsignedToFloat, Kind::I32, Kind::F16, &mut to, &[-1_i64 as u64]);
-        assert_eq!(to, [bits(f32::INFINITY)]);
-    }
-
-    #[test]
-    fn minima_and_nan() {
-        let bits = |x: f32| u64::from(x.to_bits());
-        assert!(
-            f32::from_bits(two(Binary::Minimum, Kind::F32, bits(f32::NAN), bits(1.0)) as u32)
-                .is_nan()
-        );
-        assert_eq!(two(Binary::Minnum, Kind::F32, bits(f32::NAN), bits(1.0)), bits(1.0));
-        assert_eq!(two(Binary::Minimum, Kind::F32, bits(0.0), bits(-0.0)), bits(-0.0));
-        assert_eq!(two(Binary::Maximum, Kind::F32, bits(-0.0), bits(0.0)), bits(0.0));
-    }
-
-    #[test]
-    fn comparisons_know_nan_and_sign() {
-        let mut to = [9];
-        let nan = f64::NAN.to_bits();
-        compare(Predicate::Float(6), Kind::F64, &mut to, &[nan], &[nan]); // one
-        assert_eq!(to, [0]);
-        compare(Predicate::Float(14), Kind::F64, &mut to, &[nan], &[0]); // une
-        assert_eq!(to, [1]);
-        compare(Predicate::Integer(6), Kind::I32, &mut to, &[1], &[-1_i64 as u64]); // ult
-        assert_eq!(to, [1]);
-    }
-
-    #[test]
-    fn casts() {
-        let mut to = [0];
-        cast(Cast::Unsigned, Kind::I32, Kind::I64, &mut to, &[-1_i64 as u64]);
-        assert_eq!(to, [0xffff_ffff]);
-        cast(Cast::Bits, Kind::F32, Kind::I32, &mut to, &[0x8000_0000]);
-        assert_eq!(to[0] as i64, i64::from(i32::MIN));
-        cast(Cast::SignedToFloat, Kind::I64, Kind::F32, &mut to, &[(1 << 24) + 1]);
-        assert_eq!(f32::from_bits(to[0] as u32), 16_777_216.0);
-        cast(Cast::FloatToSigned, Kind::F64, Kind::I32, &mut to, &[1e10_f64.to_bits()]);
-        assert_eq!(to[0] as i64, i64::from(i32::MAX));
     }
 }

@@ -140,7 +140,8 @@ mod tests {
         );
         for (field, role) in [("A", "state"), ("B", "temp"), ("C", "state")] {
             text += &format!(
-                "\"stencil.field\"() {{sym_name = \"{field}\", grid = @G, type = f32, role = \"{role}\"}} : () -> ()\n"
+                "\"stencil.field\"() {{sym_name = \"{field}\", grid = @G, type = f32, \
+                 role = \"{role}\"}} : () -> ()\n"
             );
         }
         for (place, (updated, [first, last], reads)) in step.iter().enumerate() {

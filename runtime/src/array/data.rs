@@ -1,6 +1,6 @@
 //! The numbers of an array, of any type, and code that is the same for all types.
 
-use super::{Element, f16};
+use crate::element::{Element, f16};
 use crate::number::Number;
 use std::fmt;
 
@@ -22,24 +22,6 @@ pub enum Data {
     /// 64-bit unsigned integers.
     U64(Vec<u64>),
 }
-
-/// Runs `$body` with `$T` standing for the type of an [`Element`]'s cells.
-#[macro_export]
-macro_rules! with_cell {
-    ($element:expr, $T:ident => $body:expr) => {
-        $crate::with_cell!(@ $element, $T => $body;
-            F16 $crate::array::f16, F32 f32, F64 f64, I32 i32, I64 i64, U32 u32, U64 u64)
-    };
-    (@ $element:expr, $T:ident => $body:expr; $($name:ident $type:ty),*) => {
-        match $element {
-            $($crate::array::Element::$name => {
-                type $T = $type;
-                $body
-            })*
-        }
-    };
-}
-pub use with_cell;
 
 /// Runs `$body` with `$v` bound to what a variant of `$enum` ([`Data`] or [`DataMut`]) holds,
 /// whatever its type, and `$wrap` to the variant.

@@ -5,7 +5,7 @@
 
 use super::error::NpyError;
 use crate::array::Element;
-use crate::record::Layout;
+use crate::cell::Layout;
 use npyz::{DType, Endianness, NpyHeader, TypeChar};
 use std::fs::File;
 use std::io::{self, BufReader, Read};

@@ -4,7 +4,7 @@ use super::error::NpyError;
 use super::header;
 use super::write::little_endian;
 use crate::array::{Array, ArrayError, Data, Element, each_cell, shape_text};
-use crate::record::Layout;
+use crate::cell::Layout;
 use npyz::Order;
 use std::io::{self, Read, Seek};
 use std::path::Path;

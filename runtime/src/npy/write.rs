@@ -3,7 +3,7 @@
 use super::error::NpyError;
 use super::header;
 use crate::array::Array;
-use crate::record::Layout;
+use crate::cell::Layout;
 use crate::whole_file::{self, write_whole};
 use npyz::{DType, WriterBuilder};
 use std::io::{self, Write};

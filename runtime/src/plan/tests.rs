@@ -95,7 +95,8 @@ const CONTRADICTIONS: &[(&str, &str, &str)] = &[
     (
         "\"rotate\": [[\"A\", \"A'\"]]",
         "\"rotate\": [[\"A\"]]",
-        "schedule[0].repeat.body[0].launch: the rotation [\"A\"] needs two buffers, each named once",
+        "schedule[0].repeat.body[0].launch: the rotation [\"A\"] needs two buffers, each \
+         named once",
     ),
     (
         "\"rotate\": [[\"A\", \"A'\"]]",
@@ -148,7 +149,8 @@ const CONTRADICTIONS: &[(&str, &str, &str)] = &[
     (
         "[\"Q\"], \"value\"",
         "[\"steps\"], \"value\"",
-        "field `W` is wrong: an extent, `steps`, uses the size `steps`, which is not declared there",
+        "field `W` is wrong: an extent, `steps`, uses the size `steps`, which is not declared \
+         there",
     ),
     ("N - 3", "L - 3", "a check, `L - 3`, uses the size `L`, which is not declared there"),
     ("[{\"buffer\": \"K\"}]", "[]", "field `K` has a value that lies in no buffer"),

@@ -81,29 +81,7 @@ pub fn lead(pool: &Pool, told: Told) -> Result<(), String> {
     let jobs = pool.jobs.max(1);
     pool.first.checked_add(pool.cases).ok_or("there are no such numbers")?;
     let (sender, receiver) = mpsc::channel();
-    let start = |job: u64, first: u64| -> Result<Worker, String> {
-        let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut child = Command::new("sh")
-            .args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\"")])
-            .arg(program)
-            .args(&pool.arguments)
-            .args(["--first", &first.to_string(), "--every", &jobs.to_string()])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("no worker can be started: {error}"))?;
-        let output = child.stdout.take().ok_or("a worker without output")?;
-        let sender = sender.clone();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if sender.send((job, Event::Line(line))).is_err() {
-                    return;
-                }
-            }
-            let _ = sender.send((job, Event::End));
-        });
-        Ok(Worker { child, current: None, next: first })
-    };
+    let start = |job: u64, first: u64| start(pool, job, first, &sender);
     let mut workers = Vec::new();
     for job in 0..jobs {
         workers.push(start(job, pool.first + job)?);
@@ -123,11 +101,7 @@ pub fn lead(pool: &Pool, told: Told) -> Result<(), String> {
         }
         if looked.elapsed() > Duration::from_secs(1) {
             looked = Instant::now();
-            for worker in &mut workers {
-                if worker.current.is_some_and(|(_, since)| since.elapsed() > pool.limit) {
-                    worker.child.kill().map_err(|error| error.to_string())?;
-                }
-            }
+            end_slow(&mut workers, pool.limit)?;
         }
         let (job, event) = match event {
             Ok(event) => event,
@@ -171,5 +145,45 @@ pub fn lead(pool: &Pool, told: Told) -> Result<(), String> {
         pool.first + pool.cases - 1,
         begin.elapsed().as_secs_f64()
     );
+    Ok(())
+}
+
+/// Starts a worker whose lines go to `sender`, with its number.
+fn start(
+    pool: &Pool,
+    job: u64,
+    first: u64,
+    sender: &mpsc::Sender<(u64, Event)>,
+) -> Result<Worker, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut child = Command::new("sh")
+        .args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\"")])
+        .arg(program)
+        .args(&pool.arguments)
+        .args(["--first", &first.to_string(), "--every", &pool.jobs.max(1).to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("no worker can be started: {error}"))?;
+    let output = child.stdout.take().ok_or("a worker without output")?;
+    let sender = sender.clone();
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.send((job, Event::Line(line))).is_err() {
+                return;
+            }
+        }
+        let _ = sender.send((job, Event::End));
+    });
+    Ok(Worker { child, current: None, next: first })
+}
+
+/// Ends the workers that take longer for a case than they may.
+fn end_slow(workers: &mut [Worker], limit: Duration) -> Result<(), String> {
+    for worker in workers {
+        if worker.current.is_some_and(|(_, since)| since.elapsed() > limit) {
+            worker.child.kill().map_err(|error| error.to_string())?;
+        }
+    }
     Ok(())
 }

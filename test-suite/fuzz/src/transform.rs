@@ -81,7 +81,9 @@ pub fn transpose(array: &Array) -> Result<Array, ArrayError> {
     let shape = array.shape();
     let places: Vec<usize> = reversed(shape);
     let turned = shape.iter().rev().copied().collect();
-    let data = each_cell!(Cells, array.data(), wrap(cells) => wrap(places.iter().map(|place| cells[*place]).collect()));
+    let data = each_cell!(Cells, array.data(), wrap(cells) => {
+        wrap(places.iter().map(|place| cells[*place]).collect())
+    });
     Array::new(turned, data)
 }
 

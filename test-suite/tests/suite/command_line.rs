@@ -90,7 +90,8 @@ refused! {
     second_result_in_no_folder: "stencilc run fdtd2d.stencil --target reference --size N=9 --size \
         M=9 --steps 1 --in Ex=zeros --in Ey=zeros --in Hz=zeros --out Ex=out.npy --out \
         Ey=missing/b.npy";
-    result_a_folder: "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy --in K=zeros --out A=folder";
+    result_a_folder: "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy \
+        --in K=zeros --out A=folder";
     plan_missing: "stencil-bench heat2d.plan.json";
     plan_broken: "stencil-bench broken.plan.json";
     schedules_missing: "stencilc heat2d.stencil --schedules schedules.json -o out.ptx";
@@ -197,7 +198,8 @@ refused! {
     ir_as_syntax_tree: "stencilc wrong-role.mlir --emit=ast -o out.stencil";
     ir_run: "stencilc run wrong-role.mlir --in A=zeros";
     pass_unknown: "stencil-opt plain.mlir --pass-pipeline=tile-overlap -o out.mlir";
-    pass_option_unknown: "stencil-opt plain.mlir --pass-pipeline=tile-overlapped{tiles=4} -o out.mlir";
+    pass_option_unknown: "stencil-opt plain.mlir --pass-pipeline=tile-overlapped{tiles=4} \
+        -o out.mlir";
     pass_option_value: "stencilc heat2d.stencil \
         --passes=tile-overlapped,lower-block{max-shared=48k} -o out.ptx";
     passes_unfinished: "stencilc heat2d.stencil --passes=tile-overlapped --emit=plan -o out.json";

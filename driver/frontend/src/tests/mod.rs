@@ -10,6 +10,7 @@ mod random;
 mod ranges;
 mod shapes;
 mod syntax;
+mod walk;
 
 use crate::diagnostics::{Look, render};
 use crate::program::Program;

@@ -2,7 +2,7 @@
 
 use super::{Translator, unsupported};
 use crate::program::{Flop, Input, Instr};
-use crate::value::{Binary, Kind, Unary};
+use crate::value::{Binary, Cast, Kind, Unary};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Op;
 
@@ -41,55 +41,54 @@ impl<'c> Translator<'c> {
             "powf" => self.binary(op, Binary::Pow, Flop::Special),
             "atan2" => self.binary(op, Binary::Atan2, Flop::Special),
             "copysign" => self.binary(op, Binary::CopySign, Flop::None),
-            "clampf" => {
-                let (kind, a) = self.numbers(op, 0)?;
-                let (low, high) = (self.numbers(op, 1)?.1, self.numbers(op, 2)?.1);
-                let raised: Vec<_> = a
-                    .iter()
-                    .zip(&low)
-                    .map(|(a, low)| {
-                        let to = self.fresh();
-                        self.emit(Instr::Binary { op: Binary::Maximum, kind, to, a: *a, b: *low });
-                        to
-                    })
-                    .collect();
-                self.elementwise(op, kind, a.len(), |to, index| Instr::Binary {
-                    op: Binary::Minimum,
-                    kind,
-                    to,
-                    a: raised[index],
-                    b: high[index],
-                })
-            }
-            "fpowi" => {
-                let (kind, a) = self.numbers(op, 0)?;
-                let (from, exponent) = self.numbers(op, 1)?;
-                let zero = self.input(Input::Constant(0));
-                let floats: Vec<_> = exponent
-                    .iter()
-                    .map(|reg| {
-                        let to = self.fresh();
-                        self.emit(Instr::Cast {
-                            cast: crate::value::Cast::SignedToFloat,
-                            from,
-                            into: kind,
-                            to,
-                            a: *reg,
-                        });
-                        to
-                    })
-                    .collect();
-                self.flop = Flop::Special;
-                self.elementwise(op, kind, a.len(), |to, index| Instr::Binary {
-                    op: Binary::Pow,
-                    kind,
-                    to,
-                    a: a[index],
-                    b: floats.get(index).copied().unwrap_or(zero),
-                })
-            }
+            "clampf" => self.clamp(op),
+            "fpowi" => self.whole_power(op),
             _ => Err(unsupported(op, format_args!("math.{name}"))),
         }
+    }
+
+    fn clamp(&mut self, op: Op<'c>) -> Result<(), Error> {
+        let (kind, a) = self.numbers(op, 0)?;
+        let (low, high) = (self.numbers(op, 1)?.1, self.numbers(op, 2)?.1);
+        let raised: Vec<_> = a
+            .iter()
+            .zip(&low)
+            .map(|(a, low)| {
+                let to = self.fresh();
+                self.emit(Instr::Binary { op: Binary::Maximum, kind, to, a: *a, b: *low });
+                to
+            })
+            .collect();
+        self.elementwise(op, kind, a.len(), |to, index| Instr::Binary {
+            op: Binary::Minimum,
+            kind,
+            to,
+            a: raised[index],
+            b: high[index],
+        })
+    }
+
+    /// A float to the power of an integer, by way of that integer as a float.
+    fn whole_power(&mut self, op: Op<'c>) -> Result<(), Error> {
+        let (kind, a) = self.numbers(op, 0)?;
+        let (from, exponent) = self.numbers(op, 1)?;
+        let zero = self.input(Input::Constant(0));
+        let floats: Vec<_> = exponent
+            .iter()
+            .map(|reg| {
+                let to = self.fresh();
+                self.emit(Instr::Cast { cast: Cast::SignedToFloat, from, into: kind, to, a: *reg });
+                to
+            })
+            .collect();
+        self.flop = Flop::Special;
+        self.elementwise(op, kind, a.len(), |to, index| Instr::Binary {
+            op: Binary::Pow,
+            kind,
+            to,
+            a: a[index],
+            b: floats.get(index).copied().unwrap_or(zero),
+        })
     }
 }
 

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod hand;
+pub mod plans;
+
 use melior::Context;
 use melior::ir::Module;
 use std::collections::BTreeMap;

@@ -36,7 +36,10 @@ impl<'c> Buffers<'c> {
                 TileOp::Store { .. } => Vec::new(),
             };
             for tile in defined {
-                let reader = |op: &TileOp<'c>| matches!(op, TileOp::Apply(apply) if apply.inputs.iter().any(|(_, input)| *input == tile));
+                let reader = |op: &TileOp<'c>| match op {
+                    TileOp::Apply(apply) => apply.inputs.iter().any(|(_, input)| *input == tile),
+                    _ => false,
+                };
                 let Some(last) = kernel.body.iter().rposition(reader) else { continue };
                 let held = kernel.tile(tile)?;
                 let element = program.field(held.field)?.element;

@@ -12,6 +12,7 @@ use measure::{Job, Loaded, Measurement, Shared, measure};
 use options::Options;
 use report::{Record, State};
 use std::error::Error;
+use std::path::Path;
 use std::process::ExitCode;
 use stencil_runtime::cuda::Cuda;
 use stencil_runtime::tune::{Entry, Schedules};
@@ -95,25 +96,9 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
         }
         state = State::ask(&device.uuid).or(state);
     }
-    if !results.is_empty() {
-        println!("\n{}", report::table(&results).trim_end());
-    }
-    if let Some(state) = &state {
-        println!(
-            "\nafter the last run: driver {}, {} MHz, memory {} MHz, {} degrees C, {} W",
-            state.driver, state.clock_mhz, state.memory_clock_mhz, state.temperature, state.power
-        );
-    }
+    show(&results, state.as_ref());
     if let Some(path) = &options.tune {
-        let best = tune(&results, &device.name)?;
-        println!(
-            "\nfastest: {}, {:.1} GCells/s; remembered in {}",
-            best.program,
-            best.gcells,
-            path.display()
-        );
-        schedules.remember(best);
-        schedules.save(path)?;
+        remember(&mut schedules, tune(&results, &device.name)?, path)?;
     }
     if let Some(path) = &options.json {
         let record = Record {
@@ -129,6 +114,32 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     }
     let passed = |result: &Measurement| result.check.as_ref().is_none_or(|check| check.passed);
     Ok(failures.is_empty() && results.iter().all(passed))
+}
+
+/// Prints the results, and how the device was after the last run.
+fn show(results: &[Measurement], state: Option<&State>) {
+    if !results.is_empty() {
+        println!("\n{}", report::table(results).trim_end());
+    }
+    if let Some(state) = state {
+        println!(
+            "\nafter the last run: driver {}, {} MHz, memory {} MHz, {} degrees C, {} W",
+            state.driver, state.clock_mhz, state.memory_clock_mhz, state.temperature, state.power
+        );
+    }
+}
+
+/// Adds a schedule to those in a file, and says so.
+fn remember(schedules: &mut Schedules, best: Entry, path: &Path) -> Result<(), Box<dyn Error>> {
+    println!(
+        "\nfastest: {}, {:.1} GCells/s; remembered in {}",
+        best.program,
+        best.gcells,
+        path.display()
+    );
+    schedules.remember(best);
+    schedules.save(path)?;
+    Ok(())
 }
 
 /// The fastest of the plans whose results were right.

@@ -40,16 +40,19 @@ pub struct Options {
     pub inputs: Vec<(String, Source)>,
 
     /// Measured runs.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
 
     /// Runs before them.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub warmup: u32,
 
     /// Milliseconds before each run. A device at its power limit lowers its clock: runs without a
     /// pause say what it can keep up, those with one what a single run takes.
-    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=60_000))]
+    #[arg(long, value_name = "MS", default_value_t = 100)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=60_000))]
     pub pause: u64,
 
     /// Plan of the same program to compare the results with, run on the same device and data.
@@ -77,7 +80,8 @@ pub struct Options {
     pub cut_all: bool,
 
     /// Launches of a graph.
-    #[arg(long, value_name = "N", requires = "graph", default_value_t = GraphSettings::default().chunk, value_parser = chunk)]
+    #[arg(long, value_name = "N", requires = "graph", value_parser = chunk)]
+    #[arg(default_value_t = GraphSettings::default().chunk)]
     pub chunk: usize,
 
     /// Fused multiply-adds of a point and step: also print the ratio to the FMA limit.

@@ -1,0 +1,101 @@
+//! Content of a memory, to and from the host, without a look at who accesses it.
+
+use super::Memory;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl Memory {
+    /// Fills the buffer from the host; all of it counts as written.
+    pub fn fill(&mut self, bytes: &[u8]) {
+        for (word, bytes) in self.words.iter_mut().zip(bytes.chunks(self.unit)) {
+            let mut all = [0; 4];
+            all.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+            *word.get_mut() = u32::from_le_bytes(all);
+        }
+        self.poison = None;
+    }
+
+    /// Copies the buffer to the host; fails with the first byte that nobody wrote.
+    pub fn download(&self, bytes: &mut [u8]) -> Result<(), usize> {
+        if let Some(word) =
+            self.poison.as_ref().and_then(|poison| poison.iter().position(|poisoned| *poisoned))
+        {
+            return Err(word * self.unit);
+        }
+        for (word, bytes) in self.words.iter().zip(bytes.chunks_mut(self.unit)) {
+            bytes
+                .iter_mut()
+                .zip(word.load(Relaxed).to_le_bytes())
+                .for_each(|(to, from)| *to = from);
+        }
+        Ok(())
+    }
+
+    /// The words as they are.
+    pub fn snapshot(&self) -> Vec<u32> {
+        self.words.iter().map(|word| word.load(Relaxed)).collect()
+    }
+
+    /// The bits that a word has.
+    pub fn word_mask(&self) -> u32 {
+        u32::MAX >> (32 - 8 * self.unit.clamp(1, 4))
+    }
+
+    /// Puts a snapshot back.
+    pub fn restore(&self, snapshot: &[u32]) {
+        for (word, old) in self.words.iter().zip(snapshot) {
+            word.store(*old, Relaxed);
+        }
+    }
+
+    /// The words, and which of them nobody wrote.
+    pub fn content(&self) -> (Vec<u32>, Option<Box<[bool]>>) {
+        (self.snapshot(), self.poison.clone())
+    }
+
+    /// Takes the content of another buffer.
+    pub fn put(&mut self, words: Vec<u32>, poison: Option<Box<[bool]>>) {
+        self.restore(&words);
+        self.poison = poison;
+    }
+
+    /// The words of some bytes, and which of them nobody wrote; none where they reach beyond it.
+    pub fn part(&self, byte: usize, bytes: usize) -> Option<(Vec<u32>, Vec<bool>)> {
+        let (first, count) = (byte / self.unit, bytes / self.unit);
+        let words = self.words.get(first..first.checked_add(count)?)?;
+        let poisoned =
+            |word: usize| self.poison.as_ref().is_some_and(|all| all.get(word) == Some(&true));
+        let poison = (first..first + count).map(poisoned).collect();
+        Some((words.iter().map(|word| word.load(Relaxed)).collect(), poison))
+    }
+
+    /// Puts words, and which of them nobody wrote, in the place of others; says whether they fit.
+    pub fn put_part(&mut self, byte: usize, words: &[u32], poison: &[bool]) -> bool {
+        let first = byte / self.unit;
+        let Some(places) =
+            first.checked_add(words.len()).and_then(|end| self.words.get(first..end))
+        else {
+            return false;
+        };
+        for (place, word) in places.iter().zip(words) {
+            place.store(*word, Relaxed);
+        }
+        if self.poison.is_none() && poison.contains(&true) {
+            self.poison = Some(vec![false; self.words.len()].into_boxed_slice());
+        }
+        if let Some(all) = &mut self.poison {
+            all.iter_mut().skip(first).zip(poison).for_each(|(to, from)| *to = *from);
+        }
+        true
+    }
+
+    /// Says that some words count as written.
+    pub fn count_as_written(&mut self, words: &[usize]) {
+        if let Some(poison) = &mut self.poison {
+            for word in words {
+                if let Some(poisoned) = poison.get_mut(*word) {
+                    *poisoned = false;
+                }
+            }
+        }
+    }
+}
