@@ -116,7 +116,7 @@ fn code_that_would_be_too_long_is_declined_at_once() {
         let outcome = scratch.run("stencilc", &arguments);
         assert_eq!(outcome.code, Some(1), "{arguments:?}");
         assert!(outcome.stderr.contains("declined [code-size]"), "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("the limit is 100000"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("the limit is 200000"), "{}", outcome.stderr);
         assert!(start.elapsed().as_secs_f64() < 3.0, "{arguments:?}");
     }
 }

@@ -19,6 +19,9 @@ use stencil_dialects::tiled::{Choice, Halo, Schedule};
 /// The name in the IR and on the command line.
 pub const NAME: &str = "warp";
 
+/// Cells that the registers of a thread hold.
+const HELD: i64 = 64;
+
 /// The descriptor.
 pub struct Warp;
 
@@ -62,12 +65,14 @@ impl Strategy for Warp {
         if rank == 1 { vec![all] } else { Vec::new() }
     }
 
+    /// Cells that registers do not hold are spilled, and take LLVM longer the more there are.
     fn copies(&self, per_thread: &[i64]) -> i64 {
-        per_thread.iter().copied().fold(1, i64::saturating_mul)
+        let width = per_thread.last().copied().unwrap_or(1);
+        width.saturating_mul((width / HELD).max(1))
     }
 
-    fn usual_copies(&self, _: usize) -> i64 {
-        4
+    fn usual_copies(&self, _: usize) -> i62 {
+        2
     }
 
     /// Each warp has a tile of its own.
