@@ -77,13 +77,7 @@ impl<'c> Translator<'c> {
             .iter()
             .map(|reg| {
                 let to = self.fresh();
-                self.emit(Instr::Cast {
-                    cast: Cast::SignedToFloat,
-                    from,
-                    into: kind,
-                    to,
-                    a: *reg,
-                });
+                self.emit(Instr::Cast { cast: Cast::SignedToFloat, from, into: kind, to, a: *reg });
                 to
             })
             .collect();
