@@ -80,6 +80,9 @@ const LEFT: f64 = 60.0;
 const RIGHT: f64 = 240.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
+/// The lowest and the rightmost place of the plot's area.
+const AREA_BOTTOM: f64 = HEIGHT - BOTTOM;
+const AREA_RIGHT: f64 = WIDTH - RIGHT;
 
 /// The samples as an SVG plot: each counter relative to its largest value.
 pub fn svg(title: &str, axis: &str, samples: &[Sample]) -> String {
@@ -99,10 +102,6 @@ pub fn svg(title: &str, axis: &str, samples: &[Sample]) -> String {
     }
     text + "</svg>\n"
 }
-
-/// The lowest point and the rightmost point of the plot's area.
-const AREA_BOTTOM: f64 = HEIGHT - BOTTOM;
-const AREA_RIGHT: f64 = WIDTH - RIGHT;
 
 /// The area of a plot, with the samples from left to right.
 struct Plot<'s> {
