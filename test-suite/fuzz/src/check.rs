@@ -42,11 +42,15 @@ pub enum Fault {
     Place,
     /// An input takes too long.
     Slow,
+    /// A tool fails without a word.
+    Silent,
+    /// A file was changed that must not be, an output is not whole, or something is left behind.
+    Lost,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Panic,
         Self::Crash,
         Self::Internal,
@@ -59,6 +63,8 @@ impl Fault {
         Self::Shifted,
         Self::Place,
         Self::Slow,
+        Self::Silent,
+        Self::Lost,
     ];
 }
 

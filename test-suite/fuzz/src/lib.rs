@@ -11,12 +11,13 @@
 //! result alone.
 //!
 //! Two more kinds of case are damaged inputs: source text ([`text`]) and MLIR ([`ir`]), for which
-//! the tools must find words.
+//! the tools must find words. The last kind is hostile use of the built tools ([`hostile`]).
 
 #![forbid(unsafe_code)]
 
 pub mod check;
 pub mod generate;
+pub mod hostile;
 pub mod ir;
 pub mod model;
 pub mod mutate;

@@ -14,10 +14,10 @@ use stencil_fuzz::outcome::Outcome;
 use stencil_fuzz::pool::{self, End, Pool};
 use stencil_fuzz::random::Random;
 use stencil_fuzz::summary::Summary;
-use stencil_fuzz::{generate, ir, record, shrink, text};
+use stencil_fuzz::{generate, hostile, ir, record, shrink, text};
 
 /// Run random programs on the simulator and compare with the oracle, bit for bit; or damaged
-/// inputs, for which the tools must find words.
+/// inputs and hostile use, for which the tools must find words.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "stencil-fuzz", version)]
 struct Args {
@@ -62,6 +62,8 @@ enum Kind {
     Text,
     /// Damaged MLIR
     Ir,
+    /// Command lines, files in the way, signals, damaged plans and headers for the built tools
+    Hostile,
 }
 
 fn main() -> ExitCode {
@@ -83,12 +85,14 @@ fn main() -> ExitCode {
 enum Damage {
     Text(Corpus),
     Ir(ir::Inputs),
+    Hostile(hostile::Inputs),
 }
 
 impl Damage {
     fn new(kind: Kind, context: &Context) -> Result<Self, String> {
         match kind {
             Kind::Ir => ir::inputs(context).map(Self::Ir),
+            Kind::Hostile => hostile::inputs().map(Self::Hostile),
             _ => text::corpus().map(Self::Text).map_err(|error| error.to_string()),
         }
     }
@@ -97,6 +101,7 @@ impl Damage {
         match self {
             Self::Text(corpus) => text::input(corpus, seed, index),
             Self::Ir(inputs) => ir::input(inputs, seed, index).text,
+            Self::Hostile(inputs) => hostile::attempt(inputs, seed, index).script(),
         }
     }
 
@@ -107,6 +112,7 @@ impl Damage {
                 text::check(&text::input(corpus, seed, index), context, choice)
             }
             Self::Ir(inputs) => ir::check(&ir::input(inputs, seed, index), context),
+            Self::Hostile(inputs) => hostile::check(inputs, seed, index),
         }
     }
 }
@@ -256,7 +262,11 @@ fn damaged(args: &Args) -> Result<ExitCode, String> {
         let failed = line.starts_with("failed ");
         if failed {
             failures += 1;
-            let extension = if args.kind == Kind::Ir { "mlir" } else { "stencil" };
+            let extension = match args.kind {
+                Kind::Ir => "mlir",
+                Kind::Hostile => "sh",
+                _ => "stencil",
+            };
             let path =
                 args.out.join(format!("{extension}-seed{}-case{number}.{extension}", args.seed));
             let written = std::fs::create_dir_all(&args.out)

@@ -1,0 +1,263 @@
+//! One attempt: how it is run, and what must hold afterwards.
+
+use super::folder::{self, Thing, Tree};
+use crate::check::Fault;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use stencil_runtime::npy;
+use stencil_runtime::plan::Plan;
+
+/// Time for a tool.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// What no tool may say.
+const FORBIDDEN: [&str; 5] =
+    ["panicked at", "internal fault", "LLVM ERROR", "stack overflow", "RUST_BACKTRACE"];
+
+/// Kinds of attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Command lines.
+    Options,
+    /// Files in the way.
+    Files,
+    /// Signals at any moment.
+    Signals,
+    /// Damaged launch plans.
+    Plans,
+    /// Damaged headers of arrays.
+    Headers,
+}
+
+/// A signal with its number.
+pub type Signal = (&'static str, i32);
+
+/// A command in a folder.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// Its kind.
+    pub class: Class,
+    /// What lies in the folder.
+    pub things: Vec<(String, Thing)>,
+    /// The tool's name.
+    pub tool: &'static str,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Files that a success makes.
+    pub outputs: Vec<OsString>,
+    /// Whether standard output and standard error are full.
+    pub full: [bool; 2],
+    /// A signal, and how long after the start it comes.
+    pub signal: Option<(Signal, Duration)>,
+    /// A plan that the runtime reads by itself too.
+    pub plan: Option<String>,
+}
+
+/// A failure, or how it went.
+pub type Judged = Result<&'static str, (Fault, String)>;
+
+impl Attempt {
+    /// A command that names no outputs.
+    pub fn new(class: Class, tool: &'static str, things: Vec<(String, Thing)>) -> Self {
+        Self {
+            class,
+            things,
+            tool,
+            arguments: Vec::new(),
+            outputs: Vec::new(),
+            full: [false; 2],
+            signal: None,
+            plan: None,
+        }
+    }
+
+    /// The same with more arguments.
+    pub fn with<I: IntoIterator<Item: Into<OsString>>>(mut self, arguments: I) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// The attempt as a script of the shell, for an empty folder.
+    pub fn script(&self) -> String {
+        let mut text = format!("# {:?}\n{}", self.class, folder::script(&self.things));
+        let words = self.arguments.iter().map(|word| folder::quoted(word));
+        text += self.tool;
+        words.for_each(|word| text += &format!(" {word}"));
+        for (full, redirection) in self.full.iter().zip([" >/dev/full", " 2>/dev/full"]) {
+            text += if *full { redirection } else { "" };
+        }
+        if let Some(((name, _), after)) = self.signal {
+            text += &format!(" &\nsleep {}\nkill -{name} $!\nwait $!", after.as_secs_f64());
+        }
+        text + "\n"
+    }
+
+    /// Runs the tool in `work`, which is laid out, with what it says in `words`.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn run(&self, tools: &Path, work: &Path, words: &Path) -> io::Result<Judged> {
+        let work = &fs::canonicalize(work)?;
+        let before = folder::tree(work)?;
+        let outputs: Vec<_> =
+            self.outputs.iter().map(|output| folder::target(work, output)).collect();
+        let places = [words.join("out"), words.join("err")];
+        let sink = |at: usize| match self.full[at] {
+            true => File::options().write(true).open("/dev/full"),
+            false => File::create(&places[at]),
+        };
+        let mut child = super::command(tools, self.tool)
+            .args(&self.arguments)
+            .current_dir(work)
+            .stdin(Stdio::null())
+            .stdout(sink(0)?)
+            .stderr(sink(1)?)
+            .spawn()?;
+        let Some(status) = self.wait(&mut child)? else {
+            child.kill()?;
+            child.wait()?;
+            return Ok(Err((Fault::Slow, format!("over {LIMIT:?}"))));
+        };
+        let read = |at: usize| match self.full[at] {
+            true => Ok(None),
+            false => {
+                fs::read(&places[at]).map(|bytes| Some(String::from_utf8_lossy(&bytes).into()))
+            }
+        };
+        let after = folder::tree(work)?;
+        Ok(self
+            .ended(status, read(1)?)
+            .and_then(|how| self.nothing_lost(status, &before, &after, &outputs).map(|()| how)))
+    }
+
+    /// Waits for the end, sends the signal on the way; none when it takes too long.
+    fn wait(&self, child: &mut Child) -> io::Result<Option<ExitStatus>> {
+        let begin = Instant::now();
+        let mut signal = self.signal;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
+            }
+            if let Some(((name, _), _)) = signal.filter(|(_, after)| begin.elapsed() >= *after) {
+                signal = None;
+                let line = format!("kill -{name} {}", child.id());
+                // It may have ended meanwhile.
+                Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status()?;
+            }
+            if begin.elapsed() > LIMIT {
+                return Ok(None);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The exit code is one of those that are documented, and a failure has words.
+    fn ended(&self, status: ExitStatus, said: Option<String>) -> Judged {
+        let last = said.as_deref().unwrap_or_default().lines().last().unwrap_or_default();
+        if let Some(word) =
+            said.iter().find_map(|said| FORBIDDEN.iter().find(|w| said.contains(*w)))
+        {
+            let fault = if word.starts_with("panic") { Fault::Panic } else { Fault::Internal };
+            let said = said.unwrap_or_default();
+            let line = said.lines().find(|line| line.contains(word)).unwrap_or_default();
+            return Err((fault, line.to_owned()));
+        }
+        match (status.code(), status.signal()) {
+            (Some(0), _) => Ok("done"),
+            (Some(1), _) if said.as_ref().is_some_and(|said| said.trim().is_empty()) => {
+                Err((Fault::Silent, "exit code 1 without a word".to_owned()))
+            }
+            (Some(1), _) => Ok("refused"),
+            (Some(101), _) => Err((Fault::Panic, last.to_owned())),
+            (None, Some(number)) if self.signal.is_some_and(|((_, sent), _)| sent == number) => {
+                Ok("ended by the signal")
+            }
+            _ => Err((Fault::Crash, format!("{status}: {last}"))),
+        }
+    }
+
+    /// Inputs are as before, outputs are whole or as before, and nothing else is there.
+    fn nothing_lost(
+        &self,
+        status: ExitStatus,
+        before: &Tree,
+        after: &Tree,
+        outputs: &[Option<PathBuf>],
+    ) -> Result<(), (Fault, String)> {
+        let lost = |path: &Path, what: &str| {
+            let name = path.file_name().unwrap_or_default().display();
+            Err((Fault::Lost, format!("{name}: {what}")))
+        };
+        let is_output = |path: &PathBuf| outputs.iter().flatten().any(|output| output == path);
+        for (path, (mode, thing)) in before {
+            match after.get(path) {
+                None => return lost(path, "it is gone"),
+                Some((new, _)) if new != mode => return lost(path, "other permissions"),
+                Some((_, new)) if new != thing && !is_output(path) => {
+                    return lost(path, "it was changed, and is no output");
+                }
+                Some(_) => {}
+            }
+        }
+        if let Some(path) =
+            after.keys().find(|path| !before.contains_key(*path) && !is_output(path))
+        {
+            return lost(path, "it was left behind");
+        }
+        let succeeded = status.success();
+        // Standard output is written last; files may be there if it can't be.
+        let may_stand = self.signal.is_some() || self.full[0];
+        for path in outputs.iter().flatten() {
+            let (old, new) = (before.get(path), after.get(path));
+            if old != new && !succeeded && !may_stand {
+                return lost(path, "it was written by a command that failed");
+            }
+            match new {
+                None if succeeded => return lost(path, "the output is missing"),
+                Some((_, Thing::File(bytes))) if old != new || succeeded => {
+                    if let Err(why) = whole(path, bytes) {
+                        return lost(path, &format!("the output is not whole: {why}"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let distinct = outputs.iter().flatten().collect::<std::collections::BTreeSet<_>>().len();
+        if succeeded && distinct < outputs.iter().flatten().count() {
+            return Err((Fault::Lost, "two outputs went to one file".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Whether an output has an end, told by its kind.
+fn whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    if bytes.starts_with(b"\x93NUMPY") {
+        return npy::read(path).map(drop).map_err(|error| error.to_string());
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    if !text.ends_with('\n') {
+        return Err("its last line has no end".to_owned());
+    }
+    if text.starts_with("{\n  \"format\"") {
+        let name = path.display().to_string();
+        return Plan::from_json(text, &name).map(drop).map_err(|error| error.to_string());
+    }
+    let is_kernels = text.contains(".version") || text.starts_with("module");
+    match is_kernels && !text.trim_end().ends_with('}') {
+        true => Err("its last bracket is missing".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// An argument made of two.
+pub fn joined(name: &str, value: &OsStr) -> OsString {
+    let mut word = OsString::from(name);
+    word.push(value);
+    word
+}
