@@ -71,7 +71,7 @@ impl Strategy for Warp {
         width.saturating_mul((width / HELD).max(1))
     }
 
-    fn usual_copies(&self, _: usize) -> i62 {
+    fn usual_copies(&self, _: usize) -> i64 {
         2
     }
 
