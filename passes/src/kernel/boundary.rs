@@ -83,7 +83,7 @@ impl<'c> Edges<'c> {
         Ok(at)
     }
 
-    /// The coordinate inside of a grid that repeats. Divisions take long, so they stand in a branch.
+    /// The coordinate inside of a grid that repeats. Divisions take long: they stand in a branch.
     pub fn repeated(&self, builder: &Builder<'c>, at: Val<'c>) -> Result<Val<'c>, Error> {
         self.where_outside(builder, at, |builder| repeated(builder, at, self.first, self.last))
     }

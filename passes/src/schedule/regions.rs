@@ -86,7 +86,8 @@ fn too_far(apply: &Apply) -> Error {
     Error::declined(
         Decline::FarRead,
         format!(
-            "a launch reads more than {MOST_CELLS} cells away from its tile; make the offsets or the pyramid height smaller"
+            "a launch reads more than {MOST_CELLS} cells away from its tile; make the \
+             offsets or the pyramid height smaller"
         ),
     )
     .at(mlir::place(apply.op.location()))

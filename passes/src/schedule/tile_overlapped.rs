@@ -13,8 +13,8 @@
 //! else from defaults. Guarantees: tile kernels of heights `T`, and of the powers of two below it
 //! for the steps that are left over; a host schedule of `tiled.repeat`; no `stencil.apply` any
 //! more. A strategy that fuses no steps gets one kernel per apply and one step per launch. Data
-//! that nobody needs is neither loaded nor stored (`analysis/transfers.rs`): a field that is overwritten before it is
-//! read, and a temp field that is overwritten so in every launch.
+//! that nobody needs is neither loaded nor stored (`analysis/transfers.rs`): a field that is
+//! overwritten before it is read, and a temp field that is overwritten so in every launch.
 //!
 //! Which applies share a kernel, and which fields it has to load and to store, is for
 //! `launch_groups.rs`.
@@ -208,7 +208,7 @@ impl<'c> Tiling<'c, '_> {
         Ok((strategy, schedule))
     }
 
-    /// The strategy of a group. Where it takes grids of other groups alone, this one gets the usual.
+    /// The strategy of a group; the usual one where the strategy asked for takes other groups alone.
     fn strategy_of(
         &self,
         group: &Group<'c, '_>,

@@ -1,4 +1,4 @@
-//! RimCuts of tiles at a rim. Which of a lane's cells lie in a box but for their plane is the same
+//! Checks of tiles at a rim. Which of a lane's cells lie in a box but for their plane is the same
 //! for all planes and is found before the loop; which planes do is the same for all lanes, and a
 //! branch in the loop.
 

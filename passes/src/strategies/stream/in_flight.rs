@@ -15,7 +15,7 @@ struct Held<'c> {
     position: Position,
     /// Age of the plane when its cell comes in.
     first: i64,
-    /// LaneCells that stay for the next iteration.
+    /// Cells that stay for the next iteration.
     kept: usize,
     /// Youngest first.
     cells: VecDeque<Val<'c>>,

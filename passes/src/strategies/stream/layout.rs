@@ -25,7 +25,7 @@ pub struct Layout<'c> {
     pub limit: i64,
     /// The types of the values' cells.
     pub elements: Vec<Type<'c>>,
-    /// LaneCells a lane in a row.
+    /// Cells a lane in a row.
     pub width: i64,
     /// Rows a lane.
     pub height: i64,
@@ -33,7 +33,7 @@ pub struct Layout<'c> {
     pub lanes: i64,
     /// Rows of lanes.
     pub parts: i64,
-    /// LaneCells before the tile's first column, a multiple of `width`.
+    /// Cells before the tile's first column, a multiple of `width`.
     pub left: i64,
     /// Rows before the tile's first.
     pub top: i64,
@@ -51,7 +51,7 @@ pub struct Layout<'c> {
     pub total: BTreeMap<&'c str, bool>,
 }
 
-/// LaneCells that boundary rules may send the reads of a lane to, and registers that it may hold cells
+/// Cells that boundary rules may send the reads of a lane to, and registers that it may hold cells
 /// in, with such rules and without; MLIR and LLVM take minutes for kernels of more, which would
 /// spill.
 const MOST_SELECTS: i64 = 8192;
@@ -118,7 +118,7 @@ fn graph<'c>(
     Ok((graph, (places, elements)))
 }
 
-/// LaneCells of a tile in a plane, and of a lane.
+/// Cells of a tile in a plane, and of a lane.
 struct Shape {
     /// Rows of the tile; 1 in two dimensions.
     tile_rows: i64,
@@ -126,7 +126,7 @@ struct Shape {
     columns: i64,
     /// Rows per lane.
     height: i64,
-    /// LaneCells per lane along a row.
+    /// Cells per lane along a row.
     width: i64,
 }
 
@@ -151,7 +151,7 @@ impl Shape {
     }
 }
 
-/// LaneCells among which the reads of a lane of some cells select by boundary rules.
+/// Cells among which the reads of a lane of some cells select by boundary rules.
 fn selects<'c>(program: &Program<'c>, kernel: &Kernel<'c>, cells: i64) -> Result<i64, Error> {
     let mut selects = 0_i64;
     for apply in kernel.applies() {
@@ -328,7 +328,7 @@ impl<'c> Layout<'c> {
         rows
     }
 
-    /// LaneCells at both ends of the grid that need no tile of their own in three dimensions: where the
+    /// Cells at both ends of the grid that need no tile of their own in three dimensions: where the
     /// grid ends no halo is wanted, so the first and the last tile hold valid cells there. Of
     /// columns only if tiles then still begin with a sector. In two dimensions the first tile of a
     /// column has just the rows that lie at the rim, because code with checks is slower. Beyond the

@@ -6,7 +6,7 @@
 //! is the number of iterations since it was computed, so a reader `v` that reads plane offset `d`
 //! of `u` wants the plane of age `lag(v) - d - lag(u)`.
 //!
-//! Of a plane a lane holds `height` rows of `width` neighbouring cells, numbered from 0. LaneCells
+//! Of a plane a lane holds `height` rows of `width` neighbouring cells, numbered from 0. Cells
 //! outside of these that a reader wants are copies of others' cells: *edges* along a row lie in
 //! other lanes and are taken when their row is first read at that column; other rows belong to
 //! other parts of the block, come through shared memory, and so one iteration after they were put
@@ -66,7 +66,7 @@ pub struct Graph {
     pub height: i64,
     /// Neighbouring cells of a row a lane holds.
     pub width: i64,
-    /// LaneCells a lane that point functions hold on the way to their results; 0 for sums of products.
+    /// Cells a lane that point functions hold on the way to their results; 0 for sums of products.
     pub scratch: i64,
     /// Whether tiles away from every rim have a version of the code of their own, without checks.
     pub split: bool,
@@ -114,7 +114,7 @@ pub struct Row {
     pub first: i64,
     /// Largest age at which the row is read.
     pub last: i64,
-    /// LaneCells of other lanes, by column.
+    /// Cells of other lanes, by column.
     pub edges: Vec<Edge>,
 }
 

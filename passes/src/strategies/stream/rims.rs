@@ -28,7 +28,7 @@ pub struct RimCuts<'c> {
 }
 
 impl<'c> RimCuts<'c> {
-    /// RimCuts of all operations of a walk.
+    /// Checks of all operations of a walk.
     pub fn new(walk: &Walk<'c, '_>, builder: &Builder<'c>) -> Result<Self, Error> {
         let (frame, beyond) = (walk.frame, walk.beyond);
         let (mut grids, mut pieces, mut repeated) =

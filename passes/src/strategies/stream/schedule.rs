@@ -19,7 +19,7 @@ use stencil_runtime::device::Device;
 /// Bytes that a lane holds of a row: those of the widest access.
 const LANE_BYTES: i64 = 16;
 
-/// LaneCells a lane in two dimensions, of any type.
+/// Cells a lane in two dimensions, of any type.
 const WIDTH: i64 = 4;
 
 /// Fewer of them, where long operations want registers.
@@ -28,7 +28,7 @@ const NARROW: i64 = 2;
 /// Rows a lane in three dimensions, of cells of one register.
 const ROWS: i64 = 2;
 
-/// LaneCells of a row that a block in three dimensions holds, halo included.
+/// Cells of a row that a block in three dimensions holds, halo included.
 const COLUMNS: i64 = 64;
 
 /// Threads of a block in three dimensions, as many as the registers that a lane takes leave room
@@ -72,7 +72,7 @@ fn words(program: &Program) -> i64 {
     program.fields.iter().map(|field| lanes::words(field.element)).max().unwrap_or(1)
 }
 
-/// LaneCells a thread per dimension that are worth a try.
+/// Cells a thread per dimension that are worth a try.
 pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     let usual = per_thread(program, rank);
     match *usual.as_slice() {
@@ -82,7 +82,7 @@ pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     }
 }
 
-/// LaneCells a thread per dimension.
+/// Cells a thread per dimension.
 pub fn per_thread(program: &Program, rank: usize) -> Vec<i64> {
     let words = words(program);
     if rank == 2 { vec![1, WIDTH] } else { vec![1, ROWS * words, LANE_BYTES / (4 * words)] }

@@ -11,7 +11,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
 impl<'c> Walk<'c, '_> {
-    /// LaneCells of the widest access to a field's rows that is sure to be aligned.
+    /// Cells of the widest access to a field's rows that is sure to be aligned.
     pub fn vector(&self, field: &str) -> Result<i64, Error> {
         let program = self.frame.scope.program;
         let grid = program.grid_of(field)?;

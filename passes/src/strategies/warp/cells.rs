@@ -296,7 +296,7 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
         })
     }
 
-    /// LaneSegment of the widest access to a field that is sure to be aligned.
+    /// Cells of the widest access to a field that is sure to be aligned.
     fn vector(&self, field: &str) -> Result<i64, Error> {
         let program = self.frame.scope.program;
         let cells = lanes::vector_length(program.field(field)?.element, self.segment.width);

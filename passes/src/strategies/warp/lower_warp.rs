@@ -145,11 +145,11 @@ impl LowerWarp {
 
 /// The cells of a warp.
 pub struct Segment {
-    /// LaneSegment a lane.
+    /// Cells a lane.
     pub width: i64,
-    /// LaneSegment of the tile.
+    /// Cells of the tile.
     pub tile: i64,
-    /// LaneSegment of the warp before the tile's first, a multiple of `width`.
+    /// Cells of the warp before the tile's first, a multiple of `width`.
     pub left: i64,
 }
 

@@ -1,4 +1,4 @@
-//! LaneSegment a lane, tiles and pyramid heights of the strategy `warp`, where none are asked for.
+//! Cells a lane, tiles and pyramid heights of the strategy `warp`, where none are asked for.
 
 use crate::analysis::footprint;
 use crate::kernel::lanes::{self, WARP};
@@ -11,7 +11,7 @@ use stencil_dialects::tiled::Halo;
 /// fit on each quarter of a multiprocessor.
 const REGISTERS: i64 = 48;
 
-/// LaneSegment a lane that are tried, all but the last a multiple of the widest access. On an H200, 48
+/// Cells a lane that are tried, all but the last a multiple of the widest access. On an H200, 48
 /// cells of `f32` gave 10,000 GCells/s, 32 gave 9,200 and 16 gave 8,800.
 const WIDTHS: [i64; 8] = [48, 32, 24, 16, 12, 8, 4, 2];
 
@@ -21,7 +21,7 @@ const HIGHEST: i64 = 48;
 /// The part of a warp's cells that may be lost to the halo, as a fraction.
 const LOST: (i64, i64) = (1, 8);
 
-/// LaneSegment a lane: as many as its registers hold of all fields.
+/// Cells a lane: as many as its registers hold of all fields.
 pub fn width(program: &Program, applies: &[&Apply]) -> Result<i64, Error> {
     let mut fields = BTreeSet::new();
     for apply in applies {
