@@ -46,11 +46,11 @@ fn damaged_ir_is_refused_in_words() {
 #[test]
 fn hostile_use_loses_nothing() {
     const WORKERS: u64 = 2;
-    let work = |first| {
+    let work = |first: u64| {
         let inputs = hostile::inputs().unwrap();
         let counts = (first..1_000).step_by(WORKERS as usize).map(|index| {
             match hostile::check(&inputs, SEED, index) {
-                Outcome::Accepted("done") => (1, 0),
+                Outcome::Accepted("done") => (1_u64, 0_u64),
                 Outcome::Failed(fault, message) => {
                     let script = hostile::attempt(&inputs, SEED, index).script();
                     panic!("case {index}: {fault:?}: {message}\n{script}")
@@ -58,7 +58,7 @@ fn hostile_use_loses_nothing() {
                 _ => (0, 1),
             }
         });
-        counts.fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1))
+        counts.fold((0_u64, 0_u64), |sum, count| (sum.0 + count.0, sum.1 + count.1))
     };
     let counts = std::thread::scope(|scope| {
         let workers = (0..WORKERS).map(|first| scope.spawn(move || work(first)));
