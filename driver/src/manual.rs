@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 /// Answers `--completions SHELL` and `--man` as the only arguments; none for any other call.
 pub fn asked_for(mut command: Command) -> Option<ExitCode> {
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    // Arguments that are not UTF-8 belong to another call.
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.into_string().ok());
+    let arguments = arguments.collect::<Option<Vec<_>>>()?;
     let mut text = Vec::new();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["--man"] => match clap_mangen::Man::new(command).render(&mut text) {

@@ -2,7 +2,7 @@
 //! the work nor its exit code.
 
 use std::fmt::Display;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{ErrorKind, IsTerminal, Write, stderr};
 use std::process::ExitCode;
 use stencil_compiler::{Class, Failure, Look, shortened};
 
@@ -31,7 +31,16 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::from(1);
     }
     let printed = error.print();
-    ExitCode::from(u8::from(error.use_stderr() || printed.is_err()))
+    if error.use_stderr() {
+        return ExitCode::from(1);
+    }
+    match printed {
+        Err(why) if why.kind() != ErrorKind::BrokenPipe => {
+            say(format_args!("error: standard output: {why}\n"));
+            ExitCode::from(1)
+        }
+        _ => ExitCode::SUCCESS,
+    }
 }
 
 /// Colours where a person reads, and does not refuse them.

@@ -29,7 +29,9 @@ pub fn resident_blocks(work: &Work, device: &Device) -> u32 {
     let warps = work.threads.div_ceil(device.warp).max(1);
     let by_registers = resident_warps(work.registers, device) / warps;
     let shared = work.shared + device.shared_reserved;
-    let by_shared = u32::try_from(device.shared_per_multiprocessor / shared).unwrap_or(u32::MAX);
+    // Kernels without shared memory take none of devices that reserve none.
+    let by_shared = device.shared_per_multiprocessor.checked_div(shared).unwrap_or(u64::MAX);
+    let by_shared = u32::try_from(by_shared).unwrap_or(u32::MAX);
     let fits = work.shared <= device.shared_per_block && work.threads <= device.threads_per_block;
     let limits = [
         by_registers,
@@ -91,7 +93,10 @@ mod tests {
         assert_eq!(resident(Work { threads: 512, registers: 32, ..work.clone() }), 4);
         assert_eq!(resident(Work { shared: 56 * 1024, ..work.clone() }), 4);
         assert_eq!(resident(Work { threads: 1025, registers: 16, ..work.clone() }), 0);
-        assert_eq!(resident(Work { threads: 1024, registers: 128, ..work }), 0);
+        assert_eq!(resident(Work { threads: 1024, registers: 128, ..work.clone() }), 0);
+        // A device may reserve no shared memory, and a kernel use none.
+        let unreserved = Device { shared_reserved: 0, ..H200.clone() };
+        assert_eq!(resident_blocks(&work, &unreserved), 16);
     }
 
     #[test]

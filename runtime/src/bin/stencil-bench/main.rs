@@ -12,6 +12,8 @@ use measure::{Job, Loaded, Measurement, Shared, measure};
 use options::Options;
 use report::{Record, State};
 use std::error::Error;
+use std::fmt::Arguments;
+use std::io::{Write, stderr};
 use std::path::Path;
 use std::process::ExitCode;
 use stencil_runtime::cuda::Cuda;
@@ -33,10 +35,15 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("error: {error}");
+            say(format_args!("error: {error}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Writes a line to standard error, as far as that is possible.
+fn say(line: Arguments<'_>) {
+    let _ = writeln!(stderr(), "{line}");
 }
 
 /// Does what was asked; false when a plan failed or gave a wrong result.
@@ -90,7 +97,7 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
         }) {
             Ok(result) => results.push(result),
             Err(error) => {
-                eprintln!("error: {}: {error}", plan.display());
+                say(format_args!("error: {}: {error}", plan.display()));
                 failures.push((plan.display().to_string(), error.to_string()));
             }
         }

@@ -130,6 +130,12 @@ impl Attempt {
             }
         };
         let after = folder::tree(work)?;
+        if let Some(output) = self.outputs.iter().find(|output| {
+            status.success() && folder::target(work, output).is_none() && !takes_all(work, output)
+        }) {
+            let output = output.display();
+            return Ok(Err((Fault::Lost, format!("exit code 0, and {output} can't be written"))));
+        }
         Ok(self
             .ended(status, read(1)?)
             .and_then(|how| self.nothing_lost(status, &before, &after, &outputs).map(|()| how)))
@@ -233,6 +239,13 @@ impl Attempt {
         }
         Ok(())
     }
+}
+
+/// Whether a device takes whatever is written to it.
+fn takes_all(work: &Path, output: &OsStr) -> bool {
+    let is_device =
+        fs::metadata(work.join(output)).is_ok_and(|data| !data.is_file() && !data.is_dir());
+    is_device && output != "/dev/full"
 }
 
 /// Whether an output has an end, told by its kind.
