@@ -74,23 +74,39 @@ gpu.return
         let text = self.text();
         let module = mlir::parse_module(&context, &text, "hand.mlir")
             .unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let field = |name: &str, element: &str, role: &str, buffers: u32| {
+        let field = |name: &str, element: &str, role: &str| {
             format!(
-                r#"{{"name": "{name}", "element": "{element}", "role": "{role}", "extents": ["N"], "buffers": {buffers}}}"#
+                r#"{{"name": "{name}", "element": "{element}", "role": "{role}",
+                "extents": ["N"], "value": [{{"buffer": "{name}"}}]}}"#
+            )
+        };
+        let buffer = |name: &str, element: &str, start: &str| {
+            format!(
+                r#"{{"name": "{name}", "kind": "field", "element": "{element}",
+                "extents": ["N"], "start": {start}}}"#
             )
         };
         let plan = format!(
-            r#"{{"format": 1, "program": "hand", "target": "sim", "params": ["N"], "constants": {{}}, "scalars": [], "fields": [{}, {}, {}],
-            "steps": "1", "checks": [], "index_width": {}, "kernels": [{{"name": "k", "grid": ["{}", "1", "1"], "block": [{}, 1, 1],
-            "static_shared": 0, "dynamic_shared": 0, "steps": 1, "arguments": [{{"read": "A"}}, {{"write": "B"}}, {{"read_write": "F"}}, {{"param": "N"}}]}}],
-            "schedule": [{{"count": "1", "kernels": ["k"]}}],
-            "settings": {{"strategy": "hand", "tile": [1], "pyramid_height": 1, "per_thread": [1], "contract": false, "fast_math": false}}}}"#,
-            field("A", "f32", "const", 1),
-            field("B", "f32", "state", 2),
-            field("F", "i32", "temp", 1),
+            r#"{{"format": 2, "program": "hand",
+            "target": {{"arch": "sim", "contract": false, "fast_math": false}},
+            "params": ["N"], "constants": {{}}, "scalars": [], "fields": [{}, {}, {}],
+            "buffers": [{}, {}, {}], "steps": "1", "checks": [], "index_width": {},
+            "kernels": [{{"name": "k", "block": [{}, 1, 1], "static_shared": 0,
+            "dynamic_shared": 0}}],
+            "schedule": [{{"launch": {{"kernel": "k", "grid": ["{}", "1", "1"], "steps": 1,
+            "arguments": [{{"read": "A"}}, {{"write": "B"}}, {{"read_write": "F"}},
+            {{"param": "N"}}]}}}}],
+            "settings": {{"strategy": "hand", "tile": [1], "pyramid_height": 1,
+            "per_thread": [1]}}}}"#,
+            field("A", "f32", "const"),
+            field("B", "f32", "state"),
+            field("F", "i32", "temp"),
+            buffer("A", "f32", r#"{"input": "A"}"#),
+            buffer("B", "f32", r#"{"input": "B"}"#),
+            buffer("F", "i32", r#""zeros""#),
             if self.narrow { 32 } else { 64 },
-            self.blocks,
-            self.threads
+            self.threads,
+            self.blocks
         );
         let plan = Plan::from_json(&plan, "hand.plan.json").unwrap();
         let (bound, inputs) = bind(&plan, self.cells, 1);
