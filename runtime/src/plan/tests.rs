@@ -198,6 +198,11 @@ const CONTRADICTIONS: &[(&str, &str, &str)] = &[
     ),
     (
         "\"kind\": \"field\", \"element\": \"f64\"",
+        "\"kind\": \"scratch\", \"origin\": [\"0\"], \"element\": \"f64\"",
+        "buffer `W` has an origin, and is not of the kind `field`",
+    ),
+    (
+        "\"kind\": \"field\", \"element\": \"f64\"",
         "\"kind\": \"flags\", \"element\": \"f64\"",
         "buffer `W` holds flags of type f64; i32 or u32 is needed",
     ),

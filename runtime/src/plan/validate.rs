@@ -154,6 +154,9 @@ impl Plan {
     fn buffer_is_possible(&self, buffer: &BufferDecl) -> Found {
         let rank = buffer.extents.len();
         self.extents(&buffer.extents)?;
+        if !buffer.origin.is_empty() && buffer.kind != BufferKind::Field {
+            return Err("has an origin, and is not of the kind `field`".to_string());
+        }
         if !buffer.origin.is_empty() {
             self.dimensions(&buffer.origin, "the origin", rank)?;
         }

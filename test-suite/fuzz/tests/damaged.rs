@@ -48,7 +48,7 @@ fn hostile_use_loses_nothing() {
     const WORKERS: u64 = 2;
     let work = |first: u64| {
         let inputs = hostile::inputs().unwrap();
-        let counts = (first..1_000).step_by(WORKERS as usize).map(|index| {
+        let counts = (first..400).step_by(WORKERS as usize).map(|index| {
             match hostile::check(&inputs, SEED, index) {
                 Outcome::Accepted("done") => (1_u64, 0_u64),
                 Outcome::Failed(fault, message) => {
@@ -67,5 +67,5 @@ fn hostile_use_loses_nothing() {
     });
     let done: u64 = counts.iter().map(|count| count.0).sum();
     let refused: u64 = counts.iter().map(|count| count.1).sum();
-    assert!(done > 100 && refused > 500, "{done} done, {refused} refused");
+    assert!(done > 40 && refused > 200, "{done} done, {refused} refused");
 }

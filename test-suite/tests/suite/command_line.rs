@@ -34,7 +34,7 @@ fn scratch() -> Scratch {
         ("plain.mlir", "module {}\n"),
         ("empty.stencil", ""),
         ("text.npy", "344 403\n"),
-        ("broken.plan.json", "{\"format\": 1,"),
+        ("broken.plan.json", "{\"format\": 2,"),
     ] {
         scratch.write(name, text);
     }
