@@ -42,11 +42,11 @@ pub fn resident_blocks(work: &Work, device: &Device) -> u32 {
     if fits { limits.into_iter().min().unwrap_or(0) } else { 0 }
 }
 
-/// The time of blocks that run `slots` at a time over the time that full waves would take, at least
-/// 1. A last wave that fills the fraction `r` of the device takes 0.55 + 0.5 r of a whole wave's
-/// time, and never more than one: on an H200, waves of 0.39 and 0.79 took 0.73 and 0.96. A few
-/// blocks more find room beside others, because not all take the same time: a wave of 0.07 took
-/// 0.14.
+/// The time of blocks that run `slots` at a time over the time that full waves would take, and not
+/// less than that. A last wave that fills the fraction `r` of the device takes 0.55 + 0.5 r of a
+/// whole wave's time, and never more than one: on an H200, waves of 0.39 and 0.79 took 0.73 and
+/// 0.96. A few blocks more find room beside others, because not all take the same time: a wave of
+/// 0.07 took only 0.14.
 pub fn waves(blocks: f64, slots: f64) -> f64 {
     let waves = blocks / slots;
     let rest = waves.fract();
