@@ -38,6 +38,11 @@ impl Bounds {
         Some(Self { lower: by(&self.lower)?, upper: by(&self.upper)? })
     }
 
+    /// Whether the box holds no point, whatever the sizes.
+    pub fn is_empty(&self) -> bool {
+        self.lengths().iter().any(Linear::is_always_negative)
+    }
+
     /// Points along each dimension, less one: not negative where the box holds a point.
     fn lengths(&self) -> Vec<Linear> {
         differences(&self.upper, &self.lower)

@@ -30,7 +30,7 @@
 //!
 //! Declines a copy
 //! - of a value that the launch itself computes, as of several steps a launch, and of a field of
-//!   another type or grid;
+//!   another type or grid, and of one that has no points;
 //! - of a field that the launch does not store: then both go on with one value;
 //! - of a field that another copy of the launch takes, and fields that are exchanged;
 //! - where some cell of `P` that no piece covers may be read, and where kernels update different
@@ -180,7 +180,9 @@ fn copied<'c>(
             matches!(op, TileOp::Load { tile: loaded, .. } if mlir::key(*loaded) == mlir::key(tile))
         })
     });
-    Ok((alike && loaded).then_some(source))
+    // A kernel without points writes nothing, so there is nothing to rotate.
+    let empty = Bounds::of_grid(program.grid_of(source)?).is_some_and(|grid| grid.is_empty());
+    Ok((alike && loaded && !empty).then_some(source))
 }
 
 fn updates(apply: &Apply, field: &str) -> bool {
