@@ -10,15 +10,14 @@
 // RUN: not stencil-opt %s --pass-pipeline='builtin.module(tile-overlapped,tile-overlapped)' 2>&1 | FileCheck %s --check-prefix=TWICE
 // Options that can't be taken are refused with what could be.
 
-// STRATEGY: error: there is no strategy 'spiral'; there are naive, block, stream and warp
-// STRATEGY: options.mlir:[[@LINE+18]]:3
-// RANK: error: tile has 2 numbers, and the grid has 1 dimension; give one a dimension
-// THREAD: error: per-thread has 2 numbers, and the grid has 1 dimension; give one a dimension
-// ZERO: error: tile=0: a whole number from 1 to 1048576 is wanted
-// WORD: error: pyramid-height=two: a whole number from 1 to 1024 is wanted
-// LARGE: error: pyramid-height=99999999999999999999: a whole number from 1 to 1024 is wanted
-// NAIVE: error: the strategy naive runs one step a launch; leave pyramid-height out or choose another strategy
-// UNKNOWN: error: the pass tile-overlapped has no option 'height'; it has strategy, tile, pyramid-height, multiprocessors, per-thread
+// STRATEGY: error: there is no strategy 'spiral'; there are block, stream, warp and naive
+// RANK: error: tile has 2 numbers, and the grid has 1 dimension; give one per dimension
+// THREAD: error: per-thread has 2 numbers, and the grid has 1 dimension; give one per dimension
+// ZERO: error: tile=0: expected a whole number from 1 to 1048576
+// WORD: error: pyramid-height=two: expected a whole number from 1 to 1024
+// LARGE: error: pyramid-height=99999999999999999999: expected a whole number from 1 to 1024
+// NAIVE: error: declined [height]: the strategy naive runs one step per launch; leave pyramid-height out or choose another strategy
+// UNKNOWN: error: the pass tile-overlapped has no option 'height'; it has strategy, tile, pyramid-height, per-thread
 // VALUE: error: 'tile' is no option; write name=value
 // TWICE: error: there is no stencil.apply to tile; the program has no functions, or is tiled already
 module @shift attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {

@@ -33,7 +33,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{Apply, Halo, Kernel, TileOp};
+use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
 
 use crate::analysis::footprint;
 
@@ -93,7 +93,9 @@ fn lower<'c>(
     let reads = footprint::of_pieces(subject.program, &apply.pieces)?;
     let updated = |field: &str| apply.outputs.iter().any(|(name, _)| *name == field);
     let here = Halo::none(kernel.schedule.tile.len());
-    let in_place = reads.iter().all(|read| !updated(read.field) || read.reach == here);
+    let reads_here = reads.iter().all(|read| !updated(read.field) || read.reach == here);
+    // A buffer that is handed on has to stay as it is.
+    let in_place = reads_here && tiled::rotations(kernel.op)?.is_empty();
     let threads = &kernel.schedule.tile;
     let demand = Demand { threads, shared: 0, fewer_threads: "make the tile smaller" };
     limits.admit(subject.device, kernel, &demand)?;
