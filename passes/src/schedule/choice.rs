@@ -46,6 +46,16 @@ pub fn options(choice: &Choice) -> Vec<(&'static str, String)> {
     options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
+/// Holds a choice against the ranges of [`read`].
+///
+/// # Errors
+/// A number out of range.
+pub fn check(choice: &Choice) -> Result<(), Error> {
+    let mut given = Options::default();
+    options(choice).into_iter().for_each(|(name, value)| given.set(name, value));
+    read(&given).map(drop)
+}
+
 /// A choice, completed by another where it is open.
 pub fn completed(choice: &Choice, by: Choice) -> Choice {
     let choice = choice.clone();

@@ -80,6 +80,7 @@ impl Pass for TileOverlapped {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        choice::check(&self.choice)?;
         let program = Program::read(module)?;
         let Some(first) = program.applies.first() else {
             return Err(Error::user(

@@ -46,6 +46,7 @@
 use crate::analysis::footprint;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
+use crate::schedule::choice;
 use crate::schedule::choose_schedule::{OPTIONS, Request};
 use crate::schedule::predict;
 use melior::Context;
@@ -89,6 +90,7 @@ impl Pass for FuseFunctions {
 const MOST_PREDICTED: usize = 40;
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, request: &Request) -> Result<(), Error> {
+    choice::check(&request.choice)?;
     let seconds = |module: &Module<'c>| {
         match predict::candidates(context, module, &request.choice, request.settings) {
             Ok(candidates) => Ok(candidates.first().map(|best| best.prediction.seconds)),
