@@ -209,7 +209,7 @@ impl<'c> Tiling<'c, '_> {
         Ok((strategy, schedule))
     }
 
-    /// The strategy of a group; the usual one where the strategy asked for takes other groups alone.
+    /// The strategy of a group; the usual one where that asked for takes other groups alone.
     fn strategy_of(
         &self,
         group: &Group<'c, '_>,

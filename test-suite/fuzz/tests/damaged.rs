@@ -1,5 +1,5 @@
-//! Some damaged inputs, and some hostile use of the built tools, in every test run. An abort in here
-//! has no number; `stencil-fuzz` finds it.
+//! Some damaged inputs, and some hostile use of the built tools, in every test run. An abort in
+//! here has no number; `stencil-fuzz` finds it.
 
 use stencil_fuzz::outcome::Outcome;
 use stencil_fuzz::random::Random;
