@@ -38,7 +38,7 @@ pub(super) fn reads_inside<'c>(
                 continue;
             }
             let what = format!("the read of @{field} at {offset:?} by @{} reaches", piece.function);
-            inside(program, apply, piece, grids, program.grid_of(field)?, &offset, &what)?;
+            inside(program, apply, piece, grids, program.grid_of(field)?, offset, &what)?;
         }
     }
     Ok(())

@@ -52,7 +52,7 @@ pub(super) fn defined<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<
                         let held = known.is_none_or(|known| {
                             program
                                 .field(field)
-                                .is_ok_and(|field| known.holds_read(program, piece, field, &offset))
+                                .is_ok_and(|field| known.holds_read(program, piece, field, offset))
                         });
                         if !held {
                             return Err(at(
@@ -108,7 +108,7 @@ pub(super) fn valid<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<()
                 for piece in &apply.pieces {
                     for argument in program.arguments(piece.function)? {
                         if let Argument::Read { field, offset } = argument {
-                            reads.push((field, Halo::of_read(program.field(field)?, &offset)));
+                            reads.push((field, Halo::of_read(program.field(field)?, offset)));
                         }
                     }
                 }

@@ -62,11 +62,16 @@ impl Strategy for Block {
     }
 
     fn candidates(&self, _: &Subject, rank: usize, _: &Choice) -> Vec<Candidates> {
-        let (shapes, heights): (&[(&[i64], &[i64])], &[i64]) = match rank {
-            1 => (&[(&[2048], &[4]), (&[4096], &[4])], &[1, 8, 32]),
-            2 => (&[(&[32, 64], &[4, 1]), (&[64, 64], &[8, 1])], &[2, 4, 8]),
-            3 => (&[(&[8, 8, 64], &[4, 2, 1])], &[1, 2]),
-            _ => (&[], &[]),
+        let shapes: &[(&[i64], &[i64])] = match rank {
+            1 => &[(&[2048], &[4]), (&[4096], &[4])],
+            2 => &[(&[32, 64], &[4, 1]), (&[64, 64], &[8, 1])],
+            3 => &[(&[8, 8, 64], &[4, 2, 1])],
+            _ => &[],
+        };
+        let heights: &[i64] = match rank {
+            1 => &[1, 8, 32],
+            2 => &[2, 4, 8],
+            _ => &[1, 2],
         };
         let candidates = |(tile, per_thread): &(&[i64], &[i64])| Candidates {
             tile: Some(tile.to_vec()),
