@@ -110,7 +110,7 @@ pub fn scalar<'c>(
     )
 }
 
-/// The attribute that [`as_pieces`] reads.
+/// The attribute that [`super::as_pieces`] reads.
 pub fn pieces_attribute<'c>(builder: &Builder<'c>, pieces: &[Piece<'c>]) -> Attribute<'c> {
     let context = builder.context;
     let pieces: Vec<_> = pieces
