@@ -1,11 +1,11 @@
-//! Launches that overlap: each is cut into bands of its rows of blocks, and a band waits for those
-//! bands of the launch before that it shares cells with, not for all of them. So the blocks of one
-//! launch fill the device while the last ones of the launch before end.
+//! Launches that overlap: each is cut into bands of its rows of blocks. A band waits only for those
+//! bands of the launch before that it shares cells with. The blocks of one launch therefore fill
+//! the device while the last ones of the launch before end.
 //!
-//! A row shares cells with rows no farther away than its reach ([`Rows`]). What a band reads was
-//! written by bands in reach of it, and what it writes was read by such bands; it waits for them,
-//! and they in turn waited for those in their reach. So any two bands of different launches that
-//! share a cell run in order.
+//! A row shares cells with rows no farther away than its reach ([`Rows`]). Bands in reach of a band
+//! wrote the cells that it reads, and read the cells that it writes. It waits for them, and they
+//! in turn waited for those in their reach. Any two bands of different launches that share a cell
+//! therefore run in order.
 
 use crate::launch::{Launch, Rows};
 use std::ops::Range;

@@ -17,7 +17,7 @@ pub use buffers::{Buffer, BufferId, Held};
 pub use error::BindError;
 use std::collections::BTreeMap;
 
-/// What the user gives beside the plan and the data.
+/// The user's choices for a run, beside the plan and the data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// Run-time sizes by name.

@@ -7,15 +7,15 @@ use crate::element::Element;
 pub enum Layout {
     /// A number.
     Number(Element),
-    /// So many of a type.
+    /// A vec: its length and the type of its lanes.
     Vec(usize, Box<Layout>),
     /// Named members in order.
     Struct(Vec<(String, Layout)>),
 }
 
 impl Layout {
-    /// The type of the cells that some leaves make up: what follows the dots of each one's name,
-    /// and its type, in order. None where they contradict each other.
+    /// The type of the cells that some leaves make up. A leaf is its path from the field's name on,
+    /// such as `.v.0`, and its type. None where the leaves contradict each other.
     pub fn of(leaves: &[(&str, Element)]) -> Option<Layout> {
         if let [("", element)] = leaves {
             return Some(Layout::Number(*element));

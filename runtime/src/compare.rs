@@ -4,7 +4,7 @@ use crate::array::{Array, ArrayError, Data, f16};
 use serde::Serialize;
 use std::fmt;
 
-/// What [`compare`] found.
+/// The result of [`compare`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Cells compared.
@@ -90,7 +90,7 @@ pub fn compare(left: &Array, right: &Array) -> Result<Comparison, ArrayError> {
     }
 }
 
-/// What a comparison needs to know of a number.
+/// Operations that a comparison needs of a number.
 trait Number: Copy + Sync + fmt::Debug {
     /// Same bits, or both NaN.
     fn same(self, other: Self) -> bool;

@@ -1,4 +1,4 @@
-//! Devices as data: what the cost models and the limit checks need to know of a GPU.
+//! Devices as data: the numbers of a GPU that cost models and limit checks need.
 //!
 //! Rates count for the whole device. Nothing in the compiler asks which device it is; it asks for
 //! these numbers. `device/catalog.rs` has those of the devices that are described.
@@ -108,7 +108,7 @@ pub fn device_named(name: &str) -> Option<&'static Device> {
     DEVICES.iter().find(|device| device.name == name)
 }
 
-/// A block that wants more shared memory than the device has.
+/// A block needs more shared memory than the device has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SharedError {
     /// Static shared memory.
@@ -117,7 +117,7 @@ pub enum SharedError {
          dynamic shared memory or a smaller tile"
     )]
     Static {
-        /// Bytes wanted.
+        /// Bytes needed.
         wanted: u64,
         /// Bytes there are.
         most: u64,
@@ -130,7 +130,7 @@ pub enum SharedError {
          smaller tile or pyramid height"
     )]
     Total {
-        /// Bytes wanted.
+        /// Bytes needed.
         wanted: u64,
         /// Bytes there are.
         most: u64,
@@ -156,7 +156,7 @@ impl Device {
         Ok(())
     }
 
-    /// What all SMs do per second, if one does this much per clock.
+    /// Work of all SMs per second, from that of one SM per clock.
     pub fn per_second(&self, per_clock: u32) -> f64 {
         f64::from(self.multiprocessors) * self.clock * f64::from(per_clock)
     }

@@ -16,7 +16,7 @@ use thiserror::Error;
 use transfer::value;
 pub use transfer::{download, upload};
 
-/// What a target says when it fails; the text names the call and the device.
+/// The error of a target; its text names the call and the device.
 pub type TargetError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a run failed.
@@ -42,7 +42,7 @@ pub enum ExecuteError {
         field: String,
         /// Type and shape found.
         found: String,
-        /// Type and shape wanted.
+        /// Type and shape of the field.
         wanted: String,
     },
     /// A launch is impossible.
@@ -82,7 +82,7 @@ pub trait Target {
     /// Makes room for these buffers, filled with zeros, in place of any from before.
     ///
     /// # Errors
-    /// When there is too little memory: how much is wanted and free.
+    /// When there is too little memory: how much is needed and free.
     fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError>;
 
     /// Fills a buffer from the host.
@@ -187,11 +187,11 @@ pub struct Taken {
 pub struct Outcome {
     /// The state fields after the last step.
     pub outputs: BTreeMap<String, Array>,
-    /// What was launched and how long it took.
+    /// Launches, steps and time.
     pub launched: Launched,
 }
 
-/// What [`launch_all`] did.
+/// The result of [`launch_all`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launched {
     /// The number of launches.
@@ -200,7 +200,7 @@ pub struct Launched {
     pub elapsed: Option<Duration>,
     /// Steps that were taken; fewer than asked for where an `until` of the plan ended early.
     pub steps: i64,
-    /// What became of each `until` of the plan, in the order of the file.
+    /// The turns of each `until` of the plan, in the order of the file.
     pub turns: Vec<Turns>,
     /// The memory of each buffer after the last launch, in the plan's order.
     pub current: Vec<BufferId>,
@@ -318,7 +318,7 @@ pub fn launch_all(
             }
         };
         if let Err(error) = done {
-            // What is already under way must end before its buffers go.
+            // Launches that are under way must end before their buffers go.
             let _ = target.abandon();
             return Err(error);
         }

@@ -81,7 +81,7 @@ pub enum ExprError {
         text: String,
         /// Where reading stopped, from 1.
         place: usize,
-        /// What is wrong.
+        /// The fault.
         message: String,
     },
 }

@@ -1,8 +1,8 @@
 //! A run as a list of actions in order: launches, each with its grid, its arguments and its step,
 //! and what happens between launches.
 //!
-//! Which memory a buffer's name stands for follows from the launches before: each one hands memory
-//! on as its rotations say. An iterator carries that state, so a target only launches and copies.
+//! The rotations of earlier launches decide which memory a buffer's name stands for. An iterator
+//! carries that state, so a target only launches and copies.
 //! `launch/prepare.rs` evaluates the schedule once; `launch/walk.rs` goes through it.
 
 mod prepare;
@@ -50,7 +50,7 @@ pub enum LaunchError {
     Schedule {
         /// The program.
         program: String,
-        /// What is wrong.
+        /// The fault.
         message: String,
     },
     /// Parts of a field have too few rows for an exchange.
@@ -63,7 +63,7 @@ pub enum LaunchError {
         field: String,
         /// Rows to exchange.
         depth: u32,
-        /// What is in the way.
+        /// The reason.
         message: String,
     },
     /// An expression of the plan has no value.
@@ -108,11 +108,11 @@ pub struct Launch<'p> {
 pub struct Rows {
     /// How many there are, at least one.
     pub count: u32,
-    /// How far away a row may be whose cells another reads or writes.
+    /// The farthest distance of two rows that share cells.
     pub reach: u32,
 }
 
-/// Bytes of one memory that are to be the same as those of another.
+/// A copy of bytes from one memory to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copy {
     /// Where they come from.

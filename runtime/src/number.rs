@@ -32,7 +32,7 @@ pub fn half(value: f64) -> f16 {
     if f64::from(near) == value || value.is_nan() || bits & 1 == 1 {
         return f16::from_f32(near);
     }
-    // Rounding to odd keeps what lies beside a tie beside it (Boldo, Melquiond: When double
+    // Rounding to odd keeps a value that lies beside a tie beside it (Boldo, Melquiond: When double
     // rounding is odd, 2005).
     let odd = if f64::from(near).abs() < value.abs() { bits + 1 } else { bits - 1 };
     f16::from_f32(f32::from_bits(odd))
@@ -91,7 +91,7 @@ impl Number {
         }
     }
 
-    /// How it lies to a number of the same type; none beside a NaN or a number of another type.
+    /// Its order beside a number of the same type; none beside a NaN or a number of another type.
     pub fn compare(self, other: Self) -> Option<Ordering> {
         match (self, other) {
             (Self::F16(a), Self::F16(b)) => a.partial_cmp(&b),

@@ -1,4 +1,4 @@
-//! The launch plan: what a compile produces beside the PTX, and all that a run needs to know.
+//! The launch plan: a compile makes it beside the PTX, and a run needs nothing else.
 //!
 //! A plan is JSON, described in `docs/plan.md` and by the schema `docs/plan.schema.json`. Sizes are
 //! expressions in the run-time params and in `steps` ([`Expr`], written as text such as
@@ -62,17 +62,17 @@ pub struct Plan {
     pub steps: Expr,
     /// Conditions on the sizes.
     pub checks: Vec<Check>,
-    /// Bits of an index inside the kernels: 32 or 64. Run-time sizes are passed so wide.
+    /// Bits of an index inside the kernels: 32 or 64. Run-time sizes are passed in as many bits.
     pub index_width: u32,
     /// The kernels of the PTX.
     pub kernels: Vec<Kernel>,
-    /// What to run, in order.
+    /// The nodes to run, in order.
     pub schedule: Vec<Node>,
     /// How the kernels were made.
     pub settings: Settings,
 }
 
-/// What the PTX is made for.
+/// The architecture, device and arithmetic of the PTX.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -101,7 +101,7 @@ pub struct ScalarDecl {
     pub default: Option<Numeral>,
 }
 
-/// What a field is to the outside.
+/// The use of a field by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -114,7 +114,7 @@ pub enum Role {
     Temp,
 }
 
-/// A field: what goes into a run and what comes out of it.
+/// A field: an input or an output of a run, or neither.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -123,7 +123,7 @@ pub struct FieldDecl {
     pub name: String,
     /// Type of a cell.
     pub element: Element,
-    /// Which part it is of a declared field whose cells are structs or vecs; left out for one of
+    /// Its place in a declared field whose cells are structs or vecs; left out for a field of
     /// numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<Member>,
@@ -132,12 +132,12 @@ pub struct FieldDecl {
     /// Cells per dimension, slowest first.
     pub extents: Vec<Expr>,
     /// Where its current value lies. A cell that no part covers has its input's value. Empty for a
-    /// temp field that no kernel takes.
+    /// temp field that no kernel uses.
     pub value: Vec<Part>,
 }
 
-/// Which part of a declared field a field of numbers is. Its name is that of the declared field and
-/// then `.member` or `.lane`, once or more. In memory each is an array of its own; in files
+/// The place of a field of numbers in a declared field. Its name is that of the declared field,
+/// followed by `.member` or `.lane` once or more. In memory each is an array of its own; in files
 /// ([`crate::record`]) they are the cells of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -159,7 +159,7 @@ pub struct Part {
     /// The buffer.
     pub buffer: String,
     /// First and last cell per dimension, counted from 0 in the field; left out for all cells of
-    /// the buffer. Empty where a last cell lies before the first.
+    /// the buffer. The part is empty where a last cell lies before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<Vec<[Expr; 2]>>,
 }
@@ -180,7 +180,7 @@ pub struct Check {
     pub value: Expr,
     /// If any of these is negative (an empty piece), the condition is void.
     pub unless_negative: Vec<Expr>,
-    /// What to say when it fails.
+    /// The message when it fails.
     pub message: String,
 }
 
@@ -208,14 +208,15 @@ pub struct Settings {
     pub strategy: String,
     /// Cells of a tile's result per dimension, slowest first.
     pub tile: Vec<i64>,
-    /// Steps a launch of the main kernel.
+    /// Steps per launch of the main kernel.
     pub pyramid_height: i64,
-    /// Cells a thread per dimension.
+    /// Cells per thread and dimension.
     pub per_thread: Vec<i64>,
-    /// What each function of a launch computes, unless what is needed alone: `fixed`.
+    /// `fixed` where all functions of a launch compute the same cells; left out where each computes
+    /// only the cells that are needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// What the schedule can be remembered by (`crate::tune`); of candidates alone.
+    /// The key by which a measured schedule is remembered (`crate::tune`); only of candidates.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,
 }
@@ -228,7 +229,7 @@ pub enum PlanError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file can't be written.
@@ -236,7 +237,7 @@ pub enum PlanError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The text is no plan.
@@ -244,7 +245,7 @@ pub enum PlanError {
     Syntax {
         /// Where the text came from.
         origin: String,
-        /// What is wrong, and in which line.
+        /// The fault and its line.
         message: String,
     },
     /// The plan has another format.
@@ -279,7 +280,7 @@ impl Plan {
         Plan::from_json(&text, &path.display().to_string())
     }
 
-    /// Reads and checks a plan from text; `origin` says in messages where it came from.
+    /// Reads and checks a plan from text; `origin` names its source in messages.
     ///
     /// # Errors
     /// When the text is no plan, has another format or contradicts itself.

@@ -1,5 +1,5 @@
-//! Fields whose cells are structs or vecs: files hold them as they are declared, everything else as
-//! one array of numbers for each leaf, and here one becomes the other.
+//! Fields whose cells are structs or vecs. Files hold them as they are declared; everything else
+//! has one array of numbers for each leaf. This module turns one form into the other.
 //!
 //! A `vec<N, T>` is an array with one more last dimension of N. A struct is a NumPy structured
 //! type, packed, in order of declaration.
@@ -52,7 +52,7 @@ pub fn records(fields: &[FieldDecl]) -> Vec<Record<'_>> {
 }
 
 impl Record<'_> {
-    /// What the field is to the outside.
+    /// The use of the field by the caller.
     pub fn role(&self) -> Option<Role> {
         self.leaves.first().map(|(_, field)| field.role)
     }
@@ -61,7 +61,7 @@ impl Record<'_> {
         self.leaves.iter().map(|(_, field)| field.element)
     }
 
-    /// Reads the cells of a file into one array a leaf.
+    /// Reads the cells of a file into one array per leaf.
     ///
     /// # Errors
     /// As [`npy::read_as`], for the type that the record has.
@@ -91,7 +91,7 @@ impl Record<'_> {
         }
     }
 
-    /// Writes one array a leaf as cells of a file.
+    /// Writes one array per leaf as cells of a file.
     ///
     /// # Errors
     /// As [`npy::write`].
@@ -100,10 +100,10 @@ impl Record<'_> {
             .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
     }
 
-    /// Writes one array a leaf as the text of an `.npy` file.
+    /// Writes one array per leaf as the bytes of an `.npy` file.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write_to(&self, out: &mut dyn Write, leaves: &[&Array]) -> io::Result<()> {
         let shape = leaves.first().map_or(&[][..], |leaf| leaf.shape());
         npy::write_records(out, &self.layout, shape, &join(leaves))

@@ -1,8 +1,8 @@
 //! Schedules that were measured to be fastest, in a file: `stencil-bench --tune` writes it,
 //! `stencilc --schedules` reads it.
 //!
-//! An entry is found by what it was measured for: the program's IR with its sizes and arithmetic
-//! and the compiler's version and text (the fingerprint), and the device. Whatever changes, no
+//! An entry has two keys. One is the fingerprint: the program's IR with its sizes and arithmetic,
+//! and the compiler's version and text. The other is the device. When any of these changes, no
 //! entry fits any more.
 
 use crate::plan::Settings;
@@ -47,7 +47,7 @@ pub enum TuneError {
     Missing {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It can't be read or written.
@@ -55,7 +55,7 @@ pub enum TuneError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It holds something else.
@@ -64,7 +64,7 @@ pub enum TuneError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and in which line.
+        /// The fault and its line.
         message: String,
     },
 }
@@ -115,8 +115,8 @@ impl Schedules {
         self.entries.push(entry);
     }
 
-    /// The entry for a program: that of the one device on which it was measured, or of several that
-    /// of `device`. Of several run-time sizes that of the largest.
+    /// The entry for a program. If it was measured on several devices, that of `device`; of several
+    /// run-time sizes, that of the largest.
     pub fn find(&self, fingerprint: &str, device: &str) -> Option<&Entry> {
         let of_program = || self.entries.iter().filter(|entry| entry.fingerprint == fingerprint);
         let first = of_program().next()?;
@@ -126,7 +126,7 @@ impl Schedules {
     }
 }
 
-/// What identifies a program to a version of the compiler: a hash of both (64 bits of FNV-1a,
+/// The identity of a program for a version of the compiler: a hash of both (64 bits of FNV-1a,
 /// Fowler, Noll, Vo).
 pub fn fingerprint(version: &str, program: &str) -> String {
     let hash = version
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(Schedules::load(&path).unwrap(), schedules);
         std::fs::write(&path, "{\"entries\": 1}").unwrap();
         assert!(Schedules::load(&path).unwrap_err().to_string().contains("holds no schedules"));
-        // What makes such files is said where one is read, not where it can't be written.
+        // The error of a read names the tool that makes such files; that of a write does not.
         let missing = folder.path().join("missing/schedules.json");
         assert!(Schedules::read(&missing).unwrap_err().to_string().contains("--tune makes"));
         assert!(!schedules.save(&missing).unwrap_err().to_string().contains("--tune makes"));

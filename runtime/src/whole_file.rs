@@ -1,8 +1,8 @@
 //! Files written whole or not at all, several together or none.
 //!
 //! A file is written beside its place under a temporary name (`.stencil-XXXXXX`), brought to the
-//! disk and renamed. Whoever reads the place finds the old file or the new one, never half of one;
-//! after an error, a full disk included, the old one. Otherwise a write does as `cp` would:
+//! disk and renamed. A reader finds the old file or the new one, never half of one. After an error,
+//! a full disk included, the old file is there. Otherwise a write does as `cp` would:
 //!
 //! | the place is | what a write does |
 //! |---|---|
@@ -35,7 +35,7 @@ pub enum WriteError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system or the body said.
+        /// The error of the system or of the body.
         source: io::Error,
     },
     /// Two of them are one file, or one is an input.
@@ -68,7 +68,7 @@ impl fmt::Display for SameFile {
 /// Writes one file whole or not at all.
 ///
 /// # Errors
-/// What the system or `body` says; then the old file is as it was, and nothing else is left.
+/// The error of the system or of `body`; then the old file is as it was, and nothing else is left.
 pub fn write_whole(
     path: &Path,
     body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -111,7 +111,8 @@ pub fn check_distinct(outputs: &[&Path], inputs: &[&Path]) -> Result<(), SameFil
     Ok(())
 }
 
-/// Whether a file can be written there, as far as can be told before: for a word before a long run.
+/// Whether a file can be written there, as far as can be told before. It lets a tool refuse a place
+/// before a long run.
 ///
 /// # Errors
 /// Why it can't.
@@ -253,7 +254,7 @@ fn put(mut drafts: Vec<Draft>) -> Result<(), (PathBuf, io::Error)> {
     failure.map_or(Ok(()), Err)
 }
 
-/// What a path leads to.
+/// The file or device that a path leads to.
 #[derive(Debug)]
 enum Place {
     /// A file, or nothing yet.
@@ -296,7 +297,7 @@ impl Place {
     }
 }
 
-/// What makes two paths the same file.
+/// The identity of a file: equal for two paths to it.
 #[derive(Debug, PartialEq, Eq)]
 enum Identity {
     File(FileNumber),
@@ -333,7 +334,7 @@ fn refuse<T>(words: &str) -> io::Result<T> {
     Err(io::Error::new(ErrorKind::PermissionDenied, words))
 }
 
-/// The same error, for a full disk with what to do.
+/// The same error; for a full disk it names the remedy.
 fn with_remedy(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
@@ -347,7 +348,7 @@ fn with_remedy(error: io::Error) -> io::Error {
 #[cfg(unix)]
 use of_unix::{FileNumber, keep_owner, names_of, number_of, usual_permissions};
 
-/// What only Unix tells of a file.
+/// Facts of a file that only Unix has.
 #[cfg(unix)]
 mod of_unix {
     use super::*;
@@ -383,7 +384,7 @@ mod of_unix {
 #[cfg(not(unix))]
 use elsewhere::{FileNumber, keep_owner, names_of, number_of, usual_permissions};
 
-/// What other systems tell: links count by their full paths.
+/// The same on other systems, where a file is known by its full path.
 #[cfg(not(unix))]
 mod elsewhere {
     use super::*;

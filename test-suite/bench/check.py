@@ -47,7 +47,7 @@ WAYS = {"one by one": [], "whole": FEW, "in bands": [*FEW, "--cut-all"]}
 
 
 class Session:
-    """What was built, unpacked, with the seconds that are left."""
+    """The unpacked build, with the seconds that are left."""
 
     def __init__(self, args, scratch):
         self.start, self.seconds, self.jobs = time.monotonic(), args.seconds, args.jobs

@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: programs, commands, and records of measurements.
+"""Shared by the scripts of this folder: programs, commands, and records of measurements.
 
 A record is a text file. Its first lines, `# name: value`, are facts: what was measured, when, on
 which device. One line names the columns, and each line after it is a measurement. Tabs separate
@@ -64,7 +64,7 @@ def take_along(folder, release, *scripts):
 
 
 def manifest(folder, name, command):
-    """What a build left for the GPU machine."""
+    """The manifest that a build left for the GPU machine."""
     try:
         return json.loads((folder / name).read_text())
     except (OSError, ValueError) as error:

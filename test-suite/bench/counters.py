@@ -43,7 +43,7 @@ def command(stencilc, case, target):
 
 
 def simulated(stencilc, case):
-    """What the simulator counts."""
+    """The counts of the simulator."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         common.call([*command(stencilc, case, "sim"), "--report-json", file.name])
         kernels = json.loads(pathlib.Path(file.name).read_text())["kernels"]
@@ -52,7 +52,7 @@ def simulated(stencilc, case):
 
 
 def measured(stencilc, case):
-    """What Nsight Compute counts."""
+    """The counts of Nsight Compute."""
     ncu = ["ncu", "--clock-control", "none", "--csv", "--metrics", ",".join(PAIRS.values())]
     said = common.call(ncu + command(stencilc, case, "cuda")).stdout
     lines = [line for line in said.splitlines() if line.startswith('"')]

@@ -1,4 +1,4 @@
-"""What the inner parts of kernels execute for a cell and step, counted in the machine code.
+"""Instructions of the inner parts of kernels per cell and step, counted in the machine code.
 
     python3 test-suite/bench/inner_loops.py [--nvdisasm FILE] [--print] [PROGRAM...]
 
@@ -89,7 +89,7 @@ def straight(lines):
 
 
 def loops(lines):
-    """What each loop has beside the loops in it: from a label to the branch back to it."""
+    """The lines of each loop without its inner loops: from a label to the branch back to it."""
     labels = {line: place for place, line in enumerate(lines) if line.endswith(":")}
     ends = []
     for place, line in enumerate(lines):

@@ -260,7 +260,7 @@ def beside_peers(rows):
 
 
 def series(rows):
-    """What the plots show: rates over the size, the steps a launch and the radius."""
+    """The data of the plots: rates over the size, the steps per launch and the radius."""
     sizes, heights, radii = {}, {}, {}
     for (program, kind, cells, why), lines in rows.items():
         name, rate = f"{program} {kind}", lines[0]["gcells"]

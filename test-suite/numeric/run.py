@@ -72,7 +72,7 @@ class Case:
         self.scalars, self.double = scalars or {}, double
 
     def title(self):
-        """What the case is, in a line."""
+        """The case in a line."""
         size = "x".join(map(str, self.shape))
         files = [source for source in self.inputs.values() if ":" not in source]
         words = [Path(source).name for source in files] + [f"{k}={v}" for k, v in self.scalars.items()]
@@ -122,7 +122,7 @@ class Case:
 
 
 def difference(name, found, wanted):
-    """What is wrong with an output, in words; nothing where it agrees bit for bit."""
+    """The difference of an output in words; nothing where it agrees bit for bit."""
     if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
         return f"{name} is {found.dtype} {found.shape}, wanted {wanted.dtype} {wanted.shape}"
     size = wanted.dtype.itemsize

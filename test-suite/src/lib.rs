@@ -45,7 +45,7 @@ pub struct Scratch {
     folder: TempDir,
 }
 
-/// What a run of a tool left.
+/// The outcome of a run of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The exit code; none after a signal.

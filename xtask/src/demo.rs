@@ -64,7 +64,7 @@ pub fn run(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Compiles to PTX and plan, and assembles the PTX: registers and spills are the assembler's word.
+/// Compiles to PTX and plan, and assembles the PTX for its registers and spills.
 fn compile(project: &Project) -> Result<()> {
     let began = project.elapsed();
     for (level, file) in [("ptx", "heat2d.ptx"), ("plan", "heat2d.plan.json")] {
@@ -115,7 +115,7 @@ fn architecture(ptx: &str) -> Option<&str> {
     target.split([',', ' ']).next()
 }
 
-/// One line a kernel from what `ptxas -v` says: its name, registers, shared memory and spills.
+/// One line per kernel from the output of `ptxas -v`: name, registers, shared memory and spills.
 fn kernels(verbose: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut name = "";

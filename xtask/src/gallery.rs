@@ -17,14 +17,14 @@ struct Exhibit {
     arguments: &'static str,
     /// An array with the name of its picture and how it is coloured.
     pictures: &'static [(&'static str, &'static str, Palette)],
-    /// What the result should be, what it was, and what it is.
+    /// The clean image, the image before, and the result.
     compared: Option<[&'static str; 3]>,
 }
 
 const MRI: &str = "test-suite/data/mri.npy";
 const CAMERA: &str = "test-suite/data/camera.npy";
 
-/// As `docs/gallery.md` tells of them.
+/// The runs of `docs/gallery.md`.
 const EXHIBITS: [Exhibit; 4] = [
     Exhibit {
         program: "rician",

@@ -50,7 +50,7 @@ fn links(text: &str) -> Vec<(usize, &str)> {
         if let Some((_, target)) = line.split_once("]: ").filter(|_| is_definition) {
             found.push((number, target.trim()));
         }
-        // What stands between two backquotes is code.
+        // Text between two backquotes is code.
         for part in line.split('`').step_by(2) {
             let targets = part.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
             found.extend(targets.map(|(target, _)| (number, target)));

@@ -1,8 +1,7 @@
 //! Pictures of arrays: `.npy` in, PNG out.
 //!
-//! Of terrain, height is told by colour (viridis, which is even to the eye) and slope by hill
-//! shading with the light from the north-west, so that what a smoothing takes away can be seen at
-//! once.
+//! Colour shows the height of terrain (viridis, which is even to the eye). Hill shading with light
+//! from the north-west shows its slope, so that the effect of smoothing is seen at once.
 
 use std::io::BufWriter;
 use std::path::Path;
@@ -158,7 +157,7 @@ impl Heights {
         )
     }
 
-    /// Root of the mean squared slope: what counts as an ordinary hillside.
+    /// Root of the mean squared slope: the slope of an ordinary hillside.
     fn steepness(&self) -> f32 {
         let mut sum = 0.0;
         for row in 0..self.rows {

@@ -101,7 +101,7 @@ impl Project {
             .env("PATH", self.search_path())
             .env("PYTHONPATH", self.toolchain().join("python"))
             .env("PYTHONDONTWRITEBYTECODE", "1");
-        // What Cargo tells a program about its own package is not true of the program's children.
+        // Cargo's variables about a program's own package are not true of the program's children.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {

@@ -1,4 +1,4 @@
-//! What must never come into the tree, and a proof for each rule that it can fail.
+//! Rules that the tree must keep, and a proof for each rule that it can fail.
 //!
 //! - The crates that run a compiled program, or only read one, never reach LLVM or MLIR.
 //! - `unsafe` stands in the adapters to MLIR and to CUDA alone.

@@ -23,7 +23,7 @@ use compiler::{Compiler, Output};
 use report::{Finding, Verdict};
 use schedule::Schedule;
 
-/// What the command line asks for.
+/// The arguments of the command line.
 #[derive(Debug, Default, PartialEq)]
 pub struct Request {
     revision: String,

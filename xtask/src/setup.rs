@@ -2,7 +2,7 @@
 //!
 //! Debian's packages (LLVM and MLIR 22, a C++ compiler, Python's pip) come by apt-get. NVIDIA's
 //! assembler and libdevice, and NumPy for the numeric tests, come by pip into `.toolchain/`, each
-//! in a folder that appears only when it is complete. What is there already is left alone, so a
+//! in a folder that appears only when it is complete. Parts that are there already stay, so a
 //! second run touches neither the network nor the disk.
 
 use std::path::Path;
@@ -118,7 +118,7 @@ fn debian_packages(project: &Project) -> Result<()> {
     }
 }
 
-/// What a command begins with to have root's rights; nothing where neither this user nor sudo has
+/// The words before a command that give it root's rights; none where neither this user nor sudo has
 /// them.
 fn rights(project: &Project) -> Option<&'static [&'static str]> {
     let works = |program, argument| capture(project.command(program).arg(argument)).ok();
@@ -142,7 +142,7 @@ fn policy(project: &Project, packages: &[&str]) -> Result<String> {
     capture(project.command("apt-cache").arg("policy").args(packages))
 }
 
-/// Those of `wanted` that `dpkg-query` does not report as installed.
+/// The packages of `wanted` that `dpkg-query` does not report as installed.
 fn missing<'a>(query: &str, wanted: &[&'a str]) -> Vec<&'a str> {
     let installed = |package: &&str| {
         query.lines().any(|line| line.split_once(' ') == Some((*package, "installed")))
@@ -150,7 +150,7 @@ fn missing<'a>(query: &str, wanted: &[&'a str]) -> Vec<&'a str> {
     wanted.iter().copied().filter(|p| !installed(p)).collect()
 }
 
-/// Those of `wanted` for which `apt-cache policy` reports no version that could be installed.
+/// The packages of `wanted` for which `apt-cache policy` reports no version to install.
 fn unknown<'a>(policy: &str, wanted: &[&'a str]) -> Vec<&'a str> {
     let candidate = |package: &str| {
         policy

@@ -13,14 +13,14 @@ struct Stage {
     run: Run,
 }
 
-/// Does a stage's work; the result says in a few words, or a few lines, what was found in order.
+/// Does a stage's work; the result is its summary, in a few words or lines.
 type Run = fn(&Project) -> Result<String>;
 
 const fn stage(name: &'static str, what: &'static str, run: Run) -> Stage {
     Stage { name, what, run }
 }
 
-/// In the order in which they run: what is quick to fail comes first.
+/// In the order in which they run: stages that fail quickly come first.
 const STAGES: [Stage; 9] = [
     stage("setup", "install what is missing", set_up),
     stage("fmt", "layout of the code", format),
@@ -65,7 +65,7 @@ impl Selection {
         Ok(Self { named, keep_going: !options.is_empty() })
     }
 
-    /// The stages named, or all; with them what they build on.
+    /// The stages named, or all; with them the stages that they build on.
     fn stages(&self) -> Vec<&'static Stage> {
         let named = |name: &str| self.named.is_empty() || self.named.iter().any(|n| n == name);
         let wanted = |stage: &&Stage| {
@@ -162,7 +162,7 @@ fn unit(project: &Project) -> Result<String> {
     Ok(format!("{closing}\n{snapshots} snapshots, each referred to by a test"))
 }
 
-/// nextest's summary as it stands, or the sum of what the test binaries say at their ends.
+/// nextest's summary as it stands, or the sum of the last lines of the test binaries.
 fn closing_lines(output: &str) -> String {
     if let Some(at) = output.find("Summary [") {
         return output[at..].trim_end().to_owned();

@@ -16,7 +16,7 @@ pub const MAX_BLOCKS: u64 = (1 << 20) - 1;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp(u64);
 
-/// Marks a stamp: several readers, which no order connects.
+/// Marks a stamp: several readers in no order with each other.
 const SEVERAL: u64 = 1 << 63;
 /// Marks a stamp: an atomic access; together with [`SEVERAL`], readers of different blocks.
 const ATOMIC: u64 = 1 << 62;
@@ -88,7 +88,8 @@ impl Stamp {
     }
 }
 
-/// What is known of another block: everything before `all`, and more of single threads.
+/// The accesses of another block that are ordered before: those before `all`, and more of single
+/// threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Known {
     /// Accesses of any thread at a clock below this are ordered before.
@@ -114,14 +115,14 @@ impl Known {
     }
 }
 
-/// What a block knows of other blocks, or a flag carries.
+/// The knowledge of other blocks that a block has, or that a flag carries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Knowledge {
     blocks: BTreeMap<u32, Known>,
 }
 
 impl Knowledge {
-    /// Adds what another knows.
+    /// Adds the knowledge of another.
     pub fn join(&mut self, other: &Self) {
         for (block, known) in &other.blocks {
             self.blocks.entry(*block).or_default().join(known);
@@ -170,7 +171,7 @@ impl Timeline {
         }
     }
 
-    /// All threads of the block meet: what one acquired all know.
+    /// All threads of the block meet: all know what any of them acquired.
     pub fn barrier(&mut self) {
         self.clock += 1;
         self.base = self.clock;
@@ -179,8 +180,8 @@ impl Timeline {
         }
     }
 
-    /// What a release by `thread` publishes: the block up to the last barrier, the thread up to
-    /// now, and all that it knows of others.
+    /// Releases by `thread`. This publishes the block up to the last barrier, the thread up to now,
+    /// and all that it knows of others.
     pub fn release(&mut self, thread: u32) -> Knowledge {
         let mut released = self.known.clone();
         if let Some(pending) = self.pending.get(&thread) {
@@ -192,7 +193,7 @@ impl Timeline {
         released
     }
 
-    /// `thread` acquires what a flag carries.
+    /// `thread` acquires the knowledge that a flag carries.
     pub fn acquire(&mut self, thread: u32, released: &Knowledge) {
         self.pending.entry(thread).or_default().join(released);
     }

@@ -1,5 +1,5 @@
-//! What is counted while a kernel runs: executions of every instruction, and the memory traffic
-//! of every operation.
+//! Counts of a running kernel: executions of every instruction, and the memory traffic of every
+//! operation.
 
 use crate::program::Kernel;
 use crate::traffic::Traffic;

@@ -1,10 +1,10 @@
-//! What the simulator finds wrong, by name and place.
+//! Errors of kernels that the simulator finds, by name and place.
 
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 use stencil_dialects::error::Place;
 
-/// What went wrong.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Problem {
@@ -14,7 +14,7 @@ pub enum Problem {
     Unwritten,
     /// An access outside a memref or its buffer.
     OutOfBounds,
-    /// The address is not a multiple of what the access needs.
+    /// The address is not a multiple of the alignment that the access needs.
     Misaligned,
     /// A write to a buffer that the launch only reads.
     ReadOnly,
@@ -125,7 +125,7 @@ pub struct Stuck {
 /// An error of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SimulationError {
-    /// What is wrong.
+    /// Its kind.
     pub problem: Problem,
     /// The kernel.
     pub kernel: String,

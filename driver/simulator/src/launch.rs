@@ -27,7 +27,8 @@ pub struct Settings {
     pub poison_outputs: bool,
     /// Instructions that one block may execute.
     pub instruction_limit: u64,
-    /// Blocks of a launch that wait for each other which are on the device at once; none: all.
+    /// Blocks that are on the device at once, in launches whose blocks wait for each other; none:
+    /// all blocks.
     pub resident: Option<usize>,
 }
 
@@ -71,7 +72,7 @@ impl From<Box<SimulationError>> for LaunchError {
     }
 }
 
-/// What a launch is given.
+/// The kernel, grid and arguments of a launch.
 pub struct Request<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
@@ -259,10 +260,10 @@ fn together(
     }
 }
 
-/// Instructions that a stuck block is followed ahead, to find what it would signal.
+/// Instructions for which a stuck block is followed ahead, to find the flags that it would signal.
 const LOOK_AHEAD: u64 = 1 << 20;
 
-/// Finds out who waits for whom: what would each stuck block signal, could it go on?
+/// Finds out who waits for whom, from the flags that each stuck block would signal if it went on.
 fn deadlock(
     environment: &Environment,
     mut stuck: Vec<Block>,

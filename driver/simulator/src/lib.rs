@@ -1,4 +1,4 @@
-//! Executes the gpu level without a GPU: every kernel run and judged, by name and place.
+//! Executes kernels of the gpu level without a GPU. Every error names the operation and its place.
 
 #![forbid(unsafe_code)]
 

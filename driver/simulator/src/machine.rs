@@ -1,8 +1,7 @@
 //! One block: all its threads in lock step, instruction by instruction.
 //!
-//! An instruction runs for all threads before the next one does. Whether that order hides an error
-//! does not matter: races are found in the shadow of the memory, not by what happened to come
-//! first.
+//! An instruction runs for all threads before the next one does. That order hides no race: races
+//! are found in the shadow of the memory, whichever access came first.
 
 mod access;
 mod compute;
@@ -32,11 +31,11 @@ pub struct Global<'a> {
     pub name: &'a str,
     /// Its memory.
     pub memory: &'a Memory,
-    /// What the launch may do with it.
+    /// Whether the launch may read it, write it, or both.
     pub usage: Usage,
 }
 
-/// What all blocks of a launch see.
+/// The data that all blocks of a launch share.
 #[derive(Debug)]
 pub struct Environment<'a> {
     /// The kernel.
@@ -47,7 +46,7 @@ pub struct Environment<'a> {
     pub arguments: &'a [u64],
     /// Buffers, by number.
     pub globals: &'a [Global<'a>],
-    /// What the flags carry.
+    /// The knowledge that the flags carry.
     pub flags: Mutex<BTreeMap<(usize, usize), Knowledge>>,
     /// Whether several host threads run blocks.
     pub concurrent: bool,
@@ -123,7 +122,7 @@ pub struct Block<'a> {
     bytes: Vec<u64>,
     /// Set to look ahead: signals are collected, nothing is stored or judged.
     ghost: Option<Vec<((usize, usize), i32)>>,
-    /// What was counted so far.
+    /// Counts so far.
     pub counters: Counters,
 }
 

@@ -3,8 +3,8 @@
 //! A lowering copies the bodies of point functions into kernels, and copies keep their locations.
 //! [`mark_applies`] wraps each location in a name: `apply:heat`, and `root:heat` for the operation
 //! that makes the function's first result, which runs once for each cell computed. The applies
-//! themselves are marked by their first function, so that what a lowering builds around the copies
-//! (loads, stores, loops, barriers) is counted with them.
+//! themselves are marked by their first function. Code that a lowering builds around the copies
+//! (loads, stores, loops, barriers) is therefore counted with them.
 
 use melior::Context;
 use melior::ir::operation::OperationLike;

@@ -35,7 +35,7 @@ impl Mask {
         Self { words, count }
     }
 
-    /// Those of this set for which the test holds.
+    /// The threads of this set for which the test holds.
     pub fn keep(&self, mut test: impl FnMut(usize) -> bool) -> Self {
         let mut kept = Self { words: [0; WORDS], count: 0 };
         for lane in self.lanes() {
@@ -47,7 +47,7 @@ impl Mask {
         kept
     }
 
-    /// Those of this set that are not in the other.
+    /// The threads of this set that are not in the other.
     pub fn without(&self, other: &Self) -> Self {
         let mut left = *self;
         left.count = 0;

@@ -22,7 +22,7 @@ pub struct Memory {
     words: Vec<AtomicU32>,
     /// Bytes of a word: 2 or 4.
     unit: usize,
-    /// Whether this launch may write: else nobody needs to know who reads.
+    /// Whether this launch may write; otherwise readers are not noted.
     tracked: bool,
     /// Last write of each word.
     written: Vec<AtomicU64>,
@@ -133,7 +133,7 @@ impl Memory {
         }
     }
 
-    /// After a launch: what it wrote is no longer poisoned.
+    /// Ends a launch: words that it wrote are no longer poisoned.
     pub fn end(&mut self) {
         if let Some(poison) = &mut self.poison {
             let mut left = false;
@@ -293,7 +293,7 @@ impl Memory {
         if !read.is_several_blocks() && by.time.after(read, by.thread) {
             return None;
         }
-        // Of two threads in one interval, name the one that is not the writer.
+        // If two threads read in one interval, name the one that is not the writer.
         let other_thread = sites >> 16;
         let other =
             if read.block() == by.time.block && read.thread() == by.thread && other_thread != 0 {

@@ -32,7 +32,7 @@ pub enum Operand {
     Register(Reg),
 }
 
-/// What fills a register before a block begins.
+/// The source of a register's value before a block begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
     /// A constant.
@@ -128,7 +128,7 @@ pub enum Instr {
     Prefetch { access: Box<Access> },
     /// Writes one register an element.
     Store { from: Box<[Reg]>, access: Box<Access> },
-    /// Starts copies from global to shared memory, which nobody may rely on before a wait; threads
+    /// Starts copies from global to shared memory, which may be read only after a wait. Threads
     /// read `valid` elements where it is given and fill the rest with zeros.
     CopyAsync { from: Box<Access>, to: Box<Access>, valid: Option<Reg> },
     /// Ends a group of copies.
@@ -166,7 +166,7 @@ pub enum Instr {
     Return,
 }
 
-/// What a floating-point operation counts as.
+/// The counter of a floating-point operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flop {
     /// Not counted: no arithmetic, or the product of a contracted pair.
@@ -185,12 +185,12 @@ pub enum Flop {
     Special,
 }
 
-/// What an instruction came from.
+/// The origin of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     /// The operation.
     pub site: Site,
-    /// What it counts as.
+    /// Its counter.
     pub flop: Flop,
 }
 
@@ -201,7 +201,7 @@ pub struct SiteInfo {
     pub place: Place,
     /// Its text.
     pub text: String,
-    /// What it is counted with.
+    /// The group that it is counted with.
     pub group: Group,
     /// Whether one execution stands for one evaluation of the group's function.
     pub root: bool,
@@ -225,7 +225,7 @@ pub enum Usage {
     Write,
 }
 
-/// What an argument is.
+/// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parameter {
     /// A buffer.
@@ -257,7 +257,7 @@ pub struct Kernel {
     pub origins: Vec<Origin>,
     /// Number of registers.
     pub registers: usize,
-    /// What fills registers before a block begins.
+    /// Registers that are filled before a block begins.
     pub inputs: Vec<(Input, Reg)>,
     /// The arguments.
     pub parameters: Vec<Parameter>,

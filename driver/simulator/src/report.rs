@@ -112,7 +112,7 @@ pub struct KernelReport {
     pub parts: Vec<Counts>,
     /// Cells of fields that were written, each counted once a launch.
     pub cells_written: u64,
-    /// Cells written, times the steps of a launch: what the launches were for.
+    /// Cells written, times the steps of a launch: the useful work of the launches.
     pub cell_steps: u64,
     /// Evaluations of point functions beyond one for each cell and step; none where nobody marked
     /// the point functions. Cells that no function computes (a frozen rim) hide as many.
@@ -319,7 +319,7 @@ impl Display for Report {
     }
 }
 
-/// One line a counter, one column a part: few parts, many counters.
+/// One line per counter, one column per part: there are few parts and many counters.
 fn write_table(formatter: &mut Formatter, rows: &[Vec<String>]) -> fmt::Result {
     let widths: Vec<_> =
         rows.iter().map(|row| row.iter().map(String::len).max().unwrap_or(0)).collect();

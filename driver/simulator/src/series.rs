@@ -6,7 +6,7 @@ use crate::report::Report;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// What one schedule costs for each cell and step.
+/// The cost of one schedule per cell and step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample {
     /// The schedule, such as its pyramid height.
@@ -54,7 +54,7 @@ pub fn sample(label: impl Into<String>, report: &Report) -> Sample {
     }
 }
 
-/// One line a sample, one column a counter.
+/// One line per sample, one column per counter.
 pub fn table(samples: &[Sample]) -> String {
     let width = samples.iter().map(|sample| sample.label.len()).max().unwrap_or(0);
     let mut text = format!("{:<width$}", "");

@@ -55,9 +55,9 @@ pub enum SimulatorError {
         kernel: String,
         /// Which, from 0.
         place: usize,
-        /// What the plan passes.
+        /// The plan's argument.
         found: String,
-        /// What the kernel takes.
+        /// The kernel's parameter.
         wanted: String,
     },
     /// The plan has another block size.
@@ -109,7 +109,7 @@ impl Buffer {
         let unit = bound.element.size().min(4);
         let words = bound.element.size() / unit;
         let cells = bound.all_cells();
-        // The buffer as a field of its own: all it has are its cells.
+        // The buffer as a field of its own, without the cells of any other.
         let field: Vec<_> = cells.iter().map(|cells| cells.end).collect();
         let mut held = vec![false; bound.cells];
         bound.window(&field, &cells).for_each_run(|_, place, run| {
@@ -150,7 +150,7 @@ impl Simulator {
         Ok(Self { kernels, counters, options, buffers: Vec::new() })
     }
 
-    /// What was counted since the last [`Target::begin`].
+    /// The counts since the last [`Target::begin`].
     pub fn report(&self) -> Report {
         Report::new(self.kernels.iter().zip(&self.counters))
     }

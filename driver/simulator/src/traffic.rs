@@ -1,9 +1,9 @@
-//! What a warp's access costs: 32-byte sectors of global memory, wavefronts of shared memory.
+//! The cost of a warp's access: 32-byte sectors of global memory, wavefronts of shared memory.
 //!
-//! Global memory moves whole sectors of 32 bytes: an access costs as many sectors as its threads
-//! touch, and could do with as many as its distinct bytes fill. Shared memory has 32 banks of
-//! 4 bytes: one wavefront serves every bank once, and threads that want the same word share it.
-//! Accesses of 8 bytes go in two half-warps, of 16 bytes in four quarter-warps.
+//! Global memory moves whole sectors of 32 bytes. An access costs as many sectors as its threads
+//! touch; the ideal is as many as its distinct bytes fill. Shared memory has 32 banks of 4 bytes.
+//! One wavefront serves every bank once, and threads that access the same word share it. Accesses
+//! of 8 bytes go in two half-warps, those of 16 bytes in four quarter-warps.
 
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub struct Traffic {
     pub bytes: u64,
     /// Sectors (global) or wavefronts (shared).
     pub moved: u64,
-    /// The least that the same bytes could do with.
+    /// The least for the same bytes.
     pub ideal: u64,
     /// The worst access: `moved` of one warp.
     pub worst: u64,

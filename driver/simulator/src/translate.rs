@@ -1,8 +1,8 @@
 //! From a `gpu.func` to a [`Kernel`]: one pass over the operations, one file a dialect.
 //!
 //! Vectors are taken apart into registers, so that most `vector` operations cost nothing; memrefs
-//! become a base register with operands for offset, sizes and strides. What the simulator does not
-//! know is refused by name and place: nothing is skipped.
+//! become a base register with operands for offset, sizes and strides. An operation that the
+//! simulator does not know is refused by name and place: nothing is skipped.
 
 mod affine;
 mod arith;
@@ -30,8 +30,8 @@ use stencil_dialects::tiled::{self, Binding, Launch};
 /// How to translate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether a product and a sum that both allow it become one operation, as ptxas does. Off:
-    /// they round twice, and are only counted as one.
+    /// Whether a product and a sum that both allow it become one operation, as by ptxas. If not,
+    /// they round twice and are only counted as one.
     pub contract: bool,
 }
 
@@ -44,7 +44,7 @@ pub fn kernels(module: &Module, settings: Settings) -> Result<Vec<Kernel>, Error
     tiled::launches(module)?.iter().map(|launch| kernel(launch, narrow, settings)).collect()
 }
 
-/// What a value of the IR is here.
+/// The translation of a value of the IR.
 #[derive(Clone, Debug)]
 enum Value {
     /// A number, or the elements of a vector.

@@ -27,7 +27,7 @@ fn map2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(u64, u64) -> u64) {
     }
 }
 
-/// By way of f32, whose digits suffice for `+ - * /`, roots and remainders to be rounded as if
+/// Computes in f32. Its digits suffice for `+ - * /`, roots and remainders to be rounded as if
 /// once.
 fn short(to: &mut [u64], a: &[u64], f: impl Fn(f32) -> f32) {
     map(to, a, |a| u64::from(f16::from_f32(f(f16::from_bits(a as u16).to_f32())).to_bits()));
@@ -154,7 +154,7 @@ fn minimum<T: PartialOrd + Copy>(
     }
 }
 
-/// Applies an operation to every lane. A division by 0 gives 0; who divides must look for it.
+/// Applies an operation to every lane. A division by 0 gives 0; the caller must look for it.
 pub fn binary(op: Binary, kind: Kind, to: &mut [u64], a: &[u64], b: &[u64]) {
     macro_rules! float {
         (|$x:ident, $y:ident| $e:expr) => {
@@ -326,7 +326,7 @@ pub fn cast(cast: Cast, from: Kind, into: Kind, to: &mut [u64], a: &[u64]) {
         Cast::SignedToFloat if into == Kind::F32 => {
             map(to, a, |a| u64::from((from.signed(a) as f32).to_bits()))
         }
-        // What f64 rounds is beyond f16.
+        // Integers that f64 would round are beyond f16.
         Cast::SignedToFloat => map(to, a, |a| into.number(from.signed(a) as f64)),
         Cast::UnsignedToFloat if into == Kind::F32 => {
             map(to, a, |a| u64::from((from.unsigned(a) as f32).to_bits()))

@@ -111,8 +111,8 @@ fn streams_equal_the_oracle() {
     }
 }
 
-// In three dimensions: tiles that one part of a block holds and such as need many, lanes that share
-// a warp with the row below, rows a lane from one up, and footprints from star to box and radius 2.
+// In three dimensions: tiles of one and of many parts of a block, lanes that share a warp with the
+// row below, one row per lane and more, and footprints from star to box and radius 2.
 #[test]
 fn streams_of_planes_equal_the_oracle() {
     for (program, per_thread) in [

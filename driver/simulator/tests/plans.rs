@@ -272,7 +272,7 @@ fn data_go_to_and_from_every_layout() {
         let (outcome, _) = run(&plan, request(32), Options::default())
             .unwrap_or_else(|error| panic!("{kernel}: {error}"));
         assert_eq!(cells(&outcome.outputs["A"]), noise(160), "{kernel}");
-        // What is put there by the host comes back too.
+        // Cells that the host puts there come back too.
         let still = Plan { schedule: Vec::new(), ..copied(to, to, kernel, arguments) };
         let (outcome, _) =
             run(&still, Request { steps: Some(0), ..request(32) }, Options::default())

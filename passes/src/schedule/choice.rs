@@ -46,7 +46,7 @@ pub fn options(choice: &Choice) -> Vec<(&'static str, String)> {
     options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// Holds a choice against the ranges of [`read`].
+/// Checks a choice against the ranges of [`read`].
 ///
 /// # Errors
 /// A number out of range.
@@ -56,7 +56,7 @@ pub fn check(choice: &Choice) -> Result<(), Error> {
     read(&given).map(drop)
 }
 
-/// A choice, completed by another where it is open.
+/// A choice whose open parts are taken from another.
 pub fn completed(choice: &Choice, by: Choice) -> Choice {
     let choice = choice.clone();
     Choice {

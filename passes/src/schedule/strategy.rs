@@ -1,9 +1,9 @@
 //! A strategy: a way in which a device runs the tiles of a kernel.
 //!
 //! A descriptor holds everything that the rest of the compiler asks of a strategy, so that the
-//! list of descriptors (`strategies/mod.rs`) is the only place that knows all of them. It says
-//! which kernels the strategy takes, which schedules are worth a look, how a tile and a height are
-//! fitted to the target, and which pass lowers its kernels.
+//! list of descriptors (`strategies/mod.rs`) is the only place that knows all of them. It has the
+//! supported ranks, the schedules to try, the fit of tile and height to the target, and the pass
+//! that lowers the strategy's kernels.
 
 use crate::analysis::index_width;
 use crate::pass::Pass;
@@ -23,7 +23,7 @@ pub struct Shape {
     pub per_thread: Vec<i64>,
 }
 
-/// Schedules that are worth a look: a shape with the heights that go with it.
+/// Schedules to try: a shape with the heights that go with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidates {
     /// Cells of a tile; none where it is fitted to each kernel.
@@ -46,7 +46,7 @@ pub trait Strategy: Sync {
     /// Its name, as users and the IR spell it.
     fn name(&self) -> &'static str;
 
-    /// Numbers of dimensions of the grids that it takes.
+    /// Numbers of dimensions that it supports.
     fn ranks(&self) -> RangeInclusive<usize>;
 
     /// The pass that lowers its kernels to the gpu level, with the defaults of its options.
@@ -85,13 +85,13 @@ pub trait Strategy: Sync {
         Ok(None)
     }
 
-    /// Schedules beside the defaults that are worth a look, within a choice.
+    /// Schedules to try beside the defaults, within a choice.
     fn candidates(&self, _subject: &Subject, _rank: usize, _choice: &Choice) -> Vec<Candidates> {
         Vec::new()
     }
 
-    /// How often a kernel has the code of a point function in each step: for each cell of a thread
-    /// that has code of its own.
+    /// Copies of a point function's code per step of a kernel: one for each cell of a thread that
+    /// has code of its own.
     fn copies(&self, _per_thread: &[i64]) -> i64 {
         1
     }

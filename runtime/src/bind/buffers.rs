@@ -17,7 +17,7 @@ pub struct BufferId(pub usize);
 pub struct Buffer {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its use.
     pub kind: BufferKind,
     /// Type of a cell.
     pub element: Element,
@@ -108,7 +108,7 @@ fn too_many(plan: &Plan, name: &str, cells: u128, shape: &[usize]) -> BindError 
     }
 }
 
-/// A buffer with its sizes. What it starts with must lie inside its field.
+/// A buffer with its sizes. Its cells must lie inside the field that it starts with.
 pub fn bound(
     plan: &Plan,
     buffer: &BufferDecl,

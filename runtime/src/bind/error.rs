@@ -171,7 +171,7 @@ pub enum BindError {
     /// A buffer of the plan does not fit its field at these sizes.
     #[error("{message} ({sizes}); use larger sizes or compile the program again")]
     Buffer {
-        /// What does not fit.
+        /// The mismatch.
         message: String,
         /// The sizes.
         sizes: String,

@@ -80,7 +80,7 @@ impl Call {
         self.took(stream, "cuLaunchKernelEx", result)
     }
 
-    /// What a launch has beside its size and its arguments.
+    /// Attributes of the launch: whether it is cooperative, and its clusters.
     pub fn attributes(&self) -> Vec<sys::CUlaunchAttribute> {
         let attribute = |id, value| sys::CUlaunchAttribute { id, pad: [0; 4], value };
         let cooperative = self.cooperative.then(|| {
@@ -118,7 +118,7 @@ impl Call {
         })
     }
 
-    /// What the driver's function `by` made of the launch.
+    /// The outcome of the driver's function `by` for this launch.
     pub fn took(
         &self,
         stream: &Stream,

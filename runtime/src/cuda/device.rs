@@ -11,10 +11,10 @@ use std::ptr::null_mut;
 /// The oldest driver interface with all the functions used here: CUDA 12.8.
 const OLDEST_DRIVER: i32 = 12_080;
 
-/// Who failed where no device is open yet.
+/// The name in errors of calls before a device is open.
 const DRIVER: &str = "the CUDA driver";
 
-/// What is known of a device, for reports.
+/// Facts of a device, for reports.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceFacts {
     /// The driver's name of it.
@@ -73,7 +73,7 @@ impl Device {
         Ok(device)
     }
 
-    /// What is known of the device.
+    /// Facts of the device.
     pub fn facts(&self) -> &DeviceFacts {
         &self.facts
     }
@@ -99,7 +99,7 @@ impl Device {
         Ok((free as u64, total as u64))
     }
 
-    /// What a call on this device made of its work.
+    /// The outcome of a call on this device.
     pub fn ok(&self, call: &'static str, result: CUresult) -> Result<(), CudaError> {
         ok(&self.label, call, result)
     }

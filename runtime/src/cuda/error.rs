@@ -49,7 +49,7 @@ pub enum CudaError {
     OutOfMemory {
         /// The device.
         device: String,
-        /// Bytes wanted in all.
+        /// Bytes needed in all.
         wanted: u64,
         /// Bytes free.
         free: u64,
@@ -70,7 +70,7 @@ pub enum CudaError {
         target: String,
         /// The driver's name and text for the error.
         reason: String,
-        /// What the driver's assembler said.
+        /// The log of the driver's assembler.
         log: String,
     },
     /// The code and the plan don't fit together.
@@ -78,10 +78,10 @@ pub enum CudaError {
     Mismatch {
         /// The program.
         program: String,
-        /// What does not fit.
+        /// The mismatch.
         message: String,
     },
-    /// A block wants more shared memory than the device has.
+    /// A block needs more shared memory than the device has.
     #[error(
         "kernel `{kernel}` wants {wanted} bytes of shared memory a block, {device} gives at most \
          {most}; compile with a smaller tile or pyramid height"
@@ -91,7 +91,7 @@ pub enum CudaError {
         kernel: String,
         /// The device.
         device: String,
-        /// Bytes wanted.
+        /// Bytes needed.
         wanted: u64,
         /// Bytes there are.
         most: u64,
@@ -144,7 +144,7 @@ pub enum CudaError {
     },
 }
 
-/// What a call made of its work: an error names the call and the device.
+/// The outcome of a call; an error names the call and the device.
 pub(super) fn ok(device: &str, call: &'static str, result: CUresult) -> Result<(), CudaError> {
     if result == CUresult::CUDA_SUCCESS {
         return Ok(());

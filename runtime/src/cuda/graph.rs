@@ -255,7 +255,7 @@ impl Ready {
         let result = unsafe {
             sys::cuGraphInstantiateWithParams(&mut self.runnable.0, self.graph.0, &mut parameters)
         };
-        // Where the driver names no node it is nobody's fault, or everybody's.
+        // Where the driver names no node, the error is not that of one launch.
         let named = self.handles.iter().position(|handle| handle.0 == parameters.hErrNode_out);
         match named.and_then(|place| self.nodes.get(place)) {
             Some(node) => node.call.took(&self.stream, CALL, result),
@@ -268,8 +268,8 @@ impl Ready {
             && self.nodes.iter().zip(nodes).all(|(node, other)| node.is_like(other))
     }
 
-    /// Sets the arguments of nodes that are like its own. What was sent before keeps those that it
-    /// had.
+    /// Sets the arguments of nodes that are like its own. Launches that were sent before keep their
+    /// arguments.
     fn set(&mut self, nodes: Vec<Node>) -> Result<(), CudaError> {
         for ((node, old), handle) in nodes.iter().zip(&self.nodes).zip(&self.handles) {
             if node != old {

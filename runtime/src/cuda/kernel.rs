@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Shared memory of a block that needs no permission, in bytes.
 const PLAIN_SHARED: u64 = 48 * 1024;
 
-/// What the driver made of a kernel.
+/// Facts of a kernel, as the driver reports them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KernelFacts {
     /// Its name.
@@ -112,7 +112,7 @@ impl Kernel {
         &self.name
     }
 
-    /// What the driver made of it.
+    /// Its facts.
     pub fn facts(&self) -> &KernelFacts {
         &self.facts
     }

@@ -3,7 +3,8 @@
 //! The driver library is looked for at run time; without one, or without a device, every entry
 //! point returns an error. [`Cuda`] is an open device, [`Program`] a loaded plan with its buffers.
 //!
-//! One file an object. Each owns its handle and holds what it lives in: objects go in order.
+//! Each file has one object. An object owns its handle and holds the object that it lives in, so
+//! that they are dropped in order.
 //!
 //! | file | object | holds |
 //! |---|---|---|
@@ -62,7 +63,7 @@ impl Cuda {
         Ok(Cuda { device: Arc::new(Device::open(ordinal)?) })
     }
 
-    /// What is known of the device.
+    /// Facts of the device.
     pub fn facts(&self) -> &DeviceFacts {
         self.device.facts()
     }
@@ -98,7 +99,7 @@ impl Cuda {
     ///
     /// # Errors
     /// When the driver rejects the code, when a kernel is missing or has other parameters than in
-    /// the plan, when a block wants more shared memory than there is.
+    /// the plan, when a block needs more shared memory than there is.
     pub fn load(&self, plan: &Plan, code: &[u8]) -> Result<Program, CudaError> {
         Program::load(Stream::new(&self.device)?, plan, code)
     }

@@ -20,7 +20,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Program {
     // Fields are dropped in this order, after all work has ended.
-    /// What sends launches as graphs; they are sent one by one where there is none.
+    /// Sends launches as graphs; without it they are sent one by one.
     graphs: Option<Graphs>,
     clock: Clock,
     buffers: Vec<Buffer>,
@@ -48,7 +48,7 @@ impl Program {
         })
     }
 
-    /// What the driver made of the kernels, in the plan's order.
+    /// Facts of the kernels, in the plan's order.
     pub fn kernels(&self) -> Vec<KernelFacts> {
         self.kernels.iter().map(|kernel| kernel.facts().clone()).collect()
     }
@@ -212,7 +212,7 @@ impl Target for Program {
         let buffers = bound.buffers.iter().map(|buffer| Buffer::new(&self.stream, buffer.bytes()));
         self.buffers = match buffers.collect() {
             Ok(buffers) => buffers,
-            // The whole program is what has no room, not one of its buffers.
+            // The error is that of the whole program, not of one buffer.
             Err(CudaError::OutOfMemory { .. }) => return Err(out_of_memory().into()),
             Err(error) => return Err(error.into()),
         };

@@ -48,7 +48,7 @@ impl Stream {
         self.ok("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(self.handle.0) })
     }
 
-    /// What a call on this stream made of its work.
+    /// The outcome of a call on this stream.
     pub fn ok(&self, call: &'static str, result: CUresult) -> Result<(), CudaError> {
         self.device.ok(call, result)
     }

@@ -26,7 +26,7 @@
 
 use super::Device;
 
-/// Every device that is described. Of two with one architecture the first stands for it.
+/// Every device that is described. The first of an architecture stands for it.
 pub const DEVICES: &[Device] = &[H200, A100, A40, L40S, H100, B200, RTX_5090];
 
 /// NVIDIA H200.
@@ -74,7 +74,7 @@ const fn copied(stated: f64) -> f64 {
     stated * (4.25 / 4.8)
 }
 
-/// What so many lanes an SM do per second.
+/// Operations per second of a device with this many lanes per SM.
 const fn lanes(multiprocessors: u32, clock: f64, lanes: u32) -> f64 {
     multiprocessors as f64 * clock * lanes as f64
 }

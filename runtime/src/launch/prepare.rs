@@ -1,5 +1,5 @@
-//! The schedule of a plan with all its sizes evaluated, once for a run: what is possible to check
-//! before the first launch is checked here.
+//! The schedule of a plan with all its sizes evaluated, once per run. Everything that can be
+//! checked before the first launch is checked here.
 
 use super::{LaunchError, Rows};
 use crate::bind::{Bound, Held};
@@ -8,19 +8,19 @@ use crate::number::Number;
 use crate::plan::{self, Argument, Choose, Comparison, Exchange, Kernel, Limit, Node, Plan, Until};
 use std::sync::Arc;
 
-/// Actions of a run at most, for each of its steps: many more than any program has, and few enough
-/// that a schedule of a damaged file comes to its end.
+/// The most actions per step of a run. It is far above that of any program, and low enough that the
+/// schedule of a damaged file ends.
 const MOST_ACTIONS_A_STEP: i128 = 1 << 20;
 
 /// A list of prepared nodes.
 pub type Body<'p> = Arc<[Prepared<'p>]>;
 
-/// A node with what does not change from turn to turn. Buffers go by place in [`Plan::buffers`].
+/// A node whose values stay the same in every turn. Buffers go by place in [`Plan::buffers`].
 #[derive(Clone, Debug)]
 pub enum Prepared<'p> {
     /// A launch with blocks.
     Launch(Arc<PreparedLaunch<'p>>),
-    /// Launches without blocks: what has no points changes nothing but the step.
+    /// Launches without blocks: they have no points and change only the step.
     Skip {
         steps: i64,
     },
@@ -119,7 +119,7 @@ struct Preparation<'p, 'b> {
 }
 
 impl<'p> Preparation<'p, '_> {
-    /// A list; `repeats` where it is done several times in a row and nothing else in between.
+    /// A list; `repeats` where it runs several times in a row with nothing else in between.
     fn list(&self, nodes: &'p [Node], repeats: bool) -> Result<Body<'p>, LaunchError> {
         let mut all = Vec::new();
         // A launch overlaps with others of its kernel alone.

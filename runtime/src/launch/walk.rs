@@ -6,8 +6,8 @@ use crate::bind::{Bound, BufferId};
 use crate::number::Number;
 use crate::plan::{Node, Plan};
 
-/// The actions of a run in order. A launch without blocks (an empty grid) is left out, and so are
-/// its rotations: what has no points changes nothing.
+/// The actions of a run in order. A launch without blocks (an empty grid) has no points and changes
+/// nothing, so it is left out with its rotations.
 #[derive(Clone, Debug)]
 pub struct Launches<'p> {
     frames: Vec<Frame<'p>>,
@@ -18,10 +18,10 @@ pub struct Launches<'p> {
     turns: Vec<Turns>,
 }
 
-/// What became of an `until` of the plan.
+/// The turns of an `until` of the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turns {
-    /// Turns that it took, all times that it was come to together.
+    /// Turns that it took, over all times that the schedule reached it.
     pub count: i64,
     /// Whether its condition held when it ended, the last time.
     pub met: bool,
@@ -44,7 +44,7 @@ impl<'p> Launches<'p> {
     /// Prepares the actions of a plan.
     ///
     /// # Errors
-    /// When a grid or a size is too large, or when the schedule does not take the wanted steps.
+    /// When a grid or a size is too large, or when the schedule takes another number of steps.
     pub fn new(plan: &'p Plan, bound: &Bound) -> Result<Launches<'p>, LaunchError> {
         let body = prepare::schedule(plan, bound)?;
         let untils = plan.nodes().into_iter().filter(|node| matches!(node, Node::Until(_)));
@@ -67,7 +67,7 @@ impl<'p> Launches<'p> {
         &self.memory
     }
 
-    /// What became of each `until` so far, in the order of the file.
+    /// The turns of each `until` so far, in the order of the file.
     pub fn turns(&self) -> &[Turns] {
         &self.turns
     }

@@ -3,8 +3,8 @@
 //! An analysis counts what a block of each kernel does ([`Work`]); [`predict`] turns that into
 //! seconds a step, resource by resource. A kernel is bound by the resource that takes longest, and
 //! loses some time to the others: resources overlap, but not fully. The sum of the terms' third
-//! powers stands for that (a norm between the sum, of which nothing overlaps, and the maximum, of
-//! which all does); the exponent was fitted to the measured rates in `test-suite/bench/results`.
+//! powers stands for that: a norm between the sum (nothing overlaps) and the maximum (everything
+//! does). The exponent was fitted to the measured rates in `test-suite/bench/results`.
 //!
 //! Sources: the roofline model (Williams, Waterman, Patterson, "Roofline: An Insightful Visual
 //! Performance Model for Multicore Architectures", 2009) for the terms; Holewinski, Pouchet,
@@ -28,8 +28,8 @@ const SHARPNESS: i32 = 3;
 /// time, so one finds in the level 2 cache what the other has loaded. Fitted, like the exponent.
 const HALO_MISSES: f64 = 0.15;
 
-/// What one kernel does in a launch. Counts are of one block unless they say otherwise, halo
-/// included.
+/// The work of one kernel in a launch. Counts are per block and include the halo, unless stated
+/// otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Work {
     /// Blocks of a launch.

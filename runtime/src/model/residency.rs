@@ -54,7 +54,8 @@ pub fn waves(blocks: f64, slots: f64) -> f64 {
     if waves > 0.0 { (waves.floor() + last) / waves } else { 1.0 }
 }
 
-/// Of fewer bands each waits for all: for itself and two neighbours.
+/// The fewest bands with which launches overlap. Of fewer, each waits for all: for itself and two
+/// neighbours.
 pub const BANDS: f64 = 3.0;
 
 /// How sharply the longer of work and wait decides where launches overlap: the exponent of their

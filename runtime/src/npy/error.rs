@@ -13,7 +13,7 @@ pub enum NpyError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file can't be written.
@@ -21,7 +21,7 @@ pub enum NpyError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is no `.npy` file, or its header is damaged.
@@ -29,7 +29,7 @@ pub enum NpyError {
     Header {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         message: String,
     },
     /// The type of its cells is none that a field can have.
@@ -49,7 +49,7 @@ pub enum NpyError {
         path: PathBuf,
         /// Bytes of data found.
         found: u64,
-        /// Bytes of data wanted.
+        /// Bytes of data needed.
         wanted: u64,
         /// The shape in its header.
         shape: String,
@@ -67,7 +67,7 @@ pub enum NpyError {
         /// The type in its header.
         element: Element,
     },
-    /// Another type than wanted.
+    /// Another type than the field's.
     #[error("{} holds {found} cells where {wanted} is wanted; convert it with numpy's \
         astype", path.display())]
     Element {
@@ -75,10 +75,10 @@ pub enum NpyError {
         path: PathBuf,
         /// Type of its cells.
         found: Element,
-        /// Type wanted.
+        /// Type of the field.
         wanted: Element,
     },
-    /// Another number of dimensions than wanted.
+    /// Another number of dimensions than the field's.
     #[error("{} has {found} dimensions ({shape}) where {wanted} are wanted; reshape \
         it", path.display())]
     Rank {
@@ -88,10 +88,10 @@ pub enum NpyError {
         found: usize,
         /// Its shape.
         shape: String,
-        /// Dimensions wanted.
+        /// Dimensions of the field.
         wanted: usize,
     },
-    /// Cells of another type than wanted.
+    /// Cells of another type than the field's.
     #[error("{} holds cells of type {found} where {wanted} is wanted; make it with numpy.dtype, \
         without padding", path.display())]
     Record {
@@ -99,7 +99,7 @@ pub enum NpyError {
         path: PathBuf,
         /// The type in NumPy's words.
         found: String,
-        /// The type wanted, likewise.
+        /// The type of the field, likewise.
         wanted: String,
     },
     /// The numbers of a struct's cells in column-major order.
@@ -117,7 +117,7 @@ pub enum NpyError {
         path: PathBuf,
         /// Extent of the last dimension.
         found: usize,
-        /// Lanes wanted.
+        /// Lanes of the field.
         wanted: usize,
     },
     /// The array can't be held.

@@ -126,7 +126,7 @@ pub fn shown(dtype: &DType) -> String {
     text
 }
 
-/// What is wrong with a header, in one line.
+/// The fault of a header, in one line.
 fn header_message(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return "it ends within its header".to_string();

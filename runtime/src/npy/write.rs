@@ -12,7 +12,7 @@ use std::path::Path;
 /// Writes cells of any type from their bytes: C order, little endian.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub(crate) fn write_records(
     out: &mut dyn Write,
     layout: &Layout,
@@ -46,8 +46,8 @@ pub fn write(path: &Path, array: &Array) -> Result<(), NpyError> {
         .map_err(|source| NpyError::Write { path: path.to_path_buf(), source })
 }
 
-/// Whether a file can lie there, as far as can be told before it is written: for a word before a
-/// long run.
+/// Whether a file can be written there, as far as can be told before. It lets a tool refuse a place
+/// before a long run.
 ///
 /// # Errors
 /// Why it can't.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct BufferDecl {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its use.
     pub kind: BufferKind,
     /// Type of a cell.
     pub element: Element,
@@ -23,14 +23,14 @@ pub struct BufferDecl {
     /// How its cells lie in memory.
     #[serde(default, skip_serializing_if = "Layout::is_row_major")]
     pub layout: Layout,
-    /// What it holds when a run begins.
+    /// Its content when a run begins.
     pub start: Start,
     /// The device on which it lies, from 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub device: u32,
 }
 
-/// What a buffer is for.
+/// The use of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -45,7 +45,7 @@ pub enum BufferKind {
     Reduction,
 }
 
-/// What a buffer holds when a run begins.
+/// The content of a buffer when a run begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

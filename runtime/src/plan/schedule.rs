@@ -6,18 +6,18 @@ use crate::number::{Number, Numeral};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-/// One thing to do. A list of nodes is done in order.
+/// One entry of the schedule. The entries of a list run in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Node {
     /// Launches a kernel.
     Launch(Launch),
-    /// Does a list several times.
+    /// Runs a list several times.
     Repeat(Repeat),
-    /// Does a list until a value on the device meets a condition.
+    /// Runs a list until a value on the device meets a condition.
     Until(Until),
-    /// Does one of several lists that do the same work.
+    /// Runs one of several lists that do the same work.
     Choose(Choose),
     /// Makes the rims of neighbouring parts of a field equal to the cells that they stand for.
     Exchange(Exchange),
@@ -34,7 +34,8 @@ pub struct Launch {
     pub kernel: String,
     /// Blocks in x, y, z.
     pub grid: [Expr; 3],
-    /// How many steps the launch takes. Several launches of one step say 0, the last says 1.
+    /// Steps that the launch takes. Where several launches make up one step, the last has 1 and the
+    /// others 0.
     pub steps: u32,
     /// The kernel's arguments in order.
     pub arguments: Vec<Argument>,
@@ -60,8 +61,8 @@ pub struct Launch {
 }
 
 /// How a launch may be cut into bands that are launched one by one ([`crate::bands`]). Its blocks
-/// form rows of equal length, numbered from 0; the launch of `n` of them has `n / rows` of all
-/// blocks, in x, and is told its first row.
+/// form rows of equal length, numbered from 0. A band of `n` rows has `n / rows` of all blocks, in
+/// x, and its first row as an argument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -72,7 +73,7 @@ pub struct Bands {
     pub reach: u32,
 }
 
-/// What is passed to a kernel.
+/// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -91,7 +92,7 @@ pub enum Argument {
     Step,
     /// The number of the first row of blocks of the launch, an integer of `index_width` bits.
     Row,
-    /// The sum of the `epochs` of all launches before, an i32: what the flags stand at.
+    /// The sum of the `epochs` of all launches before, an i32: the count of the flags.
     Epoch,
 }
 
@@ -112,7 +113,7 @@ impl Argument {
 pub struct Repeat {
     /// How often; may use `steps`. A negative count is 0.
     pub count: Expr,
-    /// What to do in each turn.
+    /// The nodes of each turn.
     pub body: Vec<Node>,
 }
 
@@ -125,13 +126,13 @@ pub struct Until {
     pub reduction: String,
     /// How it is compared.
     pub is: Comparison,
-    /// What it is compared with.
+    /// The number that it is compared with.
     pub limit: Limit,
-    /// The value is compared after so many turns, and again after as many.
+    /// The value is compared each time after this many turns.
     pub every: u32,
     /// Turns at most; may use `steps`. A negative number is 0.
     pub most: Expr,
-    /// What to do in each turn.
+    /// The nodes of each turn.
     pub body: Vec<Node>,
 }
 
@@ -169,7 +170,7 @@ impl Comparison {
     }
 }
 
-/// What a value is compared with.
+/// The number that a value is compared with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -180,8 +181,8 @@ pub enum Limit {
     Scalar(String),
 }
 
-/// Lists that do the same work, of which a run does one: the one that the caller names, else the
-/// first whose condition holds.
+/// Lists that do the same work. A run takes the one that the caller names, else the first whose
+/// condition holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -202,13 +203,13 @@ pub struct Alternative {
     /// It is taken where this is not negative; may use `steps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Expr>,
-    /// Steps a launch of its main kernel, for the record.
+    /// Steps per launch of its main kernel, for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pyramid_height: Option<i64>,
     /// Cells of a tile's result per dimension, for the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tile: Vec<i64>,
-    /// What to do.
+    /// Its nodes.
     pub body: Vec<Node>,
 }
 

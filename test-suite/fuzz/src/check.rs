@@ -1,9 +1,9 @@
-//! What must hold of a case.
+//! The conditions that a case must meet.
 //!
 //! The compiler takes the program or declines it with one of the known errors. The simulator finds
 //! no fault, and its result is the oracle's, bit for bit. Each printed level, read again and taken
-//! on from there, gives the same kernels and the same bits. Sizes that the oracle refuses the plan
-//! refuses too. The transposed and the shifted program give the transposed and the same result.
+//! on from there, gives the same kernels and the same bits. The plan rejects the sizes that the
+//! oracle rejects. The transposed program gives the transposed result, the shifted one the same.
 
 use crate::model::Case;
 use crate::run::{self, Arrays, Compiled};
@@ -15,7 +15,7 @@ use stencil_compiler::stages::text;
 use stencil_runtime::compare::compare;
 use stencil_runtime::plan::Plan;
 
-/// What kind of thing went wrong.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// A panic.
@@ -79,7 +79,7 @@ pub enum Stop {
     Failed(Fault, String),
 }
 
-/// What became of a case.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// All agrees. Whether any output cell holds a finite number that is not an input's.

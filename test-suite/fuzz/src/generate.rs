@@ -136,7 +136,7 @@ fn more_grids(random: &mut Random, program: &mut Program, most: [i64; 3]) -> (us
         }
     }
     if random.percent(6) {
-        // What lies on grids of other dimensions runs by itself.
+        // Functions on grids of other ranks run in launches of their own.
         let rank = random.range(1, 3) as usize;
         other_grid(random, program, rank, most[rank - 1].min(12));
     }

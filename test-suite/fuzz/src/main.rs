@@ -81,7 +81,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What damages inputs of a kind.
+/// The source of damaged inputs of a kind.
 enum Damage {
     Text(Corpus),
     Ir(ir::Inputs),
@@ -286,7 +286,7 @@ fn damaged(args: &Args) -> Result<ExitCode, String> {
     Ok(ExitCode::from(u8::from(failures > 0)))
 }
 
-/// What a worker's line says.
+/// The verdict in a worker's line.
 fn verdict(line: &str) -> Option<Verdict> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     match word {

@@ -88,7 +88,7 @@ pub fn number_text(element: Element, value: f64) -> String {
     if element.is_float() { format!("{value:?}") } else { format!("{value}") }
 }
 
-/// What a field is to the outside.
+/// The use of a field by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Input and output.
@@ -102,13 +102,13 @@ pub enum Role {
 /// A field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// What it is to the outside.
+    /// Its use by the caller.
     pub role: Role,
     /// The type of a cell.
     pub ty: Type,
     /// The grid by its place.
     pub grid: usize,
-    /// What reads outside the grid give; none where there are none.
+    /// The values of reads outside the grid; none where there are no such reads.
     pub rule: Option<Rule>,
 }
 
@@ -179,7 +179,7 @@ pub enum Type {
 pub struct Expr {
     /// Its type.
     pub ty: Type,
-    /// What it computes.
+    /// Its operation.
     pub kind: Kind,
 }
 
@@ -309,7 +309,7 @@ impl Region {
 }
 
 impl Type {
-    /// What coordinates, sizes and the number of the step are.
+    /// The type of coordinates, sizes and the number of the step.
     pub const INDEX: Self = Self::Number(Element::I64);
 
     /// Whether it is a float.

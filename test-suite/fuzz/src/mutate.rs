@@ -40,7 +40,7 @@ const NUMBERS: [&str; 24] = [
     "18446744073709551616",
 ];
 
-/// What no vocabulary holds.
+/// Words that no vocabulary holds.
 const ODD: [&str; 20] = [
     "",
     "\u{0}",
@@ -64,7 +64,7 @@ const ODD: [&str; 20] = [
     "@@",
 ];
 
-/// What kind of word a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Name = 0,
@@ -202,8 +202,7 @@ fn step<'a>(parts: &mut Vec<&'a str>, corpus: &'a Corpus, random: &mut Random) {
             let to = group(parts, other);
             drop(parts.splice(to, copy));
         }
-        // What leaves the form as it is: another number, or two words of a kind in each other's
-        // place.
+        // Changes that keep the form: another number, or two words of a kind exchanged.
         14..=18 => {
             let near = next(parts, at, Class::Number);
             parts[near] = corpus.like(parts[near], random);

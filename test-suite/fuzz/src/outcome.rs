@@ -1,10 +1,10 @@
-//! What becomes of a damaged input, and where the undamaged ones are.
+//! Outcomes of damaged inputs, and the places of the undamaged ones.
 
 use crate::check::Fault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// What became of an input.
+/// The outcome of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is valid, as far as it was taken.

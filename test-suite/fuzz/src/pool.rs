@@ -26,7 +26,7 @@ pub struct Pool {
     pub limit: Duration,
 }
 
-/// What became of a case.
+/// The end of a case.
 #[derive(Debug)]
 pub enum End<'l> {
     /// The worker's line.
@@ -35,7 +35,7 @@ pub enum End<'l> {
     Died(ExitStatus),
 }
 
-/// What is done with it; gives whether it is a failure.
+/// Receives the end of a case; returns whether it is a failure.
 pub type Told<'t> = &'t mut dyn FnMut(u64, End) -> Result<bool, String>;
 
 /// Runs a worker's cases: from `first`, every `every`-th below `end`. The function gives a line.

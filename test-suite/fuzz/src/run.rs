@@ -63,7 +63,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
     }
 }
 
-/// What a compile or a run says when it ends early.
+/// The reason why a compile or a run ends early.
 pub fn stop(failure: &Failure) -> Stop {
     match failure.class {
         Class::Internal => Stop::Failed(Fault::Internal, failure.to_string()),

@@ -72,7 +72,7 @@ impl Summary {
     }
 }
 
-/// What a case is made of.
+/// The parts of a case.
 fn kinds(case: &Case) -> Vec<String> {
     use crate::model::{Flag, Kind, Known, Rule, Type};
     let program = &case.program;

@@ -1,8 +1,8 @@
 //! Random source text: whatever it is, the front end ends soon, and every diagnostic points into
 //! it.
 //!
-//! What the checker accepts prints and parses back to the same tree. A share of it is compiled to
-//! the gpu level, which may refuse it, but not by an internal fault.
+//! A text that the checker accepts prints and parses back to the same tree. A share of these texts
+//! is compiled to the gpu level, which may refuse it, but not by an internal fault.
 
 use crate::check::Fault;
 use crate::mutate::{Corpus, mutate};

@@ -2,7 +2,8 @@
 
 use stencil_test_suite::Scratch;
 
-/// Runs a program on the simulator by each strategy that takes it, and compares with the reference.
+/// Runs a program on the simulator by the strategies naive and block, and compares with the
+/// reference.
 fn agree(text: &str, arguments: &str) {
     for strategy in ["naive", "block"] {
         let scratch = Scratch::new();

@@ -1,5 +1,5 @@
-//! What the tools say of wrong command lines and inputs: one message, exit code 1, and not one file
-//! more than before.
+//! Messages of the tools for wrong command lines and inputs: one message, exit code 1, and not one
+//! file more than before.
 
 use crate::snapshot;
 use stencil_runtime::array::{Array, Element};

@@ -1,5 +1,5 @@
-//! Every program of the test suite compiles, for both strategies, to PTX that ptxas takes whole;
-//! and in how much time.
+//! Every program of the test suite compiles by the strategies naive and block to PTX, which ptxas
+//! accepts without spills. Some compiles are timed.
 
 use std::process::Command;
 use stencil_test_suite::{Scratch, files, root, tool};
@@ -45,7 +45,7 @@ fn all_programs_for_all_strategies() {
             assert!(output.status.success(), "{name}, {strategy}: {text}");
             let kernels = text.matches("Compiling entry function").count();
             assert!(kernels > 0, "{name}, {strategy}: {text}");
-            // No word of spilling but that of none.
+            // Each report of spills is that there are none.
             let none = text
                 .matches("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads")
                 .count();

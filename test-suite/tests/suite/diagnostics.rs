@@ -1,4 +1,4 @@
-//! What the front end says of every faulty program in `diagnostics/`.
+//! The diagnostics of every faulty program in `diagnostics/`.
 
 use crate::snapshot;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -3,7 +3,7 @@
 use stencil_dialects::mlir::Op;
 use stencil_dialects::{IRDL, Signature, attribute, context, mlir, peer, stencil, tiled};
 
-/// What is said of one operation: its name, then names of operands, results and attributes.
+/// One operation: its name, then the names of operands, results and attributes.
 type Declaration = (String, [Vec<String>; 3]);
 
 fn names(op: Op, attribute: &str) -> Vec<String> {

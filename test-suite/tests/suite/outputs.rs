@@ -98,7 +98,7 @@ fn results_and_counters_appear_together() {
     assert_eq!(scratch.shell(run).new_files, ["counters.json", "out.npy"]);
 }
 
-/// What can't be said is lost; the work and its exit code are as ever.
+/// Messages that can't be written are lost; the work and its exit code stay the same.
 #[test]
 fn a_full_standard_error_changes_nothing() {
     for (command, code, written) in [
@@ -130,12 +130,12 @@ fn a_full_standard_output_is_an_error() {
     }
     let outcome = scratch().shell("stencilc heat2d.stencil >/dev/full");
     assert!(outcome.stderr.starts_with("error: standard output: "), "{}", outcome.stderr);
-    // A reader that closes its end early is none.
+    // A reader that closes its end early is no error.
     let outcome = scratch().shell("stencilc heat2d.stencil | head -1");
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
 }
 
-/// No failure is without a word.
+/// No failure is without a message.
 #[test]
 fn a_default_of_negative_zero_is_taken_or_refused_with_a_word() {
     let scratch = Scratch::new();

@@ -26,7 +26,7 @@ struct File<'a> {
 /// A name that a `use` item brings in.
 struct Use {
     path: Words,
-    /// What the name is here; `*` for all names of a module.
+    /// The name in this file; `*` for all names of a module.
     name: String,
     /// Whether other modules can see it here.
     is_export: bool,

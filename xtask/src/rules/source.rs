@@ -18,7 +18,7 @@ pub struct Source {
 /// A token of code.
 #[derive(Debug)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// How it is written, a string without its quotes.
     pub text: String,
@@ -30,7 +30,7 @@ pub struct Token {
     pub is_test: bool,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A keyword or a name.

@@ -43,7 +43,7 @@ enum Sizes {
 
 /// All cases of the programs whose names contain `filter`.
 ///
-/// Of element type, fast math and sizes the cases cover each pair of values; with `every`, each
+/// The cases cover each pair of values of element type, fast math and sizes; with `every`, each
 /// combination.
 ///
 /// # Errors

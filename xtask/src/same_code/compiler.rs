@@ -17,7 +17,7 @@ pub struct Compiler {
     answers: Option<PathBuf>,
 }
 
-/// What a compiler made of a case.
+/// The answer of a compiler to a case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Standard output of a compile that succeeded.

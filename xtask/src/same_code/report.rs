@@ -1,4 +1,4 @@
-//! What a comparison found, case by case, and the table of it.
+//! Findings of a comparison, case by case, and their table.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub enum Verdict {
     Rescheduled,
 }
 
-/// One case's verdict and, unless all is as it was, what each revision has.
+/// One case's verdict and, unless all is as it was, the text of each revision.
 #[derive(Debug, PartialEq)]
 pub struct Finding {
     /// How the case came out.
@@ -38,7 +38,7 @@ impl Finding {
         Self { verdict: Verdict::Rescheduled, old, new }
     }
 
-    /// Compares what the two compilers made of a case.
+    /// Compares the answers of the two compilers to a case.
     pub fn of(old: &Output, new: &Output) -> Self {
         let different = |old, new| Self { verdict: Verdict::Different, old, new };
         match (old, new) {

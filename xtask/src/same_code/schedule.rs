@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// What fixes a schedule.
+/// The settings that fix a schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     strategy: String,

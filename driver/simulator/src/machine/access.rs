@@ -163,8 +163,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Checks an address that a device would pass over where nothing lies: kernels are to prefetch
-    /// what they will load.
+    /// Checks an address that a device would ignore where nothing lies: kernels prefetch only cells
+    /// that they will load.
     pub(super) fn prefetch(&mut self, access: &Access) -> Result<(), Fault> {
         if self.ghost.is_some() { Ok(()) } else { self.resolve(access) }
     }

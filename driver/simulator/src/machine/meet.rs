@@ -186,7 +186,7 @@ impl Block<'_> {
         Ok(None)
     }
 
-    /// What a block that stopped at a wait waits for.
+    /// The flag for which a block that stopped at a wait waits.
     pub fn waits_for(&mut self) -> Option<Awaited> {
         let crate::program::Instr::Wait { access, epoch } =
             self.environment.kernel.code.get(self.pc)?

@@ -1,4 +1,4 @@
-//! Content of a memory, to and from the host, without a look at who accesses it.
+//! Content of a memory, to and from the host; the shadow is left as it is.
 
 use super::Memory;
 use std::sync::atomic::Ordering::Relaxed;

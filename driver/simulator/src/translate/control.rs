@@ -116,7 +116,7 @@ impl<'c> Translator<'c> {
         }
     }
 
-    /// The operations of a block, and what its terminator passes on.
+    /// Translates the operations of a block; returns the operands of its terminator.
     fn body(&mut self, op: Op<'c>, block: Blk<'c>) -> Result<Vec<Value>, Error> {
         self.block(block)?;
         match mlir::operations(block).last() {

@@ -1,4 +1,4 @@
-//! `gpu`, `nvgpu` and `peer`: who a thread is, and how threads meet.
+//! `gpu`, `nvgpu` and `peer`: numbers of threads and blocks, barriers, shuffles, flags.
 
 use super::control::is_token;
 use super::types::list;

@@ -99,10 +99,10 @@ impl Binary {
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Predicate {
-    /// Of integers, by MLIR's number: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
+    /// A comparison of integers, by MLIR's number: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
     Integer(u8),
-    /// Of floats, by the outcomes that count as true: bit 0 equal, bit 1 greater, bit 2 less, bit 3
-    /// unordered.
+    /// A comparison of floats, by the outcomes that count as true: bit 0 equal, bit 1 greater, bit
+    /// 2 less, bit 3 unordered.
     Float(u8),
 }
 

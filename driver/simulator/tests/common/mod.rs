@@ -142,7 +142,7 @@ pub fn expected(
     fields
 }
 
-/// What a run gave.
+/// The result of a run.
 pub struct Outcome {
     pub outputs: BTreeMap<String, Array>,
     pub report: Report,

@@ -93,7 +93,7 @@ pub fn smooth(schedule: &str) -> Plan {
     plan(&[&field("A")], &[&buffer("A", "A"), &buffer("B", "A")], &["smooth"], schedule)
 }
 
-/// What a run gave, with its snapshots.
+/// The result of a run, with its snapshots.
 pub type Run = Result<(Outcome, Vec<Taken>), String>;
 
 pub fn run(plan: &Plan, request: Request, options: Options) -> Run {

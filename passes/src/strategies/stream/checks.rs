@@ -1,6 +1,6 @@
-//! Checks of tiles at a rim. Which of a lane's cells lie in a box but for their plane is the same
-//! for all planes and is found before the loop; which planes do is the same for all lanes, and a
-//! branch in the loop.
+//! Checks of tiles at a rim. Whether a cell's row and column lie in a box is the same for all
+//! planes, so a lane finds it before the loop. Whether a plane does is the same for all lanes, so
+//! the loop has a branch.
 
 use crate::kernel::boundary::repeated;
 use crate::kernel::frame::Frame;
@@ -13,7 +13,7 @@ use stencil_dialects::tiled::Apply;
 
 /// Coordinates of a lane's cells in every plane.
 pub struct LaneCells<'c> {
-    /// Rows; one that is none in two dimensions, where a plane is a row.
+    /// Rows; a single `None` in two dimensions, where a plane is a row.
     pub rows: Vec<Option<Val<'c>>>,
     /// Columns.
     pub columns: Vec<Val<'c>>,
@@ -83,9 +83,9 @@ impl<'c> Cut<'c> {
 }
 
 impl<'c> LaneCells<'c> {
-    /// The same cells, but for those outside of the grid between two maps the cells inside that
-    /// stand for them. Columns come by groups of `group`, each of which lies all inside or all
-    /// outside.
+    /// The same cells, with each cell outside of the grid replaced by the one inside that stands
+    /// for it. The maps are the grid's bounds. Columns come in groups of `group`; a group lies all
+    /// inside or all outside.
     pub fn inside(
         &self,
         frame: &Frame<'c, '_>,
@@ -123,7 +123,7 @@ pub fn in_planes<'c>(
     builder.compare(Compare::Below, builder.binary("arith.subi", plane, first)?, count)
 }
 
-/// Whether the grid has a cell, where there may be tiles though it has none.
+/// The condition that the grid has a cell; none where tiles exist only if it has one.
 pub fn some<'c>(
     frame: &Frame<'c, '_>,
     builder: &Builder<'c>,
@@ -141,10 +141,10 @@ pub fn some<'c>(
     builder.all(&conditions.collect::<Result<Vec<_>, _>>()?)
 }
 
-/// What cells outside of a grid hold.
+/// The content of cells outside of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
-    /// What the nearest inside holds; nobody reads it.
+    /// The content of the nearest cell inside; nobody reads it.
     Nearest,
     /// The grid repeated.
     Repeated,
@@ -168,8 +168,8 @@ impl Beyond {
         }
     }
 
-    /// The grid that an apply computes cells beyond of, as the grid repeated; none for other
-    /// applies. All fields of such a kernel lie on the same points.
+    /// The grid beyond which an apply computes cells, as the grid repeated; none for other applies.
+    /// All fields of such a kernel lie on the same points.
     pub fn repeated_grid<'c, 'p>(
         self,
         program: &'p Program<'c>,

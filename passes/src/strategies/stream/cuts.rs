@@ -13,9 +13,9 @@ use stencil_dialects::mlir::Val;
 use stencil_dialects::stencil::{Piece, Program, Role};
 use stencil_dialects::tiled::Keeps;
 
-/// The planes after which all functions of an apply can be cut, where that takes fewer registers of
-/// a lane that holds `height` rows of `width` cells; none otherwise, and none where a field has a
-/// boundary rule, which may take a cell of another plane.
+/// The planes after which all functions of an apply are cut. There are none where that saves no
+/// registers of a lane with `height` rows of `width` cells. There are none where a field has a
+/// boundary rule, which may read a cell of another plane.
 pub fn cuts<'c>(
     subject: &Subject<'c, '_>,
     updates: &[&str],
@@ -76,8 +76,8 @@ fn of_one_step(
     Ok(graph)
 }
 
-/// Adds an apply to a tile graph, one operation for each of its parts; the values of its updated
-/// fields. `values` are those of the fields before it.
+/// Adds an apply to a tile graph, one operation for each of its parts. Returns the values of its
+/// updated fields; `values` are those of the fields before it.
 pub fn extend(
     graph: &mut Graph,
     program: &Program,

@@ -1,6 +1,5 @@
-//! What a block does with its tile, as far as it is known at compile time: what the pipeline
-//! analysis says of the tile kernel, where iterations, rows and columns begin, and what goes
-//! through shared memory.
+//! The work of a block on its tile, as far as it is known at compile time: the pipeline of the tile
+//! kernel, the first iteration, row and column, and the rows that go through shared memory.
 
 use super::lower_stream::decline;
 use super::pipeline::{self, Graph, Pipeline, Read, Row, Value, Window};
@@ -19,15 +18,15 @@ use stencil_dialects::tiled::{self, Halo, Kernel, TileOp};
 /// The cells of a plane that a lane holds, and how lanes make up a block. Planes, rows and columns
 /// are relative to the tile's first cell.
 pub struct Layout<'c> {
-    /// Lags and windows, one a tile value.
+    /// Lags and windows, one for each tile value.
     pub pipeline: Pipeline,
     /// Registers that a lane may take.
     pub limit: i64,
     /// The types of the values' cells.
     pub elements: Vec<Type<'c>>,
-    /// Cells a lane in a row.
+    /// Cells per lane in a row.
     pub width: i64,
-    /// Rows a lane.
+    /// Rows per lane.
     pub height: i64,
     /// Lanes side by side along a row.
     pub lanes: i64,
@@ -51,11 +50,12 @@ pub struct Layout<'c> {
     pub total: BTreeMap<&'c str, bool>,
 }
 
-/// Cells that boundary rules may send the reads of a lane to, and registers that it may hold cells
-/// in, with such rules and without; MLIR and LLVM take minutes for kernels of more, which would
-/// spill.
+/// The most cells that boundary rules may send a lane's reads to. Beyond this limit and the next
+/// ones, MLIR and LLVM take minutes for a kernel, which would spill.
 const MOST_SELECTS: i64 = 8192;
+/// The most registers for the cells of a lane, where reads select by boundary rules.
 const MOST_REGISTERS: i64 = 512;
+/// The same, where there are no such rules.
 const MOST_REGISTERS_WITHOUT: i64 = 1024;
 
 /// The places of tile values in a graph by [`mlir::key`], and the types of their cells.
@@ -256,8 +256,8 @@ impl<'c> Layout<'c> {
         Ok(layout)
     }
 
-    /// Finds where iterations, rows and columns begin; gives the cells that the halo has behind the
-    /// tile's last column and row.
+    /// Finds the first iteration, row and column. Returns the cells of the halo behind the tile's
+    /// last column and row.
     fn reach_out(&mut self, kernel: &Kernel<'c>) -> Result<[i64; 2], Error> {
         let (mut right, mut bottom, mut first, mut last) = (0, 0, Vec::new(), Vec::new());
         for op in &kernel.body {
@@ -291,7 +291,7 @@ impl<'c> Layout<'c> {
     }
 
     /// The tile of an operation with which the pipeline begins, and its field: a load, or an apply
-    /// that takes no tile.
+    /// that has no operand.
     pub fn source(op: &TileOp<'c>) -> Option<(&'c str, Val<'c>)> {
         match op {
             TileOp::Load { field, tile, .. } => Some((field, *tile)),
@@ -310,7 +310,7 @@ impl<'c> Layout<'c> {
             .ok_or_else(|| Error::internal("a tile of another kernel"))
     }
 
-    /// What is in flight of a tile value.
+    /// The window of a tile value.
     pub fn window(&self, tile: Val) -> Result<&Window, Error> {
         self.pipeline
             .windows
@@ -318,7 +318,7 @@ impl<'c> Layout<'c> {
             .ok_or_else(|| Error::internal("a tile without a window"))
     }
 
-    /// Of a window, the lane's rows that others want, each once.
+    /// The lane's rows of a window that other parts need, each once.
     pub fn shared_rows(&self, window: &Window) -> Vec<i64> {
         let foreign =
             window.rows.iter().map(|row| row.row).filter(|row| !(0..self.height).contains(row));
@@ -328,11 +328,11 @@ impl<'c> Layout<'c> {
         rows
     }
 
-    /// Cells at both ends of the grid that need no tile of their own in three dimensions: where the
-    /// grid ends no halo is wanted, so the first and the last tile hold valid cells there. Of
-    /// columns only if tiles then still begin with a sector. In two dimensions the first tile of a
-    /// column has just the rows that lie at the rim, because code with checks is slower. Beyond the
-    /// grid repeated every tile wants its halo.
+    /// Cells at both ends of the grid that need no tile of their own. In three dimensions there is
+    /// no halo where the grid ends, so the first and the last tile hold valid cells there. This
+    /// holds for columns only if tiles then still begin with a sector. In two dimensions the first
+    /// tile of a column has only the rows at the rim, because code with checks is slower. Tiles
+    /// that wrap around the grid all need their halo.
     pub fn margin(&self, kernel: &Kernel) -> Vec<[i64; 2]> {
         if self.wraps {
             return Vec::new();
@@ -396,8 +396,8 @@ impl<'c> Layout<'c> {
             let prefetch =
                 if matches!(op, TileOp::Load { .. }) { self.pipeline.prefetch } else { 0 };
             (*first, *last) = (plane, plane + prefetch);
-            // Pieces of fields with a rule go up to the grid's ends, and what lies before the first
-            // plane is read by the rule. No apply reads farther than the launch does.
+            // Pieces of fields with a rule go up to the grid's ends, and the rule reads before the
+            // first plane. No apply reads farther than the launch does.
             if (self.selects || self.wraps) && matches!(op, TileOp::Apply(_)) {
                 *first += Self::before(kernel)?;
             }

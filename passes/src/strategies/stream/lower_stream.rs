@@ -1,30 +1,32 @@
 //! `lower-stream`: a block computes one tile of a grid of two or three dimensions, walking along
 //! the slowest with all steps of the launch in flight in registers.
 //!
-//! What a tile has at one coordinate of the slowest dimension is a *plane*; in two dimensions it is
-//! a row. A lane holds some neighbouring cells of a row, and in three dimensions of some rows.
+//! A *plane* is the part of a tile at one coordinate of the slowest dimension; in two dimensions it
+//! is a row. A lane holds some neighbouring cells of a row, and in three dimensions of some rows.
 //! Iteration `k` loads plane `k` of the fields and computes plane `k - lag(v)` of every other tile
-//! value `v`, so a plane is read while it is still in registers; ``pipeline.rs`` says
-//! how far each value lags and how long its planes live. Neighbours along a row lie in the same
-//! lane but for its first and last cells, which come from the lanes beside it by shuffles, once a
-//! row. In two dimensions a block is one warp, and this is all. In three, parts of the block hold
-//! rows one above the other and hand the outer ones to each other through shared memory
-//! (`shared.rs`), with one barrier an iteration for all values. The loop's body holds several
-//! planes, so that planes change their names and not their registers. Planes are loaded some
-//! iterations before their turn, and rows a few more are asked for from the level 2 cache, which
-//! costs no registers.
+//! value `v`, so a plane is read while it is still in registers. `pipeline.rs` finds how far each
+//! value lags and how long its planes live.
 //!
-//! Streams, but not those of periodic fields, say how many rows of tiles away a tile reads, and
-//! take the first row of a launch as an argument, so that it may be cut into bands that overlap
-//! with those of the next.
+//! Neighbours along a row lie in the same lane. Those of its first and last cell come from the
+//! lanes beside it by shuffles, once per row. In two dimensions a block is one warp, and this is
+//! all. In three, parts of the block hold rows one above the other. They hand the outer ones to
+//! each other through shared memory (`shared.rs`), with one barrier per iteration for all values.
+//!
+//! The loop's body holds several planes, so that planes change their names and not their registers.
+//! Planes are loaded some iterations before their turn. Rows a few iterations later are prefetched
+//! into the level 2 cache, which costs no registers.
+//!
+//! A stream without periodic fields records how many rows of tiles away a tile reads, and has the
+//! launch's first row as an argument. Its launches can be cut into bands that overlap with those of
+//! the next launch.
 //!
 //! In two dimensions, where the sizes are known, the tiles of the first and the last column are two
 //! halves, with a block each: code with checks takes twice as long.
 //!
 //! Needs: tile kernels of strategy `stream` in two or three dimensions. Guarantees: a `gpu.func`
-//! for each; where the kernel says so, tiles away from the rims of rows and columns run code
-//! without checks, but for the planes at their ends; every cell is computed by the operations of
-//! its point function in their order, so results are those of `lower-naive` bit for bit.
+//! for each. Where the kernel has main pieces, tiles away from the rims of rows and columns run
+//! code without checks, but for the planes at their ends. Every cell is computed by the operations
+//! of its point function in their order, so results are those of `lower-naive` bit for bit.
 //!
 //! ```text
 //! scf.if %interior { <loop without checks of rows and columns> } else { <loop with them> }
@@ -178,8 +180,8 @@ impl LowerStream {
     }
 }
 
-/// How many tiles away along the slowest dimension a tile reads. Point functions read const fields
-/// alone at computed coordinates, so nothing that another launch writes lies farther away.
+/// How many tiles away along the slowest dimension a tile reads. Point functions read only const
+/// fields at computed coordinates, so nothing that another launch writes lies farther away.
 fn reach(kernel: &Kernel) -> Result<i64, Error> {
     let mut farthest = 0;
     for op in &kernel.body {

@@ -73,7 +73,8 @@ impl Strategy for Stream {
         tile_fit::tile(subject, group, schedule, halos).map(Some)
     }
 
-    /// Registers and halo bound the height; below it every second step is near enough to the best.
+    /// Registers and halo bound the height. Below the bound every second height is tried, which
+    /// comes close enough to the best.
     fn candidates(&self, subject: &Subject, rank: usize, choice: &Choice) -> Vec<Candidates> {
         if !self.ranks().contains(&rank) {
             return Vec::new();

@@ -4,13 +4,15 @@
 //! A *plane* is what a tile has at one coordinate of the slowest dimension: in two dimensions it is
 //! a single row. Iteration `k` computes plane `k - lag(v)` of every value `v`. The *age* of a plane
 //! is the number of iterations since it was computed, so a reader `v` that reads plane offset `d`
-//! of `u` wants the plane of age `lag(v) - d - lag(u)`.
+//! of `u` needs the plane of age `lag(v) - d - lag(u)`.
 //!
-//! Of a plane a lane holds `height` rows of `width` neighbouring cells, numbered from 0. Cells
-//! outside of these that a reader wants are copies of others' cells: *edges* along a row lie in
-//! other lanes and are taken when their row is first read at that column; other rows belong to
-//! other parts of the block, come through shared memory, and so one iteration after they were put
-//! there.
+//! A lane holds `height` rows of `width` neighbouring cells of a plane, numbered from 0. A reader
+//! that needs cells beyond these gets copies:
+//!
+//! - *Edges* along a row lie in other lanes. They are taken when their row is first read at that
+//!   column.
+//! - Other rows belong to other parts of the block. They come through shared memory, one iteration
+//!   after they were put there.
 
 use super::registers;
 use std::collections::BTreeMap;
@@ -62,11 +64,11 @@ pub struct Graph {
     pub values: Vec<Value>,
     /// All accesses.
     pub reads: Vec<Read>,
-    /// Rows of a plane a lane holds; 1 in two dimensions.
+    /// Rows of a plane per lane; 1 in two dimensions.
     pub height: i64,
-    /// Neighbouring cells of a row a lane holds.
+    /// Neighbouring cells of a row per lane.
     pub width: i64,
-    /// Cells a lane that point functions hold on the way to their results; 0 for sums of products.
+    /// Cells per lane that point functions hold on the way to results; 0 for sums of products.
     pub scratch: i64,
     /// Whether tiles away from every rim have a version of the code of their own, without checks.
     pub split: bool,
@@ -99,16 +101,17 @@ pub fn shape(per_thread: &[i64]) -> (i64, i64) {
 pub struct Edge {
     /// The column.
     pub column: i64,
-    /// Age of the plane when the cell is first wanted.
+    /// Age of the plane when the cell is first needed.
     pub first: i64,
-    /// Age of the plane when it is last wanted.
+    /// Age of the plane when it is last needed.
     pub last: i64,
 }
 
 /// One row of a value's planes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Relative to the lane's first row: its own from 0 to `height - 1`, others of other parts.
+    /// Relative to the lane's first row. Rows 0 to `height - 1` are its own, all others those of
+    /// other parts.
     pub row: i64,
     /// Age of the plane when the row comes in: 0 for own rows.
     pub first: i64,
@@ -118,23 +121,22 @@ pub struct Row {
     pub edges: Vec<Edge>,
 }
 
-/// What is in flight of one value.
+/// The planes of one value that are in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Planes behind the newest loaded one.
     pub lag: i64,
     /// Rows by number, own and others'.
     pub rows: Vec<Row>,
-    /// Age at which rows are handed to other parts; none if no part wants another's.
+    /// Age at which rows are handed to other parts; none if no part needs another's.
     pub shared: Option<i64>,
 }
 
-/// Planes beside the pipeline's own depth in a tile that keeps others off the rim: bodies and loads
-/// that run ahead of it.
+/// Planes of a first tile beyond the span of the lags, the loop's body and the planes loaded ahead.
 const RIM: i64 = 8;
 
 impl Pipeline {
-    /// Planes of a first tile after which the next meets no rim: twice the largest lag covers the
+    /// Planes of a first tile after which the next meets no rim: the span of the lags covers the
     /// halo before a tile.
     pub fn first_tile(&self) -> i64 {
         let lags = self.windows.iter().map(|window| window.lag);
@@ -144,7 +146,7 @@ impl Pipeline {
             + RIM
     }
 
-    /// Registers that hold cells from one iteration to the next, in cells a lane.
+    /// Registers per lane that hold cells from one iteration to the next.
     pub fn carried(&self, graph: &Graph) -> i64 {
         let words = graph.values.iter().zip(&self.windows);
         words.map(|(value, window)| value.words * window.carried(graph.width)).sum()
@@ -152,7 +154,7 @@ impl Pipeline {
 }
 
 impl Window {
-    /// Registers that hold cells of this value from one iteration to the next, in cells a lane.
+    /// Cells per lane of this value that registers hold from one iteration to the next.
     pub fn carried(&self, width: i64) -> i64 {
         let row = |row: &Row| {
             (row.last - row.first) * width
@@ -177,8 +179,8 @@ pub struct Pipeline {
     pub unroll: i64,
     /// Planes that are loaded before their turn.
     pub ahead: i64,
-    /// Planes beyond those that are asked for from the level 2 cache, without registers; 0 for
-    /// none.
+    /// Planes beyond those that are prefetched into the level 2 cache, which takes no registers; 0
+    /// for none.
     pub prefetch: i64,
     /// An estimate of the registers a lane needs, planes loaded ahead included.
     pub registers: i64,
@@ -204,7 +206,7 @@ pub fn of(graph: &Graph, device: &Device) -> Pipeline {
     }
 }
 
-/// The ages from the first to the last at which a cell is wanted.
+/// The ages from the first to the last at which a cell is needed.
 type Life = (i64, i64);
 
 fn window(graph: &Graph, lags: &[i64], value: usize) -> Window {
@@ -261,7 +263,7 @@ fn lags(graph: &Graph) -> Vec<i64> {
             reads.filter_map(|read| Some(lags.get(read.value)? + read.split()[0] + read.soonest()));
         lags.push(lag.max().unwrap_or(0));
     }
-    // A load waits for its first reader, so that no plane is kept before it is wanted.
+    // A load waits for its first reader, so that no plane is kept before it is needed.
     for (index, value) in graph.values.iter().enumerate() {
         if !graph.reads.iter().any(|read| read.operation == value.operation) {
             let made = |read: &&Read| graph.values.get(read.value).map(|value| value.operation);
@@ -279,8 +281,8 @@ fn lags(graph: &Graph) -> Vec<i64> {
     lags
 }
 
-/// The body that costs least. A window whose length divides the body's changes names alone; another
-/// is moved once a body. A plane more in the body weighs as much as a move a plane.
+/// The unroll factor that costs least. A window whose length divides it only renames its planes;
+/// any other is moved once per body. One more plane in the body counts as one move per plane.
 fn unroll(graph: &Graph, windows: &[Window]) -> i64 {
     let cost = |unroll: &i64| {
         let moved =
@@ -289,7 +291,7 @@ fn unroll(graph: &Graph, windows: &[Window]) -> i64 {
             moved.map(|(value, window)| value.words * window.carried(graph.width)).sum();
         moves + unroll * unroll
     };
-    // Costs a plane are compared: costs a body over the planes of the body.
+    // Compares costs per plane: those of a body over its planes.
     (1..=LONGEST_UNROLL).min_by(|a, b| (cost(a) * b).cmp(&(cost(b) * a))).unwrap_or(1)
 }
 

@@ -29,8 +29,8 @@ fn register_steps(device: &Device) -> [i64; 3] {
     FULL_BLOCKS.map(|threads| model::most_registers(threads, device).into())
 }
 
-/// The limit to give to a kernel of which this many registers are estimated: the next step that
-/// leaves it the room that it needs, for all threads of a block at a time.
+/// The register limit of a kernel with this estimate: the next step at or above the estimate, but
+/// no more than all threads of a block have room for.
 pub fn limit(estimate: i64, threads: i64, device: &Device) -> i64 {
     let most = model::most_registers(u32::try_from(threads).unwrap_or(u32::MAX), device);
     let step = register_steps(device).into_iter().find(|step| estimate <= *step);
@@ -38,8 +38,8 @@ pub fn limit(estimate: i64, threads: i64, device: &Device) -> i64 {
 }
 
 /// Planes to load ahead. In two dimensions two or three hide the memory's latency beside the other
-/// warps' work, and a divisor of the body needs no moves; in three an iteration takes longer than
-/// that.
+/// warps' work, and a divisor of the body needs no moves. In three dimensions one is enough,
+/// because an iteration takes longer than that latency.
 pub fn ahead(graph: &Graph, unroll: i64) -> i64 {
     if graph.is_solid() {
         1
@@ -48,12 +48,12 @@ pub fn ahead(graph: &Graph, unroll: i64) -> i64 {
     }
 }
 
-/// Rows further on whose cells are brought into the level 2 cache, so that loads wait for that
+/// Rows further on that are prefetched into the level 2 cache, so that loads wait for that cache
 /// alone.
 const PREFETCH: i64 = 4;
 
-/// Of more fields the memory is as busy as it can be, and rows fetched early throw others out of
-/// the cache, unless few warps leave room.
+/// The most fields that are always prefetched. With more, memory is saturated and rows fetched
+/// early evict others from the cache, unless few warps leave room.
 const PREFETCHED: usize = 2;
 
 /// Planes to prefetch. On an H200 four rows made streams of one or two fields up to a quarter
@@ -88,7 +88,7 @@ pub fn estimate(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
             + more
     });
     let fields = i64::try_from(graph.loaded().count()).unwrap_or(1).max(1);
-    // One version of planes' code has no addresses of the other.
+    // Code of planes in one version holds no addresses of a second one.
     let more = if graph.is_solid() && !graph.split {
         0
     } else {

@@ -10,18 +10,18 @@ use stencil_dialects::tiled::TileOp;
 /// Which rims a loop may meet.
 #[derive(Clone, Copy)]
 pub struct Rims<'c, 'r> {
-    /// Of planes: the first and last of the grid or of a piece.
+    /// Whether it may meet the first or last plane of the grid or of a piece.
     pub planes: bool,
-    /// Of rows and columns, with what is checked.
+    /// The checks of rows and columns, where it may meet their rims.
     pub cells: Option<&'r RimCuts<'c>>,
 }
 
-/// What is checked of cells at a rim.
+/// The checks of cells at a rim.
 pub struct RimCuts<'c> {
-    /// Grids, one an operation that loads or stores, and the cells inside that are loaded.
+    /// For each load or store the cut of its grid, and the cells inside that are loaded.
     grids: BTreeMap<usize, (Cut<'c>, LaneCells<'c>)>,
-    /// Of applies that compute cells beyond the grid as the grid repeated, the cells that these
-    /// stand for.
+    /// For each apply that computes cells beyond the grid as the grid repeated, the cells that they
+    /// repeat.
     pub repeated: BTreeMap<usize, LaneCells<'c>>,
     /// Pieces, by their operation and place.
     pieces: BTreeMap<(usize, usize), Cut<'c>>,

@@ -1,6 +1,6 @@
 //! Tiles and pyramid heights of the strategy `stream`, where none are asked for.
 //!
-//! More steps a launch save memory traffic, but take registers and recompute more of the halo. The
+//! More steps per launch save memory traffic, but take registers and recompute more halo. The
 //! choice here is arithmetic on the pipeline analysis; measured choices may overrule it.
 
 use super::cuts;
@@ -19,23 +19,23 @@ use stencil_runtime::device::Device;
 /// Bytes that a lane holds of a row: those of the widest access.
 const LANE_BYTES: i64 = 16;
 
-/// Cells a lane in two dimensions, of any type.
+/// Cells per lane in two dimensions, of any type.
 const WIDTH: i64 = 4;
 
-/// Fewer of them, where long operations want registers.
+/// Fewer of them, where long operations need registers.
 const NARROW: i64 = 2;
 
-/// Rows a lane in three dimensions, of cells of one register.
+/// Rows per lane in three dimensions, for cells of one register.
 const ROWS: i64 = 2;
 
 /// Cells of a row that a block in three dimensions holds, halo included.
 const COLUMNS: i64 = 64;
 
-/// Threads of a block in three dimensions, as many as the registers that a lane takes leave room
-/// for.
+/// Threads of a block that are tried in three dimensions, the most first; the registers per lane
+/// decide.
 pub const THREADS: [i64; 5] = [1024, 768, 512, 384, 256];
 
-/// Steps a launch are never more.
+/// The most steps per launch.
 const HIGHEST: i64 = 12;
 
 /// Registers that a lane may take by the estimate: with more of them kernels spill so much that
@@ -45,23 +45,23 @@ const BUDGET: i64 = 240;
 /// Registers of the estimate beyond which no height is looked at.
 const FAR: i64 = 1024;
 
-/// Registers in place of these where a function has long operations: their latency wants warps.
+/// Registers in place of these where a function has long operations: their latency needs warps.
 const LONG_BUDGET: [i64; 2] = [124, 168];
 
 /// Registers in place of these where a launch reads a field that it leaves as it is: each step has
-/// a row of it in flight, for which ptxas takes up to 60 more than estimated. All of `hotspot2d`
-/// above these were slower than the best below.
+/// a row of it in flight, for which ptxas takes up to 60 more than estimated. All schedules of
+/// `hotspot2d` above these were slower than the best below.
 const KEPT_BUDGET: [i64; 2] = [168, 180];
 
 /// At least this part of a plane's cells must belong to the tile, as a fraction, in two dimensions
 /// and in three.
 const USEFUL: [(i64, i64); 2] = [(5, 8), (11, 20)];
 
-/// Whether a stream in three dimensions is better off with one version of its code, with checks,
-/// for all tiles: one that loads several fields, by the registers of their cells. With 64-bit cells
-/// it waits for memory, beside which checks take little, and two versions take more registers. With
-/// 2 steps `wave3d` in `f64` ran at 172 GCells/s on an H200, and at 162 in two versions, which
-/// spilled; with 3, which keep to the registers in one version alone, at 211 (decision 012).
+/// Whether a stream in three dimensions has one version of its code, with checks, for all tiles.
+/// `loaded` has the registers per cell of each loaded field. A stream of several fields, 64-bit
+/// cells among them, waits for memory: checks cost little, and two versions need more registers.
+/// With 2 steps `wave3d` in `f64` ran at 172 GCells/s on an H200, and at 162 in two versions, which
+/// spilled. With 3 steps it ran at 211, and only one version keeps to the registers (decision 012).
 pub fn has_one_version(loaded: impl Iterator<Item = i64>) -> bool {
     let words: Vec<_> = loaded.collect();
     words.len() > 1 && words.iter().any(|words| *words > 1)
@@ -72,7 +72,7 @@ fn words(program: &Program) -> i64 {
     program.fields.iter().map(|field| lanes::words(field.element)).max().unwrap_or(1)
 }
 
-/// Cells a thread per dimension that are worth a try.
+/// Cells per thread and dimension that are worth a try.
 pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     let usual = per_thread(program, rank);
     match *usual.as_slice() {
@@ -82,13 +82,13 @@ pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     }
 }
 
-/// Cells a thread per dimension.
+/// Cells per thread and dimension.
 pub fn per_thread(program: &Program, rank: usize) -> Vec<i64> {
     let words = words(program);
     if rank == 2 { vec![1, WIDTH] } else { vec![1, ROWS * words, LANE_BYTES / (4 * words)] }
 }
 
-/// Threads of a block for this many registers a lane; none where no block has so many.
+/// Threads of a block for this many registers per lane; none where no block has so many.
 pub fn threads(per_thread: &[i64], registers: i64, device: &Device) -> Option<i64> {
     if per_thread.len() == 2 {
         return Some(WARP);
@@ -107,7 +107,7 @@ pub fn plane(per_thread: &[i64], threads: i64) -> (i64, i64) {
     (threads / lanes * height, lanes * width)
 }
 
-/// The most steps a launch within the budget of registers and halo; at least 1.
+/// The most steps per launch within the budget of registers and halo; at least 1.
 pub fn height(subject: &Subject, applies: &[&Apply], per_thread: &[i64]) -> Result<i64, Error> {
     let program = subject.program;
     let wide = usize::from(program.fields.iter().any(|field| lanes::words(field.element) > 1));
@@ -180,7 +180,7 @@ pub fn graph(
         loaded
             .extend(reads.into_iter().map(|read| read.field).filter(|field| !made.contains(field)));
         for field in &apply.updates {
-            // Of a temp field nothing is there before the first apply that makes it.
+            // A temp field has no value before the first apply that makes it.
             if program.field(field)?.role != Role::Temp {
                 loaded.insert(*field);
             }

@@ -1,7 +1,7 @@
 //! Rows that the parts of a block hand to each other through shared memory, in three dimensions.
 //!
-//! Each value whose neighbouring rows are read has a double buffer: what one iteration puts there,
-//! the next takes. So one barrier an iteration serves all values.
+//! Each value whose neighbouring rows are read has a double buffer: one iteration fills a half that
+//! the next one reads. One barrier per iteration therefore serves all values.
 
 use super::in_flight::InFlight;
 use super::layout::Layout;
@@ -23,8 +23,8 @@ pub struct Shared<'c, 'p> {
     column: Val<'c>,
 }
 
-/// The double buffer of a value, `2 x parts x rows x columns`. It has room for the parts that the
-/// ends of the block lack: so neighbours lie at a constant distance.
+/// The double buffer of a value, `2 x parts x rows x columns`. It has room for parts beyond the
+/// ends of the block, so that neighbours lie at a constant distance.
 struct Buffer<'c> {
     memref: Val<'c>,
     /// Parts before the block's first, and after its last.
@@ -168,8 +168,8 @@ impl<'c, 'p> Shared<'c, 'p> {
         Ok(())
     }
 
-    /// Ends an iteration: hands the lane's rows over. What is stored is in registers anyway; so
-    /// stores come last, and no load of an iteration waits for one.
+    /// Ends an iteration: hands the lane's rows over. Their cells are in registers anyway, so
+    /// stores come last and no load of an iteration waits for one.
     pub fn hand_over(
         &self,
         builder: &Builder<'c>,

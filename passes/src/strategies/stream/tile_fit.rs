@@ -17,13 +17,13 @@ use stencil_runtime::model;
 /// per cent of it, and thousands of tiles fill a device.
 pub const PLANES: i64 = 256;
 
-/// Planes of a tile that are tried where the grid's are known. Higher tiles save halo rows, and
-/// leave the device's multiprocessors less to share: 545 rows measured 7 to 15 per cent less than
-/// 408 in all programs.
+/// Planes per tile that are tried where the grid's size is known. Higher tiles have less halo, but
+/// fewer of them share the multiprocessors: 545 rows were 7 to 15 per cent slower than 408 in all
+/// programs.
 const TRIED_PLANES: std::ops::RangeInclusive<i64> = 32..=420;
 
-/// Planes in whose time a block in three dimensions begins; fitted to tiles of two fields on an
-/// H200.
+/// The start of a block in three dimensions takes as long as this many planes; fitted to tiles of
+/// two fields on an H200.
 const BEGIN: i64 = 8;
 
 /// How much longer a plane takes with checks than without, by the instructions of `star2d1r`.
@@ -68,7 +68,7 @@ pub fn tile(
     })
 }
 
-/// What a tile is fitted to. Numbers are cells unless they say otherwise.
+/// The conditions that a tile is fitted to. Numbers are cells unless stated otherwise.
 struct Fit<'s> {
     per_thread: &'s [i64],
     /// Threads of a block.
@@ -134,8 +134,7 @@ impl Fit<'_> {
                 return model::overlapped(work / self.slots, each);
             }
             let rounds = (blocks / self.slots).ceil();
-            // In a single round all wait for the tiles at rims, which in others are the first to
-            // begin.
+            // A single round waits for the slower tiles at rims; with more rounds they begin first.
             let slow = if rounds <= 1.0 { 1.25 } else { 1.0 };
             slow * rounds * each
         };

@@ -1,4 +1,4 @@
-//! What a lane asks of global memory: planes that it loads, prefetches and stores.
+//! A lane's accesses to global memory: it loads, prefetches and stores planes.
 
 use super::checks::{self, LaneCells};
 use super::rims::Rims;
@@ -64,8 +64,8 @@ impl<'c> Walk<'c, '_> {
         })
     }
 
-    /// Asks for the lane's cells some planes after one that is loaded, in the grid too:
-    /// [`Layout::reach`] counts them.
+    /// Prefetches the lane's cells some planes after one that is loaded. [`Layout::reach`] counts
+    /// them, so they lie in the grid.
     ///
     /// [`Layout::reach`]: super::layout::Layout::reach
     pub fn prefetch(

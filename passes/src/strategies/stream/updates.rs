@@ -27,7 +27,7 @@ struct Cell<'c, 's> {
 }
 
 impl<'c> Walk<'c, '_> {
-    /// New values of a plane: for each cell of the lane one of every updated field.
+    /// New values of a plane: for each cell of the lane, one value of every updated field.
     pub fn apply(
         &self,
         builder: &Builder<'c>,

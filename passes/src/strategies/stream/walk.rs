@@ -17,8 +17,8 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::tiled::{Kernel, TileOp};
 
-/// Rows that a tile at a rim loads before their turn in two dimensions; one, where checks would not
-/// keep to the registers with more.
+/// Rows that a tile at a rim loads before their turn in two dimensions. It loads one where more
+/// would take the code with checks beyond its registers.
 const RIM_AHEAD: i64 = 2;
 
 /// Registers that checks take; `star2d1r` with 10 steps spilled 40 bytes without room for them.
@@ -30,13 +30,13 @@ pub struct Walk<'c, 'p> {
     pub frame: &'p Frame<'c, 'p>,
     /// The tile kernel.
     pub kernel: &'p Kernel<'c>,
-    /// What is known of the tile at compile time.
+    /// The facts of the tile that are known at compile time.
     pub layout: &'p Layout<'c>,
     /// The lane's cells.
     pub place: LanePlace<'c>,
     /// Planes of the tile that lie in the grid.
     pub planes: Val<'c>,
-    /// What the tile holds beyond the grid.
+    /// The content of the tile beyond the grid.
     pub beyond: Beyond,
     shared: Shared<'c, 'p>,
     /// Limits of code without checks.
@@ -47,9 +47,9 @@ pub struct Walk<'c, 'p> {
 enum Planes<'c> {
     /// All of them.
     Free,
-    /// Those of the iterations from one to another; others take another body.
+    /// The planes of iterations within these limits; others run another body.
     Partly([Val<'c>; 2]),
-    /// Nobody knows.
+    /// Unknown, so every plane is checked.
     Checked,
 }
 
@@ -92,10 +92,9 @@ impl<'c, 'p> Walk<'c, 'p> {
     }
 
     /// The whole tile: a version without checks of rows and columns for most tiles, and one with.
-    /// In two dimensions few tiles lie at a rim: the version without checks is for those at no rim
-    /// at all, which saves registers, and so does a short body of the other version. So it is where
-    /// an apply has several pieces, because those beside the main one are told apart by all
-    /// dimensions.
+    /// In two dimensions few tiles lie at a rim. The version without checks is then for tiles at no
+    /// rim at all, and the other one has a short body; both save registers. The same holds where an
+    /// apply has several pieces, because all dimensions tell the other pieces from the main one.
     pub fn tile(&self) -> Result<(), Error> {
         let builder = &self.frame.builder;
         let first = self
@@ -122,8 +121,7 @@ impl<'c, 'p> Walk<'c, 'p> {
             let last = builder.add_constant(end, self.layout.pipeline.unroll - 2)?;
             conditions.extend(self.within(builder, (first, last), free)?);
         } else if self.layout.selects || self.is_tight() {
-            // So many selects that one copy of them is enough, or two bodies with checks would
-            // spill.
+            // One copy of the many selects is enough, or two bodies with checks would spill.
             outer = Planes::Checked;
         }
         let version = |cells, planes| {
@@ -205,7 +203,8 @@ impl<'c, 'p> Walk<'c, 'p> {
         Ok(())
     }
 
-    /// The first iteration: none is for planes before the grid alone, unless they hold it repeated.
+    /// The first iteration. Iterations for planes before the grid alone are skipped, unless these
+    /// planes hold the grid repeated.
     fn start(&self, builder: &Builder<'c>, first: Val<'c>) -> Result<Val<'c>, Error> {
         let mut begin: Option<Val<'c>> = None;
         if self.beyond == Beyond::Repeated {
@@ -227,7 +226,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         begin.map_or(Ok(first), |begin| builder.binary("arith.maxsi", begin, first))
     }
 
-    /// Some planes from one on; what is in flight after them.
+    /// Runs some planes from one on; returns what is in flight after them.
     fn planes(
         &self,
         builder: &Builder<'c>,

@@ -13,7 +13,7 @@ use stencil_runtime::record::records;
 /// A comparison with a reference.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// What it was compared with.
+    /// The plan or files that it was compared with.
     pub against: String,
     /// The largest error allowed, relative to the field's largest value.
     pub tolerance: f64,
@@ -22,11 +22,11 @@ pub struct Check {
     pub repeats: Option<bool>,
     /// Whether every field is within the tolerance, and the last run gave the same.
     pub passed: bool,
-    /// What was found in each field.
+    /// The comparison of each field.
     pub fields: BTreeMap<String, Comparison>,
 }
 
-/// The arrays of the files that are wanted, one for each leaf of a struct or vec.
+/// The arrays of the files to compare with, one for each leaf of a struct or vec.
 pub fn read_wanted(
     fields: &[FieldDecl],
     files: &[(String, PathBuf)],

@@ -54,7 +54,7 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     if options.ptx.is_some() && options.plans.len() > 1 {
         return Err("--ptx names the code of one plan, but several plans are given".into());
     }
-    // What the user got wrong should come out before a device is asked for.
+    // The user's errors are reported before a device is asked for.
     let mut plans = Vec::new();
     for plan in &options.plans {
         plans.push(Loaded::read(plan, options.ptx.as_deref())?);

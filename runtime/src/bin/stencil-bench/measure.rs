@@ -16,7 +16,7 @@ use stencil_runtime::input::{self, Source};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{Plan, Role, Settings, ptx_beside};
 
-/// What was measured of one plan.
+/// The measurements of one plan.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
     /// The plan's file.
@@ -51,15 +51,15 @@ pub struct Measurement {
     pub seconds: Vec<f64>,
     /// Grid points times steps over device time, in 10^9 a second.
     pub gcells: Spread,
-    /// What a kernel could reach that reads and writes every state field and reads every const
-    /// field once a step, at the measured copy bandwidth, in 10^9 points a second.
+    /// The limit of a kernel that reads and writes every state field and reads every const field
+    /// once per step, at the measured copy bandwidth, in 10^9 points a second.
     pub copy_limit_gcells: f64,
     /// The median over that limit.
     pub of_copy_limit: f64,
-    /// The median over the limit of fused multiply-adds, where their number a point is
-    /// given and the device is described.
+    /// The median over the limit of fused multiply-adds, where their number per point is given and
+    /// the device is described.
     pub of_fma_limit: Option<f64>,
-    /// What the driver made of the kernels.
+    /// Facts of the kernels, as the driver reports them.
     pub kernels: Vec<KernelFacts>,
     /// The comparison with the reference, if there was one.
     pub check: Option<Check>,
@@ -101,7 +101,7 @@ impl Loaded {
     }
 }
 
-/// What several plans of one call share: data, and what is wanted of it.
+/// Inputs that several plans of one call share, and the reference's results on them.
 #[derive(Debug, Default)]
 pub struct Shared {
     inputs: Option<BTreeMap<String, Array>>,
@@ -220,13 +220,13 @@ pub fn measure(
     Ok(measurement(path, plan, bound, timed, facts, cuda, bandwidth, options))
 }
 
-/// What the measured runs gave.
+/// The results of the measured runs.
 struct Timed {
     /// Device time of each in seconds.
     seconds: Vec<f64>,
     /// Launches of one.
     launches: u64,
-    /// Whether the last one gave the wanted outputs, where there are some.
+    /// Whether the last one gave the expected outputs, where there are some.
     repeats: Option<bool>,
 }
 
@@ -258,7 +258,7 @@ fn time(
     Ok(timed)
 }
 
-/// What else is known after the runs.
+/// Other facts that are known after the runs.
 struct Facts {
     load_seconds: f64,
     first_seconds: f64,

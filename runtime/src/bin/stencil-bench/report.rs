@@ -1,4 +1,4 @@
-//! What `stencil-bench` prints and writes: the table and the JSON record.
+//! The output of `stencil-bench`: the table and the JSON record.
 
 use crate::measure::Measurement;
 use serde::Serialize;
@@ -24,13 +24,13 @@ pub struct Record<'a> {
     pub state: Option<State>,
     /// Bytes per second of a copy within device memory, reads and writes counted together.
     pub copy_bandwidth: f64,
-    /// What was measured.
+    /// The measurements.
     pub results: &'a [Measurement],
-    /// What could not be measured: the plan and why.
+    /// Plans that could not be measured, with the reasons.
     pub failures: &'a [(String, String)],
 }
 
-/// What `nvidia-smi` says of the device.
+/// The state of the device, as `nvidia-smi` reports it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct State {
     /// Version of the driver.

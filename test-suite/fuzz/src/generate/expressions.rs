@@ -5,7 +5,7 @@ use crate::model::*;
 use crate::random::Random;
 use stencil_runtime::array::Element;
 
-/// What an expression may use.
+/// The names and reads that an expression may use.
 pub struct Scope<'p> {
     /// The program, whose functions are not complete yet.
     pub program: &'p Program,

@@ -85,7 +85,7 @@ fn flags(random: &mut Random, program: &Program, strategy: &str) -> Vec<Flag> {
     all.map(|(flag, ..)| flag).collect()
 }
 
-/// A schedule that mostly fits a block. What does not is refused.
+/// A schedule that mostly fits a block. The compiler declines the others.
 pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
     // Numbers are for the functions of as many dimensions.
     let rank = program.grid_of(program.functions[0].updates[0]).rank();

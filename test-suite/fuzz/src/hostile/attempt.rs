@@ -1,4 +1,4 @@
-//! One attempt: how it is run, and what must hold afterwards.
+//! One attempt: how it is run, and the conditions that must hold afterwards.
 
 use super::folder::{self, Thing, Tree};
 use crate::check::Fault;
@@ -15,7 +15,7 @@ use stencil_runtime::plan::Plan;
 /// Time for a tool.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What no tool may say.
+/// Words that no tool may print.
 const FORBIDDEN: [&str; 5] =
     ["panicked at", "internal fault", "LLVM ERROR", "stack overflow", "RUST_BACKTRACE"];
 
@@ -42,7 +42,7 @@ pub type Signal = (&'static str, i32);
 pub struct Attempt {
     /// Its kind.
     pub class: Class,
-    /// What lies in the folder.
+    /// The content of the folder.
     pub things: Vec<(String, Thing)>,
     /// The tool's name.
     pub tool: &'static str,

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What lies at a path.
+/// A file, folder or link at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Thing {
     /// A file.
@@ -51,7 +51,7 @@ pub fn lay(folder: &Path, things: &[(String, Thing)]) -> io::Result<()> {
     Ok(())
 }
 
-/// What lies in a folder.
+/// The content of a folder.
 ///
 /// # Errors
 /// When it can't be read.

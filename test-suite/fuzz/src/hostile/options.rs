@@ -7,7 +7,7 @@ use crate::random::Random;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
-/// What an option takes.
+/// The kind of an option's value.
 #[derive(Clone, Copy)]
 enum Value {
     None,
