@@ -118,11 +118,13 @@ impl Linear {
     /// `false` means that no such sum was found.
     pub fn follows_from(&self, known: &[Self]) -> bool {
         self.is_never_negative() || {
+            // A fact that holds for all sizes proves nothing that does not hold without it. Of
+            // facts with the same coefficients, the smallest implies the others.
             let mut facts: Vec<Self> = Vec::new();
-            // A fact that holds for all sizes proves nothing that does not hold without it.
             for fact in known.iter().filter(|fact| !fact.is_never_negative()).map(Self::tightened) {
-                if !facts.contains(&fact) {
-                    facts.push(fact);
+                match facts.iter_mut().find(|kept| kept.coefficients == fact.coefficients) {
+                    Some(kept) => kept.constant = kept.constant.min(fact.constant),
+                    None => facts.push(fact),
                 }
             }
             self.follows(&facts, 2)

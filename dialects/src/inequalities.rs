@@ -5,13 +5,33 @@
 //! that the verifier refuses no program that the checker accepts.
 
 use crate::affine::Linear;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// More inequalities than this are not pursued.
 const MOST_ROWS: usize = 200;
 
 /// `coefficients * sizes + constant >= 0`.
 type Row = (Vec<i128>, i128);
+
+/// Inequalities. Of those with the same coefficients, the one with the smallest constant implies
+/// the others, and is the only one kept.
+#[derive(Default)]
+struct Rows(BTreeMap<Vec<i128>, i128>);
+
+impl Rows {
+    fn insert(&mut self, (coefficients, constant): Row) {
+        let kept = self.0.entry(coefficients).or_insert(constant);
+        *kept = constant.min(*kept);
+    }
+}
+
+impl FromIterator<Row> for Rows {
+    fn from_iter<T: IntoIterator<Item = Row>>(rows: T) -> Self {
+        let mut result = Self::default();
+        rows.into_iter().for_each(|row| result.insert(row));
+        result
+    }
+}
 
 /// Whether a value is not negative wherever the known values and the sizes are not. `false` says
 /// that no proof was found.
@@ -27,13 +47,13 @@ pub fn imply(known: &[Linear], value: &Linear) -> bool {
         let coefficients = linear.coefficients.iter().map(|c| i128::from(*c)).collect();
         tightened((coefficients, linear.constant.into()))
     };
-    let mut rows: BTreeSet<Row> = known.iter().chain([&opposite]).map(row).collect();
-    rows.extend(
-        (0..sizes).map(|size| ((0..sizes).map(|other| i128::from(other == size)).collect(), 0)),
-    );
+    let unit = |size| ((0..sizes).map(|other| i128::from(other == size)).collect(), 0);
+    let mut rows: Rows =
+        known.iter().chain([&opposite]).map(row).chain((0..sizes).map(unit)).collect();
     let mut open: BTreeSet<usize> = (0..sizes).collect();
     loop {
         if rows
+            .0
             .iter()
             .any(|(coefficients, constant)| *constant < 0 && coefficients.iter().all(|c| *c == 0))
         {
@@ -51,27 +71,28 @@ pub fn imply(known: &[Linear], value: &Linear) -> bool {
     }
 }
 
-fn coefficient(row: &Row, size: usize) -> i128 {
-    row.0.get(size).copied().unwrap_or(0)
+fn coefficient(coefficients: &[i128], size: usize) -> i128 {
+    coefficients.get(size).copied().unwrap_or(0)
 }
 
-fn pairs(rows: &BTreeSet<Row>, size: usize) -> usize {
-    let above = rows.iter().filter(|row| coefficient(row, size) > 0).count();
-    above * rows.iter().filter(|row| coefficient(row, size) < 0).count()
+fn pairs(rows: &Rows, size: usize) -> usize {
+    let above = rows.0.keys().filter(|row| coefficient(row, size) > 0).count();
+    above * rows.0.keys().filter(|row| coefficient(row, size) < 0).count()
 }
 
 /// The consequences without one size; none where they get out of hand.
-fn eliminated(rows: BTreeSet<Row>, size: usize) -> Option<BTreeSet<Row>> {
-    let (with, mut result): (BTreeSet<Row>, BTreeSet<Row>) =
-        rows.into_iter().partition(|row| coefficient(row, size) != 0);
-    for above in with.iter().filter(|row| coefficient(row, size) > 0) {
-        for below in with.iter().filter(|row| coefficient(row, size) < 0) {
-            let (p, q) = (coefficient(above, size), -coefficient(below, size));
+fn eliminated(rows: Rows, size: usize) -> Option<Rows> {
+    let (with, without): (Vec<Row>, Vec<Row>) =
+        rows.0.into_iter().partition(|row| coefficient(&row.0, size) != 0);
+    let mut result: Rows = without.into_iter().collect();
+    for above in with.iter().filter(|row| coefficient(&row.0, size) > 0) {
+        for below in with.iter().filter(|row| coefficient(&row.0, size) < 0) {
+            let (p, q) = (coefficient(&above.0, size), -coefficient(&below.0, size));
             let join = |a: i128, b: i128| a.checked_mul(q)?.checked_add(b.checked_mul(p)?);
             let both = above.0.iter().zip(&below.0);
             let coefficients = both.map(|(a, b)| join(*a, *b)).collect::<Option<_>>()?;
             result.insert(tightened((coefficients, join(above.1, below.1)?)));
-            if result.len() > MOST_ROWS {
+            if result.0.len() > MOST_ROWS {
                 return None;
             }
         }
