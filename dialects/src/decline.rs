@@ -29,11 +29,13 @@ pub enum Decline {
     CodeSize,
     /// The grid's sizes are too large to count.
     Sizes,
+    /// The strategy takes functions that read values of their own sweep, or takes none of them.
+    Sweep,
 }
 
 impl Decline {
     /// Every reason.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Rank,
         Self::Height,
         Self::Region,
@@ -46,6 +48,7 @@ impl Decline {
         Self::Registers,
         Self::CodeSize,
         Self::Sizes,
+        Self::Sweep,
     ];
 
     /// The code, as messages show it.
@@ -63,6 +66,7 @@ impl Decline {
             Self::Registers => "registers",
             Self::CodeSize => "code-size",
             Self::Sizes => "sizes",
+            Self::Sweep => "sweep",
         }
     }
 }

@@ -170,6 +170,20 @@ impl<'c> Program<'c> {
         }
     }
 
+    /// The offsets at which an apply reads values of its own sweep, each once: its dependence
+    /// vectors.
+    pub fn dependences(&self, pieces: &[Piece<'c>]) -> Result<BTreeSet<Vec<i64>>, Error> {
+        let mut found = BTreeSet::new();
+        for piece in pieces {
+            for argument in self.arguments(piece.function)? {
+                if let Argument::Current { offset, .. } = argument {
+                    found.insert(offset.clone());
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// The grid of a field.
     pub fn grid_of(&self, field: &str) -> Result<&Grid<'c>, Error> {
         let name = self.field(field)?.grid;

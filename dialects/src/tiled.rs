@@ -8,11 +8,12 @@ mod launch;
 mod rotate;
 mod schedule;
 
-pub use build::{apply, apply_in_part, load, repeat, set_interior, store};
+pub use build::{apply, apply_in_part, kernel_of, load, repeat, set_interior, set_kernel, store};
 pub use halo::Halo;
 pub use kernel::{Apply, Keeps, Kernel, Tile, TileOp, kernels};
 pub use launch::{
-    Bands, Binding, Launch, binding_attributes, launch_attributes, launches, set_dynamic_shared,
+    Bands, Binding, Launch, binding_attributes, flags_attribute, launch_attributes, launches,
+    set_dynamic_shared,
 };
 pub(crate) use rotate::verify_rotations;
 pub use rotate::{computed, rotations, rotations_attribute, set_computed, set_rotations};
@@ -70,6 +71,7 @@ const INDEX_WIDTH: &str = "tiled.index_width";
 const INTERIOR: &str = "tiled.interior";
 const PARTIAL: &str = "tiled.partial";
 const KEEPS: &str = "tiled.keeps";
+const KERNEL: &str = "tiled.kernel";
 
 /// Whether a kernel's tiles go on beyond the grid as the grid repeated: whether any of its point
 /// functions reads a periodic field beside the point.

@@ -40,7 +40,10 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         return Err(Error::user("the module has no launch schedule; add a tiled.repeat"));
     }
     let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
-    let (fields, buffers) = fields(context, &program, &launches, &names)?;
+    let (fields, mut buffers) = fields(context, &program, &launches, &names)?;
+    for launch in &launches {
+        buffers.extend(flags(launch, &names)?);
+    }
     let height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
     let main = launches
         .iter()
@@ -212,6 +215,26 @@ fn buffer(field: &FieldDecl, name: String) -> BufferDecl {
     }
 }
 
+/// The buffer of a kernel's flags, if it has some.
+fn flags(launch: &Launch, names: &[&str]) -> Result<Option<BufferDecl>, Error> {
+    let Some(count) = launch.flags else { return Ok(None) };
+    Ok(Some(BufferDecl {
+        name: flags_name(launch),
+        kind: BufferKind::Flags,
+        element: Element::I32,
+        extents: vec![single(count, names)?],
+        origin: Vec::new(),
+        layout: Layout::RowMajor,
+        start: Start::Zeros,
+        device: 0,
+    }))
+}
+
+/// The name of the buffer of a kernel's flags; no field has a space in its name.
+fn flags_name(launch: &Launch) -> String {
+    format!("flags of {}", launch.name)
+}
+
 /// The name of the buffer for a field's next value.
 fn next(field: &str) -> String {
     format!("{field}'")
@@ -259,6 +282,7 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
         Binding::Step => Argument::Step,
         Binding::Row => Argument::Row,
         Binding::Epoch => Argument::Epoch,
+        Binding::Flags => Argument::ReadWrite(flags_name(launch)),
     });
     let arguments = arguments.collect();
     if rotate.iter().filter(|names| names.len() > 2).count() < chains.len() {
@@ -280,7 +304,7 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
                 Ok::<_, Error>(plan::Bands { rows: single(bands.rows, names)?, reach })
             })
             .transpose()?,
-        cooperative: false,
+        cooperative: launch.flags.is_some(),
         cluster: None,
         // Flags go up by one in each launch that is told where they stand.
         epochs: launch.bindings.contains(&Binding::Epoch).into(),

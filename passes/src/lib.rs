@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+pub mod gpu;
 pub mod kernel;
 pub mod launch_plan;
 pub mod llvm;

@@ -1,5 +1,6 @@
 //! The compiler, as lists of passes from level to level.
 
+use crate::gpu::lower_peer::LowerPeer;
 use crate::llvm::convert_prefetch_to_nvvm::ConvertPrefetchToNvvm;
 use crate::llvm::load_constants::LoadConstants;
 use crate::pass::Step;
@@ -69,6 +70,7 @@ pub fn gpu() -> Vec<Step> {
 /// see through. `load-constants` comes last: it counts what is left.
 pub fn nvvm(index_width: u32) -> Vec<Step> {
     vec![
+        Step::ours(LowerPeer),
         Step::upstream(format!(
             "gpu.module(expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,\
              convert-gpu-to-nvvm{{index-bitwidth={index_width} use-bare-ptr-memref-call-conv=1}})"

@@ -2,7 +2,7 @@
 //! upstream's.
 
 use crate::pass::Info;
-use crate::{llvm, schedule, stencil, strategies, tiled};
+use crate::{gpu, llvm, schedule, stencil, strategies, tiled};
 
 /// The passes before the lowerings, in the order in which a program meets them.
 const BEFORE: &[&Info] = &[
@@ -10,6 +10,7 @@ const BEFORE: &[&Info] = &[
     &stencil::relax_arithmetic::INFO,
     &stencil::fuse_functions::INFO,
     &schedule::choose_schedule::INFO,
+    &schedule::tile_wavefront::INFO,
     &schedule::tile_overlapped::INFO,
     &tiled::rotate_buffers::INFO,
     &tiled::split_sums::INFO,
@@ -17,7 +18,8 @@ const BEFORE: &[&Info] = &[
 ];
 
 /// The passes behind the lowerings.
-const BEHIND: &[&Info] = &[&llvm::convert_prefetch_to_nvvm::INFO, &llvm::load_constants::INFO];
+const BEHIND: &[&Info] =
+    &[&gpu::lower_peer::INFO, &llvm::convert_prefetch_to_nvvm::INFO, &llvm::load_constants::INFO];
 
 /// All passes, in the order in which a program meets them.
 pub fn passes() -> impl Iterator<Item = &'static Info> {

@@ -18,6 +18,14 @@ pub enum Argument<'c> {
         /// Cells from the point, one number a dimension, slowest first.
         offset: Vec<i64>,
     },
+    /// The value that a cell at an offset got in the same sweep: points are computed in row-major
+    /// order, and the offset is lexicographically negative.
+    Current {
+        /// The field, which the function updates.
+        field: &'c str,
+        /// Cells from the point, one number a dimension, slowest first.
+        offset: Vec<i64>,
+    },
     /// A run-time scalar.
     Scalar(&'c str),
     /// A run-time size, as i64.
@@ -77,8 +85,8 @@ pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
                     mlir::place(function.location()),
                     format!(
                         "argument {index} of a point function has no meaning: it \
-                         needs stencil.read with \
-                         stencil.offset, stencil.scalar, stencil.param, stencil.coord or \
+                         needs stencil.read or \
+                         stencil.current with stencil.offset, stencil.scalar, stencil.param, stencil.coord or \
                          stencil.step; that of a \
                          boundary rule may have stencil.nearest"
                     ),
@@ -98,6 +106,11 @@ fn as_argument<'c>(attributes: Attribute<'c>) -> Option<Argument<'c>> {
     let entry = |name| attribute::entry(attributes, name);
     if let Some(field) = entry("stencil.read") {
         Some(Argument::Read {
+            field: attribute::as_symbol(field)?,
+            offset: attribute::as_integers(entry("stencil.offset")?)?,
+        })
+    } else if let Some(field) = entry("stencil.current") {
+        Some(Argument::Current {
             field: attribute::as_symbol(field)?,
             offset: attribute::as_integers(entry("stencil.offset")?)?,
         })
@@ -126,6 +139,12 @@ fn argument_attributes<'c>(
         Argument::Read { field, offset } => {
             vec![
                 ("stencil.read", attribute::symbol(context, field)),
+                ("stencil.offset", attribute::integers(context, offset)),
+            ]
+        }
+        Argument::Current { field, offset } => {
+            vec![
+                ("stencil.current", attribute::symbol(context, field)),
                 ("stencil.offset", attribute::integers(context, offset)),
             ]
         }

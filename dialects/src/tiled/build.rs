@@ -1,6 +1,6 @@
 //! Builders of the operations.
 
-use super::{APPLY, Apply, Halo, INTERIOR, KEEPS, Keeps, LOAD, PARTIAL, REPEAT, STORE};
+use super::{APPLY, Apply, Halo, INTERIOR, KEEPS, KERNEL, Keeps, LOAD, PARTIAL, REPEAT, STORE};
 use crate::attribute;
 use crate::builder::Builder;
 use crate::error::Error;
@@ -115,4 +115,14 @@ pub fn repeat<'c>(
 /// apply in order, the number of the piece that covers it there.
 pub fn set_interior(builder: &Builder, kernel: Op, pieces: &[i64]) {
     mlir::set_attribute(kernel, INTERIOR, attribute::integers(builder.context, pieces));
+}
+
+/// Says which kernel a `stencil.apply` is tiled by already.
+pub fn set_kernel(builder: &Builder, apply: Op, kernel: &str) {
+    mlir::set_attribute(apply, KERNEL, attribute::symbol(builder.context, kernel));
+}
+
+/// The kernel by which a `stencil.apply` is tiled already, if it is.
+pub fn kernel_of<'c>(apply: Op<'c>) -> Option<&'c str> {
+    mlir::attribute(apply, KERNEL).and_then(attribute::as_symbol)
 }

@@ -14,6 +14,7 @@ const NAME: &str = "tiled.name";
 const GRID: &str = "tiled.grid";
 const ROWS: &str = "tiled.rows";
 const REACH: &str = "tiled.reach";
+const FLAGS: &str = "tiled.flags";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 
 /// What an argument of a lowered kernel is bound to.
@@ -36,6 +37,8 @@ pub enum Binding<'c> {
     Row,
     /// What the flags of the launch's blocks stand at before it, as i32.
     Epoch,
+    /// The flags of the kernel, i32 counters by which its blocks wait for each other.
+    Flags,
 }
 
 /// How a launch may be cut into bands, each of which is launched by itself: the tiles form rows
@@ -64,6 +67,9 @@ pub struct Launch<'c> {
     pub dynamic_shared: i64,
     /// What its arguments are bound to.
     pub bindings: Vec<Binding<'c>>,
+    /// How many flags its blocks have; one result, the symbols are the run-time sizes. All blocks
+    /// of a launch with flags must be on the device at once.
+    pub flags: Option<AffineMap<'c>>,
     /// How it may be cut, if it may.
     pub bands: Option<Bands<'c>>,
     /// The schedule that it was lowered by.
@@ -101,6 +107,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
                 ("step", None) => Binding::Step,
                 ("row", None) => Binding::Row,
                 ("epoch", None) => Binding::Epoch,
+                ("flags", None) => Binding::Flags,
                 _ => return None,
             })
         })
@@ -120,6 +127,9 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
             .and_then(attribute::as_integer)
             .unwrap_or(0),
         bindings,
+        flags: mlir::attribute(op, FLAGS)
+            .map(|_| read(op, FLAGS, attribute::as_map))
+            .transpose()?,
         bands: match mlir::attribute(op, ROWS) {
             Some(_) => Some(Bands {
                 rows: read(op, ROWS, attribute::as_map)?,
@@ -146,6 +156,7 @@ pub fn binding_attributes<'c>(
         Binding::Step => ("step", None),
         Binding::Row => ("row", None),
         Binding::Epoch => ("epoch", None),
+        Binding::Flags => ("flags", None),
     };
     let mut attributes = vec![(BINDING, attribute::string(context, kind))];
     attributes.extend(name.map(|name| (NAME, attribute::string(context, name))));
@@ -167,6 +178,11 @@ pub fn launch_attributes<'c>(
     }
     attributes.push(("known_block_size", attribute::integers32(builder.context, &block)));
     attributes
+}
+
+/// The attribute that says how many flags a lowered kernel's blocks have.
+pub fn flags_attribute<'c>(count: AffineMap<'c>) -> (&'static str, Attribute<'c>) {
+    (FLAGS, mlir::map_attribute(count))
 }
 
 /// Sets the bytes of dynamic shared memory that a lowered kernel needs.

@@ -16,6 +16,12 @@ pub(super) fn reads_inside<'c>(
     grids: &[&Grid<'c>],
 ) -> Result<(), Error> {
     for argument in program.arguments(piece.function)? {
+        if let Argument::Current { field, offset } = argument
+            && program.field(field)?.boundary.is_none()
+        {
+            let what = format!("the read of @{field} at {offset:?} by @{} reaches", piece.function);
+            inside(program, apply, piece, grids, program.grid_of(field)?, offset, &what)?;
+        }
         if let Argument::Read { field, offset } = argument {
             if program.field(field)?.boundary.is_some() {
                 if offset.iter().any(|cells| cells.unsigned_abs() > FARTHEST) {

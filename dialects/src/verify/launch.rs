@@ -42,6 +42,15 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
             "a kernel has an argument bound to \"row\" if, and only if, it has tiled.rows",
         ));
     }
+    if launch.flags.is_some_and(|flags| !counts(flags))
+        || launch.flags.is_some() != launch.bindings.contains(&Binding::Flags)
+    {
+        return Err(at(
+            launch.op,
+            "tiled.flags has one result, the number of flags, and one symbol a run-time size; a \
+             kernel has an argument bound to \"flags\" if, and only if, it has tiled.flags",
+        ));
+    }
     if launch.block.iter().any(|threads| !(1..=i64::from(u16::MAX)).contains(threads)) {
         return Err(at(
             launch.op,
@@ -84,5 +93,8 @@ fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> 
         Binding::Step => integer("i64"),
         Binding::Row => integer("index"),
         Binding::Epoch => integer("i32"),
+        Binding::Flags => {
+            MemRefType::try_from(ty).is_ok_and(|memref| memref.element().to_string() == "i32")
+        }
     })
 }

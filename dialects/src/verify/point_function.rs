@@ -74,7 +74,7 @@ fn type_of_argument<'c>(
     rank: usize,
 ) -> Result<Type<'c>, Error> {
     Ok(match (argument, purpose) {
-        (Argument::Read { .. }, Purpose::Boundary(field)) => {
+        (Argument::Read { .. } | Argument::Current { .. }, Purpose::Boundary(field)) => {
             return Err(at(
                 function,
                 format!(
@@ -101,15 +101,25 @@ fn type_of_argument<'c>(
         (Argument::Read { field, offset }, Purpose::Point(..)) => {
             let declared = program.field(field).map_err(|error| at(function, error.message))?;
             if offset.len() != rank || program.grid_of(field)?.rank() != rank {
+                return Err(at(function, wrong_rank(field, offset, rank)));
+            }
+            declared.element
+        }
+        (Argument::Current { field, offset }, Purpose::Point(updates, _)) => {
+            if !updates.contains(field) {
                 return Err(at(
                     function,
                     format!(
-                        "the offset {offset:?} of @{field} has the wrong rank; the grid has \
-                         {rank} dimensions"
+                        "stencil.current is for fields that the apply updates, and @{field} is \
+                         none; use stencil.read"
                     ),
                 ));
             }
-            declared.element
+            if offset.len() != rank {
+                return Err(at(function, wrong_rank(field, offset, rank)));
+            }
+            in_order(function, field, offset)?;
+            program.field(field)?.element
         }
         (Argument::Scalar(name), _) => {
             let scalar = program.scalars.iter().find(|scalar| scalar.name == *name);
@@ -134,6 +144,34 @@ fn type_of_argument<'c>(
                 .ok_or_else(|| Error::internal("MLIR knows no i64"))?
         }
     })
+}
+
+fn wrong_rank(field: &str, offset: &[i64], rank: usize) -> String {
+    format!("the offset {offset:?} of @{field} has the wrong rank; the grid has {rank} dimensions")
+}
+
+/// Checks that a dependence vector is lexicographically negative. Shows an order of dimensions in
+/// which it is, where there is one.
+fn in_order(function: Op, field: &str, offset: &[i64]) -> Result<(), Error> {
+    if offset.iter().find(|cells| **cells != 0).is_some_and(|first| *first < 0) {
+        return Ok(());
+    }
+    let legal = offset.iter().position(|cells| *cells < 0);
+    let remedy = match legal {
+        Some(dimension) => {
+            let others = (0..offset.len()).filter(|other| *other != dimension);
+            let order: Vec<_> = std::iter::once(dimension).chain(others).collect();
+            format!("it would be with the dimensions in the order {order:?}")
+        }
+        None => "no order of dimensions makes it so; read the old value by stencil.read".to_owned(),
+    };
+    Err(at(
+        function,
+        format!(
+            "the dependence {offset:?} of @{field} is not lexicographically negative, so the value \
+             is not computed yet; {remedy}"
+        ),
+    ))
 }
 
 /// Checks that a function has no other operations and types than those that can be lowered.

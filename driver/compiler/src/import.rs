@@ -316,8 +316,12 @@ impl<'p> Footprint<'p> {
 /// What an expression stands for outside the function, if it is a leaf of that kind.
 fn argument<'p>(program: &'p Program, expr: &'p Expr) -> Option<Argument<'p>> {
     match &expr.kind {
-        ExprKind::Read { field, offset } => {
-            Some(Argument::Read { field: &program.fields[*field].name, offset: offset.clone() })
+        ExprKind::Read { field, offset, current } => {
+            let (field, offset) = (program.fields[*field].name.as_str(), offset.clone());
+            Some(match current {
+                true => Argument::Current { field, offset },
+                false => Argument::Read { field, offset },
+            })
         }
         ExprKind::Scalar(id) => Some(Argument::Scalar(&program.scalars[*id].name)),
         ExprKind::Param(id) => Some(Argument::Param(&program.params[*id].name)),

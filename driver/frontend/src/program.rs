@@ -5,6 +5,7 @@
 
 use crate::source::Span;
 use cranelift_entity::{PrimaryMap, entity_impl};
+use std::collections::BTreeSet;
 use stencil_runtime::array::Element;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Member;
@@ -153,7 +154,8 @@ pub enum Boundary {
     Value(Expr),
 }
 
-/// `fn NAME -> FIELDS ...`: all pieces and all updated fields see the same old values.
+/// `fn NAME -> FIELDS ...`: all pieces and all updated fields see the same old values. Where it
+/// reads values of its own sweep, points are computed in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
     /// Name in the source.
@@ -164,6 +166,24 @@ pub struct Function {
     pub pieces: Vec<Piece>,
     /// Where it is declared.
     pub span: Span,
+}
+
+impl Function {
+    /// The offsets of reads of its own sweep: the dependence vectors, each once.
+    pub fn dependences(&self) -> BTreeSet<Vec<i64>> {
+        fn collect(expr: &Expr, found: &mut BTreeSet<Vec<i64>>) {
+            if let ExprKind::Read { offset, current: true, .. } = &expr.kind {
+                found.insert(offset.clone());
+            }
+            expr.children().into_iter().for_each(|child| collect(child, found));
+        }
+        let mut found = BTreeSet::new();
+        for piece in &self.pieces {
+            let lets = piece.lets.iter().map(|(_, value)| value);
+            lets.chain(&piece.values).for_each(|value| collect(value, &mut found));
+        }
+        found
+    }
 }
 
 /// One sub-grid of a function.
@@ -223,6 +243,12 @@ pub struct Expr {
 }
 
 impl Expr {
+    /// Whether a boundary rule's expression takes the nearest cell's value.
+    pub fn reads_nearest(&self) -> bool {
+        matches!(self.kind, ExprKind::Nearest(_))
+            || self.children().into_iter().any(Self::reads_nearest)
+    }
+
     /// The expressions that it consists of, in the order in which they are evaluated.
     pub fn children(&self) -> Vec<&Expr> {
         match &self.kind {
@@ -258,12 +284,14 @@ pub enum ExprKind {
     Int(i128),
     /// `true` or `false`, as constant folding leaves it.
     Bool(bool),
-    /// A cell's old value at a constant offset.
+    /// A cell at a constant offset.
     Read {
         /// Which field.
         field: FieldId,
         /// One offset a dimension.
         offset: Vec<i64>,
+        /// Whether it is the value of the function's own sweep, in place of the old one.
+        current: bool,
     },
     /// A cell of a const field at a place that is computed, inside its grid or where its boundary
     /// rule says what there is.

@@ -218,16 +218,17 @@ impl<'c> Translator<'c> {
             Ok(Parameter::Number { name: name.to_owned(), kind })
         };
         let parameter = match binding {
-            Binding::Read(name) | Binding::Write(name) | Binding::ReadWrite(name) => {
-                let usage = match binding {
-                    Binding::Read(_) => Usage::Read,
-                    Binding::Write(_) => Usage::Write,
-                    _ => Usage::ReadWrite,
+            Binding::Read(_) | Binding::Write(_) | Binding::ReadWrite(_) | Binding::Flags => {
+                let (name, usage) = match binding {
+                    Binding::Read(name) => (*name, Usage::Read),
+                    Binding::Write(name) => (*name, Usage::Write),
+                    Binding::ReadWrite(name) => (*name, Usage::ReadWrite),
+                    _ => ("flags", Usage::ReadWrite),
                 };
                 let memref = self.whole(op, argument.r#type(), register)?;
                 let element = memref.element;
                 self.values.insert(mlir::key(argument), Value::Memref(memref));
-                Parameter::Buffer { name: (*name).to_owned(), usage, element }
+                Parameter::Buffer { name: name.to_owned(), usage, element }
             }
             Binding::Param(name) | Binding::Scalar(name) => number(name, self)?,
             Binding::Step => number("step", self)?,

@@ -8,3 +8,4 @@ pub mod partial_sums;
 pub mod shared_slots;
 pub mod tile_traffic;
 pub mod transfers;
+pub mod wavefront;

@@ -37,7 +37,10 @@ pub fn of<'c>(
             accesses.iter().flat_map(|access| access.apply.updates.iter().copied()).collect();
         let mut stored = BTreeSet::new();
         for field in &updated {
-            if program.field(field)?.role != Role::Temp || outlives(program, &launches, field)? {
+            if program.field(field)?.role != Role::Temp
+                || outlives(program, &launches, field)?
+                || read_in_sweep(program, accesses, field)?
+            {
                 stored.insert(*field);
             }
         }
@@ -55,6 +58,17 @@ pub fn of<'c>(
         all.push(Transfers { fresh, stored });
     }
     Ok(all)
+}
+
+/// Whether some apply reads values of a field that it wrote in the same sweep.
+fn read_in_sweep(program: &Program, accesses: &[Access], name: &str) -> Result<bool, Error> {
+    for piece in accesses.iter().flat_map(|access| &access.apply.pieces) {
+        let of = |argument: &Argument| matches!(argument, Argument::Current { field, .. } if *field == name);
+        if program.arguments(piece.function)?.iter().any(of) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// An apply with the reads of its pieces, by field.

@@ -83,6 +83,8 @@ pub struct At<'c, 'a> {
     pub rules: Rules,
     /// Where old values come from.
     pub fetch: &'a Fetch<'c, 'a>,
+    /// Where values of the same sweep come from, in a lowering that has them.
+    pub current: Option<&'a Fetch<'c, 'a>>,
     /// What another function computed of the new value.
     pub partial: Option<Val<'c>>,
 }
@@ -163,6 +165,9 @@ impl<'c> Scope<'c, '_> {
                 Argument::Read { field, offset } => {
                     self.read(builder, piece, at, (field, offset))?
                 }
+                Argument::Current { field, offset } => {
+                    self.current(builder, at, (field, offset))?
+                }
                 Argument::Partial => at
                     .partial
                     .ok_or_else(|| Error::internal("no partial result reaches a point"))?,
@@ -202,10 +207,40 @@ impl<'c> Scope<'c, '_> {
                 builder.value("arith.index_cast", &[value], i64_type, &[])
             }
             Argument::Step => builder.add(self.step, builder.constant(i64_type, step)?),
-            Argument::Read { .. } | Argument::Nearest | Argument::Partial => {
-                Err(Error::internal("a cell where none can be read"))
-            }
+            Argument::Read { .. }
+            | Argument::Current { .. }
+            | Argument::Nearest
+            | Argument::Partial => Err(Error::internal("a cell where none can be read")),
         }
+    }
+
+    /// The value that a cell at an offset got in the same sweep; 0 outside the field's grid, where
+    /// the function takes the value of the field's boundary rule.
+    fn current(
+        &self,
+        builder: &Builder<'c>,
+        at: &At<'c, '_>,
+        (name, offset): (&str, &[i64]),
+    ) -> Result<Val<'c>, Error> {
+        let fetch = at.current.ok_or_else(|| Error::internal("no value of the same sweep"))?;
+        let field = self.program.field(name)?;
+        let distances: Vec<_> = offset.iter().map(|cells| Distance::Constant(*cells)).collect();
+        if field.boundary.is_none() {
+            return fetch(builder, name, &distances);
+        }
+        let cells = at.point.iter().zip(&distances);
+        let cells: Vec<_> = cells
+            .map(|(start, distance)| distance.from(builder, *start))
+            .collect::<Result<_, _>>()?;
+        let grid = self.program.grid_of(name)?;
+        let inside = self.inside(builder, &cells, grid.lower, grid.upper)?;
+        let values = builder.choose(
+            inside,
+            &[field.element],
+            |builder| Ok(vec![fetch(builder, name, &distances)?]),
+            |builder| Ok(vec![builder.zero(field.element)?]),
+        )?;
+        values.first().copied().ok_or_else(|| Error::internal("scf.if without a result"))
     }
 
     /// A cell's old value at an offset from the point, by the boundary rule of the field.

@@ -1,28 +1,21 @@
 //! The frame of a lowered kernel: a `gpu.func` up to its tile's origin, made of a signature
-//! (`signature.rs`), a launch (`launch.rs`), shared buffers (`shared_memory.rs`) and the tile's
-//! place (`tile_place.rs`).
+//! (`signature.rs`), a launch (`launch.rs`), the function (`function.rs`) and the tile's place
+//! (`tile_place.rs`).
 
+use super::function::{self, KernelFunction};
 use super::launch::{self, FrameSpec};
 use super::scope::Scope;
-use super::shared_memory::{self, BUFFER_ALIGNMENT, shared_bytes};
 use super::signature::Signature;
 use super::tile_kernels;
 use super::tile_place::{self, ThreadPlace};
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::r#type::FunctionType;
-use melior::ir::{Attribute, Location, Module, Region, Type};
 use std::collections::BTreeMap;
-use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::stencil::{self, Gather};
-use stencil_dialects::tiled::Schedule;
-
-/// The name of the module that holds the kernels, unless a declaration has it.
-const GPU_MODULE: &str = "kernels";
+use stencil_dialects::mlir::{Op, Val};
+use stencil_dialects::tiled::{Binding, Schedule};
 
 /// A `gpu.func` under construction.
 #[derive(Clone)]
@@ -59,45 +52,18 @@ impl<'c, 'p> Frame<'c, 'p> {
     ) -> Result<Self, Error> {
         let (module, program) = (subject.module, subject.program);
         let location = spec.kernel.op.location();
-        let outer = Builder::new(context, location, gpu_module(context, module, location)?);
-        let rows = spec.reach.is_some();
-        let signature = Signature::of(&outer, module, program, spec.kernel, (spec.in_place, rows))?;
+        let outer = function::container(context, module, location)?;
+        let row = spec.reach.map(|_| Binding::Row);
+        let signature =
+            Signature::of(&outer, module, program, spec.kernel, spec.in_place, row.as_slice())?;
         let hull = tile_kernels::hull(context, program, spec.kernel)?;
         let held = spec.kernel.tiles().map(|tile| program.grid_of(tile.field));
         let held = held.collect::<Result<Vec<_>, _>>()?;
         let margin = tile_place::margin(&hull, &held, spec.margin);
         let tiles = tile_place::Tiles::of(context, &hull, spec, &margin)?;
-
-        let static_limit = subject.device.static_shared_per_block;
-        let dynamic = u64::try_from(shared_bytes(spec.shared)).is_ok_and(|all| all > static_limit);
-        let attributions: Vec<Type> =
-            if dynamic { Vec::new() } else { spec.shared.iter().map(|ty| (*ty).into()).collect() };
-        let region = Region::new();
-        let all: Vec<_> =
-            signature.types.iter().chain(&attributions).map(|ty| (*ty, location)).collect();
-        let entry = mlir::append_block(&region, &all);
-        let mut attributes = launch::attributes(&outer, subject, spec, &tiles);
-        let ty = FunctionType::new(context, &signature.types, &[]);
-        attributes.push(("function_type", attribute::ty(ty.into())));
-        attributes.push(("arg_attrs", attribute::array(context, &signature.attributes)));
-        let count = attribute::integer(context, attributions.len() as i64);
-        attributes.push(("workgroup_attributions", count));
-        // Without a stated alignment LLVM's load vectoriser assumes more than the PTX declares.
-        let alignment = attribute::integer(context, BUFFER_ALIGNMENT);
-        let aligned = attribute::dictionary(context, &[("llvm.align", alignment)]);
-        let aligned = attribute::array(context, &vec![aligned; attributions.len()]);
-        attributes.push(("workgroup_attrib_attrs", aligned));
-        let op = outer.op_with_regions("gpu.func", &[], &[], &attributes, vec![region])?;
-
-        let builder = outer.at(entry);
-        let values = mlir::arguments(entry);
-        let (values, attributed) = values.split_at(signature.types.len().min(values.len()));
-        let shared = if dynamic {
-            shared_memory::dynamic_shared(&builder, op, spec.shared)?
-        } else {
-            attributed.to_vec()
-        };
-        let arguments = signature.arguments(&builder, program, values)?;
+        let attributes = launch::attributes(&outer, subject, spec, &tiles);
+        let KernelFunction { builder, op, arguments, shared } =
+            function::build(&outer, subject, &signature, attributes, spec.shared)?;
         let (params, row) = (&arguments.params, arguments.row);
         let place =
             tile_place::place_of_tile(&builder, &hull, &tiles, &margin, (params, row), spec)?;
@@ -178,53 +144,6 @@ impl<'c, 'p> Frame<'c, 'p> {
     /// Ends the kernel.
     pub fn finish(&self) -> Result<(), Error> {
         self.builder.op("gpu.return", &[], &[], &[])?;
-        stencil::gathers(self.op)?.into_iter().try_for_each(|gather| self.load_gathered(&gather))
+        function::load_gathered(&self.builder, &self.scope, self.op, &self.sources)
     }
-
-    /// Puts a load from global memory in the place of an absolute read.
-    fn load_gathered(&self, gather: &Gather<'c>) -> Result<(), Error> {
-        let region = Region::new();
-        let builder = Builder {
-            location: gather.op.location(),
-            ..self.builder.at(mlir::append_block(&region, &[]))
-        };
-        let point: Vec<_> = gather
-            .at
-            .iter()
-            .map(|at| builder.value("arith.index_cast", &[*at], builder.index_type(), &[]))
-            .collect::<Result<_, _>>()?;
-        let cell = self.scope.cell(&builder, gather.field, &point)?;
-        let value = builder.load(self.source(gather.field)?, &cell)?;
-        mlir::move_all_before(builder.block, gather.op);
-        for result in mlir::results(gather.op) {
-            mlir::replace_uses(result, value);
-        }
-        mlir::erase(gather.op);
-        Ok(())
-    }
-}
-
-/// The body of the module's `gpu.module`, made where there is none.
-fn gpu_module<'c>(
-    context: &'c Context,
-    module: &Module<'c>,
-    location: Location<'c>,
-) -> Result<mlir::Blk<'c>, Error> {
-    let builder = Builder::new(context, location, mlir::body(module));
-    let existing =
-        mlir::operations(builder.block).into_iter().find(|op| mlir::name(*op) == "gpu.module");
-    if let Some(block) = existing.and_then(mlir::entry) {
-        return Ok(block);
-    }
-    mlir::set_attribute(mlir::module_op(module), "gpu.container_module", Attribute::unit(context));
-    let region = Region::new();
-    let block = mlir::append_block(&region, &[]);
-    builder.op_with_regions(
-        "gpu.module",
-        &[],
-        &[],
-        &[("sym_name", attribute::string(context, &stencil::unused_name(module, GPU_MODULE)))],
-        vec![region],
-    )?;
-    Ok(block)
 }

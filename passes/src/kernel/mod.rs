@@ -5,6 +5,7 @@ pub mod boundary;
 pub mod evaluate;
 pub mod field_buffers;
 pub mod frame;
+pub mod function;
 pub mod interior;
 pub mod lanes;
 pub mod launch;

@@ -36,20 +36,24 @@ pub struct Arguments<'c> {
     pub step: Val<'c>,
     /// The launch's first row of tiles, where launches may be cut.
     pub row: Option<Val<'c>>,
+    /// The flags of the kernel and what they stand at, where blocks wait for each other.
+    pub flags: Option<[Val<'c>; 2]>,
 }
 
 impl<'c> Signature<'c> {
-    /// The signature of a tile kernel. `in_place` updates fields where they lie, and with `rows` a
-    /// launch is told its first row of tiles.
+    /// The signature of a tile kernel, with `more` arguments behind the usual ones. `in_place` updates
+    /// fields where they lie.
     pub fn of(
         builder: &Builder<'c>,
         module: &Module<'c>,
         program: &Program<'c>,
         kernel: &Kernel<'c>,
-        (in_place, rows): (bool, bool),
+        in_place: bool,
+        more: &[Binding<'c>],
     ) -> Result<Self, Error> {
         let context = builder.context;
-        let bindings = bindings(module, program, kernel, (in_place, rows))?;
+        let mut bindings = bindings(module, program, kernel, in_place)?;
+        bindings.extend_from_slice(more);
         let (mut types, mut attributes) = (Vec::new(), Vec::new());
         for binding in &bindings {
             let mut named = tiled::binding_attributes(builder, binding);
@@ -63,6 +67,10 @@ impl<'c> Signature<'c> {
                 }
                 Binding::Param(_) | Binding::Row => builder.index_type(),
                 Binding::Epoch => builder.integer_type(32),
+                Binding::Flags => {
+                    named.push(("llvm.noalias", Attribute::unit(context)));
+                    MemRefType::new(builder.integer_type(32), &[], None, None).into()
+                }
                 Binding::Scalar(name) => scalar_type(program, name)?,
                 Binding::Step => builder.integer_type(64),
             });
@@ -85,6 +93,7 @@ impl<'c> Signature<'c> {
             .collect();
         let (mut sources, mut targets) = (BTreeMap::new(), BTreeMap::new());
         let (mut scalars, mut step, mut row) = (BTreeMap::new(), None, None);
+        let (mut flags, mut epoch) = (None, None);
         for (binding, value) in bound() {
             let whole = |name: &str| whole_grid(builder, program, name, *value, &params);
             match binding {
@@ -95,14 +104,17 @@ impl<'c> Signature<'c> {
                     sources.insert(*name, buffer);
                     targets.insert(*name, buffer);
                 }
-                Binding::Param(_) | Binding::Epoch => {}
+                Binding::Param(_) => {}
+                Binding::Epoch => epoch = Some(*value),
+                Binding::Flags => flags = Some(*value),
                 Binding::Scalar(name) => drop(scalars.insert(*name, *value)),
                 Binding::Step => step = Some(*value),
                 Binding::Row => row = Some(*value),
             }
         }
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
-        Ok(Arguments { sources, targets, params, scalars, step, row })
+        let flags = flags.zip(epoch).map(|(flags, epoch)| [flags, epoch]);
+        Ok(Arguments { sources, targets, params, scalars, step, row, flags })
     }
 }
 
@@ -111,13 +123,12 @@ fn scalar_type<'c>(program: &Program<'c>, name: &str) -> Result<Type<'c>, Error>
     scalar.map(|scalar| scalar.element).ok_or_else(|| Error::internal(format!("no scalar @{name}")))
 }
 
-/// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step, first row
-/// of tiles.
+/// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step.
 fn bindings<'c>(
     module: &Module<'c>,
     program: &Program<'c>,
     kernel: &Kernel<'c>,
-    (in_place, rows): (bool, bool),
+    in_place: bool,
 ) -> Result<Vec<Binding<'c>>, Error> {
     let mut read = BTreeSet::new();
     for op in &kernel.body {
@@ -156,8 +167,5 @@ fn bindings<'c>(
     all.extend(program.params.iter().map(|name| Binding::Param(name)));
     all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));
     all.push(Binding::Step);
-    if rows {
-        all.push(Binding::Row);
-    }
     Ok(all)
 }

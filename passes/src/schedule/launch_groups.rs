@@ -4,7 +4,8 @@
 //! differ by more than a rim, as those of other sizes or ranks do, the step is cut into groups of
 //! consecutive applies whose hull is tight; then each group is a kernel, and no launch takes more
 //! than one step. So it is where a periodic field is read and not all fields lie on the same
-//! points: then tiles can't go on beyond the grid, and each apply is a kernel.
+//! points: then tiles can't go on beyond the grid, and each apply is a kernel. A function that reads
+//! values of its own sweep is a kernel too, of the strategy that `tile-wavefront` gives it.
 
 use crate::analysis::footprint;
 use crate::analysis::hull::{self, Hull};
@@ -22,6 +23,8 @@ pub struct Group<'c, 'p> {
     pub hull: Hull<'c>,
     /// What the kernel has to load and to store.
     pub transfers: Transfers<'c>,
+    /// Whether its apply reads values of its own sweep. Such an apply is a group by itself.
+    pub sweeps: bool,
 }
 
 impl<'c, 'p> Group<'c, 'p> {
@@ -53,17 +56,20 @@ pub fn of<'c, 'p>(
     };
     let mut groups: Vec<Group> = Vec::new();
     for apply in &program.applies {
-        if let Some(last) = groups.last_mut().filter(|_| !alone) {
+        let sweeps = !program.dependences(&apply.pieces)?.is_empty();
+        if let Some(last) = groups.last_mut().filter(|last| !alone && !sweeps && !last.sweeps) {
             let joined = [last.applies.as_slice(), &[apply]].concat();
             let together = repeats_alike(context, program, &joined)?;
             if let Some(hull) = hull(&joined)?.filter(|hull| hull.tight && together) {
-                *last = Group { applies: joined, hull, transfers: Transfers::default() };
+                last.applies = joined;
+                last.hull = hull;
                 continue;
             }
         }
         let hull = hull(&[apply])?
             .ok_or_else(|| Error::internal("an apply to grids of different ranks"))?;
-        groups.push(Group { applies: vec![apply], hull, transfers: Transfers::default() });
+        let transfers = Transfers::default();
+        groups.push(Group { applies: vec![apply], hull, transfers, sweeps });
     }
     let launches: Vec<_> = groups.iter().map(|group| group.applies.clone()).collect();
     for (group, transfers) in groups.iter_mut().zip(transfers::of(program, &launches)?) {

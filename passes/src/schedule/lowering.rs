@@ -3,6 +3,7 @@
 
 use crate::pass::Step;
 use crate::schedule::tile_overlapped::TileOverlapped;
+use crate::schedule::tile_wavefront::TileWavefront;
 use crate::strategies;
 use crate::tiled::rotate_buffers::RotateBuffers;
 use crate::tiled::split_interior::SplitInterior;
@@ -18,7 +19,11 @@ pub struct Settings {
 
 /// From a program to tile kernels, under a choice that may leave the rest to the module.
 pub fn tile(choice: &Choice) -> Vec<Step> {
-    vec![Step::ours(TileOverlapped { choice: choice.clone() }), Step::ours(RotateBuffers)]
+    vec![
+        Step::ours(TileWavefront { choice: choice.clone() }),
+        Step::ours(TileOverlapped { choice: choice.clone() }),
+        Step::ours(RotateBuffers),
+    ]
 }
 
 /// From tile kernels to those that a lowering takes. Buffers rotate before: their fields' cells are

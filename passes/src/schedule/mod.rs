@@ -10,3 +10,4 @@ pub mod regions;
 pub mod strategy;
 mod tile_kernel;
 pub mod tile_overlapped;
+pub mod tile_wavefront;

@@ -115,10 +115,17 @@ pub fn evaluate<'c>(
 /// A strategy that is not there, and reads that no tile can hold.
 pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error> {
     regions::refuse_far_reads(subject.program)?;
+    // The model knows no wavefronts.
+    let program = subject.program;
+    for apply in &program.applies {
+        if !program.dependences(&apply.pieces)?.is_empty() {
+            return Ok(vec![choice.clone()]);
+        }
+    }
     let rank = subject.program.grids.first().map_or(0, Grid::rank);
     let strategies = match &choice.strategy {
         Some(name) => vec![strategies::named(name)?],
-        None => strategies::ALL.to_vec(),
+        None => strategies::ALL.into_iter().filter(|strategy| !strategy.sweeps()).collect(),
     };
     let mut found: Vec<Choice> = Vec::new();
     for strategy in strategies {

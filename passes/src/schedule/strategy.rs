@@ -52,6 +52,11 @@ pub trait Strategy: Sync {
     /// The pass that lowers its kernels to the gpu level, with the defaults of its options.
     fn lowering(&self) -> Box<dyn Pass>;
 
+    /// Whether it takes functions that read values of their own sweep, and no others.
+    fn sweeps(&self) -> bool {
+        false
+    }
+
     /// Whether its kernels hold several applies and take several steps per launch.
     fn fuses_steps(&self) -> bool {
         true

@@ -6,6 +6,7 @@ use crate::schedule::regions::Regions;
 use crate::subject::Subject;
 use melior::ir::operation::OperationLike;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{self, Apply};
@@ -68,4 +69,15 @@ fn inputs_of<'c>(
     names.sort_by_key(|name| program.fields.iter().position(|field| field.name == *name));
     names.dedup();
     Ok(names)
+}
+
+/// A name for a kernel: the program's name in letters that PTX has, with a number; another number follows where a
+/// declaration has that name.
+pub fn name(subject: &Subject, number: impl Display) -> String {
+    let program = &subject.program.name;
+    let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+    let letters = program.chars().map(letter).collect::<String>();
+    let first = program.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    let prefix = if first { "" } else { "k_" };
+    stencil::unused_name(subject.module, &format!("{prefix}{letters}_{number}"))
 }

@@ -9,7 +9,8 @@
 //! step. Then cells at a tile's outer rim come from cells that no tile holds; the verifier proves
 //! that no cell which is stored does.
 //!
-//! Needs: a verified stencil program. The schedule comes from options, else from `choose-schedule`,
+//! Needs: a verified stencil program, in which `tile-wavefront` has tiled the functions that read
+//! values of their own sweep. The schedule comes from options, else from `choose-schedule`,
 //! else from defaults. Guarantees: tile kernels of heights `T`, and of the powers of two below it
 //! for the steps that are left over; a host schedule of `tiled.repeat`; no `stencil.apply` any
 //! more. A strategy that fuses no steps gets one kernel per apply and one step per launch. Data
@@ -47,12 +48,11 @@ use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Module};
-use std::fmt::Display;
 use stencil_dialects::affine::symbolic;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{self, Program};
+use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Choice, Region, Schedule};
 
 /// The pass in the registry.
@@ -122,6 +122,7 @@ impl<'c> Tiling<'c, '_> {
         match groups {
             [group]
                 if fuses
+                    && !group.sweeps
                     && launch_groups::repeats_alike(builder.context, program, &group.applies)? =>
             {
                 let (strategy, schedule) = self.schedule(group, groups)?;
@@ -153,7 +154,11 @@ impl<'c> Tiling<'c, '_> {
         }
         let mut names = Vec::new();
         for (index, group) in groups.iter().enumerate() {
-            let name = kernel_name(&self.subject, index);
+            if group.sweeps {
+                names.push(sweeping_kernel(group)?);
+                continue;
+            }
+            let name = tile_kernel::name(&self.subject, index);
             let (strategy, schedule) = self.schedule(group, groups)?;
             let schedule = Schedule { steps: i64::from(index + 1 == groups.len()), ..schedule };
             self.kernel(builder, &name, (group, strategy), 1, schedule)?;
@@ -216,9 +221,16 @@ impl<'c> Tiling<'c, '_> {
         groups: &[Group<'c, '_>],
     ) -> Result<&'static dyn Strategy, Error> {
         let name = self.strategy.name();
-        let takes = |group: &Group| self.strategy.ranks().contains(&group.hull.rank());
+        let takes = |group: &Group| strategies::takes(self.strategy, group);
         match strategies::for_rank(name, group.hull.rank()) {
-            Err(_) if groups.iter().any(takes) => Ok(strategies::usual()),
+            _ if !takes(group) && groups.iter().any(takes) => Ok(strategies::usual()),
+            Ok(strategy) if strategy.sweeps() => Err(Error::declined(
+                Decline::Sweep,
+                format!(
+                    "the strategy {name} is for functions that read values of their own sweep, as \
+                     A'[-1, 0] is one; choose another strategy"
+                ),
+            )),
             found => found.map_err(|error| {
                 let place = group.applies.first().map(|apply| mlir::place(apply.op.location()));
                 error.at(place.unwrap_or_default())
@@ -251,7 +263,7 @@ impl<'c> Tiling<'c, '_> {
             digit /= 2;
         }
         for (steps, count) in launches {
-            let name = kernel_name(&self.subject, steps);
+            let name = tile_kernel::name(&self.subject, steps);
             let schedule = Schedule { steps, ..schedule.clone() };
             self.kernel(builder, &name, (group, strategy), steps, schedule)?;
             tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
@@ -284,6 +296,16 @@ impl<'c> Tiling<'c, '_> {
     }
 }
 
+/// The kernel that `tile-wavefront` made of a group.
+fn sweeping_kernel(group: &Group) -> Result<String, Error> {
+    let apply = group.applies.first().ok_or_else(|| Error::internal("a group without applies"))?;
+    tiled::kernel_of(apply.op).map(str::to_owned).ok_or_else(|| {
+        let message = "a function reads values of its own sweep, which no overlapped tiles have; \
+                       run tile-wavefront before";
+        Error::declined(Decline::Sweep, message).at(mlir::place(apply.op.location()))
+    })
+}
+
 /// Checks that an option has one number a dimension; `single` may widen one number alone.
 fn dimensions(
     values: Option<Vec<i64>>,
@@ -310,15 +332,4 @@ fn dimensions(
 /// The ending of a word for so many.
 fn plural(number: usize) -> &'static str {
     if number == 1 { "" } else { "s" }
-}
-
-/// The program's name in letters that PTX has, with a number; another number follows where a
-/// declaration has that name.
-fn kernel_name(subject: &Subject, number: impl Display) -> String {
-    let program = &subject.program.name;
-    let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
-    let letters = program.chars().map(letter).collect::<String>();
-    let first = program.starts_with(|letter: char| letter.is_ascii_alphabetic());
-    let prefix = if first { "" } else { "k_" };
-    stencil::unused_name(subject.module, &format!("{prefix}{letters}_{number}"))
 }

@@ -91,6 +91,13 @@ const MOST_PREDICTED: usize = 40;
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, request: &Request) -> Result<(), Error> {
     choice::check(&request.choice)?;
+    let program = Program::read(module)?;
+    for apply in &program.applies {
+        // The order of a sweep would have to move with the function.
+        if !program.dependences(&apply.pieces)?.is_empty() {
+            return Ok(());
+        }
+    }
     let seconds = |module: &Module<'c>| {
         match predict::candidates(context, module, &request.choice, request.settings) {
             Ok(candidates) => Ok(candidates.first().map(|best| best.prediction.seconds)),

@@ -4,12 +4,15 @@ pub mod block;
 pub mod naive;
 pub mod stream;
 pub mod warp;
+pub mod wave;
 
+use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::Strategy;
 use stencil_dialects::error::{Decline, Error};
 
 /// Every strategy. The first is taken where no schedule is chosen.
-pub const ALL: [&dyn Strategy; 4] = [&block::Block, &stream::Stream, &warp::Warp, &naive::Naive];
+pub const ALL: [&dyn Strategy; 5] =
+    [&block::Block, &stream::Stream, &warp::Warp, &naive::Naive, &wave::Wave];
 
 /// The strategy where nothing is asked for. It takes grids of any rank.
 pub fn usual() -> &'static dyn Strategy {
@@ -40,13 +43,43 @@ pub fn for_rank(name: &str, rank: usize) -> Result<&'static dyn Strategy, Error>
     }
     let ranks = list(strategy.ranks().map(|rank| rank.to_string()), "or");
     let dimensions = if strategy.ranks().eq([1]) { "dimension" } else { "dimensions" };
-    let others = ALL.into_iter().filter(|other| other.ranks().contains(&rank));
+    let others = ALL.into_iter().filter(|other| !other.sweeps() && other.ranks().contains(&rank));
     Err(Error::declined(
         Decline::Rank,
         format!(
             "the strategy {name} is for grids of {ranks} {dimensions}, and this one has {rank}; \
              choose {}",
             list(others.map(|other| other.name()), "or")
+        ),
+    ))
+}
+
+/// Whether a strategy takes a group.
+pub fn takes(strategy: &dyn Strategy, group: &Group) -> bool {
+    strategy.sweeps() == group.sweeps && strategy.ranks().contains(&group.hull.rank())
+}
+
+/// The strategy for functions that read values of their own sweep: the one of a name, unless that
+/// one takes only other groups.
+///
+/// # Errors
+/// A name that no strategy has, and a strategy that takes none of the groups.
+pub fn sweeping(name: Option<&str>, groups: &[Group]) -> Result<&'static dyn Strategy, Error> {
+    let mut all = ALL.into_iter().filter(|strategy| strategy.sweeps());
+    let usual = all.next().ok_or_else(|| Error::internal("no strategy takes sweeps"))?;
+    let Some(asked) = name.map(named).transpose()?.filter(|asked| !asked.sweeps()) else {
+        return Ok(name.map(named).transpose()?.unwrap_or(usual));
+    };
+    if groups.iter().any(|group| takes(asked, group)) {
+        return Ok(usual);
+    }
+    Err(Error::declined(
+        Decline::Sweep,
+        format!(
+            "the strategy {} computes all points of a function at once, and this one reads values \
+             of its own sweep; choose {}",
+            asked.name(),
+            usual.name()
         ),
     ))
 }

@@ -75,11 +75,11 @@ impl Writer<'_> {
                 let at = std::mem::take(at);
                 *expr = self.read_at(rule, field, at, (ty, span));
             }
-            (ExprKind::Read { offset, .. }, Boundary::Value(value))
-                if declared.member.is_some() =>
+            (ExprKind::Read { offset, current, .. }, Boundary::Value(value))
+                if declared.member.is_some() || *current =>
             {
-                let offset = std::mem::take(offset);
-                *expr = self.read(value, field, &offset, (ty, span));
+                let (offset, current) = (std::mem::take(offset), *current);
+                *expr = self.read(value, field, (&offset, current), (ty, span));
             }
             _ => {}
         }
@@ -91,7 +91,7 @@ impl Writer<'_> {
         &mut self,
         value: &Expr,
         field: FieldId,
-        offset: &[i64],
+        (offset, current): (&[i64], bool),
         (ty, span): (Type, Span),
     ) -> Expr {
         let make = Make { span };
@@ -105,7 +105,7 @@ impl Writer<'_> {
                 false => make.compare(BinaryOp::Gt, here, make.affine(upper)),
             }));
         }
-        let cell = |field| ExprKind::Read { field, offset: offset.to_vec() };
+        let cell = |field| ExprKind::Read { field, offset: offset.to_vec(), current };
         let read = self.by_value(value, outside, &places, (&cell, field), (ty, span));
         let at = offset.iter().enumerate().map(|(dimension, distance)| {
             make.add(make.index(ExprKind::Coordinate(dimension)), make.int(*distance))

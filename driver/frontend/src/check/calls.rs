@@ -6,7 +6,7 @@ use super::names::{MATH, Symbol};
 use super::{Checker, OFFSET, Read};
 use crate::ast::{self, Name};
 use crate::diagnostics::Diagnostic;
-use crate::program::{Expr, ExprKind, FieldId, MathFunction, Type};
+use crate::program::{Boundary, Expr, ExprKind, FieldId, MathFunction, Type};
 use crate::source::Span;
 use stencil_runtime::array::Element;
 
@@ -76,31 +76,59 @@ impl Checker<'_> {
             self.report(error);
             return None;
         }
-        if primed {
-            self.primed(name, field, &offset, span);
+        if primed && !self.may_be_primed(name, field, &offset, span) {
             return None;
         }
         self.scope.reads.push(Read { field, offset: offset.clone(), span });
-        self.cell(field, span, |field| ExprKind::Read { field, offset: offset.clone() })
+        self.cell(field, span, |field| ExprKind::Read {
+            field,
+            offset: offset.clone(),
+            current: primed,
+        })
     }
 
-    /// What is wrong with a primed read, or that there are none yet.
-    fn primed(&mut self, name: &Name, field: FieldId, offset: &[i64], span: Span) {
-        if !self.scope.updates.contains(&field) {
+    /// Whether a primed read has a value of this sweep: its field is updated by the function, its
+    /// point comes earlier in row-major order, and no boundary rule leads to another cell.
+    fn may_be_primed(&mut self, name: &Name, field: FieldId, offset: &[i64], span: Span) -> bool {
+        let error = if !self.scope.updates.contains(&field) {
             let message = format!(
                 "`{}'` is primed, but `{}` does not update it",
                 name.node, self.scope.function
             );
             let error = Diagnostic::error(message, span, "");
-            self.report(error.help(format!("read its old value: `{}[...]`", name.node)));
+            error.help(format!("read its old value: `{}[...]`", name.node))
         } else if !matches!(offset.iter().find(|o| **o != 0), Some(first) if *first < 0) {
             let message = "the offset of a primed read is not lexicographically negative";
-            let error = Diagnostic::error(message, span, "not computed yet in this sweep")
-                .help("its first nonzero offset must be negative: `A'[-1, 1]`, `A'[0, -1]`");
-            self.report(error);
+            Diagnostic::error(message, span, "not computed yet in this sweep")
+                .help("its first nonzero offset must be negative: `A'[-1, 1]`, `A'[0, -1]`")
+        } else if !self.rule_keeps_order(&name.node) {
+            let message = format!(
+                "the boundary rule of `{}` may lead a primed read to a cell of this sweep that is \
+                 not computed yet",
+                name.node
+            );
+            Diagnostic::error(message, span, "").help(
+                "give the value outside by an expression without `nearest`, or shrink the box and \
+                 leave the rule out",
+            )
         } else {
-            self.unsupported("primed read", span, "read the old value instead, without the prime");
-        }
+            return true;
+        };
+        self.report(error);
+        false
+    }
+
+    /// Whether a field has no boundary rule, or one that reads no cell.
+    fn rule_keeps_order(&self, name: &str) -> bool {
+        self.bounded.get(name).is_none_or(|_| {
+            let fields = self.program.fields.values();
+            let mut rules = fields.filter(|field| field.declared_name() == name);
+            rules.all(|field| match &field.boundary {
+                None => true,
+                Some(Boundary::Value(value)) => !value.reads_nearest(),
+                Some(_) => false,
+            })
+        })
     }
 
     /// `name(argument, ...)`

@@ -3,8 +3,7 @@
 //! Needs a tree of the parser. Guarantees of the result are those of `program.rs`: every name is
 //! resolved, operands agree in type, every piece lies inside the grid, so does every read of a
 //! field without a boundary rule, and pieces are disjoint for all sizes that pass
-//! `Program::checks`. Parts of the language that are parsed but not supported yet are refused by
-//! name. Items are checked in order; a faulty declaration poisons its name, so that its uses are
+//! `Program::checks`. Items are checked in order; a faulty declaration poisons its name, so that its uses are
 //! not reported again.
 //!
 //! | file | what |
@@ -54,7 +53,7 @@ use cranelift_entity::EntityRef;
 use names::Symbol;
 use prove::Facts;
 use ranges::Range;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use stencil_runtime::array::Element;
 use types::{StructType, Ty};
 
@@ -97,8 +96,6 @@ struct Checker<'a> {
     /// Fields that have a boundary rule somewhere in the file, faulty or not, and the place of
     /// their name in the first.
     bounded: BTreeMap<String, Span>,
-    /// Features that were refused in this item already.
-    refused: BTreeSet<String>,
     steps_at: Option<Span>,
     /// Functions so far, faulty or not.
     functions: usize,
@@ -206,7 +203,6 @@ impl<'a> Checker<'a> {
             declared_at,
             names_lost,
             bounded,
-            refused: BTreeSet::new(),
             steps_at: None,
             functions: 0,
             scope: Scope::default(),
@@ -222,7 +218,6 @@ impl<'a> Checker<'a> {
     }
 
     fn item(&mut self, item: &ast::Item) {
-        self.refused.clear();
         match &item.node {
             ItemKind::Param { name, value } => self.param(name, value.as_ref()),
             ItemKind::Scalar { name, ty, default } => self.scalar(name, ty, default.as_ref()),

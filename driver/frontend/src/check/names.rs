@@ -165,12 +165,4 @@ impl Checker<'_> {
         };
         self.report(error);
     }
-
-    /// Refuses a part of the language that the compiler does not know yet; once an item.
-    pub fn unsupported(&mut self, feature: &str, span: Span, help: &str) {
-        if self.refused.insert(feature.to_string()) {
-            let error = Diagnostic::error(format!("not supported yet: {feature}"), span, "");
-            self.report(if help.is_empty() { error } else { error.help(help) });
-        }
-    }
 }

@@ -50,9 +50,9 @@ fn values(piece: &Piece) -> impl Iterator<Item = &Expr> {
 }
 
 /// Adds the cells that an expression reads at offsets.
-fn different_reads(expr: &Expr, found: &mut BTreeSet<(FieldId, Vec<i64>)>) {
-    if let ExprKind::Read { field, offset } = &expr.kind {
-        found.insert((*field, offset.clone()));
+fn different_reads(expr: &Expr, found: &mut BTreeSet<(FieldId, Vec<i64>, bool)>) {
+    if let ExprKind::Read { field, offset, current } = &expr.kind {
+        found.insert((*field, offset.clone(), *current));
     }
     expr.children().into_iter().for_each(|part| different_reads(part, found));
 }

@@ -59,6 +59,15 @@ impl Layout {
     }
 }
 
+/// Where a read at an offset takes its value from.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// The old values of a field.
+    Old(FieldId),
+    /// The new values, as far as they are computed, of the updated field with this number.
+    New(usize),
+}
+
 /// The code of a piece.
 pub struct Code {
     /// In order.
@@ -72,9 +81,9 @@ pub enum Op {
     /// The same value for all cells.
     Fill { to: Register, value: Constant },
     /// A field's cells at an offset.
-    Read { to: Register, field: FieldId, layout: Layout },
+    Read { to: Register, from: Source, layout: Layout },
     /// A field's cells, or what a boundary rule takes for those outside the grid.
-    Reach { to: Register, reach: Reach },
+    Reach { to: Register, from: Source, reach: Reach },
     /// Whether a read lies inside the grid.
     Inside { to: Register, reach: Reach },
     /// A field's cells at places that are computed, on a grid with these first and last

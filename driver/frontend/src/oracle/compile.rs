@@ -1,6 +1,6 @@
 //! Flattens the expressions of a piece into operations.
 
-use super::code::{Code, Constant, Environment, Layout, Op, Register};
+use super::code::{Code, Constant, Environment, Layout, Op, Register, Source};
 use super::outside::{Map, Reach};
 use crate::program::*;
 use std::collections::{BTreeMap, HashMap};
@@ -8,16 +8,18 @@ use stencil_runtime::array::{Cell, Element, with_cell};
 use stencil_runtime::number::Number;
 
 impl Code {
-    /// The code for the values of a piece of so many dimensions.
+    /// The code for the values of a piece of so many dimensions, of a function that updates some
+    /// fields.
     pub fn new(
-        lets: &[(LocalId, Expr)],
-        values: &[Expr],
+        Piece { lets, values, .. }: &Piece,
         rank: usize,
+        updates: &[FieldId],
         environment: &Environment,
     ) -> Self {
         let mut compiler = Compiler {
             environment,
             rank,
+            updates,
             used: HashMap::new(),
             locals: BTreeMap::new(),
             outside: None,
@@ -45,6 +47,7 @@ struct Slot {
 struct Compiler<'a> {
     environment: &'a Environment<'a>,
     rank: usize,
+    updates: &'a [FieldId],
     /// For each type, which registers are taken.
     used: HashMap<Type, Vec<bool>>,
     locals: BTreeMap<LocalId, Slot>,
@@ -87,11 +90,11 @@ impl<'a> Compiler<'a> {
                 let value = self.environment.sizes.get(id).copied();
                 self.fill(ty, |_| value.map(Number::I64), ops)
             }
-            ExprKind::Read { field, offset } => self.read(ty, *field, offset, ops),
+            ExprKind::Read { field, offset, current } => {
+                self.read(ty, *field, (offset, *current), ops)
+            }
             ExprKind::Nearest(field) => match self.outside.clone() {
-                Some(Outside::Offset(reach)) => {
-                    self.reach(ty, Reach { field: *field, ..reach }, ops)
-                }
+                Some(Outside::Offset(reach)) => self.reach(ty, Source::Old(*field), reach, ops),
                 Some(Outside::Gathered(place)) => {
                     self.gather(ty, &Gathered { field: *field, ..place }, Some(Map::Nearest), ops)
                 }
@@ -267,22 +270,30 @@ impl<'a> Compiler<'a> {
     }
 
     /// A read at constant offsets, by the field's boundary rule where it has one.
-    fn read(&mut self, ty: Type, field: FieldId, offset: &[i64], ops: &mut Vec<Op>) -> Slot {
+    fn read(
+        &mut self,
+        ty: Type,
+        field: FieldId,
+        (offset, current): (&[i64], bool),
+        ops: &mut Vec<Op>,
+    ) -> Slot {
         let bounds = self.environment.bounds_of(field);
-        let reach = |map| Reach { field, offset: offset.to_vec(), bounds: bounds.to_vec(), map };
+        let reach = |map| Reach { offset: offset.to_vec(), bounds: bounds.to_vec(), map };
+        let updated = self.updates.iter().position(|updated| *updated == field);
+        let from = updated.filter(|_| current).map_or(Source::Old(field), Source::New);
         match self.rule(field) {
             None => {
                 let to = self.take(ty);
-                ops.push(Op::Read { to: to.register, field, layout: Layout::new(bounds, offset) });
+                ops.push(Op::Read { to: to.register, from, layout: Layout::new(bounds, offset) });
                 to
             }
-            Some(Ok(map)) => self.reach(ty, reach(map), ops),
+            Some(Ok(map)) => self.reach(ty, from, reach(map), ops),
             Some(Err(value)) => {
                 let condition = self.take(Type::Bool);
                 let reach = reach(Map::Nearest);
                 ops.push(Op::Inside { to: condition.register, reach: reach.clone() });
                 let within = |compiler: &mut Self, inner: &mut Vec<Op>| {
-                    compiler.reach(ty, reach.clone(), inner)
+                    compiler.reach(ty, from, reach.clone(), inner)
                 };
                 let beyond = Outside::Offset(reach.clone());
                 self.choose(
@@ -351,9 +362,9 @@ impl<'a> Compiler<'a> {
         to
     }
 
-    fn reach(&mut self, ty: Type, reach: Reach, ops: &mut Vec<Op>) -> Slot {
+    fn reach(&mut self, ty: Type, from: Source, reach: Reach, ops: &mut Vec<Op>) -> Slot {
         let to = self.take(ty);
-        ops.push(Op::Reach { to: to.register, reach });
+        ops.push(Op::Reach { to: to.register, from, reach });
         to
     }
 

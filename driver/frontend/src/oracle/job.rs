@@ -16,6 +16,9 @@ pub struct Job {
     /// Its fields.
     pub updates: Vec<Updated>,
     pieces: Vec<Part>,
+    /// Where the function reads values of its own sweep: how many neighbouring cells of a row don't
+    /// depend on each other. Points are then computed one row after the other.
+    pub in_order: Option<usize>,
 }
 
 /// An updated field.
@@ -39,6 +42,13 @@ pub struct Cells<'a> {
     data: DataMut<'a>,
 }
 
+impl Cells<'_> {
+    /// The cells.
+    pub fn data(&self) -> &DataMut<'_> {
+        &self.data
+    }
+}
+
 impl Job {
     pub fn new(function: &Function, environment: &Environment) -> Result<Self, OracleError> {
         let Environment { program, sizes, .. } = environment;
@@ -50,13 +60,14 @@ impl Job {
         let mut pieces = Vec::new();
         for piece in &function.pieces {
             let bounds = sizes::bounds(program, &piece.region, sizes)?;
-            let code = Code::new(&piece.lets, &piece.values, bounds.len(), environment);
+            let code = Code::new(piece, bounds.len(), &function.updates, environment);
             pieces.push(Part { bounds, code });
         }
         Ok(Self {
             name: function.name.clone(),
             updates: function.updates.iter().map(updated).collect(),
             pieces,
+            in_order: independent_cells(function),
         })
     }
 
@@ -84,6 +95,9 @@ impl Job {
                 keep(part, old.data());
             }
         }
+        if let Some(lanes) = self.in_order {
+            return self.sweep(old, new, step, registers, lanes);
+        }
         for piece in &self.pieces {
             let mut bounds = piece.bounds.clone();
             if let Some((first, last)) = bounds.first_mut() {
@@ -94,7 +108,7 @@ impl Job {
             }
             let mut point: Vec<i64> = bounds.iter().map(|(first, _)| *first).collect();
             loop {
-                self.compute_row(piece, &bounds, old, new, &mut point, step, registers);
+                self.compute_row(piece, &bounds, old, new, &mut point, step, registers, LANES);
                 if !next_row(&mut point, &bounds) {
                     break;
                 }
@@ -102,7 +116,41 @@ impl Job {
         }
     }
 
-    /// Computes a piece's cells from `point` to the end of its row.
+    /// Computes all points in row-major order, whatever piece they belong to.
+    fn sweep(
+        &self,
+        old: &PrimaryMap<FieldId, Array>,
+        new: &mut [Cells],
+        step: u64,
+        registers: &mut Registers,
+        lanes: usize,
+    ) {
+        let held = |piece: &&Part| piece.bounds.iter().all(|(first, last)| first <= last);
+        let mut pieces: Vec<&Part> = self.pieces.iter().filter(held).collect();
+        // Pieces are disjoint: those of a row lie one behind the other.
+        pieces.sort_by_key(|piece| piece.bounds.last().copied());
+        let all = pieces
+            .iter()
+            .map(|piece| piece.bounds.clone())
+            .reduce(|a, b| a.iter().zip(&b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).collect());
+        let Some(all) = all else { return };
+        let mut point: Vec<i64> = all.iter().map(|(first, _)| *first).collect();
+        let outer = point.len().saturating_sub(1);
+        loop {
+            for piece in &pieces {
+                let mut row = point.iter().zip(&piece.bounds).take(outer);
+                if row.all(|(at, (first, last))| first <= at && at <= last) {
+                    let bounds = &piece.bounds;
+                    self.compute_row(piece, bounds, old, new, &mut point, step, registers, lanes);
+                }
+            }
+            if !next_row(&mut point, &all) {
+                return;
+            }
+        }
+    }
+
+    /// Computes a piece's cells from `point` to the end of its row, some neighbours at a time.
     #[allow(
         clippy::too_many_arguments,
         reason = "one call site, and all of them are different things"
@@ -116,15 +164,16 @@ impl Job {
         point: &mut [i64],
         step: u64,
         registers: &mut Registers,
+        lanes: usize,
     ) {
         let Some(&(first, last)) = bounds.last() else { return };
         let mut at = first;
         while at <= last {
-            let count = (LANES as i64).min(last - at + 1) as usize;
+            let count = (lanes as i64).min(last - at + 1) as usize;
             if let Some(place) = point.last_mut() {
                 *place = at;
             }
-            let strip = Strip { fields: old, point, step: step as i64, count };
+            let strip = Strip { fields: old, new: &*new, point, step: step as i64, count };
             lanes::execute(&piece.code, &strip, registers);
             for ((part, updated), result) in
                 new.iter_mut().zip(&self.updates).zip(&piece.code.results)
@@ -135,6 +184,18 @@ impl Job {
             at += count as i64;
         }
     }
+}
+
+/// How many neighbouring cells of a row don't depend on each other; none where a function reads old
+/// values alone.
+fn independent_cells(function: &Function) -> Option<usize> {
+    let dependences = function.dependences();
+    let within_row = dependences.iter().filter_map(|offset| {
+        let (last, outer) = offset.split_last()?;
+        outer.iter().all(|cells| *cells == 0).then(|| last.unsigned_abs() as usize)
+    });
+    let nearest = within_row.min().unwrap_or(LANES);
+    (!dependences.is_empty()).then_some(nearest.clamp(1, LANES))
 }
 
 /// Moves a point to the beginning of the next row of a box; false after the last.

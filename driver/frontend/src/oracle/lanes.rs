@@ -1,11 +1,12 @@
 //! Runs code over a strip of neighbouring cells, one operation for all cells at a time.
 
-use super::code::{Code, Constant, Layout, Op, Register};
+use super::code::{Code, Constant, Layout, Op, Register, Source};
+use super::job::Cells;
 use super::numbers::Number;
 use super::outside::{Map, Reach};
 use crate::program::{BinaryOp, FieldId, MathFunction, Type};
 use cranelift_entity::PrimaryMap;
-use stencil_runtime::array::{Array, Cell, Data, each_cell, f16, with_cell};
+use stencil_runtime::array::{Array, Cell, Data, DataMut, each_cell, f16, with_cell};
 
 /// Cells of a strip at most. The registers of a piece then fit the nearest cache.
 pub const LANES: usize = 256;
@@ -14,6 +15,8 @@ pub const LANES: usize = 256;
 pub struct Strip<'a> {
     /// Old values of all fields.
     pub fields: &'a PrimaryMap<FieldId, Array>,
+    /// New values of the updated fields, as far as they are computed.
+    pub new: &'a [Cells<'a>],
     /// Coordinates of the first cell.
     pub point: &'a [i64],
     /// Number of the step.
@@ -135,8 +138,8 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
                 let value = T::of_number(*value).unwrap_or_default();
                 registers.write(*to, count, |out, _| out.fill(value))
             }),
-            Op::Read { to, field, layout } => read(registers, strip, *to, *field, layout),
-            Op::Reach { to, reach } => self::reach(registers, strip, *to, reach),
+            Op::Read { to, from, layout } => read(registers, strip, *to, *from, layout),
+            Op::Reach { to, from, reach } => self::reach(registers, strip, *to, *from, reach),
             Op::Inside { to, reach } => {
                 registers
                     .write(*to, count, |out, _| at_points(strip, out, |point| reach.inside(point)));
@@ -199,7 +202,25 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
     }
 }
 
-fn read(registers: &mut Registers, strip: &Strip, to: Register, field: FieldId, layout: &Layout) {
+/// Runs `$body` on the cells that a read takes its value from.
+macro_rules! cells_of {
+    ($strip:expr, $from:expr, $values:ident => $body:expr) => {
+        match $from {
+            Source::Old(field) => {
+                if let Some(data) = $strip.fields.get(field).map(Array::data) {
+                    each_cell!(Data, data, _wrap($values) => $body);
+                }
+            }
+            Source::New(place) => {
+                if let Some(data) = $strip.new.get(place).map(Cells::data) {
+                    each_cell!(DataMut, data, _wrap($values) => $body);
+                }
+            }
+        }
+    };
+}
+
+fn read(registers: &mut Registers, strip: &Strip, to: Register, from: Source, layout: &Layout) {
     fn copy<T: Lane>(
         registers: &mut Registers,
         to: Register,
@@ -213,9 +234,7 @@ fn read(registers: &mut Registers, strip: &Strip, to: Register, field: FieldId, 
         }
     }
     let start = layout.index(strip.point);
-    if let Some(data) = strip.fields.get(field).map(Array::data) {
-        each_cell!(Data, data, _wrap(values) => copy(registers, to, values, start, strip.count));
-    }
+    cells_of!(strip, from, values => copy(registers, to, values, start, strip.count));
 }
 
 /// Computes a value at each point of a strip.
@@ -229,7 +248,7 @@ fn at_points<T>(strip: &Strip, out: &mut [T], value: impl Fn(&[i64]) -> T) {
     }
 }
 
-fn reach(registers: &mut Registers, strip: &Strip, to: Register, reach: &Reach) {
+fn reach(registers: &mut Registers, strip: &Strip, to: Register, from: Source, reach: &Reach) {
     fn gather<T: Lane>(
         registers: &mut Registers,
         strip: &Strip,
@@ -240,9 +259,7 @@ fn reach(registers: &mut Registers, strip: &Strip, to: Register, reach: &Reach) 
         let value = |point: &[i64]| from.get(reach.index(point)).copied().unwrap_or_default();
         registers.write(to, strip.count, |out, _| at_points(strip, out, value));
     }
-    if let Some(data) = strip.fields.get(reach.field).map(Array::data) {
-        each_cell!(Data, data, _wrap(values) => gather(registers, strip, to, reach, values));
-    }
+    cells_of!(strip, from, values => gather(registers, strip, to, reach, values));
 }
 
 /// Cells at computed places. Places outside are kept in `registers.outside`: the checker has shown

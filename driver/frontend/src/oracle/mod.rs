@@ -2,7 +2,8 @@
 //!
 //! Shares no code with any pass. Every operation is done in its own type, in the order of the
 //! expression tree, rounded once; nothing is contracted or re-associated. All reads of a function
-//! see the fields as they were before it; points that no piece covers keep their values. Integers
+//! see the fields as they were before it, but for those of its own sweep, which see what was computed
+//! before in row-major order. Points that no piece covers keep their values. Integers
 //! wrap; `a / 0` is 0 and `a % 0` is `a`; a float becomes an integer by cutting off, at the type's
 //! limits where it lies outside, 0 from NaN.
 //!
@@ -279,7 +280,8 @@ impl State {
             outputs.extend(self.spare.remove(&updated.field).map(|array| (updated.field, array)));
         }
         let cells = outputs.iter().map(|(_, array)| array.len()).max().unwrap_or(0);
-        let threads = self.registers.len().min(cells / CELLS_PER_THREAD).max(1) as i64;
+        let parallel = if job.in_order.is_some() { 1 } else { self.registers.len() };
+        let threads = parallel.min(cells / CELLS_PER_THREAD).max(1) as i64;
         let share = (rows.end - rows.start + threads - 1) / threads;
         let shares: Vec<Range<i64>> = (0..threads)
             .map(|thread| {

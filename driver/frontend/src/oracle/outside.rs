@@ -1,12 +1,8 @@
 //! Reads that may lie outside the grid: which cell a boundary rule takes instead.
 
-use crate::program::FieldId;
-
 /// A read by a boundary rule that takes another cell.
 #[derive(Clone, Debug)]
 pub struct Reach {
-    /// The field.
-    pub field: FieldId,
     /// Cells from the point, slowest dimension first.
     pub offset: Vec<i64>,
     /// First and last coordinate of the field's grid.

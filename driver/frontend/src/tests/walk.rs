@@ -42,7 +42,7 @@ pub fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> 
             Type::Element(Element::U64) => U64(*value as u64),
             _ => I64(*value as i64),
         },
-        ExprKind::Read { field, offset } => {
+        ExprKind::Read { field, offset, .. } => {
             let row = (cell.at[0] + offset[0]) as usize;
             let at = row * cell.width + (cell.at[1] + offset[1]) as usize;
             match cell.fields[cranelift_entity::EntityRef::index(*field)] {

@@ -210,7 +210,14 @@ impl<'c> TileCode<'c, '_> {
             builder.load(self.shared(tile)?, &at)
         };
         let scope = &self.frame.scope;
-        let at = |rules| At { point, step: apply.step, rules, fetch: &fetch, partial: None };
+        let at = |rules| At {
+            point,
+            step: apply.step,
+            rules,
+            fetch: &fetch,
+            current: None,
+            partial: None,
+        };
         match (checked, apply.main) {
             (false, Some(piece)) => scope.evaluate(builder, &piece, &at(Rules::Unneeded)),
             _ => {

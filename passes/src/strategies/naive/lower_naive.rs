@@ -142,7 +142,14 @@ impl<'c> PointCode<'c, '_> {
             let at = cells.map(|(index, distance)| distance.from(builder, *index));
             builder.load(frame.source(field)?, &at.collect::<Result<Vec<_>, _>>()?)
         };
-        let at = At { point, step: apply.step, rules: Rules::All, fetch: &fetch, partial: None };
+        let at = At {
+            point,
+            step: apply.step,
+            rules: Rules::All,
+            fetch: &fetch,
+            current: None,
+            partial: None,
+        };
         if here {
             for piece in &apply.pieces {
                 let covered = scope.inside(builder, point, piece.lower, piece.upper)?;

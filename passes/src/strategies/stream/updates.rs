@@ -154,7 +154,7 @@ impl<'c> Walk<'c, '_> {
             .map(|tile| self.held(at, tile, &vec![0; at.point.len()]))
             .transpose()?;
         let (point, step) = (at.point.as_slice(), at.apply.step);
-        let at = At { point, step, rules: at.rules, fetch: &fetch, partial };
+        let at = At { point, step, rules: at.rules, fetch: &fetch, current: None, partial };
         self.frame.scope.evaluate(builder, piece, &at)
     }
 

@@ -355,7 +355,7 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
                     })
                 };
                 let (point, step) = (&[*point], apply.step);
-                let at = At { point, step, rules, fetch: &fetch, partial: None };
+                let at = At { point, step, rules, fetch: &fetch, current: None, partial: None };
                 frame.scope.evaluate(builder, piece, &at)
             };
             let values = match (checks, &apply.main) {

@@ -1,0 +1,122 @@
+//! The wavefront of a function that reads values of its own sweep: which points may be computed at
+//! once.
+//!
+//! A dependence vector is the offset of a read of the same sweep; it is lexicographically negative.
+//! Points with the same time `x + skew . rows` are independent, where `x` is the fastest coordinate
+//! and `rows` are the others. In three dimensions the second coordinate is sheared by the first, so
+//! that no dependence points to later rows.
+//!
+//! Source: Belviranli, Deng, Gupta, Zhu, Bhuyan, "PeerWave: Exploiting Wavefront Parallelism on
+//! GPUs with Peer-SM Synchronization", section 3 (hyperplane transformation of tiles).
+
+use std::collections::BTreeSet;
+
+/// The wavefront of some dependence vectors.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wavefront {
+    /// Rows by which the second of three coordinates is moved for each row of the first.
+    pub shear: i64,
+    /// Times between a row and the next along each dimension but the fastest.
+    pub skew: Vec<i64>,
+    /// The most rows between a point and a point that it depends on, along the same dimensions.
+    pub rows: Vec<i64>,
+}
+
+impl Wavefront {
+    /// The wavefront of lexicographically negative vectors of one to three numbers; none where a
+    /// number is too large.
+    pub fn of(dependences: &BTreeSet<Vec<i64>>, rank: usize) -> Option<Self> {
+        let mut front = Self { shear: 0, skew: vec![0; rank - 1], rows: vec![0; rank - 1] };
+        if rank == 3 {
+            for vector in dependences {
+                if let [first @ ..=-1, second, _] = *vector.as_slice() {
+                    front.shear = front.shear.max(ceil_div(second, first.checked_neg()?));
+                }
+            }
+        }
+        let sheared = dependences
+            .iter()
+            .map(|vector| match *vector.as_slice() {
+                [first, second, last] => {
+                    let second = first.checked_mul(front.shear)?.checked_add(second)?;
+                    Some(vec![first, second, last])
+                }
+                _ => Some(vector.clone()),
+            })
+            .collect::<Option<Vec<_>>>()?;
+        // The last dimension of the rows comes first: the others count its times.
+        for dimension in (0..rank - 1).rev() {
+            for vector in &sheared {
+                let (last, outer) = vector.split_last()?;
+                let rows = outer.get(dimension)?.checked_neg()?;
+                if let Some(most) = front.rows.get_mut(dimension) {
+                    *most = rows.max(*most);
+                }
+                if rows <= 0 || outer.iter().take(dimension).any(|rows| *rows != 0) {
+                    continue;
+                }
+                let later = outer.iter().zip(&front.skew).skip(dimension + 1);
+                let mut time = last.checked_add(1)?;
+                for (rows, skew) in later {
+                    time = time.checked_add(rows.checked_mul(*skew)?)?;
+                }
+                if let Some(skew) = front.skew.get_mut(dimension) {
+                    *skew = ceil_div(time, rows).max(*skew);
+                }
+            }
+        }
+        Some(front)
+    }
+}
+
+fn ceil_div(value: i64, by: i64) -> i64 {
+    value.div_euclid(by) + i64::from(value.rem_euclid(by) != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks the definition: every dependence has an earlier time and no later row.
+    fn front(vectors: &[&[i64]]) -> Wavefront {
+        let all: BTreeSet<Vec<i64>> = vectors.iter().map(|vector| vector.to_vec()).collect();
+        let front = Wavefront::of(&all, vectors[0].len()).unwrap();
+        for vector in vectors {
+            let (last, rows) = vector.split_last().unwrap();
+            let mut rows = rows.to_vec();
+            if let [first, second] = rows.as_mut_slice() {
+                *second += front.shear * *first;
+            }
+            let time = last + rows.iter().zip(&front.skew).map(|(a, b)| a * b).sum::<i64>();
+            assert!(time < 0 && rows.iter().all(|rows| *rows <= 0), "{vector:?}: {front:?}");
+            assert!(rows.iter().zip(&front.rows).all(|(rows, most)| -rows <= *most), "{front:?}");
+        }
+        front
+    }
+
+    #[test]
+    fn times_of_the_six_programs_and_of_others() {
+        // Smith-Waterman, time warping and summed areas.
+        assert_eq!(front(&[&[-1, -1], &[-1, 0], &[0, -1]]).skew, [1]);
+        // A diagonal alone needs no skew: rows are independent at each column.
+        assert_eq!(front(&[&[-1, -1]]).skew, [0]);
+        // Values to the upper right.
+        assert_eq!(front(&[&[-1, 1], &[0, -1]]).skew, [2]);
+        assert_eq!(
+            front(&[&[-2, 5], &[0, -1]]),
+            Wavefront { shear: 0, skew: vec![3], rows: vec![2] }
+        );
+        assert_eq!(front(&[&[-1]]), Wavefront::default());
+        // Gauss-Seidel in three dimensions.
+        let seidel = front(&[&[-1, 0, 0], &[0, -1, 0], &[0, 0, -1]]);
+        assert_eq!(seidel, Wavefront { shear: 0, skew: vec![1, 1], rows: vec![1, 1] });
+        let sheared = front(&[&[-1, 2, 3], &[0, -1, 1], &[0, 0, -1]]);
+        assert_eq!((sheared.shear, sheared.rows), (2, vec![1, 1]));
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_give_none() {
+        let all = BTreeSet::from([vec![-1, i64::MAX]]);
+        assert_eq!(Wavefront::of(&all, 2), None);
+    }
+}

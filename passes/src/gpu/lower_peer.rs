@@ -1,0 +1,133 @@
+//! `lower-peer`: flags by which blocks wait for each other become atomic loads and stores at device
+//! scope.
+//!
+//! Source: PeerWave (see `schedule/tile_wavefront.rs`), listing 2. A wait is a loop around an
+//! acquiring load, with a pause after each look that was in vain; a signal is a releasing store.
+//!
+//! Needs: the gpu level, with flags as memrefs of one dimension and i32 with stride 1. Guarantees:
+//! no operation of the dialect `peer` is left.
+//!
+//! ```text
+//! "peer.wait"(%flags, %i, %epoch)
+//! "peer.signal"(%flags, %i, %epoch)
+//! ```
+//! becomes
+//! ```text
+//! scf.while : () -> () {
+//!   %flag = llvm.load %address atomic syncscope("device") acquire {alignment = 4} : !llvm.ptr<1> -> i32
+//!   %late = arith.cmpi slt, %flag, %epoch
+//!   scf.condition(%late)
+//! } do {
+//!   llvm.call_intrinsic "llvm.nvvm.nanosleep"(%pause)
+//!   scf.yield
+//! }
+//! llvm.store %epoch, %address atomic syncscope("device") release {alignment = 4} : i32, !llvm.ptr<1>
+//! ```
+
+use crate::options::Options;
+use crate::pass::{Info, Pass};
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Module, Region, Type};
+use stencil_dialects::attribute;
+use stencil_dialects::builder::{Builder, Compare, Named};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Op, Val};
+use stencil_dialects::peer;
+
+/// The pass in the registry.
+pub const INFO: Info = Info {
+    name: "lower-peer",
+    summary: "make flags between blocks atomic loads and stores at device scope",
+    options: &[],
+    read: |_: &Options| Ok(Box::new(LowerPeer)),
+};
+
+/// The pass.
+pub struct LowerPeer;
+
+impl Pass for LowerPeer {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        for op in mlir::walk(mlir::module_op(module)) {
+            let name = mlir::name(op);
+            if name != peer::WAIT && name != peer::SIGNAL {
+                continue;
+            }
+            let region = Region::new();
+            let builder = Builder::new(context, op.location(), mlir::append_block(&region, &[]));
+            let &[flags, index, epoch] = mlir::operands(op).as_slice() else {
+                return Err(Error::new(
+                    mlir::place(op.location()),
+                    format!("{name} needs flags, an index and an epoch"),
+                ));
+            };
+            let address = address(&builder, flags, index)?;
+            if name == peer::WAIT {
+                wait(&builder, address, epoch)?;
+            } else {
+                let attributes = atomic(&builder, RELEASE);
+                builder.op("llvm.store", &[epoch, address], &[], &attributes)?;
+            }
+            mlir::move_all_before(builder.block, op);
+            mlir::erase(op);
+        }
+        Ok(())
+    }
+}
+
+/// Nanoseconds between two looks at a flag: far less than a tile takes.
+const PAUSE: i64 = 20;
+/// The numbers of orderings in the LLVM dialect.
+const ACQUIRE: i64 = 4;
+const RELEASE: i64 = 5;
+
+/// The address of a flag, in global memory.
+fn address<'c>(builder: &Builder<'c>, flags: Val<'c>, index: Val<'c>) -> Result<Val<'c>, Error> {
+    let i64_type = builder.integer_type(64);
+    let extract = "memref.extract_aligned_pointer_as_index";
+    let base = builder.value(extract, &[flags], builder.index_type(), &[])?;
+    let cast = |value: Val<'c>| builder.value("arith.index_cast", &[value], i64_type, &[]);
+    let bytes = builder.binary("arith.muli", cast(index)?, builder.constant(i64_type, 4)?)?;
+    let address = builder.add(cast(base)?, bytes)?;
+    let pointer = Type::parse(builder.context, "!llvm.ptr<1>")
+        .ok_or_else(|| Error::internal("the llvm dialect is not loaded"))?;
+    builder.value("llvm.inttoptr", &[address], pointer, &[])
+}
+
+/// The attributes of an atomic access at device scope.
+fn atomic<'c>(builder: &Builder<'c>, ordering: i64) -> [Named<'c, 'static>; 3] {
+    let context = builder.context;
+    [
+        ("ordering", attribute::integer(context, ordering)),
+        ("syncscope", attribute::string(context, "device")),
+        ("alignment", attribute::integer(context, 4)),
+    ]
+}
+
+fn wait<'c>(builder: &Builder<'c>, address: Val<'c>, epoch: Val<'c>) -> Result<Op<'c>, Error> {
+    let (before, after) = (Region::new(), Region::new());
+    let look = builder.at(mlir::append_block(&before, &[]));
+    let attributes = atomic(&look, ACQUIRE);
+    let flag = look.value("llvm.load", &[address], look.integer_type(32), &attributes)?;
+    let late = look.compare(Compare::Lt, flag, epoch)?;
+    look.op("scf.condition", &[late], &[], &[])?;
+    let pause = builder.at(mlir::append_block(&after, &[]));
+    let time = pause.constant(pause.integer_type(32), PAUSE)?;
+    let name = attribute::string(pause.context, "llvm.nvvm.nanosleep");
+    pause.op(
+        "llvm.call_intrinsic",
+        &[time],
+        &[],
+        &[
+            ("intrin", name),
+            ("op_bundle_sizes", attribute::integers32(pause.context, &[])),
+            ("operandSegmentSizes", attribute::integers32(pause.context, &[1, 0])),
+        ],
+    )?;
+    pause.op("scf.yield", &[], &[], &[])?;
+    builder.op_with_regions("scf.while", &[], &[], &[], vec![before, after])
+}

@@ -1,0 +1,3 @@
+//! Passes from the gpu level to the gpu level.
+
+pub mod lower_peer;

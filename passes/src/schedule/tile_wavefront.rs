@@ -1,0 +1,119 @@
+//! `tile-wavefront`: makes a wavefront kernel of each function that reads values of its own sweep.
+//!
+//! Source: Belviranli, Deng, Gupta, Zhu, Bhuyan, "PeerWave: Exploiting Wavefront Parallelism on
+//! GPUs with Peer-SM Synchronization", sections 2 and 3. A tile row is a block of rows; it is cut
+//! into tiles along the fastest dimension. Blocks take tile rows by turns.
+//!
+//! Needs: a verified stencil program. The tile comes from options, else from the strategy.
+//! Guarantees: a tile kernel of the strategy `wave` for each such function, whose `stencil.apply`
+//! names it by `tiled.kernel`. `tile-overlapped` tiles the other functions, makes the host schedule
+//! and erases the applies. A program without such functions is left as it is.
+//!
+//! ```text
+//! "stencil.apply"() {updates = [@H], pieces = [...]}
+//! ```
+//! becomes
+//! ```text
+//! func.func @sw_0() attributes {tiled.strategy = "wave", tiled.tile = array<i64: 256, 64>, ...} {
+//!   %0 = "tiled.load"() {field = @H, ...}
+//!   %1 = "tiled.apply"(%0) {step = 0, updates = [@H], pieces = [...], ...}
+//!   "tiled.store"(%1) {field = @H}
+//! }
+//! "stencil.apply"() {updates = [@H], pieces = [...], tiled.kernel = @sw_0}
+//! ```
+
+use crate::options::Options;
+use crate::pass::{Info, Pass};
+use crate::schedule::choice::{self, STRATEGY, TILE};
+use crate::schedule::launch_groups::{self, Group};
+use crate::schedule::{regions, tile_kernel};
+use crate::strategies;
+use crate::subject::Subject;
+use melior::Context;
+use melior::ir::Module;
+use melior::ir::operation::OperationLike;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::{Decline, Error};
+use stencil_dialects::mlir;
+use stencil_dialects::stencil::Program;
+use stencil_dialects::tiled::{self, Choice, Region, Schedule};
+
+/// The pass in the registry.
+pub const INFO: Info = Info {
+    name: "tile-wavefront",
+    summary: "make wavefront kernels of functions that read values of their own sweep",
+    options: &[STRATEGY, TILE],
+    read: |options: &Options| Ok(Box::new(TileWavefront { choice: choice::read(options)? })),
+};
+
+/// The pass.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TileWavefront {
+    /// The schedule; the module's own choice completes it, then defaults.
+    pub choice: Choice,
+}
+
+impl Pass for TileWavefront {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        choice::options(&self.choice)
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        choice::check(&self.choice)?;
+        let program = Program::read(module)?;
+        let groups = launch_groups::of(context, &program, false)?;
+        if !groups.iter().any(|group| group.sweeps) {
+            return Ok(());
+        }
+        let choice = choice::completed(&self.choice, tiled::choice(module));
+        let subject = Subject::of(module, &program)?;
+        for (index, group) in groups.iter().enumerate().filter(|(_, group)| group.sweeps) {
+            // The last kernel of a step counts it.
+            let steps = i64::from(index + 1 == groups.len());
+            kernel(context, &subject, &choice, (&groups, group), (index, steps))?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the kernel of a group.
+fn kernel<'c>(
+    context: &'c Context,
+    subject: &Subject<'c, '_>,
+    choice: &Choice,
+    (groups, group): (&[Group<'c, '_>], &Group<'c, '_>),
+    (index, steps): (usize, i64),
+) -> Result<(), Error> {
+    let Some(apply) = group.applies.first() else {
+        return Err(Error::internal("a group without applies"));
+    };
+    let rank = group.hull.rank();
+    let at = |error: Error| error.at(mlir::place(apply.op.location()));
+    let strategy = strategies::sweeping(choice.strategy.as_deref(), groups).map_err(at)?;
+    if choice.pyramid_height.is_some_and(|height| height != 1) {
+        return Err(at(Error::declined(
+            Decline::Height,
+            "a function that reads values of its own sweep takes one step per launch; leave \
+             pyramid-height out",
+        )));
+    }
+    let shape = strategy.shape(subject, group)?;
+    let ours = |tile: &Vec<i64>| groups.iter().all(|group| !group.sweeps) || tile.len() == rank;
+    let schedule = Schedule {
+        strategy: strategy.name().to_owned(),
+        tile: choice.tile.clone().filter(ours).unwrap_or(shape.tile),
+        per_thread: shape.per_thread,
+        steps,
+        region: Region::Shrinking,
+    };
+    let builder = Builder::new(context, apply.op.location(), mlir::body(subject.module));
+    let name = tile_kernel::name(subject, index);
+    let regions = regions::of(subject.program, group, 1)?;
+    tile_kernel::build(&builder, &name, subject, group, 1, &schedule, &regions)?;
+    tiled::set_kernel(&builder, apply.op, &name);
+    Ok(())
+}
