@@ -5,7 +5,8 @@
 //! sizes. Some don't, to meet its checks and refusals.
 //!
 //! `expressions.rs` makes values, `aggregates.rs` those that are vecs and structs, `gathers.rs`
-//! absolute reads, `pieces.rs` the boxes of a function, `schedules.rs` the ways to compile.
+//! absolute reads, `pieces.rs` the boxes of a function, `schedules.rs` the ways to compile,
+//! `sweeps.rs` reads of the same sweep.
 
 mod aggregates;
 mod expressions;
@@ -13,6 +14,7 @@ mod gathers;
 mod handed_on;
 mod pieces;
 mod schedules;
+mod sweeps;
 
 use crate::model::*;
 use crate::random::Random;
@@ -43,6 +45,8 @@ pub fn case(seed: u64, index: u64) -> Case {
         rules(&mut random, &mut program);
     }
     functions(&mut random, &mut program);
+    sweeps::prime(&mut random, &mut program);
+    let sweeps = sweeps::has_any(&program);
     let mut schedules = vec![schedule(&mut random, &program)];
     if random.percent(25) {
         schedules.push(schedule(&mut random, &program));
@@ -53,7 +57,8 @@ pub fn case(seed: u64, index: u64) -> Case {
         order: random.percent(50).then(|| random.below(1000) as u64),
         steps_given: random.percent(30),
         round_trip: random.percent(40),
-        transpose: rank > 1 && random.percent(20),
+        // Another order of dimensions is another order of the sweep.
+        transpose: rank > 1 && random.percent(20) && !sweeps,
         shift: (random.percent(15) && !gathers::by_rule(&program, rank))
             .then(|| (0..rank).map(|_| random.range(-9, 9)).collect()),
         ptx: random.percent(3),

@@ -190,6 +190,8 @@ pub enum Kind {
     Number(f64, bool),
     /// A cell at an offset from the point.
     Read(usize, Vec<i64>),
+    /// The value that a cell at an offset got in the same sweep.
+    Current(usize, Vec<i64>),
     /// A cell at coordinates.
     Gather(usize, Vec<Expr>),
     /// A scalar.

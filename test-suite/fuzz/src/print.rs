@@ -61,9 +61,10 @@ fn expression(expr: &Expr, coordinates: &[&str; 3]) -> String {
             };
             if *typed { format!("{}({bare})", type_name(expr.ty)) } else { bare }
         }
-        Kind::Read(field, offset) => {
+        Kind::Read(field, offset) | Kind::Current(field, offset) => {
+            let prime = if matches!(expr.kind, Kind::Current(..)) { "'" } else { "" };
             let offset: Vec<_> = offset.iter().map(i64::to_string).collect();
-            format!("{}[{}]", field_name(*field), offset.join(", "))
+            format!("{}{prime}[{}]", field_name(*field), offset.join(", "))
         }
         Kind::Gather(field, at) => format!("{}({})", field_name(*field), list(at)),
         Kind::Scalar(place) => format!("s{place}"),

@@ -163,10 +163,16 @@ fn without_field(case: &Case, field: usize) -> Option<Case> {
         let cell = types::plain(&case.program, case.program.fields[field].ty);
         case.program.fields.remove(field);
         each(case, &mut |part| match &mut part.kind {
-            Kind::Read(place, _) | Kind::Gather(place, _) if *place == field => {
+            Kind::Read(place, _) | Kind::Current(place, _) | Kind::Gather(place, _)
+                if *place == field =>
+            {
                 *part = cell.clone()
             }
-            Kind::Read(place, _) | Kind::Gather(place, _) if *place > field => *place -= 1,
+            Kind::Read(place, _) | Kind::Current(place, _) | Kind::Gather(place, _)
+                if *place > field =>
+            {
+                *place -= 1
+            }
             _ => {}
         });
     }))
@@ -314,6 +320,9 @@ fn replacements(program: &Program, expr: &Expr) -> Vec<Expr> {
                     found.push(Expr { ty: expr.ty, kind: Kind::Read(*field, offset) });
                 }
             }
+        }
+        Kind::Current(field, offset) => {
+            found.push(Expr { ty: expr.ty, kind: Kind::Read(*field, offset.clone()) });
         }
         Kind::Number(..) => {}
         _ if expr.ty != Type::Bool => found.push(types::plain(program, expr.ty)),

@@ -121,8 +121,12 @@ fn lower<'c>(
     let more = [Binding::Flags, Binding::Epoch];
     let signature = Signature::of(&outer, subject.module, subject.program, kernel, false, &more)?;
     let threads = heights.iter().product::<i64>();
-    let per_multiprocessor = (RESIDENT_THREADS / threads).max(1);
-    let blocks = per_multiprocessor * i64::from(subject.device.multiprocessors);
+    let most = i64::from(subject.device.blocks_per_multiprocessor);
+    let per_multiprocessor = (RESIDENT_THREADS / threads).clamp(1, most);
+    let resident = per_multiprocessor * i64::from(subject.device.multiprocessors);
+    let all = rows.all();
+    let known = all.is_constant().then(|| all.constant_value().max(1));
+    let blocks = known.map_or(resident, |all| all.min(resident));
     let map = |count| symbolic(context, subject.program.params.len(), &[count]);
     let block = [i32::try_from(threads).unwrap_or(i32::MAX), 1, 1];
     let grid = (map(AffineExpr::constant(context, blocks)), None);

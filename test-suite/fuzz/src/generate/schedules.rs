@@ -1,5 +1,6 @@
 //! Schedules that mostly fit the device.
 
+use super::sweeps;
 use crate::model::*;
 use crate::random::Random;
 use stencil_passes::registry;
@@ -85,10 +86,22 @@ fn flags(random: &mut Random, program: &Program, strategy: &str) -> Vec<Flag> {
     all.map(|(flag, ..)| flag).collect()
 }
 
+/// A schedule of the strategy `wave`, mostly with rows that hold the longest dependence.
+fn wave_schedule(random: &mut Random, program: &Program, rank: usize) -> Schedule {
+    let mut tile: Vec<i64> = (1..rank).map(|_| random.pick(&[1, 2, 3, 4, 5, 8, 16, 32])).collect();
+    tile.push(random.pick(&[1, 2, 3, 7, 16, 64]));
+    let tile = (!random.percent(20)).then_some(tile);
+    let flags = flags(random, program, "wave");
+    Schedule { strategy: "wave", tile, height: None, per_thread: None, flags }
+}
+
 /// A schedule that mostly fits a block. The compiler declines the others.
 pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
     // Numbers are for the functions of as many dimensions.
     let rank = program.grid_of(program.functions[0].updates[0]).rank();
+    if sweeps::has_any(program) && random.percent(80) {
+        return wave_schedule(random, program, rank);
+    }
     let of_rank = [Some("warp"), Some("stream"), Some("stream")][rank - 1];
     let of_rank = of_rank.filter(|strategy| registry::find(&format!("lower-{strategy}")).is_some());
     let strategy = match of_rank {

@@ -1,0 +1,46 @@
+//! Functions that read values of their own sweep.
+
+use crate::model::*;
+use crate::random::Random;
+
+/// Makes reads of updated fields those of the same sweep, where points before are read: in a share
+/// of all programs, and most such reads of a function.
+pub fn prime(random: &mut Random, program: &mut Program) {
+    if !random.percent(25) {
+        return;
+    }
+    // A rule that takes another cell has no value of the same sweep for each point.
+    let ordered: Vec<bool> = (program.fields.iter())
+        .map(|field| match &field.rule {
+            None => true,
+            Some(Rule::Value(value)) => {
+                let mut nearest = false;
+                value.visit(&mut |part| nearest |= part.kind == Kind::Nearest);
+                !nearest
+            }
+            Some(_) => false,
+        })
+        .collect();
+    for function in &mut program.functions {
+        let updates = function.updates.clone();
+        for value in function.pieces.iter_mut().flat_map(|piece| &mut piece.values) {
+            value.change(&mut |part| {
+                let Kind::Read(field, offset) = &part.kind else { return };
+                let before =
+                    offset.iter().find(|cells| **cells != 0).is_some_and(|first| *first < 0);
+                if before && updates.contains(field) && ordered[*field] && random.percent(80) {
+                    part.kind = Kind::Current(*field, offset.clone());
+                }
+            });
+        }
+    }
+}
+
+/// Whether a program has such functions.
+pub fn has_any(program: &Program) -> bool {
+    let mut any = false;
+    for value in program.values() {
+        value.visit(&mut |part| any |= matches!(part.kind, Kind::Current(..)));
+    }
+    any
+}
