@@ -99,7 +99,10 @@ impl Pass for TileOverlapped {
         let groups = launch_groups::of(context, &program, !strategy.fuses_steps())?;
         let builder = Builder::new(context, first.op.location(), mlir::body(module));
         tiling.all(&builder, &groups)?;
-        tiled::set_index_width(&builder, module, strategy.index_width(&program)?);
+        // Times of a skewed grid go beyond its coordinates.
+        let sweeps = groups.iter().any(|group| group.sweeps);
+        let width = if sweeps { 64 } else { strategy.index_width(&program)? };
+        tiled::set_index_width(&builder, module, width);
         for apply in &program.applies {
             mlir::erase(apply.op);
         }
