@@ -119,8 +119,8 @@ fn repeated(repeat: &tiled::Repeat, launches: &[Launch], names: &[&str]) -> Resu
     Ok(Node::Repeat(Repeat { count: single(repeat.count, names)?, body }))
 }
 
-/// The fields, and the buffers of those that a kernel takes or that are inputs: one that holds the
-/// current value, and where a kernel reads one and writes the other, one for the next.
+/// The fields and their buffers. A field has one buffer if a kernel uses it or it is an input; a
+/// second one if a kernel writes the next value.
 fn fields<'c>(
     context: &'c Context,
     program: &Program<'c>,

@@ -34,7 +34,7 @@ pub enum Binding<'c> {
     /// The launch's first row of tiles, from 0, of [`index_width`](super::index_width) bits: see
     /// [`Bands`].
     Row,
-    /// What the flags of the launch's blocks stand at before it, as i32.
+    /// The value of the flags before the launch, as i32.
     Epoch,
 }
 

@@ -1,6 +1,5 @@
-//! The condition that a tile needs no checks: the cells that it loads lie in the grid, and those
-//! that it computes in the main piece of their apply. Then no read leaves the grid either: all
-//! cells that it may take are loaded or computed.
+//! When a tile needs no checks: loaded cells lie in the grid, computed cells in the main piece.
+//! Then no read leaves the grid either: all cells that it may take are loaded or computed.
 
 use super::frame::Frame;
 use melior::ir::AffineMap;

@@ -32,8 +32,8 @@ pub struct FrameSpec<'c, 's> {
     pub margin: &'s [[i64; 2]],
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,
-    /// Rows of tiles away whose cells a tile may read, where the launch may be cut between them:
-    /// see [`tiled::Bands`].
+    /// Distance, in rows of tiles, of the farthest row that a tile reads; none if launches can't be
+    /// cut. See [`tiled::Bands`].
     pub reach: Option<i64>,
 }
 

@@ -1,5 +1,4 @@
-//! The tile kernels that a lowering takes: which they are, what their tiles cover, and how they go
-//! when they are lowered.
+//! The tile kernels of a lowering: selection, hull, and removal after lowering.
 
 use crate::analysis::hull::{self, Hull};
 use melior::Context;

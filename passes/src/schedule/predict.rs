@@ -36,15 +36,14 @@ pub struct Candidate {
     pub per_thread: Vec<i64>,
     /// What the main kernels do, one per launch.
     pub kernels: Vec<Work>,
-    /// What that takes.
+    /// The predicted time of the main kernels.
     pub prediction: Prediction,
     /// Points of the grid.
     pub points: f64,
 }
 
 impl Candidate {
-    /// Whether another is the same schedule, one with its tile named and one with it fitted
-    /// perhaps.
+    /// Whether both are the same schedule once a fitted tile is written out.
     fn is_like(&self, other: &Self) -> bool {
         let named = |candidate: &Self| Choice {
             tile: Some(candidate.tile.clone()),
@@ -115,14 +114,14 @@ pub fn evaluate<'c>(
 /// A strategy that is not there, and reads that no tile can hold.
 pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error> {
     regions::refuse_far_reads(subject.program)?;
-    let rank = subject.program.grids.first().map_or(0, Grid::rank);
+    let rank = rank(subject.program)?;
     let strategies = match &choice.strategy {
         Some(name) => vec![strategies::named(name)?],
         None => strategies::ALL.to_vec(),
     };
     let mut found: Vec<Choice> = Vec::new();
     for strategy in strategies {
-        let others = strategy.candidates(subject, rank, choice);
+        let others = strategy.candidates(subject, rank, choice)?;
         let applies: Vec<_> = subject.program.applies.iter().collect();
         let most = code_size::most_steps(strategy, &applies, rank);
         for candidates in [vec![Candidates::defaults()], others].concat() {
@@ -145,6 +144,14 @@ pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error
         }
     }
     Ok(found)
+}
+
+/// The rank of the shapes to try: the largest of an updated grid, whose kernels take the most time.
+/// Grids that are only read have no tiles.
+fn rank(program: &Program) -> Result<usize, Error> {
+    let updated = program.applies.iter().flat_map(|apply| &apply.updates);
+    let ranks = updated.map(|field| Ok(program.grid_of(field)?.rank()));
+    ranks.collect::<Result<Vec<_>, Error>>().map(|ranks| ranks.into_iter().max().unwrap_or(0))
 }
 
 /// Tiles, lowers, counts and predicts one schedule; none where its blocks fit on no multiprocessor.

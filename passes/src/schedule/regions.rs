@@ -46,7 +46,7 @@ pub fn of<'c>(
     let mut needed: BTreeMap<&str, Halo> = BTreeMap::new();
     let mut computed = Vec::new();
     for (_, apply) in applies.iter().rev() {
-        // What later applies read of the updated fields, and the tile itself, which may be stored.
+        // The region holds the tile and every cell that later applies read.
         let mut region = tile.clone();
         for field in &apply.updates {
             if let Some(later) = needed.remove(field) {

@@ -1,9 +1,7 @@
 //! A strategy: a way in which a device runs the tiles of a kernel.
 //!
-//! A descriptor holds everything that the rest of the compiler asks of a strategy, so that the
-//! list of descriptors (`strategies/mod.rs`) is the only place that knows all of them. It has the
-//! supported ranks, the schedules to try, the fit of tile and height to the target, and the pass
-//! that lowers the strategy's kernels.
+//! A descriptor has a strategy's ranks, candidates, fit and lowering. Only `strategies/mod.rs`
+//! knows them all.
 
 use crate::analysis::index_width;
 use crate::pass::Pass;
@@ -85,9 +83,14 @@ pub trait Strategy: Sync {
         Ok(None)
     }
 
-    /// Schedules to try beside the defaults, within a choice.
-    fn candidates(&self, _subject: &Subject, _rank: usize, _choice: &Choice) -> Vec<Candidates> {
-        Vec::new()
+    /// Schedules to try beside the defaults, within a choice, for grids of some rank.
+    fn candidates(
+        &self,
+        _subject: &Subject,
+        _rank: usize,
+        _choice: &Choice,
+    ) -> Result<Vec<Candidates>, Error> {
+        Ok(Vec::new())
     }
 
     /// Copies of a point function's code per step of a kernel: one for each cell of a thread that

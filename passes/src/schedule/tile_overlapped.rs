@@ -4,10 +4,9 @@
 //! Source: Holewinski, Pouchet, Sadayappan, "High-Performance Code Generation for Stencil
 //! Computations on GPU Architectures", section 4.2, algorithm 2: regions are found backwards over
 //! functions and steps, a rectangular hull where a field is reached twice. By default each apply
-//! gets the region that is needed at its step, which shrinks from step to step; with `region=fixed`
-//! all of a launch get the largest, as in the paper, so that each thread does the same in each
-//! step. Then cells at a tile's outer rim come from cells that no tile holds; the verifier proves
-//! that no cell which is stored does.
+//! computes the region needed at its step. With `region=fixed` all applies compute the largest, as
+//! in the paper, so that each thread does the same in each step. Cells at the outer rim may then be
+//! invalid; the verifier proves that none of them is stored.
 //!
 //! Needs: a verified stencil program. The schedule comes from options, else from `choose-schedule`,
 //! else from defaults. Guarantees: tile kernels of heights `T`, and of the powers of two below it

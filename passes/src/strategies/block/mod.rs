@@ -61,7 +61,7 @@ impl Strategy for Block {
         })
     }
 
-    fn candidates(&self, _: &Subject, rank: usize, _: &Choice) -> Vec<Candidates> {
+    fn candidates(&self, _: &Subject, rank: usize, _: &Choice) -> Result<Vec<Candidates>, Error> {
         let shapes: &[(&[i64], &[i64])] = match rank {
             1 => &[(&[2048], &[4]), (&[4096], &[4])],
             2 => &[(&[32, 64], &[4, 1]), (&[64, 64], &[8, 1])],
@@ -78,6 +78,6 @@ impl Strategy for Block {
             per_thread: Some(per_thread.to_vec()),
             heights: heights.iter().copied().map(Some).collect(),
         };
-        shapes.iter().map(candidates).collect()
+        Ok(shapes.iter().map(candidates).collect())
     }
 }

@@ -5,6 +5,7 @@ use super::lower_stream::decline;
 use super::pipeline::{self, Graph, Pipeline, Read, Row, Value, Window};
 use super::registers;
 use crate::analysis::footprint;
+use crate::kernel::block_limits::steps_per_launch;
 use crate::kernel::lanes::{self, WARP};
 use crate::kernel::pieces;
 use crate::subject::Subject;
@@ -168,12 +169,12 @@ fn admit_registers(
     selects: i64,
     registers: i64,
 ) -> Result<(), Error> {
-    let steps = kernel.schedule.steps;
+    let steps = steps_per_launch(&kernel.schedule);
     let too_many = |message| Err(decline(kernel, Decline::Registers, message));
     if selects > MOST_SELECTS || (selects > 0 && registers > MOST_REGISTERS) {
         return too_many(format!(
             "by their boundary rules the reads of a lane with {height} x {width} cells and \
-             pyramid height {steps} may take {selects} cells, of which it holds {registers} in \
+             {steps} may take {selects} cells, of which it holds {registers} in \
              registers, and the strategy stream selects among {MOST_SELECTS} and holds \
              {MOST_REGISTERS} at most; give a lane fewer cells, make the pyramid height smaller, \
              or choose another strategy"
@@ -181,8 +182,8 @@ fn admit_registers(
     }
     if registers > MOST_REGISTERS_WITHOUT {
         return too_many(format!(
-            "the planes in flight of a lane with {height} x {width} cells and pyramid height \
-             {steps} take {registers} registers, and the strategy stream holds \
+            "the planes in flight of a lane with {height} x {width} cells and {steps} \
+             take {registers} registers, and the strategy stream holds \
              {MOST_REGISTERS_WITHOUT} at most; give a lane fewer cells, make the pyramid height \
              smaller, or choose another strategy"
         ));
@@ -236,9 +237,9 @@ impl<'c> Layout<'c> {
                 kernel,
                 Decline::TileShape,
                 format!(
-                    "a tile {columns} columns wide with pyramid height {} needs {needed} columns \
-                     with its halo, and a warp with {width} cells per lane has {}",
-                    kernel.schedule.steps,
+                    "a tile {columns} columns wide with {} needs {needed} columns with its halo, \
+                     and a warp with {width} cells per lane has {}",
+                    steps_per_launch(&kernel.schedule),
                     WARP * width
                 ),
             ));

@@ -96,7 +96,7 @@ pub const INFO: Info = Info {
             ahead: options.integer("ahead", 1..=64)?,
             prefetch: options.integer("prefetch", 0..=64)?,
             unroll: options.integer("unroll", 1..=64)?,
-            registers: options.integer("registers", 16..=255)?,
+            registers: options.integer("registers", 16..=u32::MAX.into())?,
             limits: BlockLimits::read(options)?,
         }))
     },
@@ -157,6 +157,13 @@ impl LowerStream {
         pipeline.ahead = self.ahead.unwrap_or(pipeline.ahead);
         pipeline.prefetch = self.prefetch.unwrap_or(pipeline.prefetch);
         layout.limit = self.registers.unwrap_or(layout.limit);
+        let most = subject.device.registers_per_thread;
+        if layout.limit > most.into() {
+            return Err(Error::user(format!(
+                "registers={}: a thread of the device has {most} at most",
+                layout.limit
+            )));
+        }
         let threads = layout.threads(kernel);
         let outer = Builder::new(context, kernel.op.location(), mlir::body(subject.module));
         let buffers = shared::types(&outer, &layout)?;

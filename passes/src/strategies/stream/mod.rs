@@ -75,16 +75,21 @@ impl Strategy for Stream {
 
     /// Registers and halo bound the height. Below the bound every second height is tried, which
     /// comes close enough to the best.
-    fn candidates(&self, subject: &Subject, rank: usize, choice: &Choice) -> Vec<Candidates> {
+    fn candidates(
+        &self,
+        subject: &Subject,
+        rank: usize,
+        choice: &Choice,
+    ) -> Result<Vec<Candidates>, Error> {
         if !self.ranks().contains(&rank) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let applies: Vec<_> = subject.program.applies.iter().collect();
         let candidates = |cells: Vec<i64>| {
-            let highest = schedule::height(subject, &applies, &cells).unwrap_or(1);
+            let highest = schedule::height(subject, &applies, &cells)?;
             let near = |height: &i64| highest - height < 2 || (highest - height) % 2 == 0;
             let heights = (1..=highest).rev().filter(near).map(Some).collect();
-            Candidates { tile: None, per_thread: Some(cells), heights }
+            Ok(Candidates { tile: None, per_thread: Some(cells), heights })
         };
         let asked = choice.per_thread.clone().filter(|cells| cells.len() == rank);
         let cells =

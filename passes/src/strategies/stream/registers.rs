@@ -2,7 +2,7 @@
 //! code generator, and how many planes are loaded or prefetched before their turn.
 
 use super::pipeline::{Graph, Window};
-use stencil_runtime::device::Device;
+use stencil_runtime::device::{Device, WARP};
 use stencil_runtime::model;
 
 /// Registers for addresses, the loop and what a point function computes; measured, with ptxas of
@@ -20,13 +20,12 @@ const BOX_OVERHEAD: i64 = 28;
 /// shared memory.
 const PART_OVERHEAD: i64 = 4;
 
-/// Threads of a block whose registers fit on a multiprocessor once: 4, 3 and 2 warps on each of its
-/// four quarters.
-const FULL_BLOCKS: [u32; 3] = [512, 384, 256];
+/// Warps on each scheduler of a multiprocessor whose lanes have many registers.
+const WARPS: [u32; 3] = [4, 3, 2];
 
-/// Registers per thread at which one more warp fits on each quarter of a multiprocessor, rising.
+/// Registers per thread at which one more warp fits on each scheduler, rising.
 fn register_steps(device: &Device) -> [i64; 3] {
-    FULL_BLOCKS.map(|threads| model::most_registers(threads, device).into())
+    WARPS.map(|warps| model::most_registers(warps * device.schedulers * WARP, device).into())
 }
 
 /// The register limit of a kernel with this estimate: the next step at or above the estimate, but

@@ -8,16 +8,13 @@ use super::pipeline::{self, Graph, Value, shape};
 use super::registers;
 use crate::analysis::footprint;
 use crate::analysis::partial_sums;
-use crate::kernel::lanes::{self, WARP};
+use crate::kernel::lanes::{self, WARP, WIDEST};
 use crate::subject::Subject;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program, Role};
 use stencil_dialects::tiled::Halo;
 use stencil_runtime::device::Device;
-
-/// Bytes that a lane holds of a row: those of the widest access.
-const LANE_BYTES: i64 = 16;
 
 /// Cells per lane in two dimensions, of any type.
 const WIDTH: i64 = 4;
@@ -82,10 +79,10 @@ pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     }
 }
 
-/// Cells per thread and dimension.
+/// Cells per thread and dimension: in three dimensions a lane's row is one access.
 pub fn per_thread(program: &Program, rank: usize) -> Vec<i64> {
     let words = words(program);
-    if rank == 2 { vec![1, WIDTH] } else { vec![1, ROWS * words, LANE_BYTES / (4 * words)] }
+    if rank == 2 { vec![1, WIDTH] } else { vec![1, ROWS * words, WIDEST / (4 * words)] }
 }
 
 /// Threads of a block for this many registers per lane; none where no block has so many.

@@ -3,25 +3,15 @@
 use super::checks::{self, LaneCells};
 use super::rims::Rims;
 use super::walk::Walk;
-use crate::analysis::index_width::constant_extents;
-use crate::kernel::interior;
 use crate::kernel::lanes;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
 impl<'c> Walk<'c, '_> {
-    /// Cells of the widest access to a field's rows that is sure to be aligned.
+    /// See [`lanes::aligned_cells`].
     pub fn vector(&self, field: &str) -> Result<i64, Error> {
-        let program = self.frame.scope.program;
-        let grid = program.grid_of(field)?;
-        let cells = lanes::vector_length(program.field(field)?.element, self.layout.width);
-        let shift = interior::difference(self.frame.scope.hull.lower, grid.lower)
-            .and_then(|gap| gap.last().copied());
-        let pitch =
-            constant_extents(grid.lower, grid.upper).and_then(|extents| extents.last().copied());
-        let aligned = |value: Option<i64>| value.is_some_and(|value| value % cells == 0);
-        Ok(if aligned(shift) && aligned(pitch) { cells } else { 1 })
+        lanes::aligned_cells(&self.frame.scope, field, self.layout.width)
     }
 
     /// A plane of an operation's field: the lane's cells, row by row.

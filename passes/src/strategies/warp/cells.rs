@@ -4,7 +4,6 @@ use super::lower_warp::Segment;
 use crate::analysis::footprint;
 use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
 use crate::kernel::frame::Frame;
-use crate::kernel::interior;
 use crate::kernel::lanes;
 use crate::kernel::pieces::{self, PieceCase};
 use melior::ir::AffineMap;
@@ -296,14 +295,9 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
         })
     }
 
-    /// Cells of the widest access to a field that is sure to be aligned.
+    /// See [`lanes::aligned_cells`].
     fn vector(&self, field: &str) -> Result<i64, Error> {
-        let program = self.frame.scope.program;
-        let cells = lanes::vector_length(program.field(field)?.element, self.segment.width);
-        let shift =
-            interior::difference(self.frame.scope.hull.lower, program.grid_of(field)?.lower);
-        let shift = shift.and_then(|gap| gap.first().copied());
-        Ok(if shift.is_some_and(|shift| shift % cells == 0) { cells } else { 1 })
+        lanes::aligned_cells(&self.frame.scope, field, self.segment.width)
     }
 
     /// The new values of an apply: for each updated field the lane's cells. `state` holds those of

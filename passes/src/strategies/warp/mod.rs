@@ -59,10 +59,10 @@ impl Strategy for Warp {
         Ok(Some(vec![schedule::tile(width, halos)]))
     }
 
-    fn candidates(&self, _: &Subject, rank: usize, _: &Choice) -> Vec<Candidates> {
+    fn candidates(&self, _: &Subject, rank: usize, _: &Choice) -> Result<Vec<Candidates>, Error> {
         let heights = [8, 16, 32].map(Some).to_vec();
         let all = Candidates { heights, ..Candidates::defaults() };
-        if rank == 1 { vec![all] } else { Vec::new() }
+        Ok(if rank == 1 { vec![all] } else { Vec::new() })
     }
 
     /// Cells that registers do not hold are spilled, and take LLVM longer the more there are.

@@ -15,7 +15,7 @@ const REGISTERS: i64 = 48;
 /// cells of `f32` gave 10,000 GCells/s, 32 gave 9,200 and 16 gave 8,800.
 const WIDTHS: [i64; 8] = [48, 32, 24, 16, 12, 8, 4, 2];
 
-/// Steps a launch are never more: fewer read memory too often, more gain nothing.
+/// The largest pyramid height; more steps gain nothing.
 const HIGHEST: i64 = 48;
 
 /// The part of a warp's cells that may be lost to the halo, as a fraction.
