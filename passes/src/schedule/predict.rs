@@ -125,11 +125,10 @@ pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error
         let applies: Vec<_> = subject.program.applies.iter().collect();
         let most = code_size::most_steps(strategy, &applies, rank);
         for candidates in [vec![Candidates::defaults()], others].concat() {
-            let heights = candidates.heights.into_iter();
-            let heights = heights.map(|height| height.map(|height| height.min(most)));
-            let heights =
-                choice.pyramid_height.map_or(heights.collect(), |height| vec![Some(height)]);
-            for pyramid_height in heights {
+            let listed = candidates.pyramid_heights.into_iter();
+            let listed = listed.map(|steps| steps.map(|steps| steps.min(most))).collect();
+            let asked = choice.pyramid_height.map(|steps| vec![Some(steps)]);
+            for pyramid_height in asked.unwrap_or(listed) {
                 let opening = Choice {
                     strategy: Some(strategy.name().to_owned()),
                     tile: choice.tile.clone().or_else(|| candidates.tile.clone()),
@@ -174,7 +173,7 @@ fn candidate<'c>(
         let count =
             |map| Ok::<_, Error>(sizes.evaluate(map)?.first().copied().unwrap_or(0).max(0) as f64);
         let bands = match &launch.bands {
-            Some(bands) => count(bands.rows)? / bands.reach.max(1) as f64,
+            Some(bands) => count(bands.rows)? / bands.row_distance.max(1) as f64,
             None => 0.0,
         };
         let strategy = strategies::named(&launch.schedule.strategy)?;

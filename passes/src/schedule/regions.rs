@@ -93,8 +93,8 @@ fn too_far(apply: &Apply) -> Error {
     .at(mlir::place(apply.op.location()))
 }
 
-/// How far some applies reach beyond a tile of one dimension, before and after it.
-pub fn reach<'c>(
+/// The cells before and after a tile of one dimension that some applies touch.
+pub fn extent<'c>(
     program: &Program<'c>,
     group: &Group<'c, '_>,
     steps: i64,

@@ -21,7 +21,7 @@ pub struct Shape {
     pub per_thread: Vec<i64>,
 }
 
-/// Schedules to try: a shape with the heights that go with it.
+/// Schedules to try: a shape with the pyramid heights that go with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidates {
     /// Cells of a tile; none where it is fitted to each kernel.
@@ -29,13 +29,13 @@ pub struct Candidates {
     /// Cells per thread; none for the default.
     pub per_thread: Option<Vec<i64>>,
     /// Pyramid heights; none for the default.
-    pub heights: Vec<Option<i64>>,
+    pub pyramid_heights: Vec<Option<i64>>,
 }
 
 impl Candidates {
     /// A strategy's own defaults.
     pub fn defaults() -> Self {
-        Self { tile: None, per_thread: None, heights: vec![None] }
+        Self { tile: None, per_thread: None, pyramid_heights: vec![None] }
     }
 }
 
@@ -69,7 +69,12 @@ pub trait Strategy: Sync {
     fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error>;
 
     /// The pyramid height where none is asked for.
-    fn height(&self, subject: &Subject, group: &Group, schedule: &Schedule) -> Result<i64, Error>;
+    fn pyramid_height(
+        &self,
+        subject: &Subject,
+        group: &Group,
+        schedule: &Schedule,
+    ) -> Result<i64, Error>;
 
     /// The tile of a kernel whose applies and loads reach over some halos, where none is asked for;
     /// none where the default shape stays.

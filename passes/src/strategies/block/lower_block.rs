@@ -75,13 +75,10 @@ impl Pass for LowerBlock {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        let program = Program::read(module)?;
-        let subject = Subject::of(module, &program)?;
         let kernels = tile_kernels::of_strategy(module, NAME)?;
-        for kernel in &kernels {
-            lower(context, &subject, kernel, &self.limits)?;
-        }
-        tile_kernels::erase(module, &kernels)
+        tile_kernels::lower(module, &kernels, |subject, kernel| {
+            lower(context, subject, kernel, &self.limits)
+        })
     }
 }
 

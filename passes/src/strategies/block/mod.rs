@@ -53,7 +53,7 @@ impl Strategy for Block {
         Ok(Shape { tile: tile.to_vec(), per_thread: per_thread.to_vec() })
     }
 
-    fn height(&self, _: &Subject, group: &Group, _: &Schedule) -> Result<i64, Error> {
+    fn pyramid_height(&self, _: &Subject, group: &Group, _: &Schedule) -> Result<i64, Error> {
         Ok(match group.hull.rank() {
             1 => 8,
             2 => 4,
@@ -68,7 +68,7 @@ impl Strategy for Block {
             3 => &[(&[8, 8, 64], &[4, 2, 1])],
             _ => &[],
         };
-        let heights: &[i64] = match rank {
+        let pyramid_heights: &[i64] = match rank {
             1 => &[1, 8, 32],
             2 => &[2, 4, 8],
             _ => &[1, 2],
@@ -76,7 +76,7 @@ impl Strategy for Block {
         let candidates = |(tile, per_thread): &(&[i64], &[i64])| Candidates {
             tile: Some(tile.to_vec()),
             per_thread: Some(per_thread.to_vec()),
-            heights: heights.iter().copied().map(Some).collect(),
+            pyramid_heights: pyramid_heights.iter().copied().map(Some).collect(),
         };
         Ok(shapes.iter().map(candidates).collect())
     }

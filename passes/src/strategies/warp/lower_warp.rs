@@ -47,7 +47,6 @@ use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Halo, Kernel, TileOp};
 
 /// The pass in the registry.
@@ -89,13 +88,10 @@ impl Pass for LowerWarp {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        let program = Program::read(module)?;
-        let subject = Subject::of(module, &program)?;
         let kernels = tile_kernels::of_strategy(module, NAME)?;
-        for kernel in &kernels {
-            self.lower(context, &subject, kernel)?;
-        }
-        tile_kernels::erase(module, &kernels)
+        tile_kernels::lower(module, &kernels, |subject, kernel| {
+            self.lower(context, subject, kernel)
+        })
     }
 }
 
@@ -116,7 +112,7 @@ impl LowerWarp {
         let tile = |builder: &Builder<'c>| {
             let cells = LaneSegment::new(&frame, builder, kernel, &segment)?;
             let limits =
-                Limits::of(&frame, kernel, |op, halo| Ok(segment.reach(kernel, op, halo)))?;
+                Limits::of(&frame, kernel, |op, halo| Ok(segment.touched(kernel, op, halo)))?;
             let condition = limits
                 .map(|limits| limits.condition(&frame, builder, kernel, 0))
                 .transpose()?
@@ -192,7 +188,7 @@ impl Segment {
     }
 
     /// The cells that a tile without checks touches: it loads those of the whole warp.
-    fn reach(&self, kernel: &Kernel, op: &TileOp, halo: &Halo) -> Halo {
+    fn touched(&self, kernel: &Kernel, op: &TileOp, halo: &Halo) -> Halo {
         match op {
             TileOp::Load { .. } => {
                 let right =

@@ -36,12 +36,15 @@ pub fn width(program: &Program, applies: &[&Apply]) -> Result<i64, Error> {
     Ok(WIDTHS.into_iter().find(fits).unwrap_or(2))
 }
 
-/// The most steps a launch that lose little to the halo; at least 1. `reach` gives the cells that a
-/// number of steps reaches beyond a tile, on both sides.
-pub fn height(width: i64, reach: impl Fn(i64) -> Result<[i64; 2], Error>) -> Result<i64, Error> {
+/// The most steps a launch that lose little to the halo; at least 1. `extent` gives the cells beyond
+/// a tile that a number of steps touches, on both sides.
+pub fn pyramid_height(
+    width: i64,
+    extent: impl Fn(i64) -> Result<[i64; 2], Error>,
+) -> Result<i64, Error> {
     let mut best = 1;
     for steps in 2..=HIGHEST {
-        let lost: i64 = reach(steps)?.iter().map(|cells| lanes::whole(*cells, width)).sum();
+        let lost: i64 = extent(steps)?.iter().map(|cells| lanes::whole(*cells, width)).sum();
         if lost * LOST.1 <= WARP * width * LOST.0 {
             best = steps;
         }
