@@ -36,8 +36,8 @@ pub fn width(program: &Program, applies: &[&Apply]) -> Result<i64, Error> {
     Ok(WIDTHS.into_iter().find(fits).unwrap_or(2))
 }
 
-/// The most steps a launch that lose little to the halo; at least 1. `extent` gives the cells beyond
-/// a tile that a number of steps touches, on both sides.
+/// The most steps per launch that lose little to the halo; at least 1. `extent` gives the cells
+/// beyond a tile that a number of steps touches, on both sides.
 pub fn pyramid_height(
     width: i64,
     extent: impl Fn(i64) -> Result<[i64; 2], Error>,
