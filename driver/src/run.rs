@@ -10,6 +10,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use stencil_compiler::stages::is_mlir;
 use stencil_compiler::{
     Array, Control, Failure, Outcome, Plan, Progress, Request, Session, Source, Target, compare,
     declarations,
@@ -43,7 +44,7 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     let results = unique("--out", &args.outputs)?;
     check_places(args, &sources, &results)?;
     let source = files::read(&args.common.file)?;
-    if source.name.ends_with(".mlir") {
+    if is_mlir(&source) {
         return Err(Failure::user(
             "run takes a .stencil program; compile MLIR by --emit=ptx,plan and run it by \
              stencil-bench",

@@ -41,10 +41,10 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
     }
     let names: Vec<&str> = program.params.iter().copied().chain(["steps"]).collect();
     let (fields, buffers) = fields(context, &program, &launches, &names)?;
-    let height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
+    let pyramid_height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
     let main = launches
         .iter()
-        .find(|launch| launch.schedule.steps == height)
+        .find(|launch| launch.schedule.steps == pyramid_height)
         .map(|launch| launch.schedule.clone());
     let main = main.ok_or_else(|| Error::internal("no main kernel"))?;
     let plan = Plan {
@@ -76,7 +76,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         settings: Settings {
             strategy: main.strategy,
             tile: main.tile,
-            pyramid_height: height,
+            pyramid_height,
             per_thread: main.per_thread,
             region: (main.region != Region::default()).then(|| main.region.name().to_owned()),
             fingerprint: String::new(),
@@ -119,8 +119,8 @@ fn repeated(repeat: &tiled::Repeat, launches: &[Launch], names: &[&str]) -> Resu
     Ok(Node::Repeat(Repeat { count: single(repeat.count, names)?, body }))
 }
 
-/// The fields, and the buffers of those that a kernel takes or that are inputs: one that holds the
-/// current value, and where a kernel reads one and writes the other, one for the next.
+/// The fields and their buffers. A field has one buffer if a kernel uses it or it is an input; a
+/// second one if a kernel writes the next value.
 fn fields<'c>(
     context: &'c Context,
     program: &Program<'c>,
@@ -276,7 +276,7 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
         bands: launch
             .bands
             .map(|bands| {
-                let reach = u32::try_from(bands.reach).unwrap_or(u32::MAX);
+                let reach = u32::try_from(bands.row_distance).unwrap_or(u32::MAX);
                 Ok::<_, Error>(plan::Bands { rows: single(bands.rows, names)?, reach })
             })
             .transpose()?,

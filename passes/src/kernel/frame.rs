@@ -7,7 +7,7 @@ use super::scope::Scope;
 use super::shared_memory::{self, BUFFER_ALIGNMENT, shared_bytes};
 use super::signature::Signature;
 use super::tile_kernels;
-use super::tile_place::{self, ThreadPlace};
+use super::tile_place::{self, ThreadTile};
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -60,7 +60,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         let (module, program) = (subject.module, subject.program);
         let location = spec.kernel.op.location();
         let outer = Builder::new(context, location, gpu_module(context, module, location)?);
-        let rows = spec.reach.is_some();
+        let rows = spec.row_distance.is_some();
         let signature = Signature::of(&outer, module, program, spec.kernel, (spec.in_place, rows))?;
         let hull = tile_kernels::hull(context, program, spec.kernel)?;
         let held = spec.kernel.tiles().map(|tile| program.grid_of(tile.field));
@@ -101,7 +101,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         let (params, row) = (&arguments.params, arguments.row);
         let place =
             tile_place::place_of_tile(&builder, &hull, &tiles, &margin, (params, row), spec)?;
-        let ThreadPlace { origin, planes, thread, exists } = place;
+        let ThreadTile { origin, planes, thread, exists } = place;
         let scope = Scope {
             module,
             program,
