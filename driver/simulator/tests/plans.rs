@@ -326,6 +326,39 @@ fn flags_count_on_from_launch_to_launch() {
 }
 
 #[test]
+fn blocks_that_wait_for_each_other_report_progress() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = std::sync::Arc::clone(&seen);
+    let progress = move |kernel: &str, done, of| {
+        log.lock().unwrap().push((kernel.to_owned(), done, of));
+    };
+    let options = Options { progress: Some(std::sync::Arc::new(progress)), ..Options::default() };
+    run(&relay(), size(3, 1), options).unwrap();
+    let wanted = [1, 2, 3].map(|done| ("relay".to_owned(), done, 3));
+    assert_eq!(*seen.lock().unwrap(), wanted);
+}
+
+#[test]
+fn a_buffer_has_the_type_that_the_kernel_takes() {
+    let text = smooth("[]").to_json().unwrap().replace("\"f32\"", "\"f64\"");
+    let node = format!("[{}]", repeat("steps", &launch("smooth", SMOOTH, SWAP)));
+    let schedule = smooth(&node).schedule;
+    let plan = Plan { schedule, ..Plan::from_json(&text, "wide.plan.json").unwrap() };
+    let context = stencil_dialects::context().unwrap();
+    let module = mlir::parse_module(&context, KERNELS, "plans.mlir").unwrap();
+    let mut simulator = Simulator::new(&module, Options::default()).unwrap();
+    let bound = bind(&plan, &size(20, 1)).unwrap();
+    let inputs = [("A".to_owned(), Array::zeros(Element::F64, &[20]).unwrap())].into();
+    let control = &mut Control::default();
+    let error = execute::run(&plan, &bound, &inputs, &mut simulator, control).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "kernel `smooth`: argument 0 is a buffer of f64 where the buffer of A, of type F32 is \
+         wanted; plan and module must come from one compile"
+    );
+}
+
+#[test]
 fn a_cooperative_launch_needs_room_for_all_its_blocks() {
     let settings = Settings { resident: Some(8), ..Settings::default() };
     let options = || Options { settings: settings.clone(), ..Options::default() };
