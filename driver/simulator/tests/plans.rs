@@ -8,7 +8,7 @@ use stencil_runtime::array::{Array, Data, Element};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::execute::{self, Control};
 use stencil_runtime::launch::Turns;
-use stencil_runtime::plan::Plan;
+use stencil_runtime::plan::{Node, Plan};
 use stencil_simulator::{Options, Settings, Simulator};
 
 #[test]
@@ -121,6 +121,17 @@ fn a_loop_ends_on_a_value() {
     let scalar = until("{\"scalar\": \"eps\"}", "at_most");
     let count = (1..).find(|turns| turns % 2 == 0 && first * 0.5_f32.powi(*turns) <= 0.1).unwrap();
     assert_eq!(turns(&scalar, 1 << 20), Turns { count: count.into(), met: true });
+}
+
+#[test]
+fn turns_without_blocks_are_turns() {
+    let mut plan = until("{\"value\": 0.1}", "less");
+    let Node::Until(node) = &mut plan.schedule[0] else { panic!("no loop") };
+    let Node::Launch(launch) = &mut node.body[0] else { panic!("no launch") };
+    launch.grid[0] = "N - 20".parse().unwrap();
+    let (outcome, _) = run(&plan, size(20, 100), Options::default()).unwrap();
+    assert_eq!(outcome.launched.turns, [Turns { count: 2, met: true }]);
+    assert_eq!((outcome.launched.steps, outcome.launched.count), (2, 0));
 }
 
 #[test]

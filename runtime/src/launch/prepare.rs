@@ -160,9 +160,10 @@ impl<'p> Preparation<'p, '_> {
             return Ok(());
         }
         let body = self.list(body, turns > 1)?;
-        // A turn without actions would go round for nothing.
-        let steps = body.iter().try_fold(0_i64, |sum, node| match node {
-            Prepared::Skip { steps } => Some(sum.saturating_add(*steps)),
+        // A turn without actions would go round for nothing; an `until` compares after some.
+        let start = until.is_none().then_some(0_i64);
+        let steps = body.iter().fold(start, |sum, node| match node {
+            Prepared::Skip { steps } => Some(sum?.saturating_add(*steps)),
             _ => None,
         });
         all.push(match steps {
