@@ -43,6 +43,19 @@ fn a_rotation_of_three_hands_a_value_on() {
 }
 
 #[test]
+fn scratch_holds_what_a_launch_hands_on() {
+    let scratch = buffer("S", "A")
+        .replace("\"field\"", "\"scratch\"")
+        .replace("{\"input\": \"A\"}", "\"zeros\"");
+    let there = launch("smooth", "{\"read\": \"A\"}, {\"write\": \"S\"}", "");
+    let there = there.replace("\"steps\": 1", "\"steps\": 0");
+    let back = launch("smooth", "{\"read\": \"S\"}, {\"write\": \"A\"}", "");
+    let schedule = format!("[{}]", repeat("steps", &format!("{there}, {back}")));
+    let plan = plan(&[&field("A")], &[&buffer("A", "A"), &scratch], &["smooth"], &schedule);
+    assert_eq!(result(&plan, 50, 3), smoothed(&noise(50), 6));
+}
+
+#[test]
 fn cells_in_no_part_of_a_value_keep_their_input() {
     let inner = field("A")
         .replace("{\"buffer\": \"A\"}", "{\"buffer\": \"A\", \"cells\": [[\"3\", \"N - 4\"]]}");
