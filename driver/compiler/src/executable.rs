@@ -246,7 +246,7 @@ impl Executable {
         type Take<'h> = &'h mut dyn FnMut(execute::Taken);
         let snapshot = control.snapshot.take().map(|hook| hook as Take<'_>);
         let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
-        let mut report = |progress: execute::Progress| {
+        let mut report = |progress: execute::RunProgress| {
             let (done, of) = (whole(progress.steps), whole(progress.of));
             control.report(Progress::Steps { done, of });
         };
@@ -291,7 +291,7 @@ mod tests {
     use super::*;
     use stencil_runtime::array::{Data, Element};
     use stencil_runtime::plan::{
-        BufferDecl, BufferKind, Comparison, Limit, Node, Snapshot, Start, Until,
+        BufferDecl, BufferKind, Limit, Node, Relation, Snapshot, Start, Until,
     };
 
     /// A plan with a loop that ends by a value, and a snapshot in each turn.
@@ -319,7 +319,7 @@ mod tests {
             element: Element::F32,
             extents: vec!["1".parse().unwrap()],
             origin: Vec::new(),
-            layout: stencil_runtime::plan::Layout::default(),
+            layout: stencil_runtime::plan::BufferLayout::default(),
             start: Start::Zeros,
             device: 0,
         });
@@ -327,7 +327,7 @@ mod tests {
         turn.body.push(Node::Snapshot(Snapshot { field: "A".to_owned() }));
         plan.schedule = vec![Node::Until(Until {
             reduction: "zero".to_owned(),
-            is: Comparison::Less,
+            is: Relation::Less,
             limit: Limit::Value("1".parse().unwrap()),
             every: 2,
             most: turn.count,

@@ -24,7 +24,7 @@ use thiserror::Error as ThisError;
 pub use crate::launch::Settings;
 
 /// Called with a kernel's name, its blocks done and all its blocks.
-pub type Progress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
+pub type BlockHook = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
 
 /// How to translate and run.
 #[derive(Clone, Default)]
@@ -37,7 +37,7 @@ pub struct Options {
     /// Set from elsewhere to end a run within a launch.
     pub cancel: Option<Arc<AtomicBool>>,
     /// Called after each block.
-    pub progress: Option<Progress>,
+    pub progress: Option<BlockHook>,
 }
 
 /// Why the simulator refuses a launch.

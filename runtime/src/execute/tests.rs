@@ -138,7 +138,7 @@ fn runs_report_progress_and_can_be_cancelled() {
     let (plan, bound) = (heat(), bound(20, 7));
     let cancel = AtomicBool::new(false);
     let mut seen = Vec::new();
-    let mut progress = |p: Progress| {
+    let mut progress = |p: RunProgress| {
         seen.push((p.launches, p.steps, p.of));
         cancel.store(p.steps >= 4, Ordering::Relaxed);
     };

@@ -5,7 +5,7 @@ use super::{LaunchError, Rows};
 use crate::bind::{Bound, Held};
 use crate::layout::Placement;
 use crate::number::Number;
-use crate::plan::{self, Argument, Choose, Comparison, Exchange, Kernel, Limit, Node, Plan, Until};
+use crate::plan::{self, Argument, Choose, Exchange, Kernel, Limit, Node, Plan, Relation, Until};
 use std::sync::Arc;
 
 /// The most actions per step of a run. It is far above that of any program, and low enough that the
@@ -61,7 +61,7 @@ pub struct PreparedUntil {
     /// Which `until` of the plan, in the order of the file.
     pub number: usize,
     pub buffer: usize,
-    pub is: Comparison,
+    pub is: Relation,
     pub limit: Number,
     pub every: i64,
 }
