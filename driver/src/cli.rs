@@ -82,6 +82,9 @@ pub(crate) struct RunArgs {
     /// A run-time scalar: alpha=0.2
     #[arg(long = "set", value_name = "NAME=NUMBER", value_parser = assignment::<Numeral>)]
     pub(crate) scalars: Vec<(String, Numeral)>,
+    /// The list that a `choose` node of the plan takes; the plan's conditions choose if left out
+    #[arg(long, value_name = "NAME=BODY", value_parser = assignment::<String>)]
+    pub(crate) choose: Vec<(String, String)>,
     /// An input: A=a.npy, A=random:7 (seeded noise from 0 to 1) or A=zeros
     #[arg(long = "in", value_name = "FIELD=DATA", value_parser = assignment::<Input>)]
     pub(crate) inputs: Vec<(String, Input)>,

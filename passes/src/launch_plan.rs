@@ -14,8 +14,8 @@ use stencil_runtime::array::Element;
 use stencil_runtime::expr::Expr;
 use stencil_runtime::number::{Number, Numeral};
 use stencil_runtime::plan::{
-    self, Argument, BufferDecl, BufferKind, FieldDecl, Kernel, Layout, Node, Part, Plan, Repeat,
-    ScalarDecl, Settings, Start,
+    self, Argument, BufferDecl, BufferKind, BufferLayout, FieldDecl, Kernel, Node, Part, Plan,
+    Repeat, ScalarDecl, Settings, Start,
 };
 
 use crate::kernel::field_buffers::extents;
@@ -50,7 +50,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
     let plan = Plan {
         format: plan::FORMAT,
         program: program.name.clone(),
-        target: plan::Target {
+        target: plan::CompiledFor {
             arch: target.arch,
             device: Some(target.device.name.to_owned()),
             contract: target.arithmetic.contract,
@@ -203,7 +203,7 @@ fn buffer(field: &FieldDecl, name: String) -> BufferDecl {
         element: field.element,
         extents: field.extents.clone(),
         origin: Vec::new(),
-        layout: Layout::RowMajor,
+        layout: BufferLayout::RowMajor,
         start: match field.role {
             plan::Role::Temp => Start::Zeros,
             plan::Role::State | plan::Role::Const => Start::Input(field.name.clone()),

@@ -45,6 +45,7 @@ pub use stencil_passes::pipeline::Config;
 pub use stencil_passes::schedule::predict::Candidate;
 pub use stencil_runtime::array::{Array, Element};
 pub use stencil_runtime::bind::Request;
+pub use stencil_runtime::execute::Taken;
 pub use stencil_runtime::plan::Plan;
 
 /// Compiles and runs the Rust blocks of the document.

@@ -157,7 +157,8 @@ fn a_compile_is_cancelled_between_levels() {
             cancel.fetch_or(name == "tile-overlapped", Ordering::Relaxed);
         }
     };
-    let control = Control { progress: Some(&mut hook), cancel: Arc::clone(&cancel) };
+    let control =
+        Control { progress: Some(&mut hook), cancel: Arc::clone(&cancel), ..Control::default() };
     cancel.store(true, Ordering::Relaxed);
     let control_at_once = Control { cancel: Arc::clone(&cancel), ..Control::default() };
     let failure = session.compile(&heat(), &[Level::Ptx], control_at_once).unwrap_err();
@@ -181,7 +182,8 @@ fn a_run_is_cancelled_from_another_thread() {
             let mut hook = |_: Progress<'_>| {
                 let _ = begun.send(());
             };
-            let control = Control { progress: Some(&mut hook), cancel: cancelled };
+            let control =
+                Control { progress: Some(&mut hook), cancel: cancelled, ..Control::default() };
             // Without an end it takes hours.
             let request = Request { steps: Some(1 << 40), ..Request::default() };
             executable.run(&inputs, request, control)

@@ -141,6 +141,8 @@ refused! {
         A=out.npy";
     size_overflow: "stencilc run heat2d.stencil --size N=4294967296 --size M=4294967296 --in \
         A=zeros --in K=zeros --out A=out.npy";
+    choice_unknown: "stencilc run heat2d.stencil --target sim --choose work=large --in A=a.npy \
+        --in K=zeros --out A=out.npy";
     scalar_unknown: "stencilc run heat2d.stencil --set beta=1 --in A=a.npy --in K=zeros --out \
         A=out.npy";
     scalar_no_number: "stencilc run heat2d.stencil --set alpha=hot --in A=a.npy --in K=zeros --out \

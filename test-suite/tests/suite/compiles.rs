@@ -12,7 +12,7 @@ pub fn ptxas() -> Command {
 }
 
 #[test]
-fn all_programs_for_all_strategies() {
+fn all_programs_point_by_point_and_in_blocks() {
     let scratch = Scratch::new();
     let programs = files("programs", "stencil");
     assert!(programs.len() >= 40, "{}", programs.len());
