@@ -57,7 +57,7 @@ fn differences(upper: &[Linear], lower: &[Linear]) -> Vec<Linear> {
     upper.iter().zip(lower).filter_map(|(upper, lower)| upper.minus(lower)).collect()
 }
 
-/// What is not negative where a piece holds a point: its lengths, and its margins within the grids.
+/// Values that are not negative if the piece holds a point: its lengths and its margins.
 pub fn of_points(piece: &Piece, grids: &[&Grid]) -> Vec<Linear> {
     let Some(bounds) = Bounds::of_piece(piece) else { return Vec::new() };
     let mut known = bounds.lengths();

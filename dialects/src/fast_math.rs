@@ -79,11 +79,6 @@ impl FastMath {
         self == Self::FAST
     }
 
-    /// See [`FastMath::REASSOCIATE`].
-    pub fn may_reassociate(self) -> bool {
-        self.has(Self::REASSOCIATE)
-    }
-
     /// See [`FastMath::RECIPROCAL`].
     pub fn may_reciprocal(self) -> bool {
         self.has(Self::RECIPROCAL)

@@ -1,5 +1,6 @@
 //! The command line of `stencilc`.
 
+mod help;
 mod values;
 
 use crate::{compile, run};
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    ARCHITECTURES, Arithmetic, Choice, Config, Failure, Level, Lowering, Options, Session, Source,
+    Arithmetic, Choice, Config, Failure, Level, Lowering, Options, Session, Source, architectures,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
@@ -81,6 +82,9 @@ pub(crate) struct RunArgs {
     /// A run-time scalar: alpha=0.2
     #[arg(long = "set", value_name = "NAME=NUMBER", value_parser = assignment::<Numeral>)]
     pub(crate) scalars: Vec<(String, Numeral)>,
+    /// The list that a `choose` node of the plan takes; the plan's conditions choose if left out
+    #[arg(long, value_name = "NAME=BODY", value_parser = assignment::<String>)]
+    pub(crate) choose: Vec<(String, String)>,
     /// An input: A=a.npy, A=random:7 (seeded noise from 0 to 1) or A=zeros
     #[arg(long = "in", value_name = "FIELD=DATA", value_parser = assignment::<Input>)]
     pub(crate) inputs: Vec<(String, Input)>,
@@ -120,10 +124,13 @@ pub(crate) struct CommonArgs {
     #[arg(short = 'D', value_name = "PARAM=SIZE", value_parser = size)]
     pub(crate) defines: Vec<(String, i64)>,
     /// The GPU architecture
-    #[arg(long, default_value = "sm_90", value_parser = PossibleValuesParser::new(ARCHITECTURES))]
-    pub(crate) arch: String,
-    /// How tiles are run: naive, block, stream or warp
-    #[arg(long, value_parser = word)]
+    #[arg(long, value_parser = PossibleValuesParser::new(architectures()), help = help::arch())]
+    pub(crate) arch: Option<String>,
+    /// The GPU
+    #[arg(long, value_name = "NAME", help = help::device())]
+    pub(crate) device: Option<String>,
+    /// How tiles are run
+    #[arg(long, value_parser = word, help = help::strategy())]
     pub(crate) strategy: Option<String>,
     /// Cells of a tile per dimension, slowest first: 32,64
     #[arg(
@@ -136,18 +143,17 @@ pub(crate) struct CommonArgs {
     /// Steps per launch
     #[arg(long, allow_negative_numbers = true, value_parser = whole::<i64>)]
     pub(crate) pyramid_height: Option<i64>,
-    /// Cells per thread: one number per dimension, or one for the slowest dimension (strategy
-    /// stream: for the fastest)
+    /// Cells per thread
     #[arg(
         long,
         value_delimiter = ',',
         allow_negative_numbers = true,
-        value_parser = one_of_several
+        value_parser = one_of_several,
+        help = help::per_thread()
     )]
     pub(crate) per_thread: Option<Vec<i64>>,
-    /// Cells that each function of a launch computes: shrinking, the cells needed at its step;
-    /// fixed, the same cells in each step (strategies block and naive)
-    #[arg(long, value_parser = word)]
+    /// Cells that each function of a launch computes
+    #[arg(long, value_parser = word, help = help::region())]
     pub(crate) region: Option<String>,
     /// Keep all temp fields; by default a cheap one is computed again where it is read
     #[arg(long)]
@@ -227,6 +233,7 @@ impl CommonArgs {
                 fast_math: self.fast_math,
             },
             arch: self.arch.clone(),
+            device: self.device.clone(),
             libdevice: self.libdevice.clone(),
             passes: self.passes.clone(),
         });

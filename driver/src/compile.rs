@@ -34,7 +34,7 @@ pub(crate) fn execute(
     }
     let mut print = |progress: Progress<'_>| print_ir(progress);
     let progress = common.print_ir_after_all.then_some(&mut print as _);
-    let control = Control { progress, cancel: Arc::clone(cancel) };
+    let control = Control { progress, cancel: Arc::clone(cancel), ..Control::default() };
     let compiled = session.compile(&source, &kept, control)?;
     if common.timing {
         print_timing(compiled.timing());
@@ -84,7 +84,7 @@ fn candidates(
     files::check_outputs(&places.collect::<Vec<_>>(), &common.files())?;
     let mut outputs = Outputs::default();
     for (number, candidate) in candidates.into_iter().enumerate() {
-        let control = Control { progress: None, cancel: Arc::clone(cancel) };
+        let control = Control { cancel: Arc::clone(cancel), ..Control::default() };
         let compiled = session.with_choice(candidate.choice).compile(&source, levels, control)?;
         for (level, text) in compiled.texts() {
             let place = place(number, level);

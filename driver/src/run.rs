@@ -10,6 +10,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use stencil_compiler::stages::is_mlir;
 use stencil_compiler::{
     Array, Control, Failure, Outcome, Plan, Progress, Request, Session, Source, Target, compare,
     declarations,
@@ -43,7 +44,7 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     let results = unique("--out", &args.outputs)?;
     check_places(args, &sources, &results)?;
     let source = files::read(&args.common.file)?;
-    if source.name.ends_with(".mlir") {
+    if is_mlir(&source) {
         return Err(Failure::user(
             "run takes a .stencil program; compile MLIR by --emit=ptx,plan and run it by \
              stencil-bench",
@@ -60,6 +61,8 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     };
     let (_, inputs) = input::prepare(&declared, request.clone(), &sources, |_| None)
         .map_err(|error| unprepared(&error))?;
+    // The declarations have no schedule to choose from.
+    let request = Request { choices: unique("--choose", &args.choose)?, ..request };
     let target = target(args)?;
     let job =
         Job { session, source, inputs, request, cancel, print_ir: args.common.print_ir_after_all };
@@ -69,7 +72,9 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
         told += &counters.to_string();
     }
     if args.check {
-        let reference = job.run(Target::Reference)?;
+        // The reference has no schedule.
+        let request = Request { choices: BTreeMap::new(), ..job.request.clone() };
+        let reference = job.run_as(Target::Reference, request)?;
         let arithmetic = job.session.options().arithmetic;
         for field in compare(&reference.outputs, &outcome.outputs, arithmetic, args.tolerance)? {
             told += &format!("{field}\n");
@@ -138,6 +143,10 @@ fn target(args: &RunArgs) -> Result<Target, Failure> {
 
 impl Job<'_> {
     fn run(&self, target: Target) -> Result<Outcome, Failure> {
+        self.run_as(target, self.request.clone())
+    }
+
+    fn run_as(&self, target: Target, request: Request) -> Result<Outcome, Failure> {
         let what = match target {
             Target::Reference => "reference",
             Target::Simulator { .. } => "simulator",
@@ -151,9 +160,13 @@ impl Job<'_> {
                 bar.get_or_insert_with(|| new_bar(what, of)).set_position(done);
             }
         };
-        let mut control = Control { progress: Some(&mut show), cancel: Arc::clone(self.cancel) };
+        let mut control = Control {
+            progress: Some(&mut show),
+            cancel: Arc::clone(self.cancel),
+            ..Control::default()
+        };
         let executable = self.session.executable(&self.source, target, control.reborrow())?;
-        let outcome = executable.run(&self.inputs, self.request.clone(), control);
+        let outcome = executable.run(&self.inputs, request, control);
         if let Some(bar) = bar {
             bar.finish_and_clear();
         }

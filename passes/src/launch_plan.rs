@@ -14,8 +14,8 @@ use stencil_runtime::array::Element;
 use stencil_runtime::expr::Expr;
 use stencil_runtime::number::{Number, Numeral};
 use stencil_runtime::plan::{
-    self, Argument, BufferDecl, BufferKind, FieldDecl, Kernel, Layout, Node, Part, Plan, Repeat,
-    ScalarDecl, Settings, Start,
+    self, Argument, BufferDecl, BufferKind, BufferLayout, FieldDecl, Kernel, Node, Part, Plan,
+    Repeat, ScalarDecl, Settings, Start,
 };
 
 use crate::kernel::field_buffers::extents;
@@ -44,16 +44,16 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
     for launch in &launches {
         buffers.extend(flags(launch, &names)?);
     }
-    let height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
+    let pyramid_height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
     let main = launches
         .iter()
-        .find(|launch| launch.schedule.steps == height)
+        .find(|launch| launch.schedule.steps == pyramid_height)
         .map(|launch| launch.schedule.clone());
     let main = main.ok_or_else(|| Error::internal("no main kernel"))?;
     let plan = Plan {
         format: plan::FORMAT,
         program: program.name.clone(),
-        target: plan::Target {
+        target: plan::CompiledFor {
             arch: target.arch,
             device: Some(target.device.name.to_owned()),
             contract: target.arithmetic.contract,
@@ -79,7 +79,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         settings: Settings {
             strategy: main.strategy,
             tile: main.tile,
-            pyramid_height: height,
+            pyramid_height,
             per_thread: main.per_thread,
             region: (main.region != Region::default()).then(|| main.region.name().to_owned()),
             fingerprint: String::new(),
@@ -122,8 +122,8 @@ fn repeated(repeat: &tiled::Repeat, launches: &[Launch], names: &[&str]) -> Resu
     Ok(Node::Repeat(Repeat { count: single(repeat.count, names)?, body }))
 }
 
-/// The fields, and the buffers of those that a kernel takes or that are inputs: one that holds the
-/// current value, and where a kernel reads one and writes the other, one for the next.
+/// The fields and their buffers. A field has one buffer if a kernel uses it or it is an input; a
+/// second one if a kernel writes the next value.
 fn fields<'c>(
     context: &'c Context,
     program: &Program<'c>,
@@ -206,7 +206,7 @@ fn buffer(field: &FieldDecl, name: String) -> BufferDecl {
         element: field.element,
         extents: field.extents.clone(),
         origin: Vec::new(),
-        layout: Layout::RowMajor,
+        layout: BufferLayout::RowMajor,
         start: match field.role {
             plan::Role::Temp => Start::Zeros,
             plan::Role::State | plan::Role::Const => Start::Input(field.name.clone()),
@@ -224,7 +224,7 @@ fn flags(launch: &Launch, names: &[&str]) -> Result<Option<BufferDecl>, Error> {
         element: Element::I32,
         extents: vec![single(count, names)?],
         origin: Vec::new(),
-        layout: Layout::RowMajor,
+        layout: BufferLayout::RowMajor,
         start: Start::Zeros,
         device: 0,
     }))
@@ -300,7 +300,7 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
         bands: launch
             .bands
             .map(|bands| {
-                let reach = u32::try_from(bands.reach).unwrap_or(u32::MAX);
+                let reach = u32::try_from(bands.row_distance).unwrap_or(u32::MAX);
                 Ok::<_, Error>(plan::Bands { rows: single(bands.rows, names)?, reach })
             })
             .transpose()?,

@@ -30,7 +30,7 @@ impl Config {
 
 /// A stencil program as it was imported, checked and simplified.
 ///
-/// `fuse-functions` comes last: it compares candidates as code that is as good as it gets.
+/// `fuse-functions` runs last, because it compares candidates on simplified code.
 pub fn stencil(config: &Config) -> Vec<Step> {
     let mut steps = vec![
         Step::ours(StencilVerify),

@@ -27,9 +27,33 @@ pub struct Arithmetic {
 }
 
 impl Target {
-    /// The target of an architecture's best described device.
+    /// The target of an architecture's usual device.
     pub fn new(arch: &str, arithmetic: Arithmetic) -> Self {
         Self { arch: arch.to_owned(), device: device::for_arch(arch), arithmetic }
+    }
+
+    /// The target of an architecture, of a device by its name, or of both; of neither, the best
+    /// described device.
+    ///
+    /// # Errors
+    /// A device that is not described, or that does not run code for the architecture.
+    pub fn named(
+        arch: Option<&str>,
+        device: Option<&str>,
+        arithmetic: Arithmetic,
+    ) -> Result<Self, Error> {
+        let Some(name) = device else {
+            return Ok(Self::new(arch.unwrap_or(device::BEST_DESCRIBED.target), arithmetic));
+        };
+        let device = device::described(name).map_err(|unknown| Error::user(unknown.to_string()))?;
+        let arch = arch.unwrap_or(device.target);
+        if !device.runs(arch) {
+            return Err(Error::user(format!(
+                "the device {name} is {} and the architecture is {arch}; leave one of them out",
+                device.target
+            )));
+        }
+        Ok(Self { arch: arch.to_owned(), device, arithmetic })
     }
 
     /// The target that a module records; without a record the best described device, with no

@@ -87,16 +87,14 @@ impl Cut {
         before: &'s Self,
     ) -> impl Iterator<Item = usize> + use<'s> {
         let alike = self.kernel == before.kernel && self.rows == before.rows;
-        let reach = self
+        let near = self
             .rows
             .filter(|_| alike)
             .map(|rows| band.start.saturating_sub(rows.reach)..band.end.saturating_add(rows.reach));
         let bands = before.bands.iter().enumerate();
         bands
             .filter(move |(_, other)| {
-                reach
-                    .as_ref()
-                    .is_none_or(|reach| other.start < reach.end && reach.start < other.end)
+                near.as_ref().is_none_or(|near| other.start < near.end && near.start < other.end)
             })
             .map(|(place, _)| place)
     }

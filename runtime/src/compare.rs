@@ -91,7 +91,7 @@ pub fn compare(left: &Array, right: &Array) -> Result<Comparison, ArrayError> {
 }
 
 /// Operations that a comparison needs of a number.
-trait Number: Copy + Sync + fmt::Debug {
+trait Comparable: Copy + Sync + fmt::Debug {
     /// Same bits, or both NaN.
     fn same(self, other: Self) -> bool;
     /// As f64, for errors.
@@ -100,9 +100,9 @@ trait Number: Copy + Sync + fmt::Debug {
     fn rank(self) -> Option<i128>;
 }
 
-macro_rules! float_number {
+macro_rules! float_comparable {
     ($type:ty, $sign:expr) => {
-        impl Number for $type {
+        impl Comparable for $type {
             fn same(self, other: Self) -> bool {
                 self.to_bits() == other.to_bits() || (self.is_nan() && other.is_nan())
             }
@@ -119,13 +119,13 @@ macro_rules! float_number {
         }
     };
 }
-float_number!(f16, 0x8000u16);
-float_number!(f32, 0x8000_0000u32);
-float_number!(f64, 0x8000_0000_0000_0000u64);
+float_comparable!(f16, 0x8000u16);
+float_comparable!(f32, 0x8000_0000u32);
+float_comparable!(f64, 0x8000_0000_0000_0000u64);
 
-macro_rules! integer_number {
+macro_rules! integer_comparable {
     ($type:ty) => {
-        impl Number for $type {
+        impl Comparable for $type {
             fn same(self, other: Self) -> bool {
                 self == other
             }
@@ -138,15 +138,15 @@ macro_rules! integer_number {
         }
     };
 }
-integer_number!(i32);
-integer_number!(i64);
-integer_number!(u32);
-integer_number!(u64);
+integer_comparable!(i32);
+integer_comparable!(i64);
+integer_comparable!(u32);
+integer_comparable!(u64);
 
 /// Cells that a thread compares at least.
 const PART: usize = 1 << 20;
 
-fn compare_cells<T: Number>(shape: &[usize], left: &[T], right: &[T]) -> Comparison {
+fn compare_cells<T: Comparable>(shape: &[usize], left: &[T], right: &[T]) -> Comparison {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let length = left.len().div_ceil(threads).max(PART);
     let parts: Vec<Comparison> = std::thread::scope(|scope| {
@@ -156,7 +156,11 @@ fn compare_cells<T: Number>(shape: &[usize], left: &[T], right: &[T]) -> Compari
                 scope.spawn(move || compare_part(shape, first, left, right))
             })
             .collect();
-        running.into_iter().filter_map(|part| part.join().ok()).collect()
+        let part = |done: std::thread::Result<_>| match done {
+            Ok(part) => part,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        running.into_iter().map(|running| part(running.join())).collect()
     });
     let mut result = compare_part(shape, 0, &left[..0], &right[..0]);
     for part in parts {
@@ -172,7 +176,12 @@ fn compare_cells<T: Number>(shape: &[usize], left: &[T], right: &[T]) -> Compari
 }
 
 /// Compares some of the cells, the first of which has number `first` in the array.
-fn compare_part<T: Number>(shape: &[usize], first: usize, left: &[T], right: &[T]) -> Comparison {
+fn compare_part<T: Comparable>(
+    shape: &[usize],
+    first: usize,
+    left: &[T],
+    right: &[T],
+) -> Comparison {
     let mut result = Comparison {
         cells: left.len(),
         differing: 0,
@@ -263,6 +272,25 @@ mod tests {
         assert_eq!((nan.max_ulp, nan.max_absolute), (u64::MAX, f64::INFINITY));
         let opposite = compare(&f32s(&[f32::MAX]), &f32s(&[f32::MIN])).unwrap();
         assert_eq!(opposite.max_relative, 2.0);
+    }
+
+    #[test]
+    #[should_panic(expected = "as planned")]
+    fn a_part_that_panics_is_not_left_out() {
+        #[derive(Clone, Copy, Debug)]
+        struct Broken;
+        impl Comparable for Broken {
+            fn same(self, _: Self) -> bool {
+                panic!("as planned")
+            }
+            fn value(self) -> f64 {
+                0.0
+            }
+            fn rank(self) -> Option<i128> {
+                None
+            }
+        }
+        compare_cells(&[1], &[Broken], &[Broken]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod catalog;
 
 pub use catalog::{
     A40, A100, B200, COMPUTE_7, COMPUTE_8, COMPUTE_11, DEVICES, H100, H200, L40S, LEAST, RTX_5090,
+    SECTOR, WARP, WIDEST_ACCESS,
 };
 use serde::Serialize;
 use thiserror::Error;
@@ -16,6 +17,8 @@ use thiserror::Error;
 pub struct Device {
     /// The vendor's name.
     pub name: &'static str,
+    /// The name that options take beside the vendor's.
+    pub short: &'static str,
     /// The architecture for which PTX is made.
     pub target: &'static str,
     /// Streaming multiprocessors (SMs).
@@ -54,8 +57,6 @@ pub struct Device {
     pub serial_clocks: f64,
     /// Seconds from a launch to the next in a stream that has nothing to wait for.
     pub launch_seconds: f64,
-    /// Threads of a warp.
-    pub warp: u32,
     /// Most threads of a block.
     pub threads_per_block: u32,
     /// Most threads on an SM.
@@ -66,6 +67,8 @@ pub struct Device {
     pub registers: u32,
     /// Most registers of a thread.
     pub registers_per_thread: u32,
+    /// Registers of a thread are given out in units of this many.
+    pub register_unit: u32,
     /// Shared memory of an SM in bytes.
     pub shared_per_multiprocessor: u64,
     /// Most shared memory of a block in bytes, static and dynamic together.
@@ -81,8 +84,12 @@ pub struct Device {
 /// The device that PTX of this target is tuned for; `None` for a target that is not described.
 /// Variants of an architecture (`sm_90a`) count as the architecture.
 pub fn device_of(target: &str) -> Option<&'static Device> {
-    let plain = target.trim_end_matches(|c: char| c.is_ascii_lowercase());
-    DEVICES.iter().find(|device| device.target == target || device.target == plain)
+    DEVICES.iter().find(|device| device.runs(target))
+}
+
+/// An architecture without the letter of a variant.
+fn plain(arch: &str) -> &str {
+    arch.trim_end_matches(|c: char| c.is_ascii_lowercase())
 }
 
 /// The device that is described best: its rates are measured.
@@ -103,57 +110,34 @@ pub fn for_arch(arch: &str) -> &'static Device {
     })
 }
 
+/// The described device of a name: the driver's spelling, or the short one in any case of letters.
+///
+/// # Errors
+/// A name that no described device has, with the names that there are.
+pub fn described(name: &str) -> Result<&'static Device, UnknownDevice> {
+    let is = |device: &&Device| device.name == name || device.short.eq_ignore_ascii_case(name);
+    DEVICES.iter().find(is).ok_or_else(|| UnknownDevice(name.to_owned()))
+}
+
+/// No device of this name is described.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no device '{0}' is described; there are {names}", names = short_names().join(", "))]
+pub struct UnknownDevice(String);
+
+/// The short names of the described devices.
+pub fn short_names() -> Vec<&'static str> {
+    DEVICES.iter().map(|device| device.short).collect()
+}
+
 /// The device of this name, as the driver spells it; `None` for one that is not described.
 pub fn device_named(name: &str) -> Option<&'static Device> {
     DEVICES.iter().find(|device| device.name == name)
 }
 
-/// A block needs more shared memory than the device has.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SharedError {
-    /// Static shared memory.
-    #[error(
-        "a block wants {wanted} bytes of static shared memory, {device} gives at most {most}; use \
-         dynamic shared memory or a smaller tile"
-    )]
-    Static {
-        /// Bytes needed.
-        wanted: u64,
-        /// Bytes there are.
-        most: u64,
-        /// The device.
-        device: &'static str,
-    },
-    /// Static and dynamic together.
-    #[error(
-        "a block wants {wanted} bytes of shared memory, {device} gives at most {most}; use a \
-         smaller tile or pyramid height"
-    )]
-    Total {
-        /// Bytes needed.
-        wanted: u64,
-        /// Bytes there are.
-        most: u64,
-        /// The device.
-        device: &'static str,
-    },
-}
-
 impl Device {
-    /// Checks that a block can have this much shared memory, in bytes.
-    ///
-    /// # Errors
-    /// Which limit is passed, and by how much.
-    pub fn check_shared(&self, fixed: u64, dynamic: u64) -> Result<(), SharedError> {
-        let most = self.static_shared_per_block;
-        if fixed > most {
-            return Err(SharedError::Static { wanted: fixed, most, device: self.name });
-        }
-        let (wanted, most) = (fixed.saturating_add(dynamic), self.shared_per_block);
-        if wanted > most {
-            return Err(SharedError::Total { wanted, most, device: self.name });
-        }
-        Ok(())
+    /// Whether code for an architecture, or for a variant of it (`sm_90a`), is for this device.
+    pub fn runs(&self, arch: &str) -> bool {
+        self.target == plain(arch)
     }
 
     /// Work of all SMs per second, from that of one SM per clock.
@@ -181,19 +165,6 @@ mod tests {
     }
 
     #[test]
-    fn shared_memory_is_limited() {
-        assert_eq!(H200.check_shared(48 * 1024, 179 * 1024), Ok(()));
-        let text = H200.check_shared(0, 227 * 1024 + 1).unwrap_err().to_string();
-        assert_eq!(
-            text,
-            "a block wants 232449 bytes of shared memory, NVIDIA H200 gives at most 232448; use a \
-             smaller tile or pyramid height"
-        );
-        assert!(matches!(H200.check_shared(48 * 1024 + 1, 0), Err(SharedError::Static { .. })));
-        assert!(H200.check_shared(1, u64::MAX).is_err());
-    }
-
-    #[test]
     fn targets_are_found() {
         for (target, name) in [
             ("sm_80", "NVIDIA A100-SXM4-80GB"),
@@ -210,6 +181,11 @@ mod tests {
         assert_eq!(device_of("sm_87"), None);
         assert_eq!(device_named("NVIDIA H100 80GB HBM3").map(|d| d.target), Some("sm_90"));
         assert_eq!(device_named("NVIDIA H100 PCIe"), None);
+        for name in ["H100", "h100", "NVIDIA H100 80GB HBM3"] {
+            assert_eq!(described(name).map(|device| device.name), Ok(H100.name));
+        }
+        let message = described("H800").map_err(|error| error.to_string()).unwrap_err();
+        assert!(message.ends_with("there are H200, A100, A40, L40S, H100, B200, RTX5090"));
     }
 
     #[test]

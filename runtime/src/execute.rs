@@ -151,7 +151,7 @@ pub trait Target {
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct RunProgress {
     /// Launches handed to the target.
     pub launches: u64,
     /// Steps that they take together.
@@ -164,7 +164,7 @@ pub struct Progress {
 #[derive(Default)]
 pub struct Control<'a> {
     /// Called after each launch.
-    pub progress: Option<&'a mut dyn FnMut(Progress)>,
+    pub progress: Option<&'a mut dyn FnMut(RunProgress)>,
     /// When set to true, the run ends before the next launch.
     pub cancel: Option<&'a AtomicBool>,
     /// Called with each snapshot; without it there are none.
@@ -325,7 +325,7 @@ pub fn launch_all(
         if matches!(action, Action::Launch(_)) {
             count += 1;
             if let Some(progress) = &mut control.progress {
-                progress(Progress { launches: count, steps: launches.step(), of: bound.steps });
+                progress(RunProgress { launches: count, steps: launches.step(), of: bound.steps });
             }
         }
     }

@@ -13,7 +13,7 @@ mod walk;
 use crate::bind::BufferId;
 use crate::expr::ExprError;
 use crate::number::Number;
-use crate::plan::{self, Argument, Comparison, Kernel};
+use crate::plan::{self, Argument, Kernel, Relation};
 use std::ops::Range;
 use thiserror::Error;
 pub use walk::{Launches, Turns};
@@ -133,7 +133,7 @@ pub struct Compare {
     /// The buffer.
     pub buffer: BufferId,
     /// How.
-    pub is: Comparison,
+    pub is: Relation,
     /// With what.
     pub limit: Number,
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// A [`crate::plan::Layout`] with its sizes.
+/// A [`crate::plan::BufferLayout`] with its sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Rows of `pitch` cells each.

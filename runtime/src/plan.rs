@@ -23,9 +23,9 @@ use crate::array::Element;
 use crate::expr::Expr;
 use crate::number::Numeral;
 use crate::whole_file::write_whole;
-pub use buffer::{BufferDecl, BufferKind, Layout, Start};
+pub use buffer::{BufferDecl, BufferKind, BufferLayout, Start};
 pub use schedule::{
-    Alternative, Argument, Bands, Choose, Comparison, Exchange, Launch, Limit, Node, Repeat,
+    Alternative, Argument, Bands, Choose, Exchange, Launch, Limit, Node, Relation, Repeat,
     Snapshot, Until,
 };
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub struct Plan {
     /// The program's name.
     pub program: String,
     /// The device and the arithmetic that the PTX is made for.
-    pub target: Target,
+    pub target: CompiledFor,
     /// Run-time sizes, in the order of declaration.
     pub params: Vec<String>,
     /// Sizes that the compile fixed, for the record.
@@ -76,7 +76,7 @@ pub struct Plan {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Target {
+pub struct CompiledFor {
     /// The GPU architecture of the PTX, such as `sm_90`.
     pub arch: String,
     /// The device that the schedule was chosen for, where it is known.

@@ -113,6 +113,15 @@ fn wrong_sizes_and_names_are_told() {
             alpha\n",
         ),
         (
+            vec![plan, "-D", "N=9", "--choose", "work=large"],
+            "error: smear has no choice `work` of `large`; it has none\n",
+        ),
+        (
+            vec![plan, "-D", "N=9", "--choose", "large"],
+            "error: invalid value 'large' for '--choose <NAME=BODY>': `large` is not of the form \
+            NAME=VALUE\n",
+        ),
+        (
             vec![plan, "-D", "N=9", "--in", "B=zeros"],
             "error: smear has no input `B`; it has \
             A\n",

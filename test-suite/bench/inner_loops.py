@@ -131,7 +131,8 @@ def inner_part(args, folder, name, strategy):
     words += ["--strategy", strategy, "--emit=ptx,plan", "-o", stem]
     common.call([args.release / "stencilc", source, *words])
     plan = json.loads(pathlib.Path(f"{stem}.plan.json").read_text())
-    common.call([args.ptxas, f"-arch={plan['target']['arch']}", f"{stem}.ptx", "-o", f"{stem}.cubin"])
+    arch = f"-arch={plan['target']['arch']}"
+    common.call([args.ptxas, arch, f"{stem}.ptx", "-o", f"{stem}.cubin"])
     code = kernels(common.call([args.nvdisasm, f"{stem}.cubin"]).stdout)
     if strategy == "naive":
         return [line for kernel in plan["kernels"] for line in straight(code[kernel["name"]])]

@@ -1,39 +1,14 @@
 """The programs of the test suite, written once more in NumPy.
 
-One function a program takes its fields by name and makes one step of them, in place. Every operation
-is NumPy's own in the type of the field, in the order in which the program has it, so that results
-agree bit for bit with any target that neither contracts nor re-associates.
+One function a program takes its fields by name and makes one step of them, in place. Every
+operation is NumPy's own in the type of the field, in the order in which the program has it, so that
+results agree bit for bit with any target that neither contracts nor re-associates.
 """
-
-from itertools import product
 
 import numpy as np
 
-
-def at(field, lower, upper, *offset):
-    """A view of the box that lies `lower` cells from the first and `upper` cells from the last cell
-    of each dimension, moved by an offset; empty where the grid is too small for it."""
-    cut = []
-    for cells, first, last, moved in zip(field.shape, lower, upper, offset):
-        start = first + moved
-        cut.append(slice(start, start + max(cells - first - last, 0)))
-    return field[tuple(cut)]
-
-
-def update(field, lower, upper, value):
-    """Writes the new values of a box."""
-    at(field, lower, upper, *[0] * field.ndim)[...] = value
-
-
-def inner(field, radius):
-    """Reads at offsets from the points that are at least `radius` cells away from the rim."""
-    margin = [radius] * field.ndim
-    return lambda *offset: at(field, margin, margin, *offset)
-
-
-def numbers(field):
-    """Makes a number of the field's type, rounded once from the decimal text, as the language has it."""
-    return lambda text: np.array(str(text)).astype(field.dtype)[()]
+from cells import at, inner, numbers, update
+from sums import AN5D, JACOBI, box, mean
 
 
 def heat2d(fields, scalars):
@@ -83,7 +58,8 @@ def pathfinder(fields, scalars, t):
     best, cost = fields["best"], fields["cost"]
     if best.size:
         wide = np.concatenate([[np.inf], best, [np.inf]]).astype(best.dtype)
-        best[:] = cost[min(t, len(cost) - 1)] + np.minimum(wide[:-2], np.minimum(wide[1:-1], wide[2:]))
+        least = np.minimum(wide[:-2], np.minimum(wide[1:-1], wide[2:]))
+        best[:] = cost[min(t, len(cost) - 1)] + least
 
 
 def lookup(fields, scalars):
@@ -132,7 +108,8 @@ def gradient(fields, scalars):
 def poisson2d(fields, scalars):
     A = fields["A"]
     c, a = numbers(A), inner(A, 1)
-    total = a(0, 1) + a(0, -1) + a(-1, -1) + a(1, 1) + a(-1, 0) + a(1, 0) + a(1, 1) + a(-1, 1) + a(1, -1)
+    total = a(0, 1) + a(0, -1) + a(-1, -1) + a(1, 1) + a(-1, 0)
+    total = total + a(1, 0) + a(1, 1) + a(-1, 1) + a(1, -1)
     update(A, [1, 1], [1, 1], c(8) * a(0, 0) - total)
 
 
@@ -147,10 +124,12 @@ def rician(fields, scalars):
     s2 = sigma * sigma
     gamma = strength / s2
     q = value * f / s2
-    r = q * (c("2.38944") + q * (c("0.950037") + q)) / (c("4.65314") + q * (c("2.57541") + q * (c("1.48937") + q)))
+    above = c("2.38944") + q * (c("0.950037") + q)
+    r = q * above / (c("4.65314") + q * (c("2.57541") + q * (c("1.48937") + q)))
     near = u(-1, 0) * d(-1, 0) + u(1, 0) * d(1, 0) + u(0, 1) * d(0, 1) + u(0, -1) * d(0, -1)
     weight = d(-1, 0) + d(1, 0) + d(0, 1) + d(0, -1)
-    update(U, [1, 1], [1, 1], (value + c(5) * (near + gamma * f * r)) / (c(1) + c(5) * (weight + gamma)))
+    above, below = value + c(5) * (near + gamma * f * r), c(1) + c(5) * (weight + gamma)
+    update(U, [1, 1], [1, 1], above / below)
 
 
 def gauss2d(fields, scalars):
@@ -158,7 +137,8 @@ def gauss2d(fields, scalars):
     c, B = numbers(A), np.zeros_like(A)
 
     def blur(cells):
-        five = [c(weight) * cell for weight, cell in zip(("0.0625", "0.25", "0.375", "0.25", "0.0625"), cells)]
+        weights = ("0.0625", "0.25", "0.375", "0.25", "0.0625")
+        five = [c(weight) * cell for weight, cell in zip(weights, cells)]
         return five[0] + five[1] + five[2] + five[3] + five[4]
 
     update(B, [0, 2], [0, 2], blur([at(A, [0, 2], [0, 2], 0, offset) for offset in range(-2, 3)]))
@@ -266,83 +246,6 @@ def flow2d(fields, scalars):
     update(W["h"], [1, 1], [1, 1], h(0, 0) - dt * out)
 
 
-def weighted(radius, divisor, *terms):
-    """The sum of weights times neighbours, in order, over a divisor. A term is a weight (none for 1)
-    with an offset; a divisor of none divides by nothing."""
-
-    def step(fields, scalars):
-        A = fields["A"]
-        c, a = numbers(A), inner(A, radius)
-        values = [a(*offset) if weight is None else c(weight) * a(*offset) for weight, offset in terms]
-        total = values[0]
-        for value in values[1:]:
-            total = total + value
-        update(A, [radius] * A.ndim, [radius] * A.ndim, total if divisor is None else total / c(divisor))
-
-    return step
-
-
-def row(weights, *offsets):
-    """Weights in words with their offsets."""
-    weights = weights.split()
-    assert len(weights) == len(offsets)
-    return list(zip(weights, offsets))
-
-
-def mean(*offsets):
-    """The mean of the cells at some offsets."""
-    radius = max(abs(o) for offset in offsets for o in offset)
-    return weighted(radius, len(offsets), *[(None, offset) for offset in offsets])
-
-
-def box(rank, radius):
-    """Offsets of a box, the last dimension fastest."""
-    return list(product(range(-radius, radius + 1), repeat=rank))
-
-
-def star(rank, radius):
-    """Offsets of a star, the last dimension innermost: `(-1, 0), (0, -1), (0, 0), (0, 1), (1, 0)`."""
-    away = [tuple(o if d == along else 0 for d in range(rank)) for along in range(rank) for o in range(-radius, 0)]
-    back = [tuple(-o for o in offset) for offset in reversed(away)]
-    return [*away, (0,) * rank, *back]
-
-
-def constant(offsets, centre, places=5):
-    """The sum of different weights times cells, which add up to about 1. The weight of the centre is
-    given. Those of the others rise evenly around their mean m, by m / 5 in all, and are rounded to some
-    decimal places: the k-th of n is m * (1 + (k - (n - 1) / 2) / (5 * n))."""
-    radius = max(offsets[-1])
-    others = [offset for offset in offsets if any(offset)]
-    n, m = len(others), (1 - float(centre)) / (len(offsets) - 1)
-    weights = {offset: f"{m * (1 + (k - (n - 1) / 2) / (5 * n)):.{places}f}" for k, offset in enumerate(others)}
-    return weighted(radius, None, *[(weights.get(offset, centre), offset) for offset in offsets])
-
-
-JACOBI = {
-    "jacobi1d3": mean(*box(1, 1)),
-    "jacobi1d5": mean(*box(1, 2)),
-    "jacobi1d7": mean(*box(1, 3)),
-    "jacobi2d": mean(*star(2, 1)),
-    "jacobi3d": mean(*star(3, 1)),
-}
-
-# The AN5D set: programs of one field and one sum of weighted cells.
-AN5D = {
-    "j2d5pt": weighted(1, 118, *row("5.1 12.1 15 12.2 5.2", *star(2, 1))),
-    "j2d9pt": weighted(2, 118, *row("7.1 5.1 9.2 12.1 15 12.2 9.1 5.2 7.2", *star(2, 2))),
-    "j2d9pt-gol": weighted(1, 118, *row("7.1 5.1 9.2 12.1 15 12.2 9.1 5.2 7.2", *box(2, 1))),
-    "j3d27pt": weighted(1, 159, *row("3.2 4.5 5.8 7.8 9.7 7.8 5.8 4.5 3.2 3.3 4.6 5.9 7.8 9.8 7.8 5.9 4.6 3.3 "
-                                     "3.4 4.7 6 7.9 9.8 7.9 6 4.7 3.4", *box(3, 1))),
-    "star2d1r": weighted(1, None, *row("0.1873 0.1876 0.25 0.1877 0.1874", *star(2, 1))),
-    "star3d1r": weighted(1, None, *row("0.1248 0.1249 0.125 0.25 0.1251 0.1252 0.1253", *star(3, 1))),
-    "box2d1r": constant(box(2, 1), "0.2"),
-    **{f"star2d{r}r": constant(star(2, r), "0.25") for r in (2, 3, 4)},
-    **{f"star3d{r}r": constant(star(3, r), "0.25") for r in (2, 3, 4)},
-    **{f"box2d{r}r": constant(box(2, r), "0.1") for r in (2, 3, 4)},
-    **{f"box3d{r}r": constant(box(3, r), "0.1", places=7) for r in (1, 2, 3, 4)},
-}
-
-# A program's step, the fields that are read and written, and those that are only read.
 def mapped(rule, cells, offset):
     """For each cell of a dimension the one that a boundary rule gives at an offset from it."""
     there = np.arange(cells) + offset
@@ -358,7 +261,8 @@ def mapped(rule, cells, offset):
 
 def anywhere(field, rule):
     """Reads at offsets from all points, by a boundary rule."""
-    return lambda *offset: field[np.ix_(*(mapped(rule, cells, by) for cells, by in zip(field.shape, offset)))]
+    mapping = lambda offset: (mapped(rule, cells, by) for cells, by in zip(field.shape, offset))
+    return lambda *offset: field[np.ix_(*mapping(offset))]
 
 
 def advect2d(fields, scalars):
@@ -418,6 +322,7 @@ RULED = {
     "torus3d": torus3d,
 }
 
+# A program's step, the fields that are read and written, and those that are only read.
 PROGRAMS = {
     "heat2d": (heat2d, ["A"], ["K"]),
     "fdtd2d": (fdtd2d, ["Ex", "Ey", "Hz"], []),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs programs by `stencilc run` on every target that this machine has, and compares the results bit
-for bit with NumPy (programs.py).
+"""Runs programs by `stencilc run` on every target that this machine has, and compares the results
+bit for bit with NumPy (programs.py).
 
     python3 test-suite/numeric/run.py [WORD...]      only cases with one of the words in their line
 
@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 sys.dont_write_bytecode = True
-from programs import AN5D, LEAST, MORE_SIZES, NUMBERED, PROGRAMS, RULED, dtype, rank, shapes
+from programs import LEAST, MORE_SIZES, NUMBERED, PROGRAMS, RULED, dtype, rank, shapes
+from sums import AN5D
 
 SUITE = Path(__file__).resolve().parent.parent
 FOLDER = tempfile.TemporaryDirectory()
@@ -44,20 +45,25 @@ FIXED = ["jacobi1d5", "heat2d", "fdtd2d", "fluxes2d", "blur2d", "driven2d", "tor
 FIXED_REGION = ["--strategy=block", "--region=fixed"]
 # Programs with temp fields that are computed again where they are read, unless they are to be kept.
 FUSED = ["gauss2d", "fluxes2d", "burgers1d", "laser2d", "ghost2d", "rician"]
-KEPT = {1: [["--strategy=naive", "--no-fuse"]], 2: [["--strategy=naive", "--no-fuse"], ["--strategy=stream"]]}
+KEPT = {
+    1: [["--strategy=naive", "--no-fuse"]],
+    2: [["--strategy=naive", "--no-fuse"], ["--strategy=stream"]],
+}
 
 
 def noise(seed, shape, kind):
-    """The cells of `random:SEED`: splitmix64, as `Array::noise` of the runtime documents it. The numbers of
-    a vec or a struct count as one more dimension."""
+    """The cells of `random:SEED`: splitmix64, as `Array::noise` of the runtime documents it. The
+    numbers of a vec or a struct count as one more dimension."""
     number = kind.base if kind.names is None else kind[0].base
     whole = (*shape, kind.itemsize // number.itemsize)
     with np.errstate(over="ignore"):
-        z = np.uint64(seed) + np.arange(1, int(np.prod(whole)) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        places = np.arange(1, int(np.prod(whole)) + 1, dtype=np.uint64)
+        z = np.uint64(seed) + places * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z = z ^ (z >> np.uint64(31))
-    values = z >> np.uint64(56) if np.issubdtype(number, np.integer) else (z >> np.uint64(11)) * 2.0**-53
+    whole_numbers = np.issubdtype(number, np.integer)
+    values = z >> np.uint64(56) if whole_numbers else (z >> np.uint64(11)) * 2.0**-53
     cells = values.astype(number).reshape(whole)
     if kind.names:
         return cells.view(kind).reshape(shape)
@@ -75,7 +81,8 @@ class Case:
         """The case in a line."""
         size = "x".join(map(str, self.shape))
         files = [source for source in self.inputs.values() if ":" not in source]
-        words = [Path(source).name for source in files] + [f"{k}={v}" for k, v in self.scalars.items()]
+        words = [Path(source).name for source in files]
+        words += [f"{k}={v}" for k, v in self.scalars.items()]
         words += ["in f64"] * self.double
         return " ".join([self.program, size, f"{self.steps} steps", *words])
 
@@ -105,7 +112,8 @@ class Case:
             source.write_text(text.replace("f32", "f64"))
         words = [tool, "run", source]
         words += ["--target", target, "--fp-contract=off", "--steps", self.steps, *schedule]
-        if rank(self.program) == 3 and "--strategy=block" in schedule and (self.double or self.program[-2:] in ("3r", "4r")):
+        wide = self.double or self.program[-2:] in ("3r", "4r")
+        if rank(self.program) == 3 and "--strategy=block" in schedule and wide:
             # The tiles of two steps are larger than a block's shared memory.
             words.append("--pyramid-height=1")
         if all(source.startswith("random:") for source in self.inputs.values()):
@@ -131,16 +139,19 @@ def difference(name, found, wanted):
     if not unlike.any():
         return ""
     first = tuple(int(index) for index in np.argwhere(unlike)[0])
-    return f"{name}: {unlike.sum()} of {unlike.size} cells differ, the first at {first}: {found[first]!r}, wanted {wanted[first]!r}"
+    return (f"{name}: {unlike.sum()} of {unlike.size} cells differ, the first at {first}: "
+            f"{found[first]!r}, wanted {wanted[first]!r}")
 
 
 def run(case, wanted, tool, target, schedule):
     """Runs a case; what went wrong, or nothing."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(case.command(tool, target, schedule, folder), capture_output=True, text=True)
+        command = case.command(tool, target, schedule, folder)
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             return f"exit code {done.returncode}: {done.stderr.strip()}"
-        complaints = [difference(name, np.load(f"{folder}/{name}.npy"), value) for name, value in wanted.items()]
+        found = {name: np.load(f"{folder}/{name}.npy") for name in wanted}
+        complaints = [difference(name, found[name], value) for name, value in wanted.items()]
     return "; ".join(filter(None, complaints))
 
 
@@ -150,7 +161,8 @@ def cases():
     yield Case("heat2d", {"A": dem, "K": "random:1"}, (344, 403), 37)
     yield Case("heat2d", {"A": camera, "K": camera}, (512, 512), 5, {"alpha": 0.25})
     yield Case("fdtd2d", {"Ex": "random:1", "Ey": "random:2", "Hz": mri}, (256, 256), 9)
-    yield Case("hotspot2d", {"T": dem, "P": "random:3"}, (344, 403), 11, {"Rx": 3.5, "Ry": 7, "Rz": 1e30})
+    scalars = {"Rx": 3.5, "Ry": 7, "Rz": 1e30}
+    yield Case("hotspot2d", {"T": dem, "P": "random:3"}, (344, 403), 11, scalars)
     yield Case("gradient2d", {"A": mri}, (256, 256), 13)
     yield Case("j2d9pt-gol", {"A": camera}, (512, 512), 3)
     yield Case("rician", {"U": mri, "F": mri}, (256, 256), 5, {"sigma": 0.08, "lambda": 0.1})
@@ -158,7 +170,8 @@ def cases():
     for program, (_, state, const) in PROGRAMS.items():
         inputs = {name: f"random:{seed}" for seed, name in enumerate(state + const, 1)}
         least = LEAST.get(program, ())
-        shapes = [shape for shape in SHAPES[rank(program)] if all(s >= l for s, l in zip(shape, least))]
+        fits = lambda shape: all(cells >= needed for cells, needed in zip(shape, least))
+        shapes = [shape for shape in SHAPES[rank(program)] if fits(shape)]
         if not program.endswith("_f64"):
             yield Case(program, inputs, shapes[-2], 2, double=True)
         if program in AN5D:
@@ -190,7 +203,8 @@ def tool_path():
 
 def targets(tool):
     """The targets of the tool that work on this machine."""
-    words = subprocess.run([tool, "run", "--help"], capture_output=True, text=True, check=True).stdout
+    help_of_run = [tool, "run", "--help"]
+    words = subprocess.run(help_of_run, capture_output=True, text=True, check=True).stdout
     known = [target for target in SCHEDULES if f"- {target}:" in words]
     if "cuda" in known:
         trial = Case("jacobi1d3", {"A": "random:1"}, (8,), 1)
@@ -217,13 +231,15 @@ def main():
             if target != "reference" and case.program in FUSED:
                 more = [*more, *KEPT[rank(case.program)]]
             for schedule in SCHEDULES[target] + more:
-                title = " ".join([case.title(), target, *(word.removeprefix("--strategy=") for word in schedule)])
+                options = (word.removeprefix("--strategy=") for word in schedule)
+                title = " ".join([case.title(), target, *options])
                 if wanted_words and not any(word in title for word in wanted_words):
                     continue
                 began = time.monotonic()
                 expected = expected or case.expected()
                 wrong = run(case, expected, tool, target, schedule)
-                print(f"{'FAIL' if wrong else 'ok':4} {title}: {wrong or f'{time.monotonic() - began:.2f} s'}", flush=True)
+                outcome = wrong or f"{time.monotonic() - began:.2f} s"
+                print(f"{'FAIL' if wrong else 'ok':4} {title}: {outcome}", flush=True)
                 passed += not wrong
                 failed += [title] if wrong else []
     for title in failed:

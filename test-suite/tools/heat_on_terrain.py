@@ -29,20 +29,24 @@ def heat(field, k, steps, alpha):
 
 def check(terrain, k, result, steps, alpha):
     if result.shape != terrain.shape or result.dtype != terrain.dtype:
-        sys.exit(f"the result is {result.shape} {result.dtype}, not {terrain.shape} {terrain.dtype}")
+        found, wanted = f"{result.shape} {result.dtype}", f"{terrain.shape} {terrain.dtype}"
+        sys.exit(f"the result is {found}, not {wanted}")
     rim = np.ones(terrain.shape, dtype=bool)
     rim[1:-1, 1:-1] = False
     if not np.array_equal(result[rim], terrain[rim]):
         sys.exit("the rim, which no function writes, has changed")
     difference = np.abs(result - heat(terrain, k, steps, alpha))
-    # A step rounds about eight times, by up to half a unit in the last place of the largest value each.
-    # Signs are as good as random and a step averages, so the sum grows with the root of the steps.
+    # A step rounds about eight times, by up to half a unit in the last place of the largest value
+    # each. Signs are as good as random and a step averages, so the sum grows with the root of the
+    # steps.
     tolerance = 4 * np.sqrt(steps) * np.spacing(np.abs(terrain).max())
     row, column = np.unravel_index(np.argmax(difference), difference.shape)
     largest = difference[row, column]
     if not largest <= tolerance:
-        sys.exit(f"differs from NumPy by {largest:.3g} at [{row}, {column}]; rounding explains {tolerance:.3g}")
-    print(f"equals NumPy's f64 result within {largest:.2g} (rounding explains up to {tolerance:.2g})")
+        sys.exit(f"differs from NumPy by {largest:.3g} at [{row}, {column}]; "
+                 f"rounding explains {tolerance:.3g}")
+    print(f"equals NumPy's f64 result within {largest:.2g} "
+          f"(rounding explains up to {tolerance:.2g})")
 
 
 def main(arguments):

@@ -94,3 +94,20 @@ pub fn run(project: &Project) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_the_commands_that_are_run() {
+        let page = include_str!("../../docs/gallery.md").replace("\\\n", " ");
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for Exhibit { program, arguments, .. } in &EXHIBITS {
+            let command =
+                format!("target/release/stencilc run test-suite/programs/{program}.stencil");
+            let command = words(&format!("{command} {arguments}"));
+            assert!(words(&page).contains(&command), "{command}");
+        }
+    }
+}

@@ -65,18 +65,15 @@ impl Project {
         self.toolchain().join("cuda/nvidia/cu13")
     }
 
-    /// The Python to use: the first one that has pip, else Debian's.
+    /// The Python to use: that of the PATH if it has pip, else Debian's.
     pub fn python(&self) -> &Path {
         self.python.get_or_init(|| {
-            let has_pip = |python: &&str| {
-                Command::new(python)
-                    .args(["-c", "import pip"])
-                    .stderr(Stdio::null())
-                    .status()
-                    .is_ok_and(|status| status.success())
-            };
-            let found = ["python3"].into_iter().find(has_pip);
-            found.unwrap_or("/usr/bin/python3").into()
+            let has_pip = Command::new("python3")
+                .args(["-c", "import pip"])
+                .stderr(Stdio::null())
+                .status()
+                .is_ok_and(|status| status.success());
+            if has_pip { "python3" } else { "/usr/bin/python3" }.into()
         })
     }
 

@@ -7,7 +7,7 @@
 //! - No code outside a strategy's folder spells a strategy's name.
 //! - No pass names a device.
 //! - No files of different folders of a crate import each other in a circle.
-//! - No Rust file has over 450 lines, and no function over 80.
+//! - No file of Rust or Python has over 450 lines, and no function of Rust over 80.
 //! - No line has over 100 columns, where it could be broken.
 
 mod circles;

@@ -35,7 +35,7 @@ pub enum Binding<'c> {
     /// The launch's first row of tiles, from 0, of [`index_width`](super::index_width) bits: see
     /// [`Bands`].
     Row,
-    /// What the flags of the launch's blocks stand at before it, as i32.
+    /// The value of the flags before the launch, as i32.
     Epoch,
     /// The flags of the kernel, i32 counters by which its blocks wait for each other.
     Flags,
@@ -48,8 +48,9 @@ pub enum Binding<'c> {
 pub struct Bands<'c> {
     /// Rows of tiles; one result, the symbols are the run-time sizes.
     pub rows: AffineMap<'c>,
-    /// A row reads and writes nothing that rows farther away than this read or write.
-    pub reach: i64,
+    /// A row reads and writes nothing that rows farther away than this read or write:
+    /// `tiled.reach`.
+    pub row_distance: i64,
 }
 
 /// The launch of a lowered kernel, a `gpu.func`.
@@ -133,7 +134,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         bands: match mlir::attribute(op, ROWS) {
             Some(_) => Some(Bands {
                 rows: read(op, ROWS, attribute::as_map)?,
-                reach: read(op, REACH, attribute::as_integer)?,
+                row_distance: read(op, REACH, attribute::as_integer)?,
             }),
             None => None,
         },
@@ -174,7 +175,7 @@ pub fn launch_attributes<'c>(
     attributes.push((GRID, mlir::map_attribute(grid)));
     if let Some(bands) = bands {
         attributes.push((ROWS, mlir::map_attribute(bands.rows)));
-        attributes.push((REACH, attribute::integer(builder.context, bands.reach)));
+        attributes.push((REACH, attribute::integer(builder.context, bands.row_distance)));
     }
     attributes.push(("known_block_size", attribute::integers32(builder.context, &block)));
     attributes

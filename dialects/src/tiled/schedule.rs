@@ -25,6 +25,14 @@ pub struct Schedule {
     pub region: Region,
 }
 
+impl Schedule {
+    /// The steps that a launch of the kernel works on: at least 1, where a step takes several
+    /// kernels too.
+    pub fn steps_per_launch(&self) -> i64 {
+        self.steps.max(1)
+    }
+}
+
 /// Which cells the applies of a kernel compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Region {

@@ -29,7 +29,7 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
             "tiled.grid needs one result, the number of blocks, and one symbol a run-time size",
         ));
     }
-    if launch.bands.is_some_and(|bands| !counts(bands.rows) || bands.reach < 0) {
+    if launch.bands.is_some_and(|bands| !counts(bands.rows) || bands.row_distance < 0) {
         return Err(at(
             launch.op,
             "tiled.rows has one result, the number of rows of tiles, and one symbol a run-time \

@@ -1,7 +1,7 @@
 //! Values of tiles: every cell that is read or stored has a value, and it is the newest.
 
 use super::at;
-use super::tiled::reach;
+use super::tiled::extent_text;
 use crate::cover::Defined;
 use crate::error::Error;
 use crate::mlir;
@@ -132,7 +132,7 @@ pub(super) fn valid<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<()
                         format!(
                             "tiled.store of @{field} needs the whole tile, and what comes from \
                              cells that tiles hold {}",
-                            reach(cells)
+                            extent_text(cells)
                         ),
                     ));
                 }

@@ -230,7 +230,7 @@ fn verify_tile_op<'c>(
                     *op,
                     format!(
                         "tiled.store of @{field} needs the whole tile, and its operand {}",
-                        reach(&held.halo)
+                        extent_text(&held.halo)
                     ),
                 ));
             }
@@ -273,7 +273,7 @@ fn ranked(op: Op, halo: &Halo, rank: usize) -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) fn reach(halo: &Halo) -> String {
+pub(super) fn extent_text(halo: &Halo) -> String {
     format!("reaches from {:?} to {:?}", halo.lower, halo.upper)
 }
 
@@ -302,8 +302,8 @@ fn verify_apply<'c>(
             apply.op,
             format!(
                 "the tile of @{field} {}, and the apply needs one that {}: the field is {why}",
-                reach(held),
-                reach(needed)
+                extent_text(held),
+                extent_text(needed)
             ),
         ))
     };
@@ -359,8 +359,8 @@ fn verify_partial<'c>(kernel: &Kernel<'c>, apply: &tiled::Apply<'c>) -> Result<(
         apply.op,
         format!(
             "the partial result {}, and the apply {}",
-            reach(&partial.halo),
-            reach(&apply.halo)
+            extent_text(&partial.halo),
+            extent_text(&apply.halo)
         ),
     ))
 }

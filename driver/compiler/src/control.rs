@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use stencil_runtime::execute::Taken;
 
 /// How far a compile or a run is.
 #[derive(Clone, Copy)]
@@ -31,6 +32,8 @@ pub struct Control<'a> {
     /// Set to true from any thread, it ends a compile before the next level, a run before the
     /// next launch or step.
     pub cancel: Arc<AtomicBool>,
+    /// Called with each `snapshot` of the plan; the reference has none.
+    pub snapshot: Option<&'a mut dyn FnMut(Taken)>,
 }
 
 impl Control<'_> {
@@ -38,7 +41,9 @@ impl Control<'_> {
     pub fn reborrow(&mut self) -> Control<'_> {
         type Hook<'h> = &'h mut dyn FnMut(Progress<'_>);
         let progress = self.progress.as_mut().map(|hook| &mut **hook as Hook<'_>);
-        Control { progress, cancel: Arc::clone(&self.cancel) }
+        type Take<'h> = &'h mut dyn FnMut(Taken);
+        let snapshot = self.snapshot.as_mut().map(|hook| &mut **hook as Take<'_>);
+        Control { progress, cancel: Arc::clone(&self.cancel), snapshot }
     }
 
     /// Reports progress to the caller.

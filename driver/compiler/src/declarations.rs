@@ -30,7 +30,7 @@ pub fn declarations(program: &Program) -> Result<Plan, Failure> {
     Ok(Plan {
         format: plan::FORMAT,
         program: program.name.clone(),
-        target: plan::Target::default(),
+        target: plan::CompiledFor::default(),
         params: params
             .clone()
             .filter(|param| param.value.is_none())

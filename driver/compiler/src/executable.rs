@@ -71,7 +71,7 @@ pub struct Outcome {
     /// The state fields after the last step. A field of structs or vecs has an array for each
     /// number of a cell: `A.u`, `V.0`.
     pub outputs: BTreeMap<String, Array>,
-    /// Steps taken.
+    /// Steps taken; fewer than asked for where an `until` of the plan ended early.
     pub steps: i64,
     /// Kernels launched; none by the reference.
     pub launches: u64,
@@ -243,15 +243,17 @@ impl Executable {
         mut control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let cancel = Arc::clone(&control.cancel);
+        type Take<'h> = &'h mut dyn FnMut(execute::Taken);
+        let snapshot = control.snapshot.take().map(|hook| hook as Take<'_>);
         let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
-        let mut report = |progress: execute::Progress| {
+        let mut report = |progress: execute::RunProgress| {
             let (done, of) = (whole(progress.steps), whole(progress.of));
             control.report(Progress::Steps { done, of });
         };
         let mut hooks = execute::Control {
             progress: Some(&mut report),
             cancel: Some(cancel.as_ref()),
-            snapshot: None,
+            snapshot,
         };
         let ran = execute::run(&self.plan, bound, inputs, target, &mut hooks);
         let ran = ran.map_err(|error| match (simulation_error(&error), &error) {
@@ -264,8 +266,9 @@ impl Executable {
             (None, _) if control.is_cancelled() => Failure::cancelled(error),
             (None, _) => Failure::user(error),
         })?;
-        let (launches, elapsed) = (ran.launched.count, ran.launched.elapsed);
-        Ok(Outcome { outputs: ran.outputs, launches, elapsed, ..outcome(bound) })
+        let execute::Outcome { outputs, launched } = ran;
+        let execute::Launched { count: launches, elapsed, steps, .. } = launched;
+        Ok(Outcome { outputs, steps, launches, elapsed, ..outcome(bound) })
     }
 }
 
@@ -280,5 +283,64 @@ fn outcome(bound: &Bound) -> Outcome {
         cells: cells.unwrap_or(0),
         device: None,
         counters: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stencil_runtime::array::{Data, Element};
+    use stencil_runtime::plan::{
+        BufferDecl, BufferKind, Limit, Node, Relation, Snapshot, Start, Until,
+    };
+
+    /// A plan with a loop that ends by a value, and a snapshot in each turn.
+    #[test]
+    fn a_run_tells_the_steps_that_it_took_and_hands_snapshots_over() {
+        let text = "param N\ngrid G = [0..N-1]\nfield A : f32 on G\n\
+                    fn f -> A [0..N-1] = A[0] + 1.0\nsteps 9\n";
+        let source = Source::new("count.stencil", text);
+        let target = Target::Simulator { seed: None };
+        let session = Session::new(crate::Options {
+            config: crate::Config {
+                choice: crate::Choice {
+                    strategy: Some("naive".to_owned()),
+                    ..crate::Choice::default()
+                },
+                ..crate::Config::default()
+            },
+            ..crate::Options::default()
+        });
+        let mut executable = session.executable(&source, target, Control::default()).unwrap();
+        let plan = &mut executable.plan;
+        plan.buffers.push(BufferDecl {
+            name: "zero".to_owned(),
+            kind: BufferKind::Reduction,
+            element: Element::F32,
+            extents: vec!["1".parse().unwrap()],
+            origin: Vec::new(),
+            layout: stencil_runtime::plan::BufferLayout::default(),
+            start: Start::Zeros,
+            device: 0,
+        });
+        let Some(Node::Repeat(mut turn)) = plan.schedule.pop() else { panic!("no loop") };
+        turn.body.push(Node::Snapshot(Snapshot { field: "A".to_owned() }));
+        plan.schedule = vec![Node::Until(Until {
+            reduction: "zero".to_owned(),
+            is: Relation::Less,
+            limit: Limit::Value("1".parse().unwrap()),
+            every: 2,
+            most: turn.count,
+            body: turn.body,
+        })];
+        let inputs = [("A".to_owned(), Array::zeros(Element::F32, &[5]).unwrap())].into();
+        let mut taken = Vec::new();
+        let mut snapshot = |one: execute::Taken| taken.push((one.step, one.value));
+        let control = Control { snapshot: Some(&mut snapshot), ..Control::default() };
+        let outcome = executable.run(&inputs, Request::default(), control).unwrap();
+        assert_eq!((outcome.steps, outcome.launches), (2, 2));
+        let all = |value| Array::new(vec![5], Data::F32(vec![value; 5])).unwrap();
+        assert_eq!(outcome.outputs["A"], all(2.0));
+        assert_eq!(taken, [(1, all(1.0)), (2, all(2.0))]);
     }
 }

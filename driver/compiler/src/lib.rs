@@ -35,15 +35,17 @@ pub use report::{KernelReport, Report};
 pub use session::{Compiled, Options, Session};
 pub use stencil_passes::schedule::lowering::Settings as Lowering;
 pub use stencil_passes::target::Arithmetic;
+pub use stencil_runtime::device::short_names as device_names;
 
 pub use stencil_dialects::tiled::Choice;
 pub use stencil_frontend::diagnostics::Look;
 pub use stencil_frontend::source::Source;
-pub use stencil_passes::llvm::emit_ptx::ARCHITECTURES;
+pub use stencil_passes::llvm::emit_ptx::architectures;
 pub use stencil_passes::pipeline::Config;
 pub use stencil_passes::schedule::predict::Candidate;
 pub use stencil_runtime::array::{Array, Element};
 pub use stencil_runtime::bind::Request;
+pub use stencil_runtime::execute::Taken;
 pub use stencil_runtime::plan::Plan;
 
 /// Compiles and runs the Rust blocks of the document.

@@ -52,7 +52,7 @@ impl Session {
             return Err(Failure::user("a report needs the levels `plan` and `ptx`"));
         };
         let resources = match toolchain::ptxas() {
-            Some(ptxas) => Some(toolchain::assemble(&ptxas, ptx, &self.options.arch)?),
+            Some(ptxas) => Some(toolchain::assemble(&ptxas, ptx, &plan.target.arch)?),
             None => None,
         };
         let kernel = |kernel: &stencil_runtime::plan::Kernel| {
@@ -133,8 +133,8 @@ fn predictions(out: &mut Formatter, candidates: &[Candidate]) -> fmt::Result {
     writeln!(out, "predicted, of {count} schedules, terms in ps a point and step:")?;
     write!(
         out,
-        "{:<8} {:>14} {:>10} {:>3} {:>10} {:>6}",
-        "strategy", "tile", "per thread", "T", "GCells/s", "halo"
+        "{:<8} {:>14} {:>10} {:>5} {:>10} {:>8}",
+        "strategy", "tile", "per thread", "steps", "GCells/s", "computed"
     )?;
     let terms = candidates.first().map(|candidate| candidate.prediction.terms());
     for (name, _) in terms.unwrap_or_default() {
@@ -144,7 +144,7 @@ fn predictions(out: &mut Formatter, candidates: &[Candidate]) -> fmt::Result {
         let work: f64 = candidate.kernels.iter().map(|work| work.redundancy).sum();
         write!(
             out,
-            "\n{:<8} {:>14} {:>10} {:>3} {:>10.1} {:>5.2}x",
+            "\n{:<8} {:>14} {:>10} {:>5} {:>10.1} {:>7.2}x",
             candidate.choice.strategy.as_deref().unwrap_or_default(),
             joined(&candidate.tile, "x"),
             joined(&candidate.per_thread, "x"),

@@ -28,7 +28,8 @@ impl Session {
         let module = text(&self.begin(&context, source, Control::default())?.module);
         // Two compilers of a version may differ while it is worked on.
         let compiler = concat!(env!("CARGO_PKG_VERSION"), " ", env!("STENCILC_TEXT"));
-        Ok(tune::fingerprint(&format!("{compiler} {}", self.options.arch), &module))
+        let arch = self.options.target()?.arch;
+        Ok(tune::fingerprint(&format!("{compiler} {arch}"), &module))
     }
 
     /// The same session with the schedule that was measured to be fastest for a source, where one
@@ -45,7 +46,7 @@ impl Session {
         if !self.options.leaves_schedule_open() {
             return Ok(self.clone());
         }
-        let device = self.options.target().device;
+        let device = self.options.target()?.device;
         let Some(entry) = schedules.find(&self.fingerprint(source)?, device.name) else {
             return Ok(self.clone());
         };

@@ -25,22 +25,26 @@ pub struct Options {
     pub config: Config,
     /// Contraction and fast math.
     pub arithmetic: Arithmetic,
-    /// Such as `sm_90`.
-    pub arch: String,
+    /// The architecture, such as `sm_90`; that of the device where none is named.
+    pub arch: Option<String>,
+    /// The device, as the driver spells it or by its short name; the usual one of the architecture
+    /// where none is named.
+    pub device: Option<String>,
     /// libdevice, where it is not to be looked for.
     pub libdevice: Option<PathBuf>,
     /// Passes to run from the stencil level to the gpu level in place of the compiler's own.
     pub passes: Option<String>,
 }
 
-/// Every schedule is chosen, for `sm_90`; `a * b + c` may be rounded once.
+/// Every schedule is chosen, for the best described device; `a * b + c` may be rounded once.
 impl Default for Options {
     fn default() -> Self {
         Self {
             defines: Vec::new(),
             config: Config::default(),
             arithmetic: Arithmetic { contract: true, fast_math: false },
-            arch: "sm_90".to_owned(),
+            arch: None,
+            device: None,
             libdevice: None,
             passes: None,
         }
@@ -48,9 +52,13 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What code is made for.
-    pub fn target(&self) -> target::Target {
-        target::Target::new(&self.arch, self.arithmetic)
+    /// The target that code is made for.
+    ///
+    /// # Errors
+    /// A device that is not described, or one of another architecture than the one named.
+    pub fn target(&self) -> Result<target::Target, Failure> {
+        target::Target::named(self.arch.as_deref(), self.device.as_deref(), self.arithmetic)
+            .map_err(|error| Failure::user(error.message))
     }
 
     /// Whether nothing is asked of the schedule.
@@ -148,8 +156,8 @@ impl Session {
         };
         if levels.contains(&Level::Tiled) && self.options.passes.is_some() {
             return Err(Failure::user(
-                "--passes replaces the way to the gpu level; the tiled level can't be shown with \
-                 it (use --print-ir-after-all)",
+                "the option passes replaces the way to the gpu level, so there is no tiled level \
+                 to show; look at the IR after each pass",
             ));
         }
         let context = stages::context(source)?;
@@ -246,7 +254,7 @@ impl Session {
 fn syntax_tree(source: &Source) -> Result<String, Failure> {
     if stages::is_mlir(source) {
         return Err(Failure::user(format!(
-            "{}: MLIR has no syntax tree; --emit=ast takes a .stencil program",
+            "{}: MLIR has no syntax tree; the level ast needs a .stencil program",
             source.name
         )));
     }

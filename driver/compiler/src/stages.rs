@@ -77,8 +77,9 @@ impl<'c, 's> Compilation<'c, 's> {
         let module = if is_mlir(source) {
             if let Some((name, _)) = options.defines.first() {
                 return Err(Failure::user(format!(
-                    "-D {name}=... fixes a param of a .stencil program; the sizes of MLIR stand in \
-                     the IR"
+                    "a value is given for the param {name}, and {} has its sizes in the IR; leave \
+                     the value out",
+                    source.name
                 )));
             }
             mlir::parse_module(context, &source.text, &source.name).map_err(in_source)?
@@ -95,19 +96,37 @@ impl<'c, 's> Compilation<'c, 's> {
 
     /// Writes the target into a module that has none.
     fn record_target(&mut self) -> Result<(), Failure> {
-        let wanted = self.options.target().record();
+        let wanted = self.options.target()?.record();
         let found = stencil::Target::get(&self.module)
             .map_err(|error| Failure::in_source(&error, self.source))?;
         match found {
             None => wanted.set(self.context, &self.module),
             Some(found) if wanted.fast_math && !found.fast_math => {
                 return Err(Failure::user(format!(
-                    "{}: its stencil.target has fast_math = false; compile its source with \
-                     --fast-math, or leave the option out",
+                    "{}: its stencil.target has fast_math = false; compile its source with the \
+                     option fast-math, or leave the option out",
                     self.source.name
                 )));
             }
-            Some(_) => {}
+            Some(found) => self.agree(&found, &wanted)?,
+        }
+        Ok(())
+    }
+
+    /// Refuses an architecture and a device that are asked for where the module has others.
+    fn agree(&self, found: &stencil::Target, wanted: &stencil::Target) -> Result<(), Failure> {
+        let Options { arch, device, .. } = self.options;
+        for (what, asked, found, wanted) in [
+            ("arch", arch, &found.arch, &wanted.arch),
+            ("device", device, &found.device, &wanted.device),
+        ] {
+            if asked.is_some() && found != wanted {
+                return Err(Failure::user(format!(
+                    "{}: its stencil.target has {what} = \"{found}\", and the option {what} asks \
+                     for {wanted}; compile its source with the option, or leave the option out",
+                    self.source.name
+                )));
+            }
         }
         Ok(())
     }

@@ -157,7 +157,8 @@ fn a_compile_is_cancelled_between_levels() {
             cancel.fetch_or(name == "tile-overlapped", Ordering::Relaxed);
         }
     };
-    let control = Control { progress: Some(&mut hook), cancel: Arc::clone(&cancel) };
+    let control =
+        Control { progress: Some(&mut hook), cancel: Arc::clone(&cancel), ..Control::default() };
     cancel.store(true, Ordering::Relaxed);
     let control_at_once = Control { cancel: Arc::clone(&cancel), ..Control::default() };
     let failure = session.compile(&heat(), &[Level::Ptx], control_at_once).unwrap_err();
@@ -181,7 +182,8 @@ fn a_run_is_cancelled_from_another_thread() {
             let mut hook = |_: Progress<'_>| {
                 let _ = begun.send(());
             };
-            let control = Control { progress: Some(&mut hook), cancel: cancelled };
+            let control =
+                Control { progress: Some(&mut hook), cancel: cancelled, ..Control::default() };
             // Without an end it takes hours.
             let request = Request { steps: Some(1 << 40), ..Request::default() };
             executable.run(&inputs, request, control)
@@ -241,6 +243,25 @@ fn a_report_has_schedule_kernels_and_candidates() {
 }
 
 /// A file of schedules that was edited by hand.
+#[test]
+fn a_device_is_named_by_itself_or_with_its_architecture() {
+    let target = |arch: Option<&str>, device: Option<&str>| {
+        let [arch, device] = [arch, device].map(|name| name.map(str::to_owned));
+        let session = Session::new(Options { arch, device, ..options("naive") });
+        let compiled = session.compile(&heat(), &[Level::Plan], Control::default())?;
+        let target = compiled.plan().unwrap().target.clone();
+        Ok::<_, Failure>((target.arch, target.device.unwrap_or_default()))
+    };
+    let is = |arch: &str, device: &str| (arch.to_owned(), device.to_owned());
+    assert_eq!(target(None, None).unwrap(), is("sm_90", "NVIDIA H200"));
+    assert_eq!(target(None, Some("h100")).unwrap(), is("sm_90", "NVIDIA H100 80GB HBM3"));
+    assert_eq!(target(None, Some("NVIDIA A40")).unwrap(), is("sm_86", "NVIDIA A40"));
+    assert_eq!(target(Some("sm_120"), None).unwrap(), is("sm_120", "NVIDIA GeForce RTX 5090"));
+    assert_eq!(target(Some("sm_100a"), Some("B200")).unwrap(), is("sm_100a", "NVIDIA B200"));
+    assert!(target(Some("sm_80"), Some("H100")).is_err());
+    assert!(target(None, Some("H800")).is_err());
+}
+
 #[test]
 fn a_wrong_schedule_names_the_file_that_it_comes_from() {
     let session = Session::default();

@@ -96,7 +96,7 @@ pub fn run(request: &Request, settings: &Settings) -> Result<Counters, LaunchErr
     }
     let order = order(blocks as u32, settings.seed);
     if request.kernel.peer {
-        return together(&environment(request, settings, false), &order, settings);
+        return together(request, &environment(request, settings, false), &order, settings);
     }
     let workers = settings.workers.clamp(1, order.len().div_ceil(2).max(1));
     if workers == 1 {
@@ -208,6 +208,7 @@ fn side_by_side(
 
 /// Runs blocks that wait for each other: whenever one passes or meets a flag, another may go on.
 fn together(
+    request: &Request,
     environment: &Environment,
     order: &[u32],
     settings: &Settings,
@@ -246,6 +247,9 @@ fn together(
             Stop::Finished => {
                 counters.add(&block.counters);
                 resident.swap_remove(cursor);
+                if let Some(progress) = request.progress {
+                    progress((order.len() - waiting.len() - resident.len()) as u64);
+                }
                 idle = 0;
             }
             Stop::Passed => {

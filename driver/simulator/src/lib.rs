@@ -21,5 +21,5 @@ mod value;
 
 pub use marks::mark_applies;
 pub use report::{Counts, Flops, KernelReport, Report};
-pub use simulator::{Options, Progress, Settings, Simulator, SimulatorError, simulation_error};
+pub use simulator::{BlockHook, Options, Settings, Simulator, SimulatorError, simulation_error};
 pub use traffic::Traffic;

@@ -91,13 +91,6 @@ impl Memory {
         self.unit
     }
 
-    /// Bytes that the buffer and its shadow take on the host.
-    pub fn host_bytes(&self) -> usize {
-        self.words.len() * 4
-            + self.written.len() * 22
-            + self.poison.as_ref().map_or(0, |poison| poison.len())
-    }
-
     /// Bytes that the launch wrote.
     pub fn bytes_written(&self) -> u64 {
         (self.written.iter().filter(|written| written.load(Relaxed) != 0).count() * self.unit)

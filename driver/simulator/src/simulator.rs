@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use stencil_dialects::error::Error;
+use stencil_runtime::array::Element;
 use stencil_runtime::bind::{self, Bound, BufferId};
 use stencil_runtime::execute::{ExecuteError, Target, TargetError};
 use stencil_runtime::launch::{Copy, Launch, Value};
@@ -23,7 +24,7 @@ use thiserror::Error as ThisError;
 pub use crate::launch::Settings;
 
 /// Called with a kernel's name, its blocks done and all its blocks.
-pub type Progress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
+pub type BlockHook = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
 
 /// How to translate and run.
 #[derive(Clone, Default)]
@@ -36,7 +37,7 @@ pub struct Options {
     /// Set from elsewhere to end a run within a launch.
     pub cancel: Option<Arc<AtomicBool>>,
     /// Called after each block.
-    pub progress: Option<Progress>,
+    pub progress: Option<BlockHook>,
 }
 
 /// Why the simulator refuses a launch.
@@ -97,7 +98,7 @@ pub enum SimulatorError {
 struct Buffer {
     name: String,
     memory: Memory,
-    element_bytes: u64,
+    element: Element,
     /// Words between rows or blocks, which belong to no cell.
     padding: Vec<usize>,
     /// The kernel that wrote it last.
@@ -120,10 +121,14 @@ impl Buffer {
         Self {
             name: bound.name.clone(),
             memory: Memory::new(bound.bytes(), unit, true),
-            element_bytes: bound.element.size() as u64,
+            element: bound.element,
             padding,
             writer: String::new(),
         }
+    }
+
+    fn element_bytes(&self) -> u64 {
+        self.element.size() as u64
     }
 }
 
@@ -160,11 +165,6 @@ impl Simulator {
         self.kernels.iter().map(|kernel| kernel.name.as_str())
     }
 
-    /// Bytes of the host that buffers and their shadows take.
-    pub fn host_bytes(&self) -> usize {
-        self.buffers.iter().map(|buffer| buffer.memory.host_bytes()).sum()
-    }
-
     fn arguments(&self, kernel: &Kernel, values: &[Value]) -> Result<Arguments, SimulatorError> {
         let mut used: Vec<(usize, Usage)> = Vec::new();
         let mut bits = Vec::new();
@@ -172,15 +172,18 @@ impl Simulator {
             let value = values.get(place).copied();
             let wrong = |found: String| {
                 let wanted = match parameter {
-                    Parameter::Buffer { name, .. } => format!("the buffer of {name}"),
+                    Parameter::Buffer { name, element, .. } => {
+                        format!("the buffer of {name}, of type {element:?}")
+                    }
                     Parameter::Number { name, kind } => format!("{name}, of type {kind:?}"),
                 };
                 SimulatorError::Argument { kernel: kernel.name.clone(), place, found, wanted }
             };
             bits.push(match (parameter, value) {
-                (Parameter::Buffer { usage, .. }, Some(Value::Buffer(BufferId(id)))) => {
-                    if id >= self.buffers.len() {
-                        return Err(SimulatorError::Buffer(id));
+                (Parameter::Buffer { usage, element, .. }, Some(Value::Buffer(BufferId(id)))) => {
+                    let buffer = self.buffers.get(id).ok_or(SimulatorError::Buffer(id))?;
+                    if kind(buffer.element) != *element {
+                        return Err(wrong(format!("a buffer of {}", buffer.element)));
                     }
                     let slot =
                         used.iter().position(|(other, _)| *other == id).unwrap_or_else(|| {
@@ -277,8 +280,7 @@ impl Simulator {
             {
                 buffer.memory.end();
                 buffer.writer = name.to_owned();
-                counters.cells_written +=
-                    buffer.memory.bytes_written() / buffer.element_bytes.max(1);
+                counters.cells_written += buffer.memory.bytes_written() / buffer.element_bytes();
             }
         }
         if let Some(sum) = self.counters.get_mut(place) {
@@ -292,6 +294,17 @@ impl Simulator {
             .get_mut(id.0)
             .filter(|buffer| buffer.memory.bytes() == bytes as u64)
             .ok_or(SimulatorError::Buffer(id.0))
+    }
+}
+
+/// The type of a kernel's memory for these cells: integers of the IR have no sign.
+fn kind(element: Element) -> Kind {
+    match element {
+        Element::F16 => Kind::F16,
+        Element::F32 => Kind::F32,
+        Element::F64 => Kind::F64,
+        Element::I32 | Element::U32 => Kind::I32,
+        Element::I64 | Element::U64 => Kind::I64,
     }
 }
 
@@ -367,7 +380,7 @@ impl Target for Simulator {
                 &buffer.writer,
                 &buffer.name,
                 byte,
-                buffer.element_bytes,
+                buffer.element_bytes(),
                 length as u64,
             );
             SimulatorError::Launch(LaunchError::Kernel(error))

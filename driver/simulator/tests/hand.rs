@@ -191,6 +191,12 @@ fn narrow_indices_must_not_overflow() {
         (error.problem, error.detail.as_str()),
         (Problem::IndexOverflow, "the value is 10000000000")
     );
+    // Constants that the translator folds.
+    let body = with_store(
+        "%k = arith.constant 100000 : index\n\
+         %q = affine.apply affine_map<(d) -> (d * 100000)>(%k)",
+    );
+    assert_eq!(Kernel { narrow: true, ..Kernel::new(32, &body) }.error().detail, error.detail);
 }
 
 #[test]
@@ -236,6 +242,22 @@ fn a_deadlock_names_the_cycle() {
         .map(|stuck| (stuck.block[0], stuck.flag.as_str(), stuck.waits_for.map(|block| block[0])))
         .collect();
     assert_eq!(cycle, [(0, "F[1]", Some(1)), (1, "F[0]", Some(0))], "{error}");
+    // A flag's place may come from memory, in more than one word: -1.
+    let shared = "%s: memref<1xi64, #gpu.address_space<workgroup>>";
+    let body = body
+        .replace(
+            "scf.if %first {",
+            "scf.if %first {\n%minus = arith.constant -1 : i64\nmemref.store %minus, %s[%c0] : \
+             memref<1xi64, #gpu.address_space<workgroup>>",
+        )
+        .replace(
+            "\"peer.signal\"(%F, %bl,",
+            "%m = memref.load %s[%c0] : memref<1xi64, #gpu.address_space<workgroup>>\n\
+             %mi = arith.index_cast %m : i64 to index\n%after = arith.addi %bl, %c1 : index\n\
+             %own = arith.addi %after, %mi : index\n\"peer.signal\"(%F, %own,",
+        );
+    let wide = Kernel { shared, blocks: 2, cells: 64, ..Kernel::new(32, &body) }.error();
+    assert_eq!(wide.cycle, error.cycle, "{wide}");
     // Fewer blocks on the device than a launch needs: the second block has no room.
     let body = with_store(
         "%other = arith.subi %c1, %bl : index\n%zero = arith.cmpi eq, %bl, %c0 : index\n%waits = \

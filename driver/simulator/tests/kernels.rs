@@ -5,7 +5,7 @@ mod common;
 use common::{Case, check_case};
 
 #[test]
-fn heat_by_every_strategy_equals_the_oracle() {
+fn heat_point_by_point_and_in_blocks_equals_the_oracle() {
     for case in [
         Case::naive("heat2d"),
         Case::block("heat2d", &[16, 32], 2),

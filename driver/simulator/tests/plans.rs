@@ -8,7 +8,7 @@ use stencil_runtime::array::{Array, Data, Element};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::execute::{self, Control};
 use stencil_runtime::launch::Turns;
-use stencil_runtime::plan::Plan;
+use stencil_runtime::plan::{Node, Plan};
 use stencil_simulator::{Options, Settings, Simulator};
 
 #[test]
@@ -40,6 +40,19 @@ fn a_rotation_of_three_hands_a_value_on() {
         assert_eq!(cells(&outcome.outputs["A"]), now, "{steps}");
         assert_eq!(cells(&outcome.outputs["P"]), before, "{steps}");
     }
+}
+
+#[test]
+fn scratch_holds_what_a_launch_hands_on() {
+    let scratch = buffer("S", "A")
+        .replace("\"field\"", "\"scratch\"")
+        .replace("{\"input\": \"A\"}", "\"zeros\"");
+    let there = launch("smooth", "{\"read\": \"A\"}, {\"write\": \"S\"}", "");
+    let there = there.replace("\"steps\": 1", "\"steps\": 0");
+    let back = launch("smooth", "{\"read\": \"S\"}, {\"write\": \"A\"}", "");
+    let schedule = format!("[{}]", repeat("steps", &format!("{there}, {back}")));
+    let plan = plan(&[&field("A")], &[&buffer("A", "A"), &scratch], &["smooth"], &schedule);
+    assert_eq!(result(&plan, 50, 3), smoothed(&noise(50), 6));
 }
 
 #[test]
@@ -121,6 +134,17 @@ fn a_loop_ends_on_a_value() {
     let scalar = until("{\"scalar\": \"eps\"}", "at_most");
     let count = (1..).find(|turns| turns % 2 == 0 && first * 0.5_f32.powi(*turns) <= 0.1).unwrap();
     assert_eq!(turns(&scalar, 1 << 20), Turns { count: count.into(), met: true });
+}
+
+#[test]
+fn turns_without_blocks_are_turns() {
+    let mut plan = until("{\"value\": 0.1}", "less");
+    let Node::Until(node) = &mut plan.schedule[0] else { panic!("no loop") };
+    let Node::Launch(launch) = &mut node.body[0] else { panic!("no launch") };
+    launch.grid[0] = "N - 20".parse().unwrap();
+    let (outcome, _) = run(&plan, size(20, 100), Options::default()).unwrap();
+    assert_eq!(outcome.launched.turns, [Turns { count: 2, met: true }]);
+    assert_eq!((outcome.launched.steps, outcome.launched.count), (2, 0));
 }
 
 #[test]
@@ -323,6 +347,39 @@ fn flags_count_on_from_launch_to_launch() {
     let plan = Plan::from_json(&text, "still.plan.json").unwrap();
     let error = run(&plan, size(9, 3), Options::default()).unwrap_err();
     assert!(error.contains("race"), "{error}");
+}
+
+#[test]
+fn blocks_that_wait_for_each_other_report_progress() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = std::sync::Arc::clone(&seen);
+    let progress = move |kernel: &str, done, of| {
+        log.lock().unwrap().push((kernel.to_owned(), done, of));
+    };
+    let options = Options { progress: Some(std::sync::Arc::new(progress)), ..Options::default() };
+    run(&relay(), size(3, 1), options).unwrap();
+    let wanted = [1, 2, 3].map(|done| ("relay".to_owned(), done, 3));
+    assert_eq!(*seen.lock().unwrap(), wanted);
+}
+
+#[test]
+fn a_buffer_has_the_type_that_the_kernel_takes() {
+    let text = smooth("[]").to_json().unwrap().replace("\"f32\"", "\"f64\"");
+    let node = format!("[{}]", repeat("steps", &launch("smooth", SMOOTH, SWAP)));
+    let schedule = smooth(&node).schedule;
+    let plan = Plan { schedule, ..Plan::from_json(&text, "wide.plan.json").unwrap() };
+    let context = stencil_dialects::context().unwrap();
+    let module = mlir::parse_module(&context, KERNELS, "plans.mlir").unwrap();
+    let mut simulator = Simulator::new(&module, Options::default()).unwrap();
+    let bound = bind(&plan, &size(20, 1)).unwrap();
+    let inputs = [("A".to_owned(), Array::zeros(Element::F64, &[20]).unwrap())].into();
+    let control = &mut Control::default();
+    let error = execute::run(&plan, &bound, &inputs, &mut simulator, control).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "kernel `smooth`: argument 0 is a buffer of f64 where the buffer of A, of type F32 is \
+         wanted; plan and module must come from one compile"
+    );
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The hull of several grids: a box that holds them all, for any sizes.
 //!
-//! Sizes are at least 0, so a sum of sizes times constants is never below one whose constant and
-//! coefficients are all smaller. The hull takes the smallest and the largest of them one by one.
-//! Where the grids' bounds differ by constants it is the smallest box; else it may be larger.
+//! Sizes are at least 0, so a bound with smaller constant and coefficients is never larger. The
+//! hull takes the smallest and the largest of them one by one. Where the grids' bounds differ by
+//! constants it is the smallest box; else it may be larger.
 
 use melior::Context;
 use melior::ir::AffineMap;

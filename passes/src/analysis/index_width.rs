@@ -1,10 +1,8 @@
 //! The bits that an index needs: 32 where every size is known and small enough, else 64.
 //! The reasons are in `docs/decisions/005-index-width.md`.
 
-use super::footprint;
 use melior::ir::AffineMap;
 use stencil_dialects::affine::Linear;
-use stencil_dialects::error::Error;
 use stencil_dialects::stencil::Program;
 
 /// Room for a tile that reaches beyond the grid, in cells of one dimension.
@@ -28,34 +26,6 @@ pub fn of(program: &Program) -> u32 {
         cells.is_some_and(fits) && near(grid.lower) && near(grid.upper)
     });
     if small { 32 } else { 64 }
-}
-
-/// Cells of other rows that a point reads of a field from which on naive kernels take 64 bits;
-/// counted in the machine code of all programs.
-const WIDE_NAIVE: usize = 4;
-
-/// As [`of`], for naive kernels. A naive thread makes an address from the index of each cell that
-/// it reads. In 64 bits the addresses of cells in other rows are one and constants; in 32 bits LLVM
-/// can't see that a sum of indices does not wrap, and makes each anew. A boundary rule's selects
-/// are cheaper in 32 bits.
-pub fn of_naive(program: &Program) -> Result<u32, Error> {
-    for apply in &program.applies {
-        let reads = footprint::of_pieces(program, &apply.pieces)?;
-        let far = |offset: &[i64]| {
-            offset.split_last().is_some_and(|(_, rows)| rows.iter().any(|row| *row != 0))
-        };
-        let beside = |field: &str| {
-            reads.iter().filter(|read| read.field == field && far(&read.reach.lower)).count()
-        };
-        if program
-            .fields
-            .iter()
-            .any(|field| field.boundary.is_none() && beside(field.name) >= WIDE_NAIVE)
-        {
-            return Ok(64);
-        }
-    }
-    Ok(of(program))
 }
 
 /// Cells per dimension, slowest first, where all bounds are constants; 0 for an empty one.

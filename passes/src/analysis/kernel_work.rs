@@ -1,5 +1,4 @@
-//! What a kernel on the gpu level executes, counted by resource: whichever lowering made it, its
-//! operations are upstream's, so one count serves all strategies.
+//! Counts what a gpu-level kernel executes, by resource. One count serves all strategies.
 //!
 //! Of a kernel with two versions of its body the first is counted, which runs without checks: most
 //! tiles run it. The counts are those of the instructions that ptxas makes of an operation, on
@@ -14,7 +13,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::fast_math;
 use stencil_dialects::mlir::{self, Blk, Op, Val};
 use stencil_dialects::tiled::Launch;
-use stencil_runtime::device::Device;
+use stencil_runtime::device::{Device, WARP};
 use stencil_runtime::model::Work;
 
 /// Instructions of an iteration of a loop: counter, comparison, branch, and the indices of its
@@ -102,8 +101,8 @@ pub fn of(launch: &Launch, device: &Device) -> Result<Work, Error> {
         shared: u64::try_from(fixed.saturating_add(launch.dynamic_shared)).unwrap_or(0),
         single: count.single * lanes,
         double: count.double * lanes,
-        instructions: count.instructions * lanes / 32.0,
-        shuffles: count.shuffles * lanes / 32.0,
+        instructions: count.instructions * lanes / f64::from(WARP),
+        shuffles: count.shuffles * lanes / f64::from(WARP),
         exchanged: count.exchanged * lanes,
         barriers: count.barriers,
         fetches: count.fetches,
@@ -297,7 +296,8 @@ impl<'c> Values<'c> {
             // Threads share the iterations; along x, warps run on as long as one of their lanes
             // does.
             let cells = *last as f64;
-            let active = if axis == "x" { (cells / 32.0).ceil() * 32.0 } else { cells };
+            let warp = f64::from(WARP);
+            let active = if axis == "x" { (cells / warp).ceil() * warp } else { cells };
             return Times { mean: active / step, longest: (cells / step).ceil() };
         }
         let pairs = lowers.iter().flat_map(|lower| uppers.iter().map(move |upper| (lower, upper)));

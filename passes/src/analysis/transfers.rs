@@ -1,10 +1,9 @@
 //! What launches have to load and to store of the fields that they update.
 //!
-//! A field's old values are of no use to a launch that overwrites every cell of it that it reads,
-//! and its new values are of no use to anybody where it is a temp field that every launch
-//! overwrites before it reads it. Cells of a temp field that no piece covers are zeros for the
-//! whole run, whether they are stored or not. What can't be proved for all sizes is loaded and
-//! stored.
+//! A launch need not load a field that it overwrites before reading. A temp field need not be
+//! stored if every launch does so. Cells of a temp field that no piece covers are zeros for the
+//! whole run, whether they are stored or not. A field for which that can't be proved for all sizes
+//! is loaded and stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::cover::Defined;

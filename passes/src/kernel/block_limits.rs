@@ -5,7 +5,7 @@ use crate::options::Options;
 use melior::ir::operation::OperationLike;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
-use stencil_dialects::tiled::Kernel;
+use stencil_dialects::tiled::{Kernel, Schedule};
 use stencil_runtime::device::Device;
 
 /// The option of the number of threads, for a pass's list.
@@ -33,6 +33,14 @@ pub struct Demand<'s> {
     pub shared: i64,
     /// What makes the threads fewer.
     pub fewer_threads: &'static str,
+}
+
+/// The steps per launch of a schedule, for messages.
+pub fn steps_per_launch(schedule: &Schedule) -> String {
+    match schedule.steps_per_launch() {
+        1 => "1 step per launch".to_owned(),
+        steps => format!("{steps} steps per launch"),
+    }
 }
 
 impl BlockLimits {
@@ -68,15 +76,16 @@ impl BlockLimits {
             Err(Error::declined(reason, message).at(mlir::place(kernel.op.location())))
         };
         let schedule = &kernel.schedule;
-        let (tile, each, height) = (&schedule.tile, &schedule.per_thread, schedule.steps);
+        let (tile, each) = (&schedule.tile, &schedule.per_thread);
+        let steps = steps_per_launch(schedule);
         let product = |product: i64, threads: &i64| product.saturating_mul(*threads);
         let threads = demand.threads.iter().fold(1, product);
         if threads > most {
             return decline(
                 Decline::Threads,
                 format!(
-                    "a tile of {tile:?} cells with {each:?} cells per thread and pyramid height \
-                     {height} needs {threads} threads, and a block has {most} at most; {}",
+                    "a tile of {tile:?} cells with {each:?} cells per thread and {steps} needs \
+                     {threads} threads, and a block has {most} at most; {}",
                     demand.fewer_threads
                 ),
             );
@@ -85,9 +94,8 @@ impl BlockLimits {
             return decline(
                 Decline::SharedMemory,
                 format!(
-                    "a tile of {tile:?} cells with pyramid height {height} needs {} bytes of \
-                     shared memory, and a block has {room} at most; make the tile or the pyramid \
-                     height smaller",
+                    "a tile of {tile:?} cells with {steps} needs {} bytes of shared memory, and a \
+                     block has {room} at most; make the tile or the pyramid height smaller",
                     demand.shared
                 ),
             );

@@ -7,7 +7,7 @@ use super::launch::{self, FrameSpec};
 use super::scope::Scope;
 use super::signature::Signature;
 use super::tile_kernels;
-use super::tile_place::{self, ThreadPlace};
+use super::tile_place::{self, ThreadTile};
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -53,7 +53,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         let (module, program) = (subject.module, subject.program);
         let location = spec.kernel.op.location();
         let outer = function::container(context, module, location)?;
-        let row = spec.reach.map(|_| Binding::Row);
+        let row = spec.row_distance.map(|_| Binding::Row);
         let signature =
             Signature::of(&outer, module, program, spec.kernel, spec.in_place, row.as_slice())?;
         let hull = tile_kernels::hull(context, program, spec.kernel)?;
@@ -67,7 +67,7 @@ impl<'c, 'p> Frame<'c, 'p> {
         let (params, row) = (&arguments.params, arguments.row);
         let place =
             tile_place::place_of_tile(&builder, &hull, &tiles, &margin, (params, row), spec)?;
-        let ThreadPlace { origin, planes, thread, exists } = place;
+        let ThreadTile { origin, planes, thread, exists } = place;
         let scope = Scope {
             module,
             program,

@@ -1,6 +1,5 @@
-//! The condition that a tile needs no checks: the cells that it loads lie in the grid, and those
-//! that it computes in the main piece of their apply. Then no read leaves the grid either: all
-//! cells that it may take are loaded or computed.
+//! When a tile needs no checks: loaded cells lie in the grid, computed cells in the main piece.
+//! Then no read leaves the grid either: all cells that it may take are loaded or computed.
 
 use super::frame::Frame;
 use melior::ir::AffineMap;
@@ -19,11 +18,12 @@ pub struct Limits<'c> {
 
 impl<'c> Limits<'c> {
     /// The limits; none where nothing is to go without checks.
-    /// `reach` says which cells an operation touches, given those that the tile kernel wants of it.
+    /// `touched` gives the cells that an operation touches, from those that the tile kernel needs
+    /// of it.
     pub fn of(
         frame: &Frame<'c, '_>,
         kernel: &Kernel<'c>,
-        reach: impl Fn(&TileOp<'c>, &Halo) -> Result<Halo, Error>,
+        touched: impl Fn(&TileOp<'c>, &Halo) -> Result<Halo, Error>,
     ) -> Result<Option<Self>, Error> {
         if !kernel.split {
             return Ok(None);
@@ -37,12 +37,12 @@ impl<'c> Limits<'c> {
             match op {
                 TileOp::Load { field, tile, .. } => {
                     let grid = frame.scope.program.grid_of(field)?;
-                    within(grid.lower, grid.upper, reach(op, &kernel.tile(*tile)?.halo)?);
+                    within(grid.lower, grid.upper, touched(op, &kernel.tile(*tile)?.halo)?);
                 }
                 TileOp::Apply(apply) => {
                     let piece =
                         apply.main.ok_or_else(|| Error::internal("an apply of no main piece"))?;
-                    within(piece.lower, piece.upper, reach(op, &apply.halo)?);
+                    within(piece.lower, piece.upper, touched(op, &apply.halo)?);
                 }
                 TileOp::Store { .. } => {}
             }
@@ -65,14 +65,14 @@ impl<'c> Limits<'c> {
             .flat_map(|(all, compare)| all.iter().map(move |(map, halo)| (map, halo, compare)))
         {
             let bounds = frame.scope.bounds(builder, *map)?;
-            for (dimension, ((origin, reach), bound)) in
+            for (dimension, ((origin, cells), bound)) in
                 frame.origin.iter().zip(halo).zip(bounds).enumerate().skip(first)
             {
                 let tile = kernel.schedule.tile.get(dimension).copied().unwrap_or(1);
                 let last = if compare == Compare::Le { tile - 1 } else { 0 };
                 conditions.push(builder.compare(
                     compare,
-                    builder.add_constant(*origin, reach + last)?,
+                    builder.add_constant(*origin, cells + last)?,
                     bound,
                 )?);
             }
@@ -89,10 +89,10 @@ impl<'c> Limits<'c> {
     ) -> Result<[Val<'c>; 2], Error> {
         let end = |all: &[(AffineMap<'c>, Vec<i64>)], pick| {
             let mut end: Option<Val<'c>> = None;
-            for (map, reach) in all {
+            for (map, cells) in all {
                 let bounds = frame.scope.bounds(builder, *map)?;
-                let (Some(bound), Some(reach)) = (bounds.first(), reach.first()) else { continue };
-                let bound = builder.add_constant(*bound, -reach)?;
+                let (Some(bound), Some(cells)) = (bounds.first(), cells.first()) else { continue };
+                let bound = builder.add_constant(*bound, -cells)?;
                 end = Some(end.map_or(Ok(bound), |end| builder.binary(pick, end, bound))?);
             }
             end.ok_or_else(|| Error::internal("a kernel without limits"))
@@ -105,16 +105,16 @@ impl<'c> Limits<'c> {
 fn tighten<'c>(
     bounds: &mut Vec<(AffineMap<'c>, Vec<i64>)>,
     map: AffineMap<'c>,
-    reach: Vec<i64>,
+    cells: Vec<i64>,
     pick: fn(i64, i64) -> i64,
 ) {
     for (known, farthest) in bounds.iter_mut() {
-        // Reaches that leave 64 bits keep their own bound.
+        // Distances that leave 64 bits keep their own bound.
         let moved = difference(map, *known).and_then(|gap| {
-            reach
+            cells
                 .iter()
                 .zip(gap)
-                .map(|(reach, gap)| reach.checked_sub(gap))
+                .map(|(cells, gap)| cells.checked_sub(gap))
                 .collect::<Option<Vec<_>>>()
         });
         if let Some(moved) = moved {
@@ -124,7 +124,7 @@ fn tighten<'c>(
             return;
         }
     }
-    bounds.push((map, reach));
+    bounds.push((map, cells));
 }
 
 /// `map - other` per dimension, where it is a constant in all of them.

@@ -1,18 +1,22 @@
 //! What a warp does along the fastest dimension: vectors of neighbouring cells from and to global
 //! memory, and cells of other lanes by shuffles.
 
+use super::interior;
+use super::scope::Scope;
+use crate::analysis::index_width::constant_extents;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{Attribute, ShapedTypeLike, Type, ValueLike};
 use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
+use stencil_runtime::device;
 
-/// Lanes of a warp, on every device.
-pub const WARP: i64 = 32;
+/// Lanes of a warp.
+pub const WARP: i64 = device::WARP as i64;
 
 /// Bytes of the widest access to global memory.
-const WIDEST: i64 = 16;
+pub const WIDEST: i64 = device::WIDEST_ACCESS as i64;
 
 /// Registers of 32 bits that a value of a type takes.
 pub fn words(ty: Type) -> i64 {
@@ -26,6 +30,20 @@ pub fn vector_length(ty: Type, width: i64) -> i64 {
     (1..=cells).rev().find(|cells| cells.count_ones() == 1 && width % cells == 0).unwrap_or(1)
 }
 
+/// Cells of the widest access to a field's rows that is sure to be aligned, for lanes of `width`
+/// cells.
+pub fn aligned_cells(scope: &Scope, field: &str, width: i64) -> Result<i64, Error> {
+    let (program, grid) = (scope.program, scope.program.grid_of(field)?);
+    let cells = vector_length(program.field(field)?.element, width);
+    let aligned = |value: Option<i64>| value.is_some_and(|value| value % cells == 0);
+    let shift = interior::difference(scope.hull.lower, grid.lower);
+    let shift = shift.and_then(|gap| gap.last().copied());
+    // The second row begins where the first one ends.
+    let pitch = constant_extents(grid.lower, grid.upper);
+    let pitch = pitch.and_then(|extents| extents.last().copied());
+    Ok(if aligned(shift) && (grid.rank() == 1 || aligned(pitch)) { cells } else { 1 })
+}
+
 /// Cells rounded up to whole lanes of `width` each; 0 for fewer than none.
 pub fn whole(cells: i64, width: i64) -> i64 {
     (cells.max(0) + width - 1) / width * width
@@ -33,7 +51,7 @@ pub fn whole(cells: i64, width: i64) -> i64 {
 
 /// Bytes of global memory that are written at once: tiles that begin within one cost a second
 /// access.
-const SECTOR: i64 = 32;
+const SECTOR: i64 = device::SECTOR as i64;
 
 /// Whether so many cells of a type are whole sectors.
 pub fn whole_sectors(ty: Type, cells: i64) -> bool {

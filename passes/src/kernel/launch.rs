@@ -32,9 +32,9 @@ pub struct FrameSpec<'c, 's> {
     pub margin: &'s [[i64; 2]],
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,
-    /// Rows of tiles away whose cells a tile may read, where the launch may be cut between them:
-    /// see [`tiled::Bands`].
-    pub reach: Option<i64>,
+    /// Distance, in rows of tiles, of the farthest row that a tile reads; none if launches can't be
+    /// cut. See [`tiled::Bands`].
+    pub row_distance: Option<i64>,
 }
 
 impl<'c, 's> FrameSpec<'c, 's> {
@@ -49,7 +49,7 @@ impl<'c, 's> FrameSpec<'c, 's> {
             rim_first: false,
             margin: &[],
             registers: None,
-            reach: None,
+            row_distance: None,
         }
     }
 }
@@ -63,8 +63,8 @@ pub fn attributes<'c>(
 ) -> Vec<(&'static str, Attribute<'c>)> {
     let context = builder.context;
     let map = |count| symbolic(context, subject.program.params.len(), &[count]);
-    let rows = spec.reach.zip(tiles.counts.first());
-    let bands = rows.map(|(reach, rows)| Bands { rows: map(*rows), reach });
+    let rows = spec.row_distance.zip(tiles.counts.first());
+    let bands = rows.map(|(row_distance, rows)| Bands { rows: map(*rows), row_distance });
     let mut block = [1_i32; 3];
     for (axis, threads) in block.iter_mut().zip(spec.threads.iter().rev()) {
         *axis = i32::try_from(*threads).unwrap_or(i32::MAX);

@@ -1,5 +1,5 @@
-//! The new values of a cell for which several pieces of an apply may hold, as warps compute them:
-//! all lanes together, so that a branch is taken only where a function has no result.
+//! Selects a cell's new values among pieces. A branch stands only where a function may have no
+//! result.
 
 use melior::ir::{Module, ValueLike};
 use stencil_dialects::builder::Builder;

@@ -1,6 +1,7 @@
 //! The shared memory of a block: the buffers' types and bytes, how many blocks their room lets a
 //! multiprocessor run, and the buffers themselves where they are too large to be declared.
 
+use super::lanes::WIDEST;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{Attribute, ShapedTypeLike, Type};
 use stencil_dialects::builder::Builder;
@@ -9,9 +10,9 @@ use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::tiled;
 use stencil_runtime::device::Device;
 
-/// Threads that should run on a multiprocessor at once: each then may have 64 registers of the
-/// 65,536 that a multiprocessor has.
-const RESIDENT_THREADS: i64 = 1024;
+/// Registers that a thread should have: as many threads run on a multiprocessor at once as have so
+/// many.
+const REGISTERS: i64 = 64;
 
 /// Blocks that should fit on a multiprocessor at once, as many as its shared memory has room for.
 /// Without the number ptxas saves registers for blocks that can't come, and spills.
@@ -19,11 +20,12 @@ pub fn resident_blocks(threads: &[i64], buffers: &[MemRefType], device: &Device)
     let threads = threads.iter().product::<i64>().max(1);
     let room = i64::try_from(device.shared_per_block).unwrap_or(i64::MAX);
     let fitting = room / shared_bytes(buffers).max(1);
-    (RESIDENT_THREADS / threads).min(fitting).clamp(1, device.blocks_per_multiprocessor.into())
+    let resident = i64::from(device.registers) / REGISTERS;
+    (resident / threads).min(fitting).clamp(1, device.blocks_per_multiprocessor.into())
 }
 
 /// Bytes to which every shared buffer is aligned: those of the widest access.
-pub const BUFFER_ALIGNMENT: i64 = 16;
+pub const BUFFER_ALIGNMENT: i64 = WIDEST;
 
 /// Bytes of all shared buffers, each aligned.
 pub fn shared_bytes(buffers: &[MemRefType]) -> i64 {

@@ -1,7 +1,7 @@
-//! The tile kernels that a lowering takes: which they are, what their tiles cover, and how they go
-//! when they are lowered.
+//! The tile kernels of a lowering: selection, hull, and removal after lowering.
 
 use crate::analysis::hull::{self, Hull};
+use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
@@ -36,8 +36,23 @@ pub fn with_partial_sums<'c>(
     Ok(kernels.filter(|kernel| kernel.schedule.strategy == strategy).collect())
 }
 
+/// Lowers tile kernels one by one, and erases them.
+///
+/// # Errors
+/// The first error of a lowering.
+pub fn lower<'c>(
+    module: &Module<'c>,
+    kernels: &[Kernel<'c>],
+    lower: impl Fn(&Subject<'c, '_>, &Kernel<'c>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let program = Program::read(module)?;
+    let subject = Subject::of(module, &program)?;
+    kernels.iter().try_for_each(|kernel| lower(&subject, kernel))?;
+    erase(module, kernels)
+}
+
 /// Erases tile kernels that are lowered, and the point functions that nothing uses any more.
-pub fn erase(module: &Module, lowered: &[Kernel]) -> Result<(), Error> {
+fn erase(module: &Module, lowered: &[Kernel]) -> Result<(), Error> {
     let functions = |kernel: &Kernel| -> Vec<String> {
         kernel
             .applies()

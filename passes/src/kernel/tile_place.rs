@@ -64,8 +64,8 @@ pub fn margin(hull: &Hull, held: &[&Grid], wanted: &[[i64; 2]]) -> Vec<[i64; 2]>
     if wanted.len() == hull.rank() && fits { wanted.to_vec() } else { vec![[0, 0]; hull.rank()] }
 }
 
-/// Where a thread works.
-pub struct ThreadPlace<'c> {
+/// A thread's tile, and its position there.
+pub struct ThreadTile<'c> {
     /// First coordinate of the tile per dimension, as `index`.
     pub origin: Vec<Val<'c>>,
     /// Planes of the tile, where it may have fewer than the schedule says.
@@ -86,7 +86,7 @@ pub fn place_of_tile<'c>(
     margin: &[[i64; 2]],
     (params, row): (&[Val<'c>], Option<Val<'c>>),
     spec: &FrameSpec<'c, '_>,
-) -> Result<ThreadPlace<'c>, Error> {
+) -> Result<ThreadTile<'c>, Error> {
     let mut rest = identity(builder, "gpu.block_id", "x")?;
     let (mut thread, mut exists) = (Vec::new(), None);
     if let Some(warps) = spec.warps {
@@ -157,7 +157,7 @@ pub fn place_of_tile<'c>(
         // No more than all of them, as the count of a kernel's work reads it.
         planes = Some(builder.binary("arith.minsi", all, builder.select(halved, of_half, all)?)?);
     }
-    Ok(ThreadPlace { origin, planes, thread, exists })
+    Ok(ThreadTile { origin, planes, thread, exists })
 }
 
 /// A thread's or block's number, or the number of blocks, along an axis.

@@ -21,9 +21,47 @@ use std::path::Path;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 
-/// What code can be made for: the architectures of CUDA 13 whose instructions PTX 8.4 has.
-pub const ARCHITECTURES: [&str; 7] =
-    ["sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a"];
+/// An architecture, as LLVM's backend has it.
+struct Architecture {
+    name: &'static str,
+    /// The version of PTX: 8.4, or the first that has the architecture.
+    ptx: &'static str,
+    /// Whether the backend knows how it prefetches. Older devices can too; the backend ends the
+    /// process there.
+    prefetches: bool,
+}
+
+const fn architecture(name: &'static str, ptx: &'static str, prefetches: bool) -> Architecture {
+    Architecture { name, ptx, prefetches }
+}
+
+const ALL: [Architecture; 10] = [
+    architecture("sm_75", "+ptx84", false),
+    architecture("sm_80", "+ptx84", false),
+    architecture("sm_86", "+ptx84", false),
+    architecture("sm_87", "+ptx84", false),
+    architecture("sm_89", "+ptx84", false),
+    architecture("sm_90", "+ptx84", true),
+    architecture("sm_90a", "+ptx84", true),
+    architecture("sm_100", "+ptx86", true),
+    architecture("sm_100a", "+ptx86", true),
+    architecture("sm_120", "+ptx87", true),
+];
+
+/// The architectures for which code can be made: those of CUDA 13 that LLVM's backend has.
+pub fn architectures() -> Vec<&'static str> {
+    ALL.iter().map(|known| known.name).collect()
+}
+
+/// An architecture by its name. LLVM takes an unknown name with a warning and chooses for itself.
+fn known(arch: &str) -> Result<&'static Architecture, Error> {
+    ALL.iter().find(|known| known.name == arch).ok_or_else(|| {
+        Error::user(format!(
+            "there is no architecture {arch}; there are {}",
+            architectures().join(", ")
+        ))
+    })
+}
 
 /// Optimised LLVM IR, and the PTX made from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,11 +85,12 @@ pub fn emit(context: &Context, module: &Module, libdevice: Option<&Path>) -> Res
     let llvm = LlvmContext::create();
     let module = parse(&llvm, &text, "kernels")?;
     printable_names(&module)?;
-    let machine = machine(&target.arch)?;
+    let arch = known(&target.arch)?;
+    let machine = machine(arch)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     resolve_math(&llvm, &module, &machine, (target.arithmetic, libdevice))?;
-    if !has_prefetches(&target.arch) {
+    if !arch.prefetches {
         drop_prefetches(&module);
     }
     let options = PassBuilderOptions::create();
@@ -88,15 +127,7 @@ fn printable_names(module: &LlvmModule) -> Result<(), Error> {
     }
 }
 
-fn machine(arch: &str) -> Result<TargetMachine, Error> {
-    // LLVM takes an unknown name with a warning and chooses for itself.
-    if !ARCHITECTURES.contains(&arch) {
-        return Err(Error::user(format!(
-            "there is no architecture {}; there are {}",
-            arch,
-            ARCHITECTURES.join(", ")
-        )));
-    }
+fn machine(arch: &Architecture) -> Result<TargetMachine, Error> {
     LlvmTarget::initialize_nvptx(&InitializationConfig::default());
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
     let nvptx = LlvmTarget::from_triple(&triple)
@@ -104,20 +135,13 @@ fn machine(arch: &str) -> Result<TargetMachine, Error> {
     nvptx
         .create_target_machine(
             &triple,
-            arch,
-            "+ptx84",
+            arch.name,
+            arch.ptx,
             OptimizationLevel::Aggressive,
             RelocMode::Default,
             CodeModel::Default,
         )
-        .ok_or_else(|| Error::user(format!("LLVM has no target machine for {arch}")))
-}
-
-/// Whether LLVM's backend knows how an architecture prefetches. Devices before `sm_90` can too; it
-/// ends the process there.
-fn has_prefetches(arch: &str) -> bool {
-    let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
-    digits.parse::<u32>().is_ok_and(|number| number >= 90)
+        .ok_or_else(|| Error::user(format!("LLVM has no target machine for {}", arch.name)))
 }
 
 /// Takes out prefetches, which are no more than advice.
@@ -156,8 +180,7 @@ fn resolve_math<'l>(
         let Some(path) = libdevice else {
             return Err(Error::user(format!(
                 "the function {name} needs NVIDIA's libdevice, which was not found; install the \
-                 wheel nvidia-nvvm or CUDA, \
-                 and give its libdevice.10.bc by --libdevice FILE"
+                 wheel nvidia-nvvm or CUDA, and give its libdevice.10.bc by the option libdevice"
             )));
         };
         let unreadable = |error: String| {

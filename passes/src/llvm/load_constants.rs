@@ -63,7 +63,7 @@ impl Pass for LoadConstants {
     }
 }
 
-/// So many different factors of a kernel stay in its code.
+/// A kernel with at most this many different factors keeps them in its code.
 const KEPT: usize = 12;
 
 /// The most factors of a table: an eighth of the 64 KiB of constant memory. A kernel of more has

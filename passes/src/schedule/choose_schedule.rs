@@ -5,8 +5,8 @@
 //! time of each.
 //!
 //! Needs: a verified stencil program. Guarantees: the module has the schedule for
-//! `tile-overlapped`, in the attributes that a tile kernel has; what the options give is taken as
-//! it is. A tile is left out where `tile-overlapped` fits it to each kernel.
+//! `tile-overlapped`, in the attributes that a tile kernel has. Options override the choice. The
+//! tile stays open where `tile-overlapped` fits it per kernel.
 //!
 //! ```text
 //! module @heat attributes {tiled.strategy = "stream", tiled.steps = 7 : i64, ...}

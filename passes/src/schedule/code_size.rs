@@ -53,7 +53,7 @@ pub fn check(
         format!(
             "the code of a kernel with {steps} step{} per launch and cells per thread \
              {per_thread:?} would have about {operations} operations, and the limit is \
-             {MOST_OPERATIONS}; take fewer steps, fewer cells per thread or the strategy naive",
+             {MOST_OPERATIONS}; take fewer steps, fewer cells per thread or another strategy",
             if steps == 1 { "" } else { "s" }
         ),
     )

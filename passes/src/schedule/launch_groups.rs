@@ -3,9 +3,9 @@
 //! A kernel's tiles cover the hull of the grids of its updated fields. Where the grids of a step
 //! differ by more than a rim, as those of other sizes or ranks do, the step is cut into groups of
 //! consecutive applies whose hull is tight; then each group is a kernel, and no launch takes more
-//! than one step. So it is where a periodic field is read and not all fields lie on the same
-//! points: then tiles can't go on beyond the grid, and each apply is a kernel. A function that reads
-//! values of its own sweep is a kernel too, of the strategy that `tile-wavefront` gives it.
+//! than one step. The step is also cut where a periodic field is read and the fields lie on
+//! different points. A function that reads values of its own sweep is a kernel too, of the
+//! strategy that `tile-wavefront` gives it.
 
 use crate::analysis::footprint;
 use crate::analysis::hull::{self, Hull};
@@ -42,8 +42,7 @@ impl<'c, 'p> Group<'c, 'p> {
     }
 }
 
-/// Cuts a step where the grids of the updated fields differ by more than rims; after each apply
-/// where they are to stand alone.
+/// Cuts a step where the updated grids differ by more than rims; with `alone`, after each apply.
 pub fn of<'c, 'p>(
     context: &'c Context,
     program: &'p Program<'c>,

@@ -36,15 +36,14 @@ pub struct Candidate {
     pub per_thread: Vec<i64>,
     /// What the main kernels do, one per launch.
     pub kernels: Vec<Work>,
-    /// What that takes.
+    /// The predicted time of the main kernels.
     pub prediction: Prediction,
     /// Points of the grid.
     pub points: f64,
 }
 
 impl Candidate {
-    /// Whether another is the same schedule, one with its tile named and one with it fitted
-    /// perhaps.
+    /// Whether both are the same schedule once a fitted tile is written out.
     fn is_like(&self, other: &Self) -> bool {
         let named = |candidate: &Self| Choice {
             tile: Some(candidate.tile.clone()),
@@ -122,22 +121,21 @@ pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error
             return Ok(vec![choice.clone()]);
         }
     }
-    let rank = subject.program.grids.first().map_or(0, Grid::rank);
+    let rank = rank(subject.program)?;
     let strategies = match &choice.strategy {
         Some(name) => vec![strategies::named(name)?],
         None => strategies::ALL.into_iter().filter(|strategy| !strategy.sweeps()).collect(),
     };
     let mut found: Vec<Choice> = Vec::new();
     for strategy in strategies {
-        let others = strategy.candidates(subject, rank, choice);
+        let others = strategy.candidates(subject, rank, choice)?;
         let applies: Vec<_> = subject.program.applies.iter().collect();
         let most = code_size::most_steps(strategy, &applies, rank);
         for candidates in [vec![Candidates::defaults()], others].concat() {
-            let heights = candidates.heights.into_iter();
-            let heights = heights.map(|height| height.map(|height| height.min(most)));
-            let heights =
-                choice.pyramid_height.map_or(heights.collect(), |height| vec![Some(height)]);
-            for pyramid_height in heights {
+            let listed = candidates.pyramid_heights.into_iter();
+            let listed = listed.map(|steps| steps.map(|steps| steps.min(most))).collect();
+            let asked = choice.pyramid_height.map(|steps| vec![Some(steps)]);
+            for pyramid_height in asked.unwrap_or(listed) {
                 let opening = Choice {
                     strategy: Some(strategy.name().to_owned()),
                     tile: choice.tile.clone().or_else(|| candidates.tile.clone()),
@@ -152,6 +150,14 @@ pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error
         }
     }
     Ok(found)
+}
+
+/// The rank of the shapes to try: the largest of an updated grid, whose kernels take the most time.
+/// Grids that are only read have no tiles.
+fn rank(program: &Program) -> Result<usize, Error> {
+    let updated = program.applies.iter().flat_map(|apply| &apply.updates);
+    let ranks = updated.map(|field| Ok(program.grid_of(field)?.rank()));
+    ranks.collect::<Result<Vec<_>, Error>>().map(|ranks| ranks.into_iter().max().unwrap_or(0))
 }
 
 /// Tiles, lowers, counts and predicts one schedule; none where its blocks fit on no multiprocessor.
@@ -174,7 +180,7 @@ fn candidate<'c>(
         let count =
             |map| Ok::<_, Error>(sizes.evaluate(map)?.first().copied().unwrap_or(0).max(0) as f64);
         let bands = match &launch.bands {
-            Some(bands) => count(bands.rows)? / bands.reach.max(1) as f64,
+            Some(bands) => count(bands.rows)? / bands.row_distance.max(1) as f64,
             None => 0.0,
         };
         let strategy = strategies::named(&launch.schedule.strategy)?;

@@ -46,7 +46,7 @@ pub fn of<'c>(
     let mut needed: BTreeMap<&str, Halo> = BTreeMap::new();
     let mut computed = Vec::new();
     for (_, apply) in applies.iter().rev() {
-        // What later applies read of the updated fields, and the tile itself, which may be stored.
+        // The region holds the tile and every cell that later applies read.
         let mut region = tile.clone();
         for field in &apply.updates {
             if let Some(later) = needed.remove(field) {
@@ -93,8 +93,8 @@ fn too_far(apply: &Apply) -> Error {
     .at(mlir::place(apply.op.location()))
 }
 
-/// How far some applies reach beyond a tile of one dimension, before and after it.
-pub fn reach<'c>(
+/// The cells before and after a tile of one dimension that some applies touch.
+pub fn extent<'c>(
     program: &Program<'c>,
     group: &Group<'c, '_>,
     steps: i64,

@@ -1,9 +1,7 @@
 //! A strategy: a way in which a device runs the tiles of a kernel.
 //!
-//! A descriptor holds everything that the rest of the compiler asks of a strategy, so that the
-//! list of descriptors (`strategies/mod.rs`) is the only place that knows all of them. It has the
-//! supported ranks, the schedules to try, the fit of tile and height to the target, and the pass
-//! that lowers the strategy's kernels.
+//! A descriptor has a strategy's ranks, candidates, fit and lowering. Only `strategies/mod.rs`
+//! knows them all.
 
 use crate::analysis::index_width;
 use crate::pass::Pass;
@@ -23,7 +21,7 @@ pub struct Shape {
     pub per_thread: Vec<i64>,
 }
 
-/// Schedules to try: a shape with the heights that go with it.
+/// Schedules to try: a shape with the pyramid heights that go with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidates {
     /// Cells of a tile; none where it is fitted to each kernel.
@@ -31,13 +29,13 @@ pub struct Candidates {
     /// Cells per thread; none for the default.
     pub per_thread: Option<Vec<i64>>,
     /// Pyramid heights; none for the default.
-    pub heights: Vec<Option<i64>>,
+    pub pyramid_heights: Vec<Option<i64>>,
 }
 
 impl Candidates {
     /// A strategy's own defaults.
     pub fn defaults() -> Self {
-        Self { tile: None, per_thread: None, heights: vec![None] }
+        Self { tile: None, per_thread: None, pyramid_heights: vec![None] }
     }
 }
 
@@ -76,7 +74,12 @@ pub trait Strategy: Sync {
     fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error>;
 
     /// The pyramid height where none is asked for.
-    fn height(&self, subject: &Subject, group: &Group, schedule: &Schedule) -> Result<i64, Error>;
+    fn pyramid_height(
+        &self,
+        subject: &Subject,
+        group: &Group,
+        schedule: &Schedule,
+    ) -> Result<i64, Error>;
 
     /// The tile of a kernel whose applies and loads reach over some halos, where none is asked for;
     /// none where the default shape stays.
@@ -90,9 +93,14 @@ pub trait Strategy: Sync {
         Ok(None)
     }
 
-    /// Schedules to try beside the defaults, within a choice.
-    fn candidates(&self, _subject: &Subject, _rank: usize, _choice: &Choice) -> Vec<Candidates> {
-        Vec::new()
+    /// Schedules to try beside the defaults, within a choice, for grids of some rank.
+    fn candidates(
+        &self,
+        _subject: &Subject,
+        _rank: usize,
+        _choice: &Choice,
+    ) -> Result<Vec<Candidates>, Error> {
+        Ok(Vec::new())
     }
 
     /// Copies of a point function's code per step of a kernel: one for each cell of a thread that

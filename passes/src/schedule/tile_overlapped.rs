@@ -4,16 +4,15 @@
 //! Source: Holewinski, Pouchet, Sadayappan, "High-Performance Code Generation for Stencil
 //! Computations on GPU Architectures", section 4.2, algorithm 2: regions are found backwards over
 //! functions and steps, a rectangular hull where a field is reached twice. By default each apply
-//! gets the region that is needed at its step, which shrinks from step to step; with `region=fixed`
-//! all of a launch get the largest, as in the paper, so that each thread does the same in each
-//! step. Then cells at a tile's outer rim come from cells that no tile holds; the verifier proves
-//! that no cell which is stored does.
+//! computes the region needed at its step. With `region=fixed` all applies compute the largest, as
+//! in the paper, so that each thread does the same in each step. Cells at the outer rim may then be
+//! invalid; the verifier proves that none of them is stored.
 //!
 //! Needs: a verified stencil program, in which `tile-wavefront` has tiled the functions that read
 //! values of their own sweep. The schedule comes from options, else from `choose-schedule`,
-//! else from defaults. Guarantees: tile kernels of heights `T`, and of the powers of two below it
-//! for the steps that are left over; a host schedule of `tiled.repeat`; no `stencil.apply` any
-//! more. A strategy that fuses no steps gets one kernel per apply and one step per launch. Data
+//! else from defaults. Guarantees: tile kernels of the pyramid height, and of the powers of two
+//! below it for the steps that are left over; a host schedule of `tiled.repeat`; no `stencil.apply`
+//! any more. A strategy that fuses no steps gets one kernel per apply and one step per launch. Data
 //! that nobody needs is neither loaded nor stored (`analysis/transfers.rs`): a field that is
 //! overwritten before it is read, and a temp field that is overwritten so in every launch.
 //!
@@ -121,7 +120,7 @@ impl<'c> Tiling<'c, '_> {
     fn all(&self, builder: &Builder<'c>, groups: &[Group<'c, '_>]) -> Result<(), Error> {
         let program = self.subject.program;
         let fuses = self.strategy.fuses_steps();
-        let height = self.choice.pyramid_height;
+        let pyramid_height = self.choice.pyramid_height;
         match groups {
             [group]
                 if fuses
@@ -131,12 +130,12 @@ impl<'c> Tiling<'c, '_> {
                 let (strategy, schedule) = self.schedule(group, groups)?;
                 let usual = || {
                     let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
-                    Ok(strategy.height(&self.subject, group, &schedule)?.min(most))
+                    Ok(strategy.pyramid_height(&self.subject, group, &schedule)?.min(most))
                 };
-                let height = height.map_or_else(usual, Ok)?;
-                return self.pyramids(builder, (group, strategy), &schedule, height);
+                let pyramid_height = pyramid_height.map_or_else(usual, Ok)?;
+                return self.pyramids(builder, (group, strategy), &schedule, pyramid_height);
             }
-            _ if height.is_none_or(|height| height == 1) => {}
+            _ if pyramid_height.is_none_or(|pyramid_height| pyramid_height == 1) => {}
             _ if !fuses => {
                 return Err(Error::declined(
                     Decline::Height,
@@ -247,19 +246,20 @@ impl<'c> Tiling<'c, '_> {
         builder: &Builder<'c>,
         (group, strategy): (&Group<'c, '_>, &'static dyn Strategy),
         schedule: &Schedule,
-        height: i64,
+        pyramid_height: i64,
     ) -> Result<(), Error> {
         let (context, program) = (builder.context, self.subject.program);
         let symbols = program.params.len() + 1;
         let steps = AffineExpr::symbol(context, program.params.len());
         let constant = |value| AffineExpr::constant(context, value);
-        let left = AffineExpr::modulo(steps, constant(height));
-        let mut launches = vec![(height, AffineExpr::floor_div(steps, constant(height)))];
-        // The steps left over are fewer than `height`: each binary digit of their number is one
-        // launch.
-        let mut digit = (height as u64).next_power_of_two() as i64 / 2;
+        let left = AffineExpr::modulo(steps, constant(pyramid_height));
+        let mut launches =
+            vec![(pyramid_height, AffineExpr::floor_div(steps, constant(pyramid_height)))];
+        // The steps left over are fewer than `pyramid_height`: each binary digit of their number is
+        // one launch.
+        let mut digit = (pyramid_height as u64).next_power_of_two() as i64 / 2;
         while digit >= 1 {
-            if digit < height {
+            if digit < pyramid_height {
                 let count = AffineExpr::floor_div(left, constant(digit));
                 launches.push((digit, AffineExpr::modulo(count, constant(2))));
             }

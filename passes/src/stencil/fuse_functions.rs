@@ -6,13 +6,11 @@
 //! moved by it. Upstream's `cse` then shares what several offsets have in common. Every operation
 //! stays what it was, so without contraction no bit of a result changes.
 //!
-//! What is saved are a field's cells on their way through memory and a barrier or a launch, what is
-//! added are operations and wider footprints; how much either costs depends on the strategy. A
-//! stream keeps planes of temp fields in registers, where they cost little, and with one kernel a
-//! function each field goes through device memory. So the two ways are compared as
-//! `choose-schedule` compares schedules, by the predicted time of the best that the options leave:
-//! counts of `analysis/kernel_work` and `analysis/tile_traffic`, and the model of the runtime crate
-//! with the numbers of the device.
+//! Folding saves memory traffic and a barrier or launch; it adds operations and widens footprints.
+//! The faster variant stays. The strategy decides which it is: a stream keeps planes of temp fields
+//! in registers, and with one kernel per function each field goes through device memory. Both are
+//! compared as `choose-schedule` compares schedules, by the predicted time of the best that the
+//! options leave.
 //!
 //! Needs: a verified stencil program with simplified point functions. Guarantees: the same results;
 //! producers that were folded are gone, and no apply touches their fields any more.
@@ -139,8 +137,13 @@ fn folded<'c>(
     let Some(consumers) = consumers(&program, place)? else { return Ok(None) };
     let mut copy = Module::from_operation(Operation::clone(&module.as_operation()))
         .ok_or_else(|| Error::internal("a module's copy is no module"))?;
-    if !fold(context, &copy, place, &consumers)? || verify::all(&copy).is_err() {
+    if !fold(context, &copy, place, &consumers)? {
         return Ok(None);
+    }
+    if let Err(errors) = verify::all(&copy) {
+        // A fold may break a rule that the program kept, such as the limit on offsets.
+        let fault = errors.into_iter().find(Error::is_internal);
+        return fault.map_or(Ok(None), Err);
     }
     mlir::run_upstream(context, &mut copy, "builtin.module(func.func(canonicalize,cse))")?;
     Ok(Some(copy))

@@ -27,9 +27,15 @@ pub fn usual() -> &'static dyn Strategy {
 pub fn named(name: &str) -> Result<&'static dyn Strategy, Error> {
     let found = ALL.into_iter().find(|strategy| strategy.name() == name);
     found.ok_or_else(|| {
-        let names = list(ALL.into_iter().map(|strategy| strategy.name()), "and");
+        let names = names("and", |_| true);
         Error::user(format!("there is no strategy '{name}'; there are {names}"))
     })
+}
+
+/// The names of the strategies that a test accepts, with a word before the last.
+pub fn names(joint: &str, which: impl Fn(&dyn Strategy) -> bool) -> String {
+    let found = ALL.into_iter().filter(|strategy| which(*strategy));
+    list(found.map(|strategy| strategy.name()), joint)
 }
 
 /// The strategy of a name for grids of some dimensions.
@@ -43,13 +49,12 @@ pub fn for_rank(name: &str, rank: usize) -> Result<&'static dyn Strategy, Error>
     }
     let ranks = list(strategy.ranks().map(|rank| rank.to_string()), "or");
     let dimensions = if strategy.ranks().eq([1]) { "dimension" } else { "dimensions" };
-    let others = ALL.into_iter().filter(|other| !other.sweeps() && other.ranks().contains(&rank));
     Err(Error::declined(
         Decline::Rank,
         format!(
             "the strategy {name} is for grids of {ranks} {dimensions}, and this one has {rank}; \
              choose {}",
-            list(others.map(|other| other.name()), "or")
+            names("or", |other| !other.sweeps() && other.ranks().contains(&rank))
         ),
     ))
 }
@@ -65,11 +70,12 @@ pub fn takes(strategy: &dyn Strategy, group: &Group) -> bool {
 /// # Errors
 /// A name that no strategy has, and a strategy that takes none of the groups.
 pub fn sweeping(name: Option<&str>, groups: &[Group]) -> Result<&'static dyn Strategy, Error> {
-    let mut all = ALL.into_iter().filter(|strategy| strategy.sweeps());
-    let usual = all.next().ok_or_else(|| Error::internal("no strategy takes sweeps"))?;
-    let Some(asked) = name.map(named).transpose()?.filter(|asked| !asked.sweeps()) else {
-        return Ok(name.map(named).transpose()?.unwrap_or(usual));
-    };
+    let usual = ALL.into_iter().find(|strategy| strategy.sweeps());
+    let usual = usual.ok_or_else(|| Error::internal("no strategy takes sweeps"))?;
+    let asked = name.map_or(Ok(usual), named)?;
+    if asked.sweeps() {
+        return Ok(asked);
+    }
     if groups.iter().any(|group| takes(asked, group)) {
         return Ok(usual);
     }

@@ -5,8 +5,8 @@
 //! and `split-interior`; before `split-sums`, which cuts applies of one field. Guarantees: the same
 //! values. A kernel names in `tiled.rotates` the fields whose buffers rotate after its launch, and
 //! neither computes nor stores those that it copied. Cells of `P` that no piece covers keep their
-//! first value, but the buffer of `U` has others there: a field of which that matters names in
-//! `tiled.computed` the cells that its buffer holds, and a plan takes the others from the input.
+//! first value, but the buffer of `U` has others there. `tiled.computed` lists the cells that the
+//! buffer holds; a plan copies the others from the input.
 //!
 //! ```text
 //! func.func @wave_1() {

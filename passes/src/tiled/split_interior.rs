@@ -31,7 +31,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
+use stencil_dialects::tiled::{self, Apply, Halo, Kernel, MOST_CELLS, TileOp};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -53,9 +53,6 @@ impl Pass for SplitInterior {
         run(context, module)
     }
 }
-
-/// What a run-time size counts as.
-const LARGE: i64 = 1 << 20;
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let program = Program::read(module)?;
@@ -108,12 +105,12 @@ fn main_piece(apply: &Apply, tile: &[i64]) -> Option<i64> {
     main.map(|(place, _)| place)
 }
 
-/// Whether the box around a tile has its extents within bounds, for large sizes.
+/// Whether the box around a tile has its extents within bounds, for sizes that hold any tile.
 fn fits(halo: &Halo, tile: &[i64], bounds: (AffineMap, AffineMap)) -> bool {
     halo.extents(tile).iter().zip(extents(bounds)).all(|(wanted, extent)| *wanted <= extent)
 }
 
-/// Cells per dimension between two bounds, for large sizes.
+/// Cells per dimension between two bounds, for sizes that hold any tile.
 fn extents((lower, upper): (AffineMap, AffineMap)) -> Vec<i64> {
     let (lower, upper) =
         (Linear::of_map(lower).unwrap_or_default(), Linear::of_map(upper).unwrap_or_default());
@@ -121,7 +118,7 @@ fn extents((lower, upper): (AffineMap, AffineMap)) -> Vec<i64> {
         let sizes = bound
             .coefficients
             .iter()
-            .fold(0_i64, |sum, size| sum.saturating_add(size.saturating_mul(LARGE)));
+            .fold(0_i64, |sum, size| sum.saturating_add(size.saturating_mul(MOST_CELLS)));
         sizes.saturating_add(bound.constant)
     };
     lower

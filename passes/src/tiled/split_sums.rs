@@ -9,10 +9,10 @@
 //!
 //! Needs: tile kernels. Guarantees: in those of strategy `stream`, an apply that takes fewer
 //! registers in parts (`analysis/partial_sums`) is one apply a part; each but the first goes on
-//! with the result of the one before, by `tiled.partial`. Where no piece lies, the first part that
-//! reads the point's plane or a later one gives the old value, and those behind it keep what they
-//! are given. Other kernels stay as they are. Declines, and leaves alone: functions of several
-//! fields, fields with boundary rules.
+//! with the result of the one before, by `tiled.partial`. Without a piece, the first part that
+//! reads the point's plane or a later one returns the old value; later parts pass it on. Other
+//! kernels stay as they are. Declines, and leaves alone: functions of several fields, fields with
+//! boundary rules.
 //!
 //! ```text
 //! %1 = "tiled.apply"(%0) {reads = [@A], pieces = [{function = @box, ...}], ...}

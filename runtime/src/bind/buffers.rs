@@ -4,7 +4,7 @@ use super::{BindError, sizes_text};
 use crate::array::{Element, shape_text};
 use crate::expr::{Expr, Sizes};
 use crate::layout::{Placement, Window};
-use crate::plan::{BufferDecl, BufferKind, FieldDecl, Layout, Part, Plan, Start};
+use crate::plan::{BufferDecl, BufferKind, BufferLayout, FieldDecl, Part, Plan, Start};
 use std::ops::Range;
 
 /// Memory of a device: the buffer that it belongs to when a run begins, by place in
@@ -127,8 +127,8 @@ pub fn bound(
     }
     let width = shape.last().copied().unwrap_or(0);
     let placement = match &buffer.layout {
-        Layout::RowMajor => Placement::Rows { pitch: width },
-        Layout::Padded { pitch } => {
+        BufferLayout::RowMajor => Placement::Rows { pitch: width },
+        BufferLayout::Padded { pitch } => {
             let value = pitch.evaluate(sizes)?;
             let pitch = usize::try_from(value).ok().filter(|pitch| *pitch >= width);
             Placement::Rows {
@@ -140,8 +140,8 @@ pub fn bound(
                 })?,
             }
         }
-        Layout::Hybrid { rows } => Placement::Hybrid { rows: *rows as usize },
-        Layout::Blocked { block } => {
+        BufferLayout::Hybrid { rows } => Placement::Hybrid { rows: *rows as usize },
+        BufferLayout::Blocked { block } => {
             Placement::Blocked { block: block.iter().map(|cells| *cells as usize).collect() }
         }
     };

@@ -17,14 +17,26 @@
 //! | 11.0 | 228, 227 | 1536 | 24 | |
 //! | 12.0 | 100, 99 | 1536 | 24 | 128, 2 |
 //!
-//! All of them have 65,536 registers an SM, 255 a thread, 1,024 threads a block, 48 KB of static
-//! shared memory, four schedulers, and shared memory of 32 banks of 4 bytes. 1 KB of shared memory
-//! is reserved for each block from 8.0 on.
+//! All of them have 65,536 registers an SM, 255 a thread, given out to warps in units of 256 (8 a
+//! thread). They have 1,024 threads a block, 48 KB of static shared memory, four schedulers, and
+//! shared memory of 32 banks of 4 bytes. 1 KB of shared memory is reserved for each block from 8.0
+//! on.
 //!
 //! Clocks of blocks, barriers, fetches, rounds and instructions, and the time of a launch, were
 //! measured on an H200 alone; the others have them from it, unmeasured.
 
 use super::Device;
+
+/// Threads of a warp, on every CUDA device (CUDA C++ Programming Guide, "SIMT Architecture").
+pub const WARP: u32 = 32;
+
+/// Bytes of a thread's widest access to memory, on every CUDA device (CUDA C++ Programming Guide,
+/// "Device Memory Accesses": words of 1, 2, 4, 8 or 16 bytes).
+pub const WIDEST_ACCESS: u32 = 16;
+
+/// Bytes of device memory that are accessed at once, on every CUDA device (CUDA C++ Best Practices
+/// Guide, "Coalesced Access to Global Memory": transactions of 32 bytes).
+pub const SECTOR: u32 = 32;
 
 /// Every device that is described. The first of an architecture stands for it.
 pub const DEVICES: &[Device] = &[H200, A100, A40, L40S, H100, B200, RTX_5090];
@@ -32,6 +44,7 @@ pub const DEVICES: &[Device] = &[H200, A100, A40, L40S, H100, B200, RTX_5090];
 /// NVIDIA H200.
 pub const H200: Device = Device {
     name: "NVIDIA H200",
+    short: "H200",
     target: "sm_90",
     multiprocessors: 132,
     clock: 1.98e9,
@@ -50,19 +63,19 @@ pub const H200: Device = Device {
     issue_clocks: 2.15,
     serial_clocks: 4.5,
     launch_seconds: 2.2e-6,
-    warp: 32,
     threads_per_block: 1024,
     threads_per_multiprocessor: 2048,
     blocks_per_multiprocessor: 32,
     registers: 65_536,
     registers_per_thread: 255,
+    register_unit: 8,
     shared_per_multiprocessor: 228 * 1024,
     shared_per_block: 227 * 1024,
     static_shared_per_block: 48 * 1024,
     shared_reserved: 1024,
-    source: "clocks of blocks, barriers, fetches and rounds fitted to kernels of the strategies \
-        naive and block, those \
-             of a warp's instructions to the schedules of decision 015; copy and FMA rates, SMs \
+    source: "clocks of blocks, barriers, fetches and rounds fitted to kernels with one thread a \
+             point and with tiles in shared memory, those of a warp's instructions to the \
+             schedules of decision 015; copy and FMA rates, SMs \
              and clock measured on one H200, November 2026; memory from NVIDIA's data sheet; \
              limits per SM and block from the CUDA C++ Programming Guide, technical specifications \
              of compute capability 9.0",
@@ -82,6 +95,7 @@ const fn lanes(multiprocessors: u32, clock: f64, lanes: u32) -> f64 {
 /// NVIDIA A100, 80 GB, SXM.
 pub const A100: Device = Device {
     name: "NVIDIA A100-SXM4-80GB",
+    short: "A100",
     target: "sm_80",
     multiprocessors: 108,
     clock: 1.41e9,
@@ -100,6 +114,7 @@ pub const A100: Device = Device {
 /// NVIDIA A40.
 pub const A40: Device = Device {
     name: "NVIDIA A40",
+    short: "A40",
     target: "sm_86",
     multiprocessors: 84,
     clock: 1.74e9,
@@ -121,6 +136,7 @@ pub const A40: Device = Device {
 /// NVIDIA L40S.
 pub const L40S: Device = Device {
     name: "NVIDIA L40S",
+    short: "L40S",
     target: "sm_89",
     multiprocessors: 142,
     clock: 2.52e9,
@@ -143,6 +159,7 @@ pub const L40S: Device = Device {
 /// NVIDIA H100, SXM.
 pub const H100: Device = Device {
     name: "NVIDIA H100 80GB HBM3",
+    short: "H100",
     memory: 80_000_000_000,
     l2: 50_000_000,
     copy_bandwidth: copied(3.35e12),
@@ -157,6 +174,7 @@ pub const H100: Device = Device {
 /// NVIDIA B200.
 pub const B200: Device = Device {
     name: "NVIDIA B200",
+    short: "B200",
     target: "sm_100",
     multiprocessors: 148,
     clock: 1.98e9,
@@ -173,6 +191,7 @@ pub const B200: Device = Device {
 /// NVIDIA GeForce RTX 5090.
 pub const RTX_5090: Device = Device {
     name: "NVIDIA GeForce RTX 5090",
+    short: "RTX5090",
     target: "sm_120",
     multiprocessors: 170,
     clock: 2.407e9,
@@ -193,6 +212,7 @@ pub const RTX_5090: Device = Device {
 /// A GPU of compute capability 7.x: a Tesla T4.
 pub const COMPUTE_7: Device = Device {
     name: "a GPU of compute capability 7.x",
+    short: "",
     target: "sm_75",
     multiprocessors: 40,
     clock: 1.59e9,
@@ -214,6 +234,7 @@ pub const COMPUTE_7: Device = Device {
 /// A GPU of compute capability 8.x: the lowest limits of 8.0 to 8.9, which 8.6 has.
 pub const COMPUTE_8: Device = Device {
     name: "a GPU of compute capability 8.x",
+    short: "",
     source: "the lowest limits of compute capabilities 8.0 to 8.9; all else of an A40",
     ..A40
 };
@@ -221,6 +242,7 @@ pub const COMPUTE_8: Device = Device {
 /// A GPU of compute capability 11.x.
 pub const COMPUTE_11: Device = Device {
     name: "a GPU of compute capability 11.x",
+    short: "",
     target: "sm_110",
     shared_per_multiprocessor: 228 * 1024,
     shared_per_block: 227 * 1024,
@@ -234,6 +256,7 @@ pub const COMPUTE_11: Device = Device {
 /// A GPU of which nothing is known: the lowest limits of all that are described.
 pub const LEAST: Device = Device {
     name: "a GPU that is not described",
+    short: "",
     target: "",
     shared_reserved: 1024,
     shared_per_block: 63 * 1024,

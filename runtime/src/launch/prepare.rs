@@ -5,7 +5,7 @@ use super::{LaunchError, Rows};
 use crate::bind::{Bound, Held};
 use crate::layout::Placement;
 use crate::number::Number;
-use crate::plan::{self, Argument, Choose, Comparison, Exchange, Kernel, Limit, Node, Plan, Until};
+use crate::plan::{self, Argument, Choose, Exchange, Kernel, Limit, Node, Plan, Relation, Until};
 use std::sync::Arc;
 
 /// The most actions per step of a run. It is far above that of any program, and low enough that the
@@ -61,7 +61,7 @@ pub struct PreparedUntil {
     /// Which `until` of the plan, in the order of the file.
     pub number: usize,
     pub buffer: usize,
-    pub is: Comparison,
+    pub is: Relation,
     pub limit: Number,
     pub every: i64,
 }
@@ -160,9 +160,10 @@ impl<'p> Preparation<'p, '_> {
             return Ok(());
         }
         let body = self.list(body, turns > 1)?;
-        // A turn without actions would go round for nothing.
-        let steps = body.iter().try_fold(0_i64, |sum, node| match node {
-            Prepared::Skip { steps } => Some(sum.saturating_add(*steps)),
+        // A turn without actions would go round for nothing; an `until` compares after some.
+        let start = until.is_none().then_some(0_i64);
+        let steps = body.iter().fold(start, |sum, node| match node {
+            Prepared::Skip { steps } => Some(sum?.saturating_add(*steps)),
             _ => None,
         });
         all.push(match steps {

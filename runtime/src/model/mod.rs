@@ -18,7 +18,7 @@ pub use residency::{
     BANDS, most_registers, overlapped, resident_blocks, resident_warps, stretch, waves,
 };
 
-use crate::device::Device;
+use crate::device::{Device, WARP};
 use serde::Serialize;
 
 /// How sharply the slowest resource decides: the exponent of the norm.
@@ -118,7 +118,7 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
             return None;
         }
         let rate = |per_clock: u32| device.per_second(per_clock);
-        let warp = f64::from(device.warp);
+        let warp = f64::from(WARP);
         let slots = f64::from(device.multiprocessors) * f64::from(resident);
         let all = |each: f64| work.blocks * each;
         let life = life(work, device);
@@ -158,7 +158,7 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
 
 /// Clocks that a block lives at least, however few others there are.
 fn life(work: &Work, device: &Device) -> f64 {
-    let own = work.instructions / f64::from(work.threads.div_ceil(device.warp).max(1));
+    let own = work.instructions / f64::from(work.threads.div_ceil(WARP).max(1));
     device.block_clocks
         + work.barriers * device.barrier_clocks
         + work.fetches * device.fetch_clocks

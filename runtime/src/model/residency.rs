@@ -2,31 +2,27 @@
 //! wait for its slowest blocks where launches overlap.
 
 use super::{Work, norm};
-use crate::device::Device;
-
-/// Registers are given out to a warp in units of this many a lane (CUDA C++ Programming Guide,
-/// register allocation unit of 256 a warp).
-const REGISTER_UNIT: u32 = 8;
+use crate::device::{Device, WARP};
 
 /// Warps of so many registers a thread that a multiprocessor has registers for. Each scheduler has
 /// its part of them: on an H200 8 warps of 190 registers ran at a time, not 10.
 pub fn resident_warps(registers: u32, device: &Device) -> u32 {
-    let of_warp = registers.max(1).next_multiple_of(REGISTER_UNIT) * device.warp;
+    let of_warp = registers.max(1).next_multiple_of(device.register_unit) * WARP;
     device.registers / device.schedulers / of_warp * device.schedulers
 }
 
 /// The most registers a thread with which a block of so many threads has room on a multiprocessor;
 /// 0 for none.
 pub fn most_registers(threads: u32, device: &Device) -> u32 {
-    let warps = threads.div_ceil(device.warp).max(1).div_ceil(device.schedulers);
-    let each = device.registers / device.schedulers / (warps * device.warp);
-    (each / REGISTER_UNIT * REGISTER_UNIT).min(device.registers_per_thread)
+    let warps = threads.div_ceil(WARP).max(1).div_ceil(device.schedulers);
+    let each = device.registers / device.schedulers / (warps * WARP);
+    (each / device.register_unit * device.register_unit).min(device.registers_per_thread)
 }
 
 /// Blocks of a kernel that a multiprocessor holds at a time: by registers, shared memory and
 /// threads.
 pub fn resident_blocks(work: &Work, device: &Device) -> u32 {
-    let warps = work.threads.div_ceil(device.warp).max(1);
+    let warps = work.threads.div_ceil(WARP).max(1);
     let by_registers = resident_warps(work.registers, device) / warps;
     let shared = work.shared + device.shared_reserved;
     // Kernels without shared memory take none of devices that reserve none.
@@ -36,7 +32,7 @@ pub fn resident_blocks(work: &Work, device: &Device) -> u32 {
     let limits = [
         by_registers,
         by_shared,
-        device.threads_per_multiprocessor / (warps * device.warp),
+        device.threads_per_multiprocessor / (warps * WARP),
         device.blocks_per_multiprocessor,
     ];
     if fits { limits.into_iter().min().unwrap_or(0) } else { 0 }

@@ -21,8 +21,8 @@ pub struct BufferDecl {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origin: Vec<Expr>,
     /// How its cells lie in memory.
-    #[serde(default, skip_serializing_if = "Layout::is_row_major")]
-    pub layout: Layout,
+    #[serde(default, skip_serializing_if = "BufferLayout::is_row_major")]
+    pub layout: BufferLayout,
     /// Its content when a run begins.
     pub start: Start,
     /// The device on which it lies, from 0.
@@ -60,7 +60,7 @@ pub enum Start {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Layout {
+pub enum BufferLayout {
     /// Row after row, no padding.
     #[default]
     RowMajor,
@@ -84,7 +84,7 @@ pub enum Layout {
     },
 }
 
-impl Layout {
+impl BufferLayout {
     /// Whether cells lie row after row without padding.
     pub fn is_row_major(&self) -> bool {
         *self == Self::RowMajor

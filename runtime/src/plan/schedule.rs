@@ -125,7 +125,7 @@ pub struct Until {
     /// The buffer of kind `reduction`, of one cell, whose value is compared.
     pub reduction: String,
     /// How it is compared.
-    pub is: Comparison,
+    pub is: Relation,
     /// The number that it is compared with.
     pub limit: Limit,
     /// The value is compared each time after this many turns.
@@ -136,11 +136,11 @@ pub struct Until {
     pub body: Vec<Node>,
 }
 
-/// How two numbers are compared. With a NaN all but `not_equal` are false.
+/// A relation of two numbers. With a NaN all but `not_equal` are false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Comparison {
+pub enum Relation {
     /// `<`
     Less,
     /// `<=`
@@ -155,7 +155,7 @@ pub enum Comparison {
     NotEqual,
 }
 
-impl Comparison {
+impl Relation {
     /// Whether it holds between two numbers of one type.
     pub fn holds(self, left: Number, right: Number) -> bool {
         let order = left.compare(right);

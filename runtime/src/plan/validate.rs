@@ -2,8 +2,8 @@
 //! not depend on a run's sizes is possible. A message names the place in the file.
 
 use super::{
-    Argument, BufferDecl, BufferKind, Choose, Exchange, FORMAT, FieldDecl, Kernel, Launch, Layout,
-    Limit, Node, Plan, PlanError, Role, Start, Until,
+    Argument, BufferDecl, BufferKind, BufferLayout, Choose, Exchange, FORMAT, FieldDecl, Kernel,
+    Launch, Limit, Node, Plan, PlanError, Role, Start, Until,
 };
 use crate::array::Element;
 use crate::expr::Expr;
@@ -161,23 +161,23 @@ impl Plan {
             self.dimensions(&buffer.origin, "the origin", rank)?;
         }
         match &buffer.layout {
-            Layout::RowMajor => {}
-            Layout::Padded { pitch } => {
+            BufferLayout::RowMajor => {}
+            BufferLayout::Padded { pitch } => {
                 self.dimensions(std::slice::from_ref(pitch), "a pitch", 1)?;
             }
-            Layout::Hybrid { rows } if rank < 2 || *rows == 0 => {
+            BufferLayout::Hybrid { rows } if rank < 2 || *rows == 0 => {
                 return Err(format!(
                     "has {rank} dimensions and bands of {rows} rows; a hybrid layout needs two \
                      dimensions and one row at least"
                 ));
             }
-            Layout::Blocked { block } if block.len() != rank || block.contains(&0) => {
+            BufferLayout::Blocked { block } if block.len() != rank || block.contains(&0) => {
                 return Err(format!(
                     "has {rank} dimensions and blocks of {block:?} cells; a blocked layout needs a \
                      positive number for each dimension"
                 ));
             }
-            Layout::Hybrid { .. } | Layout::Blocked { .. } => {}
+            BufferLayout::Hybrid { .. } | BufferLayout::Blocked { .. } => {}
         }
         if buffer.kind == BufferKind::Flags
             && !matches!(buffer.element, Element::I32 | Element::U32)
@@ -390,8 +390,9 @@ impl Plan {
             return Err("`depth` is 0; a row is exchanged at least".to_string());
         }
         let mut buffers = field.value.iter().filter_map(|part| self.buffer(&part.buffer));
-        let rows =
-            |buffer: &BufferDecl| matches!(buffer.layout, Layout::RowMajor | Layout::Padded { .. });
+        let rows = |buffer: &BufferDecl| {
+            matches!(buffer.layout, BufferLayout::RowMajor | BufferLayout::Padded { .. })
+        };
         match buffers.find(|buffer| !rows(buffer)) {
             Some(buffer) => Err(format!("buffer `{}` is not laid out in rows", buffer.name)),
             None => Ok(()),

@@ -35,16 +35,17 @@ typedef struct {
 } Function;
 typedef struct {
     Function *function; unsigned grid[3], block[3], shared; uint64_t words[MOST_PARAMETERS];
-    int cooperative;
+    int cooperative; unsigned cluster[3];
 } Call;
 typedef struct Node { Call call; size_t place; struct Node *next; } Node;
 typedef struct { Object object; Node *first, *last; size_t count; } Graph;
 typedef struct { Object object; Call *calls; size_t count; } Runnable;
 // A block of memory has this before it.
-typedef struct { Object object; size_t bytes; } Block;
+typedef struct Block { Object object; size_t bytes; struct Block *next; } Block;
 enum { BLOCK_HEAD = 256 };
 
 static Context contexts[MOST_DEVICES];
+static Block *blocks; // of all devices
 static __thread Context *current;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -208,15 +209,36 @@ Result cuMemAlloc_v2(uint64_t *address, size_t bytes) {
     // New memory holds anything.
     memset((char *)block + BLOCK_HEAD, 0xa5, bytes);
     __atomic_add_fetch(&current->used, bytes, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&lock);
+    block->next = blocks;
+    blocks = block;
+    pthread_mutex_unlock(&lock);
     *address = (uint64_t)(uintptr_t)block + BLOCK_HEAD;
     return OK;
 }
 static Block *block_of(uint64_t address) { return (Block *)(uintptr_t)(address - BLOCK_HEAD); }
+// Whether so many bytes from an address on lie in one block of the current device.
+static int lie_within(uint64_t address, size_t bytes) {
+    int found = 0;
+    pthread_mutex_lock(&lock);
+    for (Block *block = blocks; block && !found; block = block->next) {
+        uint64_t first = (uint64_t)(uintptr_t)block + BLOCK_HEAD;
+        found = block->object.device == current->object.device && address >= first
+            && address - first <= block->bytes && bytes <= block->bytes - (address - first);
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
 static void *memory(uint64_t address) { return (void *)(uintptr_t)address; }
 Result cuMemFree_v2(uint64_t address) {
     Block *block = block_of(address);
     ENTER(block);
     __atomic_sub_fetch(&current->used, block->bytes, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&lock);
+    Block **link = &blocks;
+    while (*link != block) link = &(*link)->next;
+    *link = block->next;
+    pthread_mutex_unlock(&lock);
     return gone(block);
 }
 Result cuMemsetD8Async(uint64_t address, unsigned char value, size_t count, Object *stream) {
@@ -239,7 +261,7 @@ Result cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, Object *strea
 }
 Result cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Object *stream) {
     ENTER(stream);
-    if (bytes > block_of(to)->bytes || bytes > block_of(from)->bytes) return INVALID_VALUE;
+    if (!lie_within(to, bytes) || !lie_within(from, bytes)) return INVALID_VALUE;
     memmove(memory(to), memory(from), bytes);
     return OK;
 }
@@ -335,8 +357,54 @@ static void wave(const Call *call) {
         if (new[i] > *largest) *largest = new[i];
     }
 }
+// smooth(from, to, n): the mean of both neighbours; the ends stay.
+static void smooth(const Call *call) {
+    const float *from = memory(call->words[0]);
+    float *to = memory(call->words[1]);
+    int32_t n = (int32_t)call->words[2];
+    for (int32_t i = 0; i < n; i++)
+        to[i] = i == 0 || i == n - 1 ? from[i] : 0.5f * (from[i - 1] + from[i + 1]);
+}
+// halve(cells, n)
+static void halve(const Call *call) {
+    float *cells = memory(call->words[0]);
+    for (int32_t i = 0; i < (int32_t)call->words[1]; i++) cells[i] *= 0.5f;
+}
+// in_clusters(from, to, n): smooth, whose blocks come in clusters of two.
+static void in_clusters(const Call *call) {
+    const unsigned *cluster = call->cluster;
+    if (cluster[0] != 2 || cluster[1] != 1 || cluster[2] != 1)
+        note("FAULT: no clusters of two:", current->object.device);
+    smooth(call);
+}
+// Where row `r` and column `c` of `n` columns lie in each layout; `p` is the pitch.
+static long in_pitch(long r, long c, long n, long p) { (void)n; return r * p + c; }
+static long in_diagonals(long r, long c, long n, long p) {
+    (void)p;
+    return ((r / 4) * (n + 3) + r % 4 + c) * 4 + r % 4;
+}
+static long in_blocks(long r, long c, long n, long p) {
+    (void)p;
+    return ((r / 4) * ((n + 7) / 8) + c / 8) * 32 + (r % 4) * 8 + c % 8;
+}
+// to_LAYOUT(from, to, n, p): copies 8 rows of n cells, which from has without padding; from_pitch
+// copies them back.
+static void copy(const Call *call, long (*to)(long, long, long, long), int back) {
+    float *from = memory(call->words[0]), *there = memory(call->words[1]);
+    long n = (int32_t)call->words[2], p = (int32_t)call->words[3];
+    for (long r = 0; r < 8; r++)
+        for (long c = 0; c < n; c++)
+            if (back) there[r * n + c] = from[to(r, c, n, p)];
+            else there[to(r, c, n, p)] = from[r * n + c];
+}
+static void to_pitch(const Call *call) { copy(call, in_pitch, 0); }
+static void from_pitch(const Call *call) { copy(call, in_pitch, 1); }
+static void to_diagonals(const Call *call) { copy(call, in_diagonals, 0); }
+static void to_blocks(const Call *call) { copy(call, in_blocks, 0); }
 static const struct { const char *name; void (*run)(const Call *); } kernels[] = {
-    {"smear", smear}, {"wave", wave}};
+    {"smear", smear}, {"wave", wave}, {"smooth", smooth}, {"halve", halve},
+    {"in_clusters", in_clusters}, {"to_pitch", to_pitch}, {"from_pitch", from_pitch},
+    {"to_diagonals", to_diagonals}, {"to_blocks", to_blocks}};
 
 static void run(const Call *call) {
     Result failed = planned(call->function->name, current->object.device);
@@ -363,13 +431,19 @@ typedef struct { unsigned sizes[7]; Object *stream; Attribute *attributes; unsig
 
 // Blocks that wait for each other must all be there at once.
 static Result attribute(Call *call, int id, const unsigned *value) {
+    if (id == CLUSTER) {
+        for (int i = 0; i < 3; i++)
+            if (!value[i] || call->grid[i] % value[i]) return INVALID_VALUE;
+        memcpy(call->cluster, value, sizeof call->cluster);
+        return OK;
+    }
     if (id == COOPERATIVE) {
         unsigned blocks = call->grid[0] * call->grid[1] * call->grid[2];
         if (*value && blocks > MULTIPROCESSORS * RESIDENT) return TOO_LARGE;
         call->cooperative = (int)*value;
         return OK;
     }
-    return id == CLUSTER && call->grid[0] % value[0] == 0 ? OK : INVALID_VALUE;
+    return INVALID_VALUE;
 }
 Result cuLaunchKernelEx(const Config *config, Function *function, void **parameters, void **extra) {
     ENTER(config->stream);
@@ -428,9 +502,10 @@ Result cuGraphExecKernelNodeSetParams_v2(Runnable *runnable, Node *node,
                                          const NodeParameters *parameters) {
     ENTER(runnable);
     Call *call = &runnable->calls[node->place];
-    int cooperative = call->cooperative;
+    Call before = *call;
     *call = call_of(parameters->function, parameters->sizes, parameters->parameters);
-    call->cooperative = cooperative;
+    call->cooperative = before.cooperative;
+    memcpy(call->cluster, before.cluster, sizeof call->cluster);
     return OK;
 }
 Result cuGraphUpload(Runnable *runnable, Object *stream) {

@@ -5,7 +5,7 @@
 // RUN: stencil-opt %t --pass-pipeline='choose-schedule{tile=15,33}' | FileCheck %s --check-prefix=ODD
 
 // Where no strategy takes the tile, the first says why.
-// TILE: error: {{.*}}a tile of [300, 300] cells with [1, 1] cells per thread and pyramid height {{[0-9]+}} needs 90000 threads
+// TILE: error: {{.*}}a tile of [300, 300] cells with [1, 1] cells per thread and {{[0-9]+}} steps per launch needs 90000 threads
 // STRATEGY: error: there is no strategy 'blocks'
 // HEIGHT: error: pyramid-height=0
 

@@ -62,7 +62,7 @@ module attributes {stencil.params = [], stencil.steps = affine_map<() -> (4)>} {
   func.func private @f(%c: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
     return %c : f32
   }
-  // expected-error @+1 {{a tile of [1025] cells with [1] cells per thread and pyramid height 1 needs 1025 threads, and a block has 1024 at most; make the tile smaller}}
+  // expected-error @+1 {{a tile of [1025] cells with [1] cells per thread and 1 step per launch needs 1025 threads, and a block has 1024 at most; make the tile smaller}}
   func.func @k() attributes {tiled.strategy = "naive", tiled.tile = array<i64: 1025>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
     %a = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
     %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<() -> (0)>, upper = affine_map<() -> (9999)>}],

@@ -6,6 +6,10 @@ use stencil_runtime::array::{Array, Element};
 use stencil_runtime::npy;
 use stencil_test_suite::Scratch;
 
+/// A module that is compiled for one device.
+const TARGET: &str = "module attributes {stencil.target = {arch = \"sm_90\", \
+    device = \"NVIDIA H200\", contract = true, fast_math = false}} {}\n";
+
 const EXP: &str =
     "param N\ngrid G = [0..N-1]\nfield A : f32 on G\nfn f -> A [0..N-1] = exp(A[0])\nsteps 4\n";
 const SCALAR: &str = "param N\nscalar c : f32\ngrid G = [0..N-1]\nfield A : f32 on G\nfn f -> A \
@@ -32,6 +36,7 @@ fn scratch() -> Scratch {
         ("wrong-role.mlir", WRONG_ROLE),
         ("empty.mlir", ""),
         ("plain.mlir", "module {}\n"),
+        ("target.mlir", TARGET),
         ("empty.stencil", ""),
         ("text.npy", "344 403\n"),
         ("broken.plan.json", "{\"format\": 2,"),
@@ -136,6 +141,8 @@ refused! {
         A=out.npy";
     size_overflow: "stencilc run heat2d.stencil --size N=4294967296 --size M=4294967296 --in \
         A=zeros --in K=zeros --out A=out.npy";
+    choice_unknown: "stencilc run heat2d.stencil --target sim --choose work=large --in A=a.npy \
+        --in K=zeros --out A=out.npy";
     scalar_unknown: "stencilc run heat2d.stencil --set beta=1 --in A=a.npy --in K=zeros --out \
         A=out.npy";
     scalar_no_number: "stencilc run heat2d.stencil --set alpha=hot --in A=a.npy --in K=zeros --out \
@@ -183,6 +190,9 @@ refused! {
     size_without_run: "stencilc heat2d.stencil --size N=16 -o out.ptx";
     arch_unknown: "stencilc heat2d.stencil --arch=sm_9 -o out.ptx";
     arch_other: "stencilc heat2d.stencil --arch=gfx90a -o out.ptx";
+    arch_of_another_device: "stencilc heat2d.stencil --arch=sm_80 --device=H100 -o out.ptx";
+    device_unknown: "stencilc heat2d.stencil --device=H800 -o out.ptx";
+    device_of_other_ir: "stencilc target.mlir --device=H100 -o out.ptx";
     tolerance_without_check: "stencilc run heat2d.stencil --tolerance 1 --in A=a.npy --in K=zeros";
     libdevice_missing: "stencilc exp.stencil --libdevice missing.bc -o out.ptx";
     libdevice_broken: "stencilc exp.stencil --libdevice text.npy -o out.ptx";

@@ -12,7 +12,7 @@ pub fn ptxas() -> Command {
 }
 
 #[test]
-fn all_programs_for_all_strategies() {
+fn all_programs_point_by_point_and_in_blocks() {
     let scratch = Scratch::new();
     let programs = files("programs", "stencil");
     assert!(programs.len() >= 40, "{}", programs.len());
@@ -103,17 +103,25 @@ fn compiles_are_quick() {
 fn streams_that_prefetch_compile_for_all_architectures() {
     let scratch = Scratch::new();
     scratch.copy("programs/heat2d.stencil");
-    for arch in ["sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a"] {
+    for (arch, prefetches, version) in [
+        ("sm_75", false, "8.4"),
+        ("sm_80", false, "8.4"),
+        ("sm_86", false, "8.4"),
+        ("sm_87", false, "8.4"),
+        ("sm_89", false, "8.4"),
+        ("sm_90", true, "8.4"),
+        ("sm_90a", true, "8.4"),
+        ("sm_100", true, "8.6"),
+        ("sm_100a", true, "8.6"),
+        ("sm_120", true, "8.7"),
+    ] {
         let outcome = scratch.run(
             "stencilc",
             &["heat2d.stencil", "--strategy", "stream", "--arch", arch, "-o", "out.ptx"],
         );
         assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{arch}");
-        // LLVM's backend has prefetches of sm_90 and later alone.
-        assert_eq!(
-            scratch.read("out.ptx").contains("prefetch"),
-            arch.starts_with("sm_90"),
-            "{arch}"
-        );
+        let ptx = scratch.read("out.ptx");
+        assert_eq!(ptx.contains("prefetch"), prefetches, "{arch}");
+        assert!(ptx.contains(&format!(".version {version}\n.target {arch}\n")), "{arch}");
     }
 }

@@ -2,7 +2,7 @@
 //! refused. IR of `docs/ir.md` compiles, or is printed as it stands there. Commands succeed. Quoted
 //! code is that of the file named before it. Blocks of Rust that are whole programs are tested by
 //! `driver/compiler` (doctests) and `test-suite/additions`. The promises of `docs/embedding.md`
-//! name tests.
+//! name tests. [`PROOFS`] lists the proof of each block; a block without a proof has a mark.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -12,6 +12,36 @@ use stencil_test_suite::{Scratch, root, tool};
 
 /// Every run-time size: large enough for all blocks, small enough to simulate in three dimensions.
 const SIZE: i64 = 24;
+
+/// Which blocks are proved: their language, the documents, and by what.
+const PROOFS: [(&str, &[&str], &str); 12] = [
+    ("sh", &RUN, "commands_of_the_documents_succeed"),
+    ("stencil", &["docs/language.md"], "programs_of_the_language_run_as_the_reference"),
+    ("stencil", &["README.md"], "the_program_of_the_readme_is_that_of_the_suite"),
+    ("stencil-error", &["docs/language.md"], "errors_of_the_language_are_refused"),
+    ("mlir", &["docs/ir.md"], "ir_of_the_documents_is_real"),
+    ("rust", &QUOTING, "quoted_code_is_that_of_its_file"),
+    ("mlir", &QUOTING, "quoted_code_is_that_of_its_file"),
+    ("rust", &["README.md", "docs/embedding.md"], "doctests of driver/compiler"),
+    ("rust", &["docs/add-a-strategy.md"], "test-suite/additions"),
+    ("diff", &["docs/add-a-strategy.md"], "test-suite/additions"),
+    ("text", &["docs/language.md", "docs/inner-loops.md"], "printed_texts_are_printed"),
+    ("json", &["docs/plan.md"], "the_plan_of_the_document_is_that_of_the_tests"),
+];
+
+/// Why a block is neither run nor compared here: it stands after the language.
+const MARKS: [(&str, &str); 4] = [
+    ("gpu", "it needs a GPU"),
+    ("long", "it builds, or takes minutes"),
+    ("gallery", "`xtask/src/gallery.rs` has the same commands, and compares them"),
+    ("picture", "it is a drawing, or a fragment that is no code of ours"),
+];
+
+/// Documents whose commands are run.
+const RUN: [&str; 4] = ["README.md", "docs/ir.md", "docs/add-a-pass.md", "docs/plan.md"];
+
+/// Documents that quote code.
+const QUOTING: [&str; 2] = ["docs/add-a-pass.md", "docs/add-an-op.md"];
 
 /// A block of a document.
 #[derive(Clone)]
@@ -23,11 +53,19 @@ struct Block {
     text: String,
 }
 
-/// The blocks of a document that are marked with a language.
+/// The blocks of a document that begin with just this language.
 fn blocks(document: &str, language: &str) -> Vec<Block> {
+    let blocks = all_blocks(document, &read(document)).into_iter();
+    blocks.filter(|(mark, _)| mark == language).map(|(_, block)| block).collect()
+}
+
+fn read(document: &str) -> String {
     let path = root().join("..").join(document);
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All blocks with their languages and marks.
+fn all_blocks(document: &str, text: &str) -> Vec<(String, Block)> {
     let is_file = |word: &&str| word.contains('/') && !word.contains([' ', '*']);
     let mut found = Vec::new();
     let mut file = String::new();
@@ -39,9 +77,7 @@ fn blocks(document: &str, language: &str) -> Vec<Block> {
                 Some((mark, Block { line, file, text: String::new() }))
             }
             (Some(_), Some((mark, block))) => {
-                if mark == language {
-                    found.push(block);
-                }
+                found.push((mark.to_owned(), block));
                 None
             }
             (None, Some((mark, mut block))) => {
@@ -149,17 +185,13 @@ fn errors_of_the_language_are_refused() {
 /// Each promise ends with the name of a test, in the file that is linked before.
 #[test]
 fn promises_of_embedding_name_tests_that_exist() {
-    let docs = root().join("../docs");
-    let read = |path: &std::path::Path| {
-        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-    };
-    let text = read(&docs.join("embedding.md"));
+    let text = read("docs/embedding.md");
     let (_, promises) = text.split_once("## What is promised").unwrap_or_default();
     let mut found = 0;
     for part in promises.split("\nIn [").skip(1) {
         let (_, rest) = part.split_once("](").unwrap_or_default();
         let (file, promises) = rest.split_once("):").unwrap_or_default();
-        let tests = read(&docs.join(file));
+        let tests = read(&format!("docs/{file}"));
         for promise in promises.split("\n- ").skip(1) {
             let name = promise.trim().trim_end_matches("`.").rsplit('`').next();
             let test = format!("#[test]\nfn {}() {{", name.unwrap_or_default());
@@ -204,35 +236,99 @@ fn ir_of_the_documents_is_real() {
     }
 }
 
-/// Runs the commands of a document, block by block, but for those that build or need a device.
+/// Runs the commands of a document, block by block.
 fn run_commands(document: &str) -> usize {
     let scratch = Scratch::new();
     let folder = scratch.path();
     std::fs::create_dir(folder.join("target")).unwrap();
     symlink(tool("stencilc").with_file_name(""), folder.join("target/release")).unwrap();
     symlink(root(), folder.join("test-suite")).unwrap();
-    let elsewhere = |line: &&str| line.starts_with("cargo ") || line.contains("stencil-bench");
     let mut run = 0;
     for Block { line, text, .. } in blocks(document, "sh") {
-        let text = text.replace("\\\n", " ");
-        let script: Vec<_> = text.lines().filter(|line| !elsewhere(line)).collect();
         let mut shell = Command::new("sh");
-        shell.args(["-ec", &script.join("\n")]).current_dir(folder);
+        shell.args(["-ec", &text]).current_dir(folder);
         let outcome = shell.env("CUDA_VISIBLE_DEVICES", "-1").output().unwrap();
         let messages = String::from_utf8_lossy(&outcome.stderr);
         assert!(outcome.status.success(), "{document}:{line}\n{messages}");
-        run += script.iter().filter(|line| line.starts_with("target/release/")).count();
+        run += text.lines().filter(|line| line.starts_with("target/release/")).count();
     }
     run
 }
 
 #[test]
 fn commands_of_the_documents_succeed() {
-    assert_eq!(
-        ["README.md", "docs/ir.md", "docs/add-a-pass.md"].map(run_commands),
-        [4, 3, 3],
-        "commands that ran"
-    );
+    assert_eq!(RUN.map(run_commands), [4, 3, 3, 1], "commands that ran");
+}
+
+/// Blocks of a document that are neither proved nor marked.
+fn unproved(document: &str, text: &str) -> Vec<String> {
+    let known = |info: &str| {
+        let proved = |(language, documents, _): &(&str, &[&str], &str)| {
+            *language == info && documents.contains(&document)
+        };
+        let marked = info
+            .split_once(' ')
+            .is_some_and(|(_, mark)| MARKS.iter().any(|(known, _)| *known == mark));
+        marked || PROOFS.iter().any(proved)
+    };
+    let found = all_blocks(document, text).into_iter().filter(|(info, _)| !known(info));
+    found.map(|(info, block)| format!("{document}:{}: `{info}`", block.line)).collect()
+}
+
+#[test]
+fn every_block_is_proved_or_marked() {
+    let mut documents = vec!["README.md".to_owned(), "ARCHITECTURE.md".to_owned()];
+    for folder in ["docs", "docs/decisions"] {
+        for entry in std::fs::read_dir(root().join("..").join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            documents.extend(name.ends_with(".md").then(|| format!("{folder}/{name}")));
+        }
+    }
+    assert!(documents.len() > 20, "{documents:?}");
+    let wrong: Vec<_> = documents.iter().flat_map(|name| unproved(name, &read(name))).collect();
+    assert!(wrong.is_empty(), "neither run, compared nor marked:\n{}", wrong.join("\n"));
+    // The check can fail: commands of another document, and a mark that nobody knows.
+    let text = "```sh\nls\n```\n```sh slow\nls\n```\n```sh long\nls\n```\n";
+    assert_eq!(unproved("docs/new.md", text), ["docs/new.md:1: `sh`", "docs/new.md:4: `sh slow`"]);
+}
+
+#[test]
+fn printed_texts_are_printed() {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let [message] = &blocks("docs/language.md", "text")[..] else { panic!("one message") };
+    let refused = read("test-suite/tests/snapshots/diagnostics__read-outside.snap");
+    assert!(words(&refused).contains(&words(&message.text)), "{}", message.text);
+    let [code] = &blocks("docs/inner-loops.md", "text")[..] else { panic!("one listing") };
+    let scratch = Scratch::new();
+    scratch.copy("programs/heat2d.stencil");
+    let arguments = ["heat2d.stencil", "--strategy", "naive", "--emit=ptx"];
+    let printed = scratch.run("stencilc", &arguments).stdout;
+    assert!(words(&printed).contains(&words(&code.text)), "{}\nnot in\n{printed}", code.text);
+}
+
+#[test]
+fn the_plan_of_the_document_is_that_of_the_tests() {
+    let plans = blocks("docs/plan.md", "json");
+    assert_eq!(plans.len(), 1);
+    assert_eq!(plans[0].text, read("runtime/tests/data/heat.plan.json"));
+}
+
+/// The variables that the tools read are those that the README lists.
+#[test]
+fn the_readme_lists_every_variable() {
+    let sources =
+        ["driver/src/cli.rs", "driver/src/message.rs", "driver/compiler/src/toolchain.rs"];
+    let sources = sources.map(read).concat();
+    let quoted = sources.split('"').skip(1).step_by(2);
+    let mut variables: Vec<_> = quoted
+        .filter(|word| ["STENCILC_", "CUDA_", "NO_COLOR"].iter().any(|name| word.starts_with(name)))
+        .collect();
+    variables.dedup();
+    assert!(variables.len() >= 6, "{variables:?}");
+    let readme = read("README.md");
+    for variable in variables {
+        assert!(readme.contains(&format!("`{variable}`")), "README.md has no `{variable}`");
+    }
 }
 
 /// The text of a file, or of a module with all files in its folder.
@@ -250,7 +346,7 @@ fn module(name: &str) -> String {
 
 #[test]
 fn quoted_code_is_that_of_its_file() {
-    for document in ["docs/add-a-pass.md", "docs/add-an-op.md"] {
+    for document in QUOTING {
         let quotes = [blocks(document, "rust"), blocks(document, "mlir")].concat();
         assert!(quotes.len() >= 5, "{document}: {}", quotes.len());
         for Block { line, file, text } in quotes {

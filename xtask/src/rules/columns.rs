@@ -6,14 +6,18 @@ use super::{Break, Tree};
 /// Columns of a line.
 const MOST: usize = 100;
 
-/// Lines that are too wide, of Rust code and of Markdown.
+/// Lines that are too wide, of Rust, Python and Markdown.
 pub fn too_many(tree: &Tree) -> Vec<Break> {
     let mut broken = Vec::new();
     for source in &tree.sources {
         broken.extend(of_code(source));
     }
-    for (name, text) in tree.texts.iter().filter(|(name, _)| name.ends_with(".md")) {
-        broken.extend(of_prose(name, text));
+    for (name, text) in &tree.texts {
+        if name.ends_with(".md") {
+            broken.extend(of_prose(name, text));
+        } else if name.ends_with(".py") {
+            broken.extend(of_python(name, text));
+        }
     }
     broken
 }
@@ -38,6 +42,13 @@ fn of_code(source: &Source) -> Vec<Break> {
         }
     }
     broken
+}
+
+/// Wide lines that hold more than one word.
+fn of_python(name: &str, text: &str) -> Vec<Break> {
+    let lines = (1..).zip(text.lines());
+    let wide_ones = lines.filter(|(_, line)| is_wide(line) && line.split_whitespace().count() > 1);
+    wide_ones.map(|(number, line)| wide(name, number, line)).collect()
 }
 
 /// Wide lines outside tables and fenced code, the targets of links not counted.
@@ -88,6 +99,7 @@ mod tests {
         assert!(wide_lines("a.rs", &format!("//{}\n", &wide[2..])).is_empty());
         assert_eq!(wide_lines("a.rs", &format!("\n// {wide}\n")), [2]);
         assert_eq!(wide_lines("a.rs", &format!("const A: &str = \"{wide}\";\n")), [1]);
+        assert_eq!(wide_lines("a.py", &format!("pass\n{wide} {wide}\n{}\n", &wide[2..])), [2]);
     }
 
     #[test]

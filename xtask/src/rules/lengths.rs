@@ -1,4 +1,4 @@
-//! No Rust file and no function is too long to be read in one go.
+//! No file of code and no function is too long to be read in one go.
 
 use super::{Break, Tree};
 
@@ -11,11 +11,12 @@ const OF_A_FUNCTION: usize = 80;
 /// Files that are too long.
 pub fn of_files(tree: &Tree) -> Vec<Break> {
     let mut broken = Vec::new();
-    for source in &tree.sources {
-        let lines = source.text.lines().count();
+    let is_code = |name: &str| name.ends_with(".rs") || name.ends_with(".py");
+    for (name, text) in tree.texts.iter().filter(|(name, _)| is_code(name)) {
+        let lines = text.lines().count();
         if lines > OF_A_FILE {
             let what = format!("{lines} lines; at most {OF_A_FILE} are allowed");
-            broken.push(Break::new(&source.name, OF_A_FILE + 1, what));
+            broken.push(Break::new(name, OF_A_FILE + 1, what));
         }
     }
     broken
@@ -48,6 +49,8 @@ mod tests {
         let (long, fine) = (of_lines(OF_A_FILE + 1), of_lines(OF_A_FILE));
         let broken = of_files(&Tree::of(&[("long.rs", &long), ("fine.rs", &fine)]));
         assert_eq!((broken.len(), broken[0].file.as_str()), (1, "long.rs"));
+        let long = "pass\n".repeat(OF_A_FILE + 1);
+        assert_eq!(of_files(&Tree::of(&[("long.py", &long), ("long.txt", &long)])).len(), 1);
     }
 
     #[test]

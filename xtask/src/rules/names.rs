@@ -25,7 +25,8 @@ const MAY_NAME_DEVICES: [&str; 2] = [
 /// Devices by their short names.
 const DEVICES: [&str; 8] = ["V100", "A100", "H100", "H200", "GH200", "B100", "B200", "GB200"];
 
-/// Strategies' names in string literals, outside their folders and tests.
+/// Strategies' names in string literals and in the help that clap makes of comments, outside their
+/// folders and tests.
 pub fn strategies(tree: &Tree) -> Vec<Break> {
     let names: BTreeSet<&str> = tree
         .sources
@@ -40,15 +41,59 @@ pub fn strategies(tree: &Tree) -> Vec<Break> {
     let elsewhere = |name: &str| {
         !name.starts_with(STRATEGIES) && !is_test(name) && !MAY_NAME_STRATEGIES.contains(&name)
     };
+    let what = |name: &str| {
+        format!("the strategy's name \"{name}\"; it belongs in its descriptor, below {STRATEGIES}")
+    };
     let says = |token: &Token| {
         let is_text = matches!(token.kind, Kind::Text | Kind::RawText);
-        names.get(token.text.as_str()).filter(|_| is_text).map(|name| {
-            format!(
-                "the strategy's name \"{name}\"; it belongs in its descriptor, below {STRATEGIES}"
-            )
-        })
+        named(&token.text, &names).filter(|_| is_text).map(what)
     };
-    places(tree, elsewhere, says)
+    let mut broken = places(tree, elsewhere, says);
+    for source in tree.sources.iter().filter(|source| elsewhere(&source.name)) {
+        if source.tokens.iter().any(|token| token.is(Kind::Word, "clap")) {
+            for (line, text) in comments(&source.docs) {
+                let found = named(&text, &names).map(what);
+                broken.extend(found.map(|what| Break::new(&source.name, line, what)));
+            }
+        }
+    }
+    broken
+}
+
+/// The name of a strategy that a text gives: all of the text, a word after `strategy`, or a word of
+/// a list. Names are words of the language too, so others are let be.
+fn named<'n>(text: &str, names: &BTreeSet<&'n str>) -> Option<&'n str> {
+    if let Some(name) = names.get::<str>(text) {
+        return Some(name);
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    let words: Vec<_> = text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).collect();
+    let found = |place: usize| {
+        let name = words.get(place).and_then(|word| names.get::<str>(word))?;
+        let before: Vec<_> = words[..place].iter().rev().take(2).copied().collect();
+        let is_listed = |other: &str| names.contains::<str>(other) && other != *name;
+        let says = match before.as_slice() {
+            ["or" | "and", other] => is_listed(other),
+            [other, ..] => is_listed(other) || other.trim_start_matches('-').starts_with("strateg"),
+            [] => false,
+        };
+        says.then_some(*name)
+    };
+    (0..words.len()).find_map(found)
+}
+
+/// Comments with the line in which each begins, their lines joined.
+fn comments(docs: &[Token]) -> Vec<(usize, String)> {
+    let mut comments: Vec<(usize, String)> = Vec::new();
+    let mut next = 0;
+    for doc in docs.iter().filter(|doc| !doc.is_test) {
+        match comments.last_mut().filter(|_| doc.line == next) {
+            Some((_, text)) => text.push_str(&doc.text),
+            None => comments.push((doc.line, doc.text.clone())),
+        }
+        next = doc.last_line + 1;
+    }
+    comments
 }
 
 /// Devices and architectures that passes name, outside tests.
@@ -114,6 +159,33 @@ mod tests {
         ]);
         assert_eq!(lines(&strategies(&tree)), [("driver/src/a.rs", 4)]);
         assert_eq!(lines(&strategies(&Tree::of(&[]))), [(STRATEGIES, 1)]);
+    }
+
+    #[test]
+    fn a_strategys_name_is_found_in_a_text_that_means_it() {
+        let names = BTreeSet::from(["weave", "knot"]);
+        for text in [
+            "weave",
+            "the strategy weave",
+            "--strategy=weave",
+            "one of weave, knot",
+            "a weave or knot",
+        ] {
+            assert!(named(text, &names).is_some(), "{text}");
+        }
+        for text in
+            ["", "a weave of threads", "lower-weave", "weave or more", "strategies are many"]
+        {
+            assert_eq!(named(text, &names), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_strategys_name_is_found_in_help() {
+        let help = "use clap::Args;\n/// Fast: the\n/// strategy weave.\nstruct A;\n";
+        let tree =
+            Tree::of(&[STRATEGY, ("driver/src/a.rs", help), ("driver/src/b.rs", &help[16..])]);
+        assert_eq!(lines(&strategies(&tree)), [("driver/src/a.rs", 2)]);
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub struct Source {
     pub text: String,
     /// Its tokens in order; doc comments are none.
     pub tokens: Vec<Token>,
+    /// Its doc comments, a line each.
+    pub docs: Vec<Token>,
 }
 
 /// A token of code.
@@ -47,6 +49,8 @@ pub enum Kind {
     Open,
     /// A closing one.
     Close,
+    /// A doc comment.
+    Doc,
 }
 
 /// A function with a body.
@@ -68,7 +72,8 @@ impl Source {
         let stream = TokenStream::from_str(text).map_err(|error| anyhow!("{error}"))?;
         let mut tokens = Vec::new();
         flatten(stream, false, &mut tokens);
-        Ok(Self { name: name.to_owned(), text: text.to_owned(), tokens })
+        let (docs, tokens) = tokens.into_iter().partition(|token| token.kind == Kind::Doc);
+        Ok(Self { name: name.to_owned(), text: text.to_owned(), tokens, docs })
     }
 
     /// All functions that have a body, those inside of others too.
@@ -147,8 +152,16 @@ fn flatten(stream: TokenStream, is_test: bool, tokens: &mut Vec<Token>) {
                 let inner =
                     trees.next_if(|t| matches!(t, TokenTree::Punct(p) if p.as_char() == '!'));
                 if let Some(attribute) = trees.peek().and_then(attribute) {
-                    if attribute.starts_with("doc =") {
+                    if let Some(written) = attribute.strip_prefix("doc =") {
                         trees.next();
+                        let text = literal_token(written.trim().to_owned()).1;
+                        tokens.push(Token {
+                            kind: Kind::Doc,
+                            text,
+                            line,
+                            last_line,
+                            is_test: test,
+                        });
                         continue;
                     }
                     in_test_item |= inner.is_none() && is_for_tests(&attribute);
@@ -227,6 +240,14 @@ mod tests {
         assert_eq!(texts(Kind::Text), [("a", 2, 2), ("d", 3, 3)]);
         assert_eq!(texts(Kind::RawText), [("b\n\"c", 2, 3)]);
         assert_eq!(texts(Kind::Literal), [("'\"'", 3, 3), ("1", 3, 3)]);
+    }
+
+    #[test]
+    fn doc_comments_are_kept_apart() {
+        let source = Source::read("a.rs", "/// One \"x\".\n/// Two.\nstruct A;\n").unwrap();
+        let docs: Vec<_> = source.docs.iter().map(|doc| (doc.text.as_str(), doc.line)).collect();
+        assert_eq!(docs, [(" One \\\"x\\\".", 1), (" Two.", 2)]);
+        assert!(source.tokens.iter().all(|token| token.kind != Kind::Doc));
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub enum Verdict {
     Equal,
     /// Their code differs, or only one of them takes the case.
     Different,
-    /// Both decline the case, with the same exit code.
+    /// Both decline the case, with exit code 1. Other codes are faults of a compiler.
     Declined,
     /// Both choose a schedule, and not the same.
     Rescheduled,
@@ -48,9 +48,7 @@ impl Finding {
                     different(format!("line {line}: {old}"), format!("line {line}: {new}"))
                 }
             },
-            (Output::Declined { exit_code: a, .. }, Output::Declined { exit_code: b, .. })
-                if a == b =>
-            {
+            (Output::Declined { exit_code: 1, .. }, Output::Declined { exit_code: 1, .. }) => {
                 Self { verdict: Verdict::Declined, ..Self::equal() }
             }
             _ => different(in_short(old), in_short(new)),
@@ -147,6 +145,9 @@ mod tests {
         let verdict = |old: Output, new: Output| Finding::of(&old, &new).verdict;
         assert_eq!(verdict(declined(1, "a"), declined(1, "b")), Verdict::Declined);
         assert_eq!(verdict(declined(1, "a"), declined(2, "a")), Verdict::Different);
+        // An internal fault or a signal is no decline, even of both.
+        assert_eq!(verdict(declined(2, "a"), declined(2, "a")), Verdict::Different);
+        assert_eq!(verdict(declined(-1, "a"), declined(-1, "a")), Verdict::Different);
         assert_eq!(verdict(declined(1, "a"), text("b")), Verdict::Different);
         assert_eq!(verdict(text("b"), declined(1, "a")), Verdict::Different);
     }

@@ -11,6 +11,7 @@
 
 use super::Checker;
 use super::regions::bounds_of;
+use crate::limits;
 use crate::program::{Affine, BinaryOp, Expr, ExprKind, MathFunction, ParamId, Type, UnaryOp};
 use std::collections::BTreeSet;
 use stencil_runtime::array::Element;
@@ -40,8 +41,6 @@ const MOST_BOUNDS: usize = 6;
 const LARGEST_COEFFICIENT: u64 = 1 << 16;
 const LARGEST_CONSTANT: u64 = 1 << 56;
 const LARGEST_SIZE: i64 = 1 << 40;
-/// No run takes more steps.
-const MOST_STEPS: i64 = 1 << 48;
 
 impl Bound {
     fn one(value: Affine) -> Self {
@@ -223,7 +222,7 @@ impl Checker<'_> {
                 i64::try_from(*value).map_or_else(|_| all(), |value| Range::numbers(value, value))
             }
             ExprKind::Param(id) => Range::between(Affine::param(*id), Affine::param(*id)),
-            ExprKind::Step => Range::numbers(0, MOST_STEPS),
+            ExprKind::Step => Range::numbers(0, limits::STEPS),
             ExprKind::Coordinate(dimension) => {
                 let region = self.scope.region.as_ref().map(|(region, _)| region);
                 let bounds = region.and_then(|region| bounds_of(region, *dimension));

@@ -378,8 +378,13 @@ impl Block<'_> {
             for lane in mask.lanes() {
                 let byte = (self.bytes[lane] + element as u64 * access.element.bytes()) as usize;
                 let memory = self.memory(self.buffers[lane] as usize).filter(|_| found);
-                let bits = memory.map_or(0, |memory| memory.peek(byte / memory.unit()));
-                lanes[lane] = access.element.loaded(u64::from(bits));
+                let bits = memory.map_or(0, |memory| {
+                    let (first, unit) = (byte / memory.unit(), memory.unit());
+                    (0..access.element.bytes() as usize / unit).fold(0, |bits, part| {
+                        bits | u64::from(memory.peek(first + part)) << (8 * part * unit)
+                    })
+                });
+                lanes[lane] = access.element.loaded(bits);
             }
             self.registers[reg.index()] = lanes;
         }

@@ -2,7 +2,7 @@
 
 use super::{Translator, Value, malformed, unsupported};
 use crate::program::{Instr, Reg};
-use crate::value::Binary;
+use crate::value::{Binary, Kind};
 use melior::ir::AffineExpr;
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
@@ -79,7 +79,9 @@ impl<'c> Translator<'c> {
                 Binary::MulI => x.checked_mul(y),
                 _ => None,
             };
-            if let Some(value) = folded {
+            // The operation itself finds a value that is no index of this width.
+            let fits = |value: &i64| self.index != Kind::Index32 || i32::try_from(*value).is_ok();
+            if let Some(value) = folded.filter(fits) {
                 return self.constant(value);
             }
         }

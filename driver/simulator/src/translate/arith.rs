@@ -56,9 +56,6 @@ impl<'c> Translator<'c> {
                     Instr::Select { to, condition, a: a[index], b: b[index] }
                 })
             }
-            "addui_extended" | "mulsi_extended" | "mului_extended" => {
-                Err(unsupported(op, format_args!("arith.{name}")))
-            }
             _ => Err(unsupported(op, format_args!("arith.{name}"))),
         }
     }

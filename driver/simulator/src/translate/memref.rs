@@ -1,6 +1,6 @@
 //! `memref`: where memory lies, loads and stores.
 
-use super::types::{list, memref_type};
+use super::types::{DYNAMIC, list, memref_type};
 use super::{Memref, Translator, Value, malformed, unsupported};
 use crate::program::{Access, Dimension, Instr, Operand, Reg};
 use crate::value::{Binary, Kind};
@@ -8,8 +8,6 @@ use melior::ir::ValueLike;
 use melior::ir::r#type::ShapedTypeLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
-
-const DYNAMIC: i64 = i64::MIN;
 
 /// Bytes that the widest access of a thread moves.
 const WIDEST: u64 = 16;

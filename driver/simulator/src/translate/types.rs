@@ -8,6 +8,9 @@ use melior::ir::{Type, TypeLike};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 
+/// MLIR's mark of an entry that is no constant.
+pub(super) const DYNAMIC: i64 = i64::MIN;
+
 impl<'c> Translator<'c> {
     /// The kind of a number type.
     pub(super) fn kind(&self, op: Op<'c>, ty: Type<'c>) -> Result<Kind, Error> {
@@ -71,7 +74,7 @@ impl<'c> Translator<'c> {
         let (strides, offset) =
             if ty.rank() == 0 { (Vec::new(), 0) } else { ty.strides_and_offset() };
         let fixed =
-            |value: i64| if value == i64::MIN { None } else { Some(Operand::Constant(value)) };
+            |value: i64| if value == DYNAMIC { None } else { Some(Operand::Constant(value)) };
         // A buffer of one dimension and unknown size reaches as far as its memory.
         let sizes = (0..ty.rank())
             .map(|index| match ty.dim_size(index) {

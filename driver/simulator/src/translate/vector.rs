@@ -1,6 +1,6 @@
 //! `vector`: elements are registers, so most operations only rename them.
 
-use super::types::list;
+use super::types::{DYNAMIC, list};
 use super::{Translator, Value, malformed, unsupported};
 use crate::program::{Flop, Instr, Reg};
 use crate::value::{Binary, Kind, Predicate};
@@ -11,8 +11,6 @@ use stencil_dialects::mlir::{self, Op};
 
 /// One entry of a position: its number, or the register that holds it, and the elements inside.
 type Part = (Option<usize>, Option<Reg>, usize);
-
-const DYNAMIC: i64 = i64::MIN;
 
 impl<'c> Translator<'c> {
     pub(super) fn vector(&mut self, op: Op<'c>, name: &str) -> Result<(), Error> {
@@ -121,7 +119,7 @@ impl<'c> Translator<'c> {
             let [(None, Some(index), 1)] = parts.as_slice() else {
                 return Err(unsupported(op, "a run-time position in more than one dimension"));
             };
-            let picked = self.pick(kind, &from, *index);
+            let picked = self.pick(&from, *index);
             return self.define(op, 0, Value::Numbers(kind, vec![picked]));
         };
         let regs = from.get(start..start + count).ok_or_else(|| malformed(op))?.to_vec();
@@ -164,7 +162,7 @@ impl<'c> Translator<'c> {
         to
     }
 
-    fn pick(&mut self, _kind: Kind, from: &[Reg], index: Reg) -> Reg {
+    fn pick(&mut self, from: &[Reg], index: Reg) -> Reg {
         let mut picked = from.first().copied().unwrap_or(index);
         for (place, reg) in from.iter().enumerate().skip(1) {
             let condition = self.equals(index, place);

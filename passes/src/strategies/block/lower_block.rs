@@ -23,9 +23,7 @@
 //!       gpu.barrier
 //!       for each cell of the tile { A_next[origin + i] = heat(shared1[i + ...], ...) }
 //! ```
-//! Where the kernel has a fixed region, cells at a tile's outer rim read beyond what the tiles
-//! hold: they take the nearest cell there. Cells outside the grid hold zeros, so that whatever they
-//! take is written.
+//! With a fixed region, reads at the outer rim are clamped, and cells outside the grid hold zeros.
 //!
 //! Declines: tiles that need more shared memory or more threads than a block can have; fixed
 //! regions with point functions that have no result for some operands.
@@ -77,13 +75,10 @@ impl Pass for LowerBlock {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        let program = Program::read(module)?;
-        let subject = Subject::of(module, &program)?;
         let kernels = tile_kernels::of_strategy(module, NAME)?;
-        for kernel in &kernels {
-            lower(context, &subject, kernel, &self.limits)?;
-        }
-        tile_kernels::erase(module, &kernels)
+        tile_kernels::lower(module, &kernels, |subject, kernel| {
+            lower(context, subject, kernel, &self.limits)
+        })
     }
 }
 

@@ -53,7 +53,7 @@ impl Strategy for Block {
         Ok(Shape { tile: tile.to_vec(), per_thread: per_thread.to_vec() })
     }
 
-    fn height(&self, _: &Subject, group: &Group, _: &Schedule) -> Result<i64, Error> {
+    fn pyramid_height(&self, _: &Subject, group: &Group, _: &Schedule) -> Result<i64, Error> {
         Ok(match group.hull.rank() {
             1 => 8,
             2 => 4,
@@ -61,14 +61,14 @@ impl Strategy for Block {
         })
     }
 
-    fn candidates(&self, _: &Subject, rank: usize, _: &Choice) -> Vec<Candidates> {
+    fn candidates(&self, _: &Subject, rank: usize, _: &Choice) -> Result<Vec<Candidates>, Error> {
         let shapes: &[(&[i64], &[i64])] = match rank {
             1 => &[(&[2048], &[4]), (&[4096], &[4])],
             2 => &[(&[32, 64], &[4, 1]), (&[64, 64], &[8, 1])],
             3 => &[(&[8, 8, 64], &[4, 2, 1])],
             _ => &[],
         };
-        let heights: &[i64] = match rank {
+        let pyramid_heights: &[i64] = match rank {
             1 => &[1, 8, 32],
             2 => &[2, 4, 8],
             _ => &[1, 2],
@@ -76,8 +76,8 @@ impl Strategy for Block {
         let candidates = |(tile, per_thread): &(&[i64], &[i64])| Candidates {
             tile: Some(tile.to_vec()),
             per_thread: Some(per_thread.to_vec()),
-            heights: heights.iter().copied().map(Some).collect(),
+            pyramid_heights: pyramid_heights.iter().copied().map(Some).collect(),
         };
-        shapes.iter().map(candidates).collect()
+        Ok(shapes.iter().map(candidates).collect())
     }
 }

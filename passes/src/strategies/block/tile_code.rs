@@ -38,8 +38,8 @@ impl<'c> TileCode<'c, '_> {
                 TileOp::Load { op, field, tile } => {
                     let builder = &Builder { location: op.location(), ..*builder };
                     let Some(slot) = self.buffers.slot(*tile) else { continue };
-                    // Without checks, cells that pieces leave out are there no more to keep their
-                    // values.
+                    // Without checks only the main piece runs, so tiles that only keep uncovered
+                    // cells are not loaded.
                     if !checked && !self.is_read_by_main(field, *tile)? {
                         continue;
                     }

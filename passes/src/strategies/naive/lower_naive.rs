@@ -32,7 +32,6 @@ use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
 
 use crate::analysis::footprint;
@@ -62,13 +61,10 @@ impl Pass for LowerNaive {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        let program = Program::read(module)?;
-        let subject = Subject::of(module, &program)?;
         let kernels = tile_kernels::of_strategy(module, NAME)?;
-        for kernel in &kernels {
-            lower(context, &subject, kernel, &self.limits)?;
-        }
-        tile_kernels::erase(module, &kernels)
+        tile_kernels::lower(module, &kernels, |subject, kernel| {
+            lower(context, subject, kernel, &self.limits)
+        })
     }
 }
 

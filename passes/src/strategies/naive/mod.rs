@@ -3,7 +3,7 @@
 
 pub mod lower_naive;
 
-use crate::analysis::index_width;
+use crate::analysis::{footprint, index_width};
 use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::{Shape, Strategy};
@@ -15,6 +15,10 @@ use stencil_dialects::tiled::{Kernel, Schedule};
 
 /// The name in the IR and on the command line.
 pub const NAME: &str = "naive";
+
+/// Cells of other rows that a point reads of a field from which on kernels take 64 bits; counted in
+/// the machine code of all programs.
+const WIDE: usize = 4;
 
 /// The descriptor.
 pub struct Naive;
@@ -49,12 +53,27 @@ impl Strategy for Naive {
         Ok(Shape { tile: tile.to_vec(), per_thread: vec![1; tile.len()] })
     }
 
-    fn height(&self, _: &Subject, _: &Group, _: &Schedule) -> Result<i64, Error> {
+    fn pyramid_height(&self, _: &Subject, _: &Group, _: &Schedule) -> Result<i64, Error> {
         Ok(1)
     }
 
+    /// In 64 bits LLVM makes all addresses from one base; in 32 bits it makes each anew, since sums
+    /// may wrap. A boundary rule's selects are cheaper in 32 bits.
     fn index_width(&self, program: &Program) -> Result<u32, Error> {
-        index_width::of_naive(program)
+        for apply in &program.applies {
+            let reads = footprint::of_pieces(program, &apply.pieces)?;
+            let far = |offset: &[i64]| {
+                offset.split_last().is_some_and(|(_, rows)| rows.iter().any(|row| *row != 0))
+            };
+            let beside = |field: &str| {
+                reads.iter().filter(|read| read.field == field && far(&read.reach.lower)).count()
+            };
+            let mut plain = program.fields.iter().filter(|field| field.boundary.is_none());
+            if plain.any(|field| beside(field.name) >= WIDE) {
+                return Ok(64);
+            }
+        }
+        Ok(index_width::of(program))
     }
 
     /// A thread has no checks that a version for the interior could leave out.

@@ -54,14 +54,14 @@ fn ends<'c>(
     }
 }
 
-/// The cells of a box in a lane's rows and columns.
-pub struct Cut<'c> {
+/// The cells of a lane that a box covers.
+pub struct BoxCells<'c> {
     /// For each cell of the lane whether its row and column lie in the box.
-    pub cells: Vec<Val<'c>>,
+    pub covered: Vec<Val<'c>>,
 }
 
-impl<'c> Cut<'c> {
-    /// Cuts the box between two maps, both ends inclusive.
+impl<'c> BoxCells<'c> {
+    /// Those of the box between two maps, both ends inclusive.
     pub fn new(
         frame: &Frame<'c, '_>,
         builder: &Builder<'c>,
@@ -78,7 +78,7 @@ impl<'c> Cut<'c> {
                 None => Ok(column),
             }
         };
-        Ok(Self { cells: cells.each().map(inside).collect::<Result<_, _>>()? })
+        Ok(Self { covered: cells.each().map(inside).collect::<Result<_, _>>()? })
     }
 }
 

@@ -5,6 +5,7 @@ use super::lower_stream::decline;
 use super::pipeline::{self, Graph, Pipeline, Read, Row, Value, Window};
 use super::registers;
 use crate::analysis::footprint;
+use crate::kernel::block_limits::steps_per_launch;
 use crate::kernel::lanes::{self, WARP};
 use crate::kernel::pieces;
 use crate::subject::Subject;
@@ -27,7 +28,7 @@ pub struct Layout<'c> {
     /// Cells per lane in a row.
     pub width: i64,
     /// Rows per lane.
-    pub height: i64,
+    pub rows_per_lane: i64,
     /// Lanes side by side along a row.
     pub lanes: i64,
     /// Rows of lanes.
@@ -40,7 +41,7 @@ pub struct Layout<'c> {
     pub first: i64,
     /// Iterations beyond the tile's planes.
     pub fill: i64,
-    /// The places of tile values in the pipeline, by [`mlir::key`].
+    /// The numbers of tile values in the pipeline, by [`mlir::key`].
     pub values: BTreeMap<usize, usize>,
     /// Whether the tile goes on beyond the grid as the grid repeated.
     pub wraps: bool,
@@ -58,28 +59,21 @@ const MOST_REGISTERS: i64 = 512;
 /// The same, where there are no such rules.
 const MOST_REGISTERS_WITHOUT: i64 = 1024;
 
-/// The places of tile values in a graph by [`mlir::key`], and the types of their cells.
+/// The numbers of tile values in a graph by [`mlir::key`], and the types of their cells.
 type Values<'c> = (BTreeMap<usize, usize>, Vec<Type<'c>>);
 
 /// The tile graph of a kernel as the pipeline analysis sees it, and its values.
 fn graph<'c>(
     program: &Program<'c>,
     kernel: &Kernel<'c>,
-    (height, width): (i64, i64),
+    lane: (i64, i64),
 ) -> Result<(Graph, Values<'c>), Error> {
-    let mut graph = Graph {
-        values: Vec::new(),
-        reads: Vec::new(),
-        height,
-        width,
-        scratch: 0,
-        split: kernel.split,
-    };
+    let mut graph = Graph { split: kernel.split, ..Graph::empty(lane) };
     let mut elements = Vec::new();
-    let mut places = BTreeMap::new();
+    let mut numbers = BTreeMap::new();
     for (operation, op) in kernel.body.iter().enumerate() {
         let mut produce = |graph: &mut Graph, field: &str, tile| -> Result<(), Error> {
-            places.insert(mlir::key(tile), graph.values.len());
+            numbers.insert(mlir::key(tile), graph.values.len());
             let element = program.field(field)?.element;
             graph.values.push(Value { operation, words: lanes::words(element) });
             elements.push(element);
@@ -91,9 +85,7 @@ fn graph<'c>(
                 for (field, tile) in &apply.outputs {
                     produce(&mut graph, field, *tile)?;
                 }
-                graph.scratch = graph
-                    .scratch
-                    .max(height * width * footprint::long_operations(program, &apply.pieces)?);
+                graph.hold(footprint::long_operations(program, &apply.pieces)?);
                 let here = kernel.schedule.tile.iter().map(|_| 0).collect::<Vec<_>>();
                 let kept = apply.outputs.iter().filter_map(|(field, _)| apply.kept(field));
                 let mut reads: Vec<_> =
@@ -105,7 +97,7 @@ fn graph<'c>(
                     reads.extend(read.offsets().into_iter().map(|offset| (tile, offset)));
                 }
                 for (tile, offset) in reads {
-                    let value = places
+                    let value = numbers
                         .get(&mlir::key(tile))
                         .copied()
                         .ok_or_else(|| Error::internal("a tile is read before it is made"))?;
@@ -115,7 +107,7 @@ fn graph<'c>(
             TileOp::Store { .. } => {}
         }
     }
-    Ok((graph, (places, elements)))
+    Ok((graph, (numbers, elements)))
 }
 
 /// Cells of a tile in a plane, and of a lane.
@@ -125,7 +117,7 @@ struct Shape {
     /// Columns of the tile.
     columns: i64,
     /// Rows per lane.
-    height: i64,
+    rows_per_lane: i64,
     /// Cells per lane along a row.
     width: i64,
 }
@@ -134,9 +126,11 @@ impl Shape {
     fn of(kernel: &Kernel) -> Result<Self, Error> {
         let (tile, per_thread) = (&kernel.schedule.tile, &kernel.schedule.per_thread);
         match (tile.as_slice(), per_thread.as_slice()) {
-            (&[_, columns], &[1, width]) => Ok(Self { tile_rows: 1, columns, height: 1, width }),
-            (&[_, tile_rows, columns], &[1, height, width]) => {
-                Ok(Self { tile_rows, columns, height, width })
+            (&[_, columns], &[1, width]) => {
+                Ok(Self { tile_rows: 1, columns, rows_per_lane: 1, width })
+            }
+            (&[_, tile_rows, columns], &[1, rows_per_lane, width]) => {
+                Ok(Self { tile_rows, columns, rows_per_lane, width })
             }
             _ => Err(decline(
                 kernel,
@@ -164,16 +158,16 @@ fn selects<'c>(program: &Program<'c>, kernel: &Kernel<'c>, cells: i64) -> Result
 /// Declines a kernel whose lanes hold so many cells that code for them would take minutes to make.
 fn admit_registers(
     kernel: &Kernel,
-    (height, width): (i64, i64),
+    (rows_per_lane, width): (i64, i64),
     selects: i64,
     registers: i64,
 ) -> Result<(), Error> {
-    let steps = kernel.schedule.steps;
+    let steps = steps_per_launch(&kernel.schedule);
     let too_many = |message| Err(decline(kernel, Decline::Registers, message));
     if selects > MOST_SELECTS || (selects > 0 && registers > MOST_REGISTERS) {
         return too_many(format!(
-            "by their boundary rules the reads of a lane with {height} x {width} cells and \
-             pyramid height {steps} may take {selects} cells, of which it holds {registers} in \
+            "by their boundary rules the reads of a lane with {rows_per_lane} x {width} cells and \
+             {steps} may take {selects} cells, of which it holds {registers} in \
              registers, and the strategy stream selects among {MOST_SELECTS} and holds \
              {MOST_REGISTERS} at most; give a lane fewer cells, make the pyramid height smaller, \
              or choose another strategy"
@@ -181,8 +175,8 @@ fn admit_registers(
     }
     if registers > MOST_REGISTERS_WITHOUT {
         return too_many(format!(
-            "the planes in flight of a lane with {height} x {width} cells and pyramid height \
-             {steps} take {registers} registers, and the strategy stream holds \
+            "the planes in flight of a lane with {rows_per_lane} x {width} cells and {steps} \
+             take {registers} registers, and the strategy stream holds \
              {MOST_REGISTERS_WITHOUT} at most; give a lane fewer cells, make the pyramid height \
              smaller, or choose another strategy"
         ));
@@ -194,17 +188,17 @@ impl<'c> Layout<'c> {
     /// Plans a kernel.
     pub fn plan(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<Self, Error> {
         let (module, program) = (subject.module, subject.program);
-        let Shape { tile_rows, columns, height, width } = Shape::of(kernel)?;
-        let selects = selects(program, kernel, height * width)?;
-        let (graph, (values, elements)) = graph(program, kernel, (height, width))?;
+        let Shape { tile_rows, columns, rows_per_lane, width } = Shape::of(kernel)?;
+        let selects = selects(program, kernel, rows_per_lane * width)?;
+        let (graph, (values, elements)) = graph(program, kernel, (rows_per_lane, width))?;
         let pipeline = pipeline::of(&graph, subject.device);
-        admit_registers(kernel, (height, width), selects, pipeline.registers)?;
+        admit_registers(kernel, (rows_per_lane, width), selects, pipeline.registers)?;
         let mut layout = Self {
             pipeline,
             limit: 0,
             elements,
             width,
-            height,
+            rows_per_lane,
             lanes: WARP,
             parts: 1,
             left: 0,
@@ -219,7 +213,7 @@ impl<'c> Layout<'c> {
         for piece in kernel.applies().flat_map(|apply| &apply.pieces) {
             layout.total.insert(piece.function, pieces::is_total(module, program, piece)?);
         }
-        let [right, bottom] = layout.reach_out(kernel)?;
+        let [right, bottom] = layout.place_halo(kernel)?;
         let needed = layout.left + columns + right;
         if columns % width != 0 {
             return Err(decline(
@@ -236,9 +230,9 @@ impl<'c> Layout<'c> {
                 kernel,
                 Decline::TileShape,
                 format!(
-                    "a tile {columns} columns wide with pyramid height {} needs {needed} columns \
-                     with its halo, and a warp with {width} cells per lane has {}",
-                    kernel.schedule.steps,
+                    "a tile {columns} columns wide with {} needs {needed} columns with its halo, \
+                     and a warp with {width} cells per lane has {}",
+                    steps_per_launch(&kernel.schedule),
                     WARP * width
                 ),
             ));
@@ -248,7 +242,7 @@ impl<'c> Layout<'c> {
             layout.lanes =
                 WARP.min((needed as u64).div_ceil(width as u64).next_power_of_two() as i64);
             let rows_of_warps = WARP / layout.lanes;
-            let parts = (layout.top + tile_rows + bottom + height - 1) / height;
+            let parts = (layout.top + tile_rows + bottom + rows_per_lane - 1) / rows_per_lane;
             layout.parts = (parts + rows_of_warps - 1) / rows_of_warps * rows_of_warps;
         }
         let threads = layout.threads(kernel).into_iter().product();
@@ -258,7 +252,7 @@ impl<'c> Layout<'c> {
 
     /// Finds the first iteration, row and column. Returns the cells of the halo behind the tile's
     /// last column and row.
-    fn reach_out(&mut self, kernel: &Kernel<'c>) -> Result<[i64; 2], Error> {
+    fn place_halo(&mut self, kernel: &Kernel<'c>) -> Result<[i64; 2], Error> {
         let (mut right, mut bottom, mut first, mut last) = (0, 0, Vec::new(), Vec::new());
         for op in &kernel.body {
             let halo = match op {
@@ -302,8 +296,8 @@ impl<'c> Layout<'c> {
         }
     }
 
-    /// A tile value's place in the pipeline.
-    pub fn place(&self, tile: Val) -> Result<usize, Error> {
+    /// A tile value's number in the pipeline.
+    pub fn value(&self, tile: Val) -> Result<usize, Error> {
         self.values
             .get(&mlir::key(tile))
             .copied()
@@ -314,15 +308,18 @@ impl<'c> Layout<'c> {
     pub fn window(&self, tile: Val) -> Result<&Window, Error> {
         self.pipeline
             .windows
-            .get(self.place(tile)?)
+            .get(self.value(tile)?)
             .ok_or_else(|| Error::internal("a tile without a window"))
     }
 
     /// The lane's rows of a window that other parts need, each once.
     pub fn shared_rows(&self, window: &Window) -> Vec<i64> {
-        let foreign =
-            window.rows.iter().map(|row| row.row).filter(|row| !(0..self.height).contains(row));
-        let mut rows: Vec<i64> = foreign.map(|row| row.rem_euclid(self.height)).collect();
+        let foreign = window
+            .rows
+            .iter()
+            .map(|row| row.row)
+            .filter(|row| !(0..self.rows_per_lane).contains(row));
+        let mut rows: Vec<i64> = foreign.map(|row| row.rem_euclid(self.rows_per_lane)).collect();
         rows.sort_unstable();
         rows.dedup();
         rows
@@ -343,7 +340,7 @@ impl<'c> Layout<'c> {
                 let whole =
                     self.elements.iter().all(|element| lanes::whole_sectors(*element, self.left));
                 let columns = if whole { [self.left, right] } else { [0, 0] };
-                vec![[0, 0], [self.top, self.parts * self.height - self.top - rows], columns]
+                vec![[0, 0], [self.top, self.parts * self.rows_per_lane - self.top - rows], columns]
             }
             [planes, _] => {
                 let first = self.pipeline.first_tile();
@@ -355,7 +352,8 @@ impl<'c> Layout<'c> {
 
     /// Parts that the rows of a window come from, by their distance: the first and the last.
     pub fn neighbours(&self, window: &Window) -> (i64, i64) {
-        let distance = |row: Option<&Row>| row.map_or(0, |row| row.row.div_euclid(self.height));
+        let distance =
+            |row: Option<&Row>| row.map_or(0, |row| row.row.div_euclid(self.rows_per_lane));
         (distance(window.rows.first()), distance(window.rows.last()))
     }
 
@@ -383,16 +381,21 @@ impl<'c> Layout<'c> {
 
     /// The cells that iteration `k` touches where nothing is checked: planes from `k` on, and whole
     /// lanes' rows and columns from the tile's first cell on.
-    pub fn reach(&self, kernel: &Kernel<'c>, op: &TileOp<'c>, halo: &Halo) -> Result<Halo, Error> {
+    pub fn touched(
+        &self,
+        kernel: &Kernel<'c>,
+        op: &TileOp<'c>,
+        halo: &Halo,
+    ) -> Result<Halo, Error> {
         let tile = match op {
             TileOp::Load { tile, .. } | TileOp::Store { tile, .. } => Some(*tile),
             TileOp::Apply(apply) => apply.outputs.first().map(|(_, tile)| *tile),
         };
         let lag = tile.map_or(Ok(0), |tile| self.window(tile).map(|window| window.lag))?;
-        let mut reach = halo.clone();
+        let mut touched = halo.clone();
         let plane =
             if matches!(op, TileOp::Load { .. }) { self.pipeline.ahead - lag } else { -lag };
-        if let (Some(first), Some(last)) = (reach.lower.first_mut(), reach.upper.first_mut()) {
+        if let (Some(first), Some(last)) = (touched.lower.first_mut(), touched.upper.first_mut()) {
             let prefetch =
                 if matches!(op, TileOp::Load { .. }) { self.pipeline.prefetch } else { 0 };
             (*first, *last) = (plane, plane + prefetch);
@@ -403,19 +406,19 @@ impl<'c> Layout<'c> {
             }
         }
         if !matches!(op, TileOp::Load { .. }) {
-            return Ok(reach);
+            return Ok(touched);
         }
         let columns = kernel.schedule.tile.last().copied().unwrap_or(1);
-        if let (Some(west), Some(east)) = (reach.lower.last_mut(), reach.upper.last_mut()) {
+        if let (Some(west), Some(east)) = (touched.lower.last_mut(), touched.upper.last_mut()) {
             (*west, *east) = (-self.left, self.lanes * self.width - self.left - columns);
         }
         if let ([_, rows, _], [_, north, _], [_, south, _]) = (
             kernel.schedule.tile.as_slice(),
-            reach.lower.as_mut_slice(),
-            reach.upper.as_mut_slice(),
+            touched.lower.as_mut_slice(),
+            touched.upper.as_mut_slice(),
         ) {
-            (*north, *south) = (-self.top, self.parts * self.height - self.top - rows);
+            (*north, *south) = (-self.top, self.parts * self.rows_per_lane - self.top - rows);
         }
-        Ok(reach)
+        Ok(touched)
     }
 }

@@ -72,7 +72,6 @@ use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Kernel, TileOp};
 
 /// The pass in the registry.
@@ -96,7 +95,7 @@ pub const INFO: Info = Info {
             ahead: options.integer("ahead", 1..=64)?,
             prefetch: options.integer("prefetch", 0..=64)?,
             unroll: options.integer("unroll", 1..=64)?,
-            registers: options.integer("registers", 16..=255)?,
+            registers: options.integer("registers", 16..=u32::MAX.into())?,
             limits: BlockLimits::read(options)?,
         }))
     },
@@ -134,13 +133,10 @@ impl Pass for LowerStream {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        let program = Program::read(module)?;
-        let subject = Subject::of(module, &program)?;
         let kernels = tile_kernels::with_partial_sums(module, NAME)?;
-        for kernel in &kernels {
-            self.lower(context, &subject, kernel)?;
-        }
-        tile_kernels::erase(module, &kernels)
+        tile_kernels::lower(module, &kernels, |subject, kernel| {
+            self.lower(context, subject, kernel)
+        })
     }
 }
 
@@ -157,6 +153,13 @@ impl LowerStream {
         pipeline.ahead = self.ahead.unwrap_or(pipeline.ahead);
         pipeline.prefetch = self.prefetch.unwrap_or(pipeline.prefetch);
         layout.limit = self.registers.unwrap_or(layout.limit);
+        let most = subject.device.registers_per_thread;
+        if layout.limit > most.into() {
+            return Err(Error::user(format!(
+                "registers={}: a thread of the device has {most} at most",
+                layout.limit
+            )));
+        }
         let threads = layout.threads(kernel);
         let outer = Builder::new(context, kernel.op.location(), mlir::body(subject.module));
         let buffers = shared::types(&outer, &layout)?;
@@ -170,7 +173,7 @@ impl LowerStream {
             rim_first: true,
             margin: &margin,
             registers: Some(layout.limit),
-            reach: if layout.wraps { None } else { Some(reach(kernel)?) },
+            row_distance: if layout.wraps { None } else { Some(row_distance(kernel)?) },
             ..FrameSpec::plain(kernel, &threads)
         };
         let frame = Frame::new(context, subject, &spec)?;
@@ -182,7 +185,7 @@ impl LowerStream {
 
 /// How many tiles away along the slowest dimension a tile reads. Point functions read only const
 /// fields at computed coordinates, so nothing that another launch writes lies farther away.
-fn reach(kernel: &Kernel) -> Result<i64, Error> {
+fn row_distance(kernel: &Kernel) -> Result<i64, Error> {
     let mut farthest = 0;
     for op in &kernel.body {
         if let TileOp::Load { tile, .. } = op {

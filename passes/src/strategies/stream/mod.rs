@@ -2,9 +2,8 @@
 //! with all steps of a launch in flight in registers.
 
 mod checks;
-mod cuts;
 mod in_flight;
-mod lane_place;
+mod lane_tile;
 mod layout;
 pub mod lower_stream;
 mod pipeline;
@@ -12,6 +11,7 @@ mod registers;
 mod rims;
 mod schedule;
 mod shared;
+mod sum_cuts;
 mod tile_fit;
 mod transfers;
 mod updates;
@@ -59,8 +59,13 @@ impl Strategy for Stream {
         Ok(Shape { tile, per_thread })
     }
 
-    fn height(&self, subject: &Subject, group: &Group, schedule: &Schedule) -> Result<i64, Error> {
-        schedule::height(subject, &group.applies, &schedule.per_thread)
+    fn pyramid_height(
+        &self,
+        subject: &Subject,
+        group: &Group,
+        schedule: &Schedule,
+    ) -> Result<i64, Error> {
+        schedule::pyramid_height(subject, &group.applies, &schedule.per_thread)
     }
 
     fn fit(
@@ -73,18 +78,23 @@ impl Strategy for Stream {
         tile_fit::tile(subject, group, schedule, halos).map(Some)
     }
 
-    /// Registers and halo bound the height. Below the bound every second height is tried, which
-    /// comes close enough to the best.
-    fn candidates(&self, subject: &Subject, rank: usize, choice: &Choice) -> Vec<Candidates> {
+    /// Registers and halo bound the pyramid height. Below the bound every second one is tried,
+    /// which comes close enough to the best.
+    fn candidates(
+        &self,
+        subject: &Subject,
+        rank: usize,
+        choice: &Choice,
+    ) -> Result<Vec<Candidates>, Error> {
         if !self.ranks().contains(&rank) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let applies: Vec<_> = subject.program.applies.iter().collect();
         let candidates = |cells: Vec<i64>| {
-            let highest = schedule::height(subject, &applies, &cells).unwrap_or(1);
-            let near = |height: &i64| highest - height < 2 || (highest - height) % 2 == 0;
-            let heights = (1..=highest).rev().filter(near).map(Some).collect();
-            Candidates { tile: None, per_thread: Some(cells), heights }
+            let highest = schedule::pyramid_height(subject, &applies, &cells)?;
+            let near = |steps: &i64| highest - steps < 2 || (highest - steps) % 2 == 0;
+            let pyramid_heights = (1..=highest).rev().filter(near).map(Some).collect();
+            Ok(Candidates { tile: None, per_thread: Some(cells), pyramid_heights })
         };
         let asked = choice.per_thread.clone().filter(|cells| cells.len() == rank);
         let cells =
@@ -119,6 +129,6 @@ impl Strategy for Stream {
         updates: &[&str],
         pieces: &[Piece<'c>],
     ) -> Result<Vec<i64>, Error> {
-        cuts::cuts(subject, updates, pieces, pipeline::shape(&schedule.per_thread))
+        sum_cuts::sum_cuts(subject, updates, pieces, pipeline::shape(&schedule.per_thread))
     }
 }

@@ -6,8 +6,8 @@
 //! is the number of iterations since it was computed, so a reader `v` that reads plane offset `d`
 //! of `u` needs the plane of age `lag(v) - d - lag(u)`.
 //!
-//! A lane holds `height` rows of `width` neighbouring cells of a plane, numbered from 0. A reader
-//! that needs cells beyond these gets copies:
+//! A lane holds `rows_per_lane` rows of `width` neighbouring cells of a plane, numbered from 0. A
+//! reader that needs cells beyond these gets copies:
 //!
 //! - *Edges* along a row lie in other lanes. They are taken when their row is first read at that
 //!   column.
@@ -33,7 +33,7 @@ pub struct Value {
 pub struct Read {
     /// The operation that reads.
     pub operation: usize,
-    /// The value that is read, by its place in the list of values.
+    /// The value that is read, by its number in the list of values.
     pub value: usize,
     /// Offset from the point, slowest dimension first.
     pub offset: Vec<i64>,
@@ -65,7 +65,7 @@ pub struct Graph {
     /// All accesses.
     pub reads: Vec<Read>,
     /// Rows of a plane per lane; 1 in two dimensions.
-    pub height: i64,
+    pub rows_per_lane: i64,
     /// Neighbouring cells of a row per lane.
     pub width: i64,
     /// Cells per lane that point functions hold on the way to results; 0 for sums of products.
@@ -75,6 +75,24 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// A graph without values, for lanes of some rows and columns.
+    pub fn empty((rows_per_lane, width): (i64, i64)) -> Self {
+        let (values, reads) = (Vec::new(), Vec::new());
+        Self { values, reads, rows_per_lane, width, scratch: 0, split: true }
+    }
+
+    /// Adds an operation that loads a value of so many registers a cell; gives the value's number.
+    pub fn load(&mut self, words: i64) -> usize {
+        let operation = self.values.last().map_or(0, |value| value.operation + 1);
+        self.values.push(Value { operation, words });
+        self.values.len() - 1
+    }
+
+    /// Makes room for so many rows of cells that point functions hold on the way to results.
+    pub fn hold(&mut self, rows: i64) {
+        self.scratch = self.scratch.max(self.rows_per_lane * self.width * rows);
+    }
+
     /// Whether planes have rows.
     pub fn is_solid(&self) -> bool {
         self.reads.iter().any(|read| read.offset.len() == 3)
@@ -88,10 +106,10 @@ impl Graph {
     }
 }
 
-/// Rows and columns that a lane holds of a plane: the graph's height and width.
+/// Rows and columns that a lane holds of a plane: rows per lane and width.
 pub fn shape(per_thread: &[i64]) -> (i64, i64) {
     match per_thread {
-        [_, height, width] => (*height, *width),
+        [_, rows_per_lane, width] => (*rows_per_lane, *width),
         _ => (1, per_thread.last().copied().unwrap_or(1)),
     }
 }
@@ -110,8 +128,8 @@ pub struct Edge {
 /// One row of a value's planes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Relative to the lane's first row. Rows 0 to `height - 1` are its own, all others those of
-    /// other parts.
+    /// Relative to the lane's first row. Rows 0 to `rows_per_lane - 1` are its own, all others
+    /// those of other parts.
     pub row: i64,
     /// Age of the plane when the row comes in: 0 for own rows.
     pub first: i64,
@@ -212,11 +230,11 @@ type Life = (i64, i64);
 fn window(graph: &Graph, lags: &[i64], value: usize) -> Window {
     let lag = lags.get(value).copied().unwrap_or(0);
     let mut rows: BTreeMap<i64, (Life, BTreeMap<i64, Life>)> =
-        (0..graph.height).map(|row| (row, ((0, 0), BTreeMap::new()))).collect();
+        (0..graph.rows_per_lane).map(|row| (row, ((0, 0), BTreeMap::new()))).collect();
     for read in graph.reads.iter().filter(|read| read.value == value) {
         let [plane, row, column] = read.split();
         let age = operation_lag(graph, lags, read.operation) - plane - lag;
-        for row in (0..graph.height).map(|own| own + row) {
+        for row in (0..graph.rows_per_lane).map(|own| own + row) {
             let (life, edges) = rows.entry(row).or_insert(((age, age), BTreeMap::new()));
             *life = (life.0.min(age), life.1.max(age));
             for cell in (0..graph.width)
@@ -228,7 +246,7 @@ fn window(graph: &Graph, lags: &[i64], value: usize) -> Window {
             }
         }
     }
-    let own = 0..graph.height;
+    let own = 0..graph.rows_per_lane;
     // All rows are handed over in the same iteration, so that one barrier will do.
     let soonest =
         rows.iter().filter(|(row, _)| !own.contains(row)).map(|(_, (life, _))| life.0).min();

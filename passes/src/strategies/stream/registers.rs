@@ -2,7 +2,7 @@
 //! code generator, and how many planes are loaded or prefetched before their turn.
 
 use super::pipeline::{Graph, Window};
-use stencil_runtime::device::Device;
+use stencil_runtime::device::{Device, WARP};
 use stencil_runtime::model;
 
 /// Registers for addresses, the loop and what a point function computes; measured, with ptxas of
@@ -20,13 +20,12 @@ const BOX_OVERHEAD: i64 = 28;
 /// shared memory.
 const PART_OVERHEAD: i64 = 4;
 
-/// Threads of a block whose registers fit on a multiprocessor once: 4, 3 and 2 warps on each of its
-/// four quarters.
-const FULL_BLOCKS: [u32; 3] = [512, 384, 256];
+/// Warps on each scheduler of a multiprocessor whose lanes have many registers.
+const WARPS: [u32; 3] = [4, 3, 2];
 
-/// Registers per thread at which one more warp fits on each quarter of a multiprocessor, rising.
+/// Registers per thread at which one more warp fits on each scheduler, rising.
 fn register_steps(device: &Device) -> [i64; 3] {
-    FULL_BLOCKS.map(|threads| model::most_registers(threads, device).into())
+    WARPS.map(|warps| model::most_registers(warps * device.schedulers * WARP, device).into())
 }
 
 /// The register limit of a kernel with this estimate: the next step at or above the estimate, but
@@ -70,14 +69,15 @@ pub fn prefetch(graph: &Graph, registers: i64, device: &Device) -> i64 {
 pub fn estimate(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
     let cells = graph.values.iter().zip(windows).map(|(value, window)| {
         let load = !graph.reads.iter().any(|read| read.operation == value.operation);
-        let waiting = if load { ahead * graph.width * graph.height } else { 0 };
+        let waiting = if load { ahead * graph.width * graph.rows_per_lane } else { 0 };
         value.words * (window.carried(graph.width) + waiting)
     });
     let widest = graph.values.iter().map(|value| value.words).max().unwrap_or(1);
     // Rows of other parts are all there at once, with the edges of a plane.
     let others = graph.values.iter().zip(windows).filter(|(_, window)| window.shared.is_some());
     let coming = others.map(|(value, window)| {
-        let foreign = || window.rows.iter().filter(|row| !(0..graph.height).contains(&row.row));
+        let foreign =
+            || window.rows.iter().filter(|row| !(0..graph.rows_per_lane).contains(&row.row));
         let edges = window.rows.iter().map(|row| row.edges.len()).sum::<usize>();
         // A star's are taken row by row.
         let corners = foreign().any(|row| !row.edges.is_empty());
@@ -98,7 +98,7 @@ pub fn estimate(graph: &Graph, windows: &[Window], ahead: i64) -> i64 {
         + more
         + cells.sum::<i64>()
         + coming.max().unwrap_or(0)
-        + widest * (graph.width * graph.height + graph.scratch)
+        + widest * (graph.width * graph.rows_per_lane + graph.scratch)
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
         Graph {
             values: (0..=count).map(value).collect(),
             reads: (0..count).flat_map(reads).collect(),
-            height: 1,
+            rows_per_lane: 1,
             width: 4,
             scratch: 0,
             split: true,

@@ -1,6 +1,6 @@
 //! Which rims a loop may meet, and what each operation of the tile kernel checks there.
 
-use super::checks::{Cut, LaneCells};
+use super::checks::{BoxCells, LaneCells};
 use super::walk::Walk;
 use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
@@ -13,52 +13,55 @@ pub struct Rims<'c, 'r> {
     /// Whether it may meet the first or last plane of the grid or of a piece.
     pub planes: bool,
     /// The checks of rows and columns, where it may meet their rims.
-    pub cells: Option<&'r RimCuts<'c>>,
+    pub rim_checks: Option<&'r RimChecks<'c>>,
 }
 
 /// The checks of cells at a rim.
-pub struct RimCuts<'c> {
-    /// For each load or store the cut of its grid, and the cells inside that are loaded.
-    grids: BTreeMap<usize, (Cut<'c>, LaneCells<'c>)>,
+pub struct RimChecks<'c> {
+    /// For each load or store the cells in its grid, and the cells inside that are loaded.
+    grids: BTreeMap<usize, (BoxCells<'c>, LaneCells<'c>)>,
     /// For each apply that computes cells beyond the grid as the grid repeated, the cells that they
     /// repeat.
     pub repeated: BTreeMap<usize, LaneCells<'c>>,
-    /// Pieces, by their operation and place.
-    pieces: BTreeMap<(usize, usize), Cut<'c>>,
+    /// Pieces, by their operation and number.
+    pieces: BTreeMap<(usize, usize), BoxCells<'c>>,
 }
 
-impl<'c> RimCuts<'c> {
+impl<'c> RimChecks<'c> {
     /// Checks of all operations of a walk.
     pub fn new(walk: &Walk<'c, '_>, builder: &Builder<'c>) -> Result<Self, Error> {
         let (frame, beyond) = (walk.frame, walk.beyond);
         let (mut grids, mut pieces, mut repeated) =
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let cut = |bounds, cells: &LaneCells<'c>| Cut::new(frame, builder, bounds, cells);
+        let covered = |bounds, cells: &LaneCells<'c>| BoxCells::new(frame, builder, bounds, cells);
         for (operation, op) in walk.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { field, .. } | TileOp::Store { field, .. } => {
                     let grid = frame.scope.program.grid_of(field)?;
                     let bounds = (grid.lower, grid.upper);
-                    let inside = walk.place.cells.inside(
+                    let inside = walk.lane.cells.inside(
                         frame,
                         builder,
                         bounds,
                         beyond,
                         walk.vector(field)?,
                     )?;
-                    grids.insert(operation, (cut(bounds, &walk.place.cells)?, inside));
+                    grids.insert(operation, (covered(bounds, &walk.lane.cells)?, inside));
                 }
                 TileOp::Apply(apply) => {
                     if let Some(grid) = beyond.repeated_grid(frame.scope.program, apply)? {
                         let bounds = (grid.lower, grid.upper);
                         repeated.insert(
                             operation,
-                            walk.place.cells.inside(frame, builder, bounds, beyond, 1)?,
+                            walk.lane.cells.inside(frame, builder, bounds, beyond, 1)?,
                         );
                     }
-                    let cells = repeated.get(&operation).unwrap_or(&walk.place.cells);
-                    for (place, piece) in apply.pieces.iter().enumerate() {
-                        pieces.insert((operation, place), cut((piece.lower, piece.upper), cells)?);
+                    let cells = repeated.get(&operation).unwrap_or(&walk.lane.cells);
+                    for (number, piece) in apply.pieces.iter().enumerate() {
+                        pieces.insert(
+                            (operation, number),
+                            covered((piece.lower, piece.upper), cells)?,
+                        );
                     }
                 }
             }
@@ -67,12 +70,12 @@ impl<'c> RimCuts<'c> {
     }
 
     /// The grid of an operation that loads or stores, and the cells inside that are loaded.
-    pub fn grid(&self, operation: usize) -> Result<&(Cut<'c>, LaneCells<'c>), Error> {
+    pub fn grid(&self, operation: usize) -> Result<&(BoxCells<'c>, LaneCells<'c>), Error> {
         self.grids.get(&operation).ok_or_else(|| Error::internal("a field without checks"))
     }
 
-    /// The piece of an operation at some place.
-    pub fn piece(&self, place: (usize, usize)) -> Result<&Cut<'c>, Error> {
-        self.pieces.get(&place).ok_or_else(|| Error::internal("a piece without checks"))
+    /// The piece of an operation and a number.
+    pub fn piece(&self, piece: (usize, usize)) -> Result<&BoxCells<'c>, Error> {
+        self.pieces.get(&piece).ok_or_else(|| Error::internal("a piece without checks"))
     }
 }

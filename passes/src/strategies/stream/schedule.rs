@@ -3,21 +3,18 @@
 //! More steps per launch save memory traffic, but take registers and recompute more halo. The
 //! choice here is arithmetic on the pipeline analysis; measured choices may overrule it.
 
-use super::cuts;
-use super::pipeline::{self, Graph, Value, shape};
+use super::pipeline::{self, Graph, shape};
 use super::registers;
+use super::sum_cuts::{self, sum_cuts};
 use crate::analysis::footprint;
 use crate::analysis::partial_sums;
-use crate::kernel::lanes::{self, WARP};
+use crate::kernel::lanes::{self, WARP, WIDEST};
 use crate::subject::Subject;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program, Role};
 use stencil_dialects::tiled::Halo;
 use stencil_runtime::device::Device;
-
-/// Bytes that a lane holds of a row: those of the widest access.
-const LANE_BYTES: i64 = 16;
 
 /// Cells per lane in two dimensions, of any type.
 const WIDTH: i64 = 4;
@@ -42,7 +39,7 @@ const HIGHEST: i64 = 12;
 /// they lose.
 const BUDGET: i64 = 240;
 
-/// Registers of the estimate beyond which no height is looked at.
+/// Registers of the estimate beyond which no pyramid height is looked at.
 const FAR: i64 = 1024;
 
 /// Registers in place of these where a function has long operations: their latency needs warps.
@@ -82,10 +79,10 @@ pub fn shapes(program: &Program, rank: usize) -> Vec<Vec<i64>> {
     }
 }
 
-/// Cells per thread and dimension.
+/// Cells per thread and dimension: in three dimensions a lane's row is one access.
 pub fn per_thread(program: &Program, rank: usize) -> Vec<i64> {
     let words = words(program);
-    if rank == 2 { vec![1, WIDTH] } else { vec![1, ROWS * words, LANE_BYTES / (4 * words)] }
+    if rank == 2 { vec![1, WIDTH] } else { vec![1, ROWS * words, WIDEST / (4 * words)] }
 }
 
 /// Threads of a block for this many registers per lane; none where no block has so many.
@@ -99,16 +96,20 @@ pub fn threads(per_thread: &[i64], registers: i64, device: &Device) -> Option<i6
 
 /// Rows and columns that a block of some threads holds of a plane.
 pub fn plane(per_thread: &[i64], threads: i64) -> (i64, i64) {
-    let (height, width) = shape(per_thread);
+    let (rows_per_lane, width) = shape(per_thread);
     if per_thread.len() == 2 {
         return (1, WARP * width);
     }
     let lanes = (COLUMNS / width).clamp(1, WARP);
-    (threads / lanes * height, lanes * width)
+    (threads / lanes * rows_per_lane, lanes * width)
 }
 
 /// The most steps per launch within the budget of registers and halo; at least 1.
-pub fn height(subject: &Subject, applies: &[&Apply], per_thread: &[i64]) -> Result<i64, Error> {
+pub fn pyramid_height(
+    subject: &Subject,
+    applies: &[&Apply],
+    per_thread: &[i64],
+) -> Result<i64, Error> {
     let program = subject.program;
     let wide = usize::from(program.fields.iter().any(|field| lanes::words(field.element) > 1));
     let solid = usize::from(per_thread.len() == 3);
@@ -170,9 +171,8 @@ pub fn graph(
     steps: i64,
 ) -> Result<Graph, Error> {
     let program = subject.program;
-    let (height, width) = shape(per_thread);
-    let mut graph =
-        Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0, split: true };
+    let lane = shape(per_thread);
+    let mut graph = Graph::empty(lane);
     let mut current = BTreeMap::new();
     let (mut loaded, mut made) = (BTreeSet::new(), BTreeSet::new());
     for apply in applies {
@@ -188,19 +188,16 @@ pub fn graph(
         }
     }
     for field in program.fields.iter().filter(|field| loaded.contains(field.name)) {
-        let operation = graph.values.len();
-        current.insert(field.name, operation);
-        graph.values.push(Value { operation, words: lanes::words(field.element) });
+        current.insert(field.name, graph.load(lanes::words(field.element)));
     }
     let mut parts = Vec::new();
     for apply in applies {
-        graph.scratch =
-            graph.scratch.max(height * width * footprint::long_operations(program, &apply.pieces)?);
-        let cuts = cuts::cuts(subject, &apply.updates, &apply.pieces, (height, width))?;
+        graph.hold(footprint::long_operations(program, &apply.pieces)?);
+        let cuts = sum_cuts(subject, &apply.updates, &apply.pieces, lane)?;
         parts.push((&apply.updates, partial_sums::parts(program, &apply.pieces, &cuts)?));
     }
     for (updates, parts) in (0..steps).flat_map(|_| &parts) {
-        let new = cuts::extend(&mut graph, program, parts, updates, &current)?;
+        let new = sum_cuts::extend(&mut graph, program, parts, updates, &current)?;
         current.extend(updates.iter().copied().zip(new));
     }
     graph.split = per_thread.len() < 3 || !has_one_version(graph.loaded().map(|value| value.words));

@@ -34,7 +34,7 @@ struct Buffer<'c> {
 }
 
 /// Halves of the double buffers in one iteration; none without buffers.
-pub struct BufferHalf<'c>(Option<Halves<'c>>);
+pub struct BufferHalves<'c>(Option<Halves<'c>>);
 
 #[derive(Clone, Copy)]
 struct Halves<'c> {
@@ -93,13 +93,13 @@ impl<'c, 'p> Shared<'c, 'p> {
     }
 
     /// Which halves an iteration uses.
-    pub fn turn(&self, builder: &Builder<'c>, plane: Val<'c>) -> Result<BufferHalf<'c>, Error> {
+    pub fn halves(&self, builder: &Builder<'c>, plane: Val<'c>) -> Result<BufferHalves<'c>, Error> {
         if self.buffers.is_empty() {
-            return Ok(BufferHalf(None));
+            return Ok(BufferHalves(None));
         }
         let one = builder.index(1)?;
         let put = builder.binary("arith.andi", plane, one)?;
-        Ok(BufferHalf(Some(Halves { put, taken: builder.binary("arith.xori", put, one)? })))
+        Ok(BufferHalves(Some(Halves { put, taken: builder.binary("arith.xori", put, one)? })))
     }
 
     /// Zeros for the first iteration to take, and in both halves for the parts that the block
@@ -110,7 +110,7 @@ impl<'c, 'p> Shared<'c, 'p> {
         first: Val<'c>,
         zeros: &[Val<'c>],
     ) -> Result<(), Error> {
-        let BufferHalf(Some(halves)) = self.turn(builder, first)? else { return Ok(()) };
+        let BufferHalves(Some(halves)) = self.halves(builder, first)? else { return Ok(()) };
         for (value, buffer) in &self.buffers {
             let zero =
                 zeros.get(*value).copied().ok_or_else(|| Error::internal("a value of no type"))?;
@@ -145,20 +145,24 @@ impl<'c, 'p> Shared<'c, 'p> {
         builder: &Builder<'c>,
         state: &mut InFlight<'c>,
         value: usize,
-        turn: &BufferHalf<'c>,
+        halves: &BufferHalves<'c>,
     ) -> Result<(), Error> {
         let (Some(buffer), Some(window), Some(halves)) =
-            (self.buffers.get(&value), self.layout.pipeline.windows.get(value), turn.0)
+            (self.buffers.get(&value), self.layout.pipeline.windows.get(value), halves.0)
         else {
             return Ok(());
         };
-        let height = self.layout.height;
-        for row in window.rows.iter().filter(|row| !(0..height).contains(&row.row)) {
-            let slot =
-                (0..).zip(&buffer.rows).find(|(_, held)| **held == row.row.rem_euclid(height));
+        let rows_per_lane = self.layout.rows_per_lane;
+        for row in window.rows.iter().filter(|row| !(0..rows_per_lane).contains(&row.row)) {
+            let slot = (0..)
+                .zip(&buffer.rows)
+                .find(|(_, held)| **held == row.row.rem_euclid(rows_per_lane));
             let (slot, _) = slot.ok_or_else(|| Error::internal("a row that nobody hands over"))?;
-            let at =
-                self.place(builder, buffer, (halves.taken, row.row.div_euclid(height), slot))?;
+            let at = self.slot_index(
+                builder,
+                buffer,
+                (halves.taken, row.row.div_euclid(rows_per_lane), slot),
+            )?;
             let cells =
                 lanes::load(builder, buffer.memref, &at, self.layout.width, self.vector(value))?;
             for (column, cell) in (0..).zip(cells) {
@@ -174,9 +178,9 @@ impl<'c, 'p> Shared<'c, 'p> {
         &self,
         builder: &Builder<'c>,
         state: &InFlight<'c>,
-        turn: &BufferHalf<'c>,
+        halves: &BufferHalves<'c>,
     ) -> Result<(), Error> {
-        let Some(halves) = turn.0 else { return Ok(()) };
+        let Some(halves) = halves.0 else { return Ok(()) };
         for (value, buffer) in &self.buffers {
             let window = self.layout.pipeline.windows.get(*value);
             let age = window
@@ -196,9 +200,9 @@ impl<'c, 'p> Shared<'c, 'p> {
         barrier(builder)
     }
 
-    /// Where a lane's row of a part lies: its half, the distance of the part from the lane's own,
-    /// and its place among the part's rows.
-    fn place(
+    /// The index of a lane's row of a part: by its half, the distance of the part from the lane's
+    /// own, and its slot among the part's rows.
+    fn slot_index(
         &self,
         builder: &Builder<'c>,
         buffer: &Buffer<'c>,
@@ -212,14 +216,14 @@ impl<'c, 'p> Shared<'c, 'p> {
         &self,
         builder: &Builder<'c>,
         value: usize,
-        place: (Val<'c>, i64, i64),
+        slot: (Val<'c>, i64, i64),
         cells: &[Val<'c>],
     ) -> Result<(), Error> {
         let buffer = self
             .buffers
             .get(&value)
             .ok_or_else(|| Error::internal("a value that is not handed over"))?;
-        let at = self.place(builder, buffer, place)?;
+        let at = self.slot_index(builder, buffer, slot)?;
         lanes::store(builder, cells, buffer.memref, &at, self.vector(value))
     }
 

@@ -3,25 +3,15 @@
 use super::checks::{self, LaneCells};
 use super::rims::Rims;
 use super::walk::Walk;
-use crate::analysis::index_width::constant_extents;
-use crate::kernel::interior;
 use crate::kernel::lanes;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
 impl<'c> Walk<'c, '_> {
-    /// Cells of the widest access to a field's rows that is sure to be aligned.
+    /// See [`lanes::aligned_cells`].
     pub fn vector(&self, field: &str) -> Result<i64, Error> {
-        let program = self.frame.scope.program;
-        let grid = program.grid_of(field)?;
-        let cells = lanes::vector_length(program.field(field)?.element, self.layout.width);
-        let shift = interior::difference(self.frame.scope.hull.lower, grid.lower)
-            .and_then(|gap| gap.last().copied());
-        let pitch =
-            constant_extents(grid.lower, grid.upper).and_then(|extents| extents.last().copied());
-        let aligned = |value: Option<i64>| value.is_some_and(|value| value % cells == 0);
-        Ok(if aligned(shift) && aligned(pitch) { cells } else { 1 })
+        lanes::aligned_cells(&self.frame.scope, field, self.layout.width)
     }
 
     /// A plane of an operation's field: the lane's cells, row by row.
@@ -37,9 +27,9 @@ impl<'c> Walk<'c, '_> {
         let grid = self.frame.scope.program.grid_of(field)?;
         let plane =
             if rims.planes { self.beyond.plane(self.frame, builder, grid, plane)? } else { plane };
-        let at = match rims.cells {
-            Some(checks) => &checks.grid(operation)?.1,
-            None => &self.place.cells,
+        let at = match rims.rim_checks {
+            Some(rim_checks) => &rim_checks.grid(operation)?.1,
+            None => &self.lane.cells,
         };
         let cells = |builder: &Builder<'c>| {
             let mut loaded = Vec::new();
@@ -55,7 +45,7 @@ impl<'c> Walk<'c, '_> {
             }
             Ok(loaded)
         };
-        let checked = rims.planes || rims.cells.is_some();
+        let checked = rims.planes || rims.rim_checks.is_some();
         let some = if checked { checks::some(self.frame, builder, grid)? } else { None };
         let Some(some) = some else { return cells(builder) };
         let types = vec![self.frame.scope.program.field(field)?.element; at.each().count()];
@@ -64,10 +54,10 @@ impl<'c> Walk<'c, '_> {
         })
     }
 
-    /// Prefetches the lane's cells some planes after one that is loaded. [`Layout::reach`] counts
+    /// Prefetches the lane's cells some planes after one that is loaded. [`Layout::touched`] counts
     /// them, so they lie in the grid.
     ///
-    /// [`Layout::reach`]: super::layout::Layout::reach
+    /// [`Layout::touched`]: super::layout::Layout::touched
     pub fn prefetch(
         &self,
         builder: &Builder<'c>,
@@ -80,8 +70,8 @@ impl<'c> Walk<'c, '_> {
         }
         let plane = builder.add_constant(loaded, distance)?;
         let each = lanes::cells_of_a_sector(self.frame.scope.program.field(field)?.element);
-        for row in &self.place.cells.rows {
-            for column in self.place.cells.columns.iter().step_by(each) {
+        for row in &self.lane.cells.rows {
+            for column in self.lane.cells.columns.iter().step_by(each) {
                 let at = self.frame.scope.cell(
                     builder,
                     field,
@@ -103,8 +93,11 @@ impl<'c> Walk<'c, '_> {
         plane: Val<'c>,
         rims: Rims<'c, '_>,
     ) -> Result<(), Error> {
-        let grid =
-            rims.cells.map(|checks| checks.grid(operation)).transpose()?.map(|(grid, _)| grid);
+        let grid = rims
+            .rim_checks
+            .map(|rim_checks| rim_checks.grid(operation))
+            .transpose()?
+            .map(|(grid, _)| grid);
         let (buffer, vector) = (self.frame.target(field)?, self.vector(field)?);
         // Where groups of cells lie all inside or all outside of the grid, the first tells.
         let group = usize::try_from(if grid.is_some() { vector } else { self.layout.width })
@@ -130,10 +123,10 @@ impl<'c> Walk<'c, '_> {
             in_planes // The loop ends with the grid's planes.
         };
         for (number, (cells, (row, column))) in
-            cells.chunks(group).zip(self.place.cells.each().step_by(group)).enumerate()
+            cells.chunks(group).zip(self.lane.cells.each().step_by(group)).enumerate()
         {
-            let in_tile = self.place.in_tile.get(number * group / width).copied();
-            let in_grid = grid.and_then(|grid| grid.cells.get(number * group)).copied();
+            let in_tile = self.lane.in_tile.get(number * group / width).copied();
+            let in_grid = grid.and_then(|grid| grid.covered.get(number * group)).copied();
             let conditions: Vec<_> =
                 [Some(in_planes), in_tile, in_grid].into_iter().flatten().collect();
             builder.when(builder.all(&conditions)?.unwrap_or(in_planes), |builder| {

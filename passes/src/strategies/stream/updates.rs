@@ -1,6 +1,6 @@
 //! New values of a plane: the point function of each cell on cells in flight.
 
-use super::checks::{self, Beyond, Cut, LaneCells};
+use super::checks::{self, Beyond, BoxCells, LaneCells};
 use super::in_flight::InFlight;
 use super::rims::Rims;
 use super::walk::Walk;
@@ -14,7 +14,7 @@ use stencil_dialects::stencil::Piece;
 use stencil_dialects::tiled::Apply;
 
 /// A piece with its conditions: of cells, and of the plane.
-type PieceHere<'c, 's> = (&'s Piece<'c>, Option<&'s Cut<'c>>, Option<Val<'c>>);
+type PieceHere<'c, 's> = (&'s Piece<'c>, Option<&'s BoxCells<'c>>, Option<Val<'c>>);
 
 /// A cell whose new values are computed.
 struct Cell<'c, 's> {
@@ -41,16 +41,16 @@ impl<'c> Walk<'c, '_> {
             Some(grid) if rims.planes => self.beyond.plane(self.frame, builder, grid, plane)?,
             _ => plane,
         };
-        let free = rims.cells.is_none() && !rims.planes;
+        let free = rims.rim_checks.is_none() && !rims.planes;
         let rules = match self.beyond {
             _ if free => Rules::Unneeded,
             Beyond::Repeated => Rules::Wrapped,
             Beyond::Nearest => Rules::All,
         };
         let points = rims
-            .cells
-            .and_then(|checks| checks.repeated.get(&operation))
-            .unwrap_or(&self.place.cells);
+            .rim_checks
+            .and_then(|rim_checks| rim_checks.repeated.get(&operation))
+            .unwrap_or(&self.lane.cells);
         let cell = |(position, (row, column))| Cell {
             state,
             apply,
@@ -64,25 +64,28 @@ impl<'c> Walk<'c, '_> {
             return cells.iter().map(|at| self.evaluate(builder, at, &piece)).collect();
         }
         // Without checks of cells there is one piece.
-        let mut cuts = Vec::new();
-        for (place, piece) in apply.pieces.iter().enumerate() {
-            let cut = rims.cells.map(|checks| checks.piece((operation, place))).transpose()?;
-            cuts.push((piece, cut));
+        let mut pieces_here = Vec::new();
+        for (number, piece) in apply.pieces.iter().enumerate() {
+            let covered = rims
+                .rim_checks
+                .map(|rim_checks| rim_checks.piece((operation, number)))
+                .transpose()?;
+            pieces_here.push((piece, covered));
         }
         let all = |builder: &Builder<'c>, planes: &[Option<Val<'c>>]| {
-            let pieces: Vec<_> = cuts
+            let pieces: Vec<_> = pieces_here
                 .iter()
                 .zip(planes)
-                .map(|((piece, cut), plane)| (*piece, *cut, *plane))
+                .map(|((piece, covered), plane)| (*piece, *covered, *plane))
                 .collect();
             let cell = |(number, at)| self.cell(builder, at, number, &pieces);
             cells.iter().enumerate().map(cell).collect::<Result<Vec<_>, _>>()
         };
         if !rims.planes {
-            return all(builder, &vec![None; cuts.len()]);
+            return all(builder, &vec![None; pieces_here.len()]);
         }
         let mut in_planes = Vec::new();
-        for (piece, _) in &cuts {
+        for (piece, _) in &pieces_here {
             in_planes.push(checks::in_planes(
                 self.frame,
                 builder,
@@ -116,8 +119,8 @@ impl<'c> Walk<'c, '_> {
         pieces: &[PieceHere<'c, '_>],
     ) -> Result<Vec<Val<'c>>, Error> {
         let mut cases = Vec::new();
-        for (piece, cut, plane) in pieces {
-            let inside = cut.and_then(|cut| cut.cells.get(number)).copied();
+        for (piece, covered, plane) in pieces {
+            let inside = covered.and_then(|cells| cells.covered.get(number)).copied();
             let conditions: Vec<_> = plane.iter().copied().chain(inside).collect();
             let Some(covered) = builder.all(&conditions)? else {
                 return self.evaluate(builder, at, piece);
@@ -176,6 +179,6 @@ impl<'c> Walk<'c, '_> {
             return Err(Error::internal("an apply of nothing"));
         };
         let age = self.layout.window(*output)?.lag - plane - self.layout.window(tile)?.lag;
-        at.state.get(self.layout.place(tile)?, position, age)
+        at.state.get(self.layout.value(tile)?, position, age)
     }
 }

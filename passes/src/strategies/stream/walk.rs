@@ -2,10 +2,10 @@
 
 use super::checks::Beyond;
 use super::in_flight::InFlight;
-use super::lane_place::LanePlace;
+use super::lane_tile::LaneTile;
 use super::layout::Layout;
-use super::rims::{RimCuts, Rims};
-use super::shared::{BufferHalf, Shared};
+use super::rims::{RimChecks, Rims};
+use super::shared::{BufferHalves, Shared};
 use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
 use crate::kernel::lanes;
@@ -21,8 +21,8 @@ use stencil_dialects::tiled::{Kernel, TileOp};
 /// would take the code with checks beyond its registers.
 const RIM_AHEAD: i64 = 2;
 
-/// Registers that checks take; `star2d1r` with 10 steps spilled 40 bytes without room for them.
-const CHECKS: i64 = 10;
+/// Registers that rim checks take; `star2d1r` with 10 steps spilled 40 bytes without room for them.
+const CHECK_REGISTERS: i64 = 10;
 
 /// The code of one walk.
 pub struct Walk<'c, 'p> {
@@ -33,7 +33,7 @@ pub struct Walk<'c, 'p> {
     /// The facts of the tile that are known at compile time.
     pub layout: &'p Layout<'c>,
     /// The lane's cells.
-    pub place: LanePlace<'c>,
+    pub lane: LaneTile<'c>,
     /// Planes of the tile that lie in the grid.
     pub planes: Val<'c>,
     /// The content of the tile beyond the grid.
@@ -67,8 +67,8 @@ impl<'c, 'p> Walk<'c, 'p> {
             .first()
             .copied()
             .ok_or_else(|| Error::internal("a tile of no dimensions"))?;
-        let place = LanePlace::new(frame, kernel, layout)?;
-        let limits = Limits::of(frame, kernel, |op, halo| layout.reach(kernel, op, halo))?;
+        let lane = LaneTile::new(frame, kernel, layout)?;
+        let limits = Limits::of(frame, kernel, |op, halo| layout.touched(kernel, op, halo))?;
         // Without checks all cells of the layout are computed, those beyond the halo too.
         let limits = limits.filter(|_| layout.total.values().all(|total| *total));
         let mut walk = Self {
@@ -76,7 +76,7 @@ impl<'c, 'p> Walk<'c, 'p> {
             kernel,
             layout,
             shared: Shared::new(frame, builder, layout)?,
-            place,
+            lane,
             limits,
             planes: tile_planes,
             beyond: if layout.wraps { Beyond::Repeated } else { Beyond::Nearest },
@@ -112,7 +112,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         let free = limits.range(self.frame, builder)?;
         let mut conditions: Vec<_> =
             limits.condition(self.frame, builder, self.kernel, 1)?.into_iter().collect();
-        conditions.extend(self.place.off_margin(builder)?);
+        conditions.extend(self.lane.off_margin(builder)?);
         let (mut inner, mut outer) = (Planes::Partly(free), Planes::Partly(free));
         let several = |op: &TileOp| matches!(op, TileOp::Apply(apply) if apply.pieces.len() > 1);
         if self.frame.origin.len() == 2 || self.kernel.body.iter().any(several) {
@@ -124,9 +124,9 @@ impl<'c, 'p> Walk<'c, 'p> {
             // One copy of the many selects is enough, or two bodies with checks would spill.
             outer = Planes::Checked;
         }
-        let version = |cells, planes| {
+        let version = |with_checks, planes| {
             move |builder: &Builder<'c>| {
-                self.version(builder, all, cells, planes).map(|()| Vec::new())
+                self.version(builder, all, with_checks, planes).map(|()| Vec::new())
             }
         };
         match builder.all(&conditions)? {
@@ -163,14 +163,17 @@ impl<'c, 'p> Walk<'c, 'p> {
         &self,
         builder: &Builder<'c>,
         (start, end): (Val<'c>, Val<'c>),
-        cells: bool,
+        with_checks: bool,
         planes: &Planes<'c>,
     ) -> Result<(), Error> {
-        let checks = if cells { Some(RimCuts::new(self, builder)?) } else { None };
-        let rims = |planes| Rims { planes, cells: checks.as_ref() };
+        let rim_checks = if with_checks { Some(RimChecks::new(self, builder)?) } else { None };
+        let rims = |planes| Rims { planes, rim_checks: rim_checks.as_ref() };
         let (checked, ahead) = (matches!(planes, Planes::Checked), self.layout.pipeline.ahead);
-        let rim_ahead =
-            if self.layout.pipeline.registers + CHECKS > self.layout.limit { 1 } else { RIM_AHEAD };
+        let rim_ahead = if self.layout.pipeline.registers + CHECK_REGISTERS > self.layout.limit {
+            1
+        } else {
+            RIM_AHEAD
+        };
         let (unroll, ahead) =
             if checked { (1, ahead.min(rim_ahead)) } else { (self.layout.pipeline.unroll, ahead) };
         let initial = self.initial(builder, start, ahead, rims(!matches!(planes, Planes::Free)))?;
@@ -257,7 +260,7 @@ impl<'c, 'p> Walk<'c, 'p> {
         let mut waiting = vec![VecDeque::new(); zeros.len()];
         for (operation, op) in self.kernel.body.iter().enumerate() {
             let TileOp::Load { field, tile, .. } = op else { continue };
-            let Some(queue) = waiting.get_mut(self.layout.place(*tile)?) else { continue };
+            let Some(queue) = waiting.get_mut(self.layout.value(*tile)?) else { continue };
             for number in 0..ahead {
                 let plane = builder.add_constant(start, number - self.layout.window(*tile)?.lag)?;
                 queue.push_back(self.load(builder, operation, field, plane, rims)?);
@@ -276,19 +279,19 @@ impl<'c, 'p> Walk<'c, 'p> {
         rims: Rims<'c, '_>,
     ) -> Result<(), Error> {
         let lag = |tile| self.layout.window(tile).map(|window| window.lag);
-        let turn = self.shared.turn(builder, plane)?;
+        let halves = self.shared.halves(builder, plane)?;
         for (operation, op) in self.kernel.body.iter().enumerate() {
             match op {
                 TileOp::Load { op, field, tile } => {
                     let builder = &Builder { location: op.location(), ..*builder };
-                    let place = self.layout.place(*tile)?;
-                    let ahead = builder.add_constant(plane, state.ahead(place) - lag(*tile)?)?;
+                    let value = self.layout.value(*tile)?;
+                    let ahead = builder.add_constant(plane, state.ahead(value) - lag(*tile)?)?;
                     let cells = state
-                        .exchange(place, self.load(builder, operation, field, ahead, rims)?)?;
-                    if rims.cells.is_none() && !rims.planes {
+                        .exchange(value, self.load(builder, operation, field, ahead, rims)?)?;
+                    if rims.rim_checks.is_none() && !rims.planes {
                         self.prefetch(builder, field, ahead)?;
                     }
-                    self.push(builder, state, place, &cells, &turn)?;
+                    self.push(builder, state, value, &cells, &halves)?;
                 }
                 TileOp::Apply(apply) => {
                     let builder = &Builder { location: apply.op.location(), ..*builder };
@@ -298,28 +301,28 @@ impl<'c, 'p> Walk<'c, 'p> {
                     for (number, (_, tile)) in apply.outputs.iter().enumerate() {
                         let cells: Vec<_> =
                             cells.iter().filter_map(|values| values.get(number)).copied().collect();
-                        self.push(builder, state, self.layout.place(*tile)?, &cells, &turn)?;
+                        self.push(builder, state, self.layout.value(*tile)?, &cells, &halves)?;
                     }
                 }
                 TileOp::Store { op, field, tile } => {
                     let builder = &Builder { location: op.location(), ..*builder };
                     let plane = builder.add_constant(plane, -lag(*tile)?)?;
-                    let place = self.layout.place(*tile)?;
+                    let value = self.layout.value(*tile)?;
                     let cells = self
                         .positions()
-                        .map(|position| state.get(place, position, 0))
+                        .map(|position| state.get(value, position, 0))
                         .collect::<Result<Vec<_>, _>>()?;
                     self.store(builder, operation, field, &cells, plane, rims)?;
                 }
             }
         }
-        self.shared.hand_over(builder, state, &turn)
+        self.shared.hand_over(builder, state, &halves)
     }
 
     /// Positions of the lane's own cells, row by row.
     pub fn positions(&self) -> impl Iterator<Item = (i64, i64)> + use<'c> {
-        let (height, width) = (self.layout.height, self.layout.width);
-        (0..height).flat_map(move |row| (0..width).map(move |column| (row, column)))
+        let (rows_per_lane, width) = (self.layout.rows_per_lane, self.layout.width);
+        (0..rows_per_lane).flat_map(move |row| (0..width).map(move |column| (row, column)))
     }
 
     /// A value's new plane: the lane's own cells, and those of others that come in now.
@@ -329,12 +332,12 @@ impl<'c, 'p> Walk<'c, 'p> {
         state: &mut InFlight<'c>,
         value: usize,
         cells: &[Val<'c>],
-        turn: &BufferHalf<'c>,
+        halves: &BufferHalves<'c>,
     ) -> Result<(), Error> {
         for (position, cell) in self.positions().zip(cells) {
             state.push(value, position, *cell)?;
         }
-        self.shared.take(builder, state, value, turn)?;
+        self.shared.take(builder, state, value, halves)?;
         let windows = &self.layout.pipeline.windows;
         let window =
             windows.get(value).ok_or_else(|| Error::internal("a value without a window"))?;

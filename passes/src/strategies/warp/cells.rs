@@ -4,7 +4,6 @@ use super::lower_warp::Segment;
 use crate::analysis::footprint;
 use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
 use crate::kernel::frame::Frame;
-use crate::kernel::interior;
 use crate::kernel::lanes;
 use crate::kernel::pieces::{self, PieceCase};
 use melior::ir::AffineMap;
@@ -130,7 +129,7 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
     }
 
     /// What a tile at a rim checks.
-    pub fn checks(&self, builder: &Builder<'c>) -> Result<RimSpans<'c>, Error> {
+    pub fn rim_spans(&self, builder: &Builder<'c>) -> Result<RimSpans<'c>, Error> {
         let (mut grids, mut pieces, mut repeated) =
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (operation, op) in self.kernel.body.iter().enumerate() {
@@ -178,10 +177,14 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
 
     /// The cells that an apply computes, from the lane's point of view. In a loop they hang on the
     /// step, which also keeps their comparisons in the loop: before it, each would take a register.
-    fn computed(&self, builder: &Builder<'c>, turn: &StepApply<'c, '_>) -> Result<Span<'c>, Error> {
+    fn computed(
+        &self,
+        builder: &Builder<'c>,
+        step_apply: &StepApply<'c, '_>,
+    ) -> Result<Span<'c>, Error> {
         let moved = |from: Val<'c>, by: i64, drift: fn([i64; 2]) -> i64| {
             let start = builder.add_constant(from, by)?;
-            match turn.later {
+            match step_apply.later {
                 Some((steps, drifts)) => builder.add(
                     start,
                     builder.binary("arith.muli", steps, builder.index(drift(drifts))?)?,
@@ -196,8 +199,10 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
             .copied()
             .ok_or_else(|| Error::internal("a tile of no dimensions"))?;
         let origin = builder.binary("arith.subi", origin, self.first()?)?;
-        let (lower, upper) =
-            (turn.apply.halo.lower.iter().sum(), turn.apply.halo.upper.iter().sum::<i64>());
+        let (lower, upper) = (
+            step_apply.apply.halo.lower.iter().sum(),
+            step_apply.apply.halo.upper.iter().sum::<i64>(),
+        );
         Ok(Span {
             first: moved(origin, lower, |[first, _]| first)?,
             last: moved(origin, self.segment.tile - 1 + upper, |[_, last]| last)?,
@@ -223,16 +228,16 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
         builder: &Builder<'c>,
         operation: usize,
         field: &str,
-        checks: Option<&RimSpans<'c>>,
+        rim_spans: Option<&RimSpans<'c>>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let buffer = self.frame.source(field)?;
-        match checks {
+        match rim_spans {
             None => {
                 let at = self.frame.scope.cell(builder, field, &[self.first()?])?;
                 lanes::load(builder, buffer, &at, self.segment.width, self.vector(field)?)
             }
-            Some(checks) => {
-                let grid = checks
+            Some(rim_spans) => {
+                let grid = rim_spans
                     .grids
                     .get(&operation)
                     .ok_or_else(|| Error::internal("a load without checks"))?;
@@ -275,15 +280,15 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
         operation: usize,
         field: &str,
         cells: &[Val<'c>],
-        checks: Option<&RimSpans<'c>>,
+        rim_spans: Option<&RimSpans<'c>>,
     ) -> Result<(), Error> {
         let buffer = self.frame.target(field)?;
         builder.when(self.in_tile, |builder| {
-            let Some(checks) = checks else {
+            let Some(rim_spans) = rim_spans else {
                 let at = self.frame.scope.cell(builder, field, &[self.first()?])?;
                 return lanes::store(builder, cells, buffer, &at, self.vector(field)?);
             };
-            let grid = checks
+            let grid = rim_spans
                 .grids
                 .get(&operation)
                 .ok_or_else(|| Error::internal("a store without checks"))?;
@@ -296,14 +301,9 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
         })
     }
 
-    /// Cells of the widest access to a field that is sure to be aligned.
+    /// See [`lanes::aligned_cells`].
     fn vector(&self, field: &str) -> Result<i64, Error> {
-        let program = self.frame.scope.program;
-        let cells = lanes::vector_length(program.field(field)?.element, self.segment.width);
-        let shift =
-            interior::difference(self.frame.scope.hull.lower, program.grid_of(field)?.lower);
-        let shift = shift.and_then(|gap| gap.first().copied());
-        Ok(if shift.is_some_and(|shift| shift % cells == 0) { cells } else { 1 })
+        lanes::aligned_cells(&self.frame.scope, field, self.segment.width)
     }
 
     /// The new values of an apply: for each updated field the lane's cells. `state` holds those of
@@ -313,38 +313,28 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
         &self,
         frame: &Frame<'c, '_>,
         builder: &Builder<'c>,
-        turn: &StepApply<'c, '_>,
+        step_apply: &StepApply<'c, '_>,
         state: &BTreeMap<&'c str, &[Val<'c>]>,
-        checks: Option<&RimSpans<'c>>,
+        rim_spans: Option<&RimSpans<'c>>,
     ) -> Result<Vec<Vec<Val<'c>>>, Error> {
-        let apply = turn.apply;
+        let apply = step_apply.apply;
         let builder = &Builder { location: apply.op.location(), ..*builder };
         let window = self.window(builder, apply, state)?;
         let read = |cell: i64, field: &str, offset: i64| {
             let value = window.get(&(field, cell + offset)).copied();
             value.ok_or_else(|| Error::internal(format!("no cell of @{field} is there to read")))
         };
-        let repeated = checks.and_then(|checks| checks.repeated.get(&turn.operation));
-        let rules = match (checks, self.wraps) {
+        let repeated =
+            rim_spans.and_then(|rim_spans| rim_spans.repeated.get(&step_apply.operation));
+        let rules = match (rim_spans, self.wraps) {
             (None, _) => Rules::Unneeded,
             (Some(_), true) => Rules::Wrapped,
             (Some(_), false) => Rules::All,
         };
-        let mut spans = Vec::new();
-        if let Some(checks) = checks {
-            let computed = self.computed(builder, turn)?;
-            for (place, piece) in apply.pieces.iter().enumerate() {
-                let span = checks.pieces.get(&(turn.operation, place));
-                let span = span.ok_or_else(|| Error::internal("a piece without checks"))?;
-                let total = self.total.get(piece.function) == Some(&true);
-                let span = if repeated.is_some() {
-                    computed
-                } else {
-                    span.intersected(builder, computed)?
-                };
-                spans.push((piece, span, total));
-            }
-        }
+        let spans = match rim_spans {
+            Some(rim_spans) => self.spans(builder, step_apply, rim_spans)?,
+            None => Vec::new(),
+        };
         let mut columns = vec![Vec::new(); apply.outputs.len()];
         for (cell, point) in (0..).zip(repeated.unwrap_or(&self.points)) {
             let evaluate = |builder: &Builder<'c>, piece: &Piece<'c>| {
@@ -358,7 +348,7 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
                 let at = At { point, step, rules, fetch: &fetch, current: None, partial: None };
                 frame.scope.evaluate(builder, piece, &at)
             };
-            let values = match (checks, &apply.main) {
+            let values = match (rim_spans, &apply.main) {
                 (Some(_), _) => {
                     let mut old = Vec::new();
                     for (field, _) in &apply.outputs {
@@ -388,6 +378,30 @@ impl<'c, 'p> LaneSegment<'c, 'p> {
             }
         }
         Ok(columns)
+    }
+
+    /// The pieces of an apply, each with the cells for which it may hold and whether its function
+    /// has a result for any operands.
+    fn spans<'k>(
+        &self,
+        builder: &Builder<'c>,
+        step_apply: &StepApply<'c, 'k>,
+        rim_spans: &RimSpans<'c>,
+    ) -> Result<Vec<(&'k Piece<'c>, Span<'c>, bool)>, Error> {
+        let operation = step_apply.operation;
+        let computed = self.computed(builder, step_apply)?;
+        let mut spans = Vec::new();
+        for (number, piece) in step_apply.apply.pieces.iter().enumerate() {
+            let span = rim_spans.pieces.get(&(operation, number));
+            let span = span.ok_or_else(|| Error::internal("a piece without checks"))?;
+            let total = self.total.get(piece.function) == Some(&true);
+            let span = match rim_spans.repeated.get(&operation) {
+                Some(_) => computed,
+                None => span.intersected(builder, computed)?,
+            };
+            spans.push((piece, span, total));
+        }
+        Ok(spans)
     }
 
     /// All cells that an apply reads, by field and place relative to the lane's first cell. Those

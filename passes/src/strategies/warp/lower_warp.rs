@@ -32,6 +32,7 @@
 
 use super::NAME;
 use super::cells::LaneSegment;
+use crate::kernel::block_limits::{BlockLimits, Demand, steps_per_launch};
 use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
 use crate::kernel::lanes::{self, WARP};
@@ -46,7 +47,6 @@ use melior::ir::operation::OperationLike;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Halo, Kernel, TileOp};
 
 /// The pass in the registry.
@@ -58,7 +58,7 @@ pub const INFO: Info = Info {
         ("unroll", "steps of the loop's body (default 4)"),
     ],
     read: |options: &Options| {
-        let warps = options.integer("warps", 1..=MOST_WARPS)?;
+        let warps = options.integer("warps", 1..=u32::MAX.into())?;
         Ok(Box::new(LowerWarp { warps, unroll: options.integer("unroll", 1..=64)? }))
     },
 };
@@ -72,8 +72,6 @@ pub struct LowerWarp {
     pub unroll: Option<i64>,
 }
 
-/// Warps that a block can have.
-const MOST_WARPS: i64 = 32;
 /// Warps of a block, so that blocks enough for all registers can be resident.
 const WARPS: i64 = 4;
 /// Steps of the loop's body.
@@ -90,13 +88,10 @@ impl Pass for LowerWarp {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        let program = Program::read(module)?;
-        let subject = Subject::of(module, &program)?;
         let kernels = tile_kernels::of_strategy(module, NAME)?;
-        for kernel in &kernels {
-            self.lower(context, &subject, kernel)?;
-        }
-        tile_kernels::erase(module, &kernels)
+        tile_kernels::lower(module, &kernels, |subject, kernel| {
+            self.lower(context, subject, kernel)
+        })
     }
 }
 
@@ -109,12 +104,15 @@ impl LowerWarp {
     ) -> Result<(), Error> {
         let (warps, unroll) = (self.warps.unwrap_or(WARPS), self.unroll.unwrap_or(UNROLL));
         let segment = Segment::plan(kernel)?;
+        let threads = [warps.saturating_mul(WARP)];
+        let demand = Demand { threads: &threads, shared: 0, fewer_threads: "make warps smaller" };
+        BlockLimits::default().admit(subject.device, kernel, &demand)?;
         let spec = FrameSpec { warps: Some(warps), ..FrameSpec::plain(kernel, &[]) };
         let frame = Frame::new(context, subject, &spec)?;
         let tile = |builder: &Builder<'c>| {
             let cells = LaneSegment::new(&frame, builder, kernel, &segment)?;
             let limits =
-                Limits::of(&frame, kernel, |op, halo| Ok(segment.reach(kernel, op, halo)))?;
+                Limits::of(&frame, kernel, |op, halo| Ok(segment.touched(kernel, op, halo)))?;
             let condition = limits
                 .map(|limits| limits.condition(&frame, builder, kernel, 0))
                 .transpose()?
@@ -175,22 +173,22 @@ impl Segment {
         let (needed, cells) = (left + tile + right, WARP * width);
         if tile % width != 0 {
             return refuse(format!(
-                "a tile's cells must be a multiple of the {width} cells a lane, and {tile} are not"
+                "a tile's cells must be a multiple of the {width} cells per lane, and {tile} are \
+                 not"
             ));
         }
         if needed > cells {
             return refuse(format!(
-                "a tile of {tile} cells with pyramid height {} needs {needed} cells with its halo, \
-                 and a warp with {width} cells a lane \
-                 has {cells}",
-                schedule.steps
+                "a tile of {tile} cells with {} needs {needed} cells with its halo, and a warp \
+                 with {width} cells per lane has {cells}",
+                steps_per_launch(schedule)
             ));
         }
         Ok(Self { width: *width, tile: *tile, left })
     }
 
     /// The cells that a tile without checks touches: it loads those of the whole warp.
-    fn reach(&self, kernel: &Kernel, op: &TileOp, halo: &Halo) -> Halo {
+    fn touched(&self, kernel: &Kernel, op: &TileOp, halo: &Halo) -> Halo {
         match op {
             TileOp::Load { .. } => {
                 let right =

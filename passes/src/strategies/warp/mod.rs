@@ -43,9 +43,14 @@ impl Strategy for Warp {
         Ok(Shape { tile: vec![1], per_thread: vec![width] })
     }
 
-    fn height(&self, subject: &Subject, group: &Group, schedule: &Schedule) -> Result<i64, Error> {
+    fn pyramid_height(
+        &self,
+        subject: &Subject,
+        group: &Group,
+        schedule: &Schedule,
+    ) -> Result<i64, Error> {
         let width = schedule.per_thread.last().copied().unwrap_or(1);
-        schedule::height(width, |steps| regions::reach(subject.program, group, steps))
+        schedule::pyramid_height(width, |steps| regions::extent(subject.program, group, steps))
     }
 
     fn fit(
@@ -59,10 +64,10 @@ impl Strategy for Warp {
         Ok(Some(vec![schedule::tile(width, halos)]))
     }
 
-    fn candidates(&self, _: &Subject, rank: usize, _: &Choice) -> Vec<Candidates> {
-        let heights = [8, 16, 32].map(Some).to_vec();
-        let all = Candidates { heights, ..Candidates::defaults() };
-        if rank == 1 { vec![all] } else { Vec::new() }
+    fn candidates(&self, _: &Subject, rank: usize, _: &Choice) -> Result<Vec<Candidates>, Error> {
+        let pyramid_heights = [8, 16, 32].map(Some).to_vec();
+        let all = Candidates { pyramid_heights, ..Candidates::defaults() };
+        Ok(if rank == 1 { vec![all] } else { Vec::new() })
     }
 
     /// Cells that registers do not hold are spilled, and take LLVM longer the more there are.

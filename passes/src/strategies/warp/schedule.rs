@@ -15,7 +15,7 @@ const REGISTERS: i64 = 48;
 /// cells of `f32` gave 10,000 GCells/s, 32 gave 9,200 and 16 gave 8,800.
 const WIDTHS: [i64; 8] = [48, 32, 24, 16, 12, 8, 4, 2];
 
-/// Steps a launch are never more: fewer read memory too often, more gain nothing.
+/// The largest pyramid height; more steps gain nothing.
 const HIGHEST: i64 = 48;
 
 /// The part of a warp's cells that may be lost to the halo, as a fraction.
@@ -36,12 +36,15 @@ pub fn width(program: &Program, applies: &[&Apply]) -> Result<i64, Error> {
     Ok(WIDTHS.into_iter().find(fits).unwrap_or(2))
 }
 
-/// The most steps a launch that lose little to the halo; at least 1. `reach` gives the cells that a
-/// number of steps reaches beyond a tile, on both sides.
-pub fn height(width: i64, reach: impl Fn(i64) -> Result<[i64; 2], Error>) -> Result<i64, Error> {
+/// The most steps per launch that lose little to the halo; at least 1. `extent` gives the cells
+/// beyond a tile that a number of steps touches, on both sides.
+pub fn pyramid_height(
+    width: i64,
+    extent: impl Fn(i64) -> Result<[i64; 2], Error>,
+) -> Result<i64, Error> {
     let mut best = 1;
     for steps in 2..=HIGHEST {
-        let lost: i64 = reach(steps)?.iter().map(|cells| lanes::whole(*cells, width)).sum();
+        let lost: i64 = extent(steps)?.iter().map(|cells| lanes::whole(*cells, width)).sum();
         if lost * LOST.1 <= WARP * width * LOST.0 {
             best = steps;
         }

@@ -23,24 +23,30 @@ pub fn run<'c>(
     unroll: i64,
     checked: bool,
 ) -> Result<(), Error> {
-    let checks = if checked { Some(cells.checks(builder)?) } else { None };
-    let lane = Lane { cells, checks };
+    let rim_spans = if checked { Some(cells.rim_spans(builder)?) } else { None };
+    let lane = Lane { cells, rim_spans };
     let unroll = usize::try_from(unroll).unwrap_or(1);
     let body = &cells.kernel.body;
-    let looped = in_turn(cells.kernel);
+    let looped = takes_newest(cells.kernel);
     let mut state = State::new();
     let mut place = 0;
     while let Some(op) = body.get(place) {
         place += match op {
             TileOp::Load { op, field, tile } => {
                 let builder = &Builder { location: op.location(), ..*builder };
-                let loaded = cells.load(builder, place, field, lane.checks.as_ref())?;
+                let loaded = cells.load(builder, place, field, lane.rim_spans.as_ref())?;
                 state.insert(mlir::key(*tile), loaded);
                 1
             }
             TileOp::Store { op, field, tile } => {
                 let builder = &Builder { location: op.location(), ..*builder };
-                cells.store(builder, place, field, held(&state, *tile)?, lane.checks.as_ref())?;
+                cells.store(
+                    builder,
+                    place,
+                    field,
+                    held(&state, *tile)?,
+                    lane.rim_spans.as_ref(),
+                )?;
                 1
             }
             TileOp::Apply(_) => {
@@ -62,7 +68,7 @@ fn held<'s, 'c>(state: &'s State<'c>, tile: Val<'c>) -> Result<&'s [Val<'c>], Er
 
 struct Lane<'c, 'p> {
     cells: &'p LaneSegment<'c, 'p>,
-    checks: Option<RimSpans<'c>>,
+    rim_spans: Option<RimSpans<'c>>,
 }
 
 impl<'c> Lane<'c, '_> {
@@ -126,12 +132,13 @@ impl<'c> Lane<'c, '_> {
     ) -> Result<(), Error> {
         for (place, (operation, apply)) in step.iter().enumerate() {
             let later = later.and_then(|(steps, drifts)| Some((steps, *drifts.get(place)?)));
-            let turn = StepApply { operation: *operation, apply, later };
+            let step_apply = StepApply { operation: *operation, apply, later };
             let mut inputs = BTreeMap::new();
             for (field, tile) in &apply.inputs {
                 inputs.insert(*field, held(state, *tile)?);
             }
-            let outputs = self.cells.apply(frame, builder, &turn, &inputs, self.checks.as_ref())?;
+            let outputs =
+                self.cells.apply(frame, builder, &step_apply, &inputs, self.rim_spans.as_ref())?;
             for ((_, tile), cells) in apply.outputs.iter().zip(outputs) {
                 state.insert(mlir::key(*tile), cells);
             }
@@ -229,7 +236,7 @@ fn continues(one: &Apply, other: &Apply) -> bool {
 }
 
 /// Whether every operation takes a field's newest tile. A loop carries no others.
-fn in_turn(kernel: &Kernel) -> bool {
+fn takes_newest(kernel: &Kernel) -> bool {
     let mut newest = BTreeMap::new();
     kernel.body.iter().all(|op| match op {
         TileOp::Load { field, tile, .. } => {

@@ -50,7 +50,6 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::peer;
-use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Apply, Binding, Kernel};
 
 /// The pass in the registry.
@@ -78,13 +77,10 @@ impl Pass for LowerWave {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        let program = Program::read(module)?;
-        let subject = Subject::of(module, &program)?;
         let kernels = tile_kernels::of_strategy(module, NAME)?;
-        for kernel in &kernels {
-            lower(context, &subject, kernel, &self.limits)?;
-        }
-        tile_kernels::erase(module, &kernels)
+        tile_kernels::lower(module, &kernels, |subject, kernel| {
+            lower(context, subject, kernel, &self.limits)
+        })
     }
 }
 

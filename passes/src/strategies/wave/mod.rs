@@ -49,7 +49,7 @@ impl Strategy for Wave {
         Ok(Shape { tile: tile.to_vec(), per_thread: vec![1; tile.len()] })
     }
 
-    fn height(&self, _: &Subject, _: &Group, _: &Schedule) -> Result<i64, Error> {
+    fn pyramid_height(&self, _: &Subject, _: &Group, _: &Schedule) -> Result<i64, Error> {
         Ok(1)
     }
 

@@ -10,7 +10,7 @@ mod report;
 use clap::Parser;
 use measure::{Job, Loaded, Measurement, Shared, measure};
 use options::Options;
-use report::{Record, State};
+use report::{Measurements, State};
 use std::error::Error;
 use std::fmt::Arguments;
 use std::io::{Write, stderr};
@@ -108,7 +108,7 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
         remember(&mut schedules, tune(&results, &device.name)?, path)?;
     }
     if let Some(path) = &options.json {
-        let record = Record {
+        let record = Measurements {
             date: report::now(),
             version: env!("CARGO_PKG_VERSION"),
             device,

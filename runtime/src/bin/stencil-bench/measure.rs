@@ -131,7 +131,7 @@ impl<'l> Job<'l> {
             steps: options.steps,
             scalars: options.set.iter().cloned().collect(),
             shapes: BTreeMap::new(),
-            ..Request::default()
+            choices: options.choose.iter().cloned().collect(),
         };
         if let Some(inputs) = &shared.inputs
             && let Ok(bound) =
@@ -331,7 +331,9 @@ fn run_reference(
     let shapes = shapes(inputs);
     // A size that only one of the two plans has at run time is told by the shapes.
     let sizes = request.sizes.into_iter().filter(|(name, _)| plan.params.contains(name)).collect();
-    let request = Request { sizes, shapes, steps: Some(bound.steps), ..request };
+    // The reference may have other choices, or none.
+    let choices = BTreeMap::new();
+    let request = Request { sizes, shapes, steps: Some(bound.steps), choices, ..request };
     let bound = bind(plan, &request).map_err(|e| format!("reference {}: {e}", path.display()))?;
     let mut program = cuda.load(plan, code)?;
     let outcome = run(plan, &bound, inputs, &mut program, &mut Control::default())

@@ -34,6 +34,11 @@ pub struct Options {
     #[arg(long, value_name = "NAME=NUMBER", value_parser = assignment::<Numeral>)]
     pub set: Vec<(String, Numeral)>,
 
+    /// The list that a `choose` node of the plan takes; the plan's conditions choose unless given.
+    /// A reference chooses by its own conditions.
+    #[arg(long, value_name = "NAME=BODY", value_parser = assignment::<String>)]
+    pub choose: Vec<(String, String)>,
+
     /// Data of a field: FILE.npy, random:SEED or zeros; random:1, random:2, ... in the order of
     /// the fields unless given.
     #[arg(long = "in", value_name = "FIELD=SOURCE", value_parser = assignment::<Source>)]

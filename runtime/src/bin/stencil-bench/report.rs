@@ -13,7 +13,7 @@ use stencil_runtime::whole_file::write_whole;
 
 /// The record of one call.
 #[derive(Debug, Serialize)]
-pub struct Record<'a> {
+pub struct Measurements<'a> {
     /// Day and time, UTC: `2026-11-20T12:30:00Z`.
     pub date: String,
     /// Version of this program.
@@ -68,7 +68,7 @@ impl State {
     }
 }
 
-impl Record<'_> {
+impl Measurements<'_> {
     /// Writes the record; the file appears whole or not at all.
     ///
     /// # Errors

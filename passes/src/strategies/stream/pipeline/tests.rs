@@ -31,7 +31,8 @@ const STAR: [[i64; 2]; 5] = [[-1, 0], [0, -1], [0, 0], [0, 1], [1, 0]];
 fn two_steps_of_a_star() {
     let values = (0..3).map(value).collect();
     let reads = [reads(1, 0, &STAR), reads(2, 1, &STAR)].concat();
-    let pipeline = found(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
+    let pipeline =
+        found(&Graph { values, reads, rows_per_lane: 1, width: 4, scratch: 0, split: true });
     // The edges of the middle row alone are read, when it is one iteration old.
     let edges = vec![Edge { column: -1, first: 1, last: 1 }, Edge { column: 4, first: 1, last: 1 }];
     assert_eq!(pipeline.windows[0], flat(0, 2, edges.clone()));
@@ -48,7 +49,7 @@ fn edges_of_a_box_live_as_long_as_its_rows() {
     let pipeline = found(&Graph {
         values: vec![value(0), value(1)],
         reads: reads(1, 0, &offsets),
-        height: 1,
+        rows_per_lane: 1,
         width: 2,
         scratch: 0,
         split: true,
@@ -65,7 +66,7 @@ fn rows_of_other_parts_take_an_iteration() {
     let graph = |offsets: &[[i64; 3]]| Graph {
         values: vec![value(0), value(1)],
         reads: reads(1, 0, offsets),
-        height: 2,
+        rows_per_lane: 2,
         width: 4,
         scratch: 0,
         split: true,
@@ -99,7 +100,7 @@ fn rows_wait_with_their_part_until_they_are_wanted() {
     let graph = Graph {
         values: vec![value(0), value(1)],
         reads: reads(1, 0, &star),
-        height: 1,
+        rows_per_lane: 1,
         width: 4,
         scratch: 0,
         split: true,
@@ -125,7 +126,8 @@ fn three_functions_of_fdtd() {
         reads(5, 3, &[[1, 0], [0, 0]]),
     ]
     .concat();
-    let pipeline = found(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
+    let pipeline =
+        found(&Graph { values, reads, rows_per_lane: 1, width: 4, scratch: 0, split: true });
     assert_eq!(
         pipeline.windows.iter().map(|window| window.lag).collect::<Vec<_>>(),
         [0, 0, 0, 0, 0, 1]
@@ -144,7 +146,8 @@ fn a_wave_carries_a_const_field_to_its_last_step() {
             .concat()
     };
     let reads = [step(3, 0, 1), step(4, 3, 4)].concat();
-    let pipeline = found(&Graph { values, reads, height: 1, width: 4, scratch: 0, split: true });
+    let pipeline =
+        found(&Graph { values, reads, rows_per_lane: 1, width: 4, scratch: 0, split: true });
     let found: Vec<_> = pipeline.windows.iter().map(|window| (window.lag, last(window))).collect();
     assert_eq!(found, [(1, 0), (0, 2), (1, 1), (1, 1), (1, 2), (2, 0), (2, 0)]);
     // Two windows of two rows and two of three: six rows change names alone, but three cost
@@ -158,7 +161,7 @@ fn footprints_that_lean_to_one_side() {
     let above = found(&Graph {
         values: vec![value(0), value(1)],
         reads: reads(1, 0, &[[-2, 0], [0, 3]]),
-        height: 1,
+        rows_per_lane: 1,
         width: 2,
         scratch: 0,
         split: true,
@@ -171,7 +174,7 @@ fn footprints_that_lean_to_one_side() {
     let below = found(&Graph {
         values: vec![value(0), value(1)],
         reads: reads(1, 0, &[[0, 0], [2, -1]]),
-        height: 1,
+        rows_per_lane: 1,
         width: 2,
         scratch: 0,
         split: true,

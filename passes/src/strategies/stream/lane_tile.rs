@@ -1,4 +1,4 @@
-//! A lane's place in its tile: the coordinates of its cells, and which of them the tile stores. At
+//! A lane in its tile: the coordinates of its cells, and which of them the tile stores. At
 //! the ends of the grid these are cells of the margin too, which have no tile of their own.
 
 use super::checks::LaneCells;
@@ -9,8 +9,8 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 use stencil_dialects::tiled::Kernel;
 
-/// The place of a lane.
-pub struct LanePlace<'c> {
+/// A lane's cells in its tile.
+pub struct LaneTile<'c> {
     /// Its cells.
     pub cells: LaneCells<'c>,
     /// For each row of the lane whether its cells belong to the tile.
@@ -18,7 +18,7 @@ pub struct LanePlace<'c> {
     ends: Vec<Ends<'c>>,
 }
 
-impl<'c> LanePlace<'c> {
+impl<'c> LaneTile<'c> {
     /// Finds the lane's cells.
     pub fn new(
         frame: &Frame<'c, '_>,
@@ -26,7 +26,7 @@ impl<'c> LanePlace<'c> {
         layout: &Layout<'c>,
     ) -> Result<Self, Error> {
         let builder = &frame.builder;
-        let (width, height) = (layout.width, layout.height);
+        let (width, rows_per_lane) = (layout.width, layout.rows_per_lane);
         let columns = kernel.schedule.tile.last().copied().unwrap_or(1);
         let ([.., first_column], [.., lane]) = (frame.origin.as_slice(), frame.thread.as_slice())
         else {
@@ -42,9 +42,9 @@ impl<'c> LanePlace<'c> {
             (frame.origin.as_slice(), frame.thread.as_slice(), kernel.schedule.tile.as_slice())
         {
             (rows, in_tile) = (Vec::new(), Vec::new());
-            let first = builder.binary("arith.muli", *part, builder.index(height)?)?;
+            let first = builder.binary("arith.muli", *part, builder.index(rows_per_lane)?)?;
             let first = builder.add_constant(builder.add(*first_row, first)?, -layout.top)?;
-            for number in 0..height {
+            for number in 0..rows_per_lane {
                 let row = builder.add_constant(first, number)?;
                 rows.push(Some(row));
                 let of_rows = ends.get(1).ok_or_else(|| Error::internal("a tile without rows"))?;

@@ -14,13 +14,13 @@ use stencil_dialects::stencil::{Piece, Program, Role};
 use stencil_dialects::tiled::Keeps;
 
 /// The planes after which all functions of an apply are cut. There are none where that saves no
-/// registers of a lane with `height` rows of `width` cells. There are none where a field has a
-/// boundary rule, which may read a cell of another plane.
-pub fn cuts<'c>(
+/// registers of a `lane` of some rows and columns, and none where a field has a boundary rule,
+/// which may read a cell of another plane.
+pub fn sum_cuts<'c>(
     subject: &Subject<'c, '_>,
     updates: &[&str],
     pieces: &[Piece<'c>],
-    (height, width): (i64, i64),
+    lane: (i64, i64),
 ) -> Result<Vec<i64>, Error> {
     let program = subject.program;
     let &[updated] = updates else { return Ok(Vec::new()) };
@@ -48,7 +48,7 @@ pub fn cuts<'c>(
         return Ok(cuts);
     }
     let carried = |cuts: &[i64]| -> Result<i64, Error> {
-        let graph = of_one_step(program, updated, &parts(program, pieces, cuts)?, (height, width))?;
+        let graph = of_one_step(program, updated, &parts(program, pieces, cuts)?, lane)?;
         Ok(pipeline::of(&graph, subject.device).carried(&graph))
     };
     Ok(if carried(&cuts)? < carried(&[])? { cuts } else { Vec::new() })
@@ -59,17 +59,14 @@ fn of_one_step(
     program: &Program,
     updated: &str,
     parts: &[Part],
-    (height, width): (i64, i64),
+    lane: (i64, i64),
 ) -> Result<Graph, Error> {
-    let mut graph =
-        Graph { values: Vec::new(), reads: Vec::new(), height, width, scratch: 0, split: true };
+    let mut graph = Graph::empty(lane);
     let mut loads: BTreeMap<&str, usize> = BTreeMap::new();
     let read = parts.iter().flat_map(|part| part.reads.iter().map(|(field, _)| *field));
     for field in read.chain([updated]) {
         if !loads.contains_key(field) {
-            let operation = graph.values.len();
-            loads.insert(field, operation);
-            graph.values.push(Value { operation, words: words(program, field)? });
+            loads.insert(field, graph.load(words(program, field)?));
         }
     }
     extend(&mut graph, program, parts, &[updated], &loads)?;

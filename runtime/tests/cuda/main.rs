@@ -1,12 +1,13 @@
-//! The CUDA target on a driver made for these tests (`cuda/driver.c`), which is built here and
-//! found in the place of `libcuda.so`. It needs no device and counts every object.
+//! The CUDA target on a driver made for these tests (`driver.c`), which is built here and found in
+//! the place of `libcuda.so`. It needs no device and counts every object.
 
 #![cfg(feature = "cuda")]
 
+mod driver;
+mod plans;
+
+use driver::{count, here, on_driver};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 use stencil_runtime::array::{Array, Data, Element};
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::cuda::{Cuda, CudaError, GraphSettings, Program};
@@ -15,60 +16,6 @@ use stencil_runtime::launch::{Action, Launches};
 use stencil_runtime::plan::Plan;
 
 const CELLS: i64 = 700;
-
-fn here(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
-}
-
-/// The folder of the driver.
-fn driver() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fake-cuda");
-        std::fs::create_dir_all(&folder).unwrap();
-        // Tests of other processes may be about to load it.
-        let new = tempfile::NamedTempFile::new_in(&folder).unwrap().into_temp_path();
-        let status = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-ffp-contract=off", "-Wall", "-Werror", "-pthread"])
-            .arg("-o")
-            .args([&*new, &here("cuda/driver.c")])
-            .status()
-            .unwrap();
-        assert!(status.success());
-        new.persist(folder.join("libcuda.so")).unwrap();
-        folder
-    })
-}
-
-/// Runs `body` in a process of its own that finds the driver with these settings, and returns the
-/// log of its calls; nothing in that process. The driver must find no fault.
-fn on_driver(test: &str, settings: &[(&str, &str)], body: impl FnOnce()) -> Option<Vec<String>> {
-    if std::env::var_os("FAKE_CUDA_LOG").is_some() {
-        body();
-        return None;
-    }
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
-        .env("LD_LIBRARY_PATH", driver())
-        .env("FAKE_CUDA_LOG", log.path())
-        .envs(settings.iter().copied())
-        .output()
-        .unwrap();
-    let text = format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
-    let log = std::fs::read_to_string(log.path()).unwrap();
-    assert!(!log.contains("FAULT"), "{log}");
-    Some(log.lines().map(str::to_owned).collect())
-}
-
-fn count(log: &[String], line: &str) -> usize {
-    log.iter().filter(|found| *found == line).count()
-}
 
 fn plan() -> (Plan, Vec<u8>) {
     let plan = Plan::load(&here("data/smear.plan.json")).unwrap();

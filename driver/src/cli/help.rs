@@ -1,0 +1,39 @@
+//! Help texts that name strategies and devices, made from the lists of them.
+
+use stencil_compiler::{Options, device_names};
+use stencil_passes::strategies::names;
+
+/// The help of `--arch`.
+pub fn arch() -> String {
+    let usual = Options::default().target().map(|target| target.arch).unwrap_or_default();
+    format!("The GPU architecture; with --device its own, else by default {usual}")
+}
+
+/// The help of `--device`.
+pub fn device() -> String {
+    let names = device_names().join(", ");
+    format!("The GPU that code is tuned for ({names}); by default the usual one of --arch")
+}
+
+/// The help of `--strategy`.
+pub fn strategy() -> String {
+    format!("How tiles are run: {}", names("or", |_| true))
+}
+
+/// The help of `--per-thread`.
+pub fn per_thread() -> String {
+    let fastest = names("and", |strategy| strategy.widened_dimension(2) == 1);
+    format!(
+        "Cells per thread: one number per dimension, or one for the slowest dimension (strategy \
+         {fastest}: for the fastest)"
+    )
+}
+
+/// The help of `--region`.
+pub fn region() -> String {
+    let fixed = names("and", |strategy| strategy.has_fixed_regions());
+    format!(
+        "Cells that each function of a launch computes: shrinking, the cells needed at its step; \
+         fixed, the same cells in each step (strategies {fixed})"
+    )
+}
