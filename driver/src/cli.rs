@@ -119,9 +119,9 @@ pub(crate) struct CommonArgs {
     /// A value for a param: N=4096
     #[arg(short = 'D', value_name = "PARAM=SIZE", value_parser = size)]
     pub(crate) defines: Vec<(String, i64)>,
-    /// The GPU architecture
-    #[arg(long, default_value = "sm_90", value_parser = PossibleValuesParser::new(ARCHITECTURES))]
-    pub(crate) arch: String,
+    /// The GPU architecture; sm_90 if neither this nor the IR names one
+    #[arg(long, value_parser = PossibleValuesParser::new(ARCHITECTURES))]
+    pub(crate) arch: Option<String>,
     /// How tiles are run: naive, block, stream or warp
     #[arg(long, value_parser = word)]
     pub(crate) strategy: Option<String>,

@@ -52,7 +52,7 @@ impl Session {
             return Err(Failure::user("a report needs the levels `plan` and `ptx`"));
         };
         let resources = match toolchain::ptxas() {
-            Some(ptxas) => Some(toolchain::assemble(&ptxas, ptx, &self.options.arch)?),
+            Some(ptxas) => Some(toolchain::assemble(&ptxas, ptx, &plan.target.arch)?),
             None => None,
         };
         let kernel = |kernel: &stencil_runtime::plan::Kernel| {

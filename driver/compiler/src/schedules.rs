@@ -28,7 +28,7 @@ impl Session {
         let module = text(&self.begin(&context, source, Control::default())?.module);
         // Two compilers of a version may differ while it is worked on.
         let compiler = concat!(env!("CARGO_PKG_VERSION"), " ", env!("STENCILC_TEXT"));
-        Ok(tune::fingerprint(&format!("{compiler} {}", self.options.arch), &module))
+        Ok(tune::fingerprint(&format!("{compiler} {}", self.options.target().arch), &module))
     }
 
     /// The same session with the schedule that was measured to be fastest for a source, where one

@@ -16,6 +16,9 @@ use stencil_passes::schedule::predict::Candidate;
 use stencil_passes::target::{self, Arithmetic};
 use stencil_runtime::plan::Plan;
 
+/// The architecture where nothing names one.
+const ARCH: &str = "sm_90";
+
 /// How sources are to be compiled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -25,8 +28,8 @@ pub struct Options {
     pub config: Config,
     /// Contraction and fast math.
     pub arithmetic: Arithmetic,
-    /// Such as `sm_90`.
-    pub arch: String,
+    /// Such as `sm_90`. None is the one that a module in MLIR names, else `sm_90`.
+    pub arch: Option<String>,
     /// libdevice, where it is not to be looked for.
     pub libdevice: Option<PathBuf>,
     /// Passes to run from the stencil level to the gpu level in place of the compiler's own.
@@ -40,7 +43,7 @@ impl Default for Options {
             defines: Vec::new(),
             config: Config::default(),
             arithmetic: Arithmetic { contract: true, fast_math: false },
-            arch: "sm_90".to_owned(),
+            arch: None,
             libdevice: None,
             passes: None,
         }
@@ -50,7 +53,7 @@ impl Default for Options {
 impl Options {
     /// What code is made for.
     pub fn target(&self) -> target::Target {
-        target::Target::new(&self.arch, self.arithmetic)
+        target::Target::new(self.arch.as_deref().unwrap_or(ARCH), self.arithmetic)
     }
 
     /// Whether nothing is asked of the schedule.

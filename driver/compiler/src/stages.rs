@@ -26,6 +26,9 @@ use stencil_runtime::plan::Plan;
 /// How long each pass and step took, in order.
 pub type Timing = Vec<(String, Duration)>;
 
+/// The name of the step before the first pass.
+pub(crate) const CHECK: &str = "parse and check";
+
 /// A module on its way through the levels.
 pub struct Compilation<'c, 's> {
     context: &'c Context,
@@ -86,26 +89,44 @@ impl<'c, 's> Compilation<'c, 's> {
             import::module(context, &check(source, &options.defines)?, source, options.arithmetic)
                 .map_err(in_source)?
         };
-        let timing = vec![("parse and check".to_owned(), start.elapsed())];
+        let timing = vec![(CHECK.to_owned(), start.elapsed())];
         let mut compilation = Self { context, source, options, control, module, timing };
         compilation.record_target()?;
         compilation.run(&pipeline::stencil(&options.config))?;
         Ok(compilation)
     }
 
-    /// Writes the target into a module that has none.
+    /// Writes the target into a module that has none, and refuses options that contradict one.
     fn record_target(&mut self) -> Result<(), Failure> {
         let wanted = self.options.target().record();
+        let name = &self.source.name;
+        let contradicts = |what: &str, remedy: &str| {
+            Err(Failure::user(format!("{name}: its stencil.target has {what}; {remedy}")))
+        };
         let found = stencil::Target::get(&self.module)
             .map_err(|error| Failure::in_source(&error, self.source))?;
         match found {
             None => wanted.set(self.context, &self.module),
             Some(found) if wanted.fast_math && !found.fast_math => {
-                return Err(Failure::user(format!(
-                    "{}: its stencil.target has fast_math = false; compile its source with \
-                     --fast-math, or leave the option out",
-                    self.source.name
-                )));
+                return contradicts(
+                    "fast_math = false",
+                    "compile its source with --fast-math, or leave the option out",
+                );
+            }
+            Some(found) if !wanted.contract && found.contract => {
+                return contradicts(
+                    "contract = true",
+                    "compile its source with --fp-contract=off, or leave the option out",
+                );
+            }
+            Some(found) if self.options.arch.is_some() && wanted.arch != found.arch => {
+                return contradicts(
+                    &format!("arch = \"{}\"", found.arch),
+                    &format!(
+                        "compile its source with --arch {}, or leave the option out",
+                        wanted.arch
+                    ),
+                );
             }
             Some(_) => {}
         }
