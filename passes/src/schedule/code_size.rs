@@ -17,10 +17,6 @@ const MOST_EVALUATIONS: i64 = 400;
 /// Operations in the code of a kernel. Kernels just below take 5 to 15 s to compile.
 pub const MOST_OPERATIONS: i64 = 200_000;
 
-/// Operations of a candidate's lowered kernels; LLVM takes about 10 s for as many. A candidate of
-/// more is left out where another is shorter.
-pub const MOST_OF_CANDIDATE: usize = 100_000;
-
 /// Operations beside those of its function that an evaluation takes.
 const EVALUATION: i64 = 10;
 

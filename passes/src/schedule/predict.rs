@@ -84,22 +84,14 @@ pub fn evaluate<'c>(
     open: &[Choice],
     settings: Settings,
 ) -> Result<Vec<Candidate>, Error> {
-    let (mut found, mut long) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
     let mut declined = None;
     for choice in open {
         match candidate(context, subject, choice, settings) {
-            Ok(Some((candidate, operations))) => {
-                let is_long = operations > code_size::MOST_OF_CANDIDATE;
-                (if is_long { &mut long } else { &mut found }).push(candidate);
-            }
-            Ok(None) => {}
+            Ok(candidate) => found.extend(candidate),
             Err(error) if error.is_decline() => declined = declined.or(Some(error)),
             Err(error) => return Err(error),
         }
-    }
-    // Where there is nothing shorter, a long compile is better than none.
-    if found.is_empty() {
-        found = long;
     }
     found.sort_by(|a: &Candidate, b| a.prediction.seconds.total_cmp(&b.prediction.seconds));
     let mut different: Vec<Candidate> = Vec::new();
@@ -155,20 +147,18 @@ pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error
     Ok(found)
 }
 
-/// Tiles, lowers, counts and predicts one schedule, with the operations of its main kernels; none
-/// where its blocks fit on no multiprocessor.
+/// Tiles, lowers, counts and predicts one schedule; none where its blocks fit on no multiprocessor.
 fn candidate<'c>(
     context: &'c Context,
     subject: &Subject<'c, '_>,
     choice: &Choice,
     settings: Settings,
-) -> Result<Option<(Candidate, usize)>, Error> {
+) -> Result<Option<Candidate>, Error> {
     let mut copy = Module::from_operation(Operation::clone(&subject.module.as_operation()))
         .ok_or_else(|| Error::internal("a module's copy is no module"))?;
     let main = lowered(context, &mut copy, choice, settings)?;
     let (program, launches) = (Program::read(&copy)?, tiled::launches(&copy)?);
     let sizes = Large::of(&program);
-    let operations = launches.iter().map(|launch| mlir::walk(launch.op).len()).sum();
     let mut kernels = Vec::new();
     for (name, traffic) in &main {
         let launch = launches.iter().find(|launch| launch.name == name);
@@ -192,8 +182,7 @@ fn candidate<'c>(
         program.grids.iter().map(|grid| sizes.points(grid)).collect::<Result<Vec<_>, _>>()?;
     let per_thread = &schedule.per_thread;
     let steps = u32::try_from(schedule.steps).unwrap_or(1);
-    let prediction = model::predict(&kernels, steps, subject.device);
-    let candidate = |prediction| Candidate {
+    Ok(model::predict(&kernels, steps, subject.device).map(|prediction| Candidate {
         choice: Choice {
             pyramid_height: Some(schedule.steps),
             per_thread: Some(per_thread.clone()),
@@ -204,8 +193,7 @@ fn candidate<'c>(
         kernels,
         prediction,
         points: points.into_iter().fold(0.0, f64::max),
-    };
-    Ok(prediction.map(|prediction| (candidate(prediction), operations)))
+    }))
 }
 
 /// Brings a module's main kernels to the gpu level: those that take the most steps per launch.
