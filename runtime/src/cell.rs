@@ -19,8 +19,8 @@ pub enum Layout {
 
 impl Layout {
     /// The type of the cells that some leaves make up. A leaf is its path from the field's name on,
-    /// such as `.v.0`, and its type. None where the leaves contradict each other, or lie deeper than
-    /// [`MOST_DEPTH`].
+    /// such as `.v.0`, and its type. None where the leaves contradict each other, or lie deeper
+    /// than [`MOST_DEPTH`].
     pub fn of(leaves: &[(&str, Element)]) -> Option<Layout> {
         Self::within(leaves, MOST_DEPTH)
     }
