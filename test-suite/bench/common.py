@@ -73,7 +73,7 @@ def manifest(folder, name, command):
 
 def device_facts(found, before):
     """Facts of what stencil-bench wrote; the copy rate is the best of all calls."""
-    # Without nvidia-smi there is no state.
+    # Without nvidia-smi nothing is known of the state.
     device, state = found["device"], found["state"] or {}
     copy = max(found["copy_bandwidth"] * 1e-12, float(before.get("copy_tbs", 0)))
     return {
