@@ -161,13 +161,22 @@ pub fn read<'c, R>(
     name: &str,
     reader: impl FnOnce(Attribute<'c>) -> Option<R>,
 ) -> Result<R, Error> {
-    let Some(attribute) = mlir::attribute(op, name) else {
-        return Err(Error::new(
+    read_optional(op, name, reader)?.ok_or_else(|| {
+        Error::new(
             mlir::place(op.location()),
             format!("{}: the attribute '{name}' is missing", mlir::name(op)),
-        ));
-    };
-    reader(attribute).ok_or_else(|| {
+        )
+    })
+}
+
+/// As [`read`], and none where the attribute is missing.
+pub fn read_optional<'c, R>(
+    op: Op<'c>,
+    name: &str,
+    reader: impl FnOnce(Attribute<'c>) -> Option<R>,
+) -> Result<Option<R>, Error> {
+    let Some(attribute) = mlir::attribute(op, name) else { return Ok(None) };
+    reader(attribute).map(Some).ok_or_else(|| {
         Error::new(
             mlir::place(op.location()),
             format!("{}: the attribute '{name}' is of the wrong kind: {attribute}", mlir::name(op)),

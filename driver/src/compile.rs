@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use stencil_compiler::{Control, Failure, Level, Progress};
+use stencil_compiler::{Compiled, Control, Failure, Level, Progress, Session, Source};
 
 /// Does what the command line asks for.
 pub(crate) fn execute(
@@ -32,13 +32,7 @@ pub(crate) fn execute(
     if args.report {
         kept.extend([Level::Plan, Level::Ptx]);
     }
-    let mut print = |progress: Progress<'_>| print_ir(progress);
-    let progress = common.print_ir_after_all.then_some(&mut print as _);
-    let control = Control { progress, cancel: Arc::clone(cancel), ..Control::default() };
-    let compiled = session.compile(&source, &kept, control)?;
-    if common.timing {
-        print_timing(compiled.timing());
-    }
+    let compiled = compile(common, &session, &source, &kept, cancel)?;
     if args.report {
         say(session.report(&source, &compiled)?);
     }
@@ -47,6 +41,24 @@ pub(crate) fn execute(
         outputs.add_text(place, compiled.text(*level).unwrap_or_default());
     }
     outputs.write()
+}
+
+/// A compile, with what is to be printed of it on the way.
+fn compile(
+    common: &CommonArgs,
+    session: &Session,
+    source: &Source,
+    levels: &[Level],
+    cancel: &Arc<AtomicBool>,
+) -> Result<Compiled, Failure> {
+    let mut print = |progress: Progress<'_>| print_ir(progress);
+    let progress = common.print_ir_after_all.then_some(&mut print as _);
+    let control = Control { progress, cancel: Arc::clone(cancel), ..Control::default() };
+    let compiled = session.compile(source, levels, control)?;
+    if common.timing {
+        print_timing(compiled.timing());
+    }
+    Ok(compiled)
 }
 
 /// Where each level goes; `-` is standard output.
@@ -84,8 +96,8 @@ fn candidates(
     files::check_outputs(&places.collect::<Vec<_>>(), &common.files())?;
     let mut outputs = Outputs::default();
     for (number, candidate) in candidates.into_iter().enumerate() {
-        let control = Control { cancel: Arc::clone(cancel), ..Control::default() };
-        let compiled = session.with_choice(candidate.choice).compile(&source, levels, control)?;
+        let session = session.with_choice(candidate.choice);
+        let compiled = compile(common, &session, &source, levels, cancel)?;
         for (level, text) in compiled.texts() {
             let place = place(number, level);
             match compiled.plan().filter(|_| level == Level::Plan) {

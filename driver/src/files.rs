@@ -28,7 +28,7 @@ pub fn read(path: &Path) -> Result<Source, Failure> {
     Ok(Source::new(name, text))
 }
 
-/// Checks before any work that each output can be written and is a file of its own.
+/// Checks that each output can be written and is a file of its own.
 pub fn check_outputs(outputs: &[PathBuf], inputs: &[PathBuf]) -> Result<(), Failure> {
     fn files(paths: &[PathBuf]) -> Vec<&Path> {
         paths.iter().map(PathBuf::as_path).filter(|path| !is_standard(path)).collect()

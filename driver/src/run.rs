@@ -1,7 +1,7 @@
 //! `stencilc run`: compiles a program, runs it on data, checks it and writes its result.
 
 use crate::cli::{RunArgs, TargetName, unique};
-use crate::compile::print_ir;
+use crate::compile::{print_ir, print_timing};
 use crate::files::{self, Outputs};
 use crate::message::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -29,6 +29,8 @@ struct Job<'a> {
     cancel: &'a Arc<AtomicBool>,
     /// Whether the IR is printed after each pass.
     print_ir: bool,
+    /// Whether it is printed how long each pass took.
+    print_timing: bool,
 }
 
 /// Does what the command line asks for.
@@ -64,8 +66,8 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     // The declarations have no schedule to choose from.
     let request = Request { choices: unique("--choose", &args.choose)?, ..request };
     let target = target(args)?;
-    let job =
-        Job { session, source, inputs, request, cancel, print_ir: args.common.print_ir_after_all };
+    let (print_ir, print_timing) = (args.common.print_ir_after_all, args.common.timing);
+    let job = Job { session, source, inputs, request, cancel, print_ir, print_timing };
     let outcome = job.run(target)?;
     let mut told = summary(&outcome);
     if let Some(counters) = outcome.counters.as_ref().filter(|_| args.report) {
@@ -166,6 +168,9 @@ impl Job<'_> {
             ..Control::default()
         };
         let executable = self.session.executable(&self.source, target, control.reborrow())?;
+        if self.print_timing {
+            print_timing(executable.timing());
+        }
         let outcome = executable.run(&self.inputs, request, control);
         if let Some(bar) = bar {
             bar.finish_and_clear();

@@ -260,7 +260,7 @@ fn kernel(launch: &Launch) -> Result<Kernel, Error> {
         name: launch.name.to_owned(),
         block,
         static_shared,
-        dynamic_shared: u64::try_from(launch.dynamic_shared).unwrap_or(0),
+        dynamic_shared: count(launch.dynamic_shared)?,
     })
 }
 
@@ -294,14 +294,14 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
     Ok(plan::Launch {
         kernel: launch.name.to_owned(),
         grid: [single(launch.grid, names)?, one()?, one()?],
-        steps: u32::try_from(launch.schedule.steps).unwrap_or(0),
+        steps: count(launch.schedule.steps)?,
         arguments,
         rotate,
         bands: launch
             .bands
             .map(|bands| {
-                let reach = u32::try_from(bands.row_distance).unwrap_or(u32::MAX);
-                Ok::<_, Error>(plan::Bands { rows: single(bands.rows, names)?, reach })
+                let rows = single(bands.rows, names)?;
+                Ok::<_, Error>(plan::Bands { rows, reach: count(bands.row_distance)? })
             })
             .transpose()?,
         cooperative: launch.flags.is_some(),
@@ -310,6 +310,11 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
         epochs: launch.bindings.contains(&Binding::Epoch).into(),
         device: 0,
     })
+}
+
+/// A number that the verifier has found to be a count.
+fn count<N: TryFrom<i64>>(number: i64) -> Result<N, Error> {
+    N::try_from(number).map_err(|_| Error::internal(format!("{number} is no count")))
 }
 
 fn all(map: AffineMap, names: &[&str]) -> Result<Vec<Expr>, Error> {

@@ -17,7 +17,7 @@ pub type Hook<'h> = &'h mut dyn FnMut(&str, &Module);
 pub struct Runner<'h> {
     /// Called after each step with its text and the module.
     pub after: Option<Hook<'h>>,
-    /// How long each step took, in order.
+    /// How long each step took, in order, and after the last how long verification did.
     pub timing: Vec<(String, Duration)>,
 }
 
@@ -30,7 +30,14 @@ impl Runner<'_> {
         module: &mut Module<'c>,
         steps: &[Step],
     ) -> Result<(), Error> {
-        verify_module(context, module)?;
+        let mut verification = Duration::ZERO;
+        let mut verify = |module: &Module<'c>| {
+            let start = Instant::now();
+            let result = verify_module(context, module);
+            verification += start.elapsed();
+            result
+        };
+        verify(module)?;
         for step in steps {
             let (start, text) = (Instant::now(), step.text());
             // Upstream's passes may break our rules where a user asks for them; ours never may.
@@ -43,12 +50,13 @@ impl Runner<'_> {
             if let Some(after) = &mut self.after {
                 after(&text, module);
             }
-            verify_module(context, module).map_err(|error| Error {
+            verify(module).map_err(|error| Error {
                 fault,
                 message: format!("the IR is not valid after the pass {text}: {}", error.message),
                 ..error
             })?;
         }
+        self.timing.push(("verification".to_owned(), verification));
         Ok(())
     }
 }

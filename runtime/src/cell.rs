@@ -1,6 +1,10 @@
 //! The type of a cell of a file: a number, or numbers in vecs and structs.
 
 use crate::element::Element;
+use std::collections::BTreeSet;
+
+/// Structs and vecs within each other.
+pub const MOST_DEPTH: usize = 200;
 
 /// The type of a cell as a file has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,31 +19,81 @@ pub enum Layout {
 
 impl Layout {
     /// The type of the cells that some leaves make up. A leaf is its path from the field's name on,
-    /// such as `.v.0`, and its type. None where the leaves contradict each other.
+    /// such as `.v.0`, and its type. None where the leaves contradict each other, or lie deeper
+    /// than [`MOST_DEPTH`].
     pub fn of(leaves: &[(&str, Element)]) -> Option<Layout> {
+        Self::within(leaves, MOST_DEPTH)
+    }
+
+    fn within(leaves: &[(&str, Element)], depth: usize) -> Option<Layout> {
         if let [("", element)] = leaves {
             return Some(Layout::Number(*element));
         }
+        let depth = depth.checked_sub(1)?;
         let mut parts: Vec<(&str, Vec<(&str, Element)>)> = Vec::new();
         for (path, element) in leaves {
-            let path = path.strip_prefix('.').unwrap_or(path);
+            let path = path.strip_prefix('.').filter(|path| !path.starts_with('.'))?;
             let (name, rest) = path.split_at(path.find('.').unwrap_or(path.len()));
             match parts.last_mut() {
                 Some((last, inner)) if *last == name => inner.push((rest, *element)),
                 _ => parts.push((name, vec![(rest, *element)])),
             }
         }
+        let mut names = BTreeSet::new();
         let parts: Vec<(&str, Layout)> = parts
             .into_iter()
-            .map(|(name, inner)| Some((name, Layout::of(&inner)?)))
+            .map(|(name, inner)| {
+                let new = !name.is_empty() && names.insert(name);
+                Some((name, new.then(|| Layout::within(&inner, depth))??))
+            })
             .collect::<Option<_>>()?;
-        let (first, lane) = parts.first()?;
-        if first.starts_with(|letter: char| letter.is_ascii_digit()) {
-            let alike = parts.iter().all(|(_, other)| other == lane);
+        let is_lane = |name: &str| name.starts_with(|letter: char| letter.is_ascii_digit());
+        if let Some((first, lane)) = parts.first()
+            && is_lane(first)
+        {
+            let mut numbered = parts.iter().enumerate();
+            let alike =
+                numbered.all(|(at, (name, other))| *name == at.to_string() && other == lane);
             return alike.then(|| Layout::Vec(parts.len(), Box::new(lane.clone())));
+        }
+        if parts.iter().any(|(name, _)| is_lane(name)) {
+            return None;
         }
         Some(Layout::Struct(
             parts.into_iter().map(|(name, layout)| (name.to_owned(), layout)).collect(),
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_that_contradict_each_other_have_no_layout() {
+        let of = |paths: &[&str]| {
+            let leaves: Vec<_> = paths.iter().map(|path| (*path, Element::F32)).collect();
+            Layout::of(&leaves)
+        };
+        let deep = |depth: usize| ".a".repeat(depth);
+        assert!(of(&[".a", ".b.0", ".b.1"]).is_some());
+        assert!(of(&[&deep(MOST_DEPTH)]).is_some());
+        for paths in [
+            &["", ""][..],
+            &[".", "."],
+            &[".a", ".a"],
+            &[".a", ".b", ".a"],
+            &["a", "b"],
+            &[".a", ".0"],
+            &[".0", ".a"],
+            &[".0", ".2"],
+            &[".a.", ".a."],
+            &["..a"],
+            &[&deep(MOST_DEPTH + 1)],
+            &[&deep(100_000), &deep(100_000)],
+            &[&".".repeat(1 << 20)],
+        ] {
+            assert_eq!(of(paths), None);
+        }
     }
 }

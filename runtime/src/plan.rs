@@ -12,6 +12,7 @@
 //! | `plan/validate.rs` | contradictions |
 
 mod buffer;
+mod members;
 mod schedule;
 #[cfg(test)]
 mod schema;

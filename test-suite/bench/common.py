@@ -73,14 +73,15 @@ def manifest(folder, name, command):
 
 def device_facts(found, before):
     """Facts of what stencil-bench wrote; the copy rate is the best of all calls."""
-    device, state = found["device"], found["state"]
+    # Without nvidia-smi nothing is known of the state.
+    device, state = found["device"], found["state"] or {}
     copy = max(found["copy_bandwidth"] * 1e-12, float(before.get("copy_tbs", 0)))
     return {
         "date": found["date"],
         "device": f"{device['name']}, {device['uuid'][:12]}",
-        "driver": state["driver"],
-        "clock_mhz": state["clock_mhz"],
-        "power_w": state["power"],
+        "driver": state.get("driver", "unknown"),
+        "clock_mhz": state.get("clock_mhz", "unknown"),
+        "power_w": state.get("power", "unknown"),
         "copy_tbs": f"{copy:.4f}",
     }
 

@@ -2,33 +2,48 @@
 
 use crate::error::{Error, Place};
 
-/// Levels of brackets and prefix minus signs in IR text. MLIR's parser recurses at each; with 2 MiB
-/// of stack it overflows between 600 and 1,000 regions.
+/// Levels of brackets, and of operators of an affine expression, in IR text. MLIR's parser recurses
+/// at each; with 2 MiB of stack it overflows between 600 and 1,000 regions.
 pub const MAX_NESTING: usize = 400;
 
-/// Refuses text at which MLIR's parser crashes: too many levels of brackets or minus signs, and
+/// Refuses text at which MLIR's parser crashes: too many levels of brackets or operators, and
 /// `array<index: ...>`.
 pub fn check(text: &str, name: &str) -> Result<(), Error> {
     let mut levels = 0_usize;
-    let mut signs = 0;
+    // Operators of the expression so far, and of those around the open brackets.
+    let mut operators = 0;
+    let mut around = Vec::new();
     for token in Tokens::new(text) {
         let Token { kind, line, column } = token;
         let error = |message: String| {
             Err(Error::new(Place { file: name.to_owned(), line, column }, message))
         };
         match kind {
-            Kind::Open => levels += 1,
-            Kind::Close => levels = levels.saturating_sub(1),
+            Kind::Open => {
+                levels += 1;
+                around.push(std::mem::take(&mut operators));
+            }
+            Kind::Close => {
+                levels = levels.saturating_sub(1 + operators);
+                operators = around.pop().unwrap_or(0);
+            }
+            Kind::Operator => {
+                levels += 1;
+                operators += 1;
+            }
+            Kind::Word => {}
+            Kind::Other => levels -= std::mem::take(&mut operators),
             Kind::IndexArray => {
                 return error(
                     "MLIR 22 can't read an array of index; write array<i64: ...>".to_owned(),
                 );
             }
-            Kind::Minus | Kind::Other => {}
         }
-        signs = if kind == Kind::Minus { signs + 1 } else { 0 };
-        if levels + signs > MAX_NESTING {
-            return error(format!("the IR is nested more than {MAX_NESTING} levels deep"));
+        if levels > MAX_NESTING {
+            return error(format!(
+                "the IR is nested more than {MAX_NESTING} levels deep; brackets are levels, and \
+                 the operators of an affine expression"
+            ));
         }
     }
     Ok(())
@@ -38,9 +53,13 @@ pub fn check(text: &str, name: &str) -> Result<(), Error> {
 enum Kind {
     Open,
     Close,
-    Minus,
+    /// Of an affine expression.
+    Operator,
+    /// A word or a number, which an affine expression is made of beside operators and brackets.
+    Word,
     /// `array<index`.
     IndexArray,
+    /// What no affine expression holds: it ends one.
     Other,
 }
 
@@ -115,9 +134,12 @@ impl Iterator for Tokens<'_> {
             _ if index_array => (Kind::IndexArray, 6),
             '(' | '[' | '{' | '<' => (Kind::Open, 1),
             ')' | ']' | '}' | '>' => (Kind::Close, 1),
-            '-' => (Kind::Minus, 1),
+            '+' | '-' | '*' => (Kind::Operator, 1),
             _ if is_word(first) => {
-                (Kind::Other, self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len()))
+                let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
+                let word = self.rest.get(..end).unwrap_or_default();
+                let is_operator = ["floordiv", "ceildiv", "mod"].contains(&word);
+                (if is_operator { Kind::Operator } else { Kind::Word }, end)
             }
             _ => (Kind::Other, first.len_utf8()),
         };
@@ -150,8 +172,29 @@ mod tests {
                 fault(&deep(open, close, MAX_NESTING + 1)).unwrap_or_default();
             let last = open.trim_end().chars().count() - 1;
             assert_eq!((line, column), (2, 2 + open.len() * MAX_NESTING + last), "{open}");
-            assert_eq!(message, "the IR is nested more than 400 levels deep");
+            assert!(message.starts_with("the IR is nested more than 400 levels deep"), "{message}");
         }
+    }
+
+    #[test]
+    fn operators_of_an_affine_expression_are_levels() {
+        for operator in ["+", "-", "*", "floordiv", "ceildiv", "mod"] {
+            let sum = |terms: usize| {
+                let terms = vec!["s0"; terms];
+                format!("affine_map<()[s0] -> ({})>", terms.join(&format!(" {operator} ")))
+            };
+            // Two brackets are open.
+            assert_eq!(fault(&sum(MAX_NESTING - 1)), None, "{operator}");
+            assert!(fault(&sum(MAX_NESTING)).is_some(), "{operator}");
+        }
+        // Around brackets they count too; what a comma or another sign parts does not add up.
+        let nested = "(s0 + ".repeat(MAX_NESTING / 2 + 1);
+        assert!(fault(&nested).is_some());
+        let many = MAX_NESTING + 1;
+        assert_eq!(fault(&format!("({})", "s0 - 1, ".repeat(many))), None);
+        assert_eq!(fault(&"(s0 + 1) * 2, ".repeat(many)), None);
+        assert_eq!(fault(&"%c-1 = arith.constant -1 : i32\n".repeat(many)), None);
+        assert_eq!(fault(&format!("(s0 {}{}", "+ 1".repeat(9), ")".repeat(many))), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::schedule::read_schedule;
 use super::{Schedule, schedule_attributes};
-use crate::attribute::{self, read};
+use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{self, Op};
@@ -124,9 +124,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         name: read(op, "sym_name", attribute::as_string)?,
         grid: read(op, GRID, attribute::as_map)?,
         block: read(op, "known_block_size", attribute::as_integers)?,
-        dynamic_shared: mlir::attribute(op, DYNAMIC_SHARED)
-            .and_then(attribute::as_integer)
-            .unwrap_or(0),
+        dynamic_shared: read_optional(op, DYNAMIC_SHARED, attribute::as_integer)?.unwrap_or(0),
         bindings,
         flags: mlir::attribute(op, FLAGS)
             .map(|_| read(op, FLAGS, attribute::as_map))

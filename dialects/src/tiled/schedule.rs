@@ -2,7 +2,7 @@
 //! launches.
 
 use super::{PER_THREAD, REGION, REPEAT, STEPS, STRATEGY, TILE};
-use crate::attribute::{self, read};
+use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{self, Op};
@@ -116,15 +116,19 @@ pub struct Choice {
 }
 
 /// Reads a module's choice of schedule.
-pub fn choice(module: &Module) -> Choice {
-    let attribute = |name| mlir::attribute(mlir::module_op(module), name);
-    Choice {
-        strategy: attribute(STRATEGY).and_then(attribute::as_string).map(str::to_owned),
-        tile: attribute(TILE).and_then(attribute::as_integers),
-        per_thread: attribute(PER_THREAD).and_then(attribute::as_integers),
-        pyramid_height: attribute(STEPS).and_then(attribute::as_integer),
-        region: attribute(REGION).and_then(attribute::as_string).map(str::to_owned),
-    }
+///
+/// # Errors
+/// An attribute of the wrong kind.
+pub fn choice(module: &Module) -> Result<Choice, Error> {
+    let op = mlir::module_op(module);
+    let text = |name| Ok(read_optional(op, name, attribute::as_string)?.map(str::to_owned));
+    Ok(Choice {
+        strategy: text(STRATEGY)?,
+        tile: read_optional(op, TILE, attribute::as_integers)?,
+        per_thread: read_optional(op, PER_THREAD, attribute::as_integers)?,
+        pyramid_height: read_optional(op, STEPS, attribute::as_integer)?,
+        region: text(REGION)?,
+    })
 }
 
 /// Writes a module's choice of schedule.

@@ -51,7 +51,7 @@ pub(super) fn reads_inside<'c>(
 }
 
 /// Cells that a read of a field with a boundary rule may lie from its point: coordinates beyond the
-/// grid must fit an index, for which 2^16 cells of room are left
+/// grid must fit an index, for which 2^21 cells of room are left, also for the tile's own reach
 /// (`passes/src/analysis/index_width.rs`).
 const FARTHEST: u64 = 1 << 15;
 

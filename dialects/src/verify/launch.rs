@@ -8,6 +8,10 @@ use crate::stencil::Program;
 use crate::tiled::{Binding, Launch};
 use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineMap, ShapedTypeLike, Type, ValueLike};
+use std::ops::RangeInclusive;
+
+/// Numbers that a plan can hold as a count.
+const COUNTS: RangeInclusive<i64> = 0..=u32::MAX as i64;
 
 /// Checks that a lowered kernel's arguments have the types of their bindings, and that its grid and
 /// block are possible.
@@ -29,11 +33,14 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
             "tiled.grid needs one result, the number of blocks, and one symbol a run-time size",
         ));
     }
-    if launch.bands.is_some_and(|bands| !counts(bands.rows) || bands.row_distance < 0) {
+    if launch
+        .bands
+        .is_some_and(|bands| !counts(bands.rows) || !COUNTS.contains(&bands.row_distance))
+    {
         return Err(at(
             launch.op,
             "tiled.rows has one result, the number of rows of tiles, and one symbol a run-time \
-             size, and tiled.reach is not negative",
+             size, and tiled.reach is from 0 to 2^32 - 1",
         ));
     }
     if launch.bands.is_some() != launch.bindings.contains(&Binding::Row) {
@@ -51,13 +58,24 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
              kernel has an argument bound to \"flags\" if, and only if, it has tiled.flags",
         ));
     }
-    if launch.block.iter().any(|threads| !(1..=i64::from(u16::MAX)).contains(threads)) {
+    if launch.block.len() != 3
+        || launch.block.iter().any(|threads| !(1..=i64::from(u16::MAX)).contains(threads))
+    {
         return Err(at(
             launch.op,
             format!(
-                "a block has a positive number of threads in each direction, and known_block_size \
-                 is {:?}",
+                "a block has a positive number of threads in each of three directions, and \
+                 known_block_size is {:?}",
                 launch.block
+            ),
+        ));
+    }
+    if !COUNTS.contains(&launch.dynamic_shared) {
+        return Err(at(
+            launch.op,
+            format!(
+                "tiled.dynamic_shared is from 0 to 2^32 - 1 bytes, not {}",
+                launch.dynamic_shared
             ),
         ));
     }

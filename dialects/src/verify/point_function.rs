@@ -9,6 +9,48 @@ use melior::ir::{Type, ValueLike};
 /// The types of values in a point function: the lowerings have instructions for these.
 const TYPES: [&str; 10] = ["index", "i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"];
 
+/// The operations of `math` that the lowerings have instructions or functions for.
+const MATH: [&str; 38] = [
+    "absf",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "fma",
+    "fpowi",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isnormal",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "powf",
+    "round",
+    "roundeven",
+    "rsqrt",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+];
+
 /// Whose function it is.
 pub(super) enum Purpose<'p, 'c> {
     /// A piece's: it returns one value a field. It may go on with a partial result or not.
@@ -187,6 +229,12 @@ fn operations(function: Op, may_gather: bool) -> Result<(), Error> {
                     "{name} can't stand in a point function; arith, math, scf.if and \
                      stencil.gather can"
                 ),
+            ));
+        }
+        if name.strip_prefix("math.").is_some_and(|name| !MATH.contains(&name)) {
+            return Err(at(
+                op,
+                format!("{name} has no code on a device; of math there are {}", MATH.join(", ")),
             ));
         }
         let types = mlir::results(op).into_iter().map(|value| value.r#type().to_string());

@@ -14,6 +14,13 @@ use crate::mlir::{self, Op};
 use crate::stencil::{Apply, Boundary, Grid, Program, Role};
 use melior::ir::{AffineMap, Module, Type};
 
+/// The largest magnitude of constants and factors in bounds: coordinates beyond the grid, and
+/// differences of bounds, stay within 64 bits.
+pub const GRID_END: i64 = 1 << 60;
+
+/// Steps of a run.
+pub const MOST_STEPS: i64 = 1 << 48;
+
 /// Verifies all declarations, and every `stencil.apply` with its point functions.
 pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     let program = match Program::read(module) {
@@ -60,7 +67,7 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
             ));
         }
         for map in [grid.lower, grid.upper] {
-            symbols(program, grid.op, map, errors);
+            bounds(program, grid.op, map, errors);
         }
     }
     for field in &program.fields {
@@ -75,6 +82,10 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
         errors.push(at(whole, "stencil.steps needs one result and one symbol a run-time size"));
     } else {
         symbols(program, whole, program.steps, errors);
+        let steps = Linear::of_map(program.steps).and_then(|steps| steps.first().cloned());
+        if steps.is_some_and(|steps| steps.is_constant() && steps.constant > MOST_STEPS) {
+            errors.push(at(whole, format!("stencil.steps: a run has at most {MOST_STEPS} steps")));
+        }
     }
 }
 
@@ -144,6 +155,23 @@ fn checks(program: &Program, errors: &mut Vec<Error>) {
     }
 }
 
+/// Bounds of a grid or a piece: [`symbols`], and numbers that sums of bounds can hold.
+fn bounds(program: &Program, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
+    symbols(program, op, map, errors);
+    let numbers = Linear::of_map(map).into_iter().flatten();
+    let mut numbers = numbers.flat_map(|bound| {
+        bound.coefficients.into_iter().chain([bound.constant]).collect::<Vec<_>>()
+    });
+    if numbers.any(|number| number.unsigned_abs() > GRID_END.unsigned_abs()) {
+        errors.push(at(
+            op,
+            format!(
+                "constants and factors of bounds lie between -{GRID_END} and {GRID_END}: {map}"
+            ),
+        ));
+    }
+}
+
 fn symbols(program: &Program, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
     if map.dim_count() != 0 || map.symbol_count() != program.params.len() {
         let wanted = program.params.len();
@@ -204,7 +232,7 @@ pub(super) fn pieces<'c>(
     }
     for piece in &apply.pieces {
         for map in [piece.lower, piece.upper] {
-            symbols(program, apply.op, map, errors);
+            bounds(program, apply.op, map, errors);
             if map.result_count() != grid.rank() {
                 return errors.push(at(
                     apply.op,

@@ -4,7 +4,7 @@ use crate::control::{Control, Progress};
 use crate::declarations::declarations;
 use crate::failure::{Class, Failure};
 use crate::session::Session;
-use crate::stages::{self, Compilation, text_with_places};
+use crate::stages::{self, Compilation, Timing, text_with_places};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -49,6 +49,7 @@ pub struct Executable {
     source: Source,
     plan: Plan,
     code: Code,
+    timing: Timing,
 }
 
 #[derive(Clone, Debug)]
@@ -94,9 +95,12 @@ impl Executable {
     ) -> Result<Self, Failure> {
         match target {
             Target::Reference => {
+                let start = Instant::now();
                 let program = session.check(source)?;
+                let timing = vec![(stages::CHECK.to_owned(), start.elapsed())];
                 let plan = declarations(&program)?;
-                Ok(Self { source: source.clone(), plan, code: Code::Program(Box::new(program)) })
+                let code = Code::Program(Box::new(program));
+                Ok(Self { source: source.clone(), plan, code, timing })
             }
             Target::Simulator { seed } => {
                 Self::compiled(session, source, control, true, |compilation| {
@@ -131,12 +135,17 @@ impl Executable {
         };
         let (plan, code) =
             lowered(&mut compilation).map_err(|failure| session.with_origin(failure))?;
-        Ok(Self { source: source.clone(), plan, code })
+        Ok(Self { source: source.clone(), plan, code, timing: compilation.timing })
     }
 
     /// Its launch plan; for the reference the declarations alone.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// How long each pass and step of its compile took, in order.
+    pub fn timing(&self) -> &Timing {
+        &self.timing
     }
 
     /// Runs the program on arrays, one for each state and const field. Sizes that the shapes of

@@ -25,8 +25,21 @@ use stencil_passes::target::Arithmetic;
 use stencil_runtime::array::Element;
 use stencil_runtime::number::Number;
 
-/// Builds the module.
+/// Stack for an import. The walks over an expression recurse, and one may have some thousand levels
+/// once the rules of absolute reads are written out.
+const STACK: usize = 64 << 20;
+
+/// Builds the module, whatever the stack of the thread.
 pub fn module<'c>(
+    context: &'c Context,
+    program: &Program,
+    source: &Source,
+    arithmetic: Arithmetic,
+) -> Result<Module<'c>, Error> {
+    stacker::grow(STACK, || build(context, program, source, arithmetic))
+}
+
+fn build<'c>(
     context: &'c Context,
     program: &Program,
     source: &Source,
@@ -341,12 +354,7 @@ struct Body<'c, 'p, 'i> {
 }
 
 impl<'c, 'p> Body<'c, 'p, '_> {
-    /// A tree may be as deep as the language allows, whatever the stack of the thread.
     fn expression(&mut self, block: &Builder<'c>, expr: &'p Expr) -> Result<Val<'c>, Error> {
-        stacker::maybe_grow(64 << 10, 2 << 20, || self.operation(block, expr))
-    }
-
-    fn operation(&mut self, block: &Builder<'c>, expr: &'p Expr) -> Result<Val<'c>, Error> {
         let builder = &Builder { location: self.import.at(expr.span).location, ..*block };
         if let Some(argument) = argument(self.import.program, expr) {
             let position = self.arguments.list.iter().position(|(known, _)| *known == argument);

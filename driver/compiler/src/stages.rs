@@ -26,6 +26,9 @@ use stencil_runtime::plan::Plan;
 /// How long each pass and step took, in order.
 pub type Timing = Vec<(String, Duration)>;
 
+/// The name of the step before the first pass.
+pub(crate) const CHECK: &str = "parse and check";
+
 /// A module on its way through the levels.
 pub struct Compilation<'c, 's> {
     context: &'c Context,
@@ -87,46 +90,43 @@ impl<'c, 's> Compilation<'c, 's> {
             import::module(context, &check(source, &options.defines)?, source, options.arithmetic)
                 .map_err(in_source)?
         };
-        let timing = vec![("parse and check".to_owned(), start.elapsed())];
+        let timing = vec![(CHECK.to_owned(), start.elapsed())];
         let mut compilation = Self { context, source, options, control, module, timing };
         compilation.record_target()?;
         compilation.run(&pipeline::stencil(&options.config))?;
         Ok(compilation)
     }
 
-    /// Writes the target into a module that has none.
+    /// Writes the target into a module that has none, and refuses options that contradict one.
     fn record_target(&mut self) -> Result<(), Failure> {
         let wanted = self.options.target()?.record();
+        let Options { arch, device, .. } = self.options;
+        let name = &self.source.name;
+        let contradicts = |has: String, option: &str| {
+            Err(Failure::user(format!(
+                "{name}: its stencil.target has {has}; compile its source with the option \
+                 {option}, or leave the option out"
+            )))
+        };
         let found = stencil::Target::get(&self.module)
             .map_err(|error| Failure::in_source(&error, self.source))?;
         match found {
             None => wanted.set(self.context, &self.module),
             Some(found) if wanted.fast_math && !found.fast_math => {
-                return Err(Failure::user(format!(
-                    "{}: its stencil.target has fast_math = false; compile its source with the \
-                     option fast-math, or leave the option out",
-                    self.source.name
-                )));
+                return contradicts("fast_math = false".to_owned(), "fast-math");
             }
-            Some(found) => self.agree(&found, &wanted)?,
-        }
-        Ok(())
-    }
-
-    /// Refuses an architecture and a device that are asked for where the module has others.
-    fn agree(&self, found: &stencil::Target, wanted: &stencil::Target) -> Result<(), Failure> {
-        let Options { arch, device, .. } = self.options;
-        for (what, asked, found, wanted) in [
-            ("arch", arch, &found.arch, &wanted.arch),
-            ("device", device, &found.device, &wanted.device),
-        ] {
-            if asked.is_some() && found != wanted {
-                return Err(Failure::user(format!(
-                    "{}: its stencil.target has {what} = \"{found}\", and the option {what} asks \
-                     for {wanted}; compile its source with the option, or leave the option out",
-                    self.source.name
-                )));
+            Some(found) if !wanted.contract && found.contract => {
+                return contradicts("contract = true".to_owned(), "fp-contract=off");
             }
+            Some(found) if arch.is_some() && wanted.arch != found.arch => {
+                let option = format!("arch={}", wanted.arch);
+                return contradicts(format!("arch = \"{}\"", found.arch), &option);
+            }
+            Some(found) if device.is_some() && wanted.device != found.device => {
+                let option = format!("device={}", wanted.device);
+                return contradicts(format!("device = \"{}\"", found.device), &option);
+            }
+            Some(_) => {}
         }
         Ok(())
     }

@@ -286,3 +286,27 @@ fn a_wrong_schedule_names_the_file_that_it_comes_from() {
     let text = failure.to_string();
     assert!(text.contains("threads") && text.contains("mine.json"), "{text}");
 }
+
+/// A program at the limit of terms compiles on the stack that a thread has by default.
+#[test]
+fn deep_expressions_need_no_large_stack() {
+    for (terms, fast_math) in
+        [("A[-1]", true), ("A[-1]", false), ("K(i)", false), ("W[-1].0", false)]
+    {
+        let sum = vec![terms; 1500].join(" + ");
+        let text = format!(
+            "param N\ngrid G = [0..N-1]\nfield A : f32 on G\nconst field K : f32 on G\n\
+             boundary K = nearest\nconst field W : vec<2, f32> on G\n\
+             boundary W = vec(nearest.1, nearest.0)\n\
+             fn f -> A [i in 1..N-2] = {sum}\nsteps 3\n"
+        );
+        let source = Source::new("deep.stencil", text.as_str());
+        let arithmetic = Arithmetic { contract: true, fast_math };
+        let session = Session::new(Options { arithmetic, ..options("naive") });
+        let compile =
+            move || session.compile(&source, &[Level::Stencil], Control::default()).map(drop);
+        let thread = thread::Builder::new().stack_size(2 << 20).spawn(compile).unwrap();
+        let result = thread.join().unwrap();
+        assert!(result.is_ok(), "{terms}: {}", result.unwrap_err());
+    }
+}

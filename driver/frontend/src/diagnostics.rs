@@ -135,7 +135,9 @@ pub fn render(diagnostics: &[Diagnostic], source: &Source, look: Look) -> String
             format!("error: {rest} more findings are not shown; mend these first\n").as_bytes(),
         );
     }
-    String::from_utf8_lossy(&out).into_owned()
+    let mut text = String::from_utf8_lossy(&out).into_owned();
+    text.truncate(text.trim_end_matches('\n').len());
+    text + "\n"
 }
 
 fn convert(diagnostic: &Diagnostic, file: &Excerpt) -> report::Diagnostic<()> {
@@ -190,6 +192,17 @@ mod tests {
         assert!(plain.contains("help: declare it"), "{plain}");
         let coloured = render(&[finding], &source, Look::Coloured);
         assert!(coloured.contains("\u{1b}["), "{coloured}");
+    }
+
+    #[test]
+    fn a_text_ends_with_one_newline() {
+        let source = Source::new("a", "x");
+        let placed = Diagnostic::error("x", Span::new(0, 1), "");
+        let nowhere = Diagnostic::error_without_place("y");
+        for findings in [vec![placed.clone()], vec![nowhere.clone()], vec![placed, nowhere]] {
+            let text = render(&findings, &source, Look::Plain);
+            assert!(text.ends_with(|last| last == '\n') && !text.ends_with("\n\n"), "{text}");
+        }
     }
 
     #[test]

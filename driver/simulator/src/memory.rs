@@ -70,6 +70,9 @@ pub struct Accessor<'t> {
 }
 
 impl Memory {
+    /// Bytes of the host for a word, its shadow, and a copy of it.
+    pub const HOST_BYTES: usize = 4 + 22 + 1 + 4;
+
     /// Memory of so many bytes in words of `unit` bytes, poisoned or zero.
     pub fn new(bytes: usize, unit: usize, poisoned: bool) -> Self {
         let words = bytes.div_ceil(unit);

@@ -90,6 +90,9 @@ pub enum SimulatorError {
     /// A buffer that was never allocated, or of another size.
     #[error("buffer {0} is not there, or has another size")]
     Buffer(usize),
+    /// The machine has too little memory for the buffers and their shadows.
+    #[error("out of memory: the simulator needs {0} bytes for buffers; use smaller sizes")]
+    HostMemory(usize),
     /// An error of a kernel.
     #[error(transparent)]
     Launch(#[from] LaunchError),
@@ -130,6 +133,12 @@ impl Buffer {
     fn element_bytes(&self) -> u64 {
         self.element.size() as u64
     }
+}
+
+/// Bytes that a buffer needs of the host, with its shadow, while it is made and used.
+fn host_bytes(bound: &bind::Buffer) -> usize {
+    let words = bound.bytes() / bound.element.size().min(4);
+    words.saturating_mul(Memory::HOST_BYTES).saturating_add(bound.cells)
 }
 
 /// Bits of the arguments of a launch, and the buffers behind them by number.
@@ -328,6 +337,12 @@ impl Target for Simulator {
     }
 
     fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
+        let bytes = bound.buffers.iter().map(host_bytes).fold(0, usize::saturating_add);
+        // Shadows are made launch by launch, where a refusal would end the process.
+        let mut room: Vec<u8> = Vec::new();
+        room.try_reserve_exact(bytes).map_err(|_| SimulatorError::HostMemory(bytes))?;
+        std::hint::black_box(&mut room);
+        drop(room);
         self.buffers = bound.buffers.iter().map(Buffer::new).collect();
         Ok(())
     }

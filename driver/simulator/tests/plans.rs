@@ -421,3 +421,14 @@ fn hostile_counts_end_in_an_error() {
     let plan = smooth(&format!("[{empty}]"));
     assert_eq!(run(&plan, size(50, 0), Options::default()).unwrap().0.launched.count, 0);
 }
+
+#[test]
+fn buffers_that_no_machine_holds_are_an_error() {
+    let plan = smooth(&format!("[{}]", repeat("steps", &launch("smooth", SMOOTH, SWAP))));
+    let bound = bind(&plan, &size(1 << 58, 1)).unwrap();
+    let context = stencil_dialects::context().unwrap();
+    let module = mlir::parse_module(&context, "module {}", "empty").unwrap();
+    let mut simulator = Simulator::new(&module, Options::default()).unwrap();
+    let error = execute::Target::allocate(&mut simulator, &bound).unwrap_err().to_string();
+    assert!(error.starts_with("out of memory: the simulator needs "), "{error}");
+}

@@ -46,7 +46,7 @@ impl<'c> Scope<'c, '_> {
             .collect()
     }
 
-    /// Conditions that a point lies in a box, both ends inclusive.
+    /// The condition that a point lies in a box, both ends inclusive.
     pub fn inside(
         &self,
         builder: &Builder<'c>,

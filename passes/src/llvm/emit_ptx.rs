@@ -176,7 +176,7 @@ fn resolve_math<'l>(
     link(module, parse(llvm, &exact, "exact_math")?, machine)?;
     let missing = unresolved(module);
     if let Some(first) = missing.first() {
-        let name = first.trim_start_matches("__nv_").trim_end_matches('f');
+        let name = source_name(module, first);
         let Some(path) = libdevice else {
             return Err(Error::user(format!(
                 "the function {name} needs NVIDIA's libdevice, which was not found; install the \
@@ -196,6 +196,16 @@ fn resolve_math<'l>(
         return Err(Error::user(format!("nothing defines the function {missing}")));
     }
     Ok(())
+}
+
+/// What a source calls a function of libdevice: those of f32 have an `f` at the end of their names.
+fn source_name<'n>(module: &LlvmModule, name: &'n str) -> &'n str {
+    let is_float = module
+        .get_function(name)
+        .and_then(|function| function.get_type().get_return_type())
+        .is_some_and(|ty| ty.is_float_type() && ty.into_float_type().get_bit_width() == 32);
+    let name = name.trim_start_matches("__nv_");
+    if is_float { name.strip_suffix('f').unwrap_or(name) } else { name }
 }
 
 fn link<'l>(
@@ -228,4 +238,20 @@ fn unresolved(module: &LlvmModule) -> Vec<String> {
         // LLVM's own passes answer the questions that libdevice asks of the compiler.
         .filter(|name| !name.starts_with("llvm.") && name != "__nvvm_reflect")
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_libdevice_have_the_names_of_sources() {
+        let llvm = LlvmContext::create();
+        let text = "declare float @__nv_erff(float)\ndeclare double @__nv_erf(double)\n\
+                    declare float @__nv_sinf(float)\n";
+        let module = parse(&llvm, text, "names").unwrap();
+        for (called, name) in [("__nv_erff", "erf"), ("__nv_erf", "erf"), ("__nv_sinf", "sin")] {
+            assert_eq!(source_name(&module, called), name);
+        }
+    }
 }

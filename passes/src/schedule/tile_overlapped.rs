@@ -88,7 +88,10 @@ impl Pass for TileOverlapped {
             ));
         };
         regions::refuse_far_reads(&program)?;
-        let choice = choice::completed(&self.choice, tiled::choice(module));
+        let choice = choice::completed(&self.choice, tiled::choice(module)?);
+        // What is wrong here was not among the options, so it stands in the module.
+        choice::check(&choice)
+            .map_err(|error| error.at(mlir::place(mlir::module_op(module).location())))?;
         let strategy = match &choice.strategy {
             Some(name) => strategies::named(name)?,
             None => strategies::usual(),

@@ -66,10 +66,10 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     for piece in program.applies.iter().flat_map(|apply| &apply.pieces) {
         let function = stencil::function(module, piece.function)?;
         let builder = Builder::new(context, function.location(), stencil::function_body(function)?);
+        let mut body = Body::of(function);
         for op in mlir::walk(function).into_iter().filter(|op| is_fast(*op)) {
             let here = Builder { location: op.location(), ..builder };
             // What replaces the operation; looked for in the function as it now is.
-            let body = Body::of(function);
             let new = match (mlir::name(op), mlir::operands(op).as_slice()) {
                 ("arith.divf", &[value, divisor]) => match body.constant(divisor) {
                     Some(divisor) => body.scaled(&here, op, value, 1.0 / divisor)?,
@@ -84,8 +84,7 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
                 _ => None,
             };
             if let (Some(new), [result]) = (new, mlir::results(op).as_slice()) {
-                mlir::replace_uses(*result, new);
-                mlir::erase(op);
+                body.replace(op, *result, new);
             }
         }
         let (planes, late) = match is_box(function)? {
@@ -124,15 +123,42 @@ struct Body<'c> {
 
 impl<'c> Body<'c> {
     fn of(function: Op<'c>) -> Self {
-        let (mut makers, mut uses, mut users) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        for op in mlir::walk(function) {
-            makers.extend(mlir::results(op).into_iter().map(|result| (mlir::key(result), op)));
-            for operand in mlir::operands(op) {
-                *uses.entry(mlir::key(operand)).or_insert(0) += 1;
-                users.insert(mlir::key(operand), op);
-            }
+        let mut body =
+            Self { makers: BTreeMap::new(), uses: BTreeMap::new(), users: BTreeMap::new() };
+        mlir::walk(function).into_iter().for_each(|op| body.note(op));
+        body
+    }
+
+    /// Takes an operation up.
+    fn note(&mut self, op: Op<'c>) {
+        self.makers.extend(mlir::results(op).into_iter().map(|result| (mlir::key(result), op)));
+        for operand in mlir::operands(op) {
+            *self.uses.entry(mlir::key(operand)).or_insert(0) += 1;
+            self.users.insert(mlir::key(operand), op);
         }
-        Self { makers, uses, users }
+    }
+
+    /// Takes a new operation up; its value.
+    fn made(&mut self, op: Op<'c>) -> Result<Val<'c>, Error> {
+        self.note(op);
+        value(op)
+    }
+
+    /// An operand is used once less.
+    fn unused(&mut self, operand: Val<'c>) {
+        if let Some(uses) = self.uses.get_mut(&mlir::key(operand)) {
+            *uses -= 1;
+        }
+    }
+
+    /// Replaces an operation's value by another and removes the operation.
+    fn replace(&mut self, op: Op<'c>, result: Val<'c>, new: Val<'c>) {
+        mlir::operands(op).into_iter().for_each(|operand| self.unused(operand));
+        self.makers.remove(&mlir::key(result));
+        let uses = self.uses.remove(&mlir::key(result)).unwrap_or(0);
+        *self.uses.entry(mlir::key(new)).or_insert(0) += uses;
+        mlir::replace_uses(result, new);
+        mlir::erase(op);
     }
 
     fn maker(&self, value: Val<'c>) -> Option<Op<'c>> {
@@ -157,7 +183,7 @@ impl<'c> Body<'c> {
 
     /// A value times a constant, in place of `op`: none where `op` is that already.
     fn scaled(
-        &self,
+        &mut self,
         builder: &Builder<'c>,
         op: Op<'c>,
         value: Val<'c>,
@@ -174,15 +200,21 @@ impl<'c> Body<'c> {
         let is_sum = self.products(value, &mut terms) && terms.len() > 1;
         if is_sum && terms.iter().all(|(.., weight)| normal(weight * factor)) {
             for (term, place, weight) in terms {
-                mlir::set_operand(term, place, constant(builder, term, ty, weight * factor)?);
+                let weight = self.made(constant(builder, term, ty, weight * factor)?)?;
+                if let Some(old) = mlir::operands(term).get(place) {
+                    self.unused(*old);
+                }
+                mlir::set_operand(term, place, weight);
+                *self.uses.entry(mlir::key(weight)).or_insert(0) += 1;
             }
             return Ok(Some(value));
         }
         if mlir::name(op) != "arith.divf" || !normal(factor) {
             return Ok(None);
         }
-        let factor = constant(builder, op, ty, factor)?;
-        insert(builder, op, "arith.mulf", &[value, factor], flags(builder, op)?).map(Some)
+        let factor = self.made(constant(builder, op, ty, factor)?)?;
+        let product = insert(builder, op, "arith.mulf", &[value, factor], flags(builder, op)?)?;
+        self.made(product).map(Some)
     }
 
     /// Whether a value is a sum of products with constants; the products, each with the place of
@@ -243,7 +275,7 @@ impl<'c> Body<'c> {
         let mut terms = terms.into_iter();
         let Some(mut sum) = terms.next() else { return Ok(()) };
         for term in terms {
-            sum = insert(builder, op, "arith.addf", &[sum, term], flags(builder, op)?)?;
+            sum = value(insert(builder, op, "arith.addf", &[sum, term], flags(builder, op)?)?)?;
         }
         mlir::replace_uses(result, sum);
         Ok(())
@@ -251,10 +283,10 @@ impl<'c> Body<'c> {
 
     /// A quotient by a square root that nothing else uses, in place of `op`.
     fn over_root(
-        &self,
+        &mut self,
         builder: &Builder<'c>,
         op: Op<'c>,
-        value: Val<'c>,
+        dividend: Val<'c>,
         divisor: Val<'c>,
     ) -> Result<Option<Val<'c>>, Error> {
         let Some(root) = self.only(divisor).filter(|root| mlir::name(*root) == "math.sqrt") else {
@@ -262,10 +294,11 @@ impl<'c> Body<'c> {
         };
         let flags = flags(builder, op)?;
         let inverse = insert(builder, op, "math.rsqrt", &mlir::operands(root), flags)?;
-        if self.constant(value) == Some(1.0) {
+        let inverse = self.made(inverse)?;
+        if self.constant(dividend) == Some(1.0) {
             return Ok(Some(inverse));
         }
-        insert(builder, op, "arith.mulf", &[value, inverse], flags).map(Some)
+        self.made(insert(builder, op, "arith.mulf", &[dividend, inverse], flags)?).map(Some)
     }
 }
 
@@ -308,10 +341,12 @@ fn insert<'c>(
     name: &str,
     operands: &[Val<'c>],
     attribute: Named<'c, '_>,
-) -> Result<Val<'c>, Error> {
+) -> Result<Op<'c>, Error> {
     let ty = operands.last().map(|operand| operand.r#type());
     let ty = ty.ok_or_else(|| Error::internal(format!("{name} without operands")))?;
-    place(builder.op(name, operands, &[ty], &[attribute])?, before)
+    let op = builder.op(name, operands, &[ty], &[attribute])?;
+    mlir::move_before(op, before);
+    Ok(op)
 }
 
 /// A new constant before an operation.
@@ -320,13 +355,15 @@ fn constant<'c>(
     before: Op<'c>,
     ty: Type<'c>,
     value: f64,
-) -> Result<Val<'c>, Error> {
+) -> Result<Op<'c>, Error> {
     let value = FloatAttribute::new(builder.context, ty, value).into();
-    place(builder.op("arith.constant", &[], &[ty], &[("value", value)])?, before)
+    let op = builder.op("arith.constant", &[], &[ty], &[("value", value)])?;
+    mlir::move_before(op, before);
+    Ok(op)
 }
 
-fn place<'c>(op: Op<'c>, before: Op<'c>) -> Result<Val<'c>, Error> {
-    mlir::move_before(op, before);
+/// The value that an operation makes.
+fn value<'c>(op: Op<'c>) -> Result<Val<'c>, Error> {
     mlir::results(op)
         .first()
         .copied()

@@ -293,3 +293,37 @@ fn the_ptx_lies_beside() {
     assert_eq!(ptx_beside(Path::new("out/heat.plan.json")), Path::new("out/heat.ptx"));
     assert_eq!(ptx_beside(Path::new("heat")), Path::new("heat.ptx"));
 }
+
+#[test]
+fn members_fill_the_cells_of_their_field() {
+    let part = |name: &str, field: &str, offset: usize, size: usize| {
+        format!(
+            "{{\"name\": \"{name}\", \"element\": \"f32\", \"role\": \"const\", \"extents\": \
+             [\"N\"], \"value\": [{{\"buffer\": \"K\"}}], \"member\": {{\"field\": \"{field}\", \
+             \"offset\": {offset}, \"size\": {size}}}}}"
+        )
+    };
+    let from = HEAT.lines().find(|line| line.contains("\"name\": \"K\", \"element\"")).unwrap();
+    let heat = HEAT.replace("{\"input\": \"K\"}", "\"zeros\"");
+    let with = |parts: &[String]| heat.replacen(from, &(parts.join(",\n") + ","), 1);
+    let (a, b) = (part("K.a", "K", 0, 8), part("K.b", "K", 4, 8));
+    let plan = Plan::from_json(&with(&[a.clone(), b.clone()]), "x").unwrap();
+    assert_eq!(crate::record::records(&plan.fields).len(), 3);
+    let deep = format!("K{}", ".".repeat(1 << 20));
+    for (parts, message) in [
+        (vec![b.clone(), a.clone()], "field `K.b` is at byte 4 of 8"),
+        (vec![a.clone()], "field `K.a` is at byte 0 of 8"),
+        (vec![a.clone(), part("K.a", "K", 4, 8)], "`K.a` is declared twice"),
+        (vec![a.clone(), part("K.0", "K", 4, 8)], "are no struct and no vec"),
+        (vec![part("K.", "K", 0, 4)], "are no struct and no vec"),
+        (vec![part(&deep, "K", 0, 4)], "are no struct and no vec"),
+        (vec![part("K", "K", 0, 4)], "field `K` is no part of the field `K`"),
+        (vec![part("W.x", "K", 0, 4)], "field `W.x` is no part of the field `K`"),
+        (vec![a.clone(), b.replace("const", "state")], "differs from `K.a` in its role"),
+        (vec![a.clone(), b.replace("[\"N\"]", "[\"M\"]")], "differs from `K.a` in its role"),
+        (vec![a, part("L.x", "L", 0, 4), b], "the numbers before it leave it byte 0"),
+    ] {
+        let error = Plan::from_json(&with(&parts), "x").unwrap_err().to_string();
+        assert!(error.contains(message), "{message}: {error}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Contradictions of a plan: every name that is used is declared once, and every number that does
 //! not depend on a run's sizes is possible. A message names the place in the file.
 
+use super::members;
 use super::{
     Argument, BufferDecl, BufferKind, BufferLayout, Choose, Exchange, FORMAT, FieldDecl, Kernel,
     Launch, Limit, Node, Plan, PlanError, Role, Start, Until,
@@ -53,6 +54,7 @@ impl Plan {
             self.field_is_possible(field)
                 .map_err(|message| format!("field `{}` {message}", field.name))
         })?;
+        members::agree(&self.fields)?;
         self.kernels.iter().try_for_each(kernel_is_possible)?;
         let mut choices = BTreeSet::new();
         self.list(&self.schedule, "schedule", &mut choices)?;

@@ -512,11 +512,11 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 2)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
-  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: -1>}) -> f32 {
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 9223372036854775807>}) -> f32 {
     return %w : f32
   }
   // expected-error @+1 {{the bounds are too large: sums of them leave 64 bits; use smaller constants}}
-  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (9223372036854775807)>}]} : () -> ()
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 2)>}]} : () -> ()
 }
 
 // -----
@@ -857,4 +857,39 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   "stencil.grid"() {sym_name = "A", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   // expected-error @+1 {{redefinition of symbol named 'A'}}
   "stencil.field"() {sym_name = "A", grid = @A, type = f32, role = "state"} : () -> ()
+}
+
+// -----
+
+// Sums of bounds leave 64 bits beyond 2^60.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{constants and factors of bounds lie between -1152921504606846976 and 1152921504606846976}}
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (9223372036854775807)>} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  // expected-error @+1 {{constants and factors of bounds lie between}}
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n * 1152921504606846977)>} : () -> ()
+}
+
+// -----
+
+// expected-error @+1 {{stencil.steps: a run has at most 281474976710656 steps}}
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (281474976710657)>} {
+}
+
+// -----
+
+// An operation that no device has.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    // expected-error @+1 {{math.trunc has no code on a device; of math there are absf, acos,}}
+    %r = math.trunc %w : f32
+    return %r : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
 }

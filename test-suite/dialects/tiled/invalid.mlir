@@ -829,7 +829,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
   gpu.module @kernels {
-    // expected-error @+1 {{a block has a positive number of threads in each direction, and known_block_size is [0, 1, 1]}}
+    // expected-error @+1 {{a block has a positive number of threads in each of three directions, and known_block_size is [0, 1, 1]}}
     gpu.func @k(%a: memref<f32> {tiled.binding = "read", tiled.name = "A"}) kernel attributes {known_block_size = array<i32: 0, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
         tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
       gpu.return
@@ -948,7 +948,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @f(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
     return %a : f32
   }
-  func.func private @g(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 9223372036854775797>}) -> f32 {
+  func.func private @g(%a: f32 {stencil.read = @A, stencil.offset = array<i64: 1152921504606846970>}) -> f32 {
     return %a : f32
   }
   func.func @k() attributes {tiled.strategy = "block", tiled.region = "fixed", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
@@ -956,8 +956,8 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
     %b = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],
                           step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
     // Nobody needs its result, but it goes farther than any tile can.
-    // expected-error @+1 {{the tile of @A reaches from [-100] to [100], and the apply needs one that reaches from [9223372036854775797] to [9223372036854775797]: the field is read at [9223372036854775797] by @g}}
-    %c = "tiled.apply"(%a) {reads = [@A], updates = [@B], pieces = [{function = @g, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 9223372036854775798)>}],
+    // expected-error @+1 {{the tile of @A reaches from [-100] to [100], and the apply needs one that reaches from [1152921504606846970] to [1152921504606846970]: the field is read at [1152921504606846970] by @g}}
+    %c = "tiled.apply"(%a) {reads = [@A], updates = [@B], pieces = [{function = @g, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1152921504606846971)>}],
                           step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
     "tiled.store"(%b) {field = @A} : (!tiled.tile) -> ()
     return
@@ -981,7 +981,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
   gpu.module @kernels {
-    // expected-error @+1 {{tiled.rows has one result, the number of rows of tiles, and one symbol a run-time size, and tiled.reach is not negative}}
+    // expected-error @+1 {{tiled.rows has one result, the number of rows of tiles, and one symbol a run-time size, and tiled.reach is from 0 to 2^32 - 1}}
     gpu.func @k(%row: index {tiled.binding = "row"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
         tiled.rows = affine_map<()[n] -> (n)>, tiled.reach = -1 : i64,
         tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
@@ -1116,5 +1116,33 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   // expected-error @+1 {{@"WARP_SZ" can't name a kernel; choose a letter, then letters, digits and _, and not WARP_SZ}}
   func.func @WARP_SZ() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
     return
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    // expected-error @+1 {{tiled.dynamic_shared is from 0 to 2^32 - 1 bytes, not -5}}
+    gpu.func @k(%step: i64 {tiled.binding = "step"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64, tiled.dynamic_shared = -5 : i64} {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  gpu.module @kernels {
+    // expected-error @+1 {{the attribute 'tiled.dynamic_shared' is of the wrong kind}}
+    gpu.func @k(%step: i64 {tiled.binding = "step"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
+        tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64, tiled.dynamic_shared = "x"} {
+      gpu.return
+    }
   }
 }

@@ -121,9 +121,13 @@ fn a_full_standard_error_changes_nothing() {
 
 #[test]
 fn a_full_standard_output_is_an_error() {
-    for command in
-        ["stencilc heat2d.stencil", "stencil-opt plain.mlir", "stencilc --man", "stencilc --help"]
-    {
+    for command in [
+        "stencilc heat2d.stencil",
+        "stencil-opt plain.mlir",
+        "stencilc --man",
+        "stencilc --help",
+        "stencil-bench --man",
+    ] {
         let outcome = scratch().shell(&format!("{command} >/dev/full"));
         assert_eq!(outcome.code, Some(1), "{command}\n{}", outcome.stderr);
         assert!(!outcome.stderr.contains("panicked"), "{command}\n{}", outcome.stderr);

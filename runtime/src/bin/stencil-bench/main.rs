@@ -13,7 +13,7 @@ use options::Options;
 use report::{Measurements, State};
 use std::error::Error;
 use std::fmt::Arguments;
-use std::io::{Write, stderr};
+use std::io::{ErrorKind, Write, stderr, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 use stencil_runtime::cuda::Cuda;
@@ -48,7 +48,8 @@ fn say(line: Arguments<'_>) {
 
 /// Does what was asked; false when a plan failed or gave a wrong result.
 fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
-    if options.print_page()? {
+    if let Some(page) = options.page()? {
+        print(&page)?;
         return Ok(true);
     }
     if options.ptx.is_some() && options.plans.len() > 1 {
@@ -77,15 +78,15 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     let cuda = Cuda::open(options.device)?;
     let copy_bandwidth = cuda.copy_bandwidth()?;
     let device = cuda.facts();
-    println!(
-        "{} ({}, {} multiprocessors, up to {:.0} MHz), CUDA {}; copy {:.2} TB/s",
+    print(&format!(
+        "{} ({}, {} multiprocessors, up to {:.0} MHz), CUDA {}; copy {:.2} TB/s\n",
         device.name,
         device.architecture,
         device.multiprocessors,
         device.max_clock_mhz,
         device.cuda,
         copy_bandwidth * 1e-12
-    );
+    ))?;
 
     let mut results = Vec::new();
     let mut failures = Vec::new();
@@ -103,9 +104,9 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
         }
         state = State::ask(&device.uuid).or(state);
     }
-    show(&results, state.as_ref());
+    let mut words = shown(&results, state.as_ref());
     if let Some(path) = &options.tune {
-        remember(&mut schedules, tune(&results, &device.name)?, path)?;
+        words += &remember(&mut schedules, tune(&results, &device.name)?, path)?;
     }
     if let Some(path) = &options.json {
         let record = Measurements {
@@ -119,34 +120,49 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
         };
         record.write(path).map_err(|e| format!("can't write {}: {e}", path.display()))?;
     }
+    // Last, so that a standard output that can't be written loses no result.
+    print(&words)?;
     let passed = |result: &Measurement| result.check.as_ref().is_none_or(|check| check.passed);
     Ok(failures.is_empty() && results.iter().all(passed))
 }
 
-/// Prints the results, and how the device was after the last run.
-fn show(results: &[Measurement], state: Option<&State>) {
-    if !results.is_empty() {
-        println!("\n{}", report::table(results).trim_end());
-    }
-    if let Some(state) = state {
-        println!(
-            "\nafter the last run: driver {}, {} MHz, memory {} MHz, {} degrees C, {} W",
-            state.driver, state.clock_mhz, state.memory_clock_mhz, state.temperature, state.power
-        );
+/// Writes to standard output. A reader that closes its end early is no failure.
+fn print(text: &str) -> Result<(), String> {
+    let written = stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush());
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("standard output: {error}"))
+        }
+        _ => Ok(()),
     }
 }
 
-/// Adds a schedule to those in a file, and says so.
-fn remember(schedules: &mut Schedules, best: Entry, path: &Path) -> Result<(), Box<dyn Error>> {
-    println!(
-        "\nfastest: {}, {:.1} GCells/s; remembered in {}",
+/// The results, and how the device was after the last run.
+fn shown(results: &[Measurement], state: Option<&State>) -> String {
+    let mut text = String::new();
+    if !results.is_empty() {
+        text += &format!("\n{}\n", report::table(results).trim_end());
+    }
+    if let Some(state) = state {
+        text += &format!(
+            "\nafter the last run: driver {}, {} MHz, memory {} MHz, {} degrees C, {} W\n",
+            state.driver, state.clock_mhz, state.memory_clock_mhz, state.temperature, state.power
+        );
+    }
+    text
+}
+
+/// Adds a schedule to those in a file; a sentence about it.
+fn remember(schedules: &mut Schedules, best: Entry, path: &Path) -> Result<String, Box<dyn Error>> {
+    let sentence = format!(
+        "\nfastest: {}, {:.1} GCells/s; remembered in {}\n",
         best.program,
         best.gcells,
         path.display()
     );
     schedules.remember(best);
     schedules.save(path)?;
-    Ok(())
+    Ok(sentence)
 }
 
 /// The fastest of the plans whose results were right.

@@ -1,7 +1,7 @@
 //! The command line of `stencil-bench`.
 
 use clap::{CommandFactory, Parser};
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use stencil_runtime::cuda::GraphSettings;
 use stencil_runtime::input::{Source, assignment};
@@ -116,8 +116,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Prints what was asked instead of a run; false if nothing was.
-    pub fn print_page(&self) -> io::Result<bool> {
+    /// The text that was asked for instead of a run.
+    pub fn page(&self) -> io::Result<Option<String>> {
         let mut command = Options::command();
         let mut page = Vec::new();
         if let Some(shell) = self.completions {
@@ -125,10 +125,9 @@ impl Options {
         } else if self.man {
             clap_mangen::Man::new(command).render(&mut page)?;
         } else {
-            return Ok(false);
+            return Ok(None);
         }
-        io::stdout().write_all(&page)?;
-        Ok(true)
+        Ok(Some(String::from_utf8_lossy(&page).into_owned()))
     }
 }
 

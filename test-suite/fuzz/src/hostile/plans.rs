@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::launch::Launches;
 use stencil_runtime::plan::Plan;
+use stencil_runtime::record::records;
 
 /// Launches of a plan that are looked at.
 const LAUNCHES: usize = 2_000;
@@ -22,21 +23,27 @@ const DEEP: &str = "@deep@";
 const HUGE: &str = "@huge@";
 const AGAIN: &str = "@again@";
 
-/// Plans that the compiler makes of one program with several schedules.
+/// A program whose cells are structs, with the names and sizes of the other.
+const RECORDS: &str = "param N\nparam M\nstruct S { u: f32, v: vec<2, f16> }\n\
+    grid G = [0..N-1, 0..M-1]\nfield A : S on G\nconst field K : vec<3, f32> on G\n\
+    fn heat -> A [1..N-2, 1..M-2] =\n    S { u: A[-1,0].u + K[0,0].1, v: A[0,0].v }\nsteps 3\n";
+
+/// Plans that the compiler makes of two programs with several schedules.
 ///
 /// # Errors
 /// When it makes none.
 pub fn real(tools: &Path) -> Result<Vec<Value>, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let source = folder.path().join("p.stencil");
-    std::fs::write(&source, PROGRAM).map_err(|error| error.to_string())?;
-    let schedules: [&[&str]; 4] = [
-        &[],
-        &["-D", "N=40"],
-        &["--pyramid-height=1"],
-        &["--tile=8,32", "--per-thread=1", "--fast-math"],
+    let schedules: [(&str, &[&str]); 5] = [
+        (PROGRAM, &[]),
+        (PROGRAM, &["-D", "N=40"]),
+        (PROGRAM, &["--pyramid-height=1"]),
+        (PROGRAM, &["--tile=8,32", "--per-thread=1", "--fast-math"]),
+        (RECORDS, &["--strategy=naive"]),
     ];
-    let plan = |schedule: &&[&str]| {
+    let plan = |(program, schedule): &(&str, &[&str])| {
+        let source = folder.path().join("p.stencil");
+        std::fs::write(&source, program).map_err(|error| error.to_string())?;
         let made = super::command(tools, "stencilc")
             .args([source.as_os_str(), "--emit=plan".as_ref()])
             .args(*schedule)
@@ -91,6 +98,7 @@ pub fn check(text: &str) -> Option<Outcome> {
             Ok(plan) => plan,
             Err(error) => return words(error.to_string()),
         };
+        let _ = records(&plan.fields);
         for size in [0, 1, 2, 33, i64::from(i32::MAX), i64::MAX] {
             let sizes = plan.params.iter().map(|name| (name.clone(), size)).collect();
             let request = Request { sizes, ..Request::default() };
