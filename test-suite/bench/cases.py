@@ -60,6 +60,15 @@ SCHEDULES = {
         ("stream", "5,12,24", None, 2),
     ],
 }
+# The same for programs that read values of their own sweep.
+SWEEPS = {
+    2: [
+        ("wavefront", None, None, None),
+        ("wavefront", "33,16", None, None),
+        ("wavefront", "8,100", None, None),
+    ],
+    3: [("wavefront", None, None, None), ("wavefront", "3,7,16", None, None)],
+}
 # Programs that are taken in more types than their own.
 TYPES = {
     "f16": ["heat2d", "jacobi1d3", "star3d1r", "fdtd2d", "insulated2d", "flow2d"],
@@ -110,6 +119,9 @@ class Program(common.Program):
         self.others = PARAMS.get(self.stem, {})
         streams = self.stem not in WITHOUT_STREAMS
         self.schedules = [one for one in SCHEDULES[self.rank] if streams or one[0] != "stream"]
+        self.sweeps = "'[" in self.text
+        if self.sweeps:
+            self.schedules = SWEEPS[self.rank]
 
     def sizes(self, extents):
         """A value for each param."""
@@ -120,7 +132,7 @@ class Program(common.Program):
         shape = common.size(extents.values())
         data = {}
         for seed, (name, kind) in enumerate(self.inputs.items(), 1):
-            data[name] = f"alive.{shape}.{seed}.npy" if kind == "i32" else f"random:{seed}"
+            data[name] = f"alive.{shape}.{seed}.npy" if kind == "i32" and not self.sweeps else f"random:{seed}"
         return data
 
 

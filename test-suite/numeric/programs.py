@@ -9,6 +9,7 @@ import numpy as np
 
 from cells import at, inner, numbers, update
 from sums import AN5D, JACOBI, box, mean
+from wavefronts import SEQUENCES, TABLES, WAVEFRONTS
 
 
 def heat2d(fields, scalars):
@@ -350,6 +351,7 @@ PROGRAMS = {
     "flow2d": (flow2d, ["W"], ["F"]),
     **{name: (step, ["A"], []) for name, step in (JACOBI | AN5D | RULED).items()},
     **{f"{name}_f64": (step, ["A"], []) for name, step in JACOBI.items()},
+    **WAVEFRONTS,
 }
 
 
@@ -364,6 +366,17 @@ DTYPES = {
     ("cell3d", "A"): lambda real: np.int32,
     ("flow2d", "W"): lambda real: [("h", real), ("v", real, (2,))],
     ("flow2d", "F"): lambda real: (real, (2,)),
+    ("integral-histogram", "A"): lambda real: (np.int32, (4,)),
+    ("integral-histogram", "image"): lambda real: np.int32,
+    ("lower-solve", "Y"): lambda real: np.float64,
+    ("lower-solve", "b"): lambda real: np.float64,
+    ("lower-solve", "above"): lambda real: np.float64,
+    ("lower-solve", "left"): lambda real: np.float64,
+    **{
+        (program, field): lambda real: np.int32
+        for program, fields in SEQUENCES.items()
+        for field in fields
+    },
 }
 
 
@@ -377,6 +390,10 @@ def dtype(program, field, double=False):
 SHAPES = {
     "lookup": lambda n, m: {"A": (n, m), "rate": (n + m + 1,), "weight": (n,)},
     "pathfinder": lambda n, m: {"best": (m,), "cost": (n, m)},
+    **{
+        name: lambda n, m, fields=fields: {**dict.fromkeys(fields, (n, m)), "p": (n,), "q": (m,)}
+        for name, fields in TABLES.items()
+    },
     "yee2d": lambda n, m: {"Ex": (n, m + 1), "Ey": (n + 1, m), "Hz": (n, m)},
 }
 
@@ -384,7 +401,7 @@ SHAPES = {
 MORE_SIZES = {"lookup": lambda n, m: {"K": n + m + 1}}
 
 # The least sizes of programs that do not take all.
-LEAST = {"pathfinder": (1, 2), "fluxes2d": (1, 1), "burgers1d": (1,)}
+LEAST = {"pathfinder": (1, 2), "fluxes2d": (1, 1), "burgers1d": (1,), "needleman-wunsch": (1, 1)}
 
 # Programs whose steps take their number.
 NUMBERED = {"pathfinder", "laser2d"}

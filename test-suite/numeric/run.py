@@ -20,6 +20,7 @@ import numpy as np
 sys.dont_write_bytecode = True
 from programs import LEAST, MORE_SIZES, NUMBERED, PROGRAMS, RULED, dtype, rank, shapes
 from sums import AN5D
+from wavefronts import WAVEFRONTS
 
 SUITE = Path(__file__).resolve().parent.parent
 FOLDER = tempfile.TemporaryDirectory()
@@ -40,6 +41,11 @@ SCHEDULES = {
 }
 # Strategies for one number of dimensions alone.
 OF_RANK = {1: [["--strategy=warp"]]}
+# How programs run that read values of their own sweep, by the number of dimensions.
+SWEEPS = {
+    2: [["--strategy=wavefront", "--tile=8,16"], []],
+    3: [["--strategy=wavefront", "--tile=3,4,8"], []],
+}
 # Programs that run with a fixed region too: one or several functions, grids, boundary rules.
 FIXED = ["jacobi1d5", "heat2d", "fdtd2d", "fluxes2d", "blur2d", "driven2d", "torus3d", "burgers1d"]
 FIXED_REGION = ["--strategy=block", "--region=fixed"]
@@ -230,7 +236,10 @@ def main():
                 more = [*more, FIXED_REGION]
             if target != "reference" and case.program in FUSED:
                 more = [*more, *KEPT[rank(case.program)]]
-            for schedule in SCHEDULES[target] + more:
+            schedules = SCHEDULES[target] + more
+            if target != "reference" and case.program in WAVEFRONTS:
+                schedules = SWEEPS[rank(case.program)]
+            for schedule in schedules:
                 options = (word.removeprefix("--strategy=") for word in schedule)
                 title = " ".join([case.title(), target, *options])
                 if wanted_words and not any(word in title for word in wanted_words):

@@ -30,9 +30,9 @@ def smith_waterman(fields, scalars):
 
 def needleman_wunsch(fields, scalars):
     H, two = fields["H"], np.int32(2)
-    H[:, 0] = -2 * np.arange(H.shape[0])[: len(H[:, 0])] if H.shape[1] else 0
-    if H.shape[0]:
-        H[0, 1:] = -2 * np.arange(H.shape[1])[1:]
+    if H.size:
+        H[:, 0] = -2 * np.arange(H.shape[0])
+        H[0, 1:] = -2 * np.arange(1, H.shape[1])
 
     def score(_, i, j):
         best = max(H[i - 1, j] - two, H[i, j - 1] - two)
@@ -155,6 +155,22 @@ def unsharp(fields, scalars):
 
     sweep(A, [3, 3], [2, 2], sharpen)
 
+
+# The fields of whole numbers of the programs that compare two sequences, and the tables that all
+# such programs fill.
+SEQUENCES = {
+    "smith-waterman": ["H", "p", "q"],
+    "needleman-wunsch": ["H", "p", "q"],
+    "affine-gap": ["H", "E", "F", "p", "q"],
+    "longest-subsequence": ["L", "p", "q"],
+}
+TABLES = {
+    **{
+        name: [field for field in fields if field not in "pq"]
+        for name, fields in SEQUENCES.items()
+    },
+    "time-warping": ["D"],
+}
 
 # Each with its step, its state fields and its const fields.
 WAVEFRONTS = {

@@ -101,6 +101,11 @@ impl Scratch {
             .unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
+    /// Whether a program in the folder reads values of its own sweep, as few strategies allow.
+    pub fn sweeps(&self, program: &str) -> bool {
+        self.read(&format!("{program}.stencil")).contains("'[")
+    }
+
     /// Runs a tool in the folder. Devices are hidden from it.
     ///
     /// # Panics

@@ -84,11 +84,10 @@ pub fn arguments<'c>(function: Op<'c>) -> Result<Vec<Argument<'c>>, Error> {
                 Error::new(
                     mlir::place(function.location()),
                     format!(
-                        "argument {index} of a point function has no meaning: it \
-                         needs stencil.read or \
-                         stencil.current with stencil.offset, stencil.scalar, stencil.param, stencil.coord or \
-                         stencil.step; that of a \
-                         boundary rule may have stencil.nearest"
+                        "argument {index} of a point function has no meaning: it needs \
+                         stencil.read or stencil.current with stencil.offset, stencil.scalar, \
+                         stencil.param, stencil.coord or stencil.step; that of a boundary rule \
+                         may have stencil.nearest"
                     ),
                 )
             })

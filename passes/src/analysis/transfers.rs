@@ -62,9 +62,10 @@ pub fn of<'c>(
 /// Whether some apply reads values of a field that it wrote in the same sweep.
 fn read_in_sweep(program: &Program, accesses: &[Access], name: &str) -> Result<bool, Error> {
     for piece in accesses.iter().flat_map(|access| &access.apply.pieces) {
-        let of = |argument: &Argument| matches!(argument, Argument::Current { field, .. } if *field == name);
-        if program.arguments(piece.function)?.iter().any(of) {
-            return Ok(true);
+        for argument in program.arguments(piece.function)? {
+            if matches!(argument, Argument::Current { field, .. } if *field == name) {
+                return Ok(true);
+            }
         }
     }
     Ok(false)

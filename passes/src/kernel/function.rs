@@ -1,5 +1,5 @@
-//! The `gpu.func` of a lowered kernel, up to its first statement: signature, shared buffers, and the
-//! absolute reads that become loads at its end.
+//! The `gpu.func` of a lowered kernel: its signature and shared buffers, and the loads that replace
+//! absolute reads at its end.
 
 use super::scope::Scope;
 use super::shared_memory::{self, BUFFER_ALIGNMENT, shared_bytes};

@@ -41,8 +41,8 @@ pub struct Arguments<'c> {
 }
 
 impl<'c> Signature<'c> {
-    /// The signature of a tile kernel, with `more` arguments behind the usual ones. `in_place` updates
-    /// fields where they lie.
+    /// The signature of a tile kernel, with `more` arguments behind the usual ones. `in_place`
+    /// updates fields where they lie.
     pub fn of(
         builder: &Builder<'c>,
         module: &Module<'c>,

@@ -71,8 +71,8 @@ fn inputs_of<'c>(
     Ok(names)
 }
 
-/// A name for a kernel: the program's name in letters that PTX has, with a number; another number follows where a
-/// declaration has that name.
+/// A name for a kernel: the program's name in letters that PTX has, with a number. Another number
+/// follows where a declaration has that name.
 pub fn name(subject: &Subject, number: impl Display) -> String {
     let program = &subject.program.name;
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };

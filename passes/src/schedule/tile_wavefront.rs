@@ -5,16 +5,16 @@
 //! into tiles along the fastest dimension. Blocks take tile rows by turns.
 //!
 //! Needs: a verified stencil program. The tile comes from options, else from the strategy.
-//! Guarantees: a tile kernel of the strategy `wave` for each such function, whose `stencil.apply`
-//! names it by `tiled.kernel`. `tile-overlapped` tiles the other functions, makes the host schedule
-//! and erases the applies. A program without such functions is left as it is.
+//! Guarantees: a tile kernel of the strategy `wavefront` for each such function. The function's
+//! `stencil.apply` names it by `tiled.kernel`. `tile-overlapped` tiles the other functions, makes
+//! the host schedule and erases the applies. A program without such functions is left as it is.
 //!
 //! ```text
 //! "stencil.apply"() {updates = [@H], pieces = [...]}
 //! ```
 //! becomes
 //! ```text
-//! func.func @sw_0() attributes {tiled.strategy = "wave", tiled.tile = array<i64: 256, 64>, ...} {
+//! func.func @sw_0() attributes {tiled.strategy = "wavefront", tiled.tile = array<i64: 256, 64>, ...} {
 //!   %0 = "tiled.load"() {field = @H, ...}
 //!   %1 = "tiled.apply"(%0) {step = 0, updates = [@H], pieces = [...], ...}
 //!   "tiled.store"(%1) {field = @H}
@@ -69,7 +69,7 @@ impl Pass for TileWavefront {
         if !groups.iter().any(|group| group.sweeps) {
             return Ok(());
         }
-        let choice = choice::completed(&self.choice, tiled::choice(module));
+        let choice = choice::completed(&self.choice, tiled::choice(module)?);
         let subject = Subject::of(module, &program)?;
         for (index, group) in groups.iter().enumerate().filter(|(_, group)| group.sweeps) {
             // The last kernel of a step counts it.

@@ -4,7 +4,7 @@ pub mod block;
 pub mod naive;
 pub mod stream;
 pub mod warp;
-pub mod wave;
+pub mod wavefront;
 
 use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::Strategy;
@@ -12,7 +12,7 @@ use stencil_dialects::error::{Decline, Error};
 
 /// Every strategy. The first is taken where no schedule is chosen.
 pub const ALL: [&dyn Strategy; 5] =
-    [&block::Block, &stream::Stream, &warp::Warp, &naive::Naive, &wave::Wave];
+    [&block::Block, &stream::Stream, &warp::Warp, &naive::Naive, &wavefront::Wavefronts];
 
 /// The strategy where nothing is asked for. It takes grids of any rank.
 pub fn usual() -> &'static dyn Strategy {

@@ -19,10 +19,12 @@ fn all_programs_point_by_point_and_in_blocks() {
     for path in programs {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         scratch.copy(&format!("programs/{name}.stencil"));
-        for strategy in ["naive", "block"] {
+        let strategies: &[_] =
+            if scratch.sweeps(&name) { &["wavefront"] } else { &["naive", "block"] };
+        for strategy in strategies {
             let file = format!("{name}.stencil");
             let mut arguments = vec![file.as_str(), "--strategy", strategy, "-o", "out.ptx"];
-            if strategy == "block" && ["3d3r", "3d4r"].iter().any(|wide| name.ends_with(wide)) {
+            if *strategy == "block" && ["3d3r", "3d4r"].iter().any(|wide| name.ends_with(wide)) {
                 // The tiles of two steps are larger than a block's shared memory.
                 arguments.extend(["--pyramid-height", "1"]);
             }

@@ -89,7 +89,10 @@ fn plans_of_all_programs_fit_the_schema() {
     for entry in entries {
         let name = entry.unwrap_or_else(|error| panic!("{error}")).file_name();
         if let Some(program) = name.to_string_lossy().strip_suffix(".stencil") {
-            plan(program, &["--strategy", "naive"]);
+            let scratch = Scratch::new();
+            scratch.copy(&format!("programs/{program}.stencil"));
+            let strategy = if scratch.sweeps(program) { "wavefront" } else { "naive" };
+            plan(program, &["--strategy", strategy]);
             count += 1;
         }
     }

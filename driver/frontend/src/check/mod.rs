@@ -3,8 +3,8 @@
 //! Needs a tree of the parser. Guarantees of the result are those of `program.rs`: every name is
 //! resolved, operands agree in type, every piece lies inside the grid, so does every read of a
 //! field without a boundary rule, and pieces are disjoint for all sizes that pass
-//! `Program::checks`. Items are checked in order; a faulty declaration poisons its name, so that its uses are
-//! not reported again.
+//! `Program::checks`. Items are checked in order; a faulty declaration poisons its name, so that
+//! its uses are not reported again.
 //!
 //! | file | what |
 //! |---|---|

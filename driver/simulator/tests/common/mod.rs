@@ -55,6 +55,11 @@ impl Case {
         }
     }
 
+    pub fn wavefront(program: &str, tile: &[i64]) -> Self {
+        let case = Self::naive(program);
+        Self { strategy: "wavefront".to_owned(), tile: Some(tile.to_vec()), ..case }
+    }
+
     pub fn per_thread(self, cells: &[i64]) -> Self {
         Self { per_thread: Some(cells.to_vec()), ..self }
     }

@@ -86,13 +86,13 @@ fn flags(random: &mut Random, program: &Program, strategy: &str) -> Vec<Flag> {
     all.map(|(flag, ..)| flag).collect()
 }
 
-/// A schedule of the strategy `wave`, mostly with rows that hold the longest dependence.
+/// A schedule of the strategy `wavefront`, mostly with rows that hold the longest dependence.
 fn wave_schedule(random: &mut Random, program: &Program, rank: usize) -> Schedule {
     let mut tile: Vec<i64> = (1..rank).map(|_| random.pick(&[1, 2, 3, 4, 5, 8, 16, 32])).collect();
     tile.push(random.pick(&[1, 2, 3, 7, 16, 64]));
     let tile = (!random.percent(20)).then_some(tile);
-    let flags = flags(random, program, "wave");
-    Schedule { strategy: "wave", tile, height: None, per_thread: None, flags }
+    let flags = flags(random, program, "wavefront");
+    Schedule { strategy: "wavefront", tile, height: None, per_thread: None, flags }
 }
 
 /// A schedule that mostly fits a block. The compiler declines the others.

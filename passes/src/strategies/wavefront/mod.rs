@@ -1,7 +1,7 @@
-//! The strategy `wave`: wavefronts of functions that read values of their own sweep. Resident blocks
-//! take tile rows by turns, and each waits for the tile row above by flags.
+//! The strategy `wavefront`: wavefronts of functions that read values of their own sweep. Resident
+//! blocks take tile rows by turns, and each waits for the tile row above by flags.
 
-pub mod lower_wave;
+pub mod lower_wavefront;
 
 use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
@@ -13,12 +13,12 @@ use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Kernel, Schedule};
 
 /// The name in the IR and on the command line.
-pub const NAME: &str = "wave";
+pub const NAME: &str = "wavefront";
 
 /// The descriptor.
-pub struct Wave;
+pub struct Wavefronts;
 
-impl Strategy for Wave {
+impl Strategy for Wavefronts {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -28,7 +28,7 @@ impl Strategy for Wave {
     }
 
     fn lowering(&self) -> Box<dyn Pass> {
-        Box::new(lower_wave::LowerWave::default())
+        Box::new(lower_wavefront::LowerWavefront::default())
     }
 
     fn sweeps(&self) -> bool {

@@ -1,4 +1,4 @@
-//! `lower-wave`: wavefront kernels whose blocks wait for each other by flags.
+//! `lower-wavefront`: wavefront kernels whose blocks wait for each other by flags.
 //!
 //! A block owns a tile row at a time: a thread for each of its rows. Time runs along the fastest
 //! dimension, skewed from row to row, so that all points of one time are independent
@@ -10,8 +10,8 @@
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), section 3 and listing 2. Flags count tiles
 //! and launches and are never cleared, in place of flags that their reader resets.
 //!
-//! Needs: tile kernels of strategy `wave`, each with one apply. Guarantees: a `gpu.func` for each,
-//! with an argument for its flags and one for their epoch.
+//! Needs: tile kernels of strategy `wavefront`, each with one apply. Guarantees: a `gpu.func` for
+//! each, with an argument for its flags and one for their epoch.
 //!
 //! ```text
 //! for row = block to rows step blocks
@@ -54,20 +54,20 @@ use stencil_dialects::tiled::{self, Apply, Binding, Kernel};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
-    name: "lower-wave",
-    summary: "lower tile kernels of strategy wave: resident blocks that wait by flags",
+    name: "lower-wavefront",
+    summary: "lower tile kernels of strategy wavefront: resident blocks that wait by flags",
     options: &[MAX_THREADS],
-    read: |options: &Options| Ok(Box::new(LowerWave { limits: BlockLimits::read(options)? })),
+    read: |options: &Options| Ok(Box::new(LowerWavefront { limits: BlockLimits::read(options)? })),
 };
 
 /// The pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LowerWave {
+pub struct LowerWavefront {
     /// Limits of a block.
     pub limits: BlockLimits,
 }
 
-impl Pass for LowerWave {
+impl Pass for LowerWavefront {
     fn info(&self) -> &'static Info {
         &INFO
     }
@@ -107,8 +107,8 @@ fn lower<'c>(
     let front =
         front.filter(|front| front.rows.iter().zip(heights).all(|(rows, height)| rows <= height));
     let front = front.ok_or_else(|| {
-        let message = "the function reads values of its own sweep farther away than a tile is high; \
-                       make the tile higher";
+        let message = "the function reads values of its own sweep farther away than a tile is \
+                       high; make the tile higher";
         Error::declined(Decline::FarRead, message).at(at)
     })?;
     let rows = Rows::of(context, subject, kernel, front, (heights, *width))?;
