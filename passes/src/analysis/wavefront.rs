@@ -20,13 +20,16 @@ pub struct Wavefront {
     pub skew: Vec<i64>,
     /// The most rows between a point and a point that it depends on, along the same dimensions.
     pub rows: Vec<i64>,
+    /// The sheared dependences without their number along the fastest dimension.
+    pub offsets: BTreeSet<Vec<i64>>,
 }
 
 impl Wavefront {
     /// The wavefront of lexicographically negative vectors of one to three numbers; none where a
     /// number is too large.
     pub fn of(dependences: &BTreeSet<Vec<i64>>, rank: usize) -> Option<Self> {
-        let mut front = Self { shear: 0, skew: vec![0; rank - 1], rows: vec![0; rank - 1] };
+        let mut front =
+            Self { skew: vec![0; rank - 1], rows: vec![0; rank - 1], ..Self::default() };
         if rank == 3 {
             for vector in dependences {
                 if let [first @ ..=-1, second, _] = *vector.as_slice() {
@@ -65,7 +68,19 @@ impl Wavefront {
                 }
             }
         }
+        front.offsets = sheared
+            .iter()
+            .filter_map(|vector| vector.split_last())
+            .map(|(_, rows)| rows.to_vec())
+            .collect();
         Some(front)
+    }
+
+    /// Whether some dependence leads to earlier rows along all of the chosen dimensions.
+    pub fn leads_before(&self, chosen: &[bool]) -> bool {
+        let leads =
+            |rows: &Vec<i64>| rows.iter().zip(chosen).all(|(rows, chosen)| !chosen || *rows < 0);
+        self.offsets.iter().any(leads)
     }
 }
 
@@ -102,14 +117,13 @@ mod tests {
         assert_eq!(front(&[&[-1, -1]]).skew, [0]);
         // Values to the upper right.
         assert_eq!(front(&[&[-1, 1], &[0, -1]]).skew, [2]);
-        assert_eq!(
-            front(&[&[-2, 5], &[0, -1]]),
-            Wavefront { shear: 0, skew: vec![3], rows: vec![2] }
-        );
-        assert_eq!(front(&[&[-1]]), Wavefront::default());
+        let far = front(&[&[-2, 5], &[0, -1]]);
+        assert_eq!((far.skew, far.rows), (vec![3], vec![2]));
+        assert!(front(&[&[-1]]).skew.is_empty());
         // Gauss-Seidel in three dimensions.
         let seidel = front(&[&[-1, 0, 0], &[0, -1, 0], &[0, 0, -1]]);
-        assert_eq!(seidel, Wavefront { shear: 0, skew: vec![1, 1], rows: vec![1, 1] });
+        assert_eq!((seidel.shear, &seidel.skew, &seidel.rows), (0, &vec![1, 1], &vec![1, 1]));
+        assert!(seidel.leads_before(&[true, false]) && !seidel.leads_before(&[true, true]));
         let sheared = front(&[&[-1, 2, 3], &[0, -1, 1], &[0, 0, -1]]);
         assert_eq!((sheared.shear, sheared.rows), (2, vec![1, 1]));
     }

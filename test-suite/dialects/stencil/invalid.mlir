@@ -307,7 +307,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
-  // expected-error @+1 {{argument 0 of a point function has no meaning: it needs stencil.read with stencil.offset, stencil.scalar, stencil.param, stencil.coord or stencil.step}}
+  // expected-error @+1 {{argument 0 of a point function has no meaning: it needs stencil.read or stencil.current with stencil.offset, stencil.scalar, stencil.param, stencil.coord or stencil.step}}
   func.func private @f(%w: f32 {stencil.offset = array<i64: -1>}) -> f32 {
     return %w : f32
   }

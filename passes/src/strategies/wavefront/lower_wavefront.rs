@@ -206,9 +206,7 @@ impl<'c> Rows<'c> {
         let mut found = Vec::new();
         for choice in 1..1_usize << dimensions {
             let before: Vec<bool> = (0..dimensions).map(|at| choice >> at & 1 == 1).collect();
-            let needed =
-                before.iter().zip(&self.front.rows).all(|(before, rows)| !before || *rows > 0);
-            if needed {
+            if self.front.leads_before(&before) {
                 let each = before.iter().zip(self.front.skew.iter().zip(&self.heights));
                 let times: i64 =
                     each.map(|(before, (skew, height))| i64::from(*before) * skew * height).sum();

@@ -1,0 +1,26 @@
+// RUN: stencil-opt %s --pass-pipeline='builtin.module(lower-peer)' | FileCheck %s
+// RUN: stencilc %S/../../programs/smith-waterman.stencil | FileCheck %s --check-prefix=PTX
+// A wait is a loop around an acquiring load at device scope, a signal a releasing store.
+
+// PTX: ld.acquire.gpu.global.b32
+// PTX: nanosleep.u32
+// PTX: st.release.gpu.global.b32
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    // CHECK: gpu.func @relay(%[[flags:.+]]: memref<?xi32, strided<[1]>>, %[[epoch:.+]]: i32)
+    gpu.func @relay(%flags: memref<?xi32, strided<[1]>>, %epoch: i32) kernel {
+      %block = gpu.block_id x
+      // CHECK: %[[base:.+]] = memref.extract_aligned_pointer_as_index %[[flags]]
+      // CHECK: %[[address:.+]] = llvm.inttoptr %{{.*}} : i64 to !llvm.ptr<1>
+      // CHECK: scf.while
+      // CHECK: %[[flag:.+]] = llvm.load %[[address]] atomic syncscope("device") acquire {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+      // CHECK: %[[late:.+]] = arith.cmpi slt, %[[flag]], %[[epoch]]
+      // CHECK: scf.condition(%[[late]])
+      // CHECK: llvm.call_intrinsic "llvm.nvvm.nanosleep"
+      "peer.wait"(%flags, %block, %epoch) : (memref<?xi32, strided<[1]>>, index, i32) -> ()
+      // CHECK: llvm.store %[[epoch]], %{{.*}} atomic syncscope("device") release {alignment = 4 : i64} : i32, !llvm.ptr<1>
+      "peer.signal"(%flags, %block, %epoch) : (memref<?xi32, strided<[1]>>, index, i32) -> ()
+      gpu.return
+    }
+  }
+}
