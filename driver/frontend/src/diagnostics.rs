@@ -103,6 +103,9 @@ const MOST_BYTES: usize = 1 << 18;
 /// All findings as text, each with its source lines and carets, an empty line between two. Of very
 /// many the first are shown, and how many there are.
 pub fn render(diagnostics: &[Diagnostic], source: &Source, look: Look) -> String {
+    if diagnostics.is_empty() {
+        return String::new();
+    }
     let config = Config::default();
     let mut out = Vec::new();
     let mut shown = 0;

@@ -425,7 +425,7 @@ fn hostile_counts_end_in_an_error() {
 #[test]
 fn buffers_that_no_machine_holds_are_an_error() {
     let plan = smooth(&format!("[{}]", repeat("steps", &launch("smooth", SMOOTH, SWAP))));
-    let bound = bind(&plan, &size(1 << 58, 1)).unwrap();
+    let bound = bind(&plan, &size(1 << 50, 1)).unwrap();
     let context = stencil_dialects::context().unwrap();
     let module = mlir::parse_module(&context, "module {}", "empty").unwrap();
     let mut simulator = Simulator::new(&module, Options::default()).unwrap();

@@ -144,7 +144,9 @@ fn programs_of_the_language_run_as_the_reference() {
         };
         let scratch = Scratch::new();
         scratch.write("block.stencil", &text);
-        for strategy in ["naive", "block"] {
+        let strategies: &[_] =
+            if text.contains("'[") { &["wavefront"] } else { &["naive", "block"] };
+        for strategy in strategies {
             let words = command(&program, strategy);
             let outcome =
                 scratch.run("stencilc", &words.iter().map(String::as_str).collect::<Vec<_>>());

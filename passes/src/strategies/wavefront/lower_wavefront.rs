@@ -178,8 +178,8 @@ impl<'c> Rows<'c> {
             return Err(Error::internal("a grid of no dimensions"));
         };
         let sheared = |(dimension, extent): (usize, &AffineExpr<'c>)| match outer.first() {
-            Some(first) if dimension == 1 => {
-                *extent + (*first + constant(-1)) * constant(front.shear)
+            Some(first) if dimension == 1 && front.shear > 0 => {
+                *extent + *first * constant(front.shear) + constant(-front.shear)
             }
             _ => *extent,
         };
