@@ -35,7 +35,7 @@ from cases import PATIENCE, attempt, located
 
 SANITIZED = [
     "jacobi1d3", "star3d1r", "wave3d", "insulated2d", "torus3d", "ring1d", "advect2d", "blur2d",
-    "driven2d", "fluxes2d", "burgers1d",
+    "driven2d", "fluxes2d", "burgers1d", "smith-waterman", "sor2d", "gauss-seidel3d",
 ]
 # With sizes in the code: streams whose rows of 64-bit cells are whole accesses.
 SANITIZED_IN_CODE = ["heat2d_f64", "hotspot2d_f64"]
@@ -158,7 +158,7 @@ class Tally:
         right = finding["right"] and not again
         key = (group["program"], group["why"])
         row = {"program": key[0], "sizes": key[1], "steps": group["steps"]}
-        row.update({"naive": "", "block": "", "stream": "", "warp": ""})
+        row.update({"naive": "", "block": "", "stream": "", "warp": "", "wavefront": ""})
         row = self.rows.setdefault(key, row)
         row[finding["strategy"]] = (row[finding["strategy"]] or 0) + right
         self.facts["right"] += right
