@@ -132,7 +132,8 @@ class Program(common.Program):
         shape = common.size(extents.values())
         data = {}
         for seed, (name, kind) in enumerate(self.inputs.items(), 1):
-            data[name] = f"alive.{shape}.{seed}.npy" if kind == "i32" and not self.sweeps else f"random:{seed}"
+            whole = kind == "i32" and not self.sweeps
+            data[name] = f"alive.{shape}.{seed}.npy" if whole else f"random:{seed}"
         return data
 
 

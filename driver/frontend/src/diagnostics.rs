@@ -204,7 +204,7 @@ mod tests {
         let nowhere = Diagnostic::error_without_place("y");
         for findings in [vec![placed.clone()], vec![nowhere.clone()], vec![placed, nowhere]] {
             let text = render(&findings, &source, Look::Plain);
-            assert!(text.ends_with(|last| last == '\n') && !text.ends_with("\n\n"), "{text}");
+            assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{text}");
         }
     }
 

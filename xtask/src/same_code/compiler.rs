@@ -155,7 +155,8 @@ mod tests {
     fn the_rate_stands_under_its_heading() {
         let report = "x: strategy a\npredicted:\n\
                       strategy  tile per thread  steps  GCells/s  computed\n\
-                      a          2x2        1x4      4      58.5      1.1x\nb  1x1  1x1 1 7.0 1.2x\n";
+                      a          2x2        1x4      4      58.5      1.1x\n\
+                      b  1x1  1x1 1 7.0 1.2x\n";
         assert_eq!(rate(report), Some("58.5"));
         assert_eq!(rate("nothing"), None);
     }
