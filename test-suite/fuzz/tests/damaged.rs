@@ -48,7 +48,7 @@ fn hostile_use_loses_nothing() {
     const WORKERS: u64 = 2;
     let work = |first: u64| {
         let inputs = hostile::inputs().unwrap();
-        let counts = (first..400).step_by(WORKERS as usize).map(|index| {
+        let counts = (first..1_000).step_by(WORKERS as usize).map(|index| {
             match hostile::check(&inputs, SEED, index) {
                 Outcome::Accepted("done") => (1_u64, 0_u64),
                 Outcome::Failed(fault, message) => {
