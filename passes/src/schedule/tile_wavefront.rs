@@ -102,10 +102,19 @@ fn kernel<'c>(
         )));
     }
     let shape = strategy.shape(subject, group)?;
-    let ours = |tile: &Vec<i64>| groups.iter().all(|group| !group.sweeps) || tile.len() == rank;
+    // Numbers for the dimensions of another group are not for this one.
+    let asked = choice.tile.clone().filter(|tile| {
+        tile.len() == rank || groups.iter().all(|other| other.hull.rank() != tile.len())
+    });
+    if let Some(tile) = asked.as_ref().filter(|tile| tile.len() != rank) {
+        return Err(at(Error::user(format!(
+            "the tile {tile:?} has another number of dimensions than the grid, which has {rank}; \
+             give one number per dimension"
+        ))));
+    }
     let schedule = Schedule {
         strategy: strategy.name().to_owned(),
-        tile: choice.tile.clone().filter(ours).unwrap_or(shape.tile),
+        tile: asked.unwrap_or(shape.tile),
         per_thread: shape.per_thread,
         steps,
         region: Region::Shrinking,
