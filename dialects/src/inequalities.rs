@@ -13,8 +13,8 @@ const MOST_ROWS: usize = 200;
 /// `coefficients * sizes + constant >= 0`.
 type Row = (Vec<i128>, i128);
 
-/// Inequalities. Of those with the same coefficients, the one with the smallest constant implies
-/// the others, and is the only one kept.
+/// Inequalities. The one with the smallest constant implies all others with its coefficients, and
+/// is the only one kept.
 #[derive(Default)]
 struct Rows(BTreeMap<Vec<i128>, i128>);
 

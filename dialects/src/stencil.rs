@@ -184,6 +184,16 @@ impl<'c> Program<'c> {
         Ok(found)
     }
 
+    /// Whether some apply reads values of its own sweep.
+    pub fn sweeps(&self) -> Result<bool, Error> {
+        for apply in &self.applies {
+            if !self.dependences(&apply.pieces)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The grid of a field.
     pub fn grid_of(&self, field: &str) -> Result<&Grid<'c>, Error> {
         let name = self.field(field)?.grid;

@@ -53,13 +53,13 @@ pub fn check(text: &str, name: &str) -> Result<(), Error> {
 enum Kind {
     Open,
     Close,
-    /// Of an affine expression.
+    /// An operator of an affine expression.
     Operator,
     /// A word or a number, which an affine expression is made of beside operators and brackets.
     Word,
     /// `array<index`.
     IndexArray,
-    /// What no affine expression holds: it ends one.
+    /// A token that ends an affine expression, because none holds it.
     Other,
 }
 

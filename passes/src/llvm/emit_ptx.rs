@@ -198,7 +198,7 @@ fn resolve_math<'l>(
     Ok(())
 }
 
-/// What a source calls a function of libdevice: those of f32 have an `f` at the end of their names.
+/// The source name of a function of libdevice, which ends its names for f32 with an `f`.
 fn source_name<'n>(module: &LlvmModule, name: &'n str) -> &'n str {
     let is_float = module
         .get_function(name)

@@ -115,11 +115,8 @@ pub fn evaluate<'c>(
 pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error> {
     regions::refuse_far_reads(subject.program)?;
     // The model knows no wavefronts.
-    let program = subject.program;
-    for apply in &program.applies {
-        if !program.dependences(&apply.pieces)?.is_empty() {
-            return Ok(vec![choice.clone()]);
-        }
+    if subject.program.sweeps()? {
+        return Ok(vec![choice.clone()]);
     }
     let rank = rank(subject.program)?;
     let strategies = match &choice.strategy {

@@ -89,7 +89,7 @@ impl Pass for TileOverlapped {
         };
         regions::refuse_far_reads(&program)?;
         let choice = choice::completed(&self.choice, tiled::choice(module)?);
-        // What is wrong here was not among the options, so it stands in the module.
+        // The options were checked before, so the error stands in the module.
         choice::check(&choice)
             .map_err(|error| error.at(mlir::place(mlir::module_op(module).location())))?;
         let strategy = match &choice.strategy {

@@ -89,12 +89,9 @@ const MOST_PREDICTED: usize = 40;
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>, request: &Request) -> Result<(), Error> {
     choice::check(&request.choice)?;
-    let program = Program::read(module)?;
-    for apply in &program.applies {
-        // The order of a sweep would have to move with the function.
-        if !program.dependences(&apply.pieces)?.is_empty() {
-            return Ok(());
-        }
+    // The order of a sweep would have to move with the function.
+    if Program::read(module)?.sweeps()? {
+        return Ok(());
     }
     let seconds = |module: &Module<'c>| {
         match predict::candidates(context, module, &request.choice, request.settings) {

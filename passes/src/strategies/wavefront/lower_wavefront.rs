@@ -282,7 +282,7 @@ impl<'c> Sweep<'c, '_> {
         )
     }
 
-    /// What a flag stands at when some tiles of a tile row are done: `epoch * tiles + done`.
+    /// The value of a flag when some tiles of its tile row are done: `epoch * tiles + done`.
     fn count(
         &self,
         builder: &Builder<'c>,
