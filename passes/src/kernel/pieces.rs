@@ -50,16 +50,38 @@ pub fn values<'c>(
 /// and an absolute read none outside. The expressions of boundary rules that its reads follow
 /// belong to it.
 pub fn is_total(module: &Module, program: &Program, piece: &Piece) -> Result<bool, Error> {
-    let partial = [
-        "arith.divsi",
-        "arith.divui",
-        "arith.remsi",
-        "arith.remui",
-        "arith.ceildivsi",
-        "arith.ceildivui",
-        "arith.floordivsi",
-        stencil::GATHER,
-    ];
+    let divides = |name: &str| DIVISIONS.contains(&name) || name == stencil::GATHER;
+    has_none(module, program, piece, divides)
+}
+
+/// Whether a point function has a result for any operands at a point that its piece covers. Its
+/// absolute reads lie inside there.
+pub fn is_total_where_covered(
+    module: &Module,
+    program: &Program,
+    piece: &Piece,
+) -> Result<bool, Error> {
+    has_none(module, program, piece, |name: &str| DIVISIONS.contains(&name))
+}
+
+/// Operations without a result for some operands.
+const DIVISIONS: [&str; 7] = [
+    "arith.divsi",
+    "arith.divui",
+    "arith.remsi",
+    "arith.remui",
+    "arith.ceildivsi",
+    "arith.ceildivui",
+    "arith.floordivsi",
+];
+
+/// Whether a point function and the rules of its reads have no operation of some names.
+fn has_none(
+    module: &Module,
+    program: &Program,
+    piece: &Piece,
+    partial: impl Fn(&str) -> bool,
+) -> Result<bool, Error> {
     let function = stencil::function(module, piece.function)?;
     let mut functions = vec![function];
     for argument in stencil::arguments(function)? {
@@ -69,5 +91,5 @@ pub fn is_total(module: &Module, program: &Program, piece: &Piece) -> Result<boo
             functions.push(stencil::function(module, rule)?);
         }
     }
-    Ok(!functions.into_iter().flat_map(mlir::walk).any(|op| partial.contains(&mlir::name(op))))
+    Ok(!functions.into_iter().flat_map(mlir::walk).any(|op| partial(mlir::name(op))))
 }

@@ -24,8 +24,9 @@
 
 use crate::options::Options;
 use crate::pass::{Info, Pass};
-use crate::schedule::choice::{self, STRATEGY, TILE};
+use crate::schedule::choice::{self, PER_THREAD, STRATEGY, TILE};
 use crate::schedule::launch_groups::{self, Group};
+use crate::schedule::strategy::{Shape, Strategy};
 use crate::schedule::{regions, tile_kernel};
 use crate::strategies;
 use crate::subject::Subject;
@@ -42,7 +43,7 @@ use stencil_dialects::tiled::{self, Choice, Region, Schedule};
 pub const INFO: Info = Info {
     name: "tile-wavefront",
     summary: "make wavefront kernels of functions that read values of their own sweep",
-    options: &[STRATEGY, TILE],
+    options: &[STRATEGY, TILE, PER_THREAD],
     read: |options: &Options| Ok(Box::new(TileWavefront { choice: choice::read(options)? })),
 };
 
@@ -93,7 +94,7 @@ fn kernel<'c>(
     };
     let rank = group.hull.rank();
     let at = |error: Error| error.at(mlir::place(apply.op.location()));
-    let strategy = strategies::sweeping(choice.strategy.as_deref(), groups).map_err(at)?;
+    let (strategy, shape) = shape(subject, choice, (groups, group)).map_err(at)?;
     if choice.pyramid_height.is_some_and(|height| height != 1) {
         return Err(at(Error::declined(
             Decline::Height,
@@ -101,21 +102,22 @@ fn kernel<'c>(
              pyramid-height out",
         )));
     }
-    let shape = strategy.shape(subject, group)?;
     // Numbers for the dimensions of another group are not for this one.
-    let asked = choice.tile.clone().filter(|tile| {
-        tile.len() == rank || groups.iter().all(|other| other.hull.rank() != tile.len())
-    });
-    if let Some(tile) = asked.as_ref().filter(|tile| tile.len() != rank) {
-        return Err(at(Error::user(format!(
-            "the tile {tile:?} has another number of dimensions than the grid, which has {rank}; \
-             give one number per dimension"
-        ))));
-    }
+    let ours = |asked: &Option<Vec<i64>>, name: &str| -> Result<Option<Vec<i64>>, Error> {
+        let other = |list: &Vec<i64>| groups.iter().any(|other| other.hull.rank() == list.len());
+        match asked.clone().filter(|list| list.len() == rank || !other(list)) {
+            Some(list) if list.len() != rank => Err(at(Error::user(format!(
+                "the {name} {list:?} has another number of dimensions than the grid, which has \
+                 {rank}; give one number per dimension"
+            )))),
+            asked => Ok(asked),
+        }
+    };
+    let (tile, each) = (ours(&choice.tile, TILE.0)?, ours(&choice.per_thread, PER_THREAD.0)?);
     let schedule = Schedule {
         strategy: strategy.name().to_owned(),
-        tile: asked.unwrap_or(shape.tile),
-        per_thread: shape.per_thread,
+        tile: tile.unwrap_or(shape.tile),
+        per_thread: each.unwrap_or(shape.per_thread),
         steps,
         region: Region::Shrinking,
     };
@@ -125,4 +127,24 @@ fn kernel<'c>(
     tile_kernel::build(&builder, &name, subject, group, 1, &schedule, &regions)?;
     tiled::set_kernel(&builder, apply.op, &name);
     Ok(())
+}
+
+/// The first strategy that takes a group, with its shape.
+fn shape<'c>(
+    subject: &Subject<'c, '_>,
+    choice: &Choice,
+    (groups, group): (&[Group<'c, '_>], &Group<'c, '_>),
+) -> Result<(&'static dyn Strategy, Shape), Error> {
+    let rank = group.hull.rank();
+    let mut declined = None;
+    for strategy in strategies::sweeping(choice.strategy.as_deref(), groups)? {
+        let shape = strategies::for_rank(strategy.name(), rank)
+            .and_then(|strategy| strategy.shape(subject, group));
+        match shape {
+            Ok(shape) => return Ok((strategy, shape)),
+            Err(error) if error.is_decline() => declined = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(declined.unwrap_or_else(|| Error::internal("no strategy takes sweeps")))
 }

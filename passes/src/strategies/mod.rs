@@ -3,6 +3,7 @@
 pub mod block;
 pub mod naive;
 pub mod stream;
+pub mod strip;
 pub mod warp;
 pub mod wavefront;
 
@@ -11,8 +12,14 @@ use crate::schedule::strategy::Strategy;
 use stencil_dialects::error::{Decline, Error};
 
 /// Every strategy. The first is taken where no schedule is chosen.
-pub const ALL: [&dyn Strategy; 5] =
-    [&block::Block, &stream::Stream, &warp::Warp, &naive::Naive, &wavefront::Wavefronts];
+pub const ALL: [&dyn Strategy; 6] = [
+    &block::Block,
+    &stream::Stream,
+    &warp::Warp,
+    &naive::Naive,
+    &strip::Strip,
+    &wavefront::Wavefronts,
+];
 
 /// The strategy where nothing is asked for. It takes grids of any rank.
 pub fn usual() -> &'static dyn Strategy {
@@ -64,20 +71,22 @@ pub fn takes(strategy: &dyn Strategy, group: &Group) -> bool {
     strategy.sweeps() == group.sweeps && strategy.ranks().contains(&group.hull.rank())
 }
 
-/// The strategy for functions that read values of their own sweep: the one of a name, unless that
-/// one takes only other groups.
+/// The strategies to try, in this order, for functions that read values of their own sweep: the one
+/// of a name, unless that one takes only other groups.
 ///
 /// # Errors
 /// A name that no strategy has, and a strategy that takes none of the groups.
-pub fn sweeping(name: Option<&str>, groups: &[Group]) -> Result<&'static dyn Strategy, Error> {
-    let usual = ALL.into_iter().find(|strategy| strategy.sweeps());
-    let usual = usual.ok_or_else(|| Error::internal("no strategy takes sweeps"))?;
-    let asked = name.map_or(Ok(usual), named)?;
+pub fn sweeping(
+    name: Option<&str>,
+    groups: &[Group],
+) -> Result<Vec<&'static dyn Strategy>, Error> {
+    let all = || ALL.into_iter().filter(|strategy| strategy.sweeps()).collect();
+    let Some(asked) = name.map(named).transpose()? else { return Ok(all()) };
     if asked.sweeps() {
-        return Ok(asked);
+        return Ok(vec![asked]);
     }
     if groups.iter().any(|group| takes(asked, group)) {
-        return Ok(usual);
+        return Ok(all());
     }
     Err(Error::declined(
         Decline::Sweep,
@@ -85,7 +94,7 @@ pub fn sweeping(name: Option<&str>, groups: &[Group]) -> Result<&'static dyn Str
             "the strategy {} computes all points of a function at once, and this one reads values \
              of its own sweep; choose {}",
             asked.name(),
-            usual.name()
+            names("or", |other| other.sweeps())
         ),
     ))
 }

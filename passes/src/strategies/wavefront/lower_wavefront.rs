@@ -33,24 +33,22 @@ use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
 use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::kernel::field_buffers::extents;
 use crate::kernel::function::{self, KernelFunction};
+use crate::kernel::peers::Peers;
+use crate::kernel::resident::{self, Blocks};
 use crate::kernel::scope::Scope;
-use crate::kernel::signature::{Arguments, Signature};
+use crate::kernel::signature::Arguments;
 use crate::kernel::tile_kernels;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineExpr, Attribute, Module};
 use std::collections::BTreeMap;
-use stencil_dialects::affine::symbolic;
-use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::peer;
-use stencil_dialects::tiled::{self, Apply, Binding, Kernel};
+use stencil_dialects::tiled::{Apply, Kernel};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -113,35 +111,20 @@ fn lower<'c>(
     })?;
     let rows = Rows::of(context, subject, kernel, front, (heights, *width))?;
 
-    let outer = function::container(context, subject.module, kernel.op.location())?;
-    let more = [Binding::Flags, Binding::Epoch];
-    let signature = Signature::of(&outer, subject.module, subject.program, kernel, false, &more)?;
     let threads = heights.iter().product::<i64>();
     let most = i64::from(subject.device.blocks_per_multiprocessor);
     let per_multiprocessor = (RESIDENT_THREADS / threads).clamp(1, most);
-    let resident = per_multiprocessor * i64::from(subject.device.multiprocessors);
-    let all = rows.all();
-    let known = all.is_constant().then(|| all.constant_value().max(1));
-    let blocks = known.map_or(resident, |all| all.min(resident));
-    let map = |count| symbolic(context, subject.program.params.len(), &[count]);
-    let block = [i32::try_from(threads).unwrap_or(i32::MAX), 1, 1];
-    let grid = (map(AffineExpr::constant(context, blocks)), None);
-    let mut attributes = tiled::launch_attributes(&outer, grid, block, &kernel.schedule);
-    attributes.push(tiled::flags_attribute(map(rows.all())));
-    attributes.push(("sym_name", attribute::string(context, kernel.name)));
-    attributes.push(("gpu.kernel", Attribute::unit(context)));
-    attributes.push(("nvvm.minctasm", attribute::integer(context, per_multiprocessor)));
-    attributes.extend(tiled::rotations_attribute(kernel.op));
-    let made = function::build(&outer, subject, &signature, attributes, &[])?;
+    let blocks = Blocks { rows: rows.all(), threads, per_multiprocessor, shared: &[] };
+    let (made, blocks) = resident::build(context, subject, kernel, &blocks)?;
     let KernelFunction { builder, op, arguments, .. } = made;
     let Arguments { sources, targets, params, scalars, step, flags, .. } = arguments;
-    let Some([flags, epoch]) = flags else {
+    let Some(flags) = flags else {
         return Err(Error::internal("a wavefront kernel without flags"));
     };
     let hull = tile_kernels::hull(context, subject.program, kernel)?;
     let (module, program) = (subject.module, subject.program);
     let scope = Scope { module, program, hull, params, scalars, step };
-    let sweep = Sweep { scope, sources, targets, apply, rows, epoch };
+    let sweep = Sweep { scope, sources, targets, apply, rows };
     sweep.whole(&builder, flags, blocks)?;
     builder.op("gpu.return", &[], &[], &[])?;
     function::load_gathered(&builder, &sweep.scope, op, &sweep.sources)
@@ -224,7 +207,6 @@ struct Sweep<'c, 'p> {
     targets: BTreeMap<&'c str, Val<'c>>,
     apply: &'p Apply<'c>,
     rows: Rows<'c>,
-    epoch: Val<'c>,
 }
 
 impl<'c> Sweep<'c, '_> {
@@ -232,13 +214,13 @@ impl<'c> Sweep<'c, '_> {
         builder.affine(value, &[], &self.scope.params)
     }
 
-    fn whole(&self, builder: &Builder<'c>, flags: Val<'c>, blocks: i64) -> Result<(), Error> {
+    fn whole(&self, builder: &Builder<'c>, flags: [Val<'c>; 2], blocks: i64) -> Result<(), Error> {
         let all = self.affine(builder, self.rows.all())?;
-        let flags = self.flags(builder, flags, all)?;
         let counts: Vec<_> = (self.rows.counts.iter())
             .map(|count| self.affine(builder, *count))
             .collect::<Result<_, _>>()?;
         let tiles = self.affine(builder, self.rows.tiles)?;
+        let peers = Peers::new(builder, flags, (all, tiles))?;
         let axis = |name: &str| {
             let x = Attribute::parse(builder.context, "#gpu<dim x>")
                 .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
@@ -249,59 +231,22 @@ impl<'c> Sweep<'c, '_> {
         builder.repeat((block, all, builder.index(blocks)?), |builder, row| {
             let at = split_by(builder, row, &counts)?;
             builder.repeat((builder.index(0)?, tiles, builder.index(1)?), |builder, tile| {
-                self.wait(builder, (flags, thread), (&at, &counts), (tile, tiles))?;
+                self.wait(builder, (&peers, thread), (&at, &counts), tile)?;
                 self.tile(builder, (&at, &threads), tile)?;
                 let done = builder.add_constant(tile, 1)?;
-                let epoch = self.count(builder, done, tiles)?;
                 let first = builder.compare(Compare::Eq, thread, builder.index(0)?)?;
-                builder.when(first, |builder| peer::signal(builder, flags, row, epoch).map(|_| ()))
+                builder.when(first, |builder| peers.signal(builder, row, done))
             })
         })
-    }
-
-    /// The flags as one memref.
-    fn flags(
-        &self,
-        builder: &Builder<'c>,
-        flags: Val<'c>,
-        count: Val<'c>,
-    ) -> Result<Val<'c>, Error> {
-        let context = builder.context;
-        let layout = melior::ir::attribute::StridedLayoutAttribute::new(context, 0, &[1]);
-        let ty = MemRefType::new(builder.integer_type(32), &[i64::MIN], Some(layout.into()), None);
-        builder.value(
-            "memref.reinterpret_cast",
-            &[flags, count],
-            ty.into(),
-            &[
-                ("static_offsets", attribute::integers(context, &[0])),
-                ("static_sizes", attribute::integers(context, &[i64::MIN])),
-                ("static_strides", attribute::integers(context, &[1])),
-                ("operandSegmentSizes", attribute::integers32(context, &[1, 0, 1, 0])),
-            ],
-        )
-    }
-
-    /// The value of a flag when some tiles of its tile row are done: `epoch * tiles + done`.
-    fn count(
-        &self,
-        builder: &Builder<'c>,
-        done: Val<'c>,
-        tiles: Val<'c>,
-    ) -> Result<Val<'c>, Error> {
-        let i32_type = builder.integer_type(32);
-        let cast = |value| builder.value("arith.index_cast", &[value], i32_type, &[]);
-        let before = builder.binary("arith.muli", self.epoch, cast(tiles)?)?;
-        builder.add(before, cast(done)?)
     }
 
     /// Waits until the tile rows before are far enough for a tile.
     fn wait(
         &self,
         builder: &Builder<'c>,
-        (flags, thread): (Val<'c>, Val<'c>),
+        (peers, thread): (&Peers<'c>, Val<'c>),
         (at, counts): (&[Val<'c>], &[Val<'c>]),
-        (tile, tiles): (Val<'c>, Val<'c>),
+        tile: Val<'c>,
     ) -> Result<(), Error> {
         let zero = builder.index(0)?;
         for (before, ahead) in self.rows.waits() {
@@ -314,9 +259,7 @@ impl<'c> Sweep<'c, '_> {
             }
             let Some(all) = builder.all(&conditions)? else { continue };
             let done = builder.add_constant(tile, ahead)?;
-            let done = builder.binary("arith.minsi", done, tiles)?;
-            let epoch = self.count(builder, done, tiles)?;
-            builder.when(all, |builder| peer::wait(builder, flags, row, epoch).map(|_| ()))?;
+            builder.when(all, |builder| peers.wait(builder, row, done))?;
         }
         builder.op("gpu.barrier", &[], &[], &[]).map(|_| ())
     }

@@ -1,0 +1,398 @@
+//! The code of a strip: its tiles, its times, its points.
+
+use super::geometry::Geometry;
+use super::old_values::OldValues;
+use super::windows::{self, Kept, Window};
+use crate::kernel::evaluate::{At, Distance, Rules};
+use crate::kernel::lanes::{self, WARP};
+use crate::kernel::pieces::{self, PieceCase};
+use crate::kernel::scope::Scope;
+use melior::ir::AffineMap;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil;
+use stencil_dialects::tiled::Apply;
+
+/// What the code of a kernel refers to.
+pub struct Strips<'c, 'p> {
+    /// Names.
+    pub scope: Scope<'c, 'p>,
+    /// The current buffers in global memory.
+    pub sources: BTreeMap<&'c str, Val<'c>>,
+    /// The next buffers.
+    pub targets: BTreeMap<&'c str, Val<'c>>,
+    /// The apply.
+    pub apply: &'p Apply<'c>,
+    /// How strips lie.
+    pub geometry: Geometry,
+    /// Values in registers.
+    pub windows: Vec<Window<'c>>,
+    /// Values that a strip hands to the next: `strips x rows x ring` of each window.
+    pub rings: Vec<Val<'c>>,
+    /// Old values, with their buffers: `2 x strips x rows x lanes x columns`.
+    pub old: Vec<(OldValues<'c>, Val<'c>)>,
+    /// New values on their way to memory: `2 x strips x rows x lanes x width` of each output.
+    pub results: Vec<Val<'c>>,
+    /// Rows and columns of the grid.
+    pub extents: [Val<'c>; 2],
+    /// The first point.
+    pub lower: [Val<'c>; 2],
+    /// The lane.
+    pub lane: Val<'c>,
+    /// Whether no piece with absolute reads and no grid is empty; none where that doesn't matter.
+    pub filled: Option<Val<'c>>,
+}
+
+/// A tile of a strip.
+#[derive(Clone, Copy)]
+pub struct Tile<'c> {
+    /// The strip's number in its block.
+    pub strip: Val<'c>,
+    /// The strip's first row, from the first point.
+    pub row: Val<'c>,
+    /// The first lane's first column, from the first point: the tile's first time.
+    pub time: Val<'c>,
+    /// Which half of the buffers it has.
+    pub half: Val<'c>,
+}
+
+/// How a point's piece is found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Points {
+    /// The main piece covers all points.
+    Main,
+    /// Pieces are evaluated at the nearest point that they cover, and selected.
+    Nearest,
+    /// A branch stands before each piece.
+    Branches,
+}
+
+/// Operations of point functions in the body of a tile's loop.
+const BODY: i64 = 600;
+
+impl<'c> Strips<'c, '_> {
+    /// Computes a tile; the values that the lane carries to the next.
+    pub fn tile(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+        carried: &[Val<'c>],
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let types = windows::types(&self.windows);
+        let rim = |builder: &Builder<'c>| match self.filled {
+            None => self.times(builder, tile, carried, Points::Nearest),
+            Some(filled) => builder.choose(
+                filled,
+                &types,
+                |builder| self.times(builder, tile, carried, Points::Nearest),
+                |builder| self.times(builder, tile, carried, Points::Branches),
+            ),
+        };
+        match self.interior(builder, tile)? {
+            None => rim(builder),
+            Some(interior) => builder.choose(
+                interior,
+                &types,
+                |builder| self.times(builder, tile, carried, Points::Main),
+                rim,
+            ),
+        }
+    }
+
+    /// Whether the main piece covers all points of a tile.
+    pub fn interior(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+    ) -> Result<Option<Val<'c>>, Error> {
+        let Some(main) = &self.apply.main else { return Ok(None) };
+        let geometry = &self.geometry;
+        let reach = [
+            (tile.row, 0, geometry.strip() - 1),
+            (tile.time, -geometry.depth(), geometry.width - 1),
+        ];
+        let bounds = [main.lower, main.upper].map(|map| self.scope.bounds(builder, map));
+        let [lower, upper] = bounds;
+        let mut conditions = Vec::new();
+        let ends = lower?.into_iter().zip(upper?).zip(self.lower).zip(reach);
+        for (((lower, upper), first), (start, least, most)) in ends {
+            let start = builder.add(start, first)?;
+            let least = builder.add_constant(start, least)?;
+            conditions.push(builder.compare(Compare::Ge, least, lower)?);
+            conditions.push(builder.compare(
+                Compare::Le,
+                builder.add_constant(start, most)?,
+                upper,
+            )?);
+        }
+        builder.all(&conditions)
+    }
+
+    /// The times of a tile.
+    fn times(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+        carried: &[Val<'c>],
+        points: Points,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let width = self.geometry.width;
+        let times = self.times_per_body(points)?;
+        let bounds = (builder.index(0)?, builder.index(width)?, builder.index(times)?);
+        builder.carry(bounds, carried, |builder, start, carried| {
+            let mut carried = carried.to_vec();
+            for time in 0..times {
+                let time = builder.add_constant(start, time)?;
+                let mut kept = windows::unpack(&self.windows, &carried);
+                self.time(builder, (tile, time), &mut kept, points)?;
+                carried = windows::pack(&self.windows, &kept);
+            }
+            Ok(carried)
+        })
+    }
+
+    /// Times in the body of a tile's loop: a divisor of its times.
+    fn times_per_body(&self, points: Points) -> Result<i64, Error> {
+        let mut operations = 0;
+        let main = self.apply.main.iter().filter(|_| points == Points::Main);
+        let all = self.apply.pieces.iter().filter(|_| points != Points::Main);
+        for piece in main.chain(all) {
+            let function = stencil::function(self.scope.module, piece.function)?;
+            operations += i64::try_from(mlir::walk(function).len()).unwrap_or(i64::MAX);
+        }
+        let each = operations.max(1) * self.geometry.rows;
+        let width = self.geometry.width;
+        Ok((1..=width).rev().find(|times| width % times == 0 && times * each <= BODY).unwrap_or(1))
+    }
+
+    /// One time: takes values of the lane above, computes the lane's rows, hands on its last ones.
+    fn time(
+        &self,
+        builder: &Builder<'c>,
+        (tile, time): (Tile<'c>, Val<'c>),
+        kept: &mut [Kept<'c>],
+        points: Points,
+    ) -> Result<(), Error> {
+        let geometry = &self.geometry;
+        let now = builder.add(tile.time, time)?;
+        let slots = builder.index(geometry.ring() - 1)?;
+        let slot = builder.binary("arith.andi", now, slots)?;
+        let first = builder.compare(Compare::Eq, self.lane, builder.index(0)?)?;
+        for ((window, kept), ring) in self.windows.iter().zip(kept.iter_mut()).zip(&self.rings) {
+            for row in 1..=window.above() {
+                let value = lanes::shuffle(builder, kept.last(row)?, -1)?;
+                let handed = builder.load(*ring, &[tile.strip, builder.index(row - 1)?, slot])?;
+                kept.take(row, builder.select(first, handed, value)?);
+            }
+        }
+        for row in 0..geometry.rows {
+            let values = self.point(builder, (tile, time), row, kept, points)?;
+            let outputs = self.apply.outputs.iter().zip(&self.results).zip(values);
+            for (((field, _), buffer), value) in outputs {
+                let place = [tile.half, tile.strip, builder.index(row)?, self.lane, time];
+                builder.store(value, *buffer, &place)?;
+                let window = self.windows.iter().position(|window| window.field == *field);
+                if let Some(kept) = window.and_then(|window| kept.get_mut(window)) {
+                    kept.push(value);
+                }
+            }
+        }
+        self.hand_on(builder, (tile, now), kept)
+    }
+
+    /// The last lane's last rows go to the strip below.
+    fn hand_on(
+        &self,
+        builder: &Builder<'c>,
+        (tile, now): (Tile<'c>, Val<'c>),
+        kept: &[Kept<'c>],
+    ) -> Result<(), Error> {
+        let geometry = &self.geometry;
+        if geometry.strips == 1 || geometry.above == 0 {
+            return Ok(());
+        }
+        let last = builder.compare(Compare::Eq, self.lane, builder.index(WARP - 1)?)?;
+        let below = builder.add_constant(tile.strip, 1)?;
+        let strips = builder.index(geometry.strips)?;
+        let there = builder.compare(Compare::Lt, below, strips)?;
+        let Some(condition) = builder.all(&[last, there])? else { return Ok(()) };
+        builder.when(condition, |builder| {
+            let time = builder.add_constant(now, -geometry.handover())?;
+            let slots = builder.index(geometry.ring() - 1)?;
+            let slot = builder.binary("arith.andi", time, slots)?;
+            for ((window, kept), ring) in self.windows.iter().zip(kept).zip(&self.rings) {
+                for row in 1..=window.above() {
+                    let place = [below, builder.index(row - 1)?, slot];
+                    builder.store(kept.new(row)?, *ring, &place)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Computes the point of a lane's row at a time.
+    fn point(
+        &self,
+        builder: &Builder<'c>,
+        (tile, time): (Tile<'c>, Val<'c>),
+        row: i64,
+        kept: &[Kept<'c>],
+        points: Points,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let geometry = &self.geometry;
+        let [first, second] = self.place(builder, tile, (self.lane, row))?;
+        let point = self.point_at(builder, [first, builder.add(second, time)?])?;
+
+        let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
+            self.old_value(builder, (tile, time), row, (field, constant(distances)?))
+        };
+        let current = |_: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
+            let window = self.windows.iter().position(|window| window.field == field);
+            let kept = window.and_then(|window| kept.get(window));
+            let kept = kept.ok_or_else(|| Error::internal("a field that no lane keeps"))?;
+            kept.at(geometry.source(row, constant(distances)?))
+        };
+        let at = |point: &[Val<'c>], builder: &Builder<'c>, code: &PointCode<'c, '_>| {
+            let at = At {
+                point,
+                step: self.apply.step,
+                rules: Rules::Unneeded,
+                fetch: &fetch,
+                current: Some(&current),
+                partial: None,
+            };
+            code(builder, &at)
+        };
+        match (points, &self.apply.main) {
+            (Points::Main, Some(main)) => {
+                at(&point, builder, &|builder, at| self.scope.evaluate(builder, main, at))
+            }
+            (Points::Nearest, _) => {
+                let old = self.old_points(builder, &fetch)?;
+                let cases = self.cases(builder, &point)?;
+                let nearest: RefCell<BTreeMap<&str, Vec<Val<'c>>>> = RefCell::default();
+                for piece in &self.apply.pieces {
+                    let place = self.nearest(builder, &point, (piece.lower, piece.upper))?;
+                    nearest.borrow_mut().insert(piece.function, place);
+                }
+                pieces::values(builder, &cases, &old, &|builder, piece| {
+                    let place = nearest.borrow().get(piece.function).cloned().unwrap_or_default();
+                    at(&place, builder, &|builder, at| self.scope.evaluate(builder, piece, at))
+                })
+            }
+            _ => at(&point, builder, &|builder, at| {
+                self.scope.new_values(builder, self.apply, &self.apply.pieces, at)
+            }),
+        }
+    }
+
+    /// The pieces that may cover a point.
+    fn cases(
+        &self,
+        builder: &Builder<'c>,
+        point: &[Val<'c>],
+    ) -> Result<Vec<PieceCase<'c, '_>>, Error> {
+        let scope = &self.scope;
+        let mut cases = Vec::new();
+        for piece in &self.apply.pieces {
+            let covered = scope.inside(builder, point, piece.lower, piece.upper)?;
+            let total = pieces::is_total_where_covered(scope.module, scope.program, piece)?;
+            cases.push(PieceCase { piece, covered, total });
+        }
+        Ok(cases)
+    }
+
+    /// The place of a lane's row at the first time of a tile, from the first point.
+    pub fn place(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+        (lane, row): (Val<'c>, i64),
+    ) -> Result<[Val<'c>; 2], Error> {
+        let geometry = &self.geometry;
+        let rows = builder.binary("arith.muli", lane, builder.index(geometry.rows)?)?;
+        let rows = builder.add_constant(rows, row)?;
+        let late = builder.binary("arith.muli", lane, builder.index(geometry.lag)?)?;
+        let column = builder.binary("arith.subi", tile.time, late)?;
+        let column = builder.add_constant(column, -geometry.skew * row)?;
+        Ok([builder.add(tile.row, rows)?, column])
+    }
+
+    /// The point at a place.
+    pub fn point_at(
+        &self,
+        builder: &Builder<'c>,
+        place: [Val<'c>; 2],
+    ) -> Result<Vec<Val<'c>>, Error> {
+        place.into_iter().zip(self.lower).map(|(at, lower)| builder.add(at, lower)).collect()
+    }
+
+    /// The point of a box that is nearest to a point.
+    pub fn nearest(
+        &self,
+        builder: &Builder<'c>,
+        point: &[Val<'c>],
+        (lower, upper): (AffineMap<'c>, AffineMap<'c>),
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let ends = self.scope.bounds(builder, lower)?.into_iter();
+        let ends = ends.zip(self.scope.bounds(builder, upper)?);
+        let nearest = point.iter().zip(ends).map(|(at, (lower, upper))| {
+            let at = builder.binary("arith.maxsi", *at, lower)?;
+            builder.binary("arith.minsi", at, upper)
+        });
+        nearest.collect()
+    }
+
+    /// The old values of a point.
+    fn old_points(
+        &self,
+        builder: &Builder<'c>,
+        fetch: &crate::kernel::evaluate::Fetch<'c, '_>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let here = [Distance::Constant(0); 2];
+        let old = self.apply.outputs.iter().map(|(field, _)| {
+            if self.apply.kept(field).is_none() {
+                return builder.zero(self.scope.program.field(field)?.element);
+            }
+            fetch(builder, field, &here)
+        });
+        old.collect()
+    }
+
+    /// An old value, from shared memory.
+    fn old_value(
+        &self,
+        builder: &Builder<'c>,
+        (tile, time): (Tile<'c>, Val<'c>),
+        row: i64,
+        (field, offset): (&str, [i64; 2]),
+    ) -> Result<Val<'c>, Error> {
+        let found = self.old.iter().find(|(old, _)| old.field == field);
+        let (old, buffer) =
+            found.ok_or_else(|| Error::internal(format!("no old values of @{field}")))?;
+        let [lanes, row, column] = old.place(&self.geometry, row, offset);
+        let place = [
+            tile.half,
+            tile.strip,
+            builder.index(row)?,
+            builder.add_constant(self.lane, lanes)?,
+            builder.add_constant(time, column)?,
+        ];
+        builder.load(*buffer, &place)
+    }
+}
+
+/// Code for a point.
+type PointCode<'c, 'r> =
+    dyn Fn(&Builder<'c>, &At<'c, '_>) -> Result<Vec<Val<'c>>, Error> + 'r;
+
+/// Distances that are known.
+fn constant(distances: &[Distance]) -> Result<[i64; 2], Error> {
+    match distances {
+        [Distance::Constant(rows), Distance::Constant(columns)] => Ok([*rows, *columns]),
+        _ => Err(Error::internal("a read by a boundary rule in a strip")),
+    }
+}

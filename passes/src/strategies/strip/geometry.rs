@@ -1,0 +1,201 @@
+//! The geometry of strips: which lane computes which point at which time.
+//!
+//! A strip is the rows of a warp. Lane `l` has rows `l * rows ..` of it. Its row `r` computes the
+//! point in column `c` at time `c + lag * l + skew * r`, relative to the strip. A lane computes its
+//! rows from top to bottom, so rows of one lane may depend on each other within a time. Lanes
+//! exchange values after each time.
+//!
+//! The strips of a block follow each other by whole tiles of `width` times, because a barrier
+//! follows each tile.
+//!
+//! Source: PeerWave (see `schedule/tile_wavefront.rs`), section 3: a tile is skewed so that all its
+//! diagonals have the same length.
+
+use std::collections::BTreeSet;
+
+/// Lanes of a warp.
+const LANES: i64 = crate::kernel::lanes::WARP;
+
+/// A value of the same sweep, as a lane finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The lane's own row, so many times ago; 0 for a row above at the same time.
+    Own { row: i64, ago: i64 },
+    /// A row of the lane above, counted from its last row as 1, so many times ago.
+    Above { row: i64, ago: i64 },
+}
+
+/// How the strips of a kernel lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Rows of a lane.
+    pub rows: i64,
+    /// Strips of a block.
+    pub strips: i64,
+    /// Times of a tile.
+    pub width: i64,
+    /// Times between a row of a lane and the next.
+    pub skew: i64,
+    /// Times between a lane and the next.
+    pub lag: i64,
+    /// Rows of the lane above whose values are read.
+    pub above: i64,
+}
+
+impl Geometry {
+    /// The geometry for dependence vectors of two dimensions; none where a vector leads above the
+    /// rows of the lane before, or a number is too large.
+    pub fn of(
+        dependences: &BTreeSet<Vec<i64>>,
+        (rows, strips, width): (i64, i64, i64),
+    ) -> Option<Self> {
+        let mut geometry = Self { rows, strips, width, skew: 0, lag: 0, above: 0 };
+        let vectors: Vec<[i64; 2]> = dependences
+            .iter()
+            .map(|vector| <[i64; 2]>::try_from(vector.as_slice()).ok())
+            .collect::<Option<_>>()?;
+        if vectors.iter().flatten().any(|number| number.unsigned_abs() > FARTHEST) {
+            return None;
+        }
+        for [row, column] in vectors.iter().filter(|[row, _]| *row < 0) {
+            geometry.above = geometry.above.max(-row);
+            // The row above has computed the column by then.
+            let skew = column.div_euclid(-row) + i64::from(column.rem_euclid(-row) != 0);
+            geometry.skew = geometry.skew.max(skew);
+        }
+        for [row, column] in vectors.iter().filter(|[row, _]| *row < 0) {
+            let lag = column + geometry.skew * (rows + row) + 1;
+            geometry.lag = geometry.lag.max(lag);
+        }
+        (geometry.above <= rows).then_some(geometry)
+    }
+
+    /// Where a lane's row finds the value of the same sweep at an offset.
+    pub fn source(&self, row: i64, [rows, columns]: [i64; 2]) -> Source {
+        let from = row + rows;
+        if from >= 0 {
+            return Source::Own { row: from, ago: -columns - self.skew * rows };
+        }
+        let ago = self.lag - columns - self.skew * (self.rows + rows);
+        Source::Above { row: -from, ago }
+    }
+
+    /// Rows of a strip.
+    pub fn strip(&self) -> i64 {
+        self.rows * LANES
+    }
+
+    /// Rows of a block.
+    pub fn block(&self) -> i64 {
+        self.strip() * self.strips
+    }
+
+    /// Times by which the last row of a strip is behind the first.
+    pub fn depth(&self) -> i64 {
+        self.lag * (LANES - 1) + self.skew * (self.rows - 1)
+    }
+
+    /// Times between a value of a strip's last lane and its use by the strip below, at equal times
+    /// of both.
+    pub fn handover(&self) -> i64 {
+        self.lag * LANES - 1
+    }
+
+    /// Tiles between a strip and the next: those that must be done before a tile below may begin.
+    pub fn behind(&self) -> i64 {
+        if self.above == 0 { 0 } else { 1 + (self.width - 1 + self.handover()).div_euclid(self.width) }
+    }
+
+    /// Values per row that a strip may have handed over and the next has not yet used, as a power
+    /// of two.
+    pub fn ring(&self) -> i64 {
+        let most = (self.behind() + 1) * self.width - self.handover();
+        let most = u64::try_from(most.max(2 * self.width)).unwrap_or(1);
+        i64::try_from(most.next_power_of_two()).unwrap_or(i64::MAX)
+    }
+}
+
+/// Rows and columns of the farthest value of the same sweep that lanes hand on in registers.
+const FARTHEST: u64 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn geometry(vectors: &[[i64; 2]], rows: i64) -> Option<Geometry> {
+        let all = vectors.iter().map(|vector| vector.to_vec()).collect();
+        Geometry::of(&all, (rows, 4, 16))
+    }
+
+    /// Every value is computed before it is read: at an earlier time, or earlier at the same time.
+    #[test]
+    fn sources_lie_in_the_past() {
+        let sets: [&[[i64; 2]]; 6] = [
+            &[[-1, -1], [-1, 0], [0, -1]],
+            &[[-1, 1], [0, -1]],
+            &[[-2, 3], [-1, 0], [0, -2]],
+            &[[-1, 5]],
+            &[[-1, -7], [-2, 0]],
+            &[[0, -1]],
+        ];
+        for vectors in sets {
+            for rows in 2..=4 {
+                let geometry = geometry(vectors, rows).unwrap();
+                for vector in vectors {
+                    for row in 0..rows {
+                        match geometry.source(row, *vector) {
+                            Source::Own { row: from, ago } => {
+                                assert!(ago > 0 || ago == 0 && from < row, "{geometry:?} {vector:?}");
+                            }
+                            Source::Above { row: from, ago } => {
+                                assert!(ago >= 1 && from <= geometry.above, "{geometry:?} {vector:?}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Smith-Waterman by hand: lanes follow each other by one time, strips by 48.
+    #[test]
+    fn strips_of_sixteen_columns() {
+        let geometry = geometry(&[[-1, -1], [-1, 0], [0, -1]], 2).unwrap();
+        assert_eq!((geometry.skew, geometry.lag, geometry.above), (0, 1, 1));
+        assert_eq!((geometry.depth(), geometry.handover()), (31, 31));
+        assert_eq!((geometry.behind(), geometry.ring()), (3, 64));
+        assert_eq!(geometry.source(0, [-1, -1]), Source::Above { row: 1, ago: 2 });
+        assert_eq!(geometry.source(1, [-1, -1]), Source::Own { row: 0, ago: 1 });
+        assert_eq!(geometry.source(1, [-1, 0]), Source::Own { row: 0, ago: 0 });
+    }
+
+    /// What a strip has handed over stays in the ring until the strip below has used it.
+    #[test]
+    fn rings_hold_what_is_under_way() {
+        for vectors in [&[[-1, -1], [-1, 0]][..], &[[-1, 1]], &[[-2, 5], [-1, 2]]] {
+            for width in [8, 16, 32] {
+                let all = vectors.iter().map(|vector| vector.to_vec()).collect();
+                let geometry = Geometry::of(&all, (2, 4, width)).unwrap();
+                let (behind, ring) = (geometry.behind(), geometry.ring());
+                for tile in 0..4 {
+                    // The strip below is in `tile`, the strip above `behind` tiles farther.
+                    let written = |tile: i64| {
+                        let first = (tile + behind) * width - geometry.handover();
+                        first..first + width
+                    };
+                    let read = tile * width..(tile + 1) * width;
+                    assert!(written(tile).start >= read.end, "a race");
+                    assert!(written(tile - 1).end >= read.end, "a value that is not there");
+                    assert!(written(tile).end - read.start <= ring, "a value that is lost");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn far_values_are_declined() {
+        assert_eq!(geometry(&[[-3, 0]], 2), None);
+        assert_eq!(geometry(&[[-1, 1000]], 2), None);
+        assert_eq!(geometry(&[[-1, i64::MIN]], 2), None);
+    }
+}
