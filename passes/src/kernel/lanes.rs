@@ -80,17 +80,38 @@ pub fn prefetch<'c>(builder: &Builder<'c>, buffer: Val<'c>, at: &[Val<'c>]) -> R
 
 /// The cell that the lane `distance` further on holds; some cell for lanes that have none there.
 pub fn shuffle<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Result<Val<'c>, Error> {
+    let (mode, distance) = if distance < 0 { ("up", -distance) } else { ("down", distance) };
+    let distance = builder.constant(builder.integer_type(32), distance)?;
+    exchange(builder, value, (mode, distance))
+}
+
+/// The value that a lane holds, for all lanes; the lane is an `index`.
+pub fn broadcast<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    lane: Val<'c>,
+) -> Result<Val<'c>, Error> {
+    let lane = builder.value("arith.index_cast", &[lane], builder.integer_type(32), &[])?;
+    exchange(builder, value, ("idx", lane))
+}
+
+/// Exchanges values of 16, 32 or 64 bits by a mode of shuffle and its operand.
+fn exchange<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    from: (&str, Val<'c>),
+) -> Result<Val<'c>, Error> {
     let ty = value.r#type();
     let bits = mlir::bit_width(ty).unwrap_or(0);
     match bits {
-        32 => shuffle_word(builder, value, distance),
+        32 => shuffle_word(builder, value, from),
         16 => {
             let (short, word) = (builder.integer_type(16), builder.integer_type(32));
             let bits = builder.value("arith.bitcast", &[value], short, &[])?;
             let wide = builder.value("arith.extui", &[bits], word, &[])?;
             let bits = builder.value(
                 "arith.trunci",
-                &[shuffle_word(builder, wide, distance)?],
+                &[shuffle_word(builder, wide, from)?],
                 short,
                 &[],
             )?;
@@ -111,7 +132,7 @@ pub fn shuffle<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Resu
                 let part = builder.value("arith.trunci", &[part], word, &[])?;
                 parts.push(builder.value(
                     "arith.extui",
-                    &[shuffle_word(builder, part, distance)?],
+                    &[shuffle_word(builder, part, from)?],
                     long,
                     &[],
                 )?);
@@ -130,13 +151,12 @@ pub fn shuffle<'c>(builder: &Builder<'c>, value: Val<'c>, distance: i64) -> Resu
 fn shuffle_word<'c>(
     builder: &Builder<'c>,
     value: Val<'c>,
-    distance: i64,
+    (mode, operand): (&str, Val<'c>),
 ) -> Result<Val<'c>, Error> {
-    let (mode, distance) = if distance < 0 { ("up", -distance) } else { ("down", distance) };
     let mode = Attribute::parse(builder.context, &format!("#gpu<shuffle_mode {mode}>"))
         .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
     let word = builder.integer_type(32);
-    let operands = [value, builder.constant(word, distance)?, builder.constant(word, WARP)?];
+    let operands = [value, operand, builder.constant(word, WARP)?];
     let op = builder.op(
         "gpu.shuffle",
         &operands,

@@ -101,9 +101,11 @@ impl Pass for TileOverlapped {
         let groups = launch_groups::of(context, &program, !strategy.fuses_steps())?;
         let builder = Builder::new(context, first.op.location(), mlir::body(module));
         tiling.all(&builder, &groups)?;
-        // Times of a skewed grid go beyond its coordinates.
-        let sweeps = groups.iter().any(|group| group.sweeps);
-        let width = if sweeps { 64 } else { strategy.index_width(&program)? };
+        let mut width = 0;
+        for kernel in tiled::kernels(module)? {
+            let strategy = strategies::named(&kernel.schedule.strategy)?;
+            width = strategy.index_width(&program)?.max(width);
+        }
         tiled::set_index_width(&builder, module, width);
         for apply in &program.applies {
             mlir::erase(apply.op);

@@ -140,6 +140,7 @@ impl<'c> Strips<'c, '_> {
         points: Points,
     ) -> Result<Vec<Val<'c>>, Error> {
         let width = self.geometry.width;
+        let handed = self.handed(builder, tile)?;
         let times = self.times_per_body(points)?;
         let bounds = (builder.index(0)?, builder.index(width)?, builder.index(times)?);
         builder.carry(bounds, carried, |builder, start, carried| {
@@ -147,7 +148,7 @@ impl<'c> Strips<'c, '_> {
             for time in 0..times {
                 let time = builder.add_constant(start, time)?;
                 let mut kept = windows::unpack(&self.windows, &carried);
-                self.time(builder, (tile, time), &mut kept, points)?;
+                self.time(builder, (tile, time), &handed, &mut kept, points)?;
                 carried = windows::pack(&self.windows, &kept);
             }
             Ok(carried)
@@ -168,23 +169,43 @@ impl<'c> Strips<'c, '_> {
         Ok((1..=width).rev().find(|times| width % times == 0 && times * each <= BODY).unwrap_or(1))
     }
 
+    /// The values that the strip above hands to a tile, in the order of the windows and of their rows:
+    /// each lane holds those of one time.
+    fn handed(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<Vec<Val<'c>>, Error> {
+        let geometry = &self.geometry;
+        let last = builder.index(geometry.width - 1)?;
+        let time = builder.add(tile.time, builder.binary("arith.andi", self.lane, last)?)?;
+        let slot = self.slot(builder, builder.add_constant(time, geometry.handover())?)?;
+        let mut handed = Vec::new();
+        for (window, ring) in self.windows.iter().zip(&self.rings) {
+            for row in 0..window.above() {
+                handed.push(builder.load(*ring, &[tile.strip, builder.index(row)?, slot])?);
+            }
+        }
+        Ok(handed)
+    }
+
+    /// The slot of a ring for the value of a time of the strip above.
+    pub fn slot(&self, builder: &Builder<'c>, time: Val<'c>) -> Result<Val<'c>, Error> {
+        builder.binary("arith.andi", time, builder.index(self.geometry.ring() - 1)?)
+    }
+
     /// One time: takes values of the lane above, computes the lane's rows, hands on its last ones.
     fn time(
         &self,
         builder: &Builder<'c>,
         (tile, time): (Tile<'c>, Val<'c>),
+        handed: &[Val<'c>],
         kept: &mut [Kept<'c>],
         points: Points,
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
-        let now = builder.add(tile.time, time)?;
-        let slots = builder.index(geometry.ring() - 1)?;
-        let slot = builder.binary("arith.andi", now, slots)?;
         let first = builder.compare(Compare::Eq, self.lane, builder.index(0)?)?;
-        for ((window, kept), ring) in self.windows.iter().zip(kept.iter_mut()).zip(&self.rings) {
-            for row in 1..=window.above() {
+        let mut handed = handed.iter();
+        for (window, kept) in self.windows.iter().zip(kept.iter_mut()) {
+            for (row, handed) in (1..=window.above()).zip(handed.by_ref()) {
                 let value = lanes::shuffle(builder, kept.last(row)?, -1)?;
-                let handed = builder.load(*ring, &[tile.strip, builder.index(row - 1)?, slot])?;
+                let handed = lanes::broadcast(builder, *handed, time)?;
                 kept.take(row, builder.select(first, handed, value)?);
             }
         }
@@ -200,14 +221,14 @@ impl<'c> Strips<'c, '_> {
                 }
             }
         }
-        self.hand_on(builder, (tile, now), kept)
+        self.hand_on(builder, (tile, time), kept)
     }
 
     /// The last lane's last rows go to the strip below.
     fn hand_on(
         &self,
         builder: &Builder<'c>,
-        (tile, now): (Tile<'c>, Val<'c>),
+        (tile, time): (Tile<'c>, Val<'c>),
         kept: &[Kept<'c>],
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
@@ -220,9 +241,8 @@ impl<'c> Strips<'c, '_> {
         let there = builder.compare(Compare::Lt, below, strips)?;
         let Some(condition) = builder.all(&[last, there])? else { return Ok(()) };
         builder.when(condition, |builder| {
-            let time = builder.add_constant(now, -geometry.handover())?;
-            let slots = builder.index(geometry.ring() - 1)?;
-            let slot = builder.binary("arith.andi", time, slots)?;
+            // Tiles begin at multiples of their width, and so does the ring.
+            let slot = builder.add(self.slot(builder, tile.time)?, time)?;
             for ((window, kept), ring) in self.windows.iter().zip(kept).zip(&self.rings) {
                 for row in 1..=window.above() {
                     let place = [below, builder.index(row - 1)?, slot];
@@ -243,7 +263,7 @@ impl<'c> Strips<'c, '_> {
         points: Points,
     ) -> Result<Vec<Val<'c>>, Error> {
         let geometry = &self.geometry;
-        let [first, second] = self.place(builder, tile, (self.lane, row))?;
+        let [first, second] = self.place(builder, tile, (self.lane, builder.index(row)?))?;
         let point = self.point_at(builder, [first, builder.add(second, time)?])?;
 
         let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
@@ -310,14 +330,13 @@ impl<'c> Strips<'c, '_> {
         &self,
         builder: &Builder<'c>,
         tile: Tile<'c>,
-        (lane, row): (Val<'c>, i64),
+        (lane, row): (Val<'c>, Val<'c>),
     ) -> Result<[Val<'c>; 2], Error> {
         let geometry = &self.geometry;
-        let rows = builder.binary("arith.muli", lane, builder.index(geometry.rows)?)?;
-        let rows = builder.add_constant(rows, row)?;
-        let late = builder.binary("arith.muli", lane, builder.index(geometry.lag)?)?;
+        let times = |value, by: i64| builder.binary("arith.muli", value, builder.index(by)?);
+        let rows = builder.add(times(lane, geometry.rows)?, row)?;
+        let late = builder.add(times(lane, geometry.lag)?, times(row, geometry.skew)?)?;
         let column = builder.binary("arith.subi", tile.time, late)?;
-        let column = builder.add_constant(column, -geometry.skew * row)?;
         Ok([builder.add(tile.row, rows)?, column])
     }
 

@@ -9,7 +9,7 @@
 //! | warps | what they do, beside tile `t` |
 //! |---|---|
 //! | one for each strip | store tile `t - 1`: whole rows of a tile, from shared memory |
-//! | two for each strip that reads old values | load those of tile `t + 1` |
+//! | one or two for each strip | load the old values of tile `t + 1`, if there are any |
 //! | one | loads the values above the block for tile `t + 1` |
 //! | one | waits until the block above has stored those for tile `t + 2` |
 //! | one | signals that tile `t - 2` is stored |
@@ -85,8 +85,18 @@ impl Pass for LowerStrip {
     }
 }
 
-/// Warps that load the old values of a strip.
-const LOADERS: i64 = 2;
+/// Registers of a thread: a lane's values and the addresses of a tile.
+const REGISTERS: i64 = 96;
+
+/// Blocks that a multiprocessor runs at once.
+fn resident(threads: &[i64], shared: &[MemRefType], subject: &Subject) -> i64 {
+    let threads_of_all = i64::from(subject.device.registers) / REGISTERS;
+    let most = threads_of_all / threads.iter().product::<i64>().max(1);
+    resident_blocks(threads, shared, subject.device).min(most).max(1)
+}
+
+/// Strips of a block for which one warp each has to load old values.
+const MANY: i64 = 8;
 
 fn lower<'c>(
     context: &'c Context,
@@ -106,7 +116,8 @@ fn lower<'c>(
     super::admit(program, hull.alike, &updates)?;
     let windows = windows::windows(program, &apply.pieces, &geometry)?;
     let old = old_values::of(program, apply, &geometry)?;
-    let loaders = if old.is_empty() { 0 } else { LOADERS };
+    let each = if geometry.strips < MANY { 2 } else { 1 };
+    let loaders = if old.is_empty() { 0 } else { each };
     let warps = Warps { strips: geometry.strips, loaders };
 
     let outer = function::container(context, module, kernel.op.location())?;
@@ -130,7 +141,7 @@ fn lower<'c>(
     let blocks = Blocks {
         rows: counts.rows,
         threads: threads[0],
-        per_multiprocessor: resident_blocks(&threads, &shared, subject.device),
+        per_multiprocessor: resident(&threads, &shared, subject),
         shared: &shared,
     };
     let (made, blocks) = resident::build(context, subject, kernel, &blocks)?;
@@ -364,14 +375,10 @@ impl<'c> Block<'c, '_> {
             let loaders = builder.index(self.warps.loaders)?;
             let strip = builder.binary("arith.divsi", warp, loaders)?;
             let part = builder.binary("arith.remsi", warp, loaders)?;
-            let part = builder.binary("arith.muli", part, builder.index(WARP)?)?;
-            let first_cell = builder.add(part, self.strips.lane)?;
             let tile = self.tile(builder, (row, soon), strip)?;
             let loads = self.is(builder, (first, end), tile)?;
-            let step = self.warps.loaders * WARP;
-            builder.when(loads, |builder| {
-                self.strips.load(builder, tile.tile, first_cell, step)
-            })?;
+            let part = (part, self.warps.loaders);
+            builder.when(loads, |builder| self.strips.load(builder, tile.tile, part))?;
         }
         if self.strips.geometry.above > 0 {
             let tile = self.tile(builder, (row, soon), zero)?;

@@ -2,25 +2,57 @@
 //! above the block into shared memory, and new values from there into global memory.
 
 use super::code::{Strips, Tile};
+use super::old_values::OldValues;
 use crate::kernel::lanes::WARP;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
+/// Loads that a lane has under way.
+const BATCH: usize = 16;
+
 impl<'c> Strips<'c, '_> {
     /// Stores the new values of a tile.
     pub fn store(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
-        match self.interior(builder, tile)? {
-            None => self.store_rows(builder, tile, true),
-            Some(interior) => builder
-                .choose(
-                    interior,
-                    &[],
-                    |builder| self.store_rows(builder, tile, false).map(|()| Vec::new()),
-                    |builder| self.store_rows(builder, tile, true).map(|()| Vec::new()),
-                )
-                .map(|_| ()),
+        let inside = self.inside(builder, tile, [0; 2], [0; 2])?;
+        builder
+            .choose(
+                inside,
+                &[],
+                |builder| self.store_rows(builder, tile, false).map(|()| Vec::new()),
+                |builder| self.store_rows(builder, tile, true).map(|()| Vec::new()),
+            )
+            .map(|_| ())
+    }
+
+    /// Whether a tile lies inside the grid, with some lanes above and below it, and some columns
+    /// before and behind.
+    fn inside(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+        lanes: [i64; 2],
+        columns: [i64; 2],
+    ) -> Result<Val<'c>, Error> {
+        let geometry = &self.geometry;
+        let [above, below] = lanes;
+        let reach = [
+            (tile.row, -above * geometry.rows, (WARP + below) * geometry.rows - 1),
+            (
+                tile.time,
+                -geometry.depth() - geometry.lag * below - columns[0],
+                geometry.width - 1 + geometry.lag * above + columns[1],
+            ),
+        ];
+        let mut conditions = Vec::new();
+        for ((start, least, most), extent) in reach.into_iter().zip(self.extents) {
+            let least = builder.add_constant(start, least)?;
+            conditions.push(builder.compare(Compare::Ge, least, builder.index(0)?)?);
+            let most = builder.add_constant(start, most)?;
+            conditions.push(builder.compare(Compare::Lt, most, extent)?);
         }
+        let all = builder.all(&conditions)?;
+        all.ok_or_else(|| Error::internal("a tile of no dimensions"))
     }
 
     /// Lanes of a warp store neighbouring columns of some rows at once.
@@ -37,12 +69,13 @@ impl<'c> Strips<'c, '_> {
         let rows = (WARP / geometry.width).max(1);
         let zero = builder.index(0)?;
         for row in 0..geometry.rows {
+            let at_row = builder.index(row)?;
             let bounds = (zero, builder.index(WARP)?, builder.index(rows)?);
             builder.repeat(bounds, |builder, lane| {
                 let lane = builder.add(lane, first)?;
-                let place = self.place(builder, tile, (lane, row))?;
+                let place = self.place(builder, tile, (lane, at_row))?;
                 let place = [place[0], builder.add(place[1], column)?];
-                let from = [tile.half, tile.strip, builder.index(row)?, lane, column];
+                let from = [tile.half, tile.strip, at_row, lane, column];
                 if !checked {
                     return self.store_point(builder, &from, place);
                 }
@@ -79,57 +112,115 @@ impl<'c> Strips<'c, '_> {
     }
 
     /// Loads the old values that a tile reads, those outside a grid from the nearest cell inside.
-    pub fn load(&self, builder: &Builder<'c>, tile: Tile<'c>, first: Val<'c>, lanes: i64)
-        -> Result<(), Error> {
-        let at_rims: Vec<_> = self.old.iter().filter(|(old, _)| old.rims).collect();
-        let everywhere: Vec<_> = self.old.iter().filter(|(old, _)| !old.rims).collect();
-        for old in everywhere {
-            self.load_field(builder, tile, (first, lanes), old)?;
-        }
-        if at_rims.is_empty() {
-            return Ok(());
-        }
-        let all = |builder: &Builder<'c>| {
-            at_rims.iter().try_for_each(|old| self.load_field(builder, tile, (first, lanes), old))
-        };
-        match self.interior(builder, tile)? {
-            None => all(builder),
-            Some(interior) => builder
-                .choose(interior, &[], |_| Ok(Vec::new()), |builder| {
-                    all(builder).map(|()| Vec::new())
-                })
-                .map(|_| ()),
-        }
-    }
-
-    fn load_field(
+    /// `part` of `parts` warps loads its share.
+    pub fn load(
         &self,
         builder: &Builder<'c>,
         tile: Tile<'c>,
-        (first, lanes): (Val<'c>, i64),
-        (old, buffer): &(super::old_values::OldValues<'c>, Val<'c>),
+        (part, parts): (Val<'c>, i64),
+    ) -> Result<(), Error> {
+        for (old, buffer) in &self.old {
+            let load = |builder: &Builder<'c>| {
+                let columns = [old.before, old.columns - old.before - self.geometry.width];
+                let inside = self.inside(builder, tile, old.lanes, columns)?;
+                let from = (old, *buffer);
+                let version = |nearest| {
+                    move |builder: &Builder<'c>| {
+                        self.load_rows(builder, tile, (part, parts), from, nearest)
+                            .map(|()| Vec::new())
+                    }
+                };
+                if !self.lies_alike(old.field)? {
+                    return version(true)(builder);
+                }
+                builder.choose(inside, &[], version(false), version(true))
+            };
+            match self.interior(builder, tile)?.filter(|_| old.rims) {
+                Some(interior) => builder.choose(interior, &[], |_| Ok(Vec::new()), load)?,
+                None => load(builder)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Whether a field lies on the points that the kernel computes.
+    fn lies_alike(&self, field: &str) -> Result<bool, Error> {
+        Ok(self.scope.hull.has_points_of(self.scope.program.grid_of(field)?))
+    }
+
+    /// Lanes of a warp load neighbouring columns of some rows at once.
+    fn load_rows(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+        (part, parts): (Val<'c>, i64),
+        (old, buffer): (&OldValues<'c>, Val<'c>),
+        nearest: bool,
     ) -> Result<(), Error> {
         let source = self.sources.get(old.field).copied();
         let source = source
             .ok_or_else(|| Error::internal(format!("no buffer of @{} to read", old.field)))?;
         let grid = self.scope.program.grid_of(old.field)?;
-        let columns = builder.index(old.columns)?;
-        for row in 0..self.geometry.rows {
-            let all = builder.index(old.all_lanes() * old.columns)?;
-            builder.repeat((first, all, builder.index(lanes)?), |builder, number| {
-                let lane = builder.binary("arith.divsi", number, columns)?;
-                let column = builder.binary("arith.remsi", number, columns)?;
-                let from = builder.add_constant(lane, -old.lanes[0])?;
-                let place = self.place(builder, tile, (from, row))?;
-                let second = builder.add(place[1], column)?;
-                let place = [place[0], builder.add_constant(second, -old.before)?];
-                let point = self.point_at(builder, place)?;
-                let point = self.nearest(builder, &point, (grid.lower, grid.upper))?;
+        let geometry = &self.geometry;
+        let side = (1..WARP).find(|side| WARP % side == 0 && old.columns <= *side);
+        let side = side.unwrap_or(WARP);
+        let at_once = WARP / side;
+        let side_by_side = builder.index(side)?;
+        let column = builder.binary("arith.remsi", self.lane, side_by_side)?;
+        let sub = builder.binary("arith.divsi", self.lane, side_by_side)?;
+        let start = builder.binary("arith.muli", part, builder.index(at_once)?)?;
+        let first = builder.add(start, sub)?;
+        let all = builder.index(old.all_lanes())?;
+        let step = at_once * parts;
+        let turns = (old.all_lanes() + step - 1) / step;
+        for from in (0..old.columns).step_by(usize::try_from(side).unwrap_or(1)) {
+            let column = builder.add_constant(column, from)?;
+            let end = builder.index(old.columns)?;
+            let within = if from + side <= old.columns {
+                None
+            } else {
+                Some(builder.compare(Compare::Lt, column, end)?)
+            };
+            let mut loaded = Vec::new();
+            for (row, turn) in (0..geometry.rows).flat_map(|row| (0..turns).map(move |turn| (row, turn)))
+            {
+                let lane = builder.add_constant(first, turn * step)?;
+                let mut there: Vec<_> = within.into_iter().collect();
+                if (turn + 1) * step > old.all_lanes() {
+                    there.push(builder.compare(Compare::Lt, lane, all)?);
+                }
+                let there = builder.all(&there)?;
+                let row = builder.index(row)?;
+                let [place_row, place_column] =
+                    self.place(builder, tile, (builder.add_constant(lane, -old.lanes[0])?, row))?;
+                let place_column = builder.add(place_column, column)?;
+                let place = [place_row, builder.add_constant(place_column, -old.before)?];
+                let mut point = self.point_at(builder, place)?;
+                if nearest {
+                    point = self.nearest(builder, &point, (grid.lower, grid.upper))?;
+                }
                 let cell = self.scope.cell(builder, old.field, &point)?;
-                let value = builder.load(source, &cell)?;
-                let to = [tile.half, tile.strip, builder.index(row)?, lane, column];
-                builder.store(value, *buffer, &to)
-            })?;
+                loaded.push((cell, there, [tile.half, tile.strip, row, lane, column]));
+            }
+            for batch in loaded.chunks(BATCH) {
+                let mut values = Vec::new();
+                for (cell, there, _) in batch {
+                    let load = |builder: &Builder<'c>| Ok(vec![builder.load(source, cell)?]);
+                    let zero = |builder: &Builder<'c>| Ok(vec![builder.zero(old.element)?]);
+                    values.extend(match there {
+                        Some(there) => builder.choose(*there, &[old.element], load, zero)?,
+                        None => load(builder)?,
+                    });
+                }
+                for ((_, there, to), value) in batch.iter().zip(values) {
+                    match there {
+                        Some(there) => {
+                            builder.when(*there, |builder| builder.store(value, buffer, to))?;
+                        }
+                        None => builder.store(value, buffer, to)?,
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -141,8 +232,7 @@ impl<'c> Strips<'c, '_> {
         let inside = builder.compare(Compare::Lt, self.lane, width)?;
         builder.when(inside, |builder| {
             let now = builder.add(tile.time, self.lane)?;
-            let slots = builder.index(geometry.ring() - 1)?;
-            let slot = builder.binary("arith.andi", now, slots)?;
+            let slot = self.slot(builder, builder.add_constant(now, geometry.handover())?)?;
             for (window, ring) in self.windows.iter().zip(&self.rings) {
                 let target = self.targets.get(window.field).copied();
                 let target = target

@@ -53,6 +53,11 @@ impl Strategy for Wavefronts {
         Ok(1)
     }
 
+    /// Times of a skewed grid go beyond its coordinates.
+    fn index_width(&self, _: &Program) -> Result<u32, Error> {
+        Ok(64)
+    }
+
     /// All points of a wave run the same code.
     fn splits_interior(&self, _: &Program, _: &Kernel) -> Result<bool, Error> {
         Ok(false)
