@@ -70,7 +70,7 @@ pub fn gpu() -> Vec<Step> {
 /// see through. `load-constants` comes last: it counts what is left.
 pub fn nvvm(index_width: u32) -> Vec<Step> {
     vec![
-        Step::ours(LowerPeer),
+        Step::ours(LowerPeer { index_width: index_width.into() }),
         Step::upstream(format!(
             "gpu.module(expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,\
              convert-gpu-to-nvvm{{index-bitwidth={index_width} use-bare-ptr-memref-call-conv=1}})"

@@ -39,16 +39,31 @@ use stencil_dialects::peer;
 pub const INFO: Info = Info {
     name: "lower-peer",
     summary: "make flags between blocks atomic loads and stores at device scope",
-    options: &[],
-    read: |_: &Options| Ok(Box::new(LowerPeer)),
+    options: &[INDEX_WIDTH],
+    read: |options: &Options| {
+        let index_width = options.integer(INDEX_WIDTH.0, 32..=64)?.unwrap_or(64);
+        Ok(Box::new(LowerPeer { index_width }))
+    },
 };
 
+/// The option for [`LowerPeer::index_width`], as upstream's conversions spell it.
+const INDEX_WIDTH: (&str, &str) =
+    ("index-bitwidth", "bits of an index in the conversions that follow (default 64)");
+
 /// The pass.
-pub struct LowerPeer;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LowerPeer {
+    /// Bits of an index: 32 or 64.
+    pub index_width: i64,
+}
 
 impl Pass for LowerPeer {
     fn info(&self) -> &'static Info {
         &INFO
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        vec![(INDEX_WIDTH.0, self.index_width.to_string())]
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
@@ -65,7 +80,7 @@ impl Pass for LowerPeer {
                     format!("{name} needs flags, an index and an epoch"),
                 ));
             };
-            let address = address(&builder, flags, index)?;
+            let address = self.address(&builder, flags, index)?;
             if name == peer::WAIT {
                 wait(&builder, address, epoch)?;
             } else {
@@ -85,17 +100,42 @@ const PAUSE: i64 = 20;
 const ACQUIRE: i64 = 4;
 const RELEASE: i64 = 5;
 
-/// The address of a flag, in global memory.
-fn address<'c>(builder: &Builder<'c>, flags: Val<'c>, index: Val<'c>) -> Result<Val<'c>, Error> {
-    let i64_type = builder.integer_type(64);
-    let extract = "memref.extract_aligned_pointer_as_index";
-    let base = builder.value(extract, &[flags], builder.index_type(), &[])?;
-    let cast = |value: Val<'c>| builder.value("arith.index_cast", &[value], i64_type, &[]);
-    let bytes = builder.binary("arith.muli", cast(index)?, builder.constant(i64_type, 4)?)?;
-    let address = builder.add(cast(base)?, bytes)?;
-    let pointer = Type::parse(builder.context, "!llvm.ptr<1>")
-        .ok_or_else(|| Error::internal("the llvm dialect is not loaded"))?;
-    builder.value("llvm.inttoptr", &[address], pointer, &[])
+impl LowerPeer {
+    /// The address of a flag, in global memory. An index may be too narrow for an address, so it
+    /// comes from the descriptor that the memref will be.
+    fn address<'c>(
+        &self,
+        builder: &Builder<'c>,
+        flags: Val<'c>,
+        index: Val<'c>,
+    ) -> Result<Val<'c>, Error> {
+        let context = builder.context;
+        let parse = |text: &str| {
+            Type::parse(context, text)
+                .ok_or_else(|| Error::internal(format!("`{text}` is no type")))
+        };
+        let bits = self.index_width;
+        let descriptor = parse(&format!(
+            "!llvm.struct<(ptr, ptr, i{bits}, array<1 x i{bits}>, array<1 x i{bits}>)>"
+        ))?;
+        let descriptor =
+            builder.value("builtin.unrealized_conversion_cast", &[flags], descriptor, &[])?;
+        let position = [("position", attribute::integers(context, &[1]))];
+        let pointer = parse("!llvm.ptr")?;
+        let base = builder.value("llvm.extractvalue", &[descriptor], pointer, &position)?;
+        let i64_type = builder.integer_type(64);
+        let index = builder.value("arith.index_cast", &[index], i64_type, &[])?;
+        let address = builder.value(
+            "llvm.getelementptr",
+            &[base, index],
+            pointer,
+            &[
+                ("elem_type", attribute::ty(builder.integer_type(32))),
+                ("rawConstantIndices", attribute::integers32(context, &[i32::MIN])),
+            ],
+        )?;
+        builder.value("llvm.addrspacecast", &[address], parse("!llvm.ptr<1>")?, &[])
+    }
 }
 
 /// The attributes of an atomic access at device scope.
