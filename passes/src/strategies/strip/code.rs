@@ -7,12 +7,12 @@ use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::kernel::lanes::{self, WARP};
 use crate::kernel::pieces::{self, PieceCase};
 use crate::kernel::scope::Scope;
-use melior::ir::AffineMap;
+use melior::ir::{AffineMap, ValueLike};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::mlir::{self, Blk, Val};
 use stencil_dialects::stencil;
 use stencil_dialects::tiled::Apply;
 
@@ -42,6 +42,8 @@ pub struct Strips<'c, 'p> {
     pub lower: [Val<'c>; 2],
     /// The lane.
     pub lane: Val<'c>,
+    /// The bodies of the loops over times.
+    pub bodies: RefCell<Vec<Blk<'c>>>,
     /// Whether no piece with absolute reads and no grid is empty; none where that doesn't matter.
     pub filled: Option<Val<'c>>,
 }
@@ -144,15 +146,40 @@ impl<'c> Strips<'c, '_> {
         let times = self.times_per_body(points)?;
         let bounds = (builder.index(0)?, builder.index(width)?, builder.index(times)?);
         builder.carry(bounds, carried, |builder, start, carried| {
+            self.bodies.borrow_mut().push(builder.block);
             let mut carried = carried.to_vec();
+            let mut results = Vec::new();
             for time in 0..times {
                 let time = builder.add_constant(start, time)?;
                 let mut kept = windows::unpack(&self.windows, &carried);
-                self.time(builder, (tile, time), &handed, &mut kept, points)?;
+                results.push(self.time(builder, (tile, time), &handed, &mut kept, points)?);
                 carried = windows::pack(&self.windows, &kept);
             }
+            self.put(builder, (tile, start), &results)?;
             Ok(carried)
         })
+    }
+
+    /// Puts the new values of some times into shared memory, several times of a row at once.
+    fn put(
+        &self,
+        builder: &Builder<'c>,
+        (tile, start): (Tile<'c>, Val<'c>),
+        results: &[Vec<Vec<Val<'c>>>],
+    ) -> Result<(), Error> {
+        let times = i64::try_from(results.len()).unwrap_or(1);
+        for (output, buffer) in self.results.iter().enumerate() {
+            for row in 0..self.geometry.rows {
+                let at = usize::try_from(row).unwrap_or(0);
+                let values: Vec<_> =
+                    results.iter().filter_map(|rows| rows.get(at)?.get(output).copied()).collect();
+                let Some(first) = values.first() else { continue };
+                let vector = lanes::vector_length(first.r#type(), times);
+                let place = [tile.half, tile.strip, builder.index(row)?, self.lane, start];
+                lanes::store(builder, &values, *buffer, &place, vector)?;
+            }
+        }
+        Ok(())
     }
 
     /// Times in the body of a tile's loop: a divisor of its times.
@@ -191,6 +218,7 @@ impl<'c> Strips<'c, '_> {
     }
 
     /// One time: takes values of the lane above, computes the lane's rows, hands on its last ones.
+    /// The new values, by row and output.
     fn time(
         &self,
         builder: &Builder<'c>,
@@ -198,7 +226,7 @@ impl<'c> Strips<'c, '_> {
         handed: &[Val<'c>],
         kept: &mut [Kept<'c>],
         points: Points,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<Vec<Val<'c>>>, Error> {
         let geometry = &self.geometry;
         let first = builder.compare(Compare::Eq, self.lane, builder.index(0)?)?;
         let mut handed = handed.iter();
@@ -209,19 +237,19 @@ impl<'c> Strips<'c, '_> {
                 kept.take(row, builder.select(first, handed, value)?);
             }
         }
+        let mut results = Vec::new();
         for row in 0..geometry.rows {
             let values = self.point(builder, (tile, time), row, kept, points)?;
-            let outputs = self.apply.outputs.iter().zip(&self.results).zip(values);
-            for (((field, _), buffer), value) in outputs {
-                let place = [tile.half, tile.strip, builder.index(row)?, self.lane, time];
-                builder.store(value, *buffer, &place)?;
+            for ((field, _), value) in self.apply.outputs.iter().zip(&values) {
                 let window = self.windows.iter().position(|window| window.field == *field);
                 if let Some(kept) = window.and_then(|window| kept.get_mut(window)) {
-                    kept.push(value);
+                    kept.push(*value);
                 }
             }
+            results.push(values);
         }
-        self.hand_on(builder, (tile, time), kept)
+        self.hand_on(builder, (tile, time), kept)?;
+        Ok(results)
     }
 
     /// The last lane's last rows go to the strip below.

@@ -32,7 +32,8 @@ use super::windows::{self, Window};
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
 use crate::kernel::field_buffers::extents;
 use crate::kernel::function::{self, KernelFunction};
-use crate::kernel::lanes::WARP;
+use crate::kernel::early_loads;
+use crate::kernel::lanes::{self, WARP};
 use crate::kernel::peers::Peers;
 use crate::kernel::resident::{self, Blocks};
 use crate::kernel::scope::Scope;
@@ -46,6 +47,7 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineExpr, Attribute, Module};
+use std::cell::RefCell;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
@@ -175,6 +177,7 @@ fn lower<'c>(
         extents,
         lower: [first_row, first_column],
         lane: builder.binary("arith.remsi", thread, builder.index(WARP)?)?,
+        bodies: RefCell::default(),
         filled,
     };
     let warp = builder.binary("arith.divsi", thread, builder.index(WARP)?)?;
@@ -184,7 +187,15 @@ fn lower<'c>(
     let block = Block { strips, warps, peers, warp, thread, tiles: counts[1], all: tiles };
     block.code(&builder, (counts[0], blocks))?;
     builder.op("gpu.return", &[], &[], &[])?;
-    function::load_gathered(&builder, &block.strips.scope, op, &block.strips.sources)
+    let strips = &block.strips;
+    function::load_gathered(&builder, &strips.scope, op, &strips.sources)?;
+    let read_only = strips.sources.iter().filter(|(field, _)| !strips.targets.contains_key(*field));
+    let read_only = read_only.map(|(_, buffer)| *buffer);
+    let unwritten: Vec<_> = read_only.chain(buffers.iter().copied()).collect();
+    for body in strips.bodies.borrow().iter() {
+        early_loads::to_front(*body, &unwritten);
+    }
+    Ok(())
 }
 
 /// Rows of blocks, and tiles of a strip.
@@ -242,8 +253,12 @@ fn shared<'c>(
         types.push(shared_type(builder, &extents, old.element)?);
     }
     for (field, _) in &apply.outputs {
-        let extents = [rows.as_slice(), &[WARP, odd(geometry.width)]].concat();
-        types.push(shared_type(builder, &extents, program.field(field)?.element)?);
+        let element = program.field(field)?.element;
+        // A lane stores several times at once, and the next lane's lie in other banks.
+        let vector = lanes::vector_length(element, geometry.width);
+        let pitch = if vector == 1 { odd(geometry.width) } else { geometry.width + vector };
+        let extents = [rows.as_slice(), &[WARP, pitch]].concat();
+        types.push(shared_type(builder, &extents, element)?);
     }
     Ok(types)
 }

@@ -65,14 +65,22 @@ impl<'c> Strips<'c, '_> {
         let geometry = &self.geometry;
         let width = builder.index(geometry.width)?;
         let column = builder.binary("arith.remsi", self.lane, width)?;
-        let first = builder.binary("arith.divsi", self.lane, width)?;
-        let rows = (WARP / geometry.width).max(1);
+        let sub = builder.binary("arith.divsi", self.lane, width)?;
+        let at_once = WARP / geometry.width;
+        // Rows that are read at once lie in different banks.
+        let apart = (geometry.width / 4).max(1);
+        let first = builder.binary("arith.muli", sub, builder.index(apart)?)?;
         let zero = builder.index(0)?;
         for row in 0..geometry.rows {
             let at_row = builder.index(row)?;
-            let bounds = (zero, builder.index(WARP)?, builder.index(rows)?);
-            builder.repeat(bounds, |builder, lane| {
-                let lane = builder.add(lane, first)?;
+            let bounds = (zero, builder.index(WARP / at_once)?, builder.index(1)?);
+            builder.repeat(bounds, |builder, turn| {
+                let apart = builder.index(apart)?;
+                let group = builder.binary("arith.divsi", turn, apart)?;
+                let lane = builder.binary("arith.remsi", turn, apart)?;
+                let lanes = builder.binary("arith.muli", apart, builder.index(at_once)?)?;
+                let lanes = builder.binary("arith.muli", group, lanes)?;
+                let lane = builder.add(builder.add(lane, lanes)?, first)?;
                 let place = self.place(builder, tile, (lane, at_row))?;
                 let place = [place[0], builder.add(place[1], column)?];
                 let from = [tile.half, tile.strip, at_row, lane, column];
