@@ -1,7 +1,7 @@
 //! Lowered kernels: what their arguments are bound to, their grid and their block.
 
-use super::at;
 use super::tiled::{rank_of, verify_schedule_of};
+use super::{at, divides};
 use crate::error::Error;
 use crate::mlir;
 use crate::stencil::Program;
@@ -78,6 +78,12 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
                 launch.dynamic_shared
             ),
         ));
+    }
+    divides(launch.op, launch.grid, "tiled.grid")?;
+    for (map, name) in
+        [(launch.bands.map(|bands| bands.rows), "tiled.rows"), (launch.flags, "tiled.flags")]
+    {
+        map.map_or(Ok(()), |map| divides(launch.op, map, name))?;
     }
     let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
     if arguments.len() < launch.bindings.len() {
