@@ -44,7 +44,7 @@ steps 5";
 const PROGRAMS: [(&str, &str, &str); 4] = [
     ("box", BOX, "stream"),
     ("plate", PLATE, "stream"),
-    ("mixed", MIXED, "naive"),
+    ("mixed-sweep", MIXED, "naive"),
     ("wave", WAVE, "warp"),
 ];
 
