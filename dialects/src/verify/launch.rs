@@ -79,12 +79,20 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
             ),
         ));
     }
-    divides(launch.op, launch.grid, "tiled.grid")?;
-    for (map, name) in
-        [(launch.bands.map(|bands| bands.rows), "tiled.rows"), (launch.flags, "tiled.flags")]
-    {
-        map.map_or(Ok(()), |map| divides(launch.op, map, name))?;
-    }
+    counts_have_values(launch)?;
+    verify_arguments(program, launch)
+}
+
+/// Checks that the numbers of blocks, rows and flags divide by nothing but positive numbers.
+fn counts_have_values(launch: &Launch) -> Result<(), Error> {
+    let rows = launch.bands.map(|bands| (bands.rows, "tiled.rows"));
+    let flags = launch.flags.map(|flags| (flags, "tiled.flags"));
+    let maps = [Some((launch.grid, "tiled.grid")), rows, flags];
+    maps.into_iter().flatten().try_for_each(|(map, name)| divides(launch.op, map, name))
+}
+
+/// Checks that each argument has the type of its binding.
+fn verify_arguments(program: &Program, launch: &Launch) -> Result<(), Error> {
     let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
     if arguments.len() < launch.bindings.len() {
         return Err(at(launch.op, "the kernel has fewer arguments than bindings"));
