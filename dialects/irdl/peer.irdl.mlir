@@ -8,8 +8,9 @@ irdl.dialect @peer {
     irdl.operands(flags: %flags, index: %index, epoch: %epoch)
   }
 
-  // peer.wait(%flags, %index, %epoch): returns once the flag is at least the epoch; everything
-  // before the signal that it saw is visible after it (acquire ordering at device scope).
+  // peer.wait(%flags, %index, %epoch): returns once the flag is at least the epoch, by the sign of
+  // their difference in 32 bits; everything before the signal that it saw is visible after it
+  // (acquire ordering at device scope).
   irdl.operation @wait {
     %flags = irdl.base "!builtin.memref"
     %index = irdl.is index

@@ -190,6 +190,20 @@ pub fn symbolic<'c>(
     AffineMap::new(context, 0, symbols, results)
 }
 
+/// The first constant in an expression that something is divided by and that is not positive; such
+/// an expression has no value.
+pub fn wrong_divisor(expression: AffineExpr) -> Option<i64> {
+    if !expression.is_binary() {
+        return None;
+    }
+    let (left, right) = (expression.lhs(), expression.rhs());
+    let divides = !expression.is_add() && !expression.is_mul();
+    if divides && right.is_constant() && right.constant_value() <= 0 {
+        return Some(right.constant_value());
+    }
+    wrong_divisor(left).or_else(|| wrong_divisor(right))
+}
+
 /// The expression as text, with names for its symbols: `(N + 63) floordiv 64`. The form is that of
 /// the plan's expressions (`stencil_runtime::expr`); a symbol without a name is `s0`, `s1`, ...
 pub fn text(expression: AffineExpr, names: &[&str]) -> String {

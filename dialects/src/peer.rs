@@ -1,7 +1,8 @@
 //! Typed views of the `peer` dialect: flags by which blocks of one launch wait for each other.
 //!
 //! Flags are a memref of one dimension of i32, an index is an `index`, an epoch an i32 that grows
-//! from sweep to sweep, so that flags are never cleared.
+//! from sweep to sweep, so that flags are never cleared. It wraps after 2^32, which no wait
+//! notices: see [`is_late`].
 
 use crate::Signature;
 use crate::builder::Builder;
@@ -34,7 +35,12 @@ pub fn signal<'c>(
     builder.op(SIGNAL, &[flags, index, epoch], &[], &[])
 }
 
-/// Builds `peer.wait`: returns once the flag is at least the epoch, acquired at device scope.
+/// Whether a flag stands before an epoch. Both wrap, and lie less than 2^31 apart.
+pub fn is_late(flag: i32, epoch: i32) -> bool {
+    flag.wrapping_sub(epoch) < 0
+}
+
+/// Builds `peer.wait`: returns once the flag is not late for the epoch, acquired at device scope.
 pub fn wait<'c>(
     builder: &Builder<'c>,
     flags: Val<'c>,

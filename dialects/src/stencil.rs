@@ -235,8 +235,12 @@ pub fn is_program(module: &Module) -> bool {
 /// A symbol that is free at the top of a module: `name`, or the same with a number. Whatever a pass
 /// adds beside the program's declarations is named by this, so that no declaration is in its way.
 pub fn unused_name(module: &Module, name: &str) -> String {
-    let taken: BTreeSet<&str> = mlir::operations(mlir::body(module))
-        .into_iter()
+    let top = mlir::operations(mlir::body(module));
+    // Lowered kernels have names of the same kind.
+    let containers = top.iter().filter(|op| mlir::name(**op) == "gpu.module");
+    let lowered = containers.filter_map(|op| mlir::entry(*op)).flat_map(mlir::operations);
+    let taken: BTreeSet<&str> = lowered
+        .chain(top.iter().copied())
         .filter_map(|op| mlir::attribute(op, "sym_name").and_then(attribute::as_string))
         .collect();
     let numbered = (2..).map(|number| format!("{name}_{number}"));

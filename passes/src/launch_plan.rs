@@ -2,6 +2,7 @@
 //!
 //! Needs: a module whose tile kernels are all lowered. Changes nothing.
 
+use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineMap, Attribute, Module, ShapedTypeLike, Type, ValueLike};
 use stencil_dialects::affine::{self, Linear};
@@ -11,7 +12,7 @@ use stencil_dialects::mlir;
 use stencil_dialects::stencil::{Check, Field, Member, Program, Role, Scalar};
 use stencil_dialects::tiled::{self, Binding, Launch, Region};
 use stencil_runtime::array::Element;
-use stencil_runtime::expr::Expr;
+use stencil_runtime::expr::{Expr, Sizes};
 use stencil_runtime::number::{Number, Numeral};
 use stencil_runtime::plan::{
     self, Argument, BufferDecl, BufferKind, BufferLayout, FieldDecl, Kernel, Node, Part, Plan,
@@ -264,6 +265,26 @@ fn kernel(launch: &Launch) -> Result<Kernel, Error> {
     })
 }
 
+/// Blocks along x that a device takes (CUDA C++ Programming Guide, table of technical
+/// specifications per compute capability).
+const MOST_BLOCKS: i64 = i32::MAX as i64;
+
+/// The blocks of a launch; an error where they are a constant that no device takes.
+fn blocks(launch: &Launch, names: &[&str]) -> Result<Expr, Error> {
+    let blocks = single(launch.grid, names)?;
+    match blocks.evaluate(&Sizes::new()) {
+        Ok(count) if !(0..=MOST_BLOCKS).contains(&count) => Err(Error::new(
+            mlir::place(launch.op.location()),
+            format!(
+                "@{} would be launched with {count} blocks, and a device takes 0 to {MOST_BLOCKS}; \
+                 use smaller sizes or larger tiles",
+                launch.name
+            ),
+        )),
+        _ => Ok(blocks),
+    }
+}
+
 fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
     let one = || expression("1");
     let chains = tiled::rotations(launch.op)?;
@@ -293,7 +314,7 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
     }
     Ok(plan::Launch {
         kernel: launch.name.to_owned(),
-        grid: [single(launch.grid, names)?, one()?, one()?],
+        grid: [blocks(launch, names)?, one()?, one()?],
         steps: count(launch.schedule.steps)?,
         arguments,
         rotate,

@@ -2,8 +2,9 @@
 //! as `stencil.target`, and every pass reads it here.
 
 use melior::ir::Module;
+use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
-use stencil_dialects::stencil;
+use stencil_dialects::{mlir, stencil};
 use stencil_runtime::device::{self, Device};
 
 /// A target.
@@ -48,10 +49,8 @@ impl Target {
         let device = device::described(name).map_err(|unknown| Error::user(unknown.to_string()))?;
         let arch = arch.unwrap_or(device.target);
         if !device.runs(arch) {
-            return Err(Error::user(format!(
-                "the device {name} is {} and the architecture is {arch}; leave one of them out",
-                device.target
-            )));
+            let remedy = "leave one of them out";
+            return Err(Error::user(contradiction(name, device, arch, remedy)));
         }
         Ok(Self { arch: arch.to_owned(), device, arithmetic })
     }
@@ -60,17 +59,28 @@ impl Target {
     /// freedom in arithmetic.
     ///
     /// # Errors
-    /// A malformed record.
+    /// A malformed record, a device that is not described, and one that does not run code for the
+    /// architecture. An architecture that is not described has a device of its own (`sm_87`).
     pub fn of(module: &Module) -> Result<Self, Error> {
         let Some(found) = stencil::Target::get(module)? else {
             return Ok(Self::new(device::BEST_DESCRIBED.target, Arithmetic::default()));
         };
-        let device = device::device_named(&found.device);
-        Ok(Self {
-            device: device.unwrap_or_else(|| device::for_arch(&found.arch)),
-            arch: found.arch,
-            arithmetic: Arithmetic { contract: found.contract, fast_math: found.fast_math },
-        })
+        let refuse = |message: String| {
+            let place = mlir::place(mlir::module_op(module).location());
+            Error::new(place, format!("stencil.target: {message}"))
+        };
+        let (arch, name) = (found.arch, found.device);
+        let usual = device::for_arch(&arch);
+        let device = match name == usual.name {
+            true => usual,
+            false => device::described(&name).map_err(|unknown| refuse(unknown.to_string()))?,
+        };
+        if device != usual && !device.runs(&arch) {
+            let remedy = "change one of them";
+            return Err(refuse(contradiction(&name, device, &arch, remedy)));
+        }
+        let (contract, fast_math) = (found.contract, found.fast_math);
+        Ok(Self { arch, device, arithmetic: Arithmetic { contract, fast_math } })
     }
 
     /// The record of a module.
@@ -82,4 +92,9 @@ impl Target {
             fast_math: self.arithmetic.fast_math,
         }
     }
+}
+
+fn contradiction(name: &str, device: &Device, arch: &str, remedy: &str) -> String {
+    let own = device.target;
+    format!("the device {name} is {own} and the architecture is {arch}; {remedy}")
 }

@@ -204,7 +204,7 @@ impl<'c> Apply<'c> {
 }
 
 /// One sub-grid of an apply.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece<'c> {
     /// The point function.
     pub function: &'c str,

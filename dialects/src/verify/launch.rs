@@ -1,7 +1,7 @@
 //! Lowered kernels: what their arguments are bound to, their grid and their block.
 
-use super::at;
 use super::tiled::{rank_of, verify_schedule_of};
+use super::{at, divides};
 use crate::error::Error;
 use crate::mlir;
 use crate::stencil::Program;
@@ -79,6 +79,20 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
             ),
         ));
     }
+    counts_have_values(launch)?;
+    verify_arguments(program, launch)
+}
+
+/// Checks that the numbers of blocks, rows and flags divide by nothing but positive numbers.
+fn counts_have_values(launch: &Launch) -> Result<(), Error> {
+    let rows = launch.bands.map(|bands| (bands.rows, "tiled.rows"));
+    let flags = launch.flags.map(|flags| (flags, "tiled.flags"));
+    let maps = [Some((launch.grid, "tiled.grid")), rows, flags];
+    maps.into_iter().flatten().try_for_each(|(map, name)| divides(launch.op, map, name))
+}
+
+/// Checks that each argument has the type of its binding.
+fn verify_arguments(program: &Program, launch: &Launch) -> Result<(), Error> {
     let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
     if arguments.len() < launch.bindings.len() {
         return Err(at(launch.op, "the kernel has fewer arguments than bindings"));

@@ -10,11 +10,12 @@ pub mod stencil;
 mod tile_values;
 pub mod tiled;
 
+use crate::affine::wrong_divisor;
 use crate::error::Error;
 use crate::mlir::{self, Op};
 use crate::stencil::Target;
-use melior::ir::Module;
 use melior::ir::operation::OperationLike;
+use melior::ir::{AffineMap, Module};
 
 /// Runs every verifier that the module's contents call for.
 pub fn all(module: &Module) -> Result<(), Vec<Error>> {
@@ -28,6 +29,18 @@ pub fn all(module: &Module) -> Result<(), Vec<Error>> {
     }
     peer::verify(module, &mut errors);
     if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// Checks that no result of an operation's map divides by a constant that is not positive.
+fn divides(op: Op, map: AffineMap, name: &str) -> Result<(), Error> {
+    let results = (0..map.result_count()).filter_map(|index| map.result(index).ok());
+    match results.filter_map(wrong_divisor).next() {
+        None => Ok(()),
+        Some(divisor) => Err(at(
+            op,
+            format!("{name} divides by {divisor}; a divisor must be positive, so change it"),
+        )),
+    }
 }
 
 /// An error at an operation's place.

@@ -1,8 +1,7 @@
 //! Tile kernels: every apply's inputs hold the cells that its outputs are made of. Schedules: every
 //! launch names a kernel.
 
-use super::at;
-use super::{launch, tile_values};
+use super::{at, divides, launch, tile_values};
 use crate::attribute;
 use crate::error::Error;
 use crate::mlir::{self, Op};
@@ -387,6 +386,7 @@ fn verify_schedule(module: &Module, program: &Program, kernels: &[Kernel]) -> Re
                  steps as last symbol",
             ));
         }
+        divides(repeat.op, repeat.count, "the count of a tiled.repeat")?;
         for (index, name) in repeat.kernels.iter().enumerate() {
             if !known.contains(name) {
                 return Err(at(repeat.op, format!("there is no kernel @{name}")));

@@ -21,6 +21,7 @@ use stencil_passes::pipeline::{self, Config};
 use stencil_passes::pipeline_text;
 use stencil_passes::runner::Runner;
 use stencil_passes::schedule::predict::{self, Candidate};
+use stencil_passes::target;
 use stencil_runtime::plan::Plan;
 
 /// How long each pass and step took, in order.
@@ -108,8 +109,11 @@ impl<'c, 's> Compilation<'c, 's> {
                  {option}, or leave the option out"
             )))
         };
-        let found = stencil::Target::get(&self.module)
-            .map_err(|error| Failure::in_source(&error, self.source))?;
+        let found = stencil::Target::get(&self.module).and_then(|found| match found {
+            Some(_) => target::Target::of(&self.module).map(|target| Some(target.record())),
+            None => Ok(None),
+        });
+        let found = found.map_err(|error| Failure::in_source(&error, self.source))?;
         match found {
             None => wanted.set(self.context, &self.module),
             Some(found) if wanted.fast_math && !found.fast_math => {

@@ -52,11 +52,12 @@ pub struct KernelResources {
 /// Assembles PTX and returns what ptxas says of each kernel.
 ///
 /// # Errors
-/// A fault of the compiler where ptxas refuses the PTX, of the user where ptxas can't be run.
+/// A fault of the compiler where ptxas names a line of the PTX as wrong; of the user where the tool
+/// can't be run, fails otherwise, or is too old for the PTX.
 pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Vec<KernelResources>, Failure> {
     let run = || -> std::io::Result<std::process::Output> {
         let folder = tempfile::tempdir()?;
-        let input = folder.path().join("kernels.ptx");
+        let input = folder.path().join(INPUT);
         std::fs::write(&input, ptx)?;
         Command::new(ptxas)
             .arg(format!("-arch={arch}"))
@@ -72,12 +73,32 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Vec<KernelResourc
         ))
     })?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() {
-        Ok(parse(&text))
-    } else {
-        let (tool, status) = (ptxas.display(), output.status);
-        Err(Failure::internal(format!("{tool} refuses the PTX ({status}):\n{text}")))
+    let (tool, status, said) = (ptxas.display(), output.status, text.trim_end());
+    let kernels = parse(&text);
+    if status.success() && !kernels.is_empty() {
+        return Ok(kernels);
     }
+    let message = match (status.success(), said.is_empty()) {
+        (true, _) => format!("{tool} reported no kernel, as ptxas does"),
+        (false, true) => format!("{tool} failed ({status}) and printed no error"),
+        (false, false) => format!("{tool} failed ({status}):\n{said}"),
+    };
+    if refuses(&text) {
+        return Err(Failure::internal(message));
+    }
+    Err(Failure::user(message).note(format!(
+        "help: set STENCILC_PTXAS to a ptxas that knows {arch}, or leave the report out"
+    )))
+}
+
+/// The name of the file that ptxas reads, which is in its complaints about a line.
+const INPUT: &str = "kernels.ptx";
+
+/// Whether the words of ptxas are about a line of the PTX, and not about its version.
+fn refuses(text: &str) -> bool {
+    text.lines().any(|line| {
+        line.contains(INPUT) && line.contains(", line ") && !line.contains("Unsupported .")
+    })
 }
 
 fn parse(text: &str) -> Vec<KernelResources> {
@@ -108,6 +129,7 @@ fn parse(text: &str) -> Vec<KernelResources> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Class;
 
     #[test]
     fn the_words_of_ptxas_are_understood() {
@@ -119,5 +141,20 @@ mod tests {
         let kernel =
             KernelResources { name: "heat_4".to_owned(), registers: 38, spills: 16, shared: 20992 };
         assert_eq!(parse(text), [kernel]);
+        let wrong = |words: &str| refuses(&format!("ptxas {words}"));
+        assert!(wrong("/tmp/a/kernels.ptx, line 12; error   : Unknown symbol 'r1'"));
+        assert!(!wrong("/tmp/a/kernels.ptx, line 9; fatal   : Unsupported .version 9.0"));
+        assert!(!wrong("fatal   : Value 'sm_130' is not defined for option 'gpu-name'"));
+    }
+
+    #[test]
+    fn a_tool_that_fails_is_not_the_compiler_failing() {
+        let failure = assemble(Path::new("/bin/false"), ".version 8.0", "sm_90").unwrap_err();
+        assert_eq!(failure.class, Class::Input);
+        let text = failure.to_string();
+        assert!(text.contains("/bin/false failed (exit status: 1)"), "{text}");
+        assert!(text.contains("set STENCILC_PTXAS"), "{text}");
+        let failure = assemble(Path::new("/bin/true"), ".version 8.0", "sm_90").unwrap_err();
+        assert!(failure.to_string().contains("/bin/true reported no kernel"), "{failure}");
     }
 }

@@ -12,6 +12,7 @@ use crate::program::{Kernel, Usage};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use stencil_dialects::peer;
 use stencil_runtime::array::noise_bits;
 use thiserror::Error;
 
@@ -288,7 +289,8 @@ fn deadlock(
     let next = |place: usize| {
         let awaited = (*awaited.get(place)?)?;
         signals.iter().position(|signals| {
-            signals.iter().any(|(flag, epoch)| *flag == awaited.flag && *epoch >= awaited.epoch)
+            let ends = |epoch: i32| !peer::is_late(epoch, awaited.epoch);
+            signals.iter().any(|(flag, epoch)| *flag == awaited.flag && ends(*epoch))
         })
     };
     // From the first block along the waits until one comes again, or nobody is waited for.

@@ -3,6 +3,8 @@
 mod common;
 
 use common::{Case, check_case};
+use stencil_runtime::plan::Plan;
+use stencil_simulator::{Options, Settings};
 
 #[test]
 fn heat_point_by_point_and_in_blocks_equals_the_oracle() {
@@ -141,4 +143,50 @@ fn streams_of_planes_equal_the_oracle() {
             check_case(&case, 19, 4);
         }
     }
+}
+
+/// Runs the wavefronts of a program under a limit of instructions, with a number of epochs per
+/// launch; the difference from the oracle's result, or the simulator's error.
+fn sweeps(case: &Case, (size, steps): (i64, i64), epochs: u32, limit: u64) -> Option<String> {
+    let context = stencil_dialects::context().unwrap();
+    let (module, plan) = common::compile(&context, case);
+    let text = plan.to_json().unwrap();
+    assert!(text.contains("\"epochs\": 1"));
+    let text = text.replace("\"epochs\": 1", &format!("\"epochs\": {epochs}"));
+    let plan = Plan::from_json(&text, "case.plan.json").unwrap();
+    let (bound, inputs) = common::bind(&plan, size, steps);
+    let settings = Settings { instruction_limit: limit, ..Settings::default() };
+    let options = Options { settings, ..Options::default() };
+    match common::simulate(&module, &plan, &bound, &inputs, options) {
+        Ok(run) => common::difference(&run.outputs, &common::expected(case, &bound, &inputs)),
+        Err(error) => Some(error),
+    }
+}
+
+// Rows of 40 cells: the cell 32,768 to the right is outside of each.
+#[test]
+fn a_wavefront_spends_no_time_on_the_length_of_a_read() {
+    let text = "param N\nparam M\ngrid G = [0..N-1, 0..M-1]\nfield A : f32 on G\n\
+                boundary A = 0\n\
+                fn f -> A [0..N-1, 0..M-1] = A[0,0] + A'[-1,32768] + 0.5*A'[-2,7] + A'[0,-1]\n\
+                steps 1\n";
+    let case = Case::wavefront(text, &[8, 16]);
+    assert_eq!(sweeps(&case, (40, 2), 1, 500_000), None);
+}
+
+#[test]
+fn skews_are_cut_in_three_dimensions_too() {
+    let text = "param N\nparam M\nparam L\ngrid G = [0..N-1, 0..M-1, 0..L-1]\n\
+                field A : f32 on G\nboundary A = 0\n\
+                fn f -> A [0..N-1, 0..M-1, 0..L-1] = A[0,0,0] + A'[-1,-1,9000] + A'[-1,2,3]\n\
+                + 0.5*A'[0,-1,8000] + A'[0,-2,5] + A'[0,0,-1]\nsteps 1\n";
+    let case = Case::wavefront(text, &[3, 4, 8]);
+    assert_eq!(sweeps(&case, (9, 2), 1, 1_000_000), None);
+}
+
+// Four tiles a row: from the third launch on, the flags are beyond 2^31.
+#[test]
+fn flags_of_wavefronts_may_wrap() {
+    let case = Case::wavefront("smith-waterman", &[8, 16]);
+    assert_eq!(sweeps(&case, (45, 6), 1 << 28, 1 << 32), None);
 }

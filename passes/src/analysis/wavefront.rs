@@ -10,6 +10,7 @@
 //! GPUs with Peer-SM Synchronization", section 3 (hyperplane transformation of tiles).
 
 use std::collections::BTreeSet;
+use stencil_dialects::tiled::MOST_CELLS;
 
 /// The wavefront of some dependence vectors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,8 +27,12 @@ pub struct Wavefront {
 
 impl Wavefront {
     /// The wavefront of lexicographically negative vectors of one to three numbers; none where a
-    /// number is too large.
+    /// number is beyond [`MOST_CELLS`].
     pub fn of(dependences: &BTreeSet<Vec<i64>>, rank: usize) -> Option<Self> {
+        let most = MOST_CELLS.unsigned_abs();
+        if dependences.iter().flatten().any(|cells| cells.unsigned_abs() > most) {
+            return None;
+        }
         let mut front =
             Self { skew: vec![0; rank - 1], rows: vec![0; rank - 1], ..Self::default() };
         if rank == 3 {
@@ -130,7 +135,9 @@ mod tests {
 
     #[test]
     fn numbers_that_are_too_large_give_none() {
-        let all = BTreeSet::from([vec![-1, i64::MAX]]);
-        assert_eq!(Wavefront::of(&all, 2), None);
+        for far in [MOST_CELLS + 1, i64::MAX, i64::MIN] {
+            let all = BTreeSet::from([vec![-1, far]]);
+            assert_eq!(Wavefront::of(&all, 2), None);
+        }
     }
 }

@@ -15,7 +15,8 @@
 //! ```text
 //! scf.while : () -> () {
 //!   %flag = llvm.load %address atomic syncscope("device") acquire {alignment = 4} : !llvm.ptr<1> -> i32
-//!   %late = arith.cmpi slt, %flag, %epoch
+//!   %lead = arith.subi %flag, %epoch : i32
+//!   %late = arith.cmpi slt, %lead, %zero
 //!   scf.condition(%late)
 //! } do {
 //!   llvm.call_intrinsic "llvm.nvvm.nanosleep"(%pause)
@@ -153,7 +154,9 @@ fn wait<'c>(builder: &Builder<'c>, address: Val<'c>, epoch: Val<'c>) -> Result<O
     let look = builder.at(mlir::append_block(&before, &[]));
     let attributes = atomic(&look, ACQUIRE);
     let flag = look.value("llvm.load", &[address], look.integer_type(32), &attributes)?;
-    let late = look.compare(Compare::Lt, flag, epoch)?;
+    // The sign of the difference is right where the numbers have wrapped too.
+    let lead = look.binary("arith.subi", flag, epoch)?;
+    let late = look.compare(Compare::Lt, lead, look.constant(look.integer_type(32), 0)?)?;
     look.op("scf.condition", &[late], &[], &[])?;
     let pause = builder.at(mlir::append_block(&after, &[]));
     let time = pause.constant(pause.integer_type(32), PAUSE)?;

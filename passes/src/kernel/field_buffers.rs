@@ -47,9 +47,9 @@ pub fn whole_grid<'c>(
     match &constants {
         Some(extents) => {
             let mut stride = 1_i64;
-            for (dimension, extent) in extents.iter().enumerate().rev() {
-                static_sizes[dimension] = *extent;
-                static_strides[dimension] = stride;
+            let places = static_sizes.iter_mut().zip(&mut static_strides);
+            for ((size, place), extent) in places.zip(extents).rev() {
+                (*size, *place) = (*extent, stride);
                 stride = stride.saturating_mul((*extent).max(1));
             }
         }

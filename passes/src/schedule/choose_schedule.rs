@@ -88,7 +88,7 @@ impl Pass for ChooseSchedule {
         choice::check(choice)?;
         let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
-        let open = predict::openings(&subject, choice)?;
+        let open = predict::openings(context, &subject, choice, *settings)?;
         let chosen = match open.as_slice() {
             // Nothing to choose: `tile-overlapped` and the lowering report what is wrong with it.
             [only] => only.clone(),

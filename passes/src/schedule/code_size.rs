@@ -67,6 +67,7 @@ fn count(number: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::lowering::Settings;
     use crate::schedule::predict;
     use crate::strategies;
     use crate::subject::Subject;
@@ -110,7 +111,9 @@ mod tests {
             let module = Module::parse(&context, &program(applies)).unwrap();
             let program = Program::read(&module).unwrap();
             let subject = Subject::of(&module, &program).unwrap();
-            let open = predict::openings(&subject, &Choice::default()).unwrap();
+            let open =
+                predict::openings(&context, &subject, &Choice::default(), Settings::default());
+            let open = open.unwrap();
             assert!(open.len() <= 32, "{applies}: {}", open.len());
             for choice in &open {
                 let strategy = strategies::named(choice.strategy.as_deref().unwrap()).unwrap();

@@ -70,7 +70,8 @@ pub fn candidates<'c>(
 ) -> Result<Vec<Candidate>, Error> {
     let program = Program::read(module)?;
     let subject = Subject::of(module, &program)?;
-    evaluate(context, &subject, &openings(&subject, choice)?, settings)
+    let open = openings(context, &subject, choice, settings)?;
+    evaluate(context, &subject, &open, settings)
 }
 
 /// Candidates of some schedules, the fastest first.
@@ -111,12 +112,17 @@ pub fn evaluate<'c>(
 /// The schedules to look at, within a choice.
 ///
 /// # Errors
-/// A strategy that is not there, and reads that no tile can hold.
-pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error> {
+/// A strategy that is not there, and reads that no tile can hold; for a program with sweeps, as for
+/// [`candidates`].
+pub fn openings<'c>(
+    context: &'c Context,
+    subject: &Subject<'c, '_>,
+    choice: &Choice,
+    settings: Settings,
+) -> Result<Vec<Choice>, Error> {
     regions::refuse_far_reads(subject.program)?;
-    // The model knows no wavefronts.
     if subject.program.sweeps()? {
-        return Ok(vec![choice.clone()]);
+        return beside_sweeps(context, subject, choice, settings).map(|open| vec![open]);
     }
     let rank = rank(subject.program)?;
     let strategies = match &choice.strategy {
@@ -125,8 +131,14 @@ pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error
     };
     let mut found: Vec<Choice> = Vec::new();
     for strategy in strategies {
-        let others = strategy.candidates(subject, rank, choice)?;
         let applies: Vec<_> = subject.program.applies.iter().collect();
+        // The defaults alone, so that `tile-overlapped` declines code that is too long.
+        let per_thread = choice.per_thread.as_deref().unwrap_or_default();
+        let others = match code_size::check(subject.program, strategy, &applies, (per_thread, 1)) {
+            Ok(()) => strategy.candidates(subject, rank, choice)?,
+            Err(error) if error.is_decline() => Vec::new(),
+            Err(error) => return Err(error),
+        };
         let most = code_size::most_steps(strategy, &applies, rank);
         for candidates in [vec![Candidates::defaults()], others].concat() {
             let listed = candidates.pyramid_heights.into_iter();
@@ -149,6 +161,36 @@ pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error
     Ok(found)
 }
 
+/// The schedule of a program with sweeps. The model knows no wavefronts, so the first strategy that
+/// takes the other functions has them.
+fn beside_sweeps<'c>(
+    context: &'c Context,
+    subject: &Subject<'c, '_>,
+    choice: &Choice,
+    settings: Settings,
+) -> Result<Choice, Error> {
+    let program = subject.program;
+    let mut others = false;
+    for apply in &program.applies {
+        others |= program.dependences(&apply.pieces)?.is_empty();
+    }
+    if !others || choice.strategy.is_some() {
+        return Ok(choice.clone());
+    }
+    let named = strategies::ALL.into_iter().filter(|strategy| !strategy.sweeps());
+    let named =
+        named.map(|named| Choice { strategy: Some(named.name().to_owned()), ..choice.clone() });
+    let mut declined = None;
+    for open in std::iter::once(choice.clone()).chain(named) {
+        match lowered(context, &mut copied(subject)?, &open, settings) {
+            Ok(_) => return Ok(open),
+            Err(error) if error.is_decline() => declined = declined.or(Some(error)),
+            Err(error) => return Err(error),
+        }
+    }
+    declined.map_or_else(|| Ok(choice.clone()), Err)
+}
+
 /// The rank of the shapes to try: the largest of an updated grid, whose kernels take the most time.
 /// Grids that are only read have no tiles.
 fn rank(program: &Program) -> Result<usize, Error> {
@@ -164,8 +206,7 @@ fn candidate<'c>(
     choice: &Choice,
     settings: Settings,
 ) -> Result<Option<Candidate>, Error> {
-    let mut copy = Module::from_operation(Operation::clone(&subject.module.as_operation()))
-        .ok_or_else(|| Error::internal("a module's copy is no module"))?;
+    let mut copy = copied(subject)?;
     let main = lowered(context, &mut copy, choice, settings)?;
     let (program, launches) = (Program::read(&copy)?, tiled::launches(&copy)?);
     let sizes = Large::of(&program);
@@ -204,6 +245,11 @@ fn candidate<'c>(
         prediction,
         points: points.into_iter().fold(0.0, f64::max),
     }))
+}
+
+fn copied<'c>(subject: &Subject<'c, '_>) -> Result<Module<'c>, Error> {
+    Module::from_operation(Operation::clone(&subject.module.as_operation()))
+        .ok_or_else(|| Error::internal("a module's copy is no module"))
 }
 
 /// Brings a module's main kernels to the gpu level: those that take the most steps per launch.
@@ -258,7 +304,9 @@ impl<'c> Large<'c> {
 
     fn points(&self, grid: &Grid) -> Result<f64, Error> {
         let (lower, upper) = (self.evaluate(grid.lower)?, self.evaluate(grid.upper)?);
-        let cells = |(lower, upper): (&i64, &i64)| (upper - lower + 1).max(0) as f64;
+        let cells = |(lower, upper): (&i64, &i64)| {
+            upper.saturating_sub(*lower).saturating_add(1).max(0) as f64
+        };
         Ok(lower.iter().zip(&upper).map(cells).product())
     }
 }

@@ -218,6 +218,9 @@ impl<'c> Tiling<'c, '_> {
             steps: 0,
             region,
         };
+        // The pyramid height follows from lanes, which must not be too many to look at.
+        let program = self.subject.program;
+        code_size::check(program, strategy, &group.applies, (&schedule.per_thread, 1))?;
         Ok((strategy, schedule))
     }
 

@@ -7,7 +7,8 @@
 //! Needs: a verified stencil program. The tile comes from options, else from the strategy.
 //! Guarantees: a tile kernel of the strategy `wavefront` for each such function. The function's
 //! `stencil.apply` names it by `tiled.kernel`. `tile-overlapped` tiles the other functions, makes
-//! the host schedule and erases the applies. A program without such functions is left as it is.
+//! the host schedule and erases the applies. A program without such functions is left as it is,
+//! and so is a function that has its kernel already.
 //!
 //! ```text
 //! "stencil.apply"() {updates = [@H], pieces = [...]}
@@ -72,7 +73,10 @@ impl Pass for TileWavefront {
         let groups = launch_groups::of(context, &program, false)?;
         let choice = choice::completed(&self.choice, tiled::choice(module)?);
         let subject = Subject::of(module, &program)?;
-        for (index, group) in groups.iter().enumerate().filter(|(_, group)| group.sweeps) {
+        let is_tiled =
+            |group: &Group| group.applies.iter().any(|apply| tiled::kernel_of(apply.op).is_some());
+        let sweeps = groups.iter().enumerate().filter(|(_, group)| group.sweeps);
+        for (index, group) in sweeps.filter(|(_, group)| !is_tiled(group)) {
             // The last kernel of a step counts it.
             let steps = i64::from(index + 1 == groups.len());
             kernel(context, &subject, &choice, (&groups, group), (index, steps))?;

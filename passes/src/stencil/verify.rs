@@ -1,10 +1,11 @@
 //! `stencil-verify`: what IRDL can't check of a stencil program (names, types, bounds, overlaps),
-//! and of tile kernels and peer flags where there are any.
+//! and of tile kernels, peer flags and the target where there are any.
 //!
 //! Needs: any module. Guarantees: the module is unchanged, and all later passes may rely on it.
 
 use crate::options::Options;
 use crate::pass::{Info, Pass};
+use crate::target::Target;
 use melior::Context;
 use melior::ir::Module;
 use stencil_dialects::error::Error;
@@ -39,5 +40,6 @@ pub fn check(module: &Module) -> Result<(), Error> {
             .next()
             .unwrap_or_else(|| Error::internal("the verifier failed without a message"));
         errors.fold(first, |first, other| first.with_note(other.place, other.message))
-    })
+    })?;
+    Target::of(module).map(|_| ())
 }

@@ -10,8 +10,9 @@
 //! Needs: tile kernels. Guarantees: in those of strategy `stream`, an apply that takes fewer
 //! registers in parts (`analysis/partial_sums`) is one apply a part; each but the first goes on
 //! with the result of the one before, by `tiled.partial`. Without a piece, the first part that
-//! reads the point's plane or a later one returns the old value; later parts pass it on. Other
-//! kernels stay as they are. Declines, and leaves alone: functions of several fields, fields with
+//! reads the point's plane or a later one returns the old value; later parts pass it on. Each part
+//! has the main piece of the whole, where `split-interior` has picked one. Other kernels stay as
+//! they are. Declines, and leaves alone: functions of several fields, fields with
 //! boundary rules.
 //!
 //! ```text
@@ -66,11 +67,20 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let subject = Subject::of(module, &program)?;
     for kernel in &tiled::kernels(module)? {
         let mut replaced = Vec::new();
+        let mut mains = Vec::new();
         for apply in kernel.applies() {
             let builder = Builder::new(context, apply.op.location(), mlir::body(module));
-            if let Some(result) = split(&builder, &subject, (&kernel.schedule, apply), &mut made)? {
-                replaced.push((apply, result));
+            let found = split(&builder, &subject, (&kernel.schedule, apply), &mut made)?;
+            let parts = found.map_or(1, |(parts, _)| parts);
+            if let Some(main) = &apply.main {
+                let place = (0..).zip(&apply.pieces).find(|(_, piece)| *piece == main);
+                mains.extend(vec![place.map_or(0, |(place, _)| place); parts]);
             }
+            replaced.extend(found.map(|(_, result)| (apply, result)));
+        }
+        if kernel.split {
+            let builder = Builder::new(context, kernel.op.location(), mlir::body(module));
+            tiled::set_interior(&builder, kernel.op, &mains);
         }
         // Once all are made, for one may read what another gives.
         for (apply, result) in &replaced {
@@ -88,13 +98,14 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
 /// The functions of parts: what they are a part of, the cuts, and their number.
 type Made<'c> = BTreeMap<(&'c str, Vec<i64>, usize), &'c str>;
 
-/// Puts the parts of an apply before it, if it has several; the result of the last.
+/// Puts the parts of an apply before it, if it has several; their number, and the result of the
+/// last.
 fn split<'c>(
     builder: &Builder<'c>,
     subject: &Subject<'c, '_>,
     (schedule, apply): (&Schedule, &Apply<'c>),
     made: &mut Made<'c>,
-) -> Result<Option<Val<'c>>, Error> {
+) -> Result<Option<(usize, Val<'c>)>, Error> {
     let (module, program) = (subject.module, subject.program);
     let updates: Vec<&str> = apply.outputs.iter().map(|(field, _)| *field).collect();
     let strategy = strategies::named(&schedule.strategy)?;
@@ -102,7 +113,8 @@ fn split<'c>(
     let (&[updated], false) = (updates.as_slice(), cuts.is_empty()) else { return Ok(None) };
     let element = program.field(updated)?.element;
     let mut partial = None;
-    for (number, part) in partial_sums::parts(program, &apply.pieces, &cuts)?.iter().enumerate() {
+    let parts = partial_sums::parts(program, &apply.pieces, &cuts)?;
+    for (number, part) in parts.iter().enumerate() {
         let mut pieces = Vec::new();
         for piece in &apply.pieces {
             let key = (piece.function, cuts.clone(), number);
@@ -123,7 +135,7 @@ fn split<'c>(
         mlir::move_before(op, apply.op);
         partial = mlir::results(op).first().copied();
     }
-    Ok(partial)
+    Ok(partial.map(|partial| (parts.len(), partial)))
 }
 
 /// Makes the function of a part: what the whole function does behind one cut up to the next.

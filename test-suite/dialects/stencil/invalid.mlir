@@ -772,6 +772,24 @@ module attributes {stencil.target = {arch = "sm_90", device = "NVIDIA H200", con
 
 // -----
 
+// expected-error @+1 {{stencil.target: the device H200 is sm_90 and the architecture is sm_75; change one of them}}
+module attributes {stencil.target = {arch = "sm_75", device = "H200", contract = true, fast_math = false}} {
+}
+
+// -----
+
+// expected-error @+1 {{stencil.target: no device 'Foo' is described; there are H200, }}
+module attributes {stencil.target = {arch = "sm_90", device = "Foo", contract = true, fast_math = false}} {
+}
+
+// -----
+
+// An architecture that is not described has a device of its own.
+module attributes {stencil.target = {arch = "sm_75", device = "a GPU of compute capability 7.x", contract = true, fast_math = false}} {
+}
+
+// -----
+
 // Values of a point function have types for which kernels have instructions.
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()

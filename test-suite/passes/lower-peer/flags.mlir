@@ -14,7 +14,8 @@ module attributes {gpu.container_module} {
       // CHECK: %[[address:.+]] = llvm.inttoptr %{{.*}} : i64 to !llvm.ptr<1>
       // CHECK: scf.while
       // CHECK: %[[flag:.+]] = llvm.load %[[address]] atomic syncscope("device") acquire {alignment = 4 : i64} : !llvm.ptr<1> -> i32
-      // CHECK: %[[late:.+]] = arith.cmpi slt, %[[flag]], %[[epoch]]
+      // CHECK: %[[lead:.+]] = arith.subi %[[flag]], %[[epoch]] : i32
+      // CHECK: %[[late:.+]] = arith.cmpi slt, %[[lead]], %c0_i32
       // CHECK: scf.condition(%[[late]])
       // CHECK: llvm.call_intrinsic "llvm.nvvm.nanosleep"
       "peer.wait"(%flags, %block, %epoch) : (memref<?xi32, strided<[1]>>, index, i32) -> ()

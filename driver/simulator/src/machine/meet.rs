@@ -6,6 +6,7 @@ use crate::memory::Memory;
 use crate::program::{Access, Reg, Shuffle};
 use crate::traffic::WARP;
 use cranelift_entity::EntityRef;
+use stencil_dialects::peer;
 
 impl Block<'_> {
     pub(super) fn barrier(&mut self) -> Result<(), Fault> {
@@ -179,7 +180,7 @@ impl Block<'_> {
             let value = memory
                 .load_atomic(flag.1, self.accessor(lane, flag.0))
                 .map_err(|conflict| self.address_fault(conflict, lane, access))?;
-            if (value as i32) < wanted {
+            if peer::is_late(value as i32, wanted) {
                 return Ok(Some(Awaited { lane, flag, epoch: wanted }));
             }
         }

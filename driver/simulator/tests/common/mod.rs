@@ -25,6 +25,7 @@ use stencil_simulator::{Options, Report, Simulator, mark_applies};
 /// A program with its schedule.
 #[derive(Clone, Debug)]
 pub struct Case {
+    /// The name of a program of the test suite, or the text of one.
     pub program: String,
     pub strategy: String,
     pub tile: Option<Vec<i64>>,
@@ -65,6 +66,9 @@ impl Case {
     }
 
     pub fn source(&self) -> Source {
+        if self.program.contains('\n') {
+            return Source { name: "case.stencil".to_owned(), text: self.program.clone() };
+        }
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../test-suite/programs")
             .join(format!("{}.stencil", self.program));

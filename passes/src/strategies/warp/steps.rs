@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::Piece;
 use stencil_dialects::tiled::{Apply, Kernel, TileOp};
 
 /// The lane's cells of tile values, by [`mlir::key`].
@@ -223,13 +222,8 @@ fn continues(one: &Apply, other: &Apply) -> bool {
     let names = |tiles: &[(&str, Val)]| {
         tiles.iter().map(|(field, _)| (*field).to_owned()).collect::<Vec<_>>()
     };
-    let same = |(one, other): (&Piece, &Piece)| {
-        (one.function, one.lower, one.upper) == (other.function, other.lower, other.upper)
-    };
-    let main = one.main.iter().zip(&other.main).all(same);
-    let pieces =
-        one.pieces.len() == other.pieces.len() && one.pieces.iter().zip(&other.pieces).all(same);
-    main && pieces
+    one.main == other.main
+        && one.pieces == other.pieces
         && one.step + 1 == other.step
         && names(&one.inputs) == names(&other.inputs)
         && names(&one.outputs) == names(&other.outputs)

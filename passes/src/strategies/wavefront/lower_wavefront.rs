@@ -27,6 +27,7 @@
 //! tile row is high.
 
 use super::NAME;
+use super::skews::Skews;
 use crate::analysis::footprint;
 use crate::analysis::wavefront::Wavefront;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
@@ -219,7 +220,12 @@ impl<'c> Sweep<'c, '_> {
         let counts: Vec<_> = (self.rows.counts.iter())
             .map(|count| self.affine(builder, *count))
             .collect::<Result<_, _>>()?;
-        let tiles = self.affine(builder, self.rows.tiles)?;
+        let points = self.rows.extents.last().copied();
+        let points = points.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
+        let points = self.affine(builder, points)?;
+        let shape = (self.rows.heights.as_slice(), self.rows.width);
+        let Skews { skews, tiles } = Skews::of(builder, &self.rows.front.skew, shape, points)?;
+        let tiles = tiles.map_or_else(|| self.affine(builder, self.rows.tiles), Ok)?;
         let peers = Peers::new(builder, flags, (all, tiles))?;
         let axis = |name: &str| {
             let x = Attribute::parse(builder.context, "#gpu<dim x>")
@@ -232,7 +238,7 @@ impl<'c> Sweep<'c, '_> {
             let at = split_by(builder, row, &counts)?;
             builder.repeat((builder.index(0)?, tiles, builder.index(1)?), |builder, tile| {
                 self.wait(builder, (&peers, thread), (&at, &counts), tile)?;
-                self.tile(builder, (&at, &threads), tile)?;
+                self.tile(builder, (&at, &threads), (&skews, points), tile)?;
                 let done = builder.add_constant(tile, 1)?;
                 let first = builder.compare(Compare::Eq, thread, builder.index(0)?)?;
                 builder.when(first, |builder| peers.signal(builder, row, done))
@@ -269,13 +275,14 @@ impl<'c> Sweep<'c, '_> {
         &self,
         builder: &Builder<'c>,
         (at, threads): (&[Val<'c>], &[Val<'c>]),
+        (skews, points): (&[Val<'c>], Val<'c>),
         tile: Val<'c>,
     ) -> Result<(), Error> {
         let (zero, one) = (builder.index(0)?, builder.index(1)?);
         let mut conditions = Vec::new();
         let mut relative: Vec<Val> = Vec::new();
         let mut behind = zero;
-        let rows = at.iter().zip(threads).zip(&self.rows.heights).zip(&self.rows.front.skew);
+        let rows = at.iter().zip(threads).zip(&self.rows.heights).zip(skews);
         for (((at, thread), height), skew) in rows {
             let start = builder.binary("arith.muli", *at, builder.index(*height)?)?;
             let mut here = builder.add(start, *thread)?;
@@ -288,12 +295,9 @@ impl<'c> Sweep<'c, '_> {
             conditions.push(builder.compare(Compare::Ge, here, zero)?);
             conditions.push(builder.compare(Compare::Lt, here, self.affine(builder, end)?)?);
             relative.push(here);
-            let late = builder.binary("arith.muli", *thread, builder.index(*skew)?)?;
+            let late = builder.binary("arith.muli", *thread, *skew)?;
             behind = builder.add(behind, late)?;
         }
-        let extent = self.rows.extents.last().copied();
-        let extent = extent.ok_or_else(|| Error::internal("a grid of no dimensions"))?;
-        let extent = self.affine(builder, extent)?;
         let width = builder.index(self.rows.width)?;
         let from = builder.binary("arith.muli", tile, width)?;
         let from = builder.binary("arith.subi", from, behind)?;
@@ -301,7 +305,7 @@ impl<'c> Sweep<'c, '_> {
             let x = builder.add(from, time)?;
             let mut conditions = conditions.clone();
             conditions.push(builder.compare(Compare::Ge, x, zero)?);
-            conditions.push(builder.compare(Compare::Lt, x, extent)?);
+            conditions.push(builder.compare(Compare::Lt, x, points)?);
             if let Some(inside) = builder.all(&conditions)? {
                 let relative = [relative.as_slice(), &[x]].concat();
                 builder.when(inside, |builder| self.point(builder, &relative))?;

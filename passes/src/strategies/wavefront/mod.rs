@@ -2,15 +2,17 @@
 //! blocks take tile rows by turns, and each waits for the tile row above by flags.
 
 pub mod lower_wavefront;
+mod skews;
 
+use crate::analysis::wavefront::Wavefront;
 use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::{Shape, Strategy};
 use crate::subject::Subject;
 use std::ops::RangeInclusive;
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{Kernel, Schedule};
+use stencil_dialects::tiled::{Kernel, MOST_CELLS, Schedule};
 
 /// The name in the IR and on the command line.
 pub const NAME: &str = "wavefront";
@@ -39,14 +41,31 @@ impl Strategy for Wavefronts {
         false
     }
 
-    /// Rows of a tile, one for each thread, and times per tile.
-    fn shape(&self, _: &Subject, group: &Group) -> Result<Shape, Error> {
-        let tile: &[i64] = match group.hull.rank() {
+    /// Rows of a tile, one for each thread, and times per tile. A tile is higher where the function
+    /// reads rows of its own sweep from farther away.
+    fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error> {
+        let usual: &[i64] = match group.hull.rank() {
             1 => &[1024],
             2 => &[256, 64],
             _ => &[8, 32, 32],
         };
-        Ok(Shape { tile: tile.to_vec(), per_thread: vec![1; tile.len()] })
+        let threads = i64::from(subject.device.threads_per_block);
+        let rows = rows(subject, group)?;
+        let mut tile = usual.to_vec();
+        for (dimension, (height, least)) in tile.iter_mut().zip(&rows).enumerate() {
+            let others = rows.iter().enumerate().filter(|(other, _)| *other != dimension);
+            let others = others.fold(1_i64, |all, (_, rows)| all.saturating_mul((*rows).max(1)));
+            *height = (*height).min(threads / others).max(*least);
+        }
+        let needed = rows.iter().fold(1_i64, |all, rows| all.saturating_mul((*rows).max(1)));
+        if needed > threads {
+            let message = format!(
+                "the function reads values of its own sweep up to {rows:?} rows away, and a block \
+                 of {threads} threads has no tile so high; read from nearer rows"
+            );
+            return Err(Error::declined(Decline::FarRead, message));
+        }
+        Ok(Shape { per_thread: vec![1; tile.len()], tile })
     }
 
     fn pyramid_height(&self, _: &Subject, _: &Group, _: &Schedule) -> Result<i64, Error> {
@@ -62,4 +81,18 @@ impl Strategy for Wavefronts {
     fn splits_interior(&self, _: &Program, _: &Kernel) -> Result<bool, Error> {
         Ok(false)
     }
+}
+
+/// Rows of its own sweep that a group reads, along each dimension but the fastest.
+fn rows(subject: &Subject, group: &Group) -> Result<Vec<i64>, Error> {
+    let rank = group.hull.rank();
+    let apply = group.applies.first().ok_or_else(|| Error::internal("a group without applies"))?;
+    let front = Wavefront::of(&subject.program.dependences(&apply.pieces)?, rank);
+    front.map(|front| front.rows).ok_or_else(|| {
+        let message = format!(
+            "the function reads values of its own sweep more than {MOST_CELLS} cells away; read \
+             nearer ones"
+        );
+        Error::declined(Decline::FarRead, message)
+    })
 }
