@@ -6,6 +6,7 @@
 //! seconds per step. A candidate that a strategy declines is left out; any other error is reported.
 
 use crate::analysis::{kernel_work, tile_traffic};
+use crate::schedule::choice;
 use crate::schedule::code_size;
 use crate::schedule::lowering::{self, Settings};
 use crate::schedule::regions;
@@ -108,11 +109,12 @@ pub fn evaluate<'c>(
     }
 }
 
-/// The schedules to look at, within a choice.
+/// The schedules to look at, within a choice that the module's own completes.
 ///
 /// # Errors
-/// A strategy that is not there, and reads that no tile can hold.
+/// A number out of range, a strategy that is not there, and reads that no tile can hold.
 pub fn openings(subject: &Subject, choice: &Choice) -> Result<Vec<Choice>, Error> {
+    let choice = &choice::completed(choice, subject.module)?;
     regions::refuse_far_reads(subject.program)?;
     // The model knows no wavefronts.
     if subject.program.sweeps()? {
