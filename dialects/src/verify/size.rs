@@ -4,7 +4,7 @@ use super::at;
 use crate::error::Error;
 use crate::limits;
 use crate::mlir::{self, Op};
-use crate::stencil::{Argument, Program};
+use crate::stencil::{Apply, Argument, Program};
 use melior::ir::Module;
 
 /// Counts what a program has; one error for each limit that is passed, at the first operation
@@ -43,4 +43,14 @@ pub(super) fn verify(module: &Module, program: &Program, errors: &mut Vec<Error>
         at_most(limits::ALL_PIECES, "pieces", passes(before.0, pieces, limits::ALL_PIECES));
         at_most(limits::READS, "different reads", passes(before.1, reads, limits::READS));
     }
+}
+
+/// The limit of one apply that is passed, if any.
+pub(super) fn beyond(apply: &Apply) -> Option<Error> {
+    let counts = [
+        (apply.updates.len(), limits::UPDATES, "updated fields"),
+        (apply.pieces.len(), limits::PIECES, "pieces"),
+    ];
+    let (found, most, what) = counts.into_iter().find(|(found, most, _)| found > most)?;
+    Some(at(apply.op, format!("an apply has at most {most} {what}, and this one has {found}")))
 }

@@ -11,7 +11,7 @@ use crate::affine::Linear;
 use crate::attribute;
 use crate::cover::{Bounds, checked_values, of_points};
 use crate::error::Error;
-use crate::limits::{GRID_END, PIECES, STEPS, UPDATES};
+use crate::limits::{GRID_END, STEPS};
 use crate::mlir::{self, Op};
 use crate::stencil::{Apply, Boundary, Grid, Program, Role};
 use melior::ir::{AffineMap, Module, Type};
@@ -213,14 +213,6 @@ pub(super) fn pieces<'c>(
         return errors
             .push(at(apply.op, "an apply needs at least one updated field and one piece"));
     }
-    for (found, most, what) in
-        [(apply.updates.len(), UPDATES, "updated fields"), (apply.pieces.len(), PIECES, "pieces")]
-    {
-        if found > most {
-            let words = format!("an apply has at most {most} {what}, and this one has {found}");
-            return errors.push(at(apply.op, words));
-        }
-    }
     if !updates(program, apply, errors) {
         return;
     }
@@ -291,8 +283,13 @@ pub(super) fn pieces<'c>(
     }
 }
 
-/// Checks the updated fields of an apply; false if one of them is not declared.
+/// Checks the updated fields of an apply; false if one of them is not declared, or if it has too
+/// much.
 fn updates(program: &Program, apply: &Apply, errors: &mut Vec<Error>) -> bool {
+    if let Some(error) = size::beyond(apply) {
+        errors.push(error);
+        return false;
+    }
     for (index, name) in apply.updates.iter().enumerate() {
         match program.field(name) {
             Err(error) => {

@@ -192,14 +192,15 @@ fn module(
     });
     let fields = each(fields, |n| {
         format!(
-            "\"stencil.field\"() {{sym_name = \"A{n}\", grid = @G, type = f32, role = \"state\"}} : \
-             () -> ()\n"
+            "\"stencil.field\"() {{sym_name = \"A{n}\", grid = @G, type = f32, role = \"state\"}} \
+             : () -> ()\n"
         )
     });
     let checks = each(checks, |n| {
         let value = map(&n.to_string());
         format!(
-            "\"stencil.check\"() {{value = {value}, unless_empty = [], message = \"c\"}} : () -> ()\n"
+            "\"stencil.check\"() {{value = {value}, unless_empty = [], message = \"c\"}} \
+             : () -> ()\n"
         )
     });
     let applies = applies.iter().map(|pieces| {
@@ -215,7 +216,8 @@ fn module(
          {scalars}{fields}{checks}\
          func.func private @f(%a: f32 {{stencil.read = @A0, stencil.offset = array<i64: 0>}}, \
          %b: f32 {{stencil.read = @A0, stencil.offset = array<i64: 0>}}, \
-         %c: f32 {{stencil.read = @A0, stencil.offset = array<i64: 0>}}) -> f32 {{ return %a : f32 }}\n\
+         %c: f32 {{stencil.read = @A0, stencil.offset = array<i64: 0>}}) -> f32 {{\n\
+         return %a : f32 }}\n\
          {}}}\n",
         applies.collect::<String>()
     )
