@@ -149,11 +149,18 @@ impl Linear {
         let less = |fact: &Self, factor: i64| self.minus(&fact.times(factor)?);
         self.is_never_negative()
             || terms > 0
-                && known.iter().any(|fact| {
+                && known.iter().filter(|fact| terms > 1 || self.may_lack(fact)).any(|fact| {
                     let mut rests =
                         self.ratios(fact).into_iter().filter_map(|factor| less(fact, factor));
                     rests.any(|rest| rest.follows(known, terms - 1))
                 })
+    }
+
+    /// Whether a multiple of `fact` may be all that this value lacks: it is negative wherever this
+    /// value is. With many facts, almost all are told apart by this.
+    fn may_lack(&self, fact: &Self) -> bool {
+        let pairs = self.coefficients.iter().zip(&fact.coefficients);
+        pairs.chain([(&self.constant, &fact.constant)]).all(|(own, other)| *own >= 0 || *other < 0)
     }
 
     /// Factors that may take some coefficient of `fact` off this value, or its constant.

@@ -12,6 +12,7 @@ pub mod decline;
 pub mod error;
 pub mod fast_math;
 pub mod inequalities;
+pub mod limits;
 pub mod mlir;
 pub mod peer;
 pub mod stencil;

@@ -1,7 +1,7 @@
 //! `stencilc FILE`: compiles a source and writes the levels that are asked for.
 
 use crate::cli::{CommonArgs, CompileArgs};
-use crate::files::{self, Outputs};
+use crate::files::{self, Outputs, is_standard};
 use crate::message::say;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,6 +67,7 @@ fn places(args: &CompileArgs, levels: &[Level]) -> Result<Vec<PathBuf>, Failure>
         ([_], Some(output)) => Ok(vec![output.clone()]),
         ([_], None) => Ok(vec![PathBuf::from("-")]),
         (_, Some(stem)) => {
+            check_stem(stem)?;
             Ok(levels.iter().map(|level| with_extension(stem, level.extension())).collect())
         }
         (_, None) => Err(Failure::user(
@@ -83,6 +84,7 @@ fn candidates(
     (count, stem): (usize, &Path),
     cancel: &Arc<AtomicBool>,
 ) -> Result<(), Failure> {
+    check_stem(stem)?;
     let source = files::read(&common.file)?;
     let session = common.session(&source)?;
     let fingerprint = session.fingerprint(&source)?;
@@ -111,6 +113,16 @@ fn candidates(
         }
     }
     outputs.write()
+}
+
+/// Refuses standard output for several files.
+fn check_stem(stem: &Path) -> Result<(), Failure> {
+    if is_standard(stem) {
+        return Err(Failure::user(
+            "several files can't go to standard output; give -o a name, from which theirs are made",
+        ));
+    }
+    Ok(())
 }
 
 /// `stem` with the extension of a level.

@@ -1,25 +1,37 @@
 //! Files in and out: no output replaces an input or another output, and all outputs of a command
 //! appear, or none.
 
-use std::io::{self, ErrorKind, Read, Write};
+use crate::message::unprinted;
+use std::io;
 use std::path::{Path, PathBuf};
+use stencil_compiler::stages::most_bytes;
 use stencil_compiler::{Array, Failure, Source};
+use stencil_runtime::bounded_read;
 use stencil_runtime::record::Record;
+use stencil_runtime::standard_output;
 use stencil_runtime::whole_file::{Body, check_distinct, check_place, write_all_whole};
 
 /// Standard input or output.
-fn is_standard(path: &Path) -> bool {
+pub fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Reads a source; `-` is standard input.
+/// Reads a program, or a module whose name says so; `-` is standard input.
 pub fn read(path: &Path) -> Result<Source, Failure> {
+    read_within(path, most_bytes(&path.display().to_string()))
+}
+
+/// Reads a module; `-` is standard input.
+pub fn read_module(path: &Path) -> Result<Source, Failure> {
+    read_within(path, bounded_read::MOST_TEXT)
+}
+
+fn read_within(path: &Path, most: u64) -> Result<Source, Failure> {
     let name = path.display().to_string();
     let bytes = if is_standard(path) {
-        let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+        bounded_read::read_all(io::stdin(), most)
     } else {
-        std::fs::read(path)
+        bounded_read::read(path, most)
     };
     let bytes =
         bytes.map_err(|error| Failure::user(format!("{name}: the file can't be read: {error}")))?;
@@ -74,16 +86,9 @@ impl<'a> Outputs<'a> {
         let (paths, bodies): (Vec<_>, Vec<_>) = self.files.into_iter().unzip();
         let files = paths.iter().map(PathBuf::as_path).zip(bodies);
         write_all_whole(files.collect()).map_err(Failure::user)?;
-        print(&self.text)
-    }
-}
-
-/// Writes to standard output. A reader that closes its end early, like `head`, is no failure.
-fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::user(format!("standard output: {error}")))
+        if self.text.is_empty() {
+            return Ok(());
         }
-        _ => Ok(()),
+        standard_output::print(self.text.as_bytes()).map_err(|error| unprinted(&error))
     }
 }

@@ -1,10 +1,11 @@
 //! Shell completions and manual pages, made from the command lines themselves.
 
-use crate::message::say;
+use crate::message::{exit, unprinted};
 use clap::Command;
 use clap_complete::{Shell, generate};
-use std::io::{Error, Write};
 use std::process::ExitCode;
+use stencil_compiler::Failure;
+use stencil_runtime::standard_output;
 
 /// Answers `--completions SHELL` and `--man` as the only arguments; none for any other call.
 pub fn asked_for(mut command: Command) -> Option<ExitCode> {
@@ -15,7 +16,7 @@ pub fn asked_for(mut command: Command) -> Option<ExitCode> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["--man"] => match clap_mangen::Man::new(command).render(&mut text) {
             Ok(()) => Some(print(&text)),
-            Err(error) => Some(failed(&error)),
+            Err(error) => Some(exit(Err(vec![Failure::user(error)]))),
         },
         ["--completions", shell] => match shell.parse::<Shell>() {
             Ok(shell) => {
@@ -23,26 +24,15 @@ pub fn asked_for(mut command: Command) -> Option<ExitCode> {
                 generate(shell, &mut command, name, &mut text);
                 Some(print(&text))
             }
-            Err(_) => {
-                say(format_args!(
-                    "error: there are no completions for '{shell}'; there are bash, elvish, fish, \
-                     powershell and zsh\n"
-                ));
-                Some(ExitCode::from(1))
-            }
+            Err(_) => Some(exit(Err(vec![Failure::user(format!(
+                "there are no completions for '{shell}'; there are bash, elvish, fish, powershell \
+                 and zsh"
+            ))]))),
         },
         _ => None,
     }
 }
 
 fn print(text: &[u8]) -> ExitCode {
-    match std::io::stdout().write_all(text) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error),
-    }
-}
-
-fn failed(error: &Error) -> ExitCode {
-    say(format_args!("error: {error}\n"));
-    ExitCode::from(1)
+    exit(standard_output::print(text).map_err(|error| vec![unprinted(&error)]))
 }

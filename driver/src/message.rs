@@ -2,9 +2,10 @@
 //! the work nor its exit code.
 
 use std::fmt::Display;
-use std::io::{ErrorKind, IsTerminal, Write, stderr};
+use std::io::{self, ErrorKind, IsTerminal, Write, stderr};
 use std::process::ExitCode;
 use stencil_compiler::{Class, Failure, Look, shortened};
+use stencil_runtime::standard_output;
 
 /// Writes to standard error, as far as that is possible.
 pub fn say(text: impl Display) {
@@ -15,7 +16,7 @@ pub fn say(text: impl Display) {
 pub fn exit(result: Result<(), Vec<Failure>>) -> ExitCode {
     let failures = result.err().unwrap_or_default();
     let look = look();
-    for failure in &failures {
+    for failure in failures.iter().filter(|failure| failure.class != Class::Unread) {
         say(failure.text(look));
     }
     let codes = failures.iter().map(|failure| failure.class).map(Class::exit_code);
@@ -30,16 +31,20 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         say(short);
         return ExitCode::from(1);
     }
-    let printed = error.print();
     if error.use_stderr() {
+        // If even the message can't be printed, the exit code still tells.
+        let _ = error.print();
         return ExitCode::from(1);
     }
-    match printed {
-        Err(why) if why.kind() != ErrorKind::BrokenPipe => {
-            say(format_args!("error: standard output: {why}\n"));
-            ExitCode::from(1)
-        }
-        _ => ExitCode::SUCCESS,
+    let printed = standard_output::write(|_| error.print());
+    exit(printed.map_err(|why| vec![unprinted(&why)]))
+}
+
+/// The failure of a write to standard output.
+pub fn unprinted(why: &io::Error) -> Failure {
+    match why.kind() {
+        ErrorKind::BrokenPipe => Failure::unread(why),
+        _ => Failure::user(why),
     }
 }
 

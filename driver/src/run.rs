@@ -2,7 +2,7 @@
 
 use crate::cli::{RunArgs, TargetName, unique};
 use crate::compile::{print_ir, print_timing};
-use crate::files::{self, Outputs};
+use crate::files::{self, Outputs, is_standard};
 use crate::message::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
@@ -98,6 +98,11 @@ fn check_places(
     sources: &BTreeMap<String, Input>,
     results: &BTreeMap<String, PathBuf>,
 ) -> Result<(), Failure> {
+    if let Some((name, _)) = results.iter().find(|(_, path)| is_standard(path)) {
+        return Err(Failure::user(format!(
+            "the cells of `{name}` can't go to standard output; name a file: --out {name}=FILE.npy"
+        )));
+    }
     let mut read = args.common.files();
     read.extend(sources.values().filter_map(|source| match source {
         Input::File(path) => Some(path.clone()),

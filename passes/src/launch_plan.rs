@@ -8,6 +8,7 @@ use melior::ir::{AffineMap, Attribute, Module, ShapedTypeLike, Type, ValueLike};
 use stencil_dialects::affine::{self, Linear};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
+use stencil_dialects::limits::GRID_END;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{Check, Field, Member, Program, Role, Scalar};
 use stencil_dialects::tiled::{self, Binding, Launch, Region};
@@ -19,6 +20,7 @@ use stencil_runtime::plan::{
     Repeat, ScalarDecl, Settings, Start,
 };
 
+use crate::analysis::grid_ends::{FarEnd, far_ends};
 use crate::kernel::field_buffers::extents;
 use crate::target::Target;
 use melior::Context;
@@ -70,7 +72,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         fields,
         buffers,
         steps: single(program.steps, &names)?,
-        checks: program.checks.iter().map(|at| check(at, &names)).collect::<Result<_, _>>()?,
+        checks: checks(context, &program, &names)?,
         index_width: tiled::index_width(module),
         kernels: launches.iter().map(kernel).collect::<Result<_, _>>()?,
         schedule: repeats
@@ -96,6 +98,18 @@ fn scalar(scalar: &Scalar) -> Result<ScalarDecl, Error> {
     let element = element(scalar.element, scalar.unsigned)?;
     let default = scalar.default.and_then(|default| number(element, default)).map(Numeral::from);
     Ok(ScalarDecl { name: scalar.name.to_owned(), element, default })
+}
+
+/// The conditions on the sizes: those of the module, and those of grids that it leaves open.
+fn checks(context: &Context, program: &Program, names: &[&str]) -> Result<Vec<plan::Check>, Error> {
+    let mut all =
+        program.checks.iter().map(|at| check(at, names)).collect::<Result<Vec<_>, Error>>()?;
+    for FarEnd { grid, margin } in far_ends(program) {
+        let map = Linear::map(context, names.len(), &[margin]);
+        let message = format!("the grid `{grid}` must lie between -{GRID_END} and {GRID_END}");
+        all.push(plan::Check { value: single(map, names)?, unless_negative: Vec::new(), message });
+    }
+    Ok(all)
 }
 
 /// A condition on the sizes.

@@ -12,7 +12,7 @@ mod tests;
 
 use crate::expr::Sizes;
 use crate::number::{Number, Numeral};
-use crate::plan::{Node, Plan};
+use crate::plan::{MOST_STEPS, Node, Plan};
 pub use buffers::{Buffer, BufferId, Held};
 pub use error::BindError;
 use std::collections::BTreeMap;
@@ -81,7 +81,7 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
         Some(steps) => steps,
         None => plan.steps.evaluate(&sizes)?,
     };
-    if steps < 0 {
+    if !(0..=MOST_STEPS).contains(&steps) {
         return Err(BindError::Steps(steps));
     }
     sizes.insert("steps".to_string(), steps);

@@ -25,15 +25,18 @@
 //! | [`device`] | devices as data |
 //! | [`tune`] | schedules that were measured to be fastest |
 //! | [`model`] | what a schedule is predicted to take on a device |
+//! | [`bounded_read`] | files read whole, within a limit |
 //! | [`whole_file`] | files written whole or not at all |
 //! | `signals` | the end of a tool at a signal (feature `signals`) |
+//! | `standard_output` | standard output of a tool (feature `stdio`) |
 
-#![cfg_attr(feature = "cuda", deny(unsafe_code))]
-#![cfg_attr(not(feature = "cuda"), forbid(unsafe_code))]
+#![cfg_attr(any(feature = "cuda", feature = "stdio"), deny(unsafe_code))]
+#![cfg_attr(not(any(feature = "cuda", feature = "stdio")), forbid(unsafe_code))]
 
 pub mod array;
 pub mod bands;
 pub mod bind;
+pub mod bounded_read;
 pub mod cell;
 pub mod compare;
 #[cfg(feature = "cuda")]
@@ -52,5 +55,8 @@ pub mod plan;
 pub mod record;
 #[cfg(all(unix, feature = "signals"))]
 pub mod signals;
+#[cfg(feature = "stdio")]
+#[allow(unsafe_code, reason = "a constructor of the process stands in a section of its own")]
+pub mod standard_output;
 pub mod tune;
 pub mod whole_file;

@@ -21,6 +21,7 @@ pub(crate) mod tests;
 mod validate;
 
 use crate::array::Element;
+use crate::bounded_read::{MOST_TEXT, read_text};
 use crate::expr::Expr;
 use crate::number::Numeral;
 use crate::whole_file::write_whole;
@@ -37,6 +38,9 @@ use thiserror::Error;
 
 /// The version of the format; a plan of another version is refused.
 pub const FORMAT: u32 = 2;
+
+/// Steps of a run.
+pub const MOST_STEPS: i64 = 1 << 48;
 
 /// Everything that a run needs beside the PTX and the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -276,7 +280,7 @@ impl Plan {
     /// # Errors
     /// When the file can't be read, is no plan, has another format or contradicts itself.
     pub fn load(path: &Path) -> Result<Plan, PlanError> {
-        let text = std::fs::read_to_string(path)
+        let text = read_text(path, MOST_TEXT)
             .map_err(|source| PlanError::Read { path: path.to_path_buf(), source })?;
         Plan::from_json(&text, &path.display().to_string())
     }

@@ -5,6 +5,7 @@
 //! and the compiler's version and text. The other is the device. When any of these changes, no
 //! entry fits any more.
 
+use crate::bounded_read::{MOST_TEXT, read_text};
 use crate::plan::Settings;
 use crate::whole_file::write_whole;
 use serde::{Deserialize, Serialize};
@@ -75,7 +76,7 @@ impl Schedules {
     /// # Errors
     /// When the file can't be read or holds something else.
     pub fn read(path: &Path) -> Result<Self, TuneError> {
-        let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+        let text = read_text(path, MOST_TEXT).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => TuneError::Missing { path: path.to_path_buf(), source },
             _ => TuneError::Io { path: path.to_path_buf(), source },
         })?;

@@ -104,8 +104,7 @@ fn wrong_sizes_and_names_are_told() {
         ),
         (
             vec![plan, "-D", "N=9", "--steps", "-1"],
-            "error: -1 steps can't be run; give 0 or more \
-            with --steps\n",
+            "error: -1 steps can't be run; give 0 to 281474976710656 with --steps\n",
         ),
         (
             vec![plan, "-D", "N=9", "--set", "beta=1"],

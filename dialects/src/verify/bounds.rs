@@ -5,6 +5,7 @@ use crate::affine::Linear;
 use crate::cover::{Bounds, checked_values, of_points};
 use crate::error::Error;
 use crate::inequalities::imply;
+use crate::limits::RULE_OFFSET;
 use crate::stencil::{Apply, Argument, Grid, Piece, Program};
 use std::cell::LazyCell;
 
@@ -24,12 +25,12 @@ pub(super) fn reads_inside<'c>(
         }
         if let Argument::Read { field, offset } = argument {
             if program.field(field)?.boundary.is_some() {
-                if offset.iter().any(|cells| cells.unsigned_abs() > FARTHEST) {
+                if offset.iter().any(|cells| cells.unsigned_abs() > RULE_OFFSET) {
                     return Err(at(
                         apply.op,
                         format!(
                             "@{} reads @{field} at {offset:?}; with a boundary rule, offsets go up \
-                             to {FARTHEST} cells",
+                             to {RULE_OFFSET} cells",
                             piece.function
                         ),
                     ));
@@ -49,11 +50,6 @@ pub(super) fn reads_inside<'c>(
     }
     Ok(())
 }
-
-/// Cells that a read of a field with a boundary rule may lie from its point: coordinates beyond the
-/// grid must fit an index, for which 2^21 cells of room are left, also for the tile's own reach
-/// (`passes/src/analysis/index_width.rs`).
-const FARTHEST: u64 = 1 << 15;
 
 /// Checks that a piece, moved by an offset, lies in a grid; without an offset it lies in those
 /// `within`.

@@ -6,20 +6,15 @@
 use super::at;
 use super::bounds::{disjoint, inside, reads_inside};
 use super::point_function::{self, Purpose};
+use super::size;
 use crate::affine::Linear;
 use crate::attribute;
 use crate::cover::{Bounds, checked_values, of_points};
 use crate::error::Error;
+use crate::limits::{GRID_END, STEPS};
 use crate::mlir::{self, Op};
 use crate::stencil::{Apply, Boundary, Grid, Program, Role};
 use melior::ir::{AffineMap, Module, Type};
-
-/// The largest magnitude of constants and factors in bounds: coordinates beyond the grid, and
-/// differences of bounds, stay within 64 bits.
-pub const GRID_END: i64 = 1 << 60;
-
-/// Steps of a run.
-pub const MOST_STEPS: i64 = 1 << 48;
 
 /// Verifies all declarations, and every `stencil.apply` with its point functions.
 pub fn verify(module: &Module, errors: &mut Vec<Error>) {
@@ -27,6 +22,10 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
         Ok(program) => program,
         Err(error) => return errors.push(error),
     };
+    size::verify(module, &program, errors);
+    if !errors.is_empty() {
+        return;
+    }
     declarations(module, &program, errors);
     if !errors.is_empty() {
         return;
@@ -83,8 +82,8 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
     } else {
         symbols(program, whole, program.steps, errors);
         let steps = Linear::of_map(program.steps).and_then(|steps| steps.first().cloned());
-        if steps.is_some_and(|steps| steps.is_constant() && steps.constant > MOST_STEPS) {
-            errors.push(at(whole, format!("stencil.steps: a run has at most {MOST_STEPS} steps")));
+        if steps.is_some_and(|steps| steps.is_constant() && steps.constant > STEPS) {
+            errors.push(at(whole, format!("stencil.steps: a run has at most {STEPS} steps")));
         }
     }
 }
@@ -284,8 +283,13 @@ pub(super) fn pieces<'c>(
     }
 }
 
-/// Checks the updated fields of an apply; false if one of them is not declared.
+/// Checks the updated fields of an apply; false if one of them is not declared, or if it has too
+/// much.
 fn updates(program: &Program, apply: &Apply, errors: &mut Vec<Error>) -> bool {
+    if let Some(error) = size::beyond(apply) {
+        errors.push(error);
+        return false;
+    }
     for (index, name) in apply.updates.iter().enumerate() {
         match program.field(name) {
             Err(error) => {

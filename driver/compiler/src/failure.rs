@@ -14,13 +14,15 @@ pub enum Class {
     Internal,
     /// The caller has ended the work.
     Cancelled,
+    /// Whoever reads standard output has gone, and so wants no message.
+    Unread,
 }
 
 impl Class {
     /// The exit code of a tool that fails so.
     pub fn exit_code(self) -> u8 {
         match self {
-            Self::Input | Self::Cancelled => 1,
+            Self::Input | Self::Cancelled | Self::Unread => 1,
             Self::Internal => 2,
         }
     }
@@ -66,6 +68,11 @@ impl Failure {
     /// The caller has ended the work.
     pub fn cancelled(message: impl Display) -> Self {
         Self::of(Class::Cancelled, message)
+    }
+
+    /// Nobody reads the output.
+    pub fn unread(message: impl Display) -> Self {
+        Self::of(Class::Unread, message)
     }
 
     pub(crate) fn of(class: Class, message: impl Display) -> Self {

@@ -12,6 +12,7 @@ use melior::ir::operation::{OperationLike, OperationPrintingFlags};
 use std::time::{Duration, Instant};
 use stencil_dialects::error::Error;
 use stencil_dialects::{mlir, stencil, tiled};
+use stencil_frontend::limits;
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
 use stencil_passes::launch_plan;
@@ -22,6 +23,7 @@ use stencil_passes::pipeline_text;
 use stencil_passes::runner::Runner;
 use stencil_passes::schedule::predict::{self, Candidate};
 use stencil_passes::target;
+use stencil_runtime::bounded_read;
 use stencil_runtime::plan::Plan;
 
 /// How long each pass and step took, in order.
@@ -61,7 +63,16 @@ pub fn check(source: &Source, defines: &[(String, i64)]) -> Result<Program, Fail
 
 /// Whether a source is a module in MLIR: its name ends so.
 pub fn is_mlir(source: &Source) -> bool {
-    source.name.ends_with(".mlir")
+    is_mlir_name(&source.name)
+}
+
+fn is_mlir_name(name: &str) -> bool {
+    name.ends_with(".mlir")
+}
+
+/// The most bytes of a source of this name.
+pub fn most_bytes(name: &str) -> u64 {
+    if is_mlir_name(name) { bounded_read::MOST_TEXT } else { limits::TEXT as u64 }
 }
 
 impl<'c, 's> Compilation<'c, 's> {

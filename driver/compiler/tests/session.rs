@@ -310,3 +310,22 @@ fn deep_expressions_need_no_large_stack() {
         assert!(result.is_ok(), "{terms}: {}", result.unwrap_err());
     }
 }
+
+/// A program that the language accepts is a module within the limits of modules.
+#[test]
+fn modules_and_programs_have_the_same_limits() {
+    use stencil_dialects::limits as modules;
+    use stencil_frontend::limits as programs;
+    assert_eq!(modules::PARAMS, programs::PARAMS);
+    assert_eq!(modules::SCALARS, programs::SCALARS);
+    assert_eq!(modules::FIELDS, programs::FIELDS);
+    assert_eq!(modules::UPDATES, programs::CELL);
+    assert_eq!(modules::APPLIES, programs::FUNCTIONS);
+    assert_eq!(modules::PIECES, programs::PIECES);
+    assert_eq!(modules::ALL_PIECES, programs::ALL_PIECES);
+    assert_eq!(modules::READS, programs::READS);
+    assert_eq!(modules::CHECKS, programs::CHECKS);
+    assert_eq!(modules::RULE_OFFSET, programs::RULE_OFFSET);
+    assert_eq!(modules::GRID_END, programs::GRID_END);
+    assert_eq!(modules::STEPS, programs::STEPS);
+}

@@ -44,6 +44,9 @@ pub const OPERATIONS: usize = 10_000;
 /// Different reads of a piece, added up over all pieces of a program.
 pub const READS: usize = 1000;
 
+/// Conditions on the sizes that a run checks.
+pub const CHECKS: usize = 500;
+
 /// Cells between a point and a read.
 pub const OFFSET: u64 = 1 << 20;
 
@@ -56,4 +59,4 @@ pub const RULE_OFFSET: u64 = 1 << 15;
 pub const GRID_END: i64 = 1 << 60;
 
 /// Steps of a run.
-pub const STEPS: i64 = 1 << 48;
+pub const STEPS: i64 = stencil_runtime::plan::MOST_STEPS;

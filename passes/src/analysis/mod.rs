@@ -1,6 +1,7 @@
 //! Analyses: they read IR, return plain data and change nothing.
 
 pub mod footprint;
+pub mod grid_ends;
 pub mod hull;
 pub mod index_width;
 pub mod kernel_work;

@@ -20,6 +20,7 @@ use melior::ir::Module;
 use std::path::Path;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
+use stencil_runtime::bounded_read;
 
 /// An architecture, as LLVM's backend has it.
 struct Architecture {
@@ -186,8 +187,9 @@ fn resolve_math<'l>(
         let unreadable = |error: String| {
             Error::user(format!("{}: libdevice can't be read: {error}", path.display()))
         };
-        let buffer =
-            MemoryBuffer::create_from_file(path).map_err(|error| unreadable(error.to_string()))?;
+        let bytes = bounded_read::read(path, bounded_read::MOST_CODE)
+            .map_err(|error| unreadable(error.to_string()))?;
+        let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, "libdevice");
         let library = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm)
             .map_err(|error| unreadable(error.to_string()))?;
         link(module, library, machine)?;

@@ -1,8 +1,11 @@
 //! A choice of schedule as options of a pass: what is asked for, the rest left open.
 
 use crate::options::Options;
+use melior::ir::Module;
+use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
-use stencil_dialects::tiled::{Choice, MOST_CELLS, MOST_STEPS};
+use stencil_dialects::mlir;
+use stencil_dialects::tiled::{self, Choice, MOST_CELLS, MOST_STEPS};
 
 /// The option for [`Choice::strategy`].
 pub const STRATEGY: (&str, &str) = ("strategy", "how tiles are run (default: chosen)");
@@ -56,14 +59,21 @@ pub fn check(choice: &Choice) -> Result<(), Error> {
     read(&given).map(drop)
 }
 
-/// A choice whose open parts are taken from another.
-pub fn completed(choice: &Choice, by: Choice) -> Choice {
-    let choice = choice.clone();
-    Choice {
+/// A choice whose open parts are taken from the module.
+///
+/// # Errors
+/// An attribute of the module of the wrong kind, and a number out of range.
+pub fn completed(choice: &Choice, module: &Module) -> Result<Choice, Error> {
+    check(choice)?;
+    let (choice, by) = (choice.clone(), tiled::choice(module)?);
+    let choice = Choice {
         strategy: choice.strategy.or(by.strategy),
         tile: choice.tile.or(by.tile),
         pyramid_height: choice.pyramid_height.or(by.pyramid_height),
         per_thread: choice.per_thread.or(by.per_thread),
         region: choice.region.or(by.region),
-    }
+    };
+    // The options were checked before, so an error stands in the module.
+    check(&choice).map_err(|error| error.at(mlir::place(mlir::module_op(module).location())))?;
+    Ok(choice)
 }

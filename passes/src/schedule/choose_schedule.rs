@@ -5,8 +5,9 @@
 //! time of each.
 //!
 //! Needs: a verified stencil program. Guarantees: the module has the schedule for
-//! `tile-overlapped`, in the attributes that a tile kernel has. Options override the choice. The
-//! tile stays open where `tile-overlapped` fits it per kernel.
+//! `tile-overlapped`, in the attributes that a tile kernel has. Options come first, then the
+//! schedule that the module has already; only the rest is chosen. The tile stays open where
+//! `tile-overlapped` fits it per kernel.
 //!
 //! ```text
 //! module @heat attributes {tiled.strategy = "stream", tiled.steps = 7 : i64, ...}
@@ -85,7 +86,6 @@ impl Pass for ChooseSchedule {
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let Request { choice, settings } = &self.0;
-        choice::check(choice)?;
         let program = Program::read(module)?;
         let subject = Subject::of(module, &program)?;
         let open = predict::openings(context, &subject, choice, *settings)?;

@@ -6,6 +6,7 @@
 //! seconds per step. A candidate that a strategy declines is left out; any other error is reported.
 
 use crate::analysis::{kernel_work, tile_traffic};
+use crate::schedule::choice;
 use crate::schedule::code_size;
 use crate::schedule::lowering::{self, Settings};
 use crate::schedule::regions;
@@ -109,17 +110,18 @@ pub fn evaluate<'c>(
     }
 }
 
-/// The schedules to look at, within a choice.
+/// The schedules to look at, within a choice that the module's own completes.
 ///
 /// # Errors
-/// A strategy that is not there, and reads that no tile can hold; for a program with sweeps, as for
-/// [`candidates`].
+/// A number out of range, a strategy that is not there, and reads that no tile can hold; for a
+/// program with sweeps, as for [`candidates`].
 pub fn openings<'c>(
     context: &'c Context,
     subject: &Subject<'c, '_>,
     choice: &Choice,
     settings: Settings,
 ) -> Result<Vec<Choice>, Error> {
+    let choice = &choice::completed(choice, subject.module)?;
     regions::refuse_far_reads(subject.program)?;
     if subject.program.sweeps()? {
         return beside_sweeps(context, subject, choice, settings).map(|open| vec![open]);

@@ -79,7 +79,7 @@ impl Pass for TileOverlapped {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        choice::check(&self.choice)?;
+        let choice = choice::completed(&self.choice, module)?;
         let program = Program::read(module)?;
         let Some(first) = program.applies.first() else {
             return Err(Error::user(
@@ -88,10 +88,6 @@ impl Pass for TileOverlapped {
             ));
         };
         regions::refuse_far_reads(&program)?;
-        let choice = choice::completed(&self.choice, tiled::choice(module)?);
-        // The options were checked before, so the error stands in the module.
-        choice::check(&choice)
-            .map_err(|error| error.at(mlir::place(mlir::module_op(module).location())))?;
         let strategy = match &choice.strategy {
             Some(name) => strategies::named(name)?,
             None => strategies::usual(),

@@ -65,13 +65,12 @@ impl Pass for TileWavefront {
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        choice::check(&self.choice)?;
+        let choice = choice::completed(&self.choice, module)?;
         let program = Program::read(module)?;
         if !program.sweeps()? {
             return Ok(());
         }
         let groups = launch_groups::of(context, &program, false)?;
-        let choice = choice::completed(&self.choice, tiled::choice(module)?);
         let subject = Subject::of(module, &program)?;
         let is_tiled =
             |group: &Group| group.applies.iter().any(|apply| tiled::kernel_of(apply.op).is_some());

@@ -3,6 +3,7 @@
 use crate::array::Element;
 use crate::expr::{Expr, ExprError};
 use crate::number::Numeral;
+use crate::plan::MOST_STEPS;
 use thiserror::Error;
 
 /// Why a plan can't run with these sizes and scalars.
@@ -130,8 +131,8 @@ pub enum BindError {
         /// The sizes.
         sizes: String,
     },
-    /// The number of steps is negative.
-    #[error("{0} steps can't be run; give 0 or more with --steps")]
+    /// The number of steps is negative or too large.
+    #[error("{0} steps can't be run; give 0 to {MOST_STEPS} with --steps")]
     Steps(i64),
     /// A scalar is given that the program does not have.
     #[error("{program} has no scalar `{name}`; it has {known}")]

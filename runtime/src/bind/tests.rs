@@ -123,7 +123,12 @@ fn steps_and_scalars() {
     assert_eq!(with(0, "alpha", 0.25).unwrap().scalars["alpha"], Number::F32(0.25));
     assert_eq!(
         with(-1, "alpha", 0.25).unwrap_err(),
-        "-1 steps can't be run; give 0 or more with --steps"
+        "-1 steps can't be run; give 0 to 281474976710656 with --steps"
+    );
+    assert!(with(1 << 48, "alpha", 0.25).is_ok());
+    assert_eq!(
+        with((1 << 48) + 1, "alpha", 0.25).unwrap_err(),
+        "281474976710657 steps can't be run; give 0 to 281474976710656 with --steps"
     );
     assert_eq!(with(1, "beta", 0.25).unwrap_err(), "heat has no scalar `beta`; it has alpha");
     let mut plan = heat();

@@ -16,6 +16,8 @@ const SCALAR: &str = "param N\nscalar c : f32\ngrid G = [0..N-1]\nfield A : f32 
     [0..N-1] = c*A[0]\nsteps 4\n";
 const SQUARE: &str = "param N\ngrid G = [0..2*N-1, 0..2*N-1]\nfield A : f32 on G\nfn f -> A \
     [0..N-1, 0..N-1] = A[0,1]\nsteps 4\n";
+const MANY_STEPS: &str = "param N\nparam K\ngrid G = [0..N-1]\nfield A : f32 on G\nfn f -> A \
+    [0..N-1] = A[0]\nsteps 5*K\n";
 const BRANCH: &str = "module {\n  func.func @f(%a: f32) -> f32 {\n    return %b : f32\n  }\n}\n";
 const WRONG_ROLE: &str = r#"module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
@@ -32,6 +34,7 @@ fn scratch() -> Scratch {
         ("exp.stencil", EXP),
         ("scalar.stencil", SCALAR),
         ("square.stencil", SQUARE),
+        ("many-steps.stencil", MANY_STEPS),
         ("broken.mlir", BRANCH),
         ("wrong-role.mlir", WRONG_ROLE),
         ("empty.mlir", ""),
@@ -58,6 +61,8 @@ fn scratch() -> Scratch {
     scratch.write("short.npy", &whole[..whole.len() - 3]);
     scratch.write("long.npy", [whole.as_slice(), b"more"].concat());
     scratch.write("header.npy", &whole[..40]);
+    std::os::unix::fs::symlink("/dev/zero", scratch.path().join("endless.mlir"))
+        .unwrap_or_else(|error| panic!("{error}"));
     std::fs::create_dir(scratch.path().join("folder")).unwrap_or_else(|error| panic!("{error}"));
     scratch
 }
@@ -88,6 +93,14 @@ refused! {
     program_not_text: "stencilc binary.stencil -o out.ptx";
     program_empty: "stencilc empty.stencil -o out.ptx";
     program_a_folder: "stencilc folder -o out.ptx";
+    program_endless: "stencilc /dev/zero -o out.ptx";
+    program_endless_as_syntax_tree: "stencilc --emit=ast /dev/zero -o out.stencil";
+    program_endless_run: "stencilc run /dev/zero --in A=zeros";
+    ir_endless: "stencil-opt /dev/zero -o out.mlir";
+    ir_endless_compiled: "stencilc endless.mlir -o out.ptx";
+    plan_endless: "stencil-bench /dev/zero";
+    schedules_endless: "stencilc heat2d.stencil --schedules /dev/zero -o out.ptx";
+    libdevice_endless: "stencilc exp.stencil --libdevice /dev/zero -o out.ptx";
     output_in_no_folder: "stencilc heat2d.stencil -o missing/heat.ptx";
     output_a_folder: "stencilc heat2d.stencil -o folder";
     result_in_no_folder: "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy \
@@ -153,6 +166,10 @@ refused! {
     candidates_none: "stencilc heat2d.stencil --candidates 0 -o out.ptx";
     seed_negative: "stencilc run heat2d.stencil --target sim --seed=-1 --in A=a.npy --in K=zeros \
         --out A=out.npy";
+    steps_too_many: "stencilc run heat2d.stencil --steps=281474976710657 --in A=a.npy --in K=zeros \
+        --out A=out.npy";
+    steps_of_sizes_too_many: "stencilc run many-steps.stencil --size N=10 --size \
+        K=1000000000000000 --in A=zeros --out A=out.npy";
     steps_negative: "stencilc run heat2d.stencil --steps=-1 --in A=a.npy --in K=zeros --out \
         A=out.npy";
 

@@ -109,6 +109,11 @@ fn all() -> Vec<(&'static str, String, String)> {
         let sum = joined(count, " + ", |n| format!("A[{n}]"));
         line("", &format!("fn f -> A [0..N-{count}] = {sum}"))
     };
+    // The sizes are checked too: neither is negative.
+    let checks = |count: usize| {
+        let sum = joined(count - 2, " + ", |n| format!("A[-{}]", n + 1));
+        line("param P\n", &format!("fn f -> A [P..N-1] = {sum}"))
+    };
     let rule = "boundary A = nearest\n";
     let (depth, operations) = (limits::DEPTH - 4, limits::OPERATIONS);
     vec![
@@ -128,6 +133,7 @@ fn all() -> Vec<(&'static str, String, String)> {
         // A sum of n terms has 2 n - 1 operations.
         ("operations", functions(10, operations / 20), functions(10, operations / 20 + 1)),
         ("reads", reads(limits::READS), reads(limits::READS + 1)),
+        ("checks", checks(limits::CHECKS), checks(limits::CHECKS + 1)),
         ("offset", offset(limits::OFFSET, ""), offset(limits::OFFSET + 1, "")),
         ("rule-offset", offset(limits::RULE_OFFSET, rule), offset(limits::RULE_OFFSET + 1, rule)),
         ("grid-end", grid(limits::GRID_END), grid(limits::GRID_END + 1)),
@@ -167,6 +173,91 @@ fn what_is_at_a_limit_compiles_soon() {
     assert!(late.is_empty(), "{late:?}");
 }
 
+/// A module whose parts are so many.
+fn module(
+    params: usize,
+    scalars: usize,
+    fields: usize,
+    checks: usize,
+    applies: &[usize],
+) -> String {
+    let names = joined(params, ", ", |n| format!("\"P{n}\""));
+    let symbols = joined(params, ", ", |n| format!("p{n}"));
+    let map = |result: &str| format!("affine_map<()[{symbols}] -> ({result})>");
+    let (zero, last) = (map("0"), map("999"));
+    let scalars = each(scalars, |n| {
+        format!(
+            "\"stencil.scalar\"() {{sym_name = \"s{n}\", type = f32, default = []}} : () -> ()\n"
+        )
+    });
+    let fields = each(fields, |n| {
+        format!(
+            "\"stencil.field\"() {{sym_name = \"A{n}\", grid = @G, type = f32, role = \"state\"}} \
+             : () -> ()\n"
+        )
+    });
+    let checks = each(checks, |n| {
+        let value = map(&n.to_string());
+        format!(
+            "\"stencil.check\"() {{value = {value}, unless_empty = [], message = \"c\"}} \
+             : () -> ()\n"
+        )
+    });
+    let applies = applies.iter().map(|pieces| {
+        let pieces = joined(*pieces, ", ", |n| {
+            let at = map(&n.to_string());
+            format!("{{function = @f, lower = {at}, upper = {at}}}")
+        });
+        format!("\"stencil.apply\"() {{updates = [@A0], pieces = [{pieces}]}} : () -> ()\n")
+    });
+    format!(
+        "module attributes {{stencil.params = [{names}], stencil.steps = {zero}}} {{\n\
+         \"stencil.grid\"() {{sym_name = \"G\", lower = {zero}, upper = {last}}} : () -> ()\n\
+         {scalars}{fields}{checks}\
+         func.func private @f(%a: f32 {{stencil.read = @A0, stencil.offset = array<i64: 0>}}, \
+         %b: f32 {{stencil.read = @A0, stencil.offset = array<i64: 0>}}, \
+         %c: f32 {{stencil.read = @A0, stencil.offset = array<i64: 0>}}) -> f32 {{\n\
+         return %a : f32 }}\n\
+         {}}}\n",
+        applies.collect::<String>()
+    )
+}
+
+/// A compiler that makes modules meets the limits of the language.
+#[test]
+fn modules_beyond_a_limit_are_refused_with_it() {
+    use limits::{ALL_PIECES, CHECKS, FIELDS, FUNCTIONS, PARAMS, PIECES, READS, SCALARS};
+    let functions = vec![1; FUNCTIONS];
+    let too_many = vec![1; FUNCTIONS + 1];
+    for (module, most) in [
+        (module(1, 0, 1, 0, &[1]), None),
+        (module(PARAMS, SCALARS, FIELDS, CHECKS, &functions), None),
+        (module(PARAMS + 1, 0, 1, 0, &[1]), Some((PARAMS, "run-time sizes"))),
+        (module(1, SCALARS + 1, 1, 0, &[1]), Some((SCALARS, "scalars"))),
+        (module(1, 0, FIELDS + 1, 0, &[1]), Some((FIELDS, "fields"))),
+        (module(1, 0, 1, 10 * CHECKS, &[1]), Some((CHECKS, "checks"))),
+        (module(1, 0, 1, 0, &too_many), Some((FUNCTIONS, "applies"))),
+        (module(1, 0, 1, 0, &[PIECES + 1]), Some((PIECES, "pieces, and this one has 201"))),
+        (module(1, 0, 1, 0, &[10 * PIECES]), Some((ALL_PIECES, "pieces"))),
+        (module(1, 0, 1, 0, &[READS / 6 + 1; 2]), Some((READS, "different reads"))),
+    ] {
+        let scratch = Scratch::new();
+        scratch.write("limit.mlir", &module);
+        let start = Instant::now();
+        let arguments = ["limit.mlir", "--pass-pipeline=stencil-verify", "-o", "out.mlir"];
+        let outcome = scratch.run("stencil-opt", &arguments);
+        assert!(start.elapsed() < SOON, "{most:?}");
+        match most {
+            None => assert_eq!(outcome.code, Some(0), "{}", outcome.stderr),
+            Some((most, what)) => {
+                let words = format!("has at most {most} {what}");
+                assert_eq!(outcome.code, Some(1), "{words}");
+                assert!(outcome.stderr.contains(&words), "{words}: {}", outcome.stderr);
+            }
+        }
+    }
+}
+
 #[test]
 fn the_front_end_needs_no_large_stack() {
     for (name, at, beyond) in all() {
@@ -203,6 +294,7 @@ fn the_documents_name_every_limit() {
         limits::ALL_PIECES,
         limits::OPERATIONS,
         limits::READS,
+        limits::CHECKS,
         limits::OFFSET as usize,
         limits::RULE_OFFSET as usize,
         limits::GRID_END as usize,

@@ -63,6 +63,9 @@ refused! {
     program_as_result: format!("{RUN} --out A=heat2d.stencil");
     report_in_a_result: "stencilc run heat2d.stencil --target sim --steps 1 --in A=a.npy --in \
         K=zeros --out A=new.npy --report-json folder/../new.npy";
+    candidates_to_standard_output: "stencilc heat2d.stencil --candidates 3 -o -";
+    levels_to_standard_output: "stencilc heat2d.stencil --emit=ptx,plan -o -";
+    result_to_standard_output: format!("{RUN} --out A=-");
     two_results_in_one_file: "stencilc run fdtd2d.stencil --target reference --size N=9 --size \
         M=9 --steps 1 --in Ex=zeros --in Ey=zeros --in Hz=zeros --out Ex=to-old.npy --out \
         Ey=folder/old.npy";
@@ -134,9 +137,41 @@ fn a_full_standard_output_is_an_error() {
     }
     let outcome = scratch().shell("stencilc heat2d.stencil >/dev/full");
     assert!(outcome.stderr.starts_with("error: standard output: "), "{}", outcome.stderr);
-    // A reader that closes its end early is no error.
-    let outcome = scratch().shell("stencilc heat2d.stencil | head -1");
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
+}
+
+/// Without a standard output the result would be lost.
+#[test]
+fn a_closed_standard_output_is_an_error() {
+    for command in [
+        "stencilc heat2d.stencil",
+        "stencil-opt plain.mlir",
+        "stencilc --man",
+        "stencilc --help",
+        "stencil-opt --version",
+        "stencil-bench --man",
+        "stencil-bench --help",
+    ] {
+        let outcome = scratch().shell(&format!("{command} >&-"));
+        let words = "error: standard output: it is closed";
+        assert_eq!(outcome.code, Some(1), "{command}");
+        assert!(outcome.stderr.starts_with(words), "{command}\n{}", outcome.stderr);
+    }
+    for command in ["stencilc heat2d.stencil >/dev/null", "stencilc heat2d.stencil -o out >&-"] {
+        assert_eq!(scratch().shell(command).code, Some(0), "{command}");
+    }
+}
+
+/// A reader that closes its end early needs no message, but it did not get everything.
+#[test]
+fn a_reader_that_has_gone_is_a_silent_failure() {
+    for command in ["stencilc heat2d.stencil", "stencil-opt plain.mlir", "stencil-bench --man"] {
+        // The tool writes once nobody holds the other end any more.
+        let line = format!("{{ sleep 1; {command}; echo $? >code; }} | true");
+        let scratch = scratch();
+        let outcome = scratch.shell(&line);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{command}");
+        assert_eq!(scratch.read("code"), "1\n", "{command}");
+    }
 }
 
 /// No failure is without a message.

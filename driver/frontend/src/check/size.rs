@@ -22,6 +22,11 @@ impl Checker<'_> {
             let error = Diagnostic::error(message, span, "too many with this piece");
             self.report(error.help(help));
         }
+        if let Some(first) = self.program.checks.get(limits::CHECKS) {
+            let message = format!("a run checks at most {} conditions on sizes", limits::CHECKS);
+            let error = Diagnostic::error(message, first.span, "too many with this one");
+            self.report(error.help("write sizes that bounds and offsets can be compared with"));
+        }
     }
 }
 

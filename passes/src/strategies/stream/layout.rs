@@ -3,7 +3,7 @@
 
 use super::lower_stream::decline;
 use super::pipeline::{self, Graph, Pipeline, Read, Row, Value, Window};
-use super::registers;
+use super::{registers, selects};
 use crate::analysis::footprint;
 use crate::kernel::block_limits::steps_per_launch;
 use crate::kernel::lanes::{self, WARP};
@@ -51,10 +51,8 @@ pub struct Layout<'c> {
     pub total: BTreeMap<&'c str, bool>,
 }
 
-/// The most cells that boundary rules may send a lane's reads to. Beyond this limit and the next
-/// ones, MLIR and LLVM take minutes for a kernel, which would spill.
-const MOST_SELECTS: i64 = 8192;
-/// The most registers for the cells of a lane, where reads select by boundary rules.
+/// The most registers for the cells of a lane, where reads select by boundary rules. Beyond this
+/// limit and the next one, MLIR and LLVM take minutes for a kernel, which would spill.
 const MOST_REGISTERS: i64 = 512;
 /// The same, where there are no such rules.
 const MOST_REGISTERS_WITHOUT: i64 = 1024;
@@ -145,16 +143,6 @@ impl Shape {
     }
 }
 
-/// Cells among which the reads of a lane of some cells select by boundary rules.
-fn selects<'c>(program: &Program<'c>, kernel: &Kernel<'c>, cells: i64) -> Result<i64, Error> {
-    let mut selects = 0_i64;
-    for apply in kernel.applies() {
-        let reads = footprint::cells_by_rules(program, &apply.pieces)?;
-        selects = selects.saturating_add(reads.saturating_mul(cells));
-    }
-    Ok(selects)
-}
-
 /// Declines a kernel whose lanes hold so many cells that code for them would take minutes to make.
 fn admit_registers(
     kernel: &Kernel,
@@ -164,13 +152,12 @@ fn admit_registers(
 ) -> Result<(), Error> {
     let steps = steps_per_launch(&kernel.schedule);
     let too_many = |message| Err(decline(kernel, Decline::Registers, message));
-    if selects > MOST_SELECTS || (selects > 0 && registers > MOST_REGISTERS) {
+    if selects > 0 && registers > MOST_REGISTERS {
         return too_many(format!(
             "by their boundary rules the reads of a lane with {rows_per_lane} x {width} cells and \
-             {steps} may take {selects} cells, of which it holds {registers} in \
-             registers, and the strategy stream selects among {MOST_SELECTS} and holds \
-             {MOST_REGISTERS} at most; give a lane fewer cells, make the pyramid height smaller, \
-             or choose another strategy"
+             {steps} may take {selects} cells, of which it holds {registers} in registers, and the \
+             strategy stream holds {MOST_REGISTERS} at most; give a lane fewer cells, make the \
+             pyramid height smaller, or choose another strategy"
         ));
     }
     if registers > MOST_REGISTERS_WITHOUT {
@@ -189,7 +176,8 @@ impl<'c> Layout<'c> {
     pub fn plan(subject: &Subject<'c, '_>, kernel: &Kernel<'c>) -> Result<Self, Error> {
         let (module, program) = (subject.module, subject.program);
         let Shape { tile_rows, columns, rows_per_lane, width } = Shape::of(kernel)?;
-        let selects = selects(program, kernel, rows_per_lane * width)?;
+        let applies = kernel.applies().map(|apply| (kernel.op, apply.pieces.as_slice()));
+        let selects = selects::of(program, applies, (rows_per_lane, width))?;
         let (graph, (values, elements)) = graph(program, kernel, (rows_per_lane, width))?;
         let pipeline = pipeline::of(&graph, subject.device);
         admit_registers(kernel, (rows_per_lane, width), selects, pipeline.registers)?;

@@ -10,6 +10,7 @@ mod pipeline;
 mod registers;
 mod rims;
 mod schedule;
+mod selects;
 mod shared;
 mod sum_cuts;
 mod tile_fit;

@@ -5,6 +5,7 @@
 
 use super::pipeline::{self, Graph, shape};
 use super::registers;
+use super::selects;
 use super::sum_cuts::{self, sum_cuts};
 use crate::analysis::footprint;
 use crate::analysis::partial_sums;
@@ -118,7 +119,11 @@ pub fn pyramid_height(
     let updated: BTreeSet<&str> = updated.filter(stays).collect();
     let mut best = 1;
     for steps in 2..=HIGHEST {
-        let graph = graph(subject, applies, per_thread, steps)?;
+        let graph = match graph(subject, applies, per_thread, steps) {
+            // More steps select among more cells.
+            Err(error) if error.is_decline() => break,
+            graph => graph?,
+        };
         let mut halo = Halo::none(per_thread.len());
         for read in &graph.reads {
             halo = halo.hull(&Halo { lower: read.offset.clone(), upper: read.offset.clone() });
@@ -164,6 +169,9 @@ pub fn within(per_thread: &[i64], threads: i64, halos: &[&Halo]) -> (i64, i64) {
 }
 
 /// The tile graph of several steps.
+///
+/// # Errors
+/// Declines a graph in which reads select among too many cells.
 pub fn graph(
     subject: &Subject,
     applies: &[&Apply],
@@ -172,6 +180,8 @@ pub fn graph(
 ) -> Result<Graph, Error> {
     let program = subject.program;
     let lane = shape(per_thread);
+    let all = (0..steps).flat_map(|_| applies);
+    selects::of(program, all.map(|apply| (apply.op, apply.pieces.as_slice())), lane)?;
     let mut graph = Graph::empty(lane);
     let mut current = BTreeMap::new();
     let (mut loaded, mut made) = (BTreeSet::new(), BTreeSet::new());
@@ -246,6 +256,23 @@ mod tests {
         let [made, read] = program.applies.as_slice() else { panic!("two applies") };
         assert_eq!(loaded(&[made, read]), (1, true));
         assert_eq!(loaded(&[read]), (2, false));
+    }
+
+    #[test]
+    fn a_graph_of_too_many_cells_is_declined_before_it_is_made() {
+        let context = stencil_dialects::context().unwrap();
+        let field = r#"role = "state"}"#;
+        let rule = r#"role = "state", stencil.boundary = "nearest"}"#;
+        let far = TEMP
+            .replace(field, rule)
+            .replace("array<i64: 1, 0, 0>", "array<i64: 30000, -30000, 9>");
+        let module = Module::parse(&context, &far).unwrap();
+        let program = Program::read(&module).unwrap();
+        let subject = Subject { module: &module, program: &program, device: &H200 };
+        let applies: Vec<&Apply> = program.applies.iter().collect();
+        let error = graph(&subject, &applies, &[1, 4, 2], 1).map(drop).unwrap_err();
+        assert!(error.is_decline(), "{}", error.message);
+        assert_eq!(pyramid_height(&subject, &applies, &[1, 4, 2]).unwrap(), 1);
     }
 
     #[test]

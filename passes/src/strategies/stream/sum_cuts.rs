@@ -5,6 +5,7 @@ use crate::analysis::footprint;
 use crate::analysis::partial_sums::{Part, Planes, parts};
 use crate::kernel::lanes;
 use crate::strategies::stream::pipeline::{self, Graph, Read, Value};
+use crate::strategies::stream::selects;
 use crate::subject::Subject;
 use melior::ir::ValueLike;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,10 @@ pub fn sum_cuts<'c>(
     lane: (i64, i64),
 ) -> Result<Vec<i64>, Error> {
     let program = subject.program;
-    let &[updated] = updates else { return Ok(Vec::new()) };
+    // The lowering declines lanes that are too large.
+    let (&[updated], false) = (updates, selects::is_too_large(lane)) else {
+        return Ok(Vec::new());
+    };
     let element = program.field(updated)?.element;
     let mut planes = BTreeSet::new();
     for read in footprint::of_pieces(program, pieces)? {

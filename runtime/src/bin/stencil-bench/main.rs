@@ -13,19 +13,24 @@ use options::Options;
 use report::{Measurements, State};
 use std::error::Error;
 use std::fmt::Arguments;
-use std::io::{ErrorKind, Write, stderr, stdout};
+use std::io::{self, ErrorKind, Write, stderr};
 use std::path::Path;
 use std::process::ExitCode;
 use stencil_runtime::cuda::Cuda;
+use stencil_runtime::standard_output::{self, print};
 use stencil_runtime::tune::{Entry, Schedules};
 
 fn main() -> ExitCode {
     let options = match Options::try_parse() {
         Ok(options) => options,
-        Err(error) => {
+        Err(error) if error.use_stderr() => {
             // If even the message can't be printed, the exit code still tells.
             let _ = error.print();
-            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+            return ExitCode::FAILURE;
+        }
+        Err(help) => {
+            let printed = standard_output::write(|_| help.print());
+            return printed.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS);
         }
     };
     // A tool that can't be told of signals still works.
@@ -34,11 +39,17 @@ fn main() -> ExitCode {
     match bench(&options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            say(format_args!("error: {error}"));
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(error.as_ref()),
     }
+}
+
+/// Says what went wrong. A reader of standard output that has gone needs no word.
+fn failed(error: &(dyn Error + 'static)) -> ExitCode {
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    if kind != Some(ErrorKind::BrokenPipe) {
+        say(format_args!("error: {error}"));
+    }
+    ExitCode::FAILURE
 }
 
 /// Writes a line to standard error, as far as that is possible.
@@ -49,7 +60,7 @@ fn say(line: Arguments<'_>) {
 /// Does what was asked; false when a plan failed or gave a wrong result.
 fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     if let Some(page) = options.page()? {
-        print(&page)?;
+        print(page.as_bytes())?;
         return Ok(true);
     }
     if options.ptx.is_some() && options.plans.len() > 1 {
@@ -78,7 +89,7 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     let cuda = Cuda::open(options.device)?;
     let copy_bandwidth = cuda.copy_bandwidth()?;
     let device = cuda.facts();
-    print(&format!(
+    let line = format!(
         "{} ({}, {} multiprocessors, up to {:.0} MHz), CUDA {}; copy {:.2} TB/s\n",
         device.name,
         device.architecture,
@@ -86,7 +97,8 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
         device.max_clock_mhz,
         device.cuda,
         copy_bandwidth * 1e-12
-    ))?;
+    );
+    print(line.as_bytes())?;
 
     let mut results = Vec::new();
     let mut failures = Vec::new();
@@ -121,20 +133,9 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
         record.write(path).map_err(|e| format!("can't write {}: {e}", path.display()))?;
     }
     // Last, so that a standard output that can't be written loses no result.
-    print(&words)?;
+    print(words.as_bytes())?;
     let passed = |result: &Measurement| result.check.as_ref().is_none_or(|check| check.passed);
     Ok(failures.is_empty() && results.iter().all(passed))
-}
-
-/// Writes to standard output. A reader that closes its end early is no failure.
-fn print(text: &str) -> Result<(), String> {
-    let written = stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush());
-    match written {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("standard output: {error}"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The results, and how the device was after the last run.

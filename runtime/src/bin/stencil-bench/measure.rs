@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request, bind};
+use stencil_runtime::bounded_read::{self, MOST_CODE};
 use stencil_runtime::cuda::{Cuda, GraphSettings, KernelFacts, Program};
 use stencil_runtime::device::device_named;
 use stencil_runtime::execute::{Control, Target, check_inputs, download, launch_all, run, upload};
@@ -93,7 +94,7 @@ impl Loaded {
         let plan = Plan::load(path)?;
         let beside = ptx.is_none();
         let ptx = ptx.map_or_else(|| ptx_beside(path), Path::to_path_buf);
-        let code = std::fs::read(&ptx).map_err(|e| {
+        let code = bounded_read::read(&ptx, MOST_CODE).map_err(|e| {
             let hint = if beside { "; name another file with --ptx" } else { "" };
             format!("can't read the PTX {}: {e}{hint}", ptx.display())
         })?;

@@ -1,0 +1,42 @@
+//! The limits of a program as a module, so that every verified module compiles soon. They are those
+//! of the language, which has its own table: a program that the language accepts is a module within
+//! them.
+
+/// Run-time sizes of a program.
+pub const PARAMS: usize = 100;
+
+/// Scalars of a program.
+pub const SCALARS: usize = 100;
+
+/// Fields of a program.
+pub const FIELDS: usize = 128;
+
+/// Fields that an apply updates.
+pub const UPDATES: usize = 64;
+
+/// Applies of a step.
+pub const APPLIES: usize = 128;
+
+/// Pieces of one apply.
+pub const PIECES: usize = 200;
+
+/// Pieces of a program.
+pub const ALL_PIECES: usize = 400;
+
+/// Different reads of a piece, added up over all pieces of a program.
+pub const READS: usize = 1000;
+
+/// Conditions on the sizes.
+pub const CHECKS: usize = 500;
+
+/// Cells between a point and a read of a field with a boundary rule: coordinates beyond the grid
+/// must fit an index, for which 2^21 cells of room are left, also for the tile's own reach
+/// (`passes/src/analysis/index_width.rs`).
+pub const RULE_OFFSET: u64 = 1 << 15;
+
+/// The largest magnitude of constants and factors in bounds: coordinates beyond the grid, and
+/// differences of bounds, stay within 64 bits.
+pub const GRID_END: i64 = 1 << 60;
+
+/// Steps of a run.
+pub const STEPS: i64 = 1 << 48;
