@@ -1,5 +1,5 @@
-//! Loads of values that nobody writes meanwhile, moved to the front of a block: their latencies then
-//! pass together, and not one by one between the operations that need them.
+//! Loads of values that nobody writes meanwhile, moved to the front of a block. Their latencies
+//! then pass together, and not one by one between the operations that need them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::mlir::{self, Blk, Op, Val};
@@ -22,7 +22,9 @@ pub fn to_front<'c>(block: Blk<'c>, unwritten: &[Val<'c>]) {
     for (place, op) in operations.iter().enumerate() {
         let name = mlir::name(*op);
         let loads = name == "memref.load"
-            && mlir::operands(*op).first().is_some_and(|from| unwritten.contains(&mlir::key(*from)));
+            && mlir::operands(*op)
+                .first()
+                .is_some_and(|from| unwritten.contains(&mlir::key(*from)));
         let free = loads || name.starts_with("arith.") || name == "affine.apply";
         let known = inputs(*op).into_iter().all(|input| early.get(input) == Some(&true));
         if let Some(early) = early.get_mut(place) {
@@ -38,10 +40,8 @@ pub fn to_front<'c>(block: Blk<'c>, unwritten: &[Val<'c>]) {
     }
     let mut rest = operations.iter().enumerate().filter(|(place, _)| !needed.contains(place));
     let Some((first, anchor)) = rest.next() else { return };
-    for (_, op) in operations
-        .iter()
-        .enumerate()
-        .filter(|(place, _)| *place > first && needed.contains(place))
+    for (_, op) in
+        operations.iter().enumerate().filter(|(place, _)| *place > first && needed.contains(place))
     {
         mlir::move_before(*op, *anchor);
     }

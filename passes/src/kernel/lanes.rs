@@ -109,12 +109,8 @@ fn exchange<'c>(
             let (short, word) = (builder.integer_type(16), builder.integer_type(32));
             let bits = builder.value("arith.bitcast", &[value], short, &[])?;
             let wide = builder.value("arith.extui", &[bits], word, &[])?;
-            let bits = builder.value(
-                "arith.trunci",
-                &[shuffle_word(builder, wide, from)?],
-                short,
-                &[],
-            )?;
+            let bits =
+                builder.value("arith.trunci", &[shuffle_word(builder, wide, from)?], short, &[])?;
             builder.value("arith.bitcast", &[bits], ty, &[])
         }
         64 => {

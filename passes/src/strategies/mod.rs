@@ -76,10 +76,7 @@ pub fn takes(strategy: &dyn Strategy, group: &Group) -> bool {
 ///
 /// # Errors
 /// A name that no strategy has, and a strategy that takes none of the groups.
-pub fn sweeping(
-    name: Option<&str>,
-    groups: &[Group],
-) -> Result<Vec<&'static dyn Strategy>, Error> {
+pub fn sweeping(name: Option<&str>, groups: &[Group]) -> Result<Vec<&'static dyn Strategy>, Error> {
     let all = || ALL.into_iter().filter(|strategy| strategy.sweeps()).collect();
     let Some(asked) = name.map(named).transpose()? else { return Ok(all()) };
     if asked.sweeps() {

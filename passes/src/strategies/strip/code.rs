@@ -196,8 +196,8 @@ impl<'c> Strips<'c, '_> {
         Ok((1..=width).rev().find(|times| width % times == 0 && times * each <= BODY).unwrap_or(1))
     }
 
-    /// The values that the strip above hands to a tile, in the order of the windows and of their rows:
-    /// each lane holds those of one time.
+    /// The values that the strip above hands to a tile, by window and row. Each lane holds those of
+    /// one time.
     fn handed(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<Vec<Val<'c>>, Error> {
         let geometry = &self.geometry;
         let last = builder.index(geometry.width - 1)?;
@@ -433,8 +433,7 @@ impl<'c> Strips<'c, '_> {
 }
 
 /// Code for a point.
-type PointCode<'c, 'r> =
-    dyn Fn(&Builder<'c>, &At<'c, '_>) -> Result<Vec<Val<'c>>, Error> + 'r;
+type PointCode<'c, 'r> = dyn Fn(&Builder<'c>, &At<'c, '_>) -> Result<Vec<Val<'c>>, Error> + 'r;
 
 /// Distances that are known.
 fn constant(distances: &[Distance]) -> Result<[i64; 2], Error> {

@@ -103,7 +103,11 @@ impl Geometry {
 
     /// Tiles between a strip and the next: those that must be done before a tile below may begin.
     pub fn behind(&self) -> i64 {
-        if self.above == 0 { 0 } else { 1 + (self.width - 1 + self.handover()).div_euclid(self.width) }
+        if self.above == 0 {
+            0
+        } else {
+            1 + (self.width - 1 + self.handover()).div_euclid(self.width)
+        }
     }
 
     /// Values per row that a strip may have handed over and the next has not yet used, as a power
@@ -145,10 +149,16 @@ mod tests {
                     for row in 0..rows {
                         match geometry.source(row, *vector) {
                             Source::Own { row: from, ago } => {
-                                assert!(ago > 0 || ago == 0 && from < row, "{geometry:?} {vector:?}");
+                                assert!(
+                                    ago > 0 || ago == 0 && from < row,
+                                    "{geometry:?} {vector:?}"
+                                );
                             }
                             Source::Above { row: from, ago } => {
-                                assert!(ago >= 1 && from <= geometry.above, "{geometry:?} {vector:?}");
+                                assert!(
+                                    ago >= 1 && from <= geometry.above,
+                                    "{geometry:?} {vector:?}"
+                                );
                             }
                         }
                     }

@@ -1,10 +1,12 @@
 //! The strategy `strip`: wavefronts of two dimensions with values in registers. Each warp computes
 //! a strip of rows, and its lanes hand values on by shuffles.
 
+mod block;
 mod code;
 mod geometry;
 pub mod lower_strip;
 mod old_values;
+mod plan;
 mod transfers;
 mod windows;
 
@@ -12,18 +14,18 @@ use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::{Shape, Strategy};
 use crate::subject::Subject;
-use geometry::Geometry;
+use plan::{Function, Plan};
 use std::ops::RangeInclusive;
 use stencil_dialects::error::{Decline, Error};
-use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Kernel, Schedule};
 
 /// The name in the IR and on the command line.
 pub const NAME: &str = "strip";
 
-/// Rows of a lane, strips of a block, and times of a tile, where none are asked for.
-const SHAPE: (i64, i64, i64) = (2, 4, 16);
+/// Rows of a lane, strips of a block, and times of a tile, where none are asked for: the first that
+/// a block has room for. Measured on an H200 (`docs/decisions/022-strips.md`).
+const SHAPES: [(i64, i64, i64); 5] = [(2, 4, 32), (2, 4, 16), (2, 2, 16), (1, 2, 16), (1, 1, 8)];
 
 /// The descriptor.
 pub struct Strip;
@@ -49,21 +51,31 @@ impl Strategy for Strip {
         false
     }
 
-    /// Rows of a block, and times per tile.
+    /// Rows of a block, and times per tile: the first shape that a block has room for.
     fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error> {
-        let refuse = |message: &str| Error::declined(Decline::FarRead, message);
         let Some(apply) = group.applies.first() else {
             return Err(Error::internal("a group without applies"));
         };
-        let dependences = subject.program.dependences(&apply.pieces)?;
+        admit(group.hull.alike)?;
+        let (program, pieces) = (subject.program, apply.pieces.as_slice());
+        let kept = apply.updates.iter().copied().filter(|field| group.keeps(apply, field));
+        let function = Function { program, pieces, updates: &apply.updates, kept: kept.collect() };
+        let dependences = program.dependences(pieces)?;
         let above = dependences.iter().filter_map(|vector| vector.first()?.checked_neg());
-        let (rows, strips, width) = SHAPE;
-        let rows = above.fold(rows, i64::max);
-        let geometry = Geometry::of(&dependences, (rows, strips, width)).ok_or_else(|| {
-            refuse("the function reads values of its own sweep too far away for registers")
-        })?;
-        admit(subject.program, group.hull.alike, &apply.updates)?;
-        Ok(Shape { tile: vec![geometry.block(), width], per_thread: vec![rows, 1] })
+        let above = above.fold(1, i64::max);
+        let mut found = None;
+        for (rows, strips, width) in SHAPES {
+            let plan = Plan::of(&function, (above.max(rows), strips, width))?;
+            let room = i64::try_from(subject.device.shared_per_block).unwrap_or(i64::MAX);
+            let fits = plan.shared() <= room
+                && plan.threads() <= i64::from(subject.device.threads_per_block);
+            found = Some(plan.geometry);
+            if fits {
+                break;
+            }
+        }
+        let found = found.ok_or_else(|| Error::internal("no shape of a strip"))?;
+        Ok(Shape { tile: vec![found.block(), found.width], per_thread: vec![found.rows, 1] })
     }
 
     fn pyramid_height(&self, _: &Subject, _: &Group, _: &Schedule) -> Result<i64, Error> {
@@ -75,17 +87,11 @@ impl Strategy for Strip {
     }
 }
 
-/// Declines fields on different points, and values that lanes can't exchange.
-fn admit(program: &Program, alike: bool, updates: &[&str]) -> Result<(), Error> {
-    if !alike {
-        let message = "the function updates fields on different points";
-        return Err(Error::declined(Decline::Applies, message));
+/// Declines fields on different points.
+fn admit(alike: bool) -> Result<(), Error> {
+    if alike {
+        return Ok(());
     }
-    for field in updates {
-        if !matches!(mlir::bit_width(program.field(field)?.element), Some(16 | 32 | 64)) {
-            let message = format!("lanes can't exchange values of @{field}");
-            return Err(Error::declined(Decline::Registers, message));
-        }
-    }
-    Ok(())
+    let message = "the function updates fields on different points";
+    Err(Error::declined(Decline::Applies, message))
 }

@@ -5,8 +5,7 @@ use super::geometry::Geometry;
 use crate::analysis::footprint;
 use melior::ir::Type;
 use stencil_dialects::error::{Decline, Error};
-use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::Apply;
+use stencil_dialects::stencil::{Piece, Program};
 
 /// The old values of a field that a tile reads.
 #[derive(Clone, Debug)]
@@ -46,10 +45,11 @@ fn skewed(geometry: &Geometry, row: i64, [rows, columns]: [i64; 2]) -> [i64; 3] 
     [lanes, to, columns + geometry.lag * lanes + geometry.skew * (to - row)]
 }
 
-/// The old values that an apply reads.
+/// The old values that pieces read, and those that a function keeps where no piece lies.
 pub fn of<'c>(
     program: &Program<'c>,
-    apply: &Apply<'c>,
+    pieces: &[Piece<'c>],
+    kept: &[&'c str],
     geometry: &Geometry,
 ) -> Result<Vec<OldValues<'c>>, Error> {
     let mut found: Vec<OldValues> = Vec::new();
@@ -68,7 +68,7 @@ pub fn of<'c>(
         }
         Ok(())
     };
-    for read in footprint::of_pieces(program, &apply.pieces)? {
+    for read in footprint::of_pieces(program, pieces)? {
         let [[row, column], upper] = [&read.reach.lower, &read.reach.upper]
             .map(|ends| <[i64; 2]>::try_from(ends.as_slice()).unwrap_or([i64::MAX; 2]));
         let far = row.unsigned_abs().max(column.unsigned_abs()) > FARTHEST;
@@ -81,10 +81,8 @@ pub fn of<'c>(
         }
         add(read.field, [row, column], false)?;
     }
-    for (field, _) in &apply.outputs {
-        if apply.kept(field).is_some() {
-            add(field, [0, 0], true)?;
-        }
+    for field in kept {
+        add(field, [0, 0], true)?;
     }
     for old in &mut found {
         old.columns += old.before;

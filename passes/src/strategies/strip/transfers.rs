@@ -93,8 +93,9 @@ impl<'c> Strips<'c, '_> {
                     conditions.push(builder.compare(Compare::Lt, at, extent)?);
                 }
                 match builder.all(&conditions)? {
-                    Some(inside) => builder
-                        .when(inside, |builder| self.store_point(builder, &from, place)),
+                    Some(inside) => {
+                        builder.when(inside, |builder| self.store_point(builder, &from, place))
+                    }
                     None => Ok(()),
                 }
             })?;
@@ -190,7 +191,8 @@ impl<'c> Strips<'c, '_> {
                 Some(builder.compare(Compare::Lt, column, end)?)
             };
             let mut loaded = Vec::new();
-            for (row, turn) in (0..geometry.rows).flat_map(|row| (0..turns).map(move |turn| (row, turn)))
+            for (row, turn) in
+                (0..geometry.rows).flat_map(|row| (0..turns).map(move |turn| (row, turn)))
             {
                 let lane = builder.add_constant(first, turn * step)?;
                 let mut there: Vec<_> = within.into_iter().collect();

@@ -1,0 +1,135 @@
+//! What a kernel of strips needs, from its function and its shape: the geometry, the values that
+//! lanes keep, the shared buffers and the warps.
+
+use super::geometry::Geometry;
+use super::old_values::{self, OldValues};
+use super::windows::{self, Window};
+use crate::kernel::lanes::{self, WARP};
+use crate::kernel::shared_memory::shared_bytes;
+use melior::ir::Type;
+use melior::ir::r#type::MemRefType;
+use stencil_dialects::error::{Decline, Error};
+use stencil_dialects::mlir;
+use stencil_dialects::stencil::{Piece, Program};
+
+/// The plan of a kernel.
+pub struct Plan<'c> {
+    /// How strips lie.
+    pub geometry: Geometry,
+    /// Values in registers.
+    pub windows: Vec<Window<'c>>,
+    /// Old values in shared memory.
+    pub old: Vec<OldValues<'c>>,
+    /// What the warps of a block do.
+    pub warps: Warps,
+    /// Cells per dimension and the type of each shared buffer: rings, old values, results.
+    pub buffers: Vec<(Vec<i64>, Type<'c>)>,
+}
+
+/// The warps of a block: those that compute, store, load, and three that look after the blocks
+/// above and below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Warps {
+    /// Strips, with a warp each.
+    pub strips: i64,
+    /// Warps that load old values, for each strip.
+    pub loaders: i64,
+}
+
+impl Warps {
+    /// The first warp that loads old values.
+    pub fn loading(&self) -> i64 {
+        2 * self.strips
+    }
+
+    /// The first warp that looks after other blocks.
+    pub fn messengers(&self) -> i64 {
+        self.loading() + self.loaders * self.strips
+    }
+
+    /// All warps.
+    pub fn all(&self) -> i64 {
+        self.messengers() + 3
+    }
+}
+
+/// Strips of a block for which one warp each has to load old values.
+const MANY: i64 = 8;
+
+/// A function as a plan needs it.
+pub struct Function<'c, 'p> {
+    /// The declarations.
+    pub program: &'p Program<'c>,
+    /// Its pieces.
+    pub pieces: &'p [Piece<'c>],
+    /// The fields that it updates.
+    pub updates: &'p [&'c str],
+    /// Those of them that keep old values where no piece lies.
+    pub kept: Vec<&'c str>,
+}
+
+impl<'c> Plan<'c> {
+    /// The plan for rows of a lane, strips of a block, and times of a tile.
+    ///
+    /// # Errors
+    /// A decline: values that lanes can't hold or exchange.
+    pub fn of(function: &Function<'c, '_>, shape: (i64, i64, i64)) -> Result<Self, Error> {
+        let program = function.program;
+        for field in function.updates {
+            if !matches!(mlir::bit_width(program.field(field)?.element), Some(16 | 32 | 64)) {
+                let message = format!("lanes can't exchange values of @{field}");
+                return Err(Error::declined(Decline::Registers, message));
+            }
+        }
+        let dependences = program.dependences(function.pieces)?;
+        let geometry = Geometry::of(&dependences, shape).ok_or_else(|| {
+            let message = "the function reads values of its own sweep too far away for registers; \
+                           give a lane more rows";
+            Error::declined(Decline::FarRead, message)
+        })?;
+        let windows = windows::windows(program, function.pieces, &geometry)?;
+        let old = old_values::of(program, function.pieces, &function.kept, &geometry)?;
+        let each = if geometry.strips < MANY { 2 } else { 1 };
+        let loaders = if old.is_empty() { 0 } else { each };
+        let warps = Warps { strips: geometry.strips, loaders };
+        let mut plan = Self { geometry, windows, old, warps, buffers: Vec::new() };
+        plan.buffers = plan.buffers(function)?;
+        Ok(plan)
+    }
+
+    fn buffers(&self, function: &Function<'c, '_>) -> Result<Vec<(Vec<i64>, Type<'c>)>, Error> {
+        let geometry = &self.geometry;
+        let mut buffers = Vec::new();
+        for window in &self.windows {
+            let rows = window.above().max(1);
+            buffers.push((vec![geometry.strips, rows, geometry.ring()], window.element));
+        }
+        for old in &self.old {
+            // Neighbouring lanes read from different banks.
+            let pitch = old.columns | 1;
+            let extents = vec![2, geometry.strips, geometry.rows, old.all_lanes(), pitch];
+            buffers.push((extents, old.element));
+        }
+        for field in function.updates {
+            let element = function.program.field(field)?.element;
+            // A lane stores several times at once, and the next lane's lie in other banks.
+            let vector = lanes::vector_length(element, geometry.width);
+            let pitch = if vector == 1 { geometry.width | 1 } else { geometry.width + vector };
+            buffers.push((vec![2, geometry.strips, geometry.rows, WARP, pitch], element));
+        }
+        Ok(buffers)
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> i64 {
+        self.warps.all() * WARP
+    }
+
+    /// Bytes of shared memory of a block.
+    pub fn shared(&self) -> i64 {
+        let ty = |(extents, element): &(Vec<i64>, Type<'c>)| {
+            MemRefType::new(*element, extents, None, None)
+        };
+        shared_bytes(&self.buffers.iter().map(ty).collect::<Vec<_>>())
+    }
+}
