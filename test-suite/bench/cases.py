@@ -63,9 +63,11 @@ SCHEDULES = {
 # The same for programs that read values of their own sweep.
 SWEEPS = {
     2: [
+        ("strip", None, None, None),
+        ("strip", "96,8", "1,1", None),
+        ("strip", "192,16", "3,1", None),
         ("wavefront", None, None, None),
         ("wavefront", "33,16", None, None),
-        ("wavefront", "8,100", None, None),
     ],
     3: [("wavefront", None, None, None), ("wavefront", "3,7,16", None, None)],
 }

@@ -43,7 +43,11 @@ SCHEDULES = {
 OF_RANK = {1: [["--strategy=warp"]]}
 # How programs run that read values of their own sweep, by the number of dimensions.
 SWEEPS = {
-    2: [["--strategy=wavefront", "--tile=8,16"], []],
+    2: [
+        ["--strategy=wavefront", "--tile=8,16"],
+        ["--strategy=strip", "--tile=64,4", "--per-thread=1,1"],
+        [],
+    ],
     3: [["--strategy=wavefront", "--tile=3,4,8"], []],
 }
 # Programs that run with a fixed region too: one or several functions, grids, boundary rules.

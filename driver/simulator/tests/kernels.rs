@@ -56,6 +56,10 @@ fn every_program_of_the_suite_equals_the_oracle() {
             for tile in tiles {
                 check_case(&Case::wavefront(&name, tile), size, 2);
             }
+            if rank == 2 {
+                check_case(&Case::strip(&name, &[64, 8]).per_thread(&[2, 1]), size, 2);
+                check_case(&Case::strip(&name, &[96, 4]).per_thread(&[1, 1]), 131, 1);
+            }
             continue;
         }
         check_case(&Case::naive(&name), size, 3);

@@ -64,7 +64,8 @@ impl Pass for LowerPeer {
     }
 
     fn options(&self) -> Vec<(&'static str, String)> {
-        vec![(INDEX_WIDTH.0, self.index_width.to_string())]
+        let other = (self.index_width != 64).then(|| self.index_width.to_string());
+        other.into_iter().map(|width| (INDEX_WIDTH.0, width)).collect()
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {

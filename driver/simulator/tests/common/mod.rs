@@ -61,6 +61,10 @@ impl Case {
         Self { strategy: "wavefront".to_owned(), tile: Some(tile.to_vec()), ..case }
     }
 
+    pub fn strip(program: &str, tile: &[i64]) -> Self {
+        Self { strategy: "strip".to_owned(), ..Self::wavefront(program, tile) }
+    }
+
     pub fn per_thread(self, cells: &[i64]) -> Self {
         Self { per_thread: Some(cells.to_vec()), ..self }
     }

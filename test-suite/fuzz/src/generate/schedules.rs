@@ -86,8 +86,21 @@ fn flags(random: &mut Random, program: &Program, strategy: &str) -> Vec<Flag> {
     all.map(|(flag, ..)| flag).collect()
 }
 
+/// A schedule of the strategy `strip`, mostly of rows that a block can have.
+fn strip_schedule(random: &mut Random, program: &Program) -> Schedule {
+    let (rows, strips) = (random.range(1, 4), random.range(1, 4));
+    let width = random.pick(&[2, 4, 8, 16, 32, 32]);
+    let lanes = if random.percent(95) { 32 } else { random.range(1, 40) };
+    let (tile, each) = (vec![lanes * rows * strips, width], vec![rows, 1]);
+    let flags = flags(random, program, "strip");
+    Schedule { strategy: "strip", tile: Some(tile), height: None, per_thread: Some(each), flags }
+}
+
 /// A schedule of the strategy `wavefront`, mostly with rows that hold the longest dependence.
 fn wave_schedule(random: &mut Random, program: &Program, rank: usize) -> Schedule {
+    if rank == 2 && random.percent(60) {
+        return strip_schedule(random, program);
+    }
     let mut tile: Vec<i64> = (1..rank).map(|_| random.pick(&[1, 2, 3, 4, 5, 8, 16, 32])).collect();
     tile.push(random.pick(&[1, 2, 3, 7, 16, 64]));
     let tile = (!random.percent(20)).then_some(tile);
