@@ -116,7 +116,8 @@ impl<'c> Block<'c, '_> {
         if let Some(waits) = builder.all(&[thread(first + 1)?, below, there])? {
             builder.when(waits, |builder| {
                 let geometry = &self.strips.geometry;
-                let done = builder.add_constant(tile, geometry.behind() * geometry.strips)?;
+                let last = geometry.behind() * (geometry.strips - 1);
+                let done = builder.add_constant(tile, last + geometry.stored())?;
                 self.peers.wait(builder, builder.add_constant(row, -1)?, done)
             })?;
         }

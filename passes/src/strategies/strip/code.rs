@@ -34,7 +34,7 @@ pub struct Strips<'c, 'p> {
     pub rings: Vec<Val<'c>>,
     /// Old values, with their buffers: `2 x strips x rows x lanes x columns`.
     pub old: Vec<(OldValues<'c>, Val<'c>)>,
-    /// New values on their way to memory: `2 x strips x rows x lanes x width` of each output.
+    /// New values on their way to memory: `strips x rows x lanes x times` of each output.
     pub results: Vec<Val<'c>>,
     /// Rows and columns of the grid.
     pub extents: [Val<'c>; 2],
@@ -168,6 +168,7 @@ impl<'c> Strips<'c, '_> {
         results: &[Vec<Vec<Val<'c>>>],
     ) -> Result<(), Error> {
         let times = i64::try_from(results.len()).unwrap_or(1);
+        let slot = builder.add(self.kept_slot(builder, tile.time)?, start)?;
         for (output, buffer) in self.results.iter().enumerate() {
             for row in 0..self.geometry.rows {
                 let at = usize::try_from(row).unwrap_or(0);
@@ -175,7 +176,7 @@ impl<'c> Strips<'c, '_> {
                     results.iter().filter_map(|rows| rows.get(at)?.get(output).copied()).collect();
                 let Some(first) = values.first() else { continue };
                 let vector = lanes::vector_length(first.r#type(), times);
-                let place = [tile.half, tile.strip, builder.index(row)?, self.lane, start];
+                let place = [tile.strip, builder.index(row)?, self.lane, slot];
                 lanes::store(builder, &values, *buffer, &place, vector)?;
             }
         }
@@ -210,6 +211,11 @@ impl<'c> Strips<'c, '_> {
             }
         }
         Ok(handed)
+    }
+
+    /// The slot of a new value of a time on its way to memory.
+    pub fn kept_slot(&self, builder: &Builder<'c>, time: Val<'c>) -> Result<Val<'c>, Error> {
+        builder.binary("arith.andi", time, builder.index(self.geometry.kept_times() - 1)?)
     }
 
     /// The slot of a ring for the value of a time of the strip above.

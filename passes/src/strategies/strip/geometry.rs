@@ -60,8 +60,7 @@ impl Geometry {
         for [row, column] in vectors.iter().filter(|[row, _]| *row < 0) {
             geometry.above = geometry.above.max(-row);
             // The row above has computed the column by then.
-            let skew = column.div_euclid(-row) + i64::from(column.rem_euclid(-row) != 0);
-            geometry.skew = geometry.skew.max(skew);
+            geometry.skew = geometry.skew.max(ceil_div(*column, -row));
         }
         for [row, column] in vectors.iter().filter(|[row, _]| *row < 0) {
             let lag = column + geometry.skew * (rows + row) + 1;
@@ -110,6 +109,29 @@ impl Geometry {
         }
     }
 
+    /// Tiles of a strip over some columns, as the number of those of columns alone and those that
+    /// the last row is behind: a row is stored by whole tiles of columns.
+    pub fn late_tiles(&self) -> i64 {
+        ceil_div(self.depth(), self.width)
+    }
+
+    /// Tiles of the last strip of a block that must be stored before the block below may begin a
+    /// tile, beyond that tile's number.
+    pub fn stored(&self) -> i64 {
+        let rows = (1..=self.above).map(|row| {
+            let late = self.skew * (self.rows - row);
+            let column = (self.width - 1 + self.lag - 1 - late).div_euclid(self.width);
+            column + ceil_div(self.lag * (LANES - 1) + late, self.width) + 1
+        });
+        rows.max().unwrap_or(0)
+    }
+
+    /// Times of a row whose new values a block keeps: those of two tiles that are being stored, and
+    /// those of the one that is computed, as a power of two.
+    pub fn kept_times(&self) -> i64 {
+        4 * self.width
+    }
+
     /// Values per row that a strip may have handed over and the next has not yet used, as a power
     /// of two.
     pub fn ring(&self) -> i64 {
@@ -117,6 +139,10 @@ impl Geometry {
         let most = u64::try_from(most.max(2 * self.width)).unwrap_or(1);
         i64::try_from(most.next_power_of_two()).unwrap_or(i64::MAX)
     }
+}
+
+fn ceil_div(value: i64, by: i64) -> i64 {
+    value.div_euclid(by) + i64::from(value.rem_euclid(by) != 0)
 }
 
 /// Rows and columns of the farthest value of the same sweep that lanes hand on in registers.
@@ -174,9 +200,32 @@ mod tests {
         assert_eq!((geometry.skew, geometry.lag, geometry.above), (0, 1, 1));
         assert_eq!((geometry.depth(), geometry.handover()), (31, 31));
         assert_eq!((geometry.behind(), geometry.ring()), (3, 64));
+        assert_eq!((geometry.stored(), geometry.late_tiles()), (3, 2));
         assert_eq!(geometry.source(0, [-1, -1]), Source::Above { row: 1, ago: 2 });
         assert_eq!(geometry.source(1, [-1, -1]), Source::Own { row: 0, ago: 1 });
         assert_eq!(geometry.source(1, [-1, 0]), Source::Own { row: 0, ago: 0 });
+    }
+
+    /// The block below reads a column only when the tile of columns that holds it is stored.
+    #[test]
+    fn blocks_read_what_is_stored() {
+        for vectors in [&[[-1, -1], [-1, 0]][..], &[[-1, 1]], &[[-2, 5], [-1, 2]], &[[-1, -1]]] {
+            for width in [2, 8, 16, 32] {
+                let all = vectors.iter().map(|vector| vector.to_vec()).collect();
+                let geometry = Geometry::of(&all, (2, 4, width)).unwrap();
+                for row in 1..=geometry.above {
+                    let late = geometry.lag * 31 + geometry.skew * (geometry.rows - row);
+                    let first = geometry.lag - 1 - geometry.skew * (geometry.rows - row);
+                    for tile in 0..9 {
+                        let column = tile * width + width - 1 + first;
+                        // Stored beside the tiles before: whole tiles of columns.
+                        let tiles = tile + geometry.stored();
+                        let end = (tiles * width - late).div_euclid(width) * width;
+                        assert!(column < end, "{geometry:?} {tile} {column} {end}");
+                    }
+                }
+            }
+        }
     }
 
     /// What a strip has handed over stays in the ring until the strip below has used it.

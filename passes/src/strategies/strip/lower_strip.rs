@@ -129,7 +129,7 @@ fn lower<'c>(
     let geometry = &plan.geometry;
     let counts = [
         AffineExpr::ceil_div(rows, constant(geometry.block())),
-        AffineExpr::ceil_div(columns + constant(geometry.depth()), constant(geometry.width)),
+        AffineExpr::ceil_div(columns, constant(geometry.width)) + constant(geometry.late_tiles()),
     ];
     let outer = function::container(context, subject.module, kernel.op.location())?;
     let types =

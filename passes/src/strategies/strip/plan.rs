@@ -114,8 +114,9 @@ impl<'c> Plan<'c> {
             let element = function.program.field(field)?.element;
             // A lane stores several times at once, and the next lane's lie in other banks.
             let vector = lanes::vector_length(element, geometry.width);
-            let pitch = if vector == 1 { geometry.width | 1 } else { geometry.width + vector };
-            buffers.push((vec![2, geometry.strips, geometry.rows, WARP, pitch], element));
+            let times = geometry.kept_times();
+            let pitch = if vector == 1 { times | 1 } else { times + vector };
+            buffers.push((vec![geometry.strips, geometry.rows, WARP, pitch], element));
         }
         Ok(buffers)
     }

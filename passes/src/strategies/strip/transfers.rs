@@ -14,7 +14,7 @@ const BATCH: usize = 16;
 impl<'c> Strips<'c, '_> {
     /// Stores the new values of a tile.
     pub fn store(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<(), Error> {
-        let inside = self.inside(builder, tile, [0; 2], [0; 2])?;
+        let inside = self.inside(builder, tile, [0; 2], [self.geometry.width - 1, 0])?;
         builder
             .choose(
                 inside,
@@ -55,7 +55,8 @@ impl<'c> Strips<'c, '_> {
         all.ok_or_else(|| Error::internal("a tile of no dimensions"))
     }
 
-    /// Lanes of a warp store neighbouring columns of some rows at once.
+    /// Lanes of a warp store neighbouring columns of some rows at once. A row is as many columns
+    /// behind as its lane is late, rounded up to whole tiles, so that stores are aligned.
     fn store_rows(
         &self,
         builder: &Builder<'c>,
@@ -67,23 +68,25 @@ impl<'c> Strips<'c, '_> {
         let column = builder.binary("arith.remsi", self.lane, width)?;
         let sub = builder.binary("arith.divsi", self.lane, width)?;
         let at_once = WARP / geometry.width;
-        // Rows that are read at once lie in different banks.
-        let apart = (geometry.width / 4).max(1);
-        let first = builder.binary("arith.muli", sub, builder.index(apart)?)?;
         let zero = builder.index(0)?;
         for row in 0..geometry.rows {
             let at_row = builder.index(row)?;
-            let bounds = (zero, builder.index(WARP / at_once)?, builder.index(1)?);
+            let bounds = (zero, builder.index(WARP)?, builder.index(at_once)?);
             builder.repeat(bounds, |builder, turn| {
-                let apart = builder.index(apart)?;
-                let group = builder.binary("arith.divsi", turn, apart)?;
-                let lane = builder.binary("arith.remsi", turn, apart)?;
-                let lanes = builder.binary("arith.muli", apart, builder.index(at_once)?)?;
-                let lanes = builder.binary("arith.muli", group, lanes)?;
-                let lane = builder.add(builder.add(lane, lanes)?, first)?;
-                let place = self.place(builder, tile, (lane, at_row))?;
-                let place = [place[0], builder.add(place[1], column)?];
-                let from = [tile.half, tile.strip, at_row, lane, column];
+                let times =
+                    |value, by: i64| builder.binary("arith.muli", value, builder.index(by)?);
+                let lane = builder.add(turn, sub)?;
+                let late = builder.add_constant(times(lane, geometry.lag)?, geometry.skew * row)?;
+                // Columns from a row's time to the next whole tile.
+                let more = builder.binary("arith.subi", zero, late)?;
+                let last = builder.index(geometry.width - 1)?;
+                let more = builder.binary("arith.andi", more, last)?;
+                let time = builder.binary("arith.subi", tile.time, more)?;
+                let time = builder.add(time, column)?;
+                let rows = builder.add_constant(times(lane, geometry.rows)?, row)?;
+                let place =
+                    [builder.add(tile.row, rows)?, builder.binary("arith.subi", time, late)?];
+                let from = [tile.strip, at_row, lane, self.kept_slot(builder, time)?];
                 if !checked {
                     return self.store_point(builder, &from, place);
                 }
