@@ -28,7 +28,7 @@ use super::NAME;
 use super::block::{self, Block};
 use super::code::Strips;
 use super::old_values::OldValues;
-use super::plan::{Function, Plan};
+use super::plan::{Function, Plan, REGISTERS};
 use crate::analysis::hull::Hull;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
 use crate::kernel::early_loads;
@@ -87,9 +87,6 @@ impl Pass for LowerStrip {
         })
     }
 }
-
-/// Registers of a thread: a lane's values and the addresses of a tile.
-const REGISTERS: i64 = 96;
 
 /// Blocks that a multiprocessor runs at once.
 fn resident(threads: &[i64], shared: &[MemRefType], subject: &Subject) -> i64 {

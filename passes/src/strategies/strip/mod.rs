@@ -25,7 +25,8 @@ pub const NAME: &str = "strip";
 
 /// Rows of a lane, strips of a block, and times of a tile, where none are asked for: the first that
 /// a block has room for. Measured on an H200 (`docs/decisions/022-strips.md`).
-const SHAPES: [(i64, i64, i64); 5] = [(2, 4, 32), (2, 4, 16), (2, 2, 16), (1, 2, 16), (1, 1, 8)];
+const SHAPES: [(i64, i64, i64); 6] =
+    [(2, 4, 32), (2, 3, 32), (2, 2, 32), (2, 2, 16), (1, 2, 16), (1, 1, 8)];
 
 /// The descriptor.
 pub struct Strip;
@@ -66,9 +67,7 @@ impl Strategy for Strip {
         let mut found = None;
         for (rows, strips, width) in SHAPES {
             let plan = Plan::of(&function, (above.max(rows), strips, width))?;
-            let room = i64::try_from(subject.device.shared_per_block).unwrap_or(i64::MAX);
-            let fits = plan.shared() <= room
-                && plan.threads() <= i64::from(subject.device.threads_per_block);
+            let fits = plan.fits(subject.device);
             found = Some(plan.geometry);
             if fits {
                 break;

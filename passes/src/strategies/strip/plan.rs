@@ -11,6 +11,7 @@ use melior::ir::r#type::MemRefType;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{Piece, Program};
+use stencil_runtime::device::Device;
 
 /// The plan of a kernel.
 pub struct Plan<'c> {
@@ -53,6 +54,9 @@ impl Warps {
     }
 }
 
+/// Registers of a thread: a lane's values, those that are under way, and addresses.
+pub const REGISTERS: i64 = 128;
+
 /// Strips of a block for which one warp each has to load old values.
 const MANY: i64 = 8;
 
@@ -89,8 +93,8 @@ impl<'c> Plan<'c> {
         })?;
         let windows = windows::windows(program, function.pieces, &geometry)?;
         let old = old_values::of(program, function.pieces, &function.kept, &geometry)?;
-        let each = if geometry.strips < MANY { 2 } else { 1 };
-        let loaders = if old.is_empty() { 0 } else { each };
+        let everywhere = old.iter().any(|old| !old.rims) && geometry.strips < MANY;
+        let loaders = i64::from(!old.is_empty()) + i64::from(everywhere);
         let warps = Warps { strips: geometry.strips, loaders };
         let mut plan = Self { geometry, windows, old, warps, buffers: Vec::new() };
         plan.buffers = plan.buffers(function)?;
@@ -119,6 +123,12 @@ impl<'c> Plan<'c> {
             buffers.push((vec![geometry.strips, geometry.rows, WARP, pitch], element));
         }
         Ok(buffers)
+    }
+
+    /// Whether a multiprocessor of a device has room for a block.
+    pub fn fits(&self, device: &Device) -> bool {
+        let room = i64::try_from(device.shared_per_block).unwrap_or(i64::MAX);
+        self.shared() <= room && self.threads() * REGISTERS <= i64::from(device.registers)
     }
 
     /// Threads of a block.
