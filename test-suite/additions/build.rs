@@ -62,7 +62,12 @@ fn change(document: &str, copy: &Path) -> Result<(), Box<dyn Error>> {
                 let (before, after) = (side('+'), side('-'));
                 let text = fs::read_to_string(&file)?;
                 if text.matches(&before).count() != 1 {
-                    return Err(format!("{} has no one place of:\n{before}", file.display()).into());
+                    let name = file.strip_prefix(copy).unwrap_or(&file).display();
+                    return Err(format!(
+                        "{SOURCES}{name} has no one place of these lines of \
+                         docs/add-a-strategy.md; change the document to fit the file:\n{before}"
+                    )
+                    .into());
                 }
                 fs::write(&file, text.replace(&before, &after))?;
             }

@@ -158,7 +158,7 @@ class Tally:
         right = finding["right"] and not again
         key = (group["program"], group["why"])
         row = {"program": key[0], "sizes": key[1], "steps": group["steps"]}
-        row.update({"naive": "", "block": "", "stream": "", "warp": "", "strip": "", "wavefront": ""})
+        row.update(dict.fromkeys(["naive", "block", "stream", "warp", "strip", "wavefront"], ""))
         row = self.rows.setdefault(key, row)
         row[finding["strategy"]] = (row[finding["strategy"]] or 0) + right
         self.facts["right"] += right

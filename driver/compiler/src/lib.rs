@@ -43,7 +43,7 @@ pub use stencil_frontend::source::Source;
 pub use stencil_passes::llvm::emit_ptx::architectures;
 pub use stencil_passes::pipeline::Config;
 pub use stencil_passes::schedule::predict::Candidate;
-pub use stencil_runtime::array::{Array, Element};
+pub use stencil_runtime::array::{Array, Data, Element};
 pub use stencil_runtime::bind::Request;
 pub use stencil_runtime::execute::Taken;
 pub use stencil_runtime::plan::Plan;

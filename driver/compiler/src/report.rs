@@ -130,6 +130,9 @@ const SHOWN: usize = 5;
 /// The chosen schedule's predicted time by term, and the runners-up.
 fn predictions(out: &mut Formatter, candidates: &[Candidate]) -> fmt::Result {
     let count = candidates.len();
+    if count == 0 {
+        return write!(out, "predicted: nothing; the model does not describe wavefronts");
+    }
     writeln!(out, "predicted, of {count} schedules, terms in ps a point and step:")?;
     write!(
         out,

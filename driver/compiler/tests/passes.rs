@@ -129,8 +129,8 @@ fn passes_in_any_order_work_or_refuse_in_words() {
             for (one, other) in
                 passes.clone().flat_map(|one| passes.clone().map(move |two| (one, two)))
             {
-                let word = [one, other, one, other].into_iter();
-                word.fold(Some(start), |state, pass| states.after(state?, pass));
+                let mut word = [one, other, one, other].into_iter();
+                word.try_fold(start, |state, pass| states.after(state, pass));
             }
         }
         println!("{name}: {} modules, {} runs", states.modules.len(), states.made.len());

@@ -218,6 +218,11 @@ fn together(
     let mut waiting: VecDeque<_> = order.iter().copied().collect();
     let room = settings.resident.unwrap_or(order.len()).max(1);
     let mut resident: Vec<Block> = Vec::new();
+    let report = |left: usize| {
+        if let Some(progress) = request.progress {
+            progress((order.len() - left) as u64);
+        }
+    };
     let (mut choice, mut idle) = (0_u64, 0_usize);
     let mut cursor = 0;
     loop {
@@ -225,8 +230,16 @@ fn together(
             let Some(number) = waiting.pop_front() else { break };
             let mut block = Block::new(environment);
             block.place(number);
-            resident.push(block);
             idle = 0;
+            // A block without work is gone before the next one takes memory.
+            match block.run()? {
+                Stop::Cancelled => return Err(LaunchError::Cancelled),
+                Stop::Finished => {
+                    counters.add(&block.counters);
+                    report(waiting.len() + resident.len());
+                }
+                Stop::Passed | Stop::Waiting => resident.push(block),
+            }
         }
         if resident.is_empty() {
             return Ok(counters);
@@ -248,9 +261,7 @@ fn together(
             Stop::Finished => {
                 counters.add(&block.counters);
                 resident.swap_remove(cursor);
-                if let Some(progress) = request.progress {
-                    progress((order.len() - waiting.len() - resident.len()) as u64);
-                }
+                report(waiting.len() + resident.len());
                 idle = 0;
             }
             Stop::Passed => {

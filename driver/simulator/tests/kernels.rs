@@ -67,6 +67,31 @@ fn every_program_of_the_suite_equals_the_oracle() {
     }
 }
 
+// A lane needs values of the row above from before its own first time; and rows without columns.
+#[test]
+fn strips_with_dependences_to_the_right_and_empty_rows() {
+    let text = |piece: &str, value: &str| {
+        format!(
+            "param M\ngrid G = [0..139, 0..M-1]\nfield A : i32 on G\n\
+             fn f -> A {piece} = {value}\nsteps 1"
+        )
+    };
+    for (piece, value) in [
+        ("[2..139, 0..M-4]", "A'[-1,3] + A'[-2,0]"),
+        ("[2..139, 1..M-4]", "A'[-1,2] + A'[-2,-1]"),
+        ("[1..139, 5..M-6]", "A'[-1,5] + A'[-1,-5]"),
+    ] {
+        for (tile, each) in [([64, 8], [2, 1]), ([192, 2], [3, 1]), ([256, 32], [2, 1])] {
+            let case = Case::strip(&text(piece, value), &tile).per_thread(&each);
+            check_case(&case, 21, 1);
+        }
+    }
+    let case = Case::strip(&text("[1..139, 0..M-1]", "A'[-1,0]"), &[64, 8]).per_thread(&[2, 1]);
+    for columns in [0, 1, 2] {
+        check_case(&case, columns, 1);
+    }
+}
+
 // 512 x 512, 16 steps, four steps a launch: within 10 s on two cores, below 1 GB.
 #[test]
 fn large_runs_are_fast_enough() {

@@ -201,8 +201,8 @@ impl<'c> Tiling<'c, '_> {
             return Err(Error::declined(
                 Decline::Region,
                 format!(
-                    "the strategy {} computes whole lanes in each step and has no fixed regions; \
-                     leave region out or choose another strategy",
+                    "the strategy {} has no fixed regions; leave region out or choose another \
+                     strategy",
                     strategy.name()
                 ),
             ));

@@ -11,8 +11,8 @@ use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::Strategy;
 use stencil_dialects::error::{Decline, Error};
 
-/// Every strategy. The first is taken where no schedule is chosen.
-pub const ALL: [&dyn Strategy; 6] = [
+/// Every strategy.
+pub const ALL: &[&dyn Strategy] = &[
     &block::Block,
     &stream::Stream,
     &warp::Warp,
@@ -23,8 +23,7 @@ pub const ALL: [&dyn Strategy; 6] = [
 
 /// The strategy where nothing is asked for. It takes grids of any rank.
 pub fn usual() -> &'static dyn Strategy {
-    let [first, ..] = ALL;
-    first
+    &block::Block
 }
 
 /// The strategy of a name.
@@ -32,7 +31,7 @@ pub fn usual() -> &'static dyn Strategy {
 /// # Errors
 /// A name that no strategy has.
 pub fn named(name: &str) -> Result<&'static dyn Strategy, Error> {
-    let found = ALL.into_iter().find(|strategy| strategy.name() == name);
+    let found = ALL.iter().copied().find(|strategy| strategy.name() == name);
     found.ok_or_else(|| {
         let names = names("and", |_| true);
         Error::user(format!("there is no strategy '{name}'; there are {names}"))
@@ -41,7 +40,7 @@ pub fn named(name: &str) -> Result<&'static dyn Strategy, Error> {
 
 /// The names of the strategies that a test accepts, with a word before the last.
 pub fn names(joint: &str, which: impl Fn(&dyn Strategy) -> bool) -> String {
-    let found = ALL.into_iter().filter(|strategy| which(*strategy));
+    let found = ALL.iter().copied().filter(|strategy| which(*strategy));
     list(found.map(|strategy| strategy.name()), joint)
 }
 
@@ -77,7 +76,7 @@ pub fn takes(strategy: &dyn Strategy, group: &Group) -> bool {
 /// # Errors
 /// A name that no strategy has, and a strategy that takes none of the groups.
 pub fn sweeping(name: Option<&str>, groups: &[Group]) -> Result<Vec<&'static dyn Strategy>, Error> {
-    let all = || ALL.into_iter().filter(|strategy| strategy.sweeps()).collect();
+    let all = || ALL.iter().copied().filter(|strategy| strategy.sweeps()).collect();
     let Some(asked) = name.map(named).transpose()? else { return Ok(all()) };
     if asked.sweeps() {
         return Ok(vec![asked]);

@@ -141,7 +141,8 @@ impl<'c> Block<'c, '_> {
         let number = builder.binary("arith.subi", now, times(strip, geometry.behind())?)?;
         let first = builder.add(times(row, geometry.block())?, times(strip, geometry.strip())?)?;
         let half = builder.binary("arith.andi", now, builder.index(1)?)?;
-        let time = times(number, geometry.width)?;
+        let first_time = -geometry.early_tiles() * geometry.width;
+        let time = builder.add_constant(times(number, geometry.width)?, first_time)?;
         Ok(Numbered { number, tile: Tile { strip, row: first, time, half } })
     }
 

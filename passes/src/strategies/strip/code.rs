@@ -280,7 +280,7 @@ impl<'c> Strips<'c, '_> {
             for ((window, kept), ring) in self.windows.iter().zip(kept).zip(&self.rings) {
                 for row in 1..=window.above() {
                     let place = [below, builder.index(row - 1)?, slot];
-                    builder.store(kept.new(row)?, *ring, &place)?;
+                    builder.store(kept.current(row)?, *ring, &place)?;
                 }
             }
             Ok(())

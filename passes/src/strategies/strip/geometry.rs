@@ -109,6 +109,12 @@ impl Geometry {
         }
     }
 
+    /// Tiles before the first column: a lane that is late takes values of the row above before its
+    /// own first time.
+    pub fn early_tiles(&self) -> i64 {
+        if self.above == 0 { 0 } else { ceil_div((self.lag - 1).max(0), self.width) }
+    }
+
     /// Tiles of a strip over some columns, as the number of those of columns alone and those that
     /// the last row is behind: a row is stored by whole tiles of columns.
     pub fn late_tiles(&self) -> i64 {
@@ -204,6 +210,22 @@ mod tests {
         assert_eq!(geometry.source(0, [-1, -1]), Source::Above { row: 1, ago: 2 });
         assert_eq!(geometry.source(1, [-1, -1]), Source::Own { row: 0, ago: 1 });
         assert_eq!(geometry.source(1, [-1, 0]), Source::Own { row: 0, ago: 0 });
+    }
+
+    /// The first column of the row above is handed on when the strip has begun.
+    #[test]
+    fn strips_begin_with_the_first_value_above() {
+        for vectors in [&[[-1, 3], [-2, 0]][..], &[[-1, 5], [-1, -5]], &[[-1, -1]], &[[-1, 1]]] {
+            for width in [2, 8, 16, 32] {
+                let all = vectors.iter().map(|vector| vector.to_vec()).collect();
+                let geometry = Geometry::of(&all, (2, 4, width)).unwrap();
+                for row in 1..=geometry.above {
+                    let column = geometry.lag - 1 - geometry.skew * (geometry.rows - row);
+                    // The time at which column 0 comes.
+                    assert!(-column >= -geometry.early_tiles() * width, "{geometry:?}");
+                }
+            }
+        }
     }
 
     /// The block below reads a column only when the tile of columns that holds it is stored.

@@ -126,7 +126,8 @@ fn lower<'c>(
     let geometry = &plan.geometry;
     let counts = [
         AffineExpr::ceil_div(rows, constant(geometry.block())),
-        AffineExpr::ceil_div(columns, constant(geometry.width)) + constant(geometry.late_tiles()),
+        AffineExpr::ceil_div(columns, constant(geometry.width))
+            + constant(geometry.early_tiles() + geometry.late_tiles()),
     ];
     let outer = function::container(context, subject.module, kernel.op.location())?;
     let types =
@@ -189,6 +190,9 @@ fn body<'c>(
     };
     let last = strips.geometry.behind() * (strips.geometry.strips - 1);
     let [rows, tiles] = counts;
+    // Rows without columns have nothing to compute.
+    let none = builder.compare(Compare::Lt, strips.extents[1], builder.index(1)?)?;
+    let tiles = builder.select(none, builder.index(0)?, tiles)?;
     let all = builder.add_constant(tiles, last)?;
     let peers = Peers::new(&builder, flags, (rows, all))?;
     let warp = builder.binary("arith.divsi", thread, lanes)?;

@@ -25,8 +25,7 @@ pub const NAME: &str = "strip";
 
 /// Rows of a lane, strips of a block, and times of a tile, where none are asked for: the first that
 /// a block has room for. Measured on an H200 (`docs/decisions/022-strips.md`).
-const SHAPES: [(i64, i64, i64); 6] =
-    [(2, 4, 32), (2, 3, 32), (2, 2, 32), (2, 2, 16), (1, 2, 16), (1, 1, 8)];
+const SHAPES: [(i64, i64, i64); 5] = [(2, 3, 32), (2, 2, 32), (2, 2, 16), (1, 2, 16), (1, 1, 8)];
 
 /// The descriptor.
 pub struct Strip;

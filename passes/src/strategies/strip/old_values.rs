@@ -72,7 +72,8 @@ pub fn of<'c>(
         let [[row, column], upper] = [&read.reach.lower, &read.reach.upper]
             .map(|ends| <[i64; 2]>::try_from(ends.as_slice()).unwrap_or([i64::MAX; 2]));
         let far = row.unsigned_abs().max(column.unsigned_abs()) > FARTHEST;
-        if [row, column] != upper || far {
+        let ruled = program.field(read.field)?.boundary.is_some() && [row, column] != [0; 2];
+        if ruled || [row, column] != upper || far {
             let message = format!(
                 "the function reads @{} by a boundary rule, or more than {FARTHEST} cells away",
                 read.field

@@ -93,8 +93,8 @@ impl<'c> Plan<'c> {
         })?;
         let windows = windows::windows(program, function.pieces, &geometry)?;
         let old = old_values::of(program, function.pieces, &function.kept, &geometry)?;
-        let everywhere = old.iter().any(|old| !old.rims) && geometry.strips < MANY;
-        let loaders = i64::from(!old.is_empty()) + i64::from(everywhere);
+        let each = if geometry.strips < MANY { 2 } else { 1 };
+        let loaders = if old.is_empty() { 0 } else { each };
         let warps = Warps { strips: geometry.strips, loaders };
         let mut plan = Self { geometry, windows, old, warps, buffers: Vec::new() };
         plan.buffers = plan.buffers(function)?;

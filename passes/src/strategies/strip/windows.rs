@@ -111,7 +111,7 @@ impl<'c> Kept<'c> {
     }
 
     /// The value of this time of a row, from the last row as 1.
-    pub fn new(&self, row: i64) -> Result<Val<'c>, Error> {
+    pub fn current(&self, row: i64) -> Result<Val<'c>, Error> {
         let found = usize::try_from(row).ok().and_then(|row| self.now.len().checked_sub(row));
         let found = found.and_then(|row| self.now.get(row).copied());
         found.ok_or_else(|| Error::internal("a row that is not computed yet"))
