@@ -20,7 +20,7 @@ pub fn print(text: &[u8]) -> io::Result<()> {
 /// Lets `body` write to standard output.
 ///
 /// # Errors
-/// As for [`print`], and those of `body`.
+/// As for [`print()`], and those of `body`.
 pub fn write(body: impl FnOnce(&mut Stdout) -> io::Result<()>) -> io::Result<()> {
     let written = if at_start::was_closed() {
         Err(io::Error::other("it is closed; leave it open, or name a file to write"))
