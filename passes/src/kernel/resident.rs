@@ -12,7 +12,7 @@ use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::tiled::{self, Binding, Kernel};
 
-/// What the blocks of such a kernel are.
+/// The blocks of a resident kernel.
 pub struct Blocks<'c, 's> {
     /// Rows of tiles, with a flag each.
     pub rows: AffineExpr<'c>,

@@ -14,7 +14,7 @@ use stencil_dialects::mlir::Val;
 pub struct Block<'c, 'p> {
     /// The strips.
     pub strips: Strips<'c, 'p>,
-    /// What the warps do.
+    /// The roles of the warps.
     pub warps: Warps,
     /// The flags.
     pub peers: Peers<'c>,
@@ -52,7 +52,7 @@ impl<'c> Block<'c, '_> {
         })
     }
 
-    /// What each warp does beside a tile.
+    /// The work of each warp between two barriers.
     fn turn(
         &self,
         builder: &Builder<'c>,

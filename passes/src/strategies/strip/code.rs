@@ -16,7 +16,7 @@ use stencil_dialects::mlir::{self, Blk, Val};
 use stencil_dialects::stencil;
 use stencil_dialects::tiled::Apply;
 
-/// What the code of a kernel refers to.
+/// The values and facts that the code of a kernel uses.
 pub struct Strips<'c, 'p> {
     /// Names.
     pub scope: Scope<'c, 'p>,

@@ -21,7 +21,7 @@ pub struct Plan<'c> {
     pub windows: Vec<Window<'c>>,
     /// Old values in shared memory.
     pub old: Vec<OldValues<'c>>,
-    /// What the warps of a block do.
+    /// The roles of a block's warps.
     pub warps: Warps,
     /// Cells per dimension and the type of each shared buffer: rings, old values, results.
     pub buffers: Vec<(Vec<i64>, Type<'c>)>,
