@@ -5,7 +5,7 @@ use super::plan::Warps;
 use super::windows;
 use crate::kernel::lanes::WARP;
 use crate::kernel::peers::Peers;
-use melior::ir::Attribute;
+use crate::kernel::resident;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
@@ -38,7 +38,7 @@ impl<'c> Block<'c, '_> {
     pub fn code(&self, builder: &Builder<'c>, (rows, blocks): (Val<'c>, i64)) -> Result<(), Error> {
         let (zero, one) = (builder.index(0)?, builder.index(1)?);
         self.clear(builder)?;
-        let block = axis(builder, "gpu.block_id")?;
+        let block = resident::axis(builder, "gpu.block_id")?;
         builder.repeat((block, rows, builder.index(blocks)?), |builder, row| {
             let initial = windows::zeros(&self.strips.windows, builder)?;
             let turns = builder.add_constant(self.all, AHEAD + BEHIND)?;
@@ -190,11 +190,4 @@ impl<'c> Block<'c, '_> {
 struct Numbered<'c> {
     number: Val<'c>,
     tile: Tile<'c>,
-}
-
-/// The number of a block or a thread.
-pub fn axis<'c>(builder: &Builder<'c>, name: &str) -> Result<Val<'c>, Error> {
-    let x = Attribute::parse(builder.context, "#gpu<dim x>")
-        .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
-    builder.value(name, &[], builder.index_type(), &[("dimension", x)])
 }

@@ -25,7 +25,7 @@
 //! boundary rule, fields on different points.
 
 use super::NAME;
-use super::block::{self, Block};
+use super::block::Block;
 use super::code::Strips;
 use super::old_values::OldValues;
 use super::plan::{Function, Plan, REGISTERS};
@@ -170,7 +170,7 @@ fn body<'c>(
     let (rings, shared) = shared.split_at(plan.windows.len().min(shared.len()));
     let (buffers, results) = shared.split_at(plan.old.len().min(shared.len()));
     let filled = filled(&builder, &scope, apply, &plan.old)?;
-    let thread = block::axis(&builder, "gpu.thread_id")?;
+    let thread = resident::axis(&builder, "gpu.thread_id")?;
     let lanes = builder.index(WARP)?;
     let strips = Strips {
         scope,

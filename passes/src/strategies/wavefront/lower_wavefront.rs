@@ -44,7 +44,7 @@ use crate::pass::{Info, Pass};
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineExpr, Attribute, Module};
+use melior::ir::{AffineExpr, Module};
 use std::collections::BTreeMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::{Decline, Error};
@@ -227,12 +227,8 @@ impl<'c> Sweep<'c, '_> {
         let Skews { skews, tiles } = Skews::of(builder, &self.rows.front.skew, shape, points)?;
         let tiles = tiles.map_or_else(|| self.affine(builder, self.rows.tiles), Ok)?;
         let peers = Peers::new(builder, flags, (all, tiles))?;
-        let axis = |name: &str| {
-            let x = Attribute::parse(builder.context, "#gpu<dim x>")
-                .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
-            builder.value(name, &[], builder.index_type(), &[("dimension", x)])
-        };
-        let (block, thread) = (axis("gpu.block_id")?, axis("gpu.thread_id")?);
+        let (block, thread) =
+            (resident::axis(builder, "gpu.block_id")?, resident::axis(builder, "gpu.thread_id")?);
         let threads = split(builder, thread, &self.rows.heights)?;
         builder.repeat((block, all, builder.index(blocks)?), |builder, row| {
             let at = split_by(builder, row, &counts)?;
