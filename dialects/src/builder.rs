@@ -155,6 +155,14 @@ impl<'c> Builder<'c> {
         if right == 0 { Ok(left) } else { self.add(left, self.constant(left.r#type(), right)?) }
     }
 
+    /// `left * constant` of integers; the value itself where the constant is 1.
+    pub fn multiply_constant(&self, left: Val<'c>, right: i64) -> Result<Val<'c>, Error> {
+        if right == 1 {
+            return Ok(left);
+        }
+        self.binary("arith.muli", left, self.constant(left.r#type(), right)?)
+    }
+
     /// A comparison of integers.
     pub fn compare(
         &self,
@@ -174,6 +182,16 @@ impl<'c> Builder<'c> {
             all = self.binary("arith.andi", all, *condition)?;
         }
         Ok(Some(all))
+    }
+
+    /// Both conditions.
+    pub fn both(&self, first: Val<'c>, second: Val<'c>) -> Result<Val<'c>, Error> {
+        self.binary("arith.andi", first, second)
+    }
+
+    /// `from <= value && value < to` of integers.
+    pub fn within(&self, value: Val<'c>, (from, to): (Val<'c>, Val<'c>)) -> Result<Val<'c>, Error> {
+        self.both(self.compare(Compare::Ge, value, from)?, self.compare(Compare::Lt, value, to)?)
     }
 
     /// `condition ? yes : no`.

@@ -2,7 +2,9 @@
 //!
 //! A process may be started without a standard output (`>&-` in a shell). Before `main`, Rust's
 //! library opens `/dev/null` in its place, so that every write would succeed and the result would
-//! be lost. A constructor of the process therefore looks before the library does.
+//! be lost. A constructor of the process therefore looks before the library does, and opens
+//! `/dev/full` there. A file name that leads to standard output, such as `/dev/stdout`, then fails
+//! too.
 //!
 //! A pipe whose reader has gone, as `head` does, is an error too, because not everything was
 //! written. It is of the kind [`io::ErrorKind::BrokenPipe`], about which the tools say nothing.
@@ -33,19 +35,32 @@ pub fn write(body: impl FnOnce(&mut Stdout) -> io::Result<()>) -> io::Result<()>
 
 #[cfg(target_os = "linux")]
 mod at_start {
+    use rustix::fs::{Mode, OFlags};
     use std::hint::black_box;
+    use std::os::fd::{AsRawFd, IntoRawFd};
     use std::sync::atomic::{AtomicBool, Ordering};
 
     static CLOSED: AtomicBool = AtomicBool::new(false);
 
     // SAFETY: the section holds functions of this type, which the loader calls before `main`. The
-    // function needs nothing that is set up later: it makes one system call and sets an atomic.
+    // function needs nothing that is set up later: it makes system calls and sets an atomic.
     #[used]
     #[unsafe(link_section = ".init_array")]
     static LOOK: extern "C" fn() = look;
 
     extern "C" fn look() {
-        CLOSED.store(rustix::io::fcntl_getfd(rustix::stdio::stdout()).is_err(), Ordering::Relaxed);
+        if rustix::io::fcntl_getfd(rustix::stdio::stdout()).is_ok() {
+            return;
+        }
+        CLOSED.store(true, Ordering::Relaxed);
+        // Without `/dev/full`, the standard library opens `/dev/null` as ever.
+        let Ok(full) = rustix::fs::open("/dev/full", OFlags::WRONLY, Mode::empty()) else { return };
+        if full.as_raw_fd() == rustix::stdio::raw_stdout() {
+            let _ = full.into_raw_fd();
+        } else {
+            // An error leaves it closed.
+            let _ = rustix::stdio::dup2_stdout(&full);
+        }
     }
 
     pub fn was_closed() -> bool {

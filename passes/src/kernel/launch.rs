@@ -12,6 +12,9 @@ use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::tiled::{self, Bands, Kernel};
 
+/// Registers that a thread of a kernel with shared memory should have.
+const REGISTERS: i64 = 64;
+
 /// What a frame is made for.
 pub struct FrameSpec<'c, 's> {
     /// The tile kernel.
@@ -80,7 +83,8 @@ pub fn attributes<'c>(
     if let Some(registers) = spec.registers {
         attributes.push(("nvvm.maxnreg", attribute::integer(context, registers)));
     } else if !spec.shared.is_empty() {
-        let blocks = shared_memory::resident_blocks(spec.threads, spec.shared, subject.device);
+        let blocks =
+            shared_memory::resident_blocks(spec.threads, spec.shared, REGISTERS, subject.device);
         attributes.push(("nvvm.minctasm", attribute::integer(context, blocks)));
     }
     attributes

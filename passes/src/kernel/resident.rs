@@ -9,9 +9,7 @@ use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineExpr, Attribute};
 use stencil_dialects::affine::symbolic;
 use stencil_dialects::attribute;
-use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::Val;
 use stencil_dialects::tiled::{self, Binding, Kernel};
 
 /// The blocks of a resident kernel.
@@ -51,11 +49,4 @@ pub fn build<'c>(
     attributes.extend(tiled::rotations_attribute(kernel.op));
     let made = function::build(&outer, subject, &signature, attributes, blocks.shared)?;
     Ok((made, count))
-}
-
-/// The number of a block or a thread.
-pub fn axis<'c>(builder: &Builder<'c>, name: &str) -> Result<Val<'c>, Error> {
-    let x = Attribute::parse(builder.context, "#gpu<dim x>")
-        .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
-    builder.value(name, &[], builder.index_type(), &[("dimension", x)])
 }

@@ -64,6 +64,19 @@ impl<'c> Scope<'c, '_> {
         builder.all(&conditions)?.ok_or_else(|| Error::internal("a box of no dimensions"))
     }
 
+    /// The condition that a box holds points.
+    pub fn holds_points(
+        &self,
+        builder: &Builder<'c>,
+        lower: AffineMap<'c>,
+        upper: AffineMap<'c>,
+    ) -> Result<Val<'c>, Error> {
+        let ends = self.bounds(builder, lower)?.into_iter().zip(self.bounds(builder, upper)?);
+        let conditions = ends.map(|(lower, upper)| builder.compare(Compare::Le, lower, upper));
+        let all = builder.all(&conditions.collect::<Result<Vec<_>, _>>()?)?;
+        all.ok_or_else(|| Error::internal("a box of no dimensions"))
+    }
+
     /// Indices of a point in a field's buffer: its coordinates less the grid's first point.
     pub fn cell(
         &self,

@@ -10,17 +10,19 @@ use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::tiled;
 use stencil_runtime::device::Device;
 
-/// Registers that a thread should have: as many threads run on a multiprocessor at once as have so
-/// many.
-const REGISTERS: i64 = 64;
-
-/// Blocks that should fit on a multiprocessor at once, as many as its shared memory has room for.
-/// Without the number ptxas saves registers for blocks that can't come, and spills.
-pub fn resident_blocks(threads: &[i64], buffers: &[MemRefType], device: &Device) -> i64 {
+/// Blocks that should fit on a multiprocessor at once, as many as its shared memory has room for,
+/// and its registers, if each thread has some. Without the number ptxas saves registers for blocks
+/// that can't come, and spills.
+pub fn resident_blocks(
+    threads: &[i64],
+    buffers: &[MemRefType],
+    registers: i64,
+    device: &Device,
+) -> i64 {
     let threads = threads.iter().product::<i64>().max(1);
     let room = i64::try_from(device.shared_per_block).unwrap_or(i64::MAX);
     let fitting = room / shared_bytes(buffers).max(1);
-    let resident = i64::from(device.registers) / REGISTERS;
+    let resident = i64::from(device.registers) / registers;
     (resident / threads).min(fitting).clamp(1, device.blocks_per_multiprocessor.into())
 }
 

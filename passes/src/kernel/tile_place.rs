@@ -87,10 +87,10 @@ pub fn place_of_tile<'c>(
     (params, row): (&[Val<'c>], Option<Val<'c>>),
     spec: &FrameSpec<'c, '_>,
 ) -> Result<ThreadTile<'c>, Error> {
-    let mut rest = identity(builder, "gpu.block_id", "x")?;
+    let mut rest = number(builder, "gpu.block_id", "x")?;
     let (mut thread, mut exists) = (Vec::new(), None);
     if let Some(warps) = spec.warps {
-        let mut lane = identity(builder, "gpu.thread_id", "x")?;
+        let mut lane = number(builder, "gpu.thread_id", "x")?;
         if warps > 1 {
             let warp = builder.binary("arith.divui", lane, builder.index(WARP)?)?;
             lane = builder.binary("arith.remui", lane, builder.index(WARP)?)?;
@@ -101,7 +101,7 @@ pub fn place_of_tile<'c>(
         thread.push(lane);
     } else {
         for axis in ["x", "y", "z"].iter().take(hull.rank()).rev() {
-            thread.push(identity(builder, "gpu.thread_id", axis)?);
+            thread.push(number(builder, "gpu.thread_id", axis)?);
         }
     }
     let counts: Vec<_> = tiles
@@ -116,11 +116,9 @@ pub fn place_of_tile<'c>(
                 if tiles.halves { builder.add_constant(*columns, HALVES)? } else { *columns };
             // Of a band those at its own ends come first.
             let rows = match row {
-                Some(_) => builder.binary(
-                    "arith.divui",
-                    identity(builder, "gpu.grid_dim", "x")?,
-                    across,
-                )?,
+                Some(_) => {
+                    builder.binary("arith.divui", number(builder, "gpu.grid_dim", "x")?, across)?
+                }
                 None => *rows,
             };
             let leading = if tiles.halves { 2 * HALVES } else { RIMS };
@@ -161,7 +159,7 @@ pub fn place_of_tile<'c>(
 }
 
 /// A thread's or block's number, or the number of blocks, along an axis.
-fn identity<'c>(builder: &Builder<'c>, kind: &str, axis: &str) -> Result<Val<'c>, Error> {
+pub fn number<'c>(builder: &Builder<'c>, kind: &str, axis: &str) -> Result<Val<'c>, Error> {
     let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {axis}>"))
         .ok_or_else(|| Error::internal("the gpu dialect is not loaded"))?;
     builder.value(kind, &[], builder.index_type(), &[("dimension", dimension)])

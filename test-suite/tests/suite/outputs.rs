@@ -156,6 +156,11 @@ fn a_closed_standard_output_is_an_error() {
         assert_eq!(outcome.code, Some(1), "{command}");
         assert!(outcome.stderr.starts_with(words), "{command}\n{}", outcome.stderr);
     }
+    // A name of standard output leads to the same place.
+    for command in ["-o /dev/stdout", "--emit=plan -o /dev/fd/1", "-o /dev/stdout <&-"] {
+        let outcome = scratch().shell(&format!("stencilc heat2d.stencil {command} >&-"));
+        assert_eq!(outcome.code, Some(1), "{command}\n{}", outcome.stderr);
+    }
     for command in ["stencilc heat2d.stencil >/dev/null", "stencilc heat2d.stencil -o out >&-"] {
         assert_eq!(scratch().shell(command).code, Some(0), "{command}");
     }

@@ -1,11 +1,11 @@
-//! A block of strips: what each warp does beside a tile, between two barriers.
+//! A block of strips: the work of each warp between two barriers.
 
 use super::code::{Strips, Tile};
 use super::plan::Warps;
 use super::windows;
 use crate::kernel::lanes::WARP;
 use crate::kernel::peers::Peers;
-use crate::kernel::resident;
+use crate::kernel::tile_place;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
@@ -28,8 +28,8 @@ pub struct Block<'c, 'p> {
     pub all: Val<'c>,
 }
 
-/// Tiles by which waiting for a row is ahead of computing.
-const AHEAD: i64 = 2;
+/// Tiles by which loading is ahead of computing.
+const AHEAD: i64 = 1;
 /// Tiles by which signalling is behind computing.
 const BEHIND: i64 = 2;
 
@@ -38,15 +38,15 @@ impl<'c> Block<'c, '_> {
     pub fn code(&self, builder: &Builder<'c>, (rows, blocks): (Val<'c>, i64)) -> Result<(), Error> {
         let (zero, one) = (builder.index(0)?, builder.index(1)?);
         self.clear(builder)?;
-        let block = resident::axis(builder, "gpu.block_id")?;
-        builder.repeat((block, rows, builder.index(blocks)?), |builder, row| {
+        let block = tile_place::number(builder, "gpu.block_id", "x")?;
+        builder.repeat((block, rows, builder.index(blocks)?), |builder, tile_row| {
             let initial = windows::zeros(&self.strips.windows, builder)?;
             let turns = builder.add_constant(self.all, AHEAD + BEHIND)?;
             builder
                 .carry((zero, turns, one), &initial, |builder, turn, carried| {
                     builder.op("gpu.barrier", &[], &[], &[])?;
                     let now = builder.add_constant(turn, -AHEAD)?;
-                    self.turn(builder, (row, now), carried)
+                    self.turn(builder, (tile_row, now), carried)
                 })
                 .map(|_| ())
         })
@@ -56,14 +56,13 @@ impl<'c> Block<'c, '_> {
     fn turn(
         &self,
         builder: &Builder<'c>,
-        (row, now): (Val<'c>, Val<'c>),
+        (tile_row, now): (Val<'c>, Val<'c>),
         carried: &[Val<'c>],
     ) -> Result<Vec<Val<'c>>, Error> {
         let strips = self.warps.strips;
         let types = windows::types(&self.strips.windows);
-        let zero = builder.index(0)?;
-        let tile = self.tile(builder, (row, now), self.warp)?;
-        let computes = self.is(builder, (0, strips), tile)?;
+        let tile = self.tile(builder, (tile_row, now), self.warp)?;
+        let computes = self.works_on(builder, (0, strips), tile)?;
         let next = builder.choose(
             computes,
             &types,
@@ -72,95 +71,97 @@ impl<'c> Block<'c, '_> {
         )?;
 
         let strip = builder.add_constant(self.warp, -strips)?;
-        let tile = self.tile(builder, (row, builder.add_constant(now, -1)?), strip)?;
-        let stores = self.is(builder, (strips, 2 * strips), tile)?;
+        let tile = self.tile(builder, (tile_row, builder.add_constant(now, -1)?), strip)?;
+        let stores = self.works_on(builder, (strips, 2 * strips), tile)?;
         builder.when(stores, |builder| self.strips.store(builder, tile.tile))?;
 
         let soon = builder.add_constant(now, 1)?;
         if self.warps.loaders > 0 {
-            let (first, end) = (self.warps.loading(), self.warps.messengers());
+            let (first, end) = (self.warps.loading(), self.warps.above());
             let warp = builder.add_constant(self.warp, -first)?;
             let loaders = builder.index(self.warps.loaders)?;
             let strip = builder.binary("arith.divsi", warp, loaders)?;
             let part = builder.binary("arith.remsi", warp, loaders)?;
-            let tile = self.tile(builder, (row, soon), strip)?;
-            let loads = self.is(builder, (first, end), tile)?;
+            let tile = self.tile(builder, (tile_row, soon), strip)?;
+            let loads = self.works_on(builder, (first, end), tile)?;
             let part = (part, self.warps.loaders);
             builder.when(loads, |builder| self.strips.load(builder, tile.tile, part))?;
         }
         if self.strips.geometry.above > 0 {
-            let tile = self.tile(builder, (row, soon), zero)?;
-            self.messages(builder, (row, now), tile)?;
+            self.from_above(builder, (tile_row, soon))?;
+            self.to_below(builder, (tile_row, now))?;
         }
         Ok(next)
     }
 
-    /// The three warps that look after the blocks above and below.
-    fn messages(
+    /// One warp waits for the block above, and loads the values that a tile of the first strip needs
+    /// from it. Each lane waits by itself, so all of them may load.
+    fn from_above(
         &self,
         builder: &Builder<'c>,
-        (row, now): (Val<'c>, Val<'c>),
-        soon: Numbered<'c>,
+        (tile_row, soon): (Val<'c>, Val<'c>),
     ) -> Result<(), Error> {
-        let first = self.warps.messengers();
+        let geometry = &self.strips.geometry;
         let zero = builder.index(0)?;
-        let below = builder.compare(Compare::Gt, row, zero)?;
-        let loads = self.is(builder, (first, first + 1), soon)?;
-        let Some(loads) = builder.all(&[loads, below])? else { return Ok(()) };
-        builder.when(loads, |builder| self.strips.load_above(builder, soon.tile))?;
+        let tile = self.tile(builder, (tile_row, soon), zero)?;
+        let warp = self.warps.above();
+        let has_above = builder.compare(Compare::Gt, tile_row, zero)?;
+        let loads = self.works_on(builder, (warp, warp + 1), tile)?;
+        builder.when(builder.both(loads, has_above)?, |builder| {
+            let done = builder.add_constant(soon, geometry.last_strip() + geometry.stored())?;
+            self.peers.wait(builder, builder.add_constant(tile_row, -1)?, done)?;
+            self.strips.load_above(builder, tile.tile)
+        })
+    }
 
-        let thread =
-            |number: i64| builder.compare(Compare::Eq, self.thread, builder.index(number * WARP)?);
-        let tile = builder.add_constant(now, AHEAD)?;
-        let there = builder.compare(Compare::Lt, tile, self.tiles)?;
-        if let Some(waits) = builder.all(&[thread(first + 1)?, below, there])? {
-            builder.when(waits, |builder| {
-                let geometry = &self.strips.geometry;
-                let last = geometry.behind() * (geometry.strips - 1);
-                let done = builder.add_constant(tile, last + geometry.stored())?;
-                self.peers.wait(builder, builder.add_constant(row, -1)?, done)
-            })?;
-        }
+    /// One thread signals to the block below which tiles are stored.
+    fn to_below(
+        &self,
+        builder: &Builder<'c>,
+        (tile_row, now): (Val<'c>, Val<'c>),
+    ) -> Result<(), Error> {
+        let thread = builder.index(self.warps.below() * WARP)?;
+        let signals = builder.compare(Compare::Eq, self.thread, thread)?;
         let done = builder.add_constant(now, 1 - BEHIND)?;
-        let some = builder.compare(Compare::Gt, done, zero)?;
-        if let Some(signals) = builder.all(&[thread(first + 2)?, some])? {
-            builder.when(signals, |builder| self.peers.signal(builder, row, done))?;
-        }
-        Ok(())
+        let some = builder.compare(Compare::Gt, done, builder.index(0)?)?;
+        builder.when(builder.both(signals, some)?, |builder| {
+            self.peers.signal(builder, tile_row, done)
+        })
     }
 
     /// The tile of a strip beside a tile of the first strip.
     fn tile(
         &self,
         builder: &Builder<'c>,
-        (row, now): (Val<'c>, Val<'c>),
+        (tile_row, now): (Val<'c>, Val<'c>),
         strip: Val<'c>,
     ) -> Result<Numbered<'c>, Error> {
         let geometry = &self.strips.geometry;
-        let times = |value, by: i64| builder.binary("arith.muli", value, builder.index(by)?);
-        let number = builder.binary("arith.subi", now, times(strip, geometry.behind())?)?;
-        let first = builder.add(times(row, geometry.block())?, times(strip, geometry.strip())?)?;
+        let behind = builder.multiply_constant(strip, geometry.behind())?;
+        let number = builder.binary("arith.subi", now, behind)?;
+        let first = builder.add(
+            builder.multiply_constant(tile_row, geometry.block())?,
+            builder.multiply_constant(strip, geometry.strip())?,
+        )?;
         let half = builder.binary("arith.andi", now, builder.index(1)?)?;
         let first_time = -geometry.early_tiles() * geometry.width;
-        let time = builder.add_constant(times(number, geometry.width)?, first_time)?;
+        let time = builder.multiply_constant(number, geometry.width)?;
+        let time = builder.add_constant(time, first_time)?;
         Ok(Numbered { number, tile: Tile { strip, row: first, time, half } })
     }
 
     /// Whether the warp is one of some warps, and the tile is there.
-    fn is(
+    fn works_on(
         &self,
         builder: &Builder<'c>,
         (first, end): (i64, i64),
         tile: Numbered<'c>,
     ) -> Result<Val<'c>, Error> {
-        let conditions = [
-            builder.compare(Compare::Ge, self.warp, builder.index(first)?)?,
-            builder.compare(Compare::Lt, self.warp, builder.index(end)?)?,
-            builder.compare(Compare::Ge, tile.number, builder.index(0)?)?,
-            builder.compare(Compare::Lt, tile.number, self.tiles)?,
-        ];
-        let all = builder.all(&conditions)?;
-        all.ok_or_else(|| Error::internal("no condition for a warp"))
+        let warps = (builder.index(first)?, builder.index(end)?);
+        builder.both(
+            builder.within(self.warp, warps)?,
+            builder.within(tile.number, (builder.index(0)?, self.tiles))?,
+        )
     }
 
     /// Zeros in the rings: the first rows of a grid have no rows above.

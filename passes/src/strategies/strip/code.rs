@@ -18,13 +18,13 @@ use stencil_dialects::tiled::Apply;
 
 /// The values and facts that the code of a kernel uses.
 pub struct Strips<'c, 'p> {
-    /// Names.
+    /// The kernel's declarations and parameters.
     pub scope: Scope<'c, 'p>,
-    /// The current buffers in global memory.
+    /// The buffers with old values.
     pub sources: BTreeMap<&'c str, Val<'c>>,
-    /// The next buffers.
+    /// The buffers that the sweep writes.
     pub targets: BTreeMap<&'c str, Val<'c>>,
-    /// The apply.
+    /// The pieces of the function.
     pub apply: &'p Apply<'c>,
     /// How strips lie.
     pub geometry: Geometry,
@@ -40,11 +40,12 @@ pub struct Strips<'c, 'p> {
     pub extents: [Val<'c>; 2],
     /// The first point.
     pub lower: [Val<'c>; 2],
-    /// The lane.
+    /// The thread's number in its warp, as `index`.
     pub lane: Val<'c>,
     /// The bodies of the loops over times.
     pub bodies: RefCell<Vec<Blk<'c>>>,
-    /// Whether no piece with absolute reads and no grid is empty; none where that doesn't matter.
+    /// Whether every piece with absolute reads and every loaded grid holds a point; none if always
+    /// true.
     pub filled: Option<Val<'c>>,
 }
 
@@ -112,25 +113,26 @@ impl<'c> Strips<'c, '_> {
     ) -> Result<Option<Val<'c>>, Error> {
         let Some(main) = &self.apply.main else { return Ok(None) };
         let geometry = &self.geometry;
-        let reach = [
-            (tile.row, 0, geometry.strip() - 1),
-            (tile.time, -geometry.depth(), geometry.width - 1),
-        ];
-        let bounds = [main.lower, main.upper].map(|map| self.scope.bounds(builder, map));
-        let [lower, upper] = bounds;
-        let mut conditions = Vec::new();
-        let ends = lower?.into_iter().zip(upper?).zip(self.lower).zip(reach);
-        for (((lower, upper), first), (start, least, most)) in ends {
-            let start = builder.add(start, first)?;
-            let least = builder.add_constant(start, least)?;
-            conditions.push(builder.compare(Compare::Ge, least, lower)?);
-            conditions.push(builder.compare(
-                Compare::Le,
-                builder.add_constant(start, most)?,
-                upper,
-            )?);
-        }
-        builder.all(&conditions)
+        let reach = [[0, geometry.strip() - 1], [-geometry.depth(), geometry.width - 1]];
+        self.fits(builder, tile, reach, (main.lower, main.upper)).map(Some)
+    }
+
+    /// Whether a box holds all points between two corners, which are distances from a tile's first
+    /// row and first time.
+    pub fn fits(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+        [rows, columns]: [[i64; 2]; 2],
+        (lower, upper): (AffineMap<'c>, AffineMap<'c>),
+    ) -> Result<Val<'c>, Error> {
+        let corner = |row, column| {
+            let row = builder.add_constant(tile.row, row)?;
+            let column = builder.add_constant(tile.time, column)?;
+            let point = self.point_at(builder, [row, column])?;
+            self.scope.inside(builder, &point, lower, upper)
+        };
+        builder.both(corner(rows[0], columns[0])?, corner(rows[1], columns[1])?)
     }
 
     /// The times of a tile.
@@ -273,14 +275,13 @@ impl<'c> Strips<'c, '_> {
         let below = builder.add_constant(tile.strip, 1)?;
         let strips = builder.index(geometry.strips)?;
         let there = builder.compare(Compare::Lt, below, strips)?;
-        let Some(condition) = builder.all(&[last, there])? else { return Ok(()) };
-        builder.when(condition, |builder| {
+        builder.when(builder.both(last, there)?, |builder| {
             // Tiles begin at multiples of their width, and so does the ring.
             let slot = builder.add(self.slot(builder, tile.time)?, time)?;
             for ((window, kept), ring) in self.windows.iter().zip(kept).zip(&self.rings) {
                 for row in 1..=window.above() {
                     let place = [below, builder.index(row - 1)?, slot];
-                    builder.store(kept.current(row)?, *ring, &place)?;
+                    builder.store(kept.newest(row)?, *ring, &place)?;
                 }
             }
             Ok(())
@@ -327,13 +328,8 @@ impl<'c> Strips<'c, '_> {
             (Points::Nearest, _) => {
                 let old = self.old_points(builder, &fetch)?;
                 let cases = self.cases(builder, &point)?;
-                let nearest: RefCell<BTreeMap<&str, Vec<Val<'c>>>> = RefCell::default();
-                for piece in &self.apply.pieces {
-                    let place = self.nearest(builder, &point, (piece.lower, piece.upper))?;
-                    nearest.borrow_mut().insert(piece.function, place);
-                }
                 pieces::values(builder, &cases, &old, &|builder, piece| {
-                    let place = nearest.borrow().get(piece.function).cloned().unwrap_or_default();
+                    let place = self.nearest(builder, &point, (piece.lower, piece.upper))?;
                     at(&place, builder, &|builder, at| self.scope.evaluate(builder, piece, at))
                 })
             }
@@ -367,9 +363,11 @@ impl<'c> Strips<'c, '_> {
         (lane, row): (Val<'c>, Val<'c>),
     ) -> Result<[Val<'c>; 2], Error> {
         let geometry = &self.geometry;
-        let times = |value, by: i64| builder.binary("arith.muli", value, builder.index(by)?);
-        let rows = builder.add(times(lane, geometry.rows)?, row)?;
-        let late = builder.add(times(lane, geometry.lag)?, times(row, geometry.skew)?)?;
+        let rows = builder.add(builder.multiply_constant(lane, geometry.rows)?, row)?;
+        let late = builder.add(
+            builder.multiply_constant(lane, geometry.lag)?,
+            builder.multiply_constant(row, geometry.skew)?,
+        )?;
         let column = builder.binary("arith.subi", tile.time, late)?;
         Ok([builder.add(tile.row, rows)?, column])
     }

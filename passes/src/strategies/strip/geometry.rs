@@ -25,6 +25,17 @@ pub enum Source {
     Above { row: i64, ago: i64 },
 }
 
+/// The shape of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StripShape {
+    /// Rows of a lane.
+    pub rows: i64,
+    /// Strips of a block.
+    pub strips: i64,
+    /// Times of a tile.
+    pub width: i64,
+}
+
 /// How the strips of a kernel lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
@@ -43,12 +54,10 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The geometry for dependence vectors of two dimensions; none where a vector leads above the
-    /// rows of the lane before, or a number is too large.
-    pub fn of(
-        dependences: &BTreeSet<Vec<i64>>,
-        (rows, strips, width): (i64, i64, i64),
-    ) -> Option<Self> {
+    /// The geometry for dependence vectors of two dimensions. None where a vector reaches above the
+    /// next lane's rows, or farther than [`FARTHEST`].
+    pub fn of(dependences: &BTreeSet<Vec<i64>>, shape: StripShape) -> Option<Self> {
+        let StripShape { rows, strips, width } = shape;
         let mut geometry = Self { rows, strips, width, skew: 0, lag: 0, above: 0 };
         let vectors: Vec<[i64; 2]> = dependences
             .iter()
@@ -94,13 +103,13 @@ impl Geometry {
         self.lag * (LANES - 1) + self.skew * (self.rows - 1)
     }
 
-    /// Times between a value of a strip's last lane and its use by the strip below, at equal times
-    /// of both.
+    /// Times from the moment a strip's last lane computes a value to its use below, if both strips
+    /// were at the same time.
     pub fn handover(&self) -> i64 {
         self.lag * LANES - 1
     }
 
-    /// Tiles between a strip and the next: those that must be done before a tile below may begin.
+    /// Tiles by which a strip runs behind the strip above it.
     pub fn behind(&self) -> i64 {
         if self.above == 0 {
             0
@@ -109,31 +118,42 @@ impl Geometry {
         }
     }
 
-    /// Tiles before the first column: a lane that is late takes values of the row above before its
-    /// own first time.
+    /// Tiles by which the last strip of a block runs behind the first.
+    pub fn last_strip(&self) -> i64 {
+        self.behind() * (self.strips - 1)
+    }
+
+    /// The column of a value above the strip when it reaches the first lane at time 0, by its row
+    /// above, from the last as 1.
+    pub fn column_above(&self, row: i64) -> i64 {
+        self.lag - 1 - self.skew * (self.rows - row)
+    }
+
+    /// Tiles before the first column. In them the first lane receives values above that lie ahead
+    /// of its own column.
     pub fn early_tiles(&self) -> i64 {
         if self.above == 0 { 0 } else { ceil_div((self.lag - 1).max(0), self.width) }
     }
 
-    /// Tiles of a strip over some columns, as the number of those of columns alone and those that
-    /// the last row is behind: a row is stored by whole tiles of columns.
+    /// Tiles that a strip needs beyond those of its columns, because its last row runs behind its
+    /// first.
     pub fn late_tiles(&self) -> i64 {
         ceil_div(self.depth(), self.width)
     }
 
-    /// Tiles of the last strip of a block that must be stored before the block below may begin a
-    /// tile, beyond that tile's number.
+    /// The block below may begin tile `t` once the last strip of this block has stored
+    /// `t + stored()` tiles.
     pub fn stored(&self) -> i64 {
         let rows = (1..=self.above).map(|row| {
             let late = self.skew * (self.rows - row);
-            let column = (self.width - 1 + self.lag - 1 - late).div_euclid(self.width);
+            let column = (self.width - 1 + self.column_above(row)).div_euclid(self.width);
             column + ceil_div(self.lag * (LANES - 1) + late, self.width) + 1
         });
         rows.max().unwrap_or(0)
     }
 
-    /// Times of a row whose new values a block keeps: those of two tiles that are being stored, and
-    /// those of the one that is computed, as a power of two.
+    /// Times of a row that the block keeps: one tile computed, two being stored, rounded up to a
+    /// power of two.
     pub fn kept_times(&self) -> i64 {
         4 * self.width
     }
@@ -151,8 +171,9 @@ fn ceil_div(value: i64, by: i64) -> i64 {
     value.div_euclid(by) + i64::from(value.rem_euclid(by) != 0)
 }
 
-/// Rows and columns of the farthest value of the same sweep that lanes hand on in registers.
-const FARTHEST: u64 = 16;
+/// Rows and columns of the farthest value that lanes hand on in registers, and of the farthest old
+/// value that a tile holds.
+pub const FARTHEST: u64 = 16;
 
 #[cfg(test)]
 mod tests {
@@ -160,7 +181,12 @@ mod tests {
 
     fn geometry(vectors: &[[i64; 2]], rows: i64) -> Option<Geometry> {
         let all = vectors.iter().map(|vector| vector.to_vec()).collect();
-        Geometry::of(&all, (rows, 4, 16))
+        Geometry::of(&all, StripShape { rows, strips: 4, width: 16 })
+    }
+
+    fn of_width(vectors: &[[i64; 2]], width: i64) -> Geometry {
+        let all = vectors.iter().map(|vector| vector.to_vec()).collect();
+        Geometry::of(&all, StripShape { rows: 2, strips: 4, width }).unwrap()
     }
 
     /// Every value is computed before it is read: at an earlier time, or earlier at the same time.
@@ -217,12 +243,13 @@ mod tests {
     fn strips_begin_with_the_first_value_above() {
         for vectors in [&[[-1, 3], [-2, 0]][..], &[[-1, 5], [-1, -5]], &[[-1, -1]], &[[-1, 1]]] {
             for width in [2, 8, 16, 32] {
-                let all = vectors.iter().map(|vector| vector.to_vec()).collect();
-                let geometry = Geometry::of(&all, (2, 4, width)).unwrap();
+                let geometry = of_width(vectors, width);
                 for row in 1..=geometry.above {
-                    let column = geometry.lag - 1 - geometry.skew * (geometry.rows - row);
                     // The time at which column 0 comes.
-                    assert!(-column >= -geometry.early_tiles() * width, "{geometry:?}");
+                    assert!(
+                        -geometry.column_above(row) >= -geometry.early_tiles() * width,
+                        "{geometry:?}"
+                    );
                 }
             }
         }
@@ -233,11 +260,10 @@ mod tests {
     fn blocks_read_what_is_stored() {
         for vectors in [&[[-1, -1], [-1, 0]][..], &[[-1, 1]], &[[-2, 5], [-1, 2]], &[[-1, -1]]] {
             for width in [2, 8, 16, 32] {
-                let all = vectors.iter().map(|vector| vector.to_vec()).collect();
-                let geometry = Geometry::of(&all, (2, 4, width)).unwrap();
+                let geometry = of_width(vectors, width);
                 for row in 1..=geometry.above {
                     let late = geometry.lag * 31 + geometry.skew * (geometry.rows - row);
-                    let first = geometry.lag - 1 - geometry.skew * (geometry.rows - row);
+                    let first = geometry.column_above(row);
                     for tile in 0..9 {
                         let column = tile * width + width - 1 + first;
                         // Stored beside the tiles before: whole tiles of columns.
@@ -250,13 +276,12 @@ mod tests {
         }
     }
 
-    /// What a strip has handed over stays in the ring until the strip below has used it.
+    /// A handed-over value stays in the ring until the strip below has used it.
     #[test]
     fn rings_hold_what_is_under_way() {
         for vectors in [&[[-1, -1], [-1, 0]][..], &[[-1, 1]], &[[-2, 5], [-1, 2]]] {
             for width in [8, 16, 32] {
-                let all = vectors.iter().map(|vector| vector.to_vec()).collect();
-                let geometry = Geometry::of(&all, (2, 4, width)).unwrap();
+                let geometry = of_width(vectors, width);
                 let (behind, ring) = (geometry.behind(), geometry.ring());
                 for tile in 0..4 {
                     // The strip below is in `tile`, the strip above `behind` tiles farther.

@@ -10,8 +10,7 @@
 //! |---|---|
 //! | one for each strip | store tile `t - 1`: whole rows of a tile, from shared memory |
 //! | one or two for each strip | load the old values of tile `t + 1`, if there are any |
-//! | one | loads the values above the block for tile `t + 1` |
-//! | one | waits until the block above has stored those for tile `t + 2` |
+//! | one | waits for the block above, and loads its values for tile `t + 1` |
 //! | one | signals that tile `t - 2` is stored |
 //!
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), sections 3 and 4. There, a block's threads
@@ -21,14 +20,16 @@
 //! `gpu.func` for each, with an argument for its flags and one for their epoch. Tiles whose points
 //! all lie in the main piece run code of their own.
 //!
-//! Declines: dependences that lead above the rows of the lane before, reads of old values by a
-//! boundary rule, fields on different points.
+//! Declines: dependences that lead above the rows of the lane before, reads from more than 16 cells
+//! away, reads of old values by a boundary rule, fields on different points, elements that lanes
+//! can't exchange, tiles that strips don't divide, and blocks beyond the device's limits.
 
 use super::NAME;
 use super::block::Block;
 use super::code::Strips;
+use super::geometry::StripShape;
 use super::old_values::OldValues;
-use super::plan::{Function, Plan, REGISTERS};
+use super::plan::{Function, Plan};
 use crate::analysis::hull::Hull;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
 use crate::kernel::early_loads;
@@ -38,15 +39,15 @@ use crate::kernel::lanes::WARP;
 use crate::kernel::peers::Peers;
 use crate::kernel::resident::{self, Blocks};
 use crate::kernel::scope::Scope;
-use crate::kernel::shared_memory::{resident_blocks, shared_type};
+use crate::kernel::shared_memory::shared_type;
 use crate::kernel::signature::Arguments;
 use crate::kernel::tile_kernels;
+use crate::kernel::tile_place;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineExpr, Module};
 use std::cell::RefCell;
 use stencil_dialects::builder::{Builder, Compare};
@@ -86,13 +87,6 @@ impl Pass for LowerStrip {
             lower(context, subject, kernel, &self.limits).map_err(at)
         })
     }
-}
-
-/// Blocks that a multiprocessor runs at once.
-fn resident(threads: &[i64], shared: &[MemRefType], subject: &Subject) -> i64 {
-    let threads_of_all = i64::from(subject.device.registers) / REGISTERS;
-    let most = threads_of_all / threads.iter().product::<i64>().max(1);
-    resident_blocks(threads, shared, subject.device).min(most).max(1)
 }
 
 fn lower<'c>(
@@ -136,15 +130,15 @@ fn lower<'c>(
     let blocks = Blocks {
         rows: counts[0],
         threads: plan.threads(),
-        per_multiprocessor: resident(&threads, &types, subject),
+        per_multiprocessor: plan.resident(subject.device),
         shared: &types,
     };
     let made = resident::build(context, subject, kernel, &blocks)?;
     body(subject, apply, (plan, hull), ([rows, columns], counts), made)
 }
 
-/// Builds the body of a kernel, from the rows and columns of its grid, and from its rows of tiles
-/// and the tiles of a strip.
+/// Builds the body of a kernel, from the rows and columns of its grid, and from its tile rows and
+/// the tiles of a strip.
 fn body<'c>(
     subject: &Subject<'c, '_>,
     apply: &Apply<'c>,
@@ -170,7 +164,7 @@ fn body<'c>(
     let (rings, shared) = shared.split_at(plan.windows.len().min(shared.len()));
     let (buffers, results) = shared.split_at(plan.old.len().min(shared.len()));
     let filled = filled(&builder, &scope, apply, &plan.old)?;
-    let thread = resident::axis(&builder, "gpu.thread_id")?;
+    let thread = tile_place::number(&builder, "gpu.thread_id", "x")?;
     let lanes = builder.index(WARP)?;
     let strips = Strips {
         scope,
@@ -188,12 +182,11 @@ fn body<'c>(
         bodies: RefCell::default(),
         filled,
     };
-    let last = strips.geometry.behind() * (strips.geometry.strips - 1);
     let [rows, tiles] = counts;
     // Rows without columns have nothing to compute.
     let none = builder.compare(Compare::Lt, strips.extents[1], builder.index(1)?)?;
     let tiles = builder.select(none, builder.index(0)?, tiles)?;
-    let all = builder.add_constant(tiles, last)?;
+    let all = builder.add_constant(tiles, strips.geometry.last_strip())?;
     let peers = Peers::new(&builder, flags, (rows, all))?;
     let warp = builder.binary("arith.divsi", thread, lanes)?;
     let block = Block { strips, warps: plan.warps, peers, warp, thread, tiles, all };
@@ -211,8 +204,8 @@ fn body<'c>(
     Ok(())
 }
 
-/// The rows of a lane, strips of a block and times of a tile that a kernel's schedule asks for.
-fn shape(kernel: &Kernel) -> Result<(i64, i64, i64), Error> {
+/// The shape that a kernel's schedule asks for.
+fn shape(kernel: &Kernel) -> Result<StripShape, Error> {
     let schedule = &kernel.schedule;
     let (&[block, width], &[rows, 1]) = (schedule.tile.as_slice(), schedule.per_thread.as_slice())
     else {
@@ -222,7 +215,7 @@ fn shape(kernel: &Kernel) -> Result<(i64, i64, i64), Error> {
     let strip = WARP.checked_mul(rows).filter(|strip| *strip > 0 && block % strip == 0);
     match strip {
         Some(strip) if width > 1 && width <= WARP && WARP % width == 0 => {
-            Ok((rows, block / strip, width))
+            Ok(StripShape { rows, strips: block / strip, width })
         }
         _ => {
             let message = format!(
@@ -235,7 +228,7 @@ fn shape(kernel: &Kernel) -> Result<(i64, i64, i64), Error> {
     }
 }
 
-/// Whether no piece with absolute reads is empty, and no grid whose old values are loaded.
+/// Whether every piece with absolute reads and every loaded grid holds a point; none if always true.
 fn filled<'c>(
     builder: &Builder<'c>,
     scope: &Scope<'c, '_>,
@@ -248,16 +241,13 @@ fn filled<'c>(
             boxes.push((piece.lower, piece.upper));
         }
     }
-    for old in old.iter().filter(|old| !old.rims) {
+    for old in old.iter().filter(|old| !old.only_rims) {
         let grid = scope.program.grid_of(old.field)?;
         boxes.push((grid.lower, grid.upper));
     }
     let mut conditions = Vec::new();
     for (lower, upper) in boxes {
-        let ends = scope.bounds(builder, lower)?.into_iter().zip(scope.bounds(builder, upper)?);
-        for (lower, upper) in ends {
-            conditions.push(builder.compare(Compare::Le, lower, upper)?);
-        }
+        conditions.push(scope.holds_points(builder, lower, upper)?);
     }
     builder.all(&conditions)
 }

@@ -14,18 +14,18 @@ use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::{Shape, Strategy};
 use crate::subject::Subject;
+use geometry::StripShape;
 use plan::{Function, Plan};
 use std::ops::RangeInclusive;
 use stencil_dialects::error::{Decline, Error};
-use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{Kernel, Schedule};
+use stencil_dialects::tiled::Schedule;
 
 /// The name in the IR and on the command line.
 pub const NAME: &str = "strip";
 
-/// Rows of a lane, strips of a block, and times of a tile, where none are asked for: the first that
-/// a block has room for. Measured on an H200 (`docs/decisions/022-strips.md`).
-const SHAPES: [(i64, i64, i64); 5] = [(2, 3, 32), (2, 2, 32), (2, 2, 16), (1, 2, 16), (1, 1, 8)];
+/// Rows of a lane, strips of a block and times of a tile. The default is the first that fits. They
+/// were measured on an H200 (`docs/decisions/022-strips.md`).
+const SHAPES: [[i64; 3]; 5] = [[2, 3, 32], [2, 2, 32], [2, 2, 16], [1, 2, 16], [1, 1, 8]];
 
 /// The descriptor.
 pub struct Strip;
@@ -63,25 +63,21 @@ impl Strategy for Strip {
         let dependences = program.dependences(pieces)?;
         let above = dependences.iter().filter_map(|vector| vector.first()?.checked_neg());
         let above = above.fold(1, i64::max);
-        let mut found = None;
-        for (rows, strips, width) in SHAPES {
-            let plan = Plan::of(&function, (above.max(rows), strips, width))?;
-            let fits = plan.fits(subject.device);
-            found = Some(plan.geometry);
-            if fits {
-                break;
+        for [rows, strips, width] in SHAPES {
+            let shape = StripShape { rows: above.max(rows), strips, width };
+            let plan = Plan::of(&function, shape)?;
+            if plan.fits(subject.device) {
+                let tile = vec![plan.geometry.block(), width];
+                return Ok(Shape { tile, per_thread: vec![shape.rows, 1] });
             }
         }
-        let found = found.ok_or_else(|| Error::internal("no shape of a strip"))?;
-        Ok(Shape { tile: vec![found.block(), found.width], per_thread: vec![found.rows, 1] })
+        let message = "no block has room for the values that strips keep; read nearer values, or \
+                       leave the strategy open";
+        Err(Error::declined(Decline::SharedMemory, message))
     }
 
     fn pyramid_height(&self, _: &Subject, _: &Group, _: &Schedule) -> Result<i64, Error> {
         Ok(1)
-    }
-
-    fn splits_interior(&self, _: &Program, _: &Kernel) -> Result<bool, Error> {
-        Ok(true)
     }
 }
 
@@ -90,6 +86,6 @@ fn admit(alike: bool) -> Result<(), Error> {
     if alike {
         return Ok(());
     }
-    let message = "the function updates fields on different points";
+    let message = "the function updates fields on different points; leave the strategy open";
     Err(Error::declined(Decline::Applies, message))
 }

@@ -1,7 +1,7 @@
 //! Old values in shared memory: the cells that the lanes of a strip read in a tile, each row skewed
 //! as its points are.
 
-use super::geometry::Geometry;
+use super::geometry::{FARTHEST, Geometry};
 use crate::analysis::footprint;
 use melior::ir::Type;
 use stencil_dialects::error::{Decline, Error};
@@ -21,7 +21,7 @@ pub struct OldValues<'c> {
     /// Columns of a row.
     pub columns: i64,
     /// Whether only points that no piece covers read them.
-    pub rims: bool,
+    pub only_rims: bool,
 }
 
 impl OldValues<'_> {
@@ -53,13 +53,20 @@ pub fn of<'c>(
     geometry: &Geometry,
 ) -> Result<Vec<OldValues<'c>>, Error> {
     let mut found: Vec<OldValues> = Vec::new();
-    let mut add = |field: &'c str, offset: [i64; 2], rims: bool| -> Result<(), Error> {
+    let mut add = |field: &'c str, offset: [i64; 2], only_rims: bool| -> Result<(), Error> {
         let element = program.field(field)?.element;
         if found.iter().all(|old| old.field != field) {
-            found.push(OldValues { field, element, lanes: [0; 2], before: 0, columns: 0, rims });
+            found.push(OldValues {
+                field,
+                element,
+                lanes: [0; 2],
+                before: 0,
+                columns: 0,
+                only_rims,
+            });
         }
         let Some(old) = found.iter_mut().find(|old| old.field == field) else { return Ok(()) };
-        old.rims &= rims;
+        old.only_rims &= only_rims;
         for row in 0..geometry.rows {
             let [lanes, _, column] = skewed(geometry, row, offset);
             old.lanes = [old.lanes[0].max(-lanes), old.lanes[1].max(lanes)];
@@ -74,10 +81,13 @@ pub fn of<'c>(
         let far = row.unsigned_abs().max(column.unsigned_abs()) > FARTHEST;
         let ruled = program.field(read.field)?.boundary.is_some() && [row, column] != [0; 2];
         if ruled || [row, column] != upper || far {
-            let message = format!(
-                "the function reads @{} by a boundary rule, or more than {FARTHEST} cells away",
-                read.field
-            );
+            let how = if ruled {
+                "by a boundary rule".to_owned()
+            } else {
+                format!("more than {FARTHEST} cells away")
+            };
+            let message =
+                format!("the function reads @{} {how}; leave the strategy open", read.field);
             return Err(Error::declined(Decline::FarRead, message));
         }
         add(read.field, [row, column], false)?;
@@ -90,6 +100,3 @@ pub fn of<'c>(
     }
     Ok(found)
 }
-
-/// Rows and columns of the farthest old value that a tile holds.
-const FARTHEST: u64 = 16;

@@ -1,11 +1,11 @@
-//! What a kernel of strips needs, from its function and its shape: the geometry, the values that
-//! lanes keep, the shared buffers and the warps.
+//! The plan of a kernel of strips: its geometry, the values that lanes keep, the shared buffers and
+//! the warps.
 
-use super::geometry::Geometry;
+use super::geometry::{FARTHEST, Geometry, StripShape};
 use super::old_values::{self, OldValues};
 use super::windows::{self, Window};
 use crate::kernel::lanes::{self, WARP};
-use crate::kernel::shared_memory::shared_bytes;
+use crate::kernel::shared_memory::{resident_blocks, shared_bytes};
 use melior::ir::Type;
 use melior::ir::r#type::MemRefType;
 use stencil_dialects::error::{Decline, Error};
@@ -27,7 +27,7 @@ pub struct Plan<'c> {
     pub buffers: Vec<(Vec<i64>, Type<'c>)>,
 }
 
-/// The warps of a block: those that compute, store, load, and three that look after the blocks
+/// The warps of a block. Some compute, some store, some load. The last ones look after the blocks
 /// above and below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warps {
@@ -43,22 +43,27 @@ impl Warps {
         2 * self.strips
     }
 
-    /// The first warp that looks after other blocks.
-    pub fn messengers(&self) -> i64 {
+    /// The warp that loads values of the block above.
+    pub fn above(&self) -> i64 {
         self.loading() + self.loaders * self.strips
+    }
+
+    /// The warp that signals to the block below.
+    pub fn below(&self) -> i64 {
+        self.above() + 1
     }
 
     /// All warps.
     pub fn all(&self) -> i64 {
-        self.messengers() + 3
+        self.below() + 1
     }
 }
 
 /// Registers of a thread: a lane's values, those that are under way, and addresses.
-pub const REGISTERS: i64 = 128;
+const REGISTERS: i64 = 128;
 
-/// Strips of a block for which one warp each has to load old values.
-const MANY: i64 = 8;
+/// From this many strips on, one warp per strip loads old values; blocks with fewer strips use two.
+const STRIPS_WITH_ONE_LOADER: i64 = 8;
 
 /// A function as a plan needs it.
 pub struct Function<'c, 'p> {
@@ -73,27 +78,32 @@ pub struct Function<'c, 'p> {
 }
 
 impl<'c> Plan<'c> {
-    /// The plan for rows of a lane, strips of a block, and times of a tile.
+    /// The plan for a shape.
     ///
     /// # Errors
     /// A decline: values that lanes can't hold or exchange.
-    pub fn of(function: &Function<'c, '_>, shape: (i64, i64, i64)) -> Result<Self, Error> {
+    pub fn of(function: &Function<'c, '_>, shape: StripShape) -> Result<Self, Error> {
         let program = function.program;
         for field in function.updates {
             if !matches!(mlir::bit_width(program.field(field)?.element), Some(16 | 32 | 64)) {
-                let message = format!("lanes can't exchange values of @{field}");
+                let message =
+                    format!("lanes can't exchange values of @{field}; leave the strategy open");
                 return Err(Error::declined(Decline::Registers, message));
             }
         }
         let dependences = program.dependences(function.pieces)?;
         let geometry = Geometry::of(&dependences, shape).ok_or_else(|| {
-            let message = "the function reads values of its own sweep too far away for registers; \
-                           give a lane more rows";
+            let message = format!(
+                "the function reads values of its own sweep more than {FARTHEST} cells away, or \
+                 from more rows above than the {} of a lane; read nearer ones, give a lane more \
+                 rows, or leave the strategy open",
+                shape.rows
+            );
             Error::declined(Decline::FarRead, message)
         })?;
         let windows = windows::windows(program, function.pieces, &geometry)?;
         let old = old_values::of(program, function.pieces, &function.kept, &geometry)?;
-        let each = if geometry.strips < MANY { 2 } else { 1 };
+        let each = if geometry.strips < STRIPS_WITH_ONE_LOADER { 2 } else { 1 };
         let loaders = if old.is_empty() { 0 } else { each };
         let warps = Warps { strips: geometry.strips, loaders };
         let mut plan = Self { geometry, windows, old, warps, buffers: Vec::new() };
@@ -131,6 +141,19 @@ impl<'c> Plan<'c> {
         self.shared() <= room && self.threads() * REGISTERS <= i64::from(device.registers)
     }
 
+    /// Blocks that a multiprocessor runs at once.
+    pub fn resident(&self, device: &Device) -> i64 {
+        resident_blocks(&[self.threads()], &self.sized(), REGISTERS, device)
+    }
+
+    /// The shared buffers as types, whose bytes can be counted.
+    fn sized(&self) -> Vec<MemRefType<'c>> {
+        let sized = |(extents, element): &(Vec<i64>, Type<'c>)| {
+            MemRefType::new(*element, extents, None, None)
+        };
+        self.buffers.iter().map(sized).collect()
+    }
+
     /// Threads of a block.
     pub fn threads(&self) -> i64 {
         self.warps.all() * WARP
@@ -138,9 +161,6 @@ impl<'c> Plan<'c> {
 
     /// Bytes of shared memory of a block.
     pub fn shared(&self) -> i64 {
-        let ty = |(extents, element): &(Vec<i64>, Type<'c>)| {
-            MemRefType::new(*element, extents, None, None)
-        };
-        shared_bytes(&self.buffers.iter().map(ty).collect::<Vec<_>>())
+        shared_bytes(&self.sized())
     }
 }

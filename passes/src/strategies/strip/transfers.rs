@@ -1,15 +1,20 @@
-//! What the other warps of a block do while strips compute: they bring old values and the rows
-//! above the block into shared memory, and new values from there into global memory.
+//! The transfers beside a computed tile: old values and the rows above the block into shared
+//! memory, new values from there into global memory.
 
 use super::code::{Strips, Tile};
 use super::old_values::OldValues;
 use crate::kernel::lanes::WARP;
+use melior::ir::r#type::MemRefType;
+use melior::ir::{ShapedTypeLike, ValueLike};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
 /// Loads that a lane has under way.
 const BATCH: usize = 16;
+
+/// Rows that a warp has under way from shared to global memory.
+const ROWS: i64 = 8;
 
 impl<'c> Strips<'c, '_> {
     /// Stores the new values of a tile.
@@ -31,28 +36,15 @@ impl<'c> Strips<'c, '_> {
         &self,
         builder: &Builder<'c>,
         tile: Tile<'c>,
-        lanes: [i64; 2],
-        columns: [i64; 2],
+        [above, below]: [i64; 2],
+        [before, behind]: [i64; 2],
     ) -> Result<Val<'c>, Error> {
         let geometry = &self.geometry;
-        let [above, below] = lanes;
-        let reach = [
-            (tile.row, -above * geometry.rows, (WARP + below) * geometry.rows - 1),
-            (
-                tile.time,
-                -geometry.depth() - geometry.lag * below - columns[0],
-                geometry.width - 1 + geometry.lag * above + columns[1],
-            ),
-        ];
-        let mut conditions = Vec::new();
-        for ((start, least, most), extent) in reach.into_iter().zip(self.extents) {
-            let least = builder.add_constant(start, least)?;
-            conditions.push(builder.compare(Compare::Ge, least, builder.index(0)?)?);
-            let most = builder.add_constant(start, most)?;
-            conditions.push(builder.compare(Compare::Lt, most, extent)?);
-        }
-        let all = builder.all(&conditions)?;
-        all.ok_or_else(|| Error::internal("a tile of no dimensions"))
+        let rows = [-above * geometry.rows, (WARP + below) * geometry.rows - 1];
+        let first = -geometry.depth() - geometry.lag * below - before;
+        let columns = [first, geometry.width - 1 + geometry.lag * above + behind];
+        let hull = &self.scope.hull;
+        self.fits(builder, tile, [rows, columns], (hull.lower, hull.upper))
     }
 
     /// Lanes of a warp store neighbouring columns of some rows at once. A row is as many columns
@@ -68,39 +60,43 @@ impl<'c> Strips<'c, '_> {
         let column = builder.binary("arith.remsi", self.lane, width)?;
         let sub = builder.binary("arith.divsi", self.lane, width)?;
         let at_once = WARP / geometry.width;
-        let zero = builder.index(0)?;
+        let turns = ROWS.min(geometry.width);
+        let bounds = (builder.index(0)?, builder.index(WARP)?, builder.index(at_once * turns)?);
         for row in 0..geometry.rows {
-            let at_row = builder.index(row)?;
-            let bounds = (zero, builder.index(WARP)?, builder.index(at_once)?);
-            builder.repeat(bounds, |builder, turn| {
-                let times =
-                    |value, by: i64| builder.binary("arith.muli", value, builder.index(by)?);
-                let lane = builder.add(turn, sub)?;
-                let late = builder.add_constant(times(lane, geometry.lag)?, geometry.skew * row)?;
-                // Columns from a row's time to the next whole tile.
-                let more = builder.binary("arith.subi", zero, late)?;
-                let last = builder.index(geometry.width - 1)?;
-                let more = builder.binary("arith.andi", more, last)?;
-                let time = builder.binary("arith.subi", tile.time, more)?;
-                let time = builder.add(time, column)?;
-                let rows = builder.add_constant(times(lane, geometry.rows)?, row)?;
-                let place =
-                    [builder.add(tile.row, rows)?, builder.binary("arith.subi", time, late)?];
-                let from = [tile.strip, at_row, lane, self.kept_slot(builder, time)?];
-                if !checked {
-                    return self.store_point(builder, &from, place);
+            let row = builder.index(row)?;
+            builder.repeat(bounds, |builder, start| {
+                let first = builder.add(start, sub)?;
+                let mut loaded = Vec::new();
+                for turn in 0..turns {
+                    let lane = builder.add_constant(first, turn * at_once)?;
+                    let [place_row, late] = self.place(builder, tile, (lane, row))?;
+                    // Columns from a row's time to the next whole tile.
+                    let last = builder.index(geometry.width - 1)?;
+                    let more = builder.binary("arith.andi", late, last)?;
+                    let later = builder.binary("arith.subi", column, more)?;
+                    let time = builder.add(tile.time, later)?;
+                    let from = [tile.strip, row, lane, self.kept_slot(builder, time)?];
+                    let point = self.point_at(builder, [place_row, builder.add(late, later)?])?;
+                    let hull = &self.scope.hull;
+                    let inside = if checked {
+                        Some(self.scope.inside(builder, &point, hull.lower, hull.upper)?)
+                    } else {
+                        None
+                    };
+                    let values = self
+                        .results
+                        .iter()
+                        .map(|buffer| load_where(builder, inside, *buffer, &from));
+                    loaded.push((point, inside, values.collect::<Result<Vec<_>, _>>()?));
                 }
-                let mut conditions = Vec::new();
-                for (at, extent) in place.into_iter().zip(self.extents) {
-                    conditions.push(builder.compare(Compare::Ge, at, zero)?);
-                    conditions.push(builder.compare(Compare::Lt, at, extent)?);
-                }
-                match builder.all(&conditions)? {
-                    Some(inside) => {
-                        builder.when(inside, |builder| self.store_point(builder, &from, place))
+                for (point, inside, values) in loaded {
+                    let store = |builder: &Builder<'c>| self.store_point(builder, &point, &values);
+                    match inside {
+                        Some(inside) => builder.when(inside, store)?,
+                        None => store(builder)?,
                     }
-                    None => Ok(()),
                 }
+                Ok(())
             })?;
         }
         Ok(())
@@ -109,16 +105,14 @@ impl<'c> Strips<'c, '_> {
     fn store_point(
         &self,
         builder: &Builder<'c>,
-        from: &[Val<'c>],
-        place: [Val<'c>; 2],
+        point: &[Val<'c>],
+        values: &[Val<'c>],
     ) -> Result<(), Error> {
-        let point = self.point_at(builder, place)?;
-        for ((field, _), buffer) in self.apply.outputs.iter().zip(&self.results) {
+        for ((field, _), value) in self.apply.outputs.iter().zip(values) {
             // A temp field that nobody reads later is not stored.
             let Some(target) = self.targets.get(field).copied() else { continue };
-            let value = builder.load(*buffer, from)?;
-            let cell = self.scope.cell(builder, field, &point)?;
-            builder.store(value, target, &cell)?;
+            let cell = self.scope.cell(builder, field, point)?;
+            builder.store(*value, target, &cell)?;
         }
         Ok(())
     }
@@ -142,12 +136,15 @@ impl<'c> Strips<'c, '_> {
                             .map(|()| Vec::new())
                     }
                 };
-                if !self.lies_alike(old.field)? {
-                    return version(true)(builder);
+                if self.lies_alike(old.field)? {
+                    return builder.choose(inside, &[], version(false), version(true));
                 }
-                builder.choose(inside, &[], version(false), version(true))
+                // A grid without points has no nearest cell.
+                let grid = self.scope.program.grid_of(old.field)?;
+                let filled = self.scope.holds_points(builder, grid.lower, grid.upper)?;
+                builder.choose(filled, &[], version(true), |_| Ok(Vec::new()))
             };
-            match self.interior(builder, tile)?.filter(|_| old.rims) {
+            match self.interior(builder, tile)?.filter(|_| old.only_rims) {
                 Some(interior) => builder.choose(interior, &[], |_| Ok(Vec::new()), load)?,
                 None => load(builder)?,
             };
@@ -218,12 +215,7 @@ impl<'c> Strips<'c, '_> {
             for batch in loaded.chunks(BATCH) {
                 let mut values = Vec::new();
                 for (cell, there, _) in batch {
-                    let load = |builder: &Builder<'c>| Ok(vec![builder.load(source, cell)?]);
-                    let zero = |builder: &Builder<'c>| Ok(vec![builder.zero(old.element)?]);
-                    values.extend(match there {
-                        Some(there) => builder.choose(*there, &[old.element], load, zero)?,
-                        None => load(builder)?,
-                    });
+                    values.push(load_where(builder, *there, source, cell)?);
                 }
                 for ((_, there, to), value) in batch.iter().zip(values) {
                     match there {
@@ -251,8 +243,7 @@ impl<'c> Strips<'c, '_> {
                 let target = target
                     .ok_or_else(|| Error::internal("a value of the same sweep is not stored"))?;
                 for row in 1..=window.above() {
-                    let late = geometry.lag - 1 - geometry.skew * (geometry.rows - row);
-                    let column = builder.add_constant(now, late)?;
+                    let column = builder.add_constant(now, geometry.column_above(row))?;
                     let column = builder.binary("arith.maxsi", column, builder.index(0)?)?;
                     let last = builder.add_constant(self.extents[1], -1)?;
                     let column = builder.binary("arith.minsi", column, last)?;
@@ -266,4 +257,20 @@ impl<'c> Strips<'c, '_> {
             Ok(())
         })
     }
+}
+
+/// A value of a buffer where a condition holds, else zero.
+fn load_where<'c>(
+    builder: &Builder<'c>,
+    condition: Option<Val<'c>>,
+    buffer: Val<'c>,
+    cell: &[Val<'c>],
+) -> Result<Val<'c>, Error> {
+    let Some(condition) = condition else { return builder.load(buffer, cell) };
+    let ty = MemRefType::try_from(buffer.r#type());
+    let element = ty.map_err(|error| Error::internal(error.to_string()))?.element();
+    let load = |builder: &Builder<'c>| Ok(vec![builder.load(buffer, cell)?]);
+    let zero = |builder: &Builder<'c>| Ok(vec![builder.zero(element)?]);
+    let values = builder.choose(condition, &[element], load, zero)?;
+    values.first().copied().ok_or_else(|| Error::internal("a condition without a value"))
 }

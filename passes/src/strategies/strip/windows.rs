@@ -17,13 +17,13 @@ pub struct Window<'c> {
     /// For each row of the lane, how many times back values are read.
     own: Vec<usize>,
     /// For each row of the lane above, the last one first.
-    above: Vec<usize>,
+    above_depths: Vec<usize>,
 }
 
 impl Window<'_> {
     /// Rows of the lane above whose values are read.
     pub fn above(&self) -> i64 {
-        i64::try_from(self.above.len()).unwrap_or(i64::MAX)
+        i64::try_from(self.above_depths.len()).unwrap_or(i64::MAX)
     }
 }
 
@@ -43,7 +43,7 @@ pub fn windows<'c>(
             if windows.iter().all(|window| window.field != *field) {
                 let own = vec![0; usize::try_from(geometry.rows).unwrap_or(1)];
                 let element = program.field(field)?.element;
-                windows.push(Window { field, element, own, above: Vec::new() });
+                windows.push(Window { field, element, own, above_depths: Vec::new() });
             }
             let Some(window) = windows.iter_mut().find(|window| window.field == *field) else {
                 continue;
@@ -55,7 +55,7 @@ pub fn windows<'c>(
     }
     for window in &mut windows {
         // The last rows go to the lane below, one time later.
-        let handed_on = window.above.len();
+        let handed_on = window.above_depths.len();
         for depth in window.own.iter_mut().rev().take(handed_on) {
             *depth = (*depth).max(1);
         }
@@ -68,7 +68,7 @@ impl Window<'_> {
     fn reach(&mut self, source: Source) {
         let (rows, row, ago) = match source {
             Source::Own { row, ago } => (&mut self.own, row, ago),
-            Source::Above { row, ago } => (&mut self.above, row - 1, ago),
+            Source::Above { row, ago } => (&mut self.above_depths, row - 1, ago),
         };
         let row = usize::try_from(row).unwrap_or(0);
         if rows.len() <= row {
@@ -90,10 +90,9 @@ pub struct Kept<'c> {
 }
 
 impl<'c> Kept<'c> {
-    /// The newest value of a row, from the last row as 1.
+    /// The newest value of a row of the times before, from the last row as 1.
     pub fn last(&self, row: i64) -> Result<Val<'c>, Error> {
-        let found = usize::try_from(row).ok().and_then(|row| self.own.len().checked_sub(row));
-        let found = found.and_then(|row| self.own.get(row)?.first().copied());
+        let found = from_last(&self.own, row).and_then(|values| values.first().copied());
         found.ok_or_else(|| Error::internal("a row that no lane hands on"))
     }
 
@@ -111,9 +110,8 @@ impl<'c> Kept<'c> {
     }
 
     /// The value of this time of a row, from the last row as 1.
-    pub fn current(&self, row: i64) -> Result<Val<'c>, Error> {
-        let found = usize::try_from(row).ok().and_then(|row| self.now.len().checked_sub(row));
-        let found = found.and_then(|row| self.now.get(row).copied());
+    pub fn newest(&self, row: i64) -> Result<Val<'c>, Error> {
+        let found = from_last(&self.now, row).copied();
         found.ok_or_else(|| Error::internal("a row that is not computed yet"))
     }
 
@@ -134,6 +132,11 @@ impl<'c> Kept<'c> {
     }
 }
 
+/// The entry of a row, counted from the last as 1.
+fn from_last<T>(rows: &[T], row: i64) -> Option<&T> {
+    rows.get(rows.len().checked_sub(usize::try_from(row).ok()?)?)
+}
+
 /// The types of the values that a lane carries from a time to the next.
 pub fn types<'c>(windows: &[Window<'c>]) -> Vec<Type<'c>> {
     windows.iter().flat_map(|window| vec![window.element; window.carried()]).collect()
@@ -147,7 +150,7 @@ pub fn zeros<'c>(windows: &[Window<'c>], builder: &Builder<'c>) -> Result<Vec<Va
 impl<'c> Window<'c> {
     /// The newest value of the lane above comes with the next time.
     fn carried(&self) -> usize {
-        let above = self.above.iter().map(|depth| depth.saturating_sub(1));
+        let above = self.above_depths.iter().map(|depth| depth.saturating_sub(1));
         self.own.iter().copied().chain(above).sum()
     }
 
@@ -157,7 +160,7 @@ impl<'c> Window<'c> {
             depths.map(|depth| values.by_ref().take(depth).collect()).collect()
         };
         let own = rows(&self.own, 0);
-        Kept { own, above: rows(&self.above, 1), now: Vec::new() }
+        Kept { own, above: rows(&self.above_depths, 1), now: Vec::new() }
     }
 
     fn pack(&self, kept: &Kept<'c>) -> Vec<Val<'c>> {
@@ -165,20 +168,20 @@ impl<'c> Window<'c> {
         let own = own.flat_map(|((depth, old), new)| {
             std::iter::once(*new).chain(old.iter().copied()).take(*depth)
         });
-        let above = self.above.iter().zip(&kept.above);
+        let above = self.above_depths.iter().zip(&kept.above);
         let above =
             above.flat_map(|(depth, values)| values.iter().copied().take(depth.saturating_sub(1)));
         own.chain(above).collect()
     }
 }
 
-/// What a lane carries, by field.
+/// The values of each field, from those that the loop carries.
 pub fn unpack<'c>(windows: &[Window<'c>], values: &[Val<'c>]) -> Vec<Kept<'c>> {
     let mut values = values.iter().copied();
     windows.iter().map(|window| window.unpack(&mut values)).collect()
 }
 
-/// What a lane carries to the next time.
+/// The values that the loop carries to the next time.
 pub fn pack<'c>(windows: &[Window<'c>], kept: &[Kept<'c>]) -> Vec<Val<'c>> {
     windows.iter().zip(kept).flat_map(|(window, kept)| window.pack(kept)).collect()
 }

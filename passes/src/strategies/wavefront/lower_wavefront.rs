@@ -39,6 +39,7 @@ use crate::kernel::resident::{self, Blocks};
 use crate::kernel::scope::Scope;
 use crate::kernel::signature::Arguments;
 use crate::kernel::tile_kernels;
+use crate::kernel::tile_place;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
@@ -227,8 +228,8 @@ impl<'c> Sweep<'c, '_> {
         let Skews { skews, tiles } = Skews::of(builder, &self.rows.front.skew, shape, points)?;
         let tiles = tiles.map_or_else(|| self.affine(builder, self.rows.tiles), Ok)?;
         let peers = Peers::new(builder, flags, (all, tiles))?;
-        let (block, thread) =
-            (resident::axis(builder, "gpu.block_id")?, resident::axis(builder, "gpu.thread_id")?);
+        let block = tile_place::number(builder, "gpu.block_id", "x")?;
+        let thread = tile_place::number(builder, "gpu.thread_id", "x")?;
         let threads = split(builder, thread, &self.rows.heights)?;
         builder.repeat((block, all, builder.index(blocks)?), |builder, row| {
             let at = split_by(builder, row, &counts)?;
