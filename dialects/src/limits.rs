@@ -1,6 +1,5 @@
-//! The limits of a program as a module, so that every verified module compiles soon. They are those
-//! of the language, which has its own table: a program that the language accepts is a module within
-//! them.
+//! Limits of a program as a module. They equal the language's, so each accepted program is a valid
+//! module. Every verified module compiles within seconds.
 
 /// Run-time sizes of a program.
 pub const PARAMS: usize = 100;
@@ -30,8 +29,8 @@ pub const READS: usize = 1000;
 pub const CHECKS: usize = 500;
 
 /// Cells between a point and a read of a field with a boundary rule: coordinates beyond the grid
-/// must fit an index, for which 2^21 cells of room are left, also for the tile's own reach
-/// (`passes/src/analysis/index_width.rs`).
+/// stay within index range. `passes/src/analysis/index_width.rs` leaves 2^21 cells of room, which
+/// this offset and the tile's reach share.
 pub const RULE_OFFSET: u64 = 1 << 15;
 
 /// The largest magnitude of constants and factors in bounds: coordinates beyond the grid, and

@@ -1,5 +1,5 @@
-//! Files read whole, but never more of one than a limit: a wrong file, or a device without an end,
-//! costs little memory.
+//! Reads whole files up to a limit. A wrong file, or a device without an end, then costs little
+//! memory.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -14,7 +14,7 @@ pub const MOST_CODE: u64 = 1 << 26;
 /// Reads a file of at most `most` bytes.
 ///
 /// # Errors
-/// The system's, and [`ErrorKind::FileTooLarge`].
+/// The system's error; [`ErrorKind::FileTooLarge`] beyond `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_all(File::open(path)?, most)
 }
@@ -28,7 +28,7 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     text.map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not text (UTF-8)"))
 }
 
-/// Reads all that there is, of at most `most` bytes; no more than one byte beyond is read.
+/// Reads to the end, of at most `most` bytes. At most one byte more is consumed.
 ///
 /// # Errors
 /// As for [`read`].

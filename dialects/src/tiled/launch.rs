@@ -32,7 +32,7 @@ pub enum Binding<'c> {
     Scalar(&'c str),
     /// The number of the launch's first step, from 0, as i64.
     Step,
-    /// The launch's first row of tiles, from 0, of [`index_width`](super::index_width) bits: see
+    /// The launch's first tile row, from 0, of [`index_width`](super::index_width) bits: see
     /// [`Bands`].
     Row,
     /// The value of the flags before the launch, as i32.

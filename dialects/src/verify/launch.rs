@@ -39,7 +39,7 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
     {
         return Err(at(
             launch.op,
-            "tiled.rows has one result, the number of rows of tiles, and one symbol a run-time \
+            "tiled.rows has one result, the number of tile rows, and one symbol a run-time \
              size, and tiled.reach is from 0 to 2^32 - 1",
         ));
     }

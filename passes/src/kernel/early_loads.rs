@@ -1,11 +1,11 @@
-//! Loads of values that nobody writes meanwhile, moved to the front of a block. Their latencies
-//! then pass together, and not one by one between the operations that need them.
+//! Moves loads to the front of a block, so that their latencies overlap. The buffers must not be
+//! written meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::mlir::{self, Blk, Op, Val};
 
-/// Moves the loads from some buffers to the front of a block, with the arithmetic that finds their
-/// places, where both need nothing but what is known there.
+/// Moves the loads from `unwritten` buffers, with their index arithmetic, where both depend only on
+/// values from outside the block.
 pub fn to_front<'c>(block: Blk<'c>, unwritten: &[Val<'c>]) {
     let unwritten: BTreeSet<usize> = unwritten.iter().map(|value| mlir::key(*value)).collect();
     let operations = mlir::operations(block);

@@ -35,7 +35,7 @@ pub struct FrameSpec<'c, 's> {
     pub margin: &'s [[i64; 2]],
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,
-    /// Distance, in rows of tiles, of the farthest row that a tile reads; none if launches can't be
+    /// Distance, in tile rows, of the farthest row that a tile reads; none if launches can't be
     /// cut. See [`tiled::Bands`].
     pub row_distance: Option<i64>,
 }

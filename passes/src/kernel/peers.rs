@@ -1,6 +1,7 @@
-//! Flags by which the blocks of a launch wait for each other: one for each row of tiles.
+//! Flags by which the blocks of a launch wait for each other: one for each tile row.
 //!
-//! A flag counts tiles and launches: it stands at `epoch * tiles + done`. Nobody resets it.
+//! A flag stands at `epoch * tiles + done`, where `epoch` counts the launches before. No flag is
+//! ever reset.
 
 use melior::ir::attribute::StridedLayoutAttribute;
 use melior::ir::r#type::MemRefType;
@@ -41,7 +42,7 @@ impl<'c> Peers<'c> {
         Ok(Self { flags, epoch, tiles })
     }
 
-    /// Waits until so many tiles of a row are done; more than all stand for all.
+    /// Waits until so many tiles of a row are done. A number beyond all tiles means all of them.
     pub fn wait(&self, builder: &Builder<'c>, row: Val<'c>, done: Val<'c>) -> Result<(), Error> {
         let done = builder.binary("arith.minsi", done, self.tiles)?;
         peer::wait(builder, self.flags, row, self.count(builder, done)?).map(|_| ())

@@ -7,13 +7,14 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Program};
 
-/// A piece that may hold for a cell.
+/// A piece that may cover a cell.
 pub struct PieceCase<'c, 'p> {
     /// The piece.
     pub piece: &'p Piece<'c>,
     /// Whether it covers the cell.
     pub covered: Val<'c>,
-    /// Whether its function has a result for any operands; see [`is_total`].
+    /// Whether its function has a result at every cell where it is evaluated; see [`is_total`] and
+    /// [`is_total_where_covered`].
     pub total: bool,
 }
 
@@ -46,16 +47,15 @@ pub fn values<'c>(
     )
 }
 
-/// Whether a point function has a result for any operands: division of integers has none by zero,
-/// and an absolute read none outside. The expressions of boundary rules that its reads follow
-/// belong to it.
+/// Whether a point function has a result for all operands. Integer division by zero and an absolute
+/// read outside the grid have none. The expressions of the boundary rules of its reads count too.
 pub fn is_total(module: &Module, program: &Program, piece: &Piece) -> Result<bool, Error> {
     let divides = |name: &str| DIVISIONS.contains(&name) || name == stencil::GATHER;
     has_none(module, program, piece, divides)
 }
 
-/// Whether a point function has a result for any operands at a point that its piece covers. Its
-/// absolute reads lie inside there.
+/// Whether a point function has a result for all operands at a point that its piece covers. Its
+/// absolute reads lie inside the grid there.
 pub fn is_total_where_covered(
     module: &Module,
     program: &Program,

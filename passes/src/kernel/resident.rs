@@ -1,4 +1,4 @@
-//! Kernels whose blocks are all on the device at once and take rows of tiles by turns.
+//! Kernels whose blocks are all on the device at once. Each block takes tile rows in turn.
 
 use super::function::{self, KernelFunction};
 use super::signature::Signature;
@@ -14,7 +14,7 @@ use stencil_dialects::tiled::{self, Binding, Kernel};
 
 /// The blocks of a resident kernel.
 pub struct Blocks<'c, 's> {
-    /// Rows of tiles, with a flag each.
+    /// Tile rows, with a flag each.
     pub rows: AffineExpr<'c>,
     /// Threads of a block.
     pub threads: i64,
@@ -24,7 +24,8 @@ pub struct Blocks<'c, 's> {
     pub shared: &'s [MemRefType<'c>],
 }
 
-/// Builds the function of a kernel with flags and their epoch; and how many blocks it has.
+/// Builds a kernel's function, with arguments for flags and epoch. Returns it with its number of
+/// blocks.
 pub fn build<'c>(
     context: &'c Context,
     subject: &Subject<'c, '_>,

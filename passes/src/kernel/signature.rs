@@ -14,7 +14,7 @@ use stencil_dialects::tiled::{self, Binding, Kernel, TileOp};
 /// The arguments of a kernel.
 pub struct Signature<'c> {
     /// What each argument is bound to: buffers to read, buffers to write, sizes, scalars, the step,
-    /// and the first row of tiles.
+    /// and the first tile row.
     bindings: Vec<Binding<'c>>,
     /// Their types.
     pub types: Vec<Type<'c>>,
@@ -34,7 +34,7 @@ pub struct Arguments<'c> {
     pub scalars: BTreeMap<&'c str, Val<'c>>,
     /// The number of the launch's first step.
     pub step: Val<'c>,
-    /// The launch's first row of tiles, where launches may be cut.
+    /// The launch's first tile row, where launches may be cut.
     pub row: Option<Val<'c>>,
     /// The flags of the kernel and what they stand at, where blocks wait for each other.
     pub flags: Option<[Val<'c>; 2]>,

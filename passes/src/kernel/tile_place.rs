@@ -78,7 +78,7 @@ pub struct ThreadTile<'c> {
 
 /// The tile's first coordinate and the thread's position, per dimension. Tiles are numbered in
 /// row-major order unless those at rims come first, and blocks along x alone, because only x may
-/// count more than 65,535 of them. `row` is the launch's first row of tiles.
+/// count more than 65,535 of them. `row` is the launch's first tile row.
 pub fn place_of_tile<'c>(
     builder: &Builder<'c>,
     hull: &Hull<'c>,

@@ -2,7 +2,8 @@
 //! be fastest.
 //!
 //! Each strategy's descriptor lists the schedules that are worth a look, and `predict.rs` gives the
-//! time of each.
+//! time of each. No time is predicted for a program with functions that read values of their own
+//! sweep. Its functions get the defaults of the first strategy that accepts them.
 //!
 //! Needs: a verified stencil program. Guarantees: the module has the schedule for
 //! `tile-overlapped`, in the attributes that a tile kernel has. Options come first, then the

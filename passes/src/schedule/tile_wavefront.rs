@@ -2,20 +2,21 @@
 //!
 //! Source: Belviranli, Deng, Gupta, Zhu, Bhuyan, "PeerWave: Exploiting Wavefront Parallelism on
 //! GPUs with Peer-SM Synchronization", sections 2 and 3. A tile row is a block of rows; it is cut
-//! into tiles along the fastest dimension. Blocks take tile rows by turns.
+//! into tiles along the fastest dimension. Each block takes tile rows in turn.
 //!
 //! Needs: a verified stencil program. The tile comes from options, else from the strategy.
-//! Guarantees: a tile kernel of the strategy `wavefront` for each such function. The function's
-//! `stencil.apply` names it by `tiled.kernel`. `tile-overlapped` tiles the other functions, makes
-//! the host schedule and erases the applies. A program without such functions is left as it is,
-//! and so is a function that has its kernel already.
+//! Guarantees: a tile kernel for each such function, of the first strategy for sweeps that accepts
+//! it. The function's `stencil.apply` names the kernel by `tiled.kernel`. `tile-overlapped` tiles
+//! the other functions, makes the host schedule and erases the applies. A program without such
+//! functions is left as it is, and so is a function that has its kernel already.
 //!
 //! ```text
 //! "stencil.apply"() {updates = [@H], pieces = [...]}
 //! ```
 //! becomes
 //! ```text
-//! func.func @sw_0() attributes {tiled.strategy = "wavefront", tiled.tile = array<i64: 256, 64>, ...} {
+//! func.func @sw_0() attributes {tiled.strategy = "strip", tiled.tile = array<i64: 192, 32>,
+//!                               tiled.per_thread = array<i64: 2, 1>, ...} {
 //!   %0 = "tiled.load"() {field = @H, ...}
 //!   %1 = "tiled.apply"(%0) {step = 0, updates = [@H], pieces = [...], ...}
 //!   "tiled.store"(%1) {field = @H}

@@ -303,9 +303,11 @@ fn members_fill_the_cells_of_their_field() {
              \"offset\": {offset}, \"size\": {size}}}}}"
         )
     };
-    let from = HEAT.lines().find(|line| line.contains("\"name\": \"K\", \"element\"")).unwrap();
+    let mut fields = HEAT.split("\n        {");
+    let from = fields.find(|field| field.contains("\"name\": \"K\", \"element\""));
+    let from = format!("{{{}", from.unwrap());
     let heat = HEAT.replace("{\"input\": \"K\"}", "\"zeros\"");
-    let with = |parts: &[String]| heat.replacen(from, &(parts.join(",\n") + ","), 1);
+    let with = |parts: &[String]| heat.replacen(&from, &(parts.join(",\n") + ","), 1);
     let (a, b) = (part("K.a", "K", 0, 8), part("K.b", "K", 4, 8));
     let plan = Plan::from_json(&with(&[a.clone(), b.clone()]), "x").unwrap();
     assert_eq!(crate::record::records(&plan.fields).len(), 3);

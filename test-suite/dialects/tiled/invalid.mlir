@@ -1034,7 +1034,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
   gpu.module @kernels {
-    // expected-error @+1 {{tiled.rows has one result, the number of rows of tiles, and one symbol a run-time size, and tiled.reach is from 0 to 2^32 - 1}}
+    // expected-error @+1 {{tiled.rows has one result, the number of tile rows, and one symbol a run-time size, and tiled.reach is from 0 to 2^32 - 1}}
     gpu.func @k(%row: index {tiled.binding = "row"}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, tiled.grid = affine_map<()[n] -> (n)>,
         tiled.rows = affine_map<()[n] -> (n)>, tiled.reach = -1 : i64,
         tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {

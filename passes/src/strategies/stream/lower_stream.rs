@@ -16,7 +16,7 @@
 //! Planes are loaded some iterations before their turn. Rows a few iterations later are prefetched
 //! into the level 2 cache, which costs no registers.
 //!
-//! A stream without periodic fields records how many rows of tiles away a tile reads, and has the
+//! A stream without periodic fields records how many tile rows away a tile reads, and has the
 //! launch's first row as an argument. Its launches can be cut into bands that overlap with those of
 //! the next launch.
 //!

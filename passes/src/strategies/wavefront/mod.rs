@@ -1,5 +1,5 @@
 //! The strategy `wavefront`: wavefronts of functions that read values of their own sweep. Resident
-//! blocks take tile rows by turns, and each waits for the tile row above by flags.
+//! blocks take tile rows in turn, and each waits for the tile row above by flags.
 
 pub mod lower_wavefront;
 mod skews;
