@@ -288,8 +288,19 @@ impl<'c> Builder<'c> {
     /// values.
     pub fn carry(
         &self,
+        bounds: (Val<'c>, Val<'c>, Val<'c>),
+        initial: &[Val<'c>],
+        body: impl FnOnce(&Self, Val<'c>, &[Val<'c>]) -> Result<Vec<Val<'c>>, Error>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        self.carry_with(bounds, initial, &[], body)
+    }
+
+    /// [`carry`](Self::carry) by a loop with attributes.
+    pub fn carry_with(
+        &self,
         (from, to, step): (Val<'c>, Val<'c>, Val<'c>),
         initial: &[Val<'c>],
+        attributes: &[Named<'c, '_>],
         body: impl FnOnce(&Self, Val<'c>, &[Val<'c>]) -> Result<Vec<Val<'c>>, Error>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let region = Region::new();
@@ -310,7 +321,7 @@ impl<'c> Builder<'c> {
             "scf.for",
             &operands,
             &carried,
-            &[],
+            attributes,
             vec![region],
         )?))
     }

@@ -193,6 +193,12 @@ pub fn set_attribute<'c>(operation: Op<'c>, name: &str, attribute: Attribute<'c>
     unsafe { OperationRefMut::from_raw(operation.to_raw()) }.set_attribute(name, attribute);
 }
 
+/// Removes an attribute, if it is there.
+pub fn remove_attribute(operation: Op, name: &str) {
+    // SAFETY: as for `set_attribute`. An absent attribute is no failure of the caller's.
+    let _ = unsafe { OperationRefMut::from_raw(operation.to_raw()) }.remove_attribute(name);
+}
+
 /// Sets the location.
 pub fn set_location<'c>(operation: Op<'c>, location: Location<'c>) {
     // SAFETY: as for `set_attribute`.

@@ -1,6 +1,7 @@
 //! The compiler, as lists of passes from level to level.
 
 use crate::gpu::lower_peer::LowerPeer;
+use crate::llvm::annotate_loops::AnnotateLoops;
 use crate::llvm::convert_prefetch_to_nvvm::ConvertPrefetchToNvvm;
 use crate::llvm::load_constants::LoadConstants;
 use crate::pass::Step;
@@ -78,6 +79,7 @@ pub fn nvvm(index_width: u32) -> Vec<Step> {
         Step::upstream("convert-vector-to-llvm"),
         Step::upstream(format!("finalize-memref-to-llvm{{index-bitwidth={index_width}}}")),
         Step::ours(ConvertPrefetchToNvvm),
+        Step::ours(AnnotateLoops),
         Step::upstream("gpu.module(canonicalize,cse,reconcile-unrealized-casts)"),
         Step::ours(LoadConstants),
     ]

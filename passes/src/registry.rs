@@ -18,8 +18,12 @@ const BEFORE: &[&Info] = &[
 ];
 
 /// The passes behind the lowerings.
-const BEHIND: &[&Info] =
-    &[&gpu::lower_peer::INFO, &llvm::convert_prefetch_to_nvvm::INFO, &llvm::load_constants::INFO];
+const BEHIND: &[&Info] = &[
+    &gpu::lower_peer::INFO,
+    &llvm::convert_prefetch_to_nvvm::INFO,
+    &llvm::annotate_loops::INFO,
+    &llvm::load_constants::INFO,
+];
 
 /// All passes, in the order in which a program meets them.
 pub fn passes() -> impl Iterator<Item = &'static Info> {

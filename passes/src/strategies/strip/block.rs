@@ -6,6 +6,8 @@ use super::windows;
 use crate::kernel::lanes::WARP;
 use crate::kernel::peers::Peers;
 use crate::kernel::tile_place;
+use melior::Context;
+use melior::ir::Attribute;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
@@ -39,17 +41,22 @@ impl<'c> Block<'c, '_> {
         let (zero, one) = (builder.index(0)?, builder.index(1)?);
         self.clear(builder)?;
         let block = tile_place::number(builder, "gpu.block_id", "x")?;
-        builder.repeat((block, rows, builder.index(blocks)?), |builder, tile_row| {
+        let apart = [("llvm.loop_annotation", apart(builder.context)?)];
+        let tile_rows = (block, rows, builder.index(blocks)?);
+        let code = |builder: &Builder<'c>, tile_row| {
             let initial = windows::zeros(&self.strips.windows, builder)?;
             let turns = builder.add_constant(self.all, AHEAD + BEHIND)?;
-            builder
-                .carry((zero, turns, one), &initial, |builder, turn, carried| {
-                    builder.op("gpu.barrier", &[], &[], &[])?;
-                    let now = builder.add_constant(turn, -AHEAD)?;
-                    self.turn(builder, (tile_row, now), carried)
-                })
-                .map(|_| ())
-        })
+            builder.carry_with((zero, turns, one), &initial, &apart, |builder, turn, carried| {
+                builder.op("gpu.barrier", &[], &[], &[])?;
+                let now = builder.add_constant(turn, -AHEAD)?;
+                self.turn(builder, (tile_row, now), carried)
+            })
+        };
+        builder
+            .carry_with(tile_rows, &[], &apart, |builder, tile_row, _| {
+                code(builder, tile_row).map(|_| Vec::new())
+            })
+            .map(|_| ())
     }
 
     /// The work of each warp between two barriers.
@@ -191,4 +198,11 @@ impl<'c> Block<'c, '_> {
 struct Numbered<'c> {
     number: Val<'c>,
     tile: Tile<'c>,
+}
+
+/// A loop whose body keeps its code. Warps of other roles run beside it; values that LLVM moves out
+/// of their branches would take registers from all.
+fn apart(context: &Context) -> Result<Attribute<'_>, Error> {
+    Attribute::parse(context, "#llvm.loop_annotation<licm = <disable = true>>")
+        .ok_or_else(|| Error::internal("the llvm dialect is not loaded"))
 }
