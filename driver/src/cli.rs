@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
     Arithmetic, Choice, Config, Failure, Level, Lowering, Options, Session, Source, architectures,
+    toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
@@ -256,10 +257,11 @@ impl CommonArgs {
         self.schedules.clone().or_else(named)
     }
 
-    /// The files that a compile reads.
+    /// The files that a compile reads or runs.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let program = [self.file.clone()].into_iter();
-        program.chain(self.schedules_file()).chain(self.libdevice.clone()).collect()
+        let given = program.chain(self.schedules_file()).chain(self.libdevice.clone());
+        given.chain(toolchain::libdevice()).chain(toolchain::ptxas()).collect()
     }
 }
 

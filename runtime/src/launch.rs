@@ -53,6 +53,16 @@ pub enum LaunchError {
         /// The fault.
         message: String,
     },
+    /// The launches with flags are more than an epoch can count.
+    #[error(
+        "the run has {epochs} launches whose blocks wait for each other, and a run takes at most \
+         {}; run fewer steps at a time",
+        i32::MAX
+    )]
+    Epochs {
+        /// Launches.
+        epochs: i128,
+    },
     /// Parts of a field have too few rows for an exchange.
     #[error(
         "the parts of field `{field}` can't exchange {depth} rows: {message}; use larger sizes or \

@@ -67,6 +67,29 @@ fn every_program_of_the_suite_equals_the_oracle() {
     }
 }
 
+// A field on a grid without points is not loaded, and neither is its nearest cell.
+#[test]
+fn strips_beside_a_grid_without_points() {
+    for cells in [0, 1, 2, 40] {
+        let text = format!(
+            "param N\ngrid G = [0..N-1, 0..N-1]\ngrid H = [0..{cells}-1, 0..{cells}-1]\n\
+             field A : f32 on G\nconst field K : f32 on H\n\
+             fn f -> A [1..{cells}-2, 1..{cells}-2] = A'[-1,0] + K[0,1] + A[0,0]\nsteps 1"
+        );
+        check_case(&Case::strip(&text, &[64, 8]).per_thread(&[2, 1]), 41, 1);
+    }
+}
+
+// The second function reads a cell that the first leaves as it was.
+#[test]
+fn values_of_the_same_sweep_where_a_buffer_could_rotate() {
+    let text = "param N\ngrid G = [0..N-1, 0..N-1]\nfield B : i64 on G\nfield C : i64 on G\n\
+                fn h -> (B, C) [1..N-1, 0..N-1] = (C[0,0], 7)\n\
+                fn g -> B [1..N-1, 0..N-1] = B'[-1,0]\nsteps 1";
+    check_case(&Case::strip(text, &[64, 8]).per_thread(&[2, 1]), 33, 1);
+    check_case(&Case::wavefront(text, &[16, 8]), 33, 1);
+}
+
 // A lane needs values of the row above from before its own first time; and rows without columns.
 #[test]
 fn strips_with_dependences_to_the_right_and_empty_rows() {

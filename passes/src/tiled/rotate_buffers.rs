@@ -33,6 +33,7 @@
 //!   another type or grid, and of one that has no points;
 //! - of a field that the launch does not store: then both go on with one value;
 //! - of a field that another copy of the launch takes, and fields that are exchanged;
+//! - of a field whose values of the same sweep the launch reads;
 //! - where some cell of `P` that no piece covers may be read, and where kernels update different
 //!   cells of it.
 
@@ -166,6 +167,11 @@ fn copied<'c>(
     }
     let mut source = None;
     for piece in &apply.pieces {
+        let arguments = stencil::arguments(stencil::function(module, piece.function)?)?;
+        let current = |argument: &Argument| matches!(argument, Argument::Current { field: read, .. } if *read == field.name);
+        if arguments.iter().any(current) {
+            return Ok(None);
+        }
         match returned_read(module, piece, place)? {
             Some(from) if source.is_none_or(|source| source == from) => source = Some(from),
             _ => return Ok(None),
@@ -241,7 +247,8 @@ fn may_lose_rim<'c>(
         }
         for piece in &apply.pieces {
             for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
-                if let Argument::Read { field: read, offset } = argument
+                if let Argument::Read { field: read, offset }
+                | Argument::Current { field: read, offset } = argument
                     && read == field.name
                     && !defined.holds_read(program, piece, field, &offset)
                 {

@@ -95,7 +95,7 @@ pub fn schedule<'p>(plan: &'p Plan, bound: &Bound) -> Result<Body<'p>, LaunchErr
         _ => 0,
     });
     if epochs > i128::from(i32::MAX) {
-        return Err(invalid(plan, format!("its flags count {epochs} epochs, beyond 32 bits")));
+        return Err(LaunchError::Epochs { epochs });
     }
     Ok(body)
 }

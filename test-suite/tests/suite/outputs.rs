@@ -71,6 +71,26 @@ refused! {
         Ey=folder/old.npy";
 }
 
+/// The environment names files that a compile reads or runs.
+#[test]
+fn tools_of_the_environment_are_inputs() {
+    for (variable, file) in [
+        ("STENCILC_PTXAS=$PWD/ptxas", "ptxas"),
+        ("STENCILC_LIBDEVICE=$PWD/device.bc", "device.bc"),
+        ("CUDA_HOME=$PWD/cuda", "cuda/nvvm/libdevice/libdevice.10.bc"),
+    ] {
+        let scratch = scratch();
+        let make = format!("mkdir -p $(dirname {file}) && echo older > {file}");
+        // Elsewhere, the tools of the project would be found first.
+        let alone = "cp $(command -v stencilc) alone";
+        assert_eq!(scratch.shell(&format!("{make} && {alone}")).code, Some(0));
+        let outcome = scratch.shell(&format!("{variable} ./alone heat2d.stencil -o {file}"));
+        assert_eq!(outcome.code, Some(1), "{variable}\n{}", outcome.stderr);
+        assert!(outcome.stderr.contains("would replace the input"), "{}", outcome.stderr);
+        assert_eq!(scratch.read(file), "older\n", "{variable}");
+    }
+}
+
 /// A limit on the size of files stands for a full disk.
 #[test]
 fn all_outputs_appear_or_none() {

@@ -71,6 +71,11 @@ impl Job {
         })
     }
 
+    /// Whether some piece holds a point.
+    pub fn has_points(&self) -> bool {
+        self.pieces.iter().any(|piece| piece.bounds.iter().all(|(first, last)| first <= last))
+    }
+
     /// The coordinates along the slowest dimension that some updated field has.
     pub fn rows(&self) -> Range<i64> {
         let all =

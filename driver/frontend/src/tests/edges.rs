@@ -91,3 +91,19 @@ fn halves_round_the_root_before_they_divide() {
     }
     assert!(apart > 100, "{apart}");
 }
+
+#[test]
+fn steps_that_compute_nothing_take_no_time() {
+    let program = super::program(&line("fn f -> A [0..N-1] = A[0] + 1.0\nsteps 1"));
+    let sizes = super::sizes_for(&program, &[0]);
+    let array = Array::zeros(stencil_runtime::array::Element::F32, &[0]).unwrap();
+    let mut fields = [("A".to_owned(), array)].into();
+    let mut calls = 0;
+    crate::oracle::run(&program, &sizes, &[].into(), 1 << 48, &mut fields, &mut |done, all| {
+        calls += 1;
+        assert_eq!((done, all), (1 << 48, 1 << 48));
+        std::ops::ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(calls, 1);
+}

@@ -101,8 +101,8 @@ impl<'c> Block<'c, '_> {
         Ok(next)
     }
 
-    /// One warp waits for the block above, and loads the values that a tile of the first strip needs
-    /// from it. Each lane waits by itself, so all of them may load.
+    /// One warp waits for the block above, and loads its values for a tile of the first strip. Each
+    /// lane waits by itself, so all of them may load.
     fn from_above(
         &self,
         builder: &Builder<'c>,

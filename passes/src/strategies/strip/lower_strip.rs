@@ -228,7 +228,8 @@ fn shape(kernel: &Kernel) -> Result<StripShape, Error> {
     }
 }
 
-/// Whether every piece with absolute reads and every loaded grid holds a point; none if always true.
+/// Whether every piece with absolute reads and every loaded grid holds a point; none if always
+/// true.
 fn filled<'c>(
     builder: &Builder<'c>,
     scope: &Scope<'c, '_>,

@@ -79,8 +79,10 @@ pub fn of<'c>(
         let [[row, column], upper] = [&read.reach.lower, &read.reach.upper]
             .map(|ends| <[i64; 2]>::try_from(ends.as_slice()).unwrap_or([i64::MAX; 2]));
         let far = row.unsigned_abs().max(column.unsigned_abs()) > FARTHEST;
-        let ruled = program.field(read.field)?.boundary.is_some() && [row, column] != [0; 2];
-        if ruled || [row, column] != upper || far {
+        let spread = [row, column] != upper;
+        let ruled =
+            program.field(read.field)?.boundary.is_some() && (spread || [row, column] != [0; 2]);
+        if ruled || spread || far {
             let how = if ruled {
                 "by a boundary rule".to_owned()
             } else {
