@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bands;
 mod clock;
 mod counters;
 pub mod error;

@@ -69,9 +69,10 @@ impl Environment<'_> {
 pub enum Stop {
     /// It is done.
     Finished,
-    /// A flag is not there yet.
+    /// A flag is still not there.
     Waiting,
-    /// It passed a flag; others may go first.
+    /// It passed a flag, or came to one and may have signalled others on the way; others may go
+    /// first.
     Passed,
     /// The run was cancelled.
     Cancelled,
@@ -218,6 +219,7 @@ impl<'a> Block<'a> {
     /// Runs until the block ends or must let others go first.
     pub fn run(&mut self) -> Result<Stop, Fault> {
         let kernel = self.environment.kernel;
+        let start = self.pc;
         while let Some(instr) = kernel.code.get(self.pc) {
             let pc = self.pc;
             self.executed += 1;
@@ -241,7 +243,7 @@ impl<'a> Block<'a> {
                     Stop::Waiting => {
                         self.counters.threads[pc] -= self.mask.count() as u64;
                         self.pc = pc;
-                        return Ok(Stop::Waiting);
+                        return Ok(if pc == start { Stop::Waiting } else { Stop::Passed });
                     }
                     stop if self.ghost.is_none() => return Ok(stop),
                     _ => {}

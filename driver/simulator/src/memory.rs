@@ -207,6 +207,7 @@ impl Memory {
                 write: true,
             });
         }
+        self.end_reads(index, by)?;
         self.written[index].store(by.time.stamp(by.thread).atomic().bits(), Relaxed);
         self.write_site[index].store(by.site, Relaxed);
         self.words[index].store(value, Relaxed);
@@ -259,6 +260,12 @@ impl Memory {
             });
         }
         self.write_site[index].store(by.site, Relaxed);
+        self.end_reads(index, by)
+    }
+
+    /// All reads so far must be ordered before a write.
+    #[inline]
+    fn end_reads(&self, index: usize, by: Accessor) -> Result<(), Conflict> {
         let read =
             Stamp::from_bits(self.read[index].load(if by.concurrent { SeqCst } else { Relaxed }));
         if !read.is_none() {

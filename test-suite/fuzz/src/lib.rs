@@ -22,7 +22,6 @@ pub mod ir;
 pub mod model;
 pub mod mutate;
 pub mod outcome;
-pub mod overlap;
 pub mod pool;
 pub mod print;
 pub mod random;

@@ -2,7 +2,6 @@
 
 use crate::check::{Fault, Stop};
 use crate::model::{self, Case, Flag, Schedule};
-use crate::overlap::Overlapping;
 use crate::print::field_name;
 use crate::random::Random;
 use melior::Context;
@@ -26,6 +25,7 @@ use stencil_runtime::execute::{self, Control};
 use stencil_runtime::number::{Numeral, half};
 use stencil_runtime::plan::{FieldDecl, Member, Plan, Role};
 use stencil_runtime::record::records;
+use stencil_simulator::bands::Overlapping;
 use stencil_simulator::{Settings, Simulator};
 
 /// Arrays by the name of their field.
@@ -300,7 +300,10 @@ pub fn simulate(
     let mut simulator =
         Simulator::new(module, options).map_err(|error| fault(error.to_string()))?;
     let outcome = if overlap {
-        let mut target = Overlapping::new(simulator, plan, Random::of_case(case.data.seed, 2));
+        let mut random = Random::of_case(case.data.seed, 2);
+        // A device with little room cuts all launches but the smallest.
+        let resident = random.pick(&[0, 0, 8]);
+        let mut target = Overlapping::new(simulator, plan, resident, random.bits());
         execute::run(plan, &bound, inputs, &mut target, &mut Control::default())
     } else {
         execute::run(plan, &bound, inputs, &mut simulator, &mut Control::default())

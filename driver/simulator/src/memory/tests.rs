@@ -125,3 +125,16 @@ fn outputs_stay_poisoned_where_nobody_wrote() {
     memory.end();
     assert_eq!(memory.download(&mut [0; 8]), Ok(()));
 }
+
+// A poll by a plain load may come before the signal or after it: both are races.
+#[test]
+fn a_plain_load_of_a_flag_races_with_its_signal() {
+    let (memory, waits, signals) = (shared(1), Timeline::new(0), Timeline::new(1));
+    memory.store_atomic(0, 0, peer(&waits, 0)).unwrap();
+    memory.load(0, peer(&waits, 0)).unwrap();
+    let race = memory.store_atomic(0, 1, peer(&signals, 0));
+    assert!(
+        matches!(race, Err(Conflict::Race { other, write: false, .. }) if other.block() == 0),
+        "{race:?}"
+    );
+}

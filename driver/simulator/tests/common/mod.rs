@@ -4,9 +4,11 @@
 
 pub mod hand;
 pub mod plans;
+pub mod planted;
 
 use melior::Context;
-use melior::ir::Module;
+use melior::ir::attribute::IntegerAttribute;
+use melior::ir::{AffineExpr, AffineMap, Module, Type};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -14,6 +16,8 @@ use stencil_compiler::stages::{Compilation, check};
 use stencil_compiler::{
     Arithmetic, Choice, Config, Control as Hooks, Options as CompileOptions, Source,
 };
+use stencil_dialects::attribute;
+use stencil_dialects::mlir;
 use stencil_frontend::oracle;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request};
@@ -65,6 +69,16 @@ impl Case {
         Self { strategy: "strip".to_owned(), ..Self::wavefront(program, tile) }
     }
 
+    pub fn stream(program: &str, tile: &[i64], pyramid_height: i64) -> Self {
+        let case = Self::block(program, tile, pyramid_height);
+        Self { strategy: "stream".to_owned(), ..case }
+    }
+
+    pub fn warp(program: &str, cells: i64, pyramid_height: i64) -> Self {
+        let case = Self::block(program, &[], pyramid_height).per_thread(&[cells]);
+        Self { strategy: "warp".to_owned(), tile: None, ..case }
+    }
+
     pub fn per_thread(self, cells: &[i64]) -> Self {
         Self { per_thread: Some(cells.to_vec()), ..self }
     }
@@ -111,15 +125,37 @@ pub fn compile<'c>(context: &'c Context, case: &Case) -> (Module<'c>, Plan) {
     (compilation.module, plan)
 }
 
+/// Lets the resident kernels of a module have so many blocks.
+pub fn with_blocks(context: &Context, module: &Module, blocks: i64) {
+    for kernel in mlir::walk(mlir::module_op(module)) {
+        let grid = mlir::attribute(kernel, "tiled.grid").and_then(attribute::as_map);
+        let Some(grid) = grid.filter(|_| mlir::attribute(kernel, "tiled.flags").is_some()) else {
+            continue;
+        };
+        let few = [AffineExpr::constant(context, blocks)];
+        let few = AffineMap::new(context, grid.dim_count(), grid.symbol_count(), &few);
+        mlir::set_attribute(kernel, "tiled.grid", mlir::map_attribute(few));
+        // The loop over tile rows goes on by as many.
+        let count = grid.result(0).unwrap_or_else(|error| panic!("{error}")).constant_value();
+        for op in mlir::walk(kernel).into_iter().filter(|op| mlir::name(*op) == "arith.constant") {
+            if mlir::attribute(op, "value").and_then(attribute::as_integer) == Some(count) {
+                let blocks = IntegerAttribute::new(Type::index(context), blocks);
+                mlir::set_attribute(op, "value", blocks.into());
+            }
+        }
+    }
+}
+
 /// Sizes, steps and inputs for a plan: `size` cells in each dimension.
 pub fn bind(plan: &Plan, size: i64, steps: i64) -> (Bound, BTreeMap<String, Array>) {
     // Sizes that differ find swapped dimensions.
-    let sizes = plan
-        .params
-        .iter()
-        .enumerate()
-        .map(|(place, name)| (name.clone(), size + 3 * place as i64))
-        .collect();
+    let sizes: Vec<_> = (0..plan.params.len()).map(|place| size + 3 * place as i64).collect();
+    bind_sizes(plan, &sizes, steps)
+}
+
+/// The same with a size for each param.
+pub fn bind_sizes(plan: &Plan, sizes: &[i64], steps: i64) -> (Bound, BTreeMap<String, Array>) {
+    let sizes = plan.params.iter().cloned().zip(sizes.iter().copied()).collect();
     let request = Request { sizes, steps: Some(steps), ..Request::default() };
     input::prepare(plan, request, &BTreeMap::new(), |place| Some(Input::Random(place as u64 + 7)))
         .unwrap_or_else(|error| panic!("{error}"))

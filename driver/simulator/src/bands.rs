@@ -1,22 +1,23 @@
-//! Launches in bands that overlap, on the simulator: what runs on a GPU as graphs runs here band
-//! after band, all launches together, in a random order of those that the waits of
-//! `stencil_runtime::bands` allow. Bands of later launches go first more often than not, so that
-//! they run as early as they may.
+//! Launches in bands that overlap: what runs on a GPU as graphs runs here band after band, all
+//! launches together, in a random order of those that the waits of `stencil_runtime::bands` allow.
+//! Bands of later launches go first more often than not, so that they run as early as they may.
 
-use crate::random::Random;
+use crate::simulator::Simulator;
 use std::time::Duration;
+use stencil_runtime::array::noise_bits;
 use stencil_runtime::bands::{self, Chain};
 use stencil_runtime::bind::{Bound, BufferId};
 use stencil_runtime::execute::{Target, TargetError};
 use stencil_runtime::launch::{Copy, Launch, Value};
 use stencil_runtime::plan::Plan;
-use stencil_simulator::Simulator;
 
 /// A simulator that runs launches when all are known.
 pub struct Overlapping<'p> {
     simulator: Simulator,
     plan: &'p Plan,
-    random: Random,
+    seed: u64,
+    /// Choices so far.
+    choices: u64,
     /// Blocks that the device runs at a time.
     resident: u64,
     chain: Chain,
@@ -34,10 +35,17 @@ struct Band<'p> {
 }
 
 impl<'p> Overlapping<'p> {
-    /// The simulator must not expect a launch to write all cells.
-    pub fn new(simulator: Simulator, plan: &'p Plan, mut random: Random) -> Self {
-        let resident = random.pick(&[0, 0, 8]);
-        Self { simulator, plan, random, resident, chain: Chain::default(), bands: Vec::new() }
+    /// Cuts launches of more than `resident` blocks. The seed chooses the order of bands. The
+    /// simulator must not expect a launch to write all cells.
+    pub fn new(simulator: Simulator, plan: &'p Plan, resident: u64, seed: u64) -> Self {
+        let (chain, bands) = (Chain::default(), Vec::new());
+        Self { simulator, plan, seed, choices: 0, resident, chain, bands }
+    }
+
+    /// A number below a limit.
+    fn below(&mut self, limit: usize) -> usize {
+        self.choices += 1;
+        (noise_bits(self.seed, self.choices) % limit.max(1) as u64) as usize
     }
 
     /// Runs all bands so far, in a random order that their waits allow.
@@ -51,8 +59,9 @@ impl<'p> Overlapping<'p> {
                 .enumerate()
                 .filter(|(place, band)| !is_done(place) && band.waits.iter().all(is_done));
             let ready: Vec<usize> = ready.map(|(place, _)| place).collect();
-            let last = ready.last().copied().ok_or("bands that wait for each other")?;
-            let place = if self.random.below(3) == 0 { self.random.pick(&ready) } else { last };
+            let any = self.below(3) == 0;
+            let place = if any { self.below(ready.len()) } else { ready.len().saturating_sub(1) };
+            let place = *ready.get(place).ok_or("bands that wait for each other")?;
             let (Some(band), Some(done)) = (self.bands.get(place), done.get_mut(place)) else {
                 continue;
             };
@@ -94,7 +103,6 @@ impl Target for Overlapping<'_> {
     }
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
-        // A device with little room cuts all launches but the smallest.
         let node = self.plan.launches().find(|node| *node == launch.node);
         let node = node.ok_or("a launch that the plan has not")?;
         let band = |bands::Band { launch: Launch { index, grid, step, arguments, .. }, waits }| {
