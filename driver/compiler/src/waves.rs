@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn waves_that_are_not_drawn() {
-        assert_eq!(super::picture(&sweep(0)), None);
-        assert_eq!(super::picture(&sweep(MOST_BARS as u64 + 1)), None);
+        assert_eq!(picture(&sweep(0)), None);
+        assert_eq!(picture(&sweep(MOST_BARS as u64 + 1)), None);
     }
 }
