@@ -8,7 +8,9 @@ mod launch;
 mod rotate;
 mod schedule;
 
-pub use build::{apply, apply_in_part, kernel_of, load, repeat, set_interior, set_kernel, store};
+pub use build::{
+    apply, apply_in_part, kernel_of, load, repeat, set_interior, set_kernel, set_tile, store,
+};
 pub use halo::Halo;
 pub use kernel::{Apply, Keeps, Kernel, Tile, TileOp, kernels};
 pub use launch::{

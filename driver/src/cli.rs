@@ -54,6 +54,9 @@ pub(crate) struct CompileArgs {
     /// Print each kernel's schedule, registers, spills and shared memory (needs ptxas)
     #[arg(long)]
     pub(crate) report: bool,
+    /// Draw when each block of a wavefront computes which tile row, by the model, as SVG
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["candidates", "passes"])]
+    pub(crate) wave: Option<PathBuf>,
     /// Compile the N schedules that are predicted to be fastest, for stencil-bench --tune; the
     /// files are named after -o with a number each
     #[arg(

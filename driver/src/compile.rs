@@ -25,7 +25,8 @@ pub(crate) fn execute(
         return candidates(common, &levels, (count, stem), cancel);
     }
     let places = places(args, &levels)?;
-    files::check_outputs(&places, &common.files())?;
+    let all: Vec<_> = places.iter().chain(&args.wave).cloned().collect();
+    files::check_outputs(&all, &common.files())?;
     let source = files::read(&common.file)?;
     let session = common.session(&source)?;
     let mut kept = levels.clone();
@@ -39,6 +40,9 @@ pub(crate) fn execute(
     let mut outputs = Outputs::default();
     for (level, place) in levels.iter().zip(&places) {
         outputs.add_text(place, compiled.text(*level).unwrap_or_default());
+    }
+    if let Some(place) = &args.wave {
+        outputs.add_text(place, &session.wave_picture(&source)?);
     }
     outputs.write()
 }

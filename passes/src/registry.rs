@@ -11,6 +11,7 @@ const BEFORE: &[&Info] = &[
     &stencil::fuse_functions::INFO,
     &schedule::choose_schedule::INFO,
     &schedule::tile_wavefront::INFO,
+    &schedule::flexible_hyper_tiles::INFO,
     &schedule::tile_overlapped::INFO,
     &tiled::rotate_buffers::INFO,
     &tiled::split_sums::INFO,

@@ -55,6 +55,18 @@ pub struct Device {
     pub issue_clocks: f64,
     /// Clocks from an instruction to one that needs its result, in divisions and roots.
     pub serial_clocks: f64,
+    /// Clocks of a time of a wavefront whose values lie in memory: a block loads those of the time
+    /// before, stores and meets at a barrier. [`Self::fetch_clocks`] come on top where it loads
+    /// values of the sweep before.
+    pub diagonal_clocks: f64,
+    /// Clocks of an SM for an access of a warp whose lanes lie in different rows of memory.
+    pub scattered_clocks: f64,
+    /// Clocks of a time of a wavefront in registers, for each row of a lane.
+    pub lane_clocks: f64,
+    /// Clocks of such a row for each further value that it stores or loads from the sweep before.
+    pub value_clocks: f64,
+    /// Clocks of a block to see another one's flag, or to raise its own.
+    pub handover_clocks: f64,
     /// Seconds from a launch to the next in a stream that has nothing to wait for.
     pub launch_seconds: f64,
     /// Most threads of a block.

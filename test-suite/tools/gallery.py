@@ -2,6 +2,10 @@
 
 gallery.py inputs FOLDER
     writes the inputs into FOLDER, made where it is missing; noise comes from a fixed seed.
+gallery.py match SERIES OTHER COSTS PATH
+    prints the cost of the best match of two series by time warping, from the costs of the best
+    matches of their beginnings. Writes these costs up to five times that of the best match, whose
+    cells have the highest. Fails where a cost differs from NumPy's.
 gallery.py psnr CLEAN BEFORE AFTER
     prints the peak signal-to-noise ratio of both images against the clean one, for a peak of 1, and
     fails where the second is not at least 3 dB above the first.
@@ -35,12 +39,46 @@ def inputs(folder):
     save("drop", drop)
     save("speed", np.where((y - 200) ** 2 + (x - 330) ** 2 < 90**2, 0.1, 0.4))
 
+    # Two profiles of the terrain, 20 rows apart. The costs' rims are matches with one cell of the
+    # other series.
+    terrain = np.load(DATA / "dem.npy").astype(np.float32)
+    series, other = terrain[100], terrain[120]
+    save("series", series)
+    save("other", other)
+    save("rims", rims(series, other))
+
     # U is everywhere, V in some spots.
     u, v = np.ones((2, 256, 256)) * [[[1.0]], [[0.0]]]
     for row, column in random.integers(10, 240, (20, 2)):
         u[row : row + 6, column : column + 6], v[row : row + 6, column : column + 6] = 0.5, 0.25
     save("u", u)
     save("v", v)
+
+
+def rims(series, other):
+    costs = np.zeros((len(series), len(other)), np.float32)
+    costs[0] = np.cumsum(np.abs(series[0] - other), dtype=np.float32)
+    costs[:, 0] = np.cumsum(np.abs(series - other[0]), dtype=np.float32)
+    return costs
+
+
+def best_match(series, other, found):
+    """The cells of the best match."""
+    costs = rims(series, other)
+    for i in range(1, len(series)):
+        apart = np.abs(series[i] - other)
+        for j in range(1, len(other)):
+            before = min(costs[i - 1, j - 1], costs[i - 1, j], costs[i, j - 1])
+            costs[i, j] = apart[j] + before
+    if not np.array_equal(costs, found):
+        sys.exit("the costs differ from NumPy's")
+    i, j = len(series) - 1, len(other) - 1
+    path = [(i, j)]
+    while i or j:
+        before = [(i - 1, j - 1), (i - 1, j), (i, j - 1)]
+        i, j = min((cell for cell in before if min(cell) >= 0), key=lambda cell: costs[cell])
+        path.append((i, j))
+    return path
 
 
 def psnr(image, clean):
@@ -59,6 +97,20 @@ def main(arguments):
             print(f"PSNR {first:.1f} dB before, {second:.1f} dB after")
             if second < first + 3:
                 sys.exit("the noise is still there")
+        case ["match", series, other, costs, path]:
+            series, other, costs = np.load(series), np.load(other), np.load(costs)
+            cells = best_match(series, other, costs)
+            straight = np.abs(series - other).sum(dtype=np.float64)
+            farthest = max(abs(i - j) for i, j in cells)
+            print(
+                f"cost {costs[-1, -1]:.0f} m, {straight:.0f} m without warping; a match of "
+                f"{len(cells)} pairs, up to {farthest} cells apart"
+            )
+            highest = 5 * costs[-1, -1]
+            shown = np.minimum(costs, highest)
+            for cell in cells:
+                shown[cell] = highest
+            np.save(path, shown)
         case _:
             sys.exit(__doc__)
 

@@ -1,6 +1,8 @@
 //! Builders of the operations.
 
-use super::{APPLY, Apply, Halo, INTERIOR, KEEPS, KERNEL, Keeps, LOAD, PARTIAL, REPEAT, STORE};
+use super::{
+    APPLY, Apply, Halo, INTERIOR, KEEPS, KERNEL, Keeps, LOAD, PARTIAL, REPEAT, STORE, TILE,
+};
 use crate::attribute;
 use crate::builder::Builder;
 use crate::error::Error;
@@ -115,6 +117,11 @@ pub fn repeat<'c>(
 /// apply in order, the number of the piece that covers it there.
 pub fn set_interior(builder: &Builder, kernel: Op, pieces: &[i64]) {
     mlir::set_attribute(kernel, INTERIOR, attribute::integers(builder.context, pieces));
+}
+
+/// Gives a tile kernel another tile.
+pub fn set_tile(builder: &Builder, kernel: Op, tile: &[i64]) {
+    mlir::set_attribute(kernel, TILE, attribute::integers(builder.context, tile));
 }
 
 /// Says which kernel a `stencil.apply` is tiled by already.

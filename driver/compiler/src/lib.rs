@@ -24,6 +24,7 @@ mod schedules;
 mod session;
 pub mod stages;
 pub mod toolchain;
+mod waves;
 
 pub use check::{Checked, compare};
 pub use control::{Control, Progress};
@@ -43,6 +44,7 @@ pub use stencil_frontend::source::Source;
 pub use stencil_passes::llvm::emit_ptx::architectures;
 pub use stencil_passes::pipeline::Config;
 pub use stencil_passes::schedule::predict::Candidate;
+pub use stencil_passes::schedule::waves::Sweep;
 pub use stencil_runtime::array::{Array, Data, Element};
 pub use stencil_runtime::bind::Request;
 pub use stencil_runtime::execute::Taken;

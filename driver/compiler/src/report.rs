@@ -4,9 +4,11 @@
 use crate::failure::Failure;
 use crate::session::{Compiled, Session};
 use crate::toolchain;
+use crate::waves;
 use std::fmt::{self, Display, Formatter};
 use stencil_frontend::source::Source;
 use stencil_passes::schedule::predict::Candidate;
+use stencil_passes::schedule::waves::Sweep;
 use stencil_runtime::plan::Settings;
 
 /// What a kernel takes of a multiprocessor.
@@ -40,6 +42,8 @@ pub struct Report {
     /// The schedules to choose from, the fastest by the model first; none where the options name
     /// the passes.
     pub candidates: Option<Vec<Candidate>>,
+    /// What the model says of wavefronts, under the schedule chosen.
+    pub sweeps: Vec<Sweep>,
 }
 
 impl Session {
@@ -65,9 +69,9 @@ impl Session {
                 spills: found.map(|found| found.spills),
             }
         };
-        let candidates = match self.options.passes {
-            None => Some(self.candidates(source)?),
-            Some(_) => None,
+        let (candidates, sweeps) = match self.options.passes {
+            None => (Some(self.candidates(source)?), self.waves(source)?),
+            Some(_) => (None, Vec::new()),
         };
         Ok(Report {
             program: plan.program.clone(),
@@ -76,6 +80,7 @@ impl Session {
             kernels: plan.kernels.iter().map(kernel).collect(),
             assembled: resources.is_some(),
             candidates,
+            sweeps,
         })
     }
 }
@@ -110,7 +115,8 @@ impl Display for Report {
                 number(kernel.spills)
             )?;
         }
-        if let Some(candidates) = &self.candidates {
+        waves::write(out, &self.sweeps)?;
+        if let Some(candidates) = self.candidates.as_ref().filter(|_| self.sweeps.is_empty()) {
             predictions(out, candidates)?;
         }
         if !self.assembled {
@@ -131,7 +137,7 @@ const SHOWN: usize = 5;
 fn predictions(out: &mut Formatter, candidates: &[Candidate]) -> fmt::Result {
     let count = candidates.len();
     if count == 0 {
-        return write!(out, "predicted: nothing; the model does not describe wavefronts");
+        return writeln!(out, "predicted: nothing; no schedule's blocks fit on a multiprocessor");
     }
     writeln!(out, "predicted, of {count} schedules, terms in ps a point and step:")?;
     write!(

@@ -13,6 +13,7 @@ use stencil_frontend::source::Source;
 use stencil_frontend::{parser, print};
 use stencil_passes::pipeline::Config;
 use stencil_passes::schedule::predict::Candidate;
+use stencil_passes::schedule::waves::Sweep;
 use stencil_passes::target::{self, Arithmetic};
 use stencil_runtime::plan::Plan;
 
@@ -229,6 +230,15 @@ impl Session {
     pub fn candidates(&self, source: &Source) -> Result<Vec<Candidate>, Failure> {
         let context = stages::context(source)?;
         self.begin(&context, source, Control::default())?.candidates()
+    }
+
+    /// What the model says of the wavefronts of a source, a sweep for each kernel that has one.
+    ///
+    /// # Errors
+    /// What is wrong with the source, or with the schedule that the options ask for.
+    pub fn waves(&self, source: &Source) -> Result<Vec<Sweep>, Failure> {
+        let context = stages::context(source)?;
+        self.begin(&context, source, Control::default())?.waves()
     }
 
     /// The stencil level of a source.

@@ -22,6 +22,7 @@ use stencil_passes::pipeline::{self, Config};
 use stencil_passes::pipeline_text;
 use stencil_passes::runner::Runner;
 use stencil_passes::schedule::predict::{self, Candidate};
+use stencil_passes::schedule::waves::{self, Sweep};
 use stencil_passes::target;
 use stencil_runtime::bounded_read;
 use stencil_runtime::plan::Plan;
@@ -174,6 +175,17 @@ impl<'c, 's> Compilation<'c, 's> {
         self.control.check()?;
         let Config { choice, lowering, .. } = &self.options.config;
         predict::candidates(self.context, &self.module, choice, *lowering)
+            .map_err(|error| Failure::in_source(&error, self.source))
+    }
+
+    /// What the model says of wavefronts, at the stencil level.
+    ///
+    /// # Errors
+    /// When the schedule asked for does not fit.
+    pub fn waves(&self) -> Result<Vec<Sweep>, Failure> {
+        self.control.check()?;
+        let Config { choice, lowering, .. } = &self.options.config;
+        waves::of(self.context, &self.module, choice, *lowering)
             .map_err(|error| Failure::in_source(&error, self.source))
     }
 

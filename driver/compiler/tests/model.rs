@@ -139,3 +139,53 @@ fn products_that_sums_take_in_are_not_counted() {
     let kernel = &found[0].kernels[0];
     assert_eq!(kernel.single, 9.0 * f64::from(kernel.threads));
 }
+
+/// The predicted rate of a program's wavefront over so many rows and columns, in GCells/s.
+fn wave(program: &str, size: i64, choice: Choice) -> f64 {
+    let text =
+        std::fs::read_to_string(suite().join(format!("programs/{program}.stencil"))).unwrap();
+    let source = Source { name: format!("{program}.stencil"), text };
+    let sizes = ["N", "M"].map(|name| (name.to_owned(), size));
+    let sweeps = Session::new(options(sizes, choice, false)).waves(&source);
+    sweeps.unwrap_or_else(|failure| panic!("{program}: {failure}"))[0].gcells().unwrap()
+}
+
+#[test]
+fn predicted_waves_are_near_the_measured_rates() {
+    let mut rows = Vec::new();
+    for line in record("2026-11-22-h200-wavefronts.tsv") {
+        let choice = Choice {
+            strategy: Some("wavefront".to_owned()),
+            tile: Some(integers(&line["tile"])),
+            ..Choice::default()
+        };
+        let predicted = wave(&line["program"], 32768, choice);
+        let measured: f64 = line["gcells"].parse().unwrap();
+        rows.push((format!("{} {}", line["program"], line["tile"]), predicted / measured, 1.2));
+    }
+    // Those of commit 3 are nearest to strips as they are today.
+    for line in record("2026-11-23-h200-strips.tsv").iter().filter(|line| line["commit"] == "3") {
+        let [each, strips, width] = integers(&line["shape"])[..] else { panic!("{line:?}") };
+        let choice = Choice {
+            strategy: Some("strip".to_owned()),
+            tile: Some(vec![32 * each * strips, width]),
+            per_thread: Some(vec![each, 1]),
+            ..Choice::default()
+        };
+        let size = line["size"].parse().unwrap();
+        let predicted = wave(&line["program"], size, choice);
+        let measured: f64 = line["GCells/s"].parse().unwrap();
+        // The model does not know why larger grids are slower.
+        let most = if size > 32768 { 1.75 } else { 1.5 };
+        rows.push((format!("{} {}", line["program"], line["shape"]), predicted / measured, most));
+    }
+    assert!(rows.len() > 25, "{}", rows.len());
+    let mut far = Vec::new();
+    for (what, factor, most) in rows {
+        println!("{what}: {factor:.2}");
+        if !(1.0 / most..most).contains(&factor) {
+            far.push(format!("{what}: {factor:.2}"));
+        }
+    }
+    assert!(far.is_empty(), "{far:?}");
+}

@@ -7,6 +7,7 @@ pub mod index_width;
 pub mod kernel_work;
 pub mod partial_sums;
 pub mod shared_slots;
+pub mod swept;
 pub mod tile_traffic;
 pub mod transfers;
 pub mod wavefront;

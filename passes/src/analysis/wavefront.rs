@@ -81,6 +81,23 @@ impl Wavefront {
         Some(front)
     }
 
+    /// The tile rows before one on which it depends, by steps along each dimension, and how many
+    /// tiles of each must be done beyond those before its own; for tile rows of some heights and
+    /// tiles of a width.
+    pub fn waits(&self, heights: &[i64], width: i64) -> Vec<(Vec<bool>, i64)> {
+        let mut found = Vec::new();
+        for choice in 1..1_usize << heights.len() {
+            let before: Vec<bool> = (0..heights.len()).map(|at| choice >> at & 1 == 1).collect();
+            if self.leads_before(&before) {
+                let each = before.iter().zip(self.skew.iter().zip(heights));
+                let times: i64 =
+                    each.map(|(before, (skew, height))| i64::from(*before) * skew * height).sum();
+                found.push((before, (width - 1 + times + width - 1) / width));
+            }
+        }
+        found
+    }
+
     /// Whether some dependence leads to earlier rows along all of the chosen dimensions.
     pub fn leads_before(&self, chosen: &[bool]) -> bool {
         let leads =

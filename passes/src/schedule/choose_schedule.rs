@@ -13,7 +13,7 @@
 //! ```text
 //! module @heat attributes {tiled.strategy = "stream", tiled.steps = 7 : i64, ...}
 //! ```
-//! Run-time sizes count as large ones: [`LARGE`](crate::schedule::predict::LARGE).
+//! Run-time sizes count as large ones: [`LARGE`](crate::schedule::large::LARGE).
 
 use crate::options::Options;
 use crate::pass::{Info, Pass};

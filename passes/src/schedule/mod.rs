@@ -3,6 +3,8 @@
 pub mod choice;
 pub mod choose_schedule;
 pub mod code_size;
+pub mod flexible_hyper_tiles;
+pub mod large;
 pub mod launch_groups;
 pub mod lowering;
 pub mod predict;
@@ -11,3 +13,4 @@ pub mod strategy;
 mod tile_kernel;
 pub mod tile_overlapped;
 pub mod tile_wavefront;
+pub mod waves;

@@ -8,23 +8,20 @@
 use crate::analysis::{kernel_work, tile_traffic};
 use crate::schedule::choice;
 use crate::schedule::code_size;
+use crate::schedule::large::Large;
 use crate::schedule::lowering::{self, Settings};
 use crate::schedule::regions;
 use crate::schedule::strategy::Candidates;
 use crate::strategies;
 use crate::subject::Subject;
 use melior::Context;
+use melior::ir::Module;
 use melior::ir::operation::Operation;
-use melior::ir::{AffineMap, Module};
-use stencil_dialects::error::{Decline, Error};
-use stencil_dialects::stencil::{Grid, Program};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Choice};
-use stencil_dialects::{affine, mlir};
-use stencil_runtime::expr::{Expr, Sizes};
 use stencil_runtime::model::{self, Prediction, Work};
-
-/// Points of a dimension of a run-time size, by the number of dimensions.
-pub const LARGE: [i64; 3] = [1 << 28, 1 << 14, 1 << 9];
 
 /// A schedule with its prediction.
 #[derive(Clone, Debug, PartialEq)]
@@ -249,7 +246,11 @@ fn candidate<'c>(
     }))
 }
 
-fn copied<'c>(subject: &Subject<'c, '_>) -> Result<Module<'c>, Error> {
+/// A copy of the module.
+///
+/// # Errors
+/// A fault of the compiler.
+pub fn copied<'c>(subject: &Subject<'c, '_>) -> Result<Module<'c>, Error> {
     Module::from_operation(Operation::clone(&subject.module.as_operation()))
         .ok_or_else(|| Error::internal("a module's copy is no module"))
 }
@@ -275,40 +276,4 @@ fn lowered<'c>(
     let steps = lowering::split(settings).into_iter().chain(lowering::lower());
     steps.into_iter().try_for_each(|step| step.run(context, module))?;
     Ok(main)
-}
-
-/// Values for the run-time sizes.
-struct Large<'c> {
-    names: Vec<&'c str>,
-    sizes: Sizes,
-}
-
-impl<'c> Large<'c> {
-    fn of(program: &Program<'c>) -> Self {
-        let rank = program.grids.iter().map(Grid::rank).max().unwrap_or(1);
-        let size = LARGE.get(rank.saturating_sub(1)).copied().unwrap_or(1);
-        let sizes = program.params.iter().map(|name| ((*name).to_owned(), size)).collect();
-        Self { names: program.params.clone(), sizes }
-    }
-
-    fn evaluate(&self, map: AffineMap) -> Result<Vec<i64>, Error> {
-        let internal = |error: &dyn std::fmt::Display| Error::internal(error.to_string());
-        (0..map.result_count())
-            .map(|index| {
-                let result = map.result(index).map_err(|error| internal(&error))?;
-                let text = affine::text(result, &self.names);
-                let expression = text.parse::<Expr>().map_err(|error| internal(&error))?;
-                let value = expression.evaluate(&self.sizes);
-                value.map_err(|error| Error::declined(Decline::Sizes, error.to_string()))
-            })
-            .collect()
-    }
-
-    fn points(&self, grid: &Grid) -> Result<f64, Error> {
-        let (lower, upper) = (self.evaluate(grid.lower)?, self.evaluate(grid.upper)?);
-        let cells = |(lower, upper): (&i64, &i64)| {
-            upper.saturating_sub(*lower).saturating_add(1).max(0) as f64
-        };
-        Ok(lower.iter().zip(&upper).map(cells).product())
-    }
 }

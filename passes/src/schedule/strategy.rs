@@ -11,6 +11,8 @@ use std::ops::RangeInclusive;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Piece, Program};
 use stencil_dialects::tiled::{Choice, Halo, Kernel, Schedule};
+use stencil_runtime::model::Pace;
+use stencil_runtime::model::wavefront::Wave;
 
 /// Cells of a tile and cells per thread, slowest dimension first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,6 +119,20 @@ pub trait Strategy: Sync {
     /// Tiles that a block of some threads computes.
     fn tiles_per_block(&self, _threads: u32) -> f64 {
         1.0
+    }
+
+    /// The wave that a kernel makes with tiles of some cells on a grid of so many points, both per
+    /// dimension, and its pace; none of a strategy that computes all points at once.
+    ///
+    /// # Errors
+    /// A decline: tiles that it does not run.
+    fn wave(
+        &self,
+        _subject: &Subject,
+        _kernel: &Kernel,
+        (_tile, _points): (&[i64], &[i64]),
+    ) -> Result<Option<(Wave, Pace)>, Error> {
+        Ok(None)
     }
 
     /// Bits of an index in its kernels.

@@ -22,8 +22,8 @@
 //! shared memory of 32 banks of 4 bytes. 1 KB of shared memory is reserved for each block from 8.0
 //! on.
 //!
-//! Clocks of blocks, barriers, fetches, rounds and instructions, and the time of a launch, were
-//! measured on an H200 alone; the others have them from it, unmeasured.
+//! Clocks of blocks, barriers, fetches, rounds, instructions and wavefronts, and the time of a
+//! launch, were measured on an H200 alone; the others have them from it, unmeasured.
 
 use super::Device;
 
@@ -62,6 +62,11 @@ pub const H200: Device = Device {
     round_clocks: 60.0,
     issue_clocks: 2.15,
     serial_clocks: 4.5,
+    diagonal_clocks: 700.0,
+    scattered_clocks: 23.0,
+    lane_clocks: 60.0,
+    value_clocks: 35.0,
+    handover_clocks: 800.0,
     launch_seconds: 2.2e-6,
     threads_per_block: 1024,
     threads_per_multiprocessor: 2048,
@@ -75,7 +80,9 @@ pub const H200: Device = Device {
     shared_reserved: 1024,
     source: "clocks of blocks, barriers, fetches and rounds fitted to kernels with one thread a \
              point and with tiles in shared memory, those of a warp's instructions to the \
-             schedules of decision 015; copy and FMA rates, SMs \
+             schedules of decision 015; clocks of wavefronts fitted to the records \
+             2026-11-22-h200-wavefronts.tsv and 2026-11-23-h200-strips.tsv, those of a handover \
+             from decision 022; copy and FMA rates, SMs \
              and clock measured on one H200, November 2026; memory from NVIDIA's data sheet; \
              limits per SM and block from the CUDA C++ Programming Guide, technical specifications \
              of compute capability 9.0",

@@ -12,7 +12,11 @@
 //! section 5, for recomputed halos as work like any other; Little's law for
 //! [`Prediction::latency`].
 
+mod pace;
 mod residency;
+pub mod wavefront;
+
+pub use pace::{Pace, Swept};
 
 pub use residency::{
     BANDS, most_registers, overlapped, resident_blocks, resident_warps, stretch, waves,

@@ -31,9 +31,9 @@ pub struct Block<'c, 'p> {
 }
 
 /// Tiles by which loading is ahead of computing.
-const AHEAD: i64 = 1;
+pub const AHEAD: i64 = 1;
 /// Tiles by which signalling is behind computing.
-const BEHIND: i64 = 2;
+pub const BEHIND: i64 = 2;
 
 impl<'c> Block<'c, '_> {
     /// All rows of a block.

@@ -89,6 +89,19 @@ impl Pass for LowerStrip {
     }
 }
 
+/// The plan of an apply with tiles of some cells.
+pub fn plan<'c>(
+    subject: &Subject<'c, '_>,
+    apply: &Apply<'c>,
+    (tile, per_thread): (&[i64], &[i64]),
+) -> Result<Plan<'c>, Error> {
+    let updates: Vec<_> = apply.outputs.iter().map(|(field, _)| *field).collect();
+    let kept = updates.iter().copied().filter(|field| apply.kept(field).is_some()).collect();
+    let (program, pieces) = (subject.program, apply.pieces.as_slice());
+    let function = Function { program, pieces, updates: &updates, kept };
+    Plan::of(&function, shape(tile, per_thread)?)
+}
+
 fn lower<'c>(
     context: &'c Context,
     subject: &Subject<'c, '_>,
@@ -102,11 +115,7 @@ fn lower<'c>(
     };
     let hull = tile_kernels::hull(context, subject.program, kernel)?;
     super::admit(hull.alike)?;
-    let updates: Vec<_> = apply.outputs.iter().map(|(field, _)| *field).collect();
-    let kept = updates.iter().copied().filter(|field| apply.kept(field).is_some()).collect();
-    let (program, pieces) = (subject.program, apply.pieces.as_slice());
-    let function = Function { program, pieces, updates: &updates, kept };
-    let plan = Plan::of(&function, shape(kernel)?)?;
+    let plan = plan(subject, apply, (&kernel.schedule.tile, &kernel.schedule.per_thread))?;
     let threads = [plan.threads()];
     let shared = plan.shared();
     let demand = Demand { threads: &threads, shared, fewer_threads: "make the tile smaller" };
@@ -204,11 +213,9 @@ fn body<'c>(
     Ok(())
 }
 
-/// The shape that a kernel's schedule asks for.
-fn shape(kernel: &Kernel) -> Result<StripShape, Error> {
-    let schedule = &kernel.schedule;
-    let (&[block, width], &[rows, 1]) = (schedule.tile.as_slice(), schedule.per_thread.as_slice())
-    else {
+/// The shape that a schedule asks for.
+fn shape(tile: &[i64], per_thread: &[i64]) -> Result<StripShape, Error> {
+    let (&[block, width], &[rows, 1]) = (tile, per_thread) else {
         let message = "strips are of two dimensions, and a lane has cells of one column";
         return Err(Error::declined(Decline::TileShape, message));
     };

@@ -8,6 +8,7 @@ pub mod lower_strip;
 mod old_values;
 mod plan;
 mod transfers;
+mod wave;
 mod windows;
 
 use crate::pass::Pass;
@@ -18,7 +19,9 @@ use geometry::StripShape;
 use plan::{Function, Plan};
 use std::ops::RangeInclusive;
 use stencil_dialects::error::{Decline, Error};
-use stencil_dialects::tiled::Schedule;
+use stencil_dialects::tiled::{Kernel, Schedule};
+use stencil_runtime::model::Pace;
+use stencil_runtime::model::wavefront::Wave;
 
 /// The name in the IR and on the command line.
 pub const NAME: &str = "strip";
@@ -78,6 +81,15 @@ impl Strategy for Strip {
 
     fn pyramid_height(&self, _: &Subject, _: &Group, _: &Schedule) -> Result<i64, Error> {
         Ok(1)
+    }
+
+    fn wave(
+        &self,
+        subject: &Subject,
+        kernel: &Kernel,
+        (tile, points): (&[i64], &[i64]),
+    ) -> Result<Option<(Wave, Pace)>, Error> {
+        wave::of(subject, kernel, tile, points).map(Some)
     }
 }
 

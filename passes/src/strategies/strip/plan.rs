@@ -60,7 +60,7 @@ impl Warps {
 }
 
 /// Registers of a thread: a lane's values, those that are under way, and addresses.
-const REGISTERS: i64 = 128;
+pub const REGISTERS: i64 = 128;
 
 /// From this many strips on, one warp per strip loads old values; blocks with fewer strips use two.
 const STRIPS_WITH_ONE_LOADER: i64 = 8;

@@ -28,6 +28,7 @@
 
 use super::NAME;
 use super::skews::Skews;
+use super::wave;
 use crate::analysis::footprint;
 use crate::analysis::wavefront::Wavefront;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
@@ -84,9 +85,6 @@ impl Pass for LowerWavefront {
     }
 }
 
-/// Threads that should run on a multiprocessor at once, in blocks of fewer.
-const RESIDENT_THREADS: i64 = 512;
-
 fn lower<'c>(
     context: &'c Context,
     subject: &Subject<'c, '_>,
@@ -114,8 +112,7 @@ fn lower<'c>(
     let rows = Rows::of(context, subject, kernel, front, (heights, *width))?;
 
     let threads = heights.iter().product::<i64>();
-    let most = i64::from(subject.device.blocks_per_multiprocessor);
-    let per_multiprocessor = (RESIDENT_THREADS / threads).clamp(1, most);
+    let per_multiprocessor = wave::per_multiprocessor(threads, subject.device);
     let blocks = Blocks { rows: rows.all(), threads, per_multiprocessor, shared: &[] };
     let (made, blocks) = resident::build(context, subject, kernel, &blocks)?;
     let KernelFunction { builder, op, arguments, .. } = made;
@@ -183,23 +180,6 @@ impl<'c> Rows<'c> {
     fn all(&self) -> AffineExpr<'c> {
         self.counts.iter().fold(self.one, |all, count| all * *count)
     }
-
-    /// The tile rows before one on which it depends, by steps along each dimension, and how many
-    /// tiles of each must be done beyond those before its own.
-    fn waits(&self) -> Vec<(Vec<bool>, i64)> {
-        let dimensions = self.heights.len();
-        let mut found = Vec::new();
-        for choice in 1..1_usize << dimensions {
-            let before: Vec<bool> = (0..dimensions).map(|at| choice >> at & 1 == 1).collect();
-            if self.front.leads_before(&before) {
-                let each = before.iter().zip(self.front.skew.iter().zip(&self.heights));
-                let times: i64 =
-                    each.map(|(before, (skew, height))| i64::from(*before) * skew * height).sum();
-                found.push((before, (self.width - 1 + times + self.width - 1) / self.width));
-            }
-        }
-        found
-    }
 }
 
 /// The code of a kernel.
@@ -252,7 +232,7 @@ impl<'c> Sweep<'c, '_> {
         tile: Val<'c>,
     ) -> Result<(), Error> {
         let zero = builder.index(0)?;
-        for (before, ahead) in self.rows.waits() {
+        for (before, ahead) in self.rows.front.waits(&self.rows.heights, self.rows.width) {
             let mut conditions = vec![builder.compare(Compare::Eq, thread, zero)?];
             let mut row = zero;
             for ((at, count), before) in at.iter().zip(counts).zip(before) {

@@ -3,6 +3,7 @@
 
 pub mod lower_wavefront;
 mod skews;
+mod wave;
 
 use crate::analysis::wavefront::Wavefront;
 use crate::pass::Pass;
@@ -13,6 +14,8 @@ use std::ops::RangeInclusive;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Kernel, MOST_CELLS, Schedule};
+use stencil_runtime::model::Pace;
+use stencil_runtime::model::wavefront::Wave;
 
 /// The name in the IR and on the command line.
 pub const NAME: &str = "wavefront";
@@ -70,6 +73,15 @@ impl Strategy for Wavefronts {
 
     fn pyramid_height(&self, _: &Subject, _: &Group, _: &Schedule) -> Result<i64, Error> {
         Ok(1)
+    }
+
+    fn wave(
+        &self,
+        subject: &Subject,
+        kernel: &Kernel,
+        (tile, points): (&[i64], &[i64]),
+    ) -> Result<Option<(Wave, Pace)>, Error> {
+        wave::of(subject, kernel, tile, points).map(Some)
     }
 
     /// Times of a skewed grid go beyond its coordinates.
