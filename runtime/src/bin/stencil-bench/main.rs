@@ -14,11 +14,13 @@ use report::{Measurements, State};
 use std::error::Error;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write, stderr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use stencil_runtime::cuda::Cuda;
+use stencil_runtime::input::Source;
 use stencil_runtime::standard_output::{self, print};
 use stencil_runtime::tune::{Entry, Schedules};
+use stencil_runtime::whole_file::{check_distinct, check_place};
 
 fn main() -> ExitCode {
     let options = match Options::try_parse() {
@@ -73,6 +75,7 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     }
     let reference =
         options.reference.as_deref().map(|plan| Loaded::read(plan, None)).transpose()?;
+    check_places(options, plans.iter().chain(&reference))?;
     if options.tune.is_some() && (options.reference.is_none() || options.check_steps == Some(0)) {
         return Err(
             "--tune remembers checked schedules alone; give it a plan to check against with \
@@ -136,6 +139,29 @@ fn bench(options: &Options) -> Result<bool, Box<dyn Error>> {
     print(words.as_bytes())?;
     let passed = |result: &Measurement| result.check.as_ref().is_none_or(|check| check.passed);
     Ok(failures.is_empty() && results.iter().all(passed))
+}
+
+/// Refuses outputs that are inputs or one file, and places that can't be written, before a run.
+fn check_places<'l>(
+    options: &'l Options,
+    plans: impl Iterator<Item = &'l Loaded>,
+) -> Result<(), Box<dyn Error>> {
+    let outputs: Vec<&Path> =
+        [&options.json, &options.tune].into_iter().flatten().map(PathBuf::as_path).collect();
+    let data = options.inputs.iter().filter_map(|(_, source)| match source {
+        Source::File(path) => Some(path.as_path()),
+        Source::Random(_) | Source::Zeros => None,
+    });
+    let inputs: Vec<&Path> = plans.flat_map(Loaded::files).chain(data).collect();
+    check_distinct(&outputs, &inputs)?;
+    for output in outputs {
+        if output == Path::new("-") {
+            return Err("the records can't go to standard output; name a file".into());
+        }
+        check_place(output)
+            .map_err(|error| format!("can't write {}: {error}", output.display()))?;
+    }
+    Ok(())
 }
 
 /// The results, and how the device was after the last run.

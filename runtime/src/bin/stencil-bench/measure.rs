@@ -81,6 +81,7 @@ pub struct Spread {
 #[derive(Clone, Debug)]
 pub struct Loaded {
     path: PathBuf,
+    ptx: PathBuf,
     plan: Plan,
     code: Vec<u8>,
 }
@@ -98,7 +99,12 @@ impl Loaded {
             let hint = if beside { "; name another file with --ptx" } else { "" };
             format!("can't read the PTX {}: {e}{hint}", ptx.display())
         })?;
-        Ok(Loaded { path: path.to_path_buf(), plan, code })
+        Ok(Loaded { path: path.to_path_buf(), ptx, plan, code })
+    }
+
+    /// The files that were read.
+    pub fn files(&self) -> [&Path; 2] {
+        [&self.path, &self.ptx]
     }
 }
 
@@ -163,7 +169,7 @@ pub fn measure(
     reference: Option<&Loaded>,
     options: &Options,
 ) -> Result<Measurement, Box<dyn Error>> {
-    let Job { loaded: Loaded { path, plan, code }, request, bound } = job;
+    let Job { loaded: Loaded { path, plan, code, .. }, request, bound } = job;
     let inputs = shared.inputs.take().unwrap_or_default();
     let start = Instant::now();
     let mut program = cuda.load(plan, code)?;
@@ -328,7 +334,7 @@ fn run_reference(
     bound: &Bound,
     inputs: &BTreeMap<String, Array>,
 ) -> Result<BTreeMap<String, Array>, Box<dyn Error>> {
-    let Loaded { path, plan, code } = reference;
+    let Loaded { path, plan, code, .. } = reference;
     let shapes = shapes(inputs);
     // A size that only one of the two plans has at run time is told by the shapes.
     let sizes = request.sizes.into_iter().filter(|(name, _)| plan.params.contains(name)).collect();
