@@ -1,5 +1,5 @@
-//! Kernels whose blocks take tile rows in turn: all blocks are on the device at once, or a launch is
-//! repeated.
+//! Kernels whose blocks take tile rows in turn. All blocks are on the device at once, or a launch
+//! is repeated.
 
 use super::function::{self, KernelFunction};
 use super::signature::Signature;

@@ -6,8 +6,9 @@
 //!
 //! | noted on the kernel | what it changes |
 //! |---|---|
-//! | `tiled.skew` | a tile is some times of all its rows; without it, some columns: the times at its corners have fewer points |
-//! | `tiled.sync = "peer"` | before a tile the block waits until the tile rows on which it depends are far enough, and behind it raises its own flag |
+//! | `tiled.skew` | a tile is some times of all its rows |
+//! | no `tiled.skew` | a tile is some columns; the times at its corners have fewer points |
+//! | `tiled.sync = "peer"` | a block waits for tile rows before its own, and raises its own flag |
 //! | `tiled.sync = "grid"` | all blocks meet after each diagonal of tiles |
 //! | no `tiled.sync` | a launch for each diagonal of tiles |
 //!
