@@ -75,8 +75,8 @@ pub struct Launch<'c> {
     /// How many flags its blocks have; one result, the symbols are the run-time sizes. All blocks
     /// of a launch with flags must be on the device at once.
     pub flags: Option<AffineMap<'c>>,
-    /// How often it is launched in place of once, if it is; one result, the symbols are the run-time
-    /// sizes. The buffers rotate after the last time.
+    /// How often it is launched in place of once, if it is. One result; the symbols are the
+    /// run-time sizes. The buffers rotate after the last time.
     pub turns: Option<AffineMap<'c>>,
     /// How it may be cut, if it may.
     pub bands: Option<Bands<'c>>,

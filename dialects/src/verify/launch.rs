@@ -65,8 +65,8 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
         return Err(at(
             launch.op,
             "tiled.turns has one result, the number of launches, and one symbol a run-time size; a \
-             kernel has an argument bound to \"turn\" if, and only if, it has tiled.turns, and then \
-             neither tiled.flags nor tiled.rows",
+             kernel has an argument bound to \"turn\" if, and only if, it has tiled.turns, and \
+             then neither tiled.flags nor tiled.rows",
         ));
     }
     if launch.block.len() != 3

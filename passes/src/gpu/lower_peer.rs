@@ -1,5 +1,5 @@
-//! `lower-peer`: flags by which blocks wait for each other become atomic loads, stores and additions
-//! at device scope.
+//! `lower-peer`: flags by which blocks wait for each other become atomic loads, stores and
+//! additions at device scope.
 //!
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), listing 2. A wait is a loop around an
 //! acquiring load, with a pause after each look that was in vain; a signal is a releasing store.

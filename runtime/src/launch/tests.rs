@@ -67,9 +67,9 @@ fn a_launch_of_several_turns_ends_with_the_last() {
     let mut plan = heat();
     let two = launch(&mut plan, 0);
     two.turns = Some("N - 18".parse().unwrap());
-    two.arguments.push(plan::Argument::Turn);
+    two.arguments.push(Argument::Turn);
     two.epochs = 3;
-    two.arguments.push(plan::Argument::Epoch);
+    two.arguments.push(Argument::Epoch);
     plan.validate().unwrap();
     let all = launches(&plan, &bound(20, 5));
     let number = |number| Value::Number(Number::I32(number));
