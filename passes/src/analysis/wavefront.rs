@@ -15,8 +15,11 @@ use stencil_dialects::error::Error;
 use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Kernel, MOST_CELLS, Skew};
 
+/// Dependence vectors.
+pub type Vectors = BTreeSet<Vec<i64>>;
+
 /// The tile kernels of a module that read values of their own sweep, with their dependence vectors.
-pub fn kernels<'c>(module: &Module<'c>) -> Result<Vec<(Kernel<'c>, BTreeSet<Vec<i64>>)>, Error> {
+pub fn kernels<'c>(module: &Module<'c>) -> Result<Vec<(Kernel<'c>, Vectors)>, Error> {
     let kernels = tiled::kernels(module)?;
     if kernels.is_empty() {
         return Ok(Vec::new());
