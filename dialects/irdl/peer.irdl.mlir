@@ -17,4 +17,14 @@ irdl.dialect @peer {
     %epoch = irdl.is i32
     irdl.operands(flags: %flags, index: %index, epoch: %epoch)
   }
+
+  // %before = peer.arrive(%flags, %index, %count): adds the count with release ordering at device
+  // scope; everything before it is visible after a wait that saw it. Gives the flag's value before.
+  irdl.operation @arrive {
+    %flags = irdl.base "!builtin.memref"
+    %index = irdl.is index
+    %count = irdl.is i32
+    irdl.operands(flags: %flags, index: %index, count: %count)
+    irdl.results(before: %count)
+  }
 }

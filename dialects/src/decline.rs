@@ -31,11 +31,15 @@ pub enum Decline {
     Sizes,
     /// The strategy takes functions that read values of their own sweep, or takes none of them.
     Sweep,
+    /// The strategy needs skewed tiles for these functions.
+    Skew,
+    /// The strategy's blocks wait for each other in another way.
+    Sync,
 }
 
 impl Decline {
     /// Every reason.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Rank,
         Self::Height,
         Self::Region,
@@ -49,6 +53,8 @@ impl Decline {
         Self::CodeSize,
         Self::Sizes,
         Self::Sweep,
+        Self::Skew,
+        Self::Sync,
     ];
 
     /// The code, as messages show it.
@@ -67,6 +73,8 @@ impl Decline {
             Self::CodeSize => "code-size",
             Self::Sizes => "sizes",
             Self::Sweep => "sweep",
+            Self::Skew => "skew",
+            Self::Sync => "sync",
         }
     }
 }

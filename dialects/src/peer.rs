@@ -13,6 +13,8 @@ use crate::mlir::{Op, Val};
 pub const SIGNAL: &str = "peer.signal";
 /// See [`SIGNAL`].
 pub const WAIT: &str = "peer.wait";
+/// See [`SIGNAL`].
+pub const ARRIVE: &str = "peer.arrive";
 
 /// Every operation, as the IRDL text declares it.
 pub const OPERATIONS: &[Signature] = &[
@@ -23,6 +25,12 @@ pub const OPERATIONS: &[Signature] = &[
         attributes: &[],
     },
     Signature { name: WAIT, operands: &["flags", "index", "epoch"], results: &[], attributes: &[] },
+    Signature {
+        name: ARRIVE,
+        operands: &["flags", "index", "count"],
+        results: &["before"],
+        attributes: &[],
+    },
 ];
 
 /// Builds `peer.signal`: the flag becomes the epoch, released at device scope.
@@ -48,4 +56,15 @@ pub fn wait<'c>(
     epoch: Val<'c>,
 ) -> Result<Op<'c>, Error> {
     builder.op(WAIT, &[flags, index, epoch], &[], &[])
+}
+
+/// Builds `peer.arrive`: adds a count to the flag, released at device scope; gives what the flag
+/// stood at before.
+pub fn arrive<'c>(
+    builder: &Builder<'c>,
+    flags: Val<'c>,
+    index: Val<'c>,
+    count: Val<'c>,
+) -> Result<Val<'c>, Error> {
+    builder.value(ARRIVE, &[flags, index, count], builder.integer_type(32), &[])
 }

@@ -7,6 +7,7 @@ mod kernel;
 mod launch;
 mod rotate;
 mod schedule;
+mod wave;
 
 pub use build::{
     apply, apply_in_part, kernel_of, load, repeat, set_interior, set_kernel, set_tile, store,
@@ -15,13 +16,14 @@ pub use halo::Halo;
 pub use kernel::{Apply, Keeps, Kernel, Tile, TileOp, kernels};
 pub use launch::{
     Bands, Binding, Launch, binding_attributes, flags_attribute, launch_attributes, launches,
-    set_dynamic_shared,
+    set_dynamic_shared, turns_attribute,
 };
 pub(crate) use rotate::verify_rotations;
 pub use rotate::{computed, rotations, rotations_attribute, set_computed, set_rotations};
 pub use schedule::{
     Choice, Region, Repeat, Schedule, choice, repeats, schedule_attributes, set_choice,
 };
+pub use wave::{Skew, Waiting, Wave, set_skew, set_waiting};
 
 use crate::Signature;
 use crate::attribute;
@@ -74,6 +76,9 @@ const INTERIOR: &str = "tiled.interior";
 const PARTIAL: &str = "tiled.partial";
 const KEEPS: &str = "tiled.keeps";
 const KERNEL: &str = "tiled.kernel";
+const SKEW: &str = "tiled.skew";
+const SHEAR: &str = "tiled.shear";
+const SYNC: &str = "tiled.sync";
 
 /// Whether a kernel's tiles go on beyond the grid as the grid repeated: whether any of its point
 /// functions reads a periodic field beside the point.

@@ -309,7 +309,10 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
             let chain = chains.iter().find(|chain| chain.last() == Some(name));
             let names = chain.cloned().unwrap_or_else(|| vec![*name]).into_iter();
             rotate.push(names.map(str::to_owned).chain([next(name)]).collect());
-            Argument::Write(next(name))
+            // Each of several launches writes a part of the cells.
+            let argument =
+                if launch.turns.is_some() { Argument::ReadWrite } else { Argument::Write };
+            argument(next(name))
         }
         Binding::ReadWrite(name) => Argument::ReadWrite((*name).to_owned()),
         Binding::Param(name) => Argument::Param((*name).to_owned()),
@@ -317,6 +320,7 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
         Binding::Step => Argument::Step,
         Binding::Row => Argument::Row,
         Binding::Epoch => Argument::Epoch,
+        Binding::Turn => Argument::Turn,
         Binding::Flags => Argument::ReadWrite(flags_name(launch)),
     });
     let arguments = arguments.collect();
@@ -342,6 +346,7 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
         cooperative: launch.flags.is_some(),
         cluster: None,
         // Flags go up by one in each launch that is told where they stand.
+        turns: launch.turns.map(|turns| single(turns, names)).transpose()?,
         epochs: launch.bindings.contains(&Binding::Epoch).into(),
         device: 0,
     })

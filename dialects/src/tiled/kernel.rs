@@ -1,6 +1,7 @@
 //! Tile kernels as plain data.
 
 use super::schedule::read_schedule;
+use super::wave::{Wave, read_wave};
 use super::{APPLY, Halo, INTERIOR, KEEPS, LOAD, PARTIAL, STORE, STRATEGY, Schedule};
 use crate::attribute::{self, read};
 use crate::error::Error;
@@ -32,6 +33,8 @@ pub struct Kernel<'c> {
     pub body: Vec<TileOp<'c>>,
     /// Whether tiles away from every rim run code of their own; each apply then has a main piece.
     pub split: bool,
+    /// How it is skewed and waits, if it is a wavefront.
+    pub wave: Wave,
     tiles: BTreeMap<usize, Tile<'c>>,
 }
 
@@ -194,7 +197,8 @@ fn read_kernel<'c>(op: Op<'c>) -> Result<Kernel<'c>, Error> {
         ));
     }
     let name = read(op, "sym_name", attribute::as_string)?;
-    Ok(Kernel { op, name, schedule: read_schedule(op)?, body, split: interior.is_some(), tiles })
+    let (schedule, wave) = (read_schedule(op)?, read_wave(op)?);
+    Ok(Kernel { op, name, schedule, body, split: interior.is_some(), wave, tiles })
 }
 
 fn malformed(op: Op) -> Error {

@@ -15,6 +15,7 @@ const GRID: &str = "tiled.grid";
 const ROWS: &str = "tiled.rows";
 const REACH: &str = "tiled.reach";
 const FLAGS: &str = "tiled.flags";
+const TURNS: &str = "tiled.turns";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 
 /// What an argument of a lowered kernel is bound to.
@@ -37,6 +38,9 @@ pub enum Binding<'c> {
     Row,
     /// The value of the flags before the launch, as i32.
     Epoch,
+    /// The number of the launch among those of [`Launch::turns`], from 0, of
+    /// [`index_width`](super::index_width) bits.
+    Turn,
     /// The flags of the kernel, i32 counters by which its blocks wait for each other.
     Flags,
 }
@@ -71,6 +75,9 @@ pub struct Launch<'c> {
     /// How many flags its blocks have; one result, the symbols are the run-time sizes. All blocks
     /// of a launch with flags must be on the device at once.
     pub flags: Option<AffineMap<'c>>,
+    /// How often it is launched in place of once, if it is. One result; the symbols are the
+    /// run-time sizes. The buffers rotate after the last time.
+    pub turns: Option<AffineMap<'c>>,
     /// How it may be cut, if it may.
     pub bands: Option<Bands<'c>>,
     /// The schedule that it was lowered by.
@@ -108,6 +115,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
                 ("step", None) => Binding::Step,
                 ("row", None) => Binding::Row,
                 ("epoch", None) => Binding::Epoch,
+                ("turn", None) => Binding::Turn,
                 ("flags", None) => Binding::Flags,
                 _ => return None,
             })
@@ -128,6 +136,9 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         bindings,
         flags: mlir::attribute(op, FLAGS)
             .map(|_| read(op, FLAGS, attribute::as_map))
+            .transpose()?,
+        turns: mlir::attribute(op, TURNS)
+            .map(|_| read(op, TURNS, attribute::as_map))
             .transpose()?,
         bands: match mlir::attribute(op, ROWS) {
             Some(_) => Some(Bands {
@@ -155,6 +166,7 @@ pub fn binding_attributes<'c>(
         Binding::Step => ("step", None),
         Binding::Row => ("row", None),
         Binding::Epoch => ("epoch", None),
+        Binding::Turn => ("turn", None),
         Binding::Flags => ("flags", None),
     };
     let mut attributes = vec![(BINDING, attribute::string(context, kind))];
@@ -182,6 +194,11 @@ pub fn launch_attributes<'c>(
 /// The attribute that says how many flags a lowered kernel's blocks have.
 pub fn flags_attribute<'c>(count: AffineMap<'c>) -> (&'static str, Attribute<'c>) {
     (FLAGS, mlir::map_attribute(count))
+}
+
+/// The attribute that says how often a lowered kernel is launched in place of once.
+pub fn turns_attribute<'c>(count: AffineMap<'c>) -> (&'static str, Attribute<'c>) {
+    (TURNS, mlir::map_attribute(count))
 }
 
 /// Sets the bytes of dynamic shared memory that a lowered kernel needs.

@@ -58,6 +58,17 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
              kernel has an argument bound to \"flags\" if, and only if, it has tiled.flags",
         ));
     }
+    if launch.turns.is_some_and(|turns| !counts(turns))
+        || launch.turns.is_some() != launch.bindings.contains(&Binding::Turn)
+        || launch.turns.is_some() && (launch.flags.is_some() || launch.bands.is_some())
+    {
+        return Err(at(
+            launch.op,
+            "tiled.turns has one result, the number of launches, and one symbol a run-time size; a \
+             kernel has an argument bound to \"turn\" if, and only if, it has tiled.turns, and \
+             then neither tiled.flags nor tiled.rows",
+        ));
+    }
     if launch.block.len() != 3
         || launch.block.iter().any(|threads| !(1..=i64::from(u16::MAX)).contains(threads))
     {
@@ -83,11 +94,12 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
     verify_arguments(program, launch)
 }
 
-/// Checks that the numbers of blocks, rows and flags divide by nothing but positive numbers.
+/// Checks that the numbers of blocks, rows, flags and turns divide by nothing but positive numbers.
 fn counts_have_values(launch: &Launch) -> Result<(), Error> {
     let rows = launch.bands.map(|bands| (bands.rows, "tiled.rows"));
     let flags = launch.flags.map(|flags| (flags, "tiled.flags"));
-    let maps = [Some((launch.grid, "tiled.grid")), rows, flags];
+    let turns = launch.turns.map(|turns| (turns, "tiled.turns"));
+    let maps = [Some((launch.grid, "tiled.grid")), rows, flags, turns];
     maps.into_iter().flatten().try_for_each(|(map, name)| divides(launch.op, map, name))
 }
 
@@ -123,7 +135,7 @@ fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> 
             program.scalars.iter().any(|scalar| scalar.name == *name && scalar.element == ty)
         }
         Binding::Step => integer("i64"),
-        Binding::Row => integer("index"),
+        Binding::Row | Binding::Turn => integer("index"),
         Binding::Epoch => integer("i32"),
         Binding::Flags => {
             MemRefType::try_from(ty).is_ok_and(|memref| memref.element().to_string() == "i32")

@@ -10,6 +10,7 @@ mod size;
 pub mod stencil;
 mod tile_values;
 pub mod tiled;
+mod wave;
 
 use crate::affine::wrong_divisor;
 use crate::error::Error;

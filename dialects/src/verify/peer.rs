@@ -7,10 +7,10 @@ use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{Module, ShapedTypeLike, ValueLike};
 
-/// Verifies `peer.signal` and `peer.wait`.
+/// Verifies the operations on flags.
 pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     for op in mlir::walk(mlir::module_op(module)) {
-        if ![peer::SIGNAL, peer::WAIT].contains(&mlir::name(op)) {
+        if ![peer::SIGNAL, peer::WAIT, peer::ARRIVE].contains(&mlir::name(op)) {
             continue;
         }
         let flags =

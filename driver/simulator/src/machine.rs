@@ -306,6 +306,7 @@ impl<'a> Block<'a> {
                 self.shuffle(*mode, (*to, *valid), (*value, *offset, *width))?
             }
             Instr::Signal { access, epoch } => self.signal(access, *epoch)?,
+            Instr::Arrive { access, count, to } => self.arrive(access, *count, *to)?,
             Instr::Push => self.stack.push(self.mask),
             Instr::Pop => self.mask = self.stack.pop().unwrap_or(self.mask),
             Instr::If { condition, otherwise } => self.branch(*condition, *otherwise),

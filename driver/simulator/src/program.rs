@@ -141,6 +141,8 @@ pub enum Instr {
     Shuffle { mode: Shuffle, to: Reg, valid: Reg, value: Reg, offset: Reg, width: Reg },
     /// Stores an epoch with release ordering.
     Signal { access: Box<Access>, epoch: Reg },
+    /// Adds a count with release ordering; gives what was there before.
+    Arrive { access: Box<Access>, count: Reg, to: Reg },
     /// Waits for an epoch with acquire ordering.
     Wait { access: Box<Access>, epoch: Reg },
     /// Saves the mask.

@@ -175,7 +175,7 @@ impl<'c> Translator<'c> {
         }
         let arguments = mlir::arguments(*entry);
         for (index, (binding, argument)) in launch.bindings.iter().zip(&arguments).enumerate() {
-            self.parameter(launch.op, index, binding, *argument)?;
+            self.parameter(launch, index, binding, *argument)?;
         }
         for argument in arguments.iter().skip(launch.bindings.len()) {
             self.shared_buffer(launch.op, *argument)?;
@@ -206,12 +206,13 @@ impl<'c> Translator<'c> {
 
     fn parameter(
         &mut self,
-        op: Op<'c>,
+        launch: &Launch<'c>,
         index: usize,
         binding: &Binding,
         argument: Val<'c>,
     ) -> Result<(), Error> {
         let register = self.input(Input::Argument(index));
+        let (op, several) = (launch.op, launch.turns.is_some());
         let number = |name: &str, translator: &mut Self| {
             let kind = translator.kind(op, argument.r#type())?;
             translator.values.insert(mlir::key(argument), Value::Numbers(kind, vec![register]));
@@ -221,6 +222,8 @@ impl<'c> Translator<'c> {
             Binding::Read(_) | Binding::Write(_) | Binding::ReadWrite(_) | Binding::Flags => {
                 let (name, usage) = match binding {
                     Binding::Read(name) => (*name, Usage::Read),
+                    // Each of several launches writes a part of the cells.
+                    Binding::Write(name) if several => (*name, Usage::ReadWrite),
                     Binding::Write(name) => (*name, Usage::Write),
                     Binding::ReadWrite(name) => (*name, Usage::ReadWrite),
                     _ => ("flags", Usage::ReadWrite),
@@ -234,6 +237,7 @@ impl<'c> Translator<'c> {
             Binding::Step => number("step", self)?,
             Binding::Row => number("row", self)?,
             Binding::Epoch => number("epoch", self)?,
+            Binding::Turn => number("turn", self)?,
         };
         self.kernel.parameters.push(parameter);
         Ok(())

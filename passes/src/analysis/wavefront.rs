@@ -9,16 +9,40 @@
 //! Source: Belviranli, Deng, Gupta, Zhu, Bhuyan, "PeerWave: Exploiting Wavefront Parallelism on
 //! GPUs with Peer-SM Synchronization", section 3 (hyperplane transformation of tiles).
 
+use melior::ir::Module;
 use std::collections::BTreeSet;
-use stencil_dialects::tiled::MOST_CELLS;
+use stencil_dialects::error::Error;
+use stencil_dialects::stencil::Program;
+use stencil_dialects::tiled::{self, Kernel, MOST_CELLS, Skew};
+
+/// Dependence vectors.
+pub type Vectors = BTreeSet<Vec<i64>>;
+
+/// The tile kernels of a module that read values of their own sweep, with their dependence vectors.
+pub fn kernels<'c>(module: &Module<'c>) -> Result<Vec<(Kernel<'c>, Vectors)>, Error> {
+    let kernels = tiled::kernels(module)?;
+    if kernels.is_empty() {
+        return Ok(Vec::new());
+    }
+    let program = Program::read(module)?;
+    let mut found = Vec::new();
+    for kernel in kernels {
+        let mut dependences = BTreeSet::new();
+        for apply in kernel.applies() {
+            dependences.extend(program.dependences(&apply.pieces)?);
+        }
+        if !dependences.is_empty() {
+            found.push((kernel, dependences));
+        }
+    }
+    Ok(found)
+}
 
 /// The wavefront of some dependence vectors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wavefront {
-    /// Rows by which the second of three coordinates is moved for each row of the first.
-    pub shear: i64,
-    /// Times between a row and the next along each dimension but the fastest.
-    pub skew: Vec<i64>,
+    /// The skewing vector.
+    pub skew: Skew,
     /// The most rows between a point and a point that it depends on, along the same dimensions.
     pub rows: Vec<i64>,
     /// The sheared dependences without their number along the fastest dimension.
@@ -33,52 +57,42 @@ impl Wavefront {
         if dependences.iter().flatten().any(|cells| cells.unsigned_abs() > most) {
             return None;
         }
-        let mut front =
-            Self { skew: vec![0; rank - 1], rows: vec![0; rank - 1], ..Self::default() };
+        let mut skew = Skew { times: vec![0; rank - 1], shear: 0 };
         if rank == 3 {
             for vector in dependences {
                 if let [first @ ..=-1, second, _] = *vector.as_slice() {
-                    front.shear = front.shear.max(ceil_div(second, first.checked_neg()?));
+                    skew.shear = skew.shear.max(ceil_div(second, first.checked_neg()?));
                 }
             }
         }
-        let sheared = dependences
-            .iter()
-            .map(|vector| match *vector.as_slice() {
-                [first, second, last] => {
-                    let second = first.checked_mul(front.shear)?.checked_add(second)?;
-                    Some(vec![first, second, last])
-                }
-                _ => Some(vector.clone()),
-            })
-            .collect::<Option<Vec<_>>>()?;
         // The last dimension of the rows comes first: the others count its times.
         for dimension in (0..rank - 1).rev() {
-            for vector in &sheared {
-                let (last, outer) = vector.split_last()?;
+            for vector in dependences {
+                // The dimensions before have no times yet.
+                let (outer, time) = skew.distance(vector)?;
                 let rows = outer.get(dimension)?.checked_neg()?;
-                if let Some(most) = front.rows.get_mut(dimension) {
-                    *most = rows.max(*most);
-                }
                 if rows <= 0 || outer.iter().take(dimension).any(|rows| *rows != 0) {
                     continue;
                 }
-                let later = outer.iter().zip(&front.skew).skip(dimension + 1);
-                let mut time = last.checked_add(1)?;
-                for (rows, skew) in later {
-                    time = time.checked_add(rows.checked_mul(*skew)?)?;
-                }
-                if let Some(skew) = front.skew.get_mut(dimension) {
-                    *skew = ceil_div(time, rows).max(*skew);
-                }
+                let own = skew.times.get_mut(dimension)?;
+                let time = time.checked_add(rows.checked_mul(*own)?)?.checked_add(1)?;
+                *own = ceil_div(time, rows).max(*own);
             }
         }
-        front.offsets = sheared
-            .iter()
-            .filter_map(|vector| vector.split_last())
-            .map(|(_, rows)| rows.to_vec())
-            .collect();
-        Some(front)
+        Self::skewed(dependences, &skew)
+    }
+
+    /// The wavefront of vectors under a skewing vector that fits them.
+    pub fn skewed(dependences: &BTreeSet<Vec<i64>>, skew: &Skew) -> Option<Self> {
+        let distances = dependences.iter().map(|vector| skew.distance(vector));
+        let offsets = distances.map(|found| Some(found?.0)).collect::<Option<BTreeSet<_>>>()?;
+        let mut rows = vec![0; skew.times.len()];
+        for offset in &offsets {
+            for (most, rows) in rows.iter_mut().zip(offset) {
+                *most = rows.checked_neg()?.max(*most);
+            }
+        }
+        Some(Self { skew: skew.clone(), rows, offsets })
     }
 
     /// The tile rows before one on which it depends, by steps along each dimension, and how many
@@ -89,7 +103,7 @@ impl Wavefront {
         for choice in 1..1_usize << heights.len() {
             let before: Vec<bool> = (0..heights.len()).map(|at| choice >> at & 1 == 1).collect();
             if self.leads_before(&before) {
-                let each = before.iter().zip(self.skew.iter().zip(heights));
+                let each = before.iter().zip(self.skew.times.iter().zip(heights));
                 let times: i64 =
                     each.map(|(before, (skew, height))| i64::from(*before) * skew * height).sum();
                 found.push((before, (width - 1 + times + width - 1) / width));
@@ -122,9 +136,9 @@ mod tests {
             let (last, rows) = vector.split_last().unwrap();
             let mut rows = rows.to_vec();
             if let [first, second] = rows.as_mut_slice() {
-                *second += front.shear * *first;
+                *second += front.skew.shear * *first;
             }
-            let time = last + rows.iter().zip(&front.skew).map(|(a, b)| a * b).sum::<i64>();
+            let time = last + rows.iter().zip(&front.skew.times).map(|(a, b)| a * b).sum::<i64>();
             assert!(time < 0 && rows.iter().all(|rows| *rows <= 0), "{vector:?}: {front:?}");
             assert!(rows.iter().zip(&front.rows).all(|(rows, most)| -rows <= *most), "{front:?}");
         }
@@ -134,20 +148,21 @@ mod tests {
     #[test]
     fn times_of_the_six_programs_and_of_others() {
         // Smith-Waterman, time warping and summed areas.
-        assert_eq!(front(&[&[-1, -1], &[-1, 0], &[0, -1]]).skew, [1]);
+        assert_eq!(front(&[&[-1, -1], &[-1, 0], &[0, -1]]).skew.times, [1]);
         // A diagonal alone needs no skew: rows are independent at each column.
-        assert_eq!(front(&[&[-1, -1]]).skew, [0]);
+        assert_eq!(front(&[&[-1, -1]]).skew.times, [0]);
         // Values to the upper right.
-        assert_eq!(front(&[&[-1, 1], &[0, -1]]).skew, [2]);
+        assert_eq!(front(&[&[-1, 1], &[0, -1]]).skew.times, [2]);
         let far = front(&[&[-2, 5], &[0, -1]]);
-        assert_eq!((far.skew, far.rows), (vec![3], vec![2]));
-        assert!(front(&[&[-1]]).skew.is_empty());
+        assert_eq!((far.skew.times, far.rows), (vec![3], vec![2]));
+        assert!(front(&[&[-1]]).skew.times.is_empty());
         // Gauss-Seidel in three dimensions.
         let seidel = front(&[&[-1, 0, 0], &[0, -1, 0], &[0, 0, -1]]);
-        assert_eq!((seidel.shear, &seidel.skew, &seidel.rows), (0, &vec![1, 1], &vec![1, 1]));
+        assert_eq!(seidel.skew, Skew { times: vec![1, 1], shear: 0 });
+        assert_eq!(seidel.rows, [1, 1]);
         assert!(seidel.leads_before(&[true, false]) && !seidel.leads_before(&[true, true]));
         let sheared = front(&[&[-1, 2, 3], &[0, -1, 1], &[0, 0, -1]]);
-        assert_eq!((sheared.shear, sheared.rows), (2, vec![1, 1]));
+        assert_eq!((sheared.skew.shear, sheared.rows), (2, vec![1, 1]));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! `lower-peer`: flags by which blocks wait for each other become atomic loads and stores at device
-//! scope.
+//! `lower-peer`: flags by which blocks wait for each other become atomic loads, stores and
+//! additions at device scope.
 //!
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), listing 2. A wait is a loop around an
 //! acquiring load, with a pause after each look that was in vain; a signal is a releasing store.
@@ -24,6 +24,7 @@
 //! }
 //! llvm.store %epoch, %address atomic syncscope("device") release {alignment = 4} : i32, !llvm.ptr<1>
 //! ```
+//! and `peer.arrive` a fence with a relaxed addition.
 
 use crate::options::Options;
 use crate::pass::{Info, Pass};
@@ -71,7 +72,7 @@ impl Pass for LowerPeer {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         for op in mlir::walk(mlir::module_op(module)) {
             let name = mlir::name(op);
-            if name != peer::WAIT && name != peer::SIGNAL {
+            if ![peer::WAIT, peer::SIGNAL, peer::ARRIVE].contains(&name) {
                 continue;
             }
             let region = Region::new();
@@ -83,11 +84,16 @@ impl Pass for LowerPeer {
                 ));
             };
             let address = self.address(&builder, flags, index)?;
-            if name == peer::WAIT {
-                wait(&builder, address, epoch)?;
-            } else {
-                let attributes = atomic(&builder, RELEASE);
-                builder.op("llvm.store", &[epoch, address], &[], &attributes)?;
+            match name {
+                peer::WAIT => drop(wait(&builder, address, epoch)?),
+                peer::ARRIVE => {
+                    let before = arrive(&builder, address, epoch)?;
+                    mlir::results(op).into_iter().for_each(|old| mlir::replace_uses(old, before));
+                }
+                _ => {
+                    let attributes = atomic(&builder, RELEASE);
+                    builder.op("llvm.store", &[epoch, address], &[], &attributes)?;
+                }
             }
             mlir::move_all_before(builder.block, op);
             mlir::erase(op);
@@ -99,8 +105,11 @@ impl Pass for LowerPeer {
 /// Nanoseconds between two looks at a flag: far less than a tile takes.
 const PAUSE: i64 = 20;
 /// The numbers of orderings in the LLVM dialect.
+const MONOTONIC: i64 = 2;
 const ACQUIRE: i64 = 4;
 const RELEASE: i64 = 5;
+/// The number of an addition among the atomic operations of the LLVM dialect.
+const ADD: i64 = 1;
 
 impl LowerPeer {
     /// The address of a flag, in global memory. An index may be too narrow for an address, so it
@@ -148,6 +157,18 @@ fn atomic<'c>(builder: &Builder<'c>, ordering: i64) -> [Named<'c, 'static>; 3] {
         ("syncscope", attribute::string(context, "device")),
         ("alignment", attribute::integer(context, 4)),
     ]
+}
+
+/// Adds to a flag; gives its value before. A wait that sees the last addition of several sees what
+/// was before each: additions carry on what those before released.
+fn arrive<'c>(builder: &Builder<'c>, address: Val<'c>, count: Val<'c>) -> Result<Val<'c>, Error> {
+    // The backend drops the ordering of an addition, so that a fence stands before it.
+    let scope = attribute::string(builder.context, "device");
+    let release = attribute::integer(builder.context, RELEASE);
+    builder.op("llvm.fence", &[], &[], &[("ordering", release), ("syncscope", scope)])?;
+    let mut attributes = atomic(builder, MONOTONIC).to_vec();
+    attributes.push(("bin_op", attribute::integer(builder.context, ADD)));
+    builder.value("llvm.atomicrmw", &[address, count], builder.integer_type(32), &attributes)
 }
 
 fn wait<'c>(builder: &Builder<'c>, address: Val<'c>, epoch: Val<'c>) -> Result<Op<'c>, Error> {

@@ -7,6 +7,7 @@ pub mod evaluate;
 pub mod field_buffers;
 pub mod frame;
 pub mod function;
+pub mod grid_barrier;
 pub mod interior;
 pub mod lanes;
 pub mod launch;

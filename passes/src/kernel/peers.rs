@@ -25,20 +25,7 @@ impl<'c> Peers<'c> {
         [flags, epoch]: [Val<'c>; 2],
         (rows, tiles): (Val<'c>, Val<'c>),
     ) -> Result<Self, Error> {
-        let context = builder.context;
-        let layout = StridedLayoutAttribute::new(context, 0, &[1]);
-        let ty = MemRefType::new(builder.integer_type(32), &[i64::MIN], Some(layout.into()), None);
-        let flags = builder.value(
-            "memref.reinterpret_cast",
-            &[flags, rows],
-            ty.into(),
-            &[
-                ("static_offsets", attribute::integers(context, &[0])),
-                ("static_sizes", attribute::integers(context, &[i64::MIN])),
-                ("static_strides", attribute::integers(context, &[1])),
-                ("operandSegmentSizes", attribute::integers32(context, &[1, 0, 1, 0])),
-            ],
-        )?;
+        let flags = self::flags(builder, flags, rows)?;
         Ok(Self { flags, epoch, tiles })
     }
 
@@ -60,4 +47,22 @@ impl<'c> Peers<'c> {
         let before = builder.binary("arith.muli", self.epoch, cast(self.tiles)?)?;
         builder.add(before, cast(done)?)
     }
+}
+
+/// A kernel's flags as a memref of so many, from its argument.
+pub fn flags<'c>(builder: &Builder<'c>, flags: Val<'c>, count: Val<'c>) -> Result<Val<'c>, Error> {
+    let context = builder.context;
+    let layout = StridedLayoutAttribute::new(context, 0, &[1]);
+    let ty = MemRefType::new(builder.integer_type(32), &[i64::MIN], Some(layout.into()), None);
+    builder.value(
+        "memref.reinterpret_cast",
+        &[flags, count],
+        ty.into(),
+        &[
+            ("static_offsets", attribute::integers(context, &[0])),
+            ("static_sizes", attribute::integers(context, &[i64::MIN])),
+            ("static_strides", attribute::integers(context, &[1])),
+            ("operandSegmentSizes", attribute::integers32(context, &[1, 0, 1, 0])),
+        ],
+    )
 }

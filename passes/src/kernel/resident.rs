@@ -1,4 +1,5 @@
-//! Kernels whose blocks are all on the device at once. Each block takes tile rows in turn.
+//! Kernels whose blocks take tile rows in turn. All blocks are on the device at once, or a launch
+//! is repeated.
 
 use super::function::{self, KernelFunction};
 use super::signature::Signature;
@@ -14,18 +15,33 @@ use stencil_dialects::tiled::{self, Binding, Kernel};
 
 /// The blocks of a resident kernel.
 pub struct Blocks<'c, 's> {
-    /// Tile rows, with a flag each.
+    /// Tile rows.
     pub rows: AffineExpr<'c>,
     /// Threads of a block.
     pub threads: i64,
     /// Blocks that a multiprocessor runs at once.
     pub per_multiprocessor: i64,
+    /// The most blocks of a launch; none for as many as multiprocessors run at once.
+    pub most: Option<i64>,
+    /// How they meet.
+    pub meeting: Meeting<'c>,
     /// Shared buffers.
     pub shared: &'s [MemRefType<'c>],
 }
 
-/// Builds a kernel's function, with arguments for flags and epoch. Returns it with its number of
-/// blocks.
+/// How the blocks of a kernel meet.
+#[derive(Clone, Copy)]
+pub enum Meeting<'c> {
+    /// By so many flags, which count from an epoch on.
+    Flags(AffineExpr<'c>),
+    /// By so many counters, which nobody clears.
+    Counter(AffineExpr<'c>),
+    /// By the end of a launch, of which there are so many.
+    Launches(AffineExpr<'c>),
+}
+
+/// Builds a kernel's function, with arguments for how blocks meet. Returns it with its number of
+/// blocks at most where they meet in a launch.
 pub fn build<'c>(
     context: &'c Context,
     subject: &Subject<'c, '_>,
@@ -33,16 +49,29 @@ pub fn build<'c>(
     blocks: &Blocks<'c, '_>,
 ) -> Result<(KernelFunction<'c>, i64), Error> {
     let outer = function::container(context, subject.module, kernel.op.location())?;
-    let more = [Binding::Flags, Binding::Epoch];
-    let signature = Signature::of(&outer, subject.module, subject.program, kernel, false, &more)?;
+    let more: &[Binding] = match blocks.meeting {
+        Meeting::Flags(_) => &[Binding::Flags, Binding::Epoch],
+        Meeting::Counter(_) => &[Binding::Flags],
+        Meeting::Launches(_) => &[Binding::Turn],
+    };
+    let signature = Signature::of(&outer, subject.module, subject.program, kernel, false, more)?;
     let resident = blocks.per_multiprocessor * i64::from(subject.device.multiprocessors);
+    let resident = blocks.most.map_or(resident, |most| most.min(resident));
     let known = blocks.rows.is_constant().then(|| blocks.rows.constant_value().max(1));
     let count = known.map_or(resident, |rows| rows.min(resident));
     let map = |count| symbolic(context, subject.program.params.len(), &[count]);
     let block = [i32::try_from(blocks.threads).unwrap_or(i32::MAX), 1, 1];
-    let grid = (map(AffineExpr::constant(context, count)), None);
+    let grid = match (blocks.meeting, blocks.most) {
+        // Blocks that do not wait for each other need not all have room.
+        (Meeting::Launches(_), None) => blocks.rows,
+        _ => AffineExpr::constant(context, count),
+    };
+    let grid = (map(grid), None);
     let mut attributes = tiled::launch_attributes(&outer, grid, block, &kernel.schedule);
-    attributes.push(tiled::flags_attribute(map(blocks.rows)));
+    attributes.push(match blocks.meeting {
+        Meeting::Flags(count) | Meeting::Counter(count) => tiled::flags_attribute(map(count)),
+        Meeting::Launches(count) => tiled::turns_attribute(map(count)),
+    });
     attributes.push(("sym_name", attribute::string(context, kernel.name)));
     attributes.push(("gpu.kernel", Attribute::unit(context)));
     let minimum = attribute::integer(context, blocks.per_multiprocessor);

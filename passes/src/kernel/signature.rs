@@ -36,8 +36,12 @@ pub struct Arguments<'c> {
     pub step: Val<'c>,
     /// The launch's first tile row, where launches may be cut.
     pub row: Option<Val<'c>>,
-    /// The flags of the kernel and what they stand at, where blocks wait for each other.
-    pub flags: Option<[Val<'c>; 2]>,
+    /// The flags of the kernel, where blocks wait for each other.
+    pub flags: Option<Val<'c>>,
+    /// What they stand at.
+    pub epoch: Option<Val<'c>>,
+    /// The number of the launch, where there are several in place of one.
+    pub turn: Option<Val<'c>>,
 }
 
 impl<'c> Signature<'c> {
@@ -65,7 +69,7 @@ impl<'c> Signature<'c> {
                     }
                     MemRefType::new(program.field(name)?.element, &[], None, None).into()
                 }
-                Binding::Param(_) | Binding::Row => builder.index_type(),
+                Binding::Param(_) | Binding::Row | Binding::Turn => builder.index_type(),
                 Binding::Epoch => builder.integer_type(32),
                 Binding::Flags => {
                     named.push(("llvm.noalias", Attribute::unit(context)));
@@ -93,7 +97,7 @@ impl<'c> Signature<'c> {
             .collect();
         let (mut sources, mut targets) = (BTreeMap::new(), BTreeMap::new());
         let (mut scalars, mut step, mut row) = (BTreeMap::new(), None, None);
-        let (mut flags, mut epoch) = (None, None);
+        let (mut flags, mut epoch, mut turn) = (None, None, None);
         for (binding, value) in bound() {
             let whole = |name: &str| whole_grid(builder, program, name, *value, &params);
             match binding {
@@ -107,14 +111,14 @@ impl<'c> Signature<'c> {
                 Binding::Param(_) => {}
                 Binding::Epoch => epoch = Some(*value),
                 Binding::Flags => flags = Some(*value),
+                Binding::Turn => turn = Some(*value),
                 Binding::Scalar(name) => drop(scalars.insert(*name, *value)),
                 Binding::Step => step = Some(*value),
                 Binding::Row => row = Some(*value),
             }
         }
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
-        let flags = flags.zip(epoch).map(|(flags, epoch)| [flags, epoch]);
-        Ok(Arguments { sources, targets, params, scalars, step, row, flags })
+        Ok(Arguments { sources, targets, params, scalars, step, row, flags, epoch, turn })
     }
 }
 

@@ -5,9 +5,11 @@ use crate::pass::Step;
 use crate::schedule::tile_overlapped::TileOverlapped;
 use crate::schedule::tile_wavefront::TileWavefront;
 use crate::strategies;
+use crate::tiled::hyperplane_skew::HyperplaneSkew;
 use crate::tiled::rotate_buffers::RotateBuffers;
 use crate::tiled::split_interior::SplitInterior;
 use crate::tiled::split_sums::SplitSums;
+use crate::tiled::sync::PEER_SYNC;
 use stencil_dialects::tiled::Choice;
 
 /// What the way to the gpu level depends on beside the schedule.
@@ -21,6 +23,8 @@ pub struct Settings {
 pub fn tile(choice: &Choice) -> Vec<Step> {
     vec![
         Step::ours(TileWavefront { choice: choice.clone() }),
+        Step::ours(HyperplaneSkew),
+        Step::ours(PEER_SYNC),
         Step::ours(TileOverlapped { choice: choice.clone() }),
         Step::ours(RotateBuffers),
     ]

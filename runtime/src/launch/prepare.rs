@@ -42,6 +42,7 @@ pub struct PreparedLaunch<'p> {
     pub node: &'p plan::Launch,
     pub grid: [u32; 3],
     pub rows: Option<Rows>,
+    pub turns: i64,
     pub arguments: Vec<Slot>,
     pub rotations: Vec<Vec<usize>>,
 }
@@ -53,6 +54,8 @@ pub enum Slot {
     Number(Number),
     Step,
     Epoch,
+    /// In so many bits.
+    Turn(u32),
 }
 
 /// The condition of a loop.
@@ -86,7 +89,11 @@ pub fn schedule<'p>(plan: &'p Plan, bound: &Bound) -> Result<Body<'p>, LaunchErr
     if taken != i128::from(bound.steps) {
         return Err(invalid(plan, format!("its schedule takes {taken} of {} steps", bound.steps)));
     }
-    let actions = total(&body, &|node| i128::from(!matches!(node, Prepared::Skip { .. })));
+    let actions = total(&body, &|node| match node {
+        Prepared::Skip { .. } => 0,
+        Prepared::Launch(launch) => launch.turns.into(),
+        _ => 1,
+    });
     if actions > (taken + 1).saturating_mul(MOST_ACTIONS_A_STEP) {
         return Err(invalid(plan, format!("its schedule has {actions} actions in {taken} steps")));
     }
@@ -200,7 +207,9 @@ impl<'p> Preparation<'p, '_> {
         let index = position(&self.plan.kernels, |kernel| kernel.name == node.kernel);
         let index = index.ok_or_else(|| self.missing(&node.kernel))?;
         let kernel = self.plan.kernels.get(index).ok_or_else(|| self.missing(&node.kernel))?;
-        let Some(grid) = grid(node, self.bound)? else {
+        let turns = node.turns.as_ref().map(|turns| turns.evaluate(&self.bound.sizes));
+        let turns = turns.transpose()?.unwrap_or(1);
+        let Some(grid) = grid(node, self.bound)?.filter(|_| turns > 0) else {
             return Ok(Prepared::Skip { steps: node.steps.into() });
         };
         if let Some(cluster) = node.cluster
@@ -220,6 +229,7 @@ impl<'p> Preparation<'p, '_> {
             node,
             grid,
             rows: if alone { rows(node, self.bound, grid)? } else { None },
+            turns,
             arguments: arguments.collect::<Result<_, _>>()?,
             rotations: node.rotate.iter().map(rotation).collect::<Result<_, _>>()?,
         })))
@@ -233,6 +243,7 @@ impl<'p> Preparation<'p, '_> {
             }
             Argument::Step => Slot::Step,
             Argument::Epoch => Slot::Epoch,
+            Argument::Turn => Slot::Turn(self.plan.index_width),
             Argument::Row if narrow => Slot::Number(Number::I32(0)),
             Argument::Row => Slot::Number(Number::I64(0)),
             Argument::Scalar(name) => {

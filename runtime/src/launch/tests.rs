@@ -61,6 +61,34 @@ fn an_empty_grid_neither_launches_nor_rotates() {
     assert_eq!((all.step(), all.current()[0]), (5, BufferId(1)));
 }
 
+// Two turns take two steps together; buffers rotate after the second.
+#[test]
+fn a_launch_of_several_turns_ends_with_the_last() {
+    let mut plan = heat();
+    let two = launch(&mut plan, 0);
+    two.turns = Some("N - 18".parse().unwrap());
+    two.arguments.push(Argument::Turn);
+    two.epochs = 3;
+    two.arguments.push(Argument::Epoch);
+    plan.validate().unwrap();
+    let all = launches(&plan, &bound(20, 5));
+    let number = |number| Value::Number(Number::I32(number));
+    let seen: Vec<_> = all.iter().take(4).map(|l| (l.step, l.arguments[0])).collect();
+    let first = |step, buffer| (step, Value::Buffer(BufferId(buffer)));
+    assert_eq!(seen, [first(0, 0), first(0, 0), first(2, 1), first(2, 1)]);
+    let counts: Vec<_> = all.iter().take(4).map(|l| l.arguments[6..].to_vec()).collect();
+    assert_eq!(counts, [[0, 0], [1, 0], [0, 3], [1, 3]].map(|counts| counts.map(number).to_vec()));
+    assert_eq!((all.len(), all[4].step), (5, 4));
+    // Without turns it is left out, and its steps count.
+    launch(&mut plan, 0).turns = Some("N - 20".parse().unwrap());
+    let none = launches(&plan, &bound(20, 5));
+    assert_eq!((none.len(), none[0].step), (1, 4));
+    // A run has so many launches at most.
+    launch(&mut plan, 0).turns = Some("N * 1000000".parse().unwrap());
+    let text = Launches::new(&plan, &bound(20, 5)).unwrap_err().to_string();
+    assert!(text.contains("its schedule has 40000001 actions in 5 steps"), "{text}");
+}
+
 #[test]
 fn a_kernel_that_follows_itself_may_be_cut() {
     let rows = |change: &dyn Fn(&mut Plan), n: i64, steps: i64| {

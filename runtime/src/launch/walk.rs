@@ -13,6 +13,8 @@ pub struct Launches<'p> {
     frames: Vec<Frame<'p>>,
     step: i64,
     epoch: i64,
+    /// The number of the next launch among the turns of its node.
+    turn: i64,
     /// The memory that each buffer of the plan stands for.
     memory: Vec<BufferId>,
     turns: Vec<Turns>,
@@ -52,6 +54,7 @@ impl<'p> Launches<'p> {
             frames: vec![Frame { body, place: 0, left: 1, done: 0, until: None }],
             step: 0,
             epoch: 0,
+            turn: 0,
             memory: (0..plan.buffers.len()).map(BufferId).collect(),
             turns: vec![Turns::default(); untils.count()],
         })
@@ -88,9 +91,11 @@ impl<'p> Launches<'p> {
         self.memory.get(buffer).copied().unwrap_or(BufferId(buffer))
     }
 
+    /// A launch; what follows the last of its turns follows it.
     fn launch(&mut self, prepared: &PreparedLaunch<'p>) -> Launch<'p> {
-        let PreparedLaunch { kernel, index, node, grid, rows, arguments, rotations } = prepared;
-        let step = self.step;
+        let PreparedLaunch { kernel, index, node, grid, rows, turns, arguments, rotations } =
+            prepared;
+        let (step, turn) = (self.step, self.turn);
         let values = arguments.iter().map(|slot| match slot {
             Slot::Buffer(buffer) => Value::Buffer(self.memory(*buffer)),
             Slot::Number(number) => Value::Number(*number),
@@ -99,8 +104,21 @@ impl<'p> Launches<'p> {
             Slot::Epoch => {
                 Value::Number(Number::I32(i32::try_from(self.epoch).unwrap_or(i32::MAX)))
             }
+            // No schedule has so many actions that it does not fit.
+            Slot::Turn(32) => Value::Number(Number::I32(i32::try_from(turn).unwrap_or(i32::MAX))),
+            Slot::Turn(_) => Value::Number(Number::I64(turn)),
         });
         let arguments = values.collect();
+        let launch =
+            Launch { kernel, index: *index, node, grid: *grid, step, arguments, rows: *rows };
+        self.turn += 1;
+        if self.turn < *turns {
+            return launch;
+        }
+        self.turn = 0;
+        if let Some(frame) = self.frames.last_mut() {
+            frame.place += 1;
+        }
         self.step += i64::from(node.steps);
         self.epoch += i64::from(node.epochs);
         for names in rotations {
@@ -111,7 +129,7 @@ impl<'p> Launches<'p> {
                 }
             }
         }
-        Launch { kernel, index: *index, node, grid: *grid, step, arguments, rows: *rows }
+        launch
     }
 
     /// Ends a turn of the innermost list; gives its comparison where one is due.
@@ -143,7 +161,8 @@ impl<'p> Iterator for Launches<'p> {
                 }
                 continue;
             };
-            frame.place += 1;
+            // A launch ends with the last of its turns.
+            frame.place += usize::from(!matches!(node, Prepared::Launch(_)));
             match node {
                 Prepared::Launch(prepared) => return Some(Action::Launch(self.launch(&prepared))),
                 Prepared::Skip { steps } => self.step = self.step.saturating_add(steps),

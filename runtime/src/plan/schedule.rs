@@ -55,6 +55,10 @@ pub struct Launch {
     /// By how much the launch raises the flags of its blocks; see [`Argument::Epoch`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub epochs: u32,
+    /// How often the kernel is launched in place of once; the steps, the epochs and the rotations
+    /// follow the last time. Without a positive number it is not launched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Expr>,
     /// The device that runs it, from 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub device: u32,
@@ -94,6 +98,8 @@ pub enum Argument {
     Row,
     /// The sum of the `epochs` of all launches before, an i32: the count of the flags.
     Epoch,
+    /// The number of the launch among its `turns`, from 0, an integer of `index_width` bits.
+    Turn,
 }
 
 impl Argument {

@@ -329,3 +329,21 @@ fn members_fill_the_cells_of_their_field() {
         assert!(error.contains(message), "{message}: {error}");
     }
 }
+
+#[test]
+fn turns_and_their_argument_need_each_other() {
+    let refused = |change: &dyn Fn(&mut Launch)| {
+        let mut plan = banded();
+        change(launch(&mut plan, 0));
+        plan.validate().unwrap_err().to_string()
+    };
+    let text = refused(&|launch| launch.turns = Some("N".parse().unwrap()));
+    assert!(text.contains("an argument `turn` and `turns` need each other"), "{text}");
+    let text = refused(&|launch| launch.arguments.push(Argument::Turn));
+    assert!(text.contains("an argument `turn` and `turns` need each other"), "{text}");
+    let text = refused(&|launch| {
+        launch.turns = Some("N".parse().unwrap());
+        launch.arguments.push(Argument::Turn);
+    });
+    assert!(text.contains("a launch in bands has no `turns`"), "{text}");
+}

@@ -255,10 +255,17 @@ impl Plan {
         if self.kernel(&launch.kernel).is_none() {
             return Err(format!("the kernel `{}` is not declared", launch.kernel));
         }
-        let sizes = launch.grid.iter().chain(launch.bands.iter().map(|bands| &bands.rows));
+        let rows = launch.bands.iter().map(|bands| &bands.rows);
+        let sizes = launch.grid.iter().chain(rows).chain(&launch.turns);
         sizes.into_iter().try_for_each(|size| self.known_sizes(size, "the grid", true))?;
         if launch.bands.is_some() != launch.arguments.contains(&Argument::Row) {
             return Err("an argument `row` and `bands` need each other".to_string());
+        }
+        if launch.turns.is_some() != launch.arguments.contains(&Argument::Turn) {
+            return Err("an argument `turn` and `turns` need each other".to_string());
+        }
+        if launch.turns.is_some() && launch.bands.is_some() {
+            return Err("a launch in bands has no `turns`".to_string());
         }
         if launch.bands.is_some() && (launch.cooperative || launch.cluster.is_some()) {
             return Err("a launch in bands is neither cooperative nor of clusters".to_string());

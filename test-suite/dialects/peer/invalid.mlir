@@ -56,3 +56,11 @@ func.func @count(%flags: memref<?xi32>, %i: index) {
   "peer.signal"(%flags, %i) : (memref<?xi32>, index) -> ()
   return
 }
+
+// -----
+
+func.func @arrive(%flags: memref<?xi64>, %i: index, %count: i32) {
+  // expected-error @+1 {{peer.arrive: flags must be a memref of one dimension of i32}}
+  %before = "peer.arrive"(%flags, %i, %count) : (memref<?xi64>, index, i32) -> i32
+  return
+}

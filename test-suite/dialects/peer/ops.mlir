@@ -1,5 +1,5 @@
 // RUN: stencil-opt %s | stencil-opt | FileCheck %s
-// Both operations of the peer dialect are printed as they were read.
+// The operations of the peer dialect are printed as they were read.
 
 // CHECK: func.func @exchange(%[[flags:.+]]: memref<?xi32>, %[[own:.+]]: index, %[[other:.+]]: index, %[[epoch:.+]]: i32)
 func.func @exchange(%flags: memref<?xi32>, %own: index, %other: index, %epoch: i32) {
@@ -7,5 +7,7 @@ func.func @exchange(%flags: memref<?xi32>, %own: index, %other: index, %epoch: i
   "peer.signal"(%flags, %own, %epoch) : (memref<?xi32>, index, i32) -> ()
   // CHECK: "peer.wait"(%[[flags]], %[[other]], %[[epoch]]) : (memref<?xi32>, index, i32) -> ()
   "peer.wait"(%flags, %other, %epoch) : (memref<?xi32>, index, i32) -> ()
+  // CHECK: %{{.*}} = "peer.arrive"(%[[flags]], %[[own]], %[[epoch]]) : (memref<?xi32>, index, i32) -> i32
+  %before = "peer.arrive"(%flags, %own, %epoch) : (memref<?xi32>, index, i32) -> i32
   return
 }

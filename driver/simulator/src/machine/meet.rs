@@ -147,6 +147,38 @@ impl Block<'_> {
         Ok(())
     }
 
+    /// Adds to a flag. What all who added released is what a wait acquires.
+    pub(super) fn arrive(&mut self, access: &Access, count: Reg, to: Reg) -> Result<(), Fault> {
+        let found = self.resolve(access);
+        if self.ghost.is_none() {
+            found?;
+            self.writable(access)?;
+        } else if found.is_err() {
+            return Ok(());
+        }
+        let mask = self.mask;
+        for lane in mask.lanes() {
+            let flag = self.flag(lane);
+            let Some(memory) = self.memory(flag.0) else { continue };
+            let before = memory.peek(flag.1);
+            let sum = before.wrapping_add(self.registers[count.index()][lane] as u32);
+            if self.ghost.is_some() {
+                self.ghost.get_or_insert_default().push((flag, sum as i32));
+            } else {
+                memory
+                    .store_atomic(flag.1, sum, self.accessor(lane, flag.0))
+                    .map_err(|conflict| self.address_fault(conflict, lane, access))?;
+                let released = self.time.release(lane as u32);
+                if let Ok(mut flags) = self.environment.flags.lock() {
+                    flags.entry(flag).or_default().join(&released);
+                }
+                self.counters.warps[self.pc - 1] += 1;
+            }
+            self.registers[to.index()][lane] = before as i32 as u64;
+        }
+        Ok(())
+    }
+
     pub(super) fn wait(&mut self, access: &Access, epoch: Reg) -> Result<Stop, Fault> {
         if self.ghost.is_some() {
             return Ok(Stop::Passed);

@@ -147,6 +147,11 @@ impl<'c> Translator<'c> {
         match name {
             "signal" => self.emit(Instr::Signal { access, epoch }),
             "wait" => self.emit(Instr::Wait { access, epoch }),
+            "arrive" => {
+                let to = self.fresh();
+                self.emit(Instr::Arrive { access, count: epoch, to });
+                return self.define(op, 0, Value::Numbers(Kind::I32, vec![to]));
+            }
             _ => return Err(unsupported(op, format_args!("peer.{name}"))),
         };
         Ok(())

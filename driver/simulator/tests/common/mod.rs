@@ -36,6 +36,8 @@ pub struct Case {
     pub pyramid_height: Option<i64>,
     pub per_thread: Option<Vec<i64>>,
     pub contract: bool,
+    /// Passes to the gpu level in place of the compiler's own.
+    pub passes: Option<String>,
 }
 
 impl Case {
@@ -47,6 +49,7 @@ impl Case {
             pyramid_height: None,
             per_thread: None,
             contract: false,
+            passes: None,
         }
     }
 
@@ -109,6 +112,7 @@ impl Case {
                 ..Config::default()
             },
             arithmetic: Arithmetic { contract: self.contract, fast_math: false },
+            passes: self.passes.clone(),
             ..CompileOptions::default()
         }
     }

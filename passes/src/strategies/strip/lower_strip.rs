@@ -22,7 +22,8 @@
 //!
 //! Declines: dependences that lead above the rows of the lane before, reads from more than 16 cells
 //! away, reads of old values by a boundary rule, fields on different points, elements that lanes
-//! can't exchange, tiles that strips don't divide, and blocks beyond the device's limits.
+//! can't exchange, tiles that strips don't divide, blocks beyond the device's limits, and
+//! kernels that are not skewed or wait by other means than flags.
 
 use super::NAME;
 use super::block::Block;
@@ -37,7 +38,7 @@ use crate::kernel::field_buffers::extents;
 use crate::kernel::function::{self, KernelFunction};
 use crate::kernel::lanes::WARP;
 use crate::kernel::peers::Peers;
-use crate::kernel::resident::{self, Blocks};
+use crate::kernel::resident::{self, Blocks, Meeting};
 use crate::kernel::scope::Scope;
 use crate::kernel::shared_memory::shared_type;
 use crate::kernel::signature::Arguments;
@@ -113,6 +114,7 @@ fn lower<'c>(
         let message = format!("a tile kernel of strategy {NAME} has one tiled.apply");
         return Err(Error::declined(Decline::Applies, message));
     };
+    super::admit_wave(&kernel.wave)?;
     let hull = tile_kernels::hull(context, subject.program, kernel)?;
     super::admit(hull.alike)?;
     let plan = plan(subject, apply, (&kernel.schedule.tile, &kernel.schedule.per_thread))?;
@@ -140,6 +142,8 @@ fn lower<'c>(
         rows: counts[0],
         threads: plan.threads(),
         per_multiprocessor: plan.resident(subject.device),
+        most: None,
+        meeting: Meeting::Flags(counts[0]),
         shared: &types,
     };
     let made = resident::build(context, subject, kernel, &blocks)?;
@@ -156,8 +160,8 @@ fn body<'c>(
     (made, blocks): (KernelFunction<'c>, i64),
 ) -> Result<(), Error> {
     let KernelFunction { builder, op, arguments, shared } = made;
-    let Arguments { sources, targets, params, scalars, step, flags, .. } = arguments;
-    let Some(flags) = flags else {
+    let Arguments { sources, targets, params, scalars, step, flags, epoch, .. } = arguments;
+    let Some(flags) = flags.zip(epoch) else {
         return Err(Error::internal("a wavefront kernel without flags"));
     };
     let (module, program) = (subject.module, subject.program);
@@ -196,7 +200,7 @@ fn body<'c>(
     let none = builder.compare(Compare::Lt, strips.extents[1], builder.index(1)?)?;
     let tiles = builder.select(none, builder.index(0)?, tiles)?;
     let all = builder.add_constant(tiles, strips.geometry.last_strip())?;
-    let peers = Peers::new(&builder, flags, (rows, all))?;
+    let peers = Peers::new(&builder, flags.into(), (rows, all))?;
     let warp = builder.binary("arith.divsi", thread, lanes)?;
     let block = Block { strips, warps: plan.warps, peers, warp, thread, tiles, all };
     block.code(&builder, (rows, blocks))?;

@@ -19,7 +19,7 @@ use geometry::StripShape;
 use plan::{Function, Plan};
 use std::ops::RangeInclusive;
 use stencil_dialects::error::{Decline, Error};
-use stencil_dialects::tiled::{Kernel, Schedule};
+use stencil_dialects::tiled::{self, Kernel, Schedule, Waiting};
 use stencil_runtime::model::Pace;
 use stencil_runtime::model::wavefront::Wave;
 
@@ -100,4 +100,19 @@ fn admit(alike: bool) -> Result<(), Error> {
     }
     let message = "the function updates fields on different points; leave the strategy open";
     Err(Error::declined(Decline::Applies, message))
+}
+
+/// Declines kernels on which no pass has noted a skew and flags.
+fn admit_wave(wave: &tiled::Wave) -> Result<(), Error> {
+    if wave.skew.is_none() {
+        let message = "strips are skewed by their lanes; run hyperplane-skew, or use the strategy \
+                       wavefront";
+        return Err(Error::declined(Decline::Skew, message));
+    }
+    if wave.waiting != Some(Waiting::Peer) {
+        let message = "strips wait for each other by flags; run peer-sync, or use the strategy \
+                       wavefront";
+        return Err(Error::declined(Decline::Sync, message));
+    }
+    Ok(())
 }

@@ -1,8 +1,12 @@
-//! The strategy `wavefront`: wavefronts of functions that read values of their own sweep. Resident
-//! blocks take tile rows in turn, and each waits for the tile row above by flags.
+//! The strategy `wavefront`: wavefronts of functions that read values of their own sweep. Blocks
+//! take tile rows in turn. What passes note on a kernel says whether tiles are skewed, and how
+//! blocks wait for the tile row above.
 
+mod diagonals;
 pub mod lower_wavefront;
+mod rows;
 mod skews;
+mod sweep;
 mod wave;
 
 use crate::analysis::wavefront::Wavefront;

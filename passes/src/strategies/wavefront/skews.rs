@@ -17,6 +17,11 @@ pub struct Skews<'c> {
     pub tiles: Option<Val<'c>>,
 }
 
+/// Whether some skew is larger than a tile is wide.
+pub fn are_far(skews: &[i64], width: i64) -> bool {
+    skews.iter().any(|skew| *skew > width)
+}
+
 impl<'c> Skews<'c> {
     /// Those of tiles of some rows and a width, for rows of so many points. A skew within the width
     /// of a tile is near: it stays as it is.
@@ -26,7 +31,7 @@ impl<'c> Skews<'c> {
         (heights, width): (&[i64], i64),
         points: Val<'c>,
     ) -> Result<Self, Error> {
-        let far = skews.iter().any(|skew| *skew > width);
+        let far = are_far(skews, width);
         let mut times = points;
         let mut found = Vec::new();
         // The last dimension comes first: the others count its times.

@@ -67,7 +67,7 @@ pub fn of(
 /// Tile rows along each dimension but the fastest. The second of three is sheared.
 fn counts(front: &Wavefront, heights: &[i64], points: &[i64]) -> Vec<u64> {
     let sheared = |dimension: usize| match points.first() {
-        Some(first) if dimension == 1 => front.shear.saturating_mul((first - 1).max(0)),
+        Some(first) if dimension == 1 => front.skew.shear.saturating_mul((first - 1).max(0)),
         _ => 0,
     };
     let rows = heights.iter().zip(points).enumerate();
@@ -80,9 +80,9 @@ fn counts(front: &Wavefront, heights: &[i64], points: &[i64]) -> Vec<u64> {
 /// Times of a tile row. No row is farther behind than the rows before it have times, where some
 /// skew is beyond a tile (`skews.rs`).
 fn times(front: &Wavefront, (heights, width): (&[i64], i64), points: &[i64]) -> i64 {
-    let far = front.skew.iter().any(|skew| *skew > width);
+    let far = front.skew.times.iter().any(|skew| *skew > width);
     let mut times = points.last().copied().unwrap_or(0);
-    for (skew, height) in front.skew.iter().zip(heights).rev() {
+    for (skew, height) in front.skew.times.iter().zip(heights).rev() {
         let skew = if far { (*skew).min(times) } else { *skew };
         times = times.saturating_add(skew.saturating_mul(height - 1));
     }

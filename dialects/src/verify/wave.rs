@@ -1,0 +1,41 @@
+//! Skewing vectors of tile kernels: every dependence leads to an earlier time and to no later row.
+
+use super::at;
+use crate::error::Error;
+use crate::stencil::Program;
+use crate::tiled::{Kernel, Skew};
+
+/// Checks the skewing vector of a kernel, if it has one, against the dependences of its applies.
+pub(super) fn verify(program: &Program, kernel: &Kernel, rank: usize) -> Result<(), Error> {
+    let Some(skew) = &kernel.wave.skew else { return Ok(()) };
+    let wrong = |message: String| Err(at(kernel.op, message));
+    if skew.times.len() + 1 != rank {
+        return wrong(format!(
+            "tiled.skew {:?} needs a number for each dimension but the fastest of {rank}",
+            skew.times
+        ));
+    }
+    if skew.times.iter().chain([&skew.shear]).any(|times| *times < 0) {
+        return wrong(format!("tiled.skew {:?} and tiled.shear are not negative", skew.times));
+    }
+    if skew.shear > 0 && rank != 3 {
+        return wrong("tiled.shear is for grids of three dimensions".to_owned());
+    }
+    for apply in kernel.applies() {
+        for vector in program.dependences(&apply.pieces)? {
+            if !points_back(skew, &vector) {
+                return wrong(format!(
+                    "the dependence {vector:?} leads to no earlier time, or to a later row, under \
+                     tiled.skew {:?} and tiled.shear {}; run hyperplane-skew for ones that fit",
+                    skew.times, skew.shear
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn points_back(skew: &Skew, vector: &[i64]) -> bool {
+    skew.distance(vector)
+        .is_some_and(|(rows, times)| times < 0 && rows.iter().all(|rows| *rows <= 0))
+}

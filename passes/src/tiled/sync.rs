@@ -1,0 +1,76 @@
+//! `peer-sync` and `grid-sync`: note how the blocks of a wavefront kernel wait for each other.
+//! Without either, each diagonal of tiles is a launch.
+//!
+//! Source: PeerWave (see `tiled/hyperplane_skew.rs`), sections 2 and 3.2.
+//!
+//! | pass | how blocks wait |
+//! |---|---|
+//! | `peer-sync` | by flags, each for the tile rows on which its own depends |
+//! | `grid-sync` | all for each other, after each diagonal of tiles |
+//!
+//! Needs: tile kernels, as `tile-wavefront` makes them. Guarantees: `tiled.sync = "peer"` or
+//! `"grid"` on each kernel that reads values of its own sweep. Refuses a kernel that waits already.
+
+use crate::analysis::wavefront::kernels;
+use crate::options::Options;
+use crate::pass::{Info, Pass};
+use melior::Context;
+use melior::ir::Module;
+use melior::ir::operation::OperationLike;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+use stencil_dialects::tiled::{self, Waiting};
+
+/// `peer-sync` in the registry.
+pub const PEER_INFO: Info = Info {
+    name: "peer-sync",
+    summary: "let the blocks of wavefronts wait for each other by flags",
+    options: &[],
+    read: |_: &Options| Ok(Box::new(PEER_SYNC)),
+};
+
+/// `grid-sync` in the registry.
+pub const GRID_INFO: Info = Info {
+    name: "grid-sync",
+    summary: "let all blocks of wavefronts meet after each diagonal of tiles",
+    options: &[],
+    read: |_: &Options| Ok(Box::new(GRID_SYNC)),
+};
+
+/// `peer-sync`.
+pub const PEER_SYNC: Sync = Sync { waiting: Waiting::Peer, info: &PEER_INFO };
+
+/// `grid-sync`.
+pub const GRID_SYNC: Sync = Sync { waiting: Waiting::Grid, info: &GRID_INFO };
+
+/// Either pass.
+pub struct Sync {
+    waiting: Waiting,
+    info: &'static Info,
+}
+
+impl Pass for Sync {
+    fn info(&self) -> &'static Info {
+        self.info
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        for (kernel, _) in kernels(module)? {
+            if let Some(waiting) = kernel.wave.waiting {
+                return Err(Error::new(
+                    mlir::place(kernel.op.location()),
+                    format!(
+                        "the blocks of @{} wait by \"{}\" already; run one of peer-sync and \
+                         grid-sync, once",
+                        kernel.name,
+                        waiting.name()
+                    ),
+                ));
+            }
+            let builder = Builder::new(context, kernel.op.location(), mlir::body(module));
+            tiled::set_waiting(&builder, kernel.op, self.waiting);
+        }
+        Ok(())
+    }
+}
