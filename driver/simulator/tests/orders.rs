@@ -119,7 +119,7 @@ fn run_all(programs: &[&str], takes: Takes) -> usize {
 /// have every fifth.
 fn some(schedule: &Schedule, place: usize, seed: u64) -> bool {
     let first = SCHEDULES.first().is_some_and(|first| first.name == schedule.name);
-    seed % 5 == place as u64 && (first || seed / 5 % 5 == 0)
+    seed % 5 == place as u64 && (first || (seed / 5).is_multiple_of(5))
 }
 
 #[test]

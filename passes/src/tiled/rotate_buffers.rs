@@ -167,10 +167,10 @@ fn copied<'c>(
     }
     let mut source = None;
     for piece in &apply.pieces {
-        let arguments = stencil::arguments(stencil::function(module, piece.function)?)?;
-        let current = |argument: &Argument| matches!(argument, Argument::Current { field: read, .. } if *read == field.name);
-        if arguments.iter().any(current) {
-            return Ok(None);
+        for argument in stencil::arguments(stencil::function(module, piece.function)?)? {
+            if matches!(argument, Argument::Current { field: read, .. } if read == field.name) {
+                return Ok(None);
+            }
         }
         match returned_read(module, piece, place)? {
             Some(from) if source.is_none_or(|source| source == from) => source = Some(from),

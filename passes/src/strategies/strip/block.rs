@@ -95,15 +95,15 @@ impl<'c> Block<'c, '_> {
             builder.when(loads, |builder| self.strips.load(builder, tile.tile, part))?;
         }
         if self.strips.geometry.above > 0 {
-            self.from_above(builder, (tile_row, soon))?;
-            self.to_below(builder, (tile_row, now))?;
+            self.wait_above(builder, (tile_row, soon))?;
+            self.signal_below(builder, (tile_row, now))?;
         }
         Ok(next)
     }
 
     /// One warp waits for the block above, and loads its values for a tile of the first strip. Each
     /// lane waits by itself, so all of them may load.
-    fn from_above(
+    fn wait_above(
         &self,
         builder: &Builder<'c>,
         (tile_row, soon): (Val<'c>, Val<'c>),
@@ -122,7 +122,7 @@ impl<'c> Block<'c, '_> {
     }
 
     /// One thread signals to the block below which tiles are stored.
-    fn to_below(
+    fn signal_below(
         &self,
         builder: &Builder<'c>,
         (tile_row, now): (Val<'c>, Val<'c>),
