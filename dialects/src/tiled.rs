@@ -77,7 +77,7 @@ const PARTIAL: &str = "tiled.partial";
 const KEEPS: &str = "tiled.keeps";
 const KERNEL: &str = "tiled.kernel";
 const SKEW: &str = "tiled.skew";
-const SHEAR: &str = "tiled.shear";
+pub(crate) const SHEAR: &str = "tiled.shear";
 const SYNC: &str = "tiled.sync";
 
 /// Whether a kernel's tiles go on beyond the grid as the grid repeated: whether any of its point

@@ -63,6 +63,17 @@ pub enum LaunchError {
         /// Launches.
         epochs: i128,
     },
+    /// A kernel is launched once for each diagonal of tiles, and there are too many.
+    #[error(
+        "kernel `{kernel}` needs {turns} launches, one for each diagonal of tiles; use wider tiles, \
+         or compile with peer-sync or grid-sync"
+    )]
+    Turns {
+        /// The kernel.
+        kernel: String,
+        /// Launches.
+        turns: i64,
+    },
     /// Parts of a field have too few rows for an exchange.
     #[error(
         "the parts of field `{field}` can't exchange {depth} rows: {message}; use larger sizes or \

@@ -2,12 +2,18 @@
 
 use super::at;
 use crate::error::Error;
+use crate::mlir;
 use crate::stencil::Program;
-use crate::tiled::{Kernel, Skew};
+use crate::tiled::{Kernel, MOST_CELLS, SHEAR, Skew};
 
 /// Checks the skewing vector of a kernel, if it has one, against the dependences of its applies.
 pub(super) fn verify(program: &Program, kernel: &Kernel, rank: usize) -> Result<(), Error> {
-    let Some(skew) = &kernel.wave.skew else { return Ok(()) };
+    let Some(skew) = &kernel.wave.skew else {
+        return match mlir::attribute(kernel.op, SHEAR) {
+            Some(_) => Err(at(kernel.op, "tiled.shear needs a tiled.skew beside it")),
+            None => Ok(()),
+        };
+    };
     let wrong = |message: String| Err(at(kernel.op, message));
     if skew.times.len() + 1 != rank {
         return wrong(format!(
@@ -15,8 +21,16 @@ pub(super) fn verify(program: &Program, kernel: &Kernel, rank: usize) -> Result<
             skew.times
         ));
     }
-    if skew.times.iter().chain([&skew.shear]).any(|times| *times < 0) {
-        return wrong(format!("tiled.skew {:?} and tiled.shear are not negative", skew.times));
+    // No dependence reaches farther, so none needs more.
+    let possible = 0..=MOST_CELLS + 1;
+    if skew.times.iter().chain([&skew.shear]).any(|times| !possible.contains(times)) {
+        return wrong(format!(
+            "tiled.skew {:?} and tiled.shear {} must be from 0 to {}; run hyperplane-skew for ones \
+             that fit",
+            skew.times,
+            skew.shear,
+            possible.end()
+        ));
     }
     if skew.shear > 0 && rank != 3 {
         return wrong("tiled.shear is for grids of three dimensions".to_owned());

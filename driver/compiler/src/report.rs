@@ -116,8 +116,10 @@ impl Display for Report {
             )?;
         }
         waves::write(out, &self.sweeps)?;
-        if let Some(candidates) = self.candidates.as_ref().filter(|_| self.sweeps.is_empty()) {
-            predictions(out, candidates)?;
+        match &self.candidates {
+            None => writeln!(out, "predicted: nothing; the passes are given by name")?,
+            Some(candidates) if self.sweeps.is_empty() => predictions(out, candidates)?,
+            Some(_) => {}
         }
         if !self.assembled {
             writeln!(

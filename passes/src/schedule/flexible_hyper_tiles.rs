@@ -7,10 +7,11 @@
 //!
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), sections 3.3 and 4.
 //!
-//! Needs: tile kernels. Guarantees: the same kernels; those of strategies
-//! that sweep have the tile whose predicted time is least, among widths of 2^k and 3 * 2^k times
-//! that the strategy takes. Without the pass they have the strategy's usual width. Run-time sizes
-//! count as large ones.
+//! Needs: tile kernels behind `hyperplane-skew` and `peer-sync`, because the model describes skewed
+//! tiles whose blocks wait by flags. A `width` needs neither. Guarantees: the same kernels; those of
+//! strategies that sweep have the tile whose predicted time is least, among widths of 2^k and
+//! 3 * 2^k times that the strategy takes. Without the pass they have the strategy's usual width.
+//! Run-time sizes count as large ones.
 //!
 //! ```text
 //! func.func @sw_0() attributes {tiled.strategy = "wavefront", tiled.tile = array<i64: 256, 64>, ...} {
@@ -32,7 +33,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Kernel, MOST_CELLS};
+use stencil_dialects::tiled::{self, Kernel, MOST_CELLS, Waiting, Wave};
 
 /// The option for [`FlexibleHyperTiles::width`].
 const WIDTH: (&str, &str) = ("width", "times of a tile (default: the best by the model)");
@@ -103,7 +104,9 @@ impl FlexibleHyperTiles {
     ) -> Result<Option<Vec<i64>>, Error> {
         let Some((own, heights)) = kernel.schedule.tile.split_last() else { return Ok(None) };
         let higher: Vec<Vec<i64>> = match heights {
-            [_] if self.heights => steps(MOST_CELLS).map(|height| vec![height]).collect(),
+            [own] if self.heights => {
+                std::iter::once(*own).chain(steps(MOST_CELLS)).map(|height| vec![height]).collect()
+            }
             _ => vec![heights.to_vec()],
         };
         let widths: Vec<i64> = match self.width {
@@ -124,6 +127,14 @@ impl FlexibleHyperTiles {
                     Err(error) => return Err(error),
                 };
                 let Some(sweep) = sweep else { return Ok(None) };
+                let Wave { skew, waiting } = &kernel.wave;
+                if self.width.is_none() && (skew.is_none() || *waiting != Some(Waiting::Peer)) {
+                    return Err(Error::user(
+                        "the model describes skewed tiles whose blocks wait by flags; run \
+                         hyperplane-skew and peer-sync before flexible-hyper-tiles, or give it a \
+                         width",
+                    ));
+                }
                 // What can't be predicted keeps its place in the order: the kernel's own is first.
                 let seconds = sweep.seconds().unwrap_or(f64::INFINITY);
                 if best.as_ref().is_none_or(|(least, _)| seconds < *least) {

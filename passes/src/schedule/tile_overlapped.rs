@@ -102,6 +102,11 @@ impl Pass for TileOverlapped {
             let strategy = strategies::named(&kernel.schedule.strategy)?;
             width = strategy.index_width(&program)?.max(width);
         }
+        if width == 0 {
+            return Err(Error::user(
+                "the kernels are lowered already; run tile-overlapped before the lowerings",
+            ));
+        }
         tiled::set_index_width(&builder, module, width);
         for apply in &program.applies {
             mlir::erase(apply.op);

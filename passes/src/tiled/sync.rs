@@ -9,7 +9,8 @@
 //! | `grid-sync` | all for each other, after each diagonal of tiles |
 //!
 //! Needs: tile kernels, as `tile-wavefront` makes them. Guarantees: `tiled.sync = "peer"` or
-//! `"grid"` on each kernel that reads values of its own sweep. Refuses a kernel that waits already.
+//! `"grid"` on each kernel that reads values of its own sweep. Refuses a kernel that waits
+//! otherwise already.
 
 use crate::analysis::wavefront::kernels;
 use crate::options::Options;
@@ -57,12 +58,12 @@ impl Pass for Sync {
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         for (kernel, _) in kernels(module)? {
-            if let Some(waiting) = kernel.wave.waiting {
+            if let Some(waiting) = kernel.wave.waiting.filter(|waiting| *waiting != self.waiting) {
                 return Err(Error::new(
                     mlir::place(kernel.op.location()),
                     format!(
-                        "the blocks of @{} wait by \"{}\" already; run one of peer-sync and \
-                         grid-sync, once",
+                        "the blocks of @{} wait by \"{}\" already; run either peer-sync or \
+                         grid-sync, by a list of --passes",
                         kernel.name,
                         waiting.name()
                     ),

@@ -209,6 +209,9 @@ impl<'p> Preparation<'p, '_> {
         let kernel = self.plan.kernels.get(index).ok_or_else(|| self.missing(&node.kernel))?;
         let turns = node.turns.as_ref().map(|turns| turns.evaluate(&self.bound.sizes));
         let turns = turns.transpose()?.unwrap_or(1);
+        if i128::from(turns) > MOST_ACTIONS_A_STEP {
+            return Err(LaunchError::Turns { kernel: node.kernel.clone(), turns });
+        }
         let Some(grid) = grid(node, self.bound)?.filter(|_| turns > 0) else {
             return Ok(Prepared::Skip { steps: node.steps.into() });
         };

@@ -156,7 +156,7 @@ fn check_places<'l>(
     check_distinct(&outputs, &inputs)?;
     for output in outputs {
         if output == Path::new("-") {
-            return Err("the records can't go to standard output; name a file".into());
+            return Err("--json and --tune can't write to standard output; name a file".into());
         }
         check_place(output)
             .map_err(|error| format!("can't write {}: {error}", output.display()))?;
