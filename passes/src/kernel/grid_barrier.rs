@@ -1,9 +1,9 @@
 //! A barrier of all blocks of a launch, by one counter in global memory that nobody clears.
 //!
-//! Each time the blocks add a power of two together: the first one adds what the others leave of
-//! it. So the counter is a multiple of it between two barriers, also when it wraps, and the value
-//! that a block finds when it arrives tells what to wait for. One thread of a block arrives and
-//! waits for the others.
+//! All blocks together add a fixed power of two: each block but the first adds 1, and the first
+//! adds the rest. The counter is therefore a multiple of this power between barriers, also when it
+//! wraps. From the value at its arrival a block knows which multiple to wait for. One thread of a
+//! block arrives and waits for the others.
 
 use super::peers;
 use stencil_dialects::builder::{Builder, Compare};

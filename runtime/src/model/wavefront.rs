@@ -1,29 +1,30 @@
 //! How many tile times a wavefront takes, and where its blocks are idle: arithmetic on tile rows.
 //!
-//! A wave is tile rows of tiles. Blocks take tile rows by turns. A tile waits until the tile rows
-//! above are some tiles farther, which is their lag. All tiles take the same time.
+//! A wave is a list of tile rows, each cut into tiles. All tiles take the same time, the *tile
+//! time*, which is the unit here. Blocks take tile rows in turn. A tile waits until the tile rows
+//! above are ahead by their lag.
 //!
 //! Source: Belviranli, Deng, Gupta, Zhu, Bhuyan, "PeerWave: Exploiting Wavefront Parallelism on
 //! GPUs with Peer-SM Synchronization", figures 2, 3 and 11 and section 4. Three things differ:
 //!
 //! - Tiles are counted in whole numbers. The paper divides sizes.
-//! - A block waits for its own last tile row only where that is the later one: `B >= 0`. There are
-//!   no more blocks than tile rows.
-//! - The paper's equation 2 has a lag of one tile for each block. Its equation 3 has `h / w + 1`,
-//!   which is right: a tile row begins so many tiles after the one above. Both agree where each
-//!   block has one tile row.
+//! - A block waits for its own last tile row only where that ends later than the lag requires, so
+//!   the paper's `B` is never negative. There are no more blocks than tile rows.
+//! - The paper's equation 2 has a lag of one tile for each block. Its equation 3 has `h / w + 1`
+//!   for tiles of `h` rows and `w` times, which is right. Both agree where each block has one tile
+//!   row.
 
 use super::pace::Pace;
 
 /// The most tile rows whose starts are followed one by one.
 pub const MOST_ROWS: u64 = 1 << 22;
 
-/// A step to tile rows on which a tile row depends.
+/// Which other tile row a tile row waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Along which dimensions the other tile row is one before.
+    /// The dimensions along which the other tile row lies one earlier.
     pub before: Vec<bool>,
-    /// Tiles by which it must be farther.
+    /// Tiles by which it must be ahead.
     pub lag: u64,
 }
 
@@ -34,11 +35,11 @@ pub struct Wave {
     pub counts: Vec<u64>,
     /// Tiles of a tile row.
     pub tiles: u64,
-    /// Diagonals of a tile.
+    /// Times (diagonals) of a tile.
     pub width: u64,
-    /// Tile times for which a block is still busy with a tile row behind its last tile.
+    /// Tile times for which a block stays busy with a tile row after its last tile.
     pub drain: u64,
-    /// What a tile waits for.
+    /// The tile rows that a tile row waits for.
     pub waits: Vec<Wait>,
     /// Blocks that the device runs at once.
     pub resident: u64,
@@ -75,9 +76,9 @@ impl Wave {
         (self.counts.len() < 2).then(|| lags.max().unwrap_or(0))
     }
 
-    /// Tile times between the end of a block's tile row and the start of its next, the other way
-    /// round: how long the next could have begun before. Equation 2 in tile times, with the lag of
-    /// equation 3; none for tile rows of several dimensions.
+    /// Tile times for which a block's next tile row could begin but the block is still busy with
+    /// its present one. This is equation 2 in tile times, with the lag of equation 3. None for tile
+    /// rows of several dimensions.
     pub fn blocked(&self) -> Option<u64> {
         Some(self.length().saturating_sub(self.blocks().saturating_mul(self.lag()?)))
     }
@@ -173,10 +174,10 @@ impl Wave {
         Some(idle)
     }
 
-    /// Tile diagonals, tiles that no other of the same diagonal waits for; and slots in which
-    /// blocks are idle with a barrier after each: the sum over diagonals of `ceil(n / p) p - n` for
-    /// `n` tiles and `p` blocks, figure 3 (a). Those of diagonals with `n < p` are corner slots,
-    /// section 7.3. None of more than [`MOST_ROWS`] tile rows.
+    /// The number of tile diagonals, and the idle slots with a barrier after each. A diagonal of
+    /// `n` tiles on `p` blocks leaves `ceil(n / p) p - n` slots idle: figure 3 (a). These are
+    /// corner slots where `n < p` (section 7.3), else intermediate ones. None for more than
+    /// [`MOST_ROWS`] tile rows.
     pub fn diagonals(&self) -> Option<(u64, Idle)> {
         let (rows, blocks) = (self.rows(), self.blocks());
         // Without other tile rows of its block, a tile row begins with its first diagonal.

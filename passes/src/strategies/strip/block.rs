@@ -36,7 +36,7 @@ pub const AHEAD: i64 = 1;
 pub const BEHIND: i64 = 2;
 
 impl<'c> Block<'c, '_> {
-    /// All rows of a block.
+    /// The code of all tile rows that a block takes.
     pub fn code(&self, builder: &Builder<'c>, (rows, blocks): (Val<'c>, i64)) -> Result<(), Error> {
         let (zero, one) = (builder.index(0)?, builder.index(1)?);
         self.clear(builder)?;
@@ -101,8 +101,8 @@ impl<'c> Block<'c, '_> {
         Ok(next)
     }
 
-    /// One warp waits for the block above, and loads its values for a tile of the first strip. Each
-    /// lane waits by itself, so all of them may load.
+    /// One warp waits for the block above and loads that block's values for a tile of the first
+    /// strip. Each lane waits itself, so each lane may load.
     fn wait_above(
         &self,
         builder: &Builder<'c>,
@@ -121,7 +121,7 @@ impl<'c> Block<'c, '_> {
         })
     }
 
-    /// One thread signals to the block below which tiles are stored.
+    /// One thread tells the block below how many tiles are stored.
     fn signal_below(
         &self,
         builder: &Builder<'c>,
@@ -157,7 +157,7 @@ impl<'c> Block<'c, '_> {
         Ok(Numbered { number, tile: Tile { strip, row: first, time, half } })
     }
 
-    /// Whether the warp is one of some warps, and the tile is there.
+    /// Whether the warp's number is in `first..end` and its strip has a tile of this number.
     fn works_on(
         &self,
         builder: &Builder<'c>,
@@ -200,8 +200,8 @@ struct Numbered<'c> {
     tile: Tile<'c>,
 }
 
-/// A loop whose body keeps its code. Warps of other roles run beside it; values that LLVM moves out
-/// of their branches would take registers from all.
+/// The annotation of a loop out of which LLVM moves no values. All warps of a block have the same
+/// number of registers, so a value moved out of one role's branch would cost every role a register.
 fn apart(context: &Context) -> Result<Attribute<'_>, Error> {
     Attribute::parse(context, "#llvm.loop_annotation<licm = <disable = true>>")
         .ok_or_else(|| Error::internal("the llvm dialect is not loaded"))

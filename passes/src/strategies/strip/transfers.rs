@@ -1,5 +1,5 @@
-//! The transfers beside a computed tile: old values and the rows above the block into shared
-//! memory, new values from there into global memory.
+//! Transfers that run beside the computing warps. Old values and the rows above the block go into
+//! shared memory; new values go from there into global memory.
 
 use super::code::{Strips, Tile};
 use super::old_values::OldValues;
@@ -10,10 +10,10 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
-/// Loads that a lane has under way.
+/// Loads of a lane in flight.
 const BATCH: usize = 16;
 
-/// Rows that a warp has under way from shared to global memory.
+/// Rows of a warp in flight from shared to global memory.
 const ROWS: i64 = 8;
 
 impl<'c> Strips<'c, '_> {
@@ -47,8 +47,9 @@ impl<'c> Strips<'c, '_> {
         self.fits(builder, tile, [rows, columns], (hull.lower, hull.upper))
     }
 
-    /// Lanes of a warp store neighbouring columns of some rows at once. A row is as many columns
-    /// behind as its lane is late, rounded up to whole tiles, so that stores are aligned.
+    /// Lanes of a warp store neighbouring columns of several rows at once. Each row stores its
+    /// newest complete tile of columns, which begins at a multiple of the width, so that stores are
+    /// aligned.
     fn store_rows(
         &self,
         builder: &Builder<'c>,
@@ -70,7 +71,7 @@ impl<'c> Strips<'c, '_> {
                 for turn in 0..turns {
                     let lane = builder.add_constant(first, turn * at_once)?;
                     let [place_row, late] = self.place(builder, tile, (lane, row))?;
-                    // Columns from a row's time to the next whole tile.
+                    // Columns by which the row's first column lies beyond a multiple of the width.
                     let last = builder.index(geometry.width - 1)?;
                     let more = builder.binary("arith.andi", late, last)?;
                     let later = builder.binary("arith.subi", column, more)?;

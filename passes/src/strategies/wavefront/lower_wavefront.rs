@@ -1,8 +1,9 @@
 //! `lower-wavefront`: wavefront kernels, a block per tile row.
 //!
-//! A block owns a tile row at a time: a thread for each of its rows. Time runs along the fastest
-//! dimension, skewed from row to row, so that all points of one time are independent
-//! (`analysis/wavefront.rs`). A barrier follows each time.
+//! A block computes one tile at a time, with a thread for each row of the tile. With flags it
+//! finishes a tile row before it takes the next. Time runs along the fastest dimension, skewed from
+//! row to row, so that all points of one time are independent (`analysis/wavefront.rs`). A barrier
+//! follows each time.
 //!
 //! | noted on the kernel | what it changes |
 //! |---|---|
@@ -21,11 +22,12 @@
 //! Needs: tile kernels of strategy `wavefront`, each with one apply. Guarantees: a `gpu.func` for
 //! each, with arguments for its flags and their epoch, for its counter, or for its turn.
 //!
+//! The lag is that of the tile row above:
 //! ```text
 //! // skewed, peer:
 //! for row = block to rows step blocks
 //!   for tile = 0 to tiles
-//!     wait flags[row - 1] >= epoch * tiles + min(tile + ahead, tiles); barrier
+//!     wait flags[row - 1] >= epoch * tiles + min(tile + lag, tiles); barrier
 //!     for time = tile * width to (tile + 1) * width
 //!       x = time - skew * thread
 //!       if x in grid { A'[row * height + thread, x] = f(...) }
@@ -33,15 +35,15 @@
 //!     signal flags[row] = epoch * tiles + tile + 1
 //! // square, grid; without sync the diagonal is an argument:
 //! for diagonal = 0 to diagonals
-//!   for row = first + block to last step blocks
+//!   for row = block to rows step blocks, where row has a tile on the diagonal
 //!     for time = 0 to width + skew * (height - 1)
 //!       x = (diagonal - row) * width + time - skew * thread
 //!       if x in tile { A'[row * height + thread, x] = f(...) }
 //!       barrier
-//!   arrive at the counter; wait until all blocks have
+//!   unless it is the last diagonal: arrive at the counter; wait until all blocks have
 //! ```
-//! Declines: tiles of more rows than a block has threads, dependences that are longer than a tile
-//! row is high, and square tiles with dependences on later columns.
+//! Declines: kernels of more than one apply; tiles with more rows than a block has threads;
+//! dependences longer than a tile is high. Square tiles also decline dependences on later columns.
 
 use super::NAME;
 use super::rows::Rows;
