@@ -17,7 +17,7 @@ fn scratch() -> Scratch {
     scratch.write("plain.mlir", "module {}\n");
     scratch.write("schedules.json", "{\"entries\": []}\n");
     scratch.write("plan.json", include_str!("../../../runtime/tests/data/heat.plan.json"));
-    scratch.write("code.ptx", "");
+    scratch.write("plan.ptx", "");
     std::fs::create_dir(scratch.path().join("folder")).unwrap_or_else(|error| panic!("{error}"));
     scratch.write("folder/old.npy", "old");
     let noise = Array::noise(Element::F32, &[16, 16], 1).unwrap_or_else(|error| panic!("{error}"));
@@ -65,9 +65,9 @@ refused! {
     program_as_result: format!("{RUN} --out A=heat2d.stencil");
     report_in_a_result: "stencilc run heat2d.stencil --target sim --steps 1 --in A=a.npy --in \
         K=zeros --out A=new.npy --report-json folder/../new.npy";
-    records_in_a_plan: "stencil-bench plan.json --ptx code.ptx --json ./plan.json";
-    records_in_code: "stencil-bench plan.json --ptx code.ptx --reference plan.json --tune code.ptx";
-    records_to_standard_output: "stencil-bench plan.json --ptx code.ptx --json -";
+    records_in_a_plan: "stencil-bench plan.json --json ./plan.json";
+    records_in_code: "stencil-bench plan.json --reference plan.json --tune plan.ptx";
+    records_to_standard_output: "stencil-bench plan.json --json -";
     candidates_to_standard_output: "stencilc heat2d.stencil --candidates 3 -o -";
     levels_to_standard_output: "stencilc heat2d.stencil --emit=ptx,plan -o -";
     result_to_standard_output: format!("{RUN} --out A=-");
