@@ -93,6 +93,13 @@ fn candidates(
     let session = common.session(&source)?;
     let fingerprint = session.fingerprint(&source)?;
     let mut candidates = session.candidates(&source)?;
+    if candidates.is_empty() {
+        return Err(Failure::user(format!(
+            "{}: no schedule of this program is predicted, so there are no candidates; leave \
+             --candidates out",
+            source.name
+        )));
+    }
     candidates.truncate(count);
     let place = |number: usize, level: Level| {
         with_extension(stem, &format!("{number}.{}", level.extension()))

@@ -42,11 +42,12 @@ fn read_within(path: &Path, most: u64) -> Result<Source, Failure> {
 
 /// Checks that each output can be written and is a file of its own.
 pub fn check_outputs(outputs: &[PathBuf], inputs: &[PathBuf]) -> Result<(), Failure> {
-    fn files(paths: &[PathBuf]) -> Vec<&Path> {
-        paths.iter().map(PathBuf::as_path).filter(|path| !is_standard(path)).collect()
-    }
-    let outputs = files(outputs);
-    check_distinct(&outputs, &files(inputs)).map_err(Failure::user)?;
+    // Standard input may be a file, by this name.
+    let input = |path| if is_standard(path) { Path::new("/dev/stdin") } else { path };
+    let inputs: Vec<_> = inputs.iter().map(|path| input(path.as_path())).collect();
+    let outputs: Vec<_> =
+        outputs.iter().map(PathBuf::as_path).filter(|path| !is_standard(path)).collect();
+    check_distinct(&outputs, &inputs).map_err(Failure::user)?;
     outputs.into_iter().try_for_each(|path| {
         check_place(path)
             .map_err(|error| Failure::user(format!("can't write {}: {error}", path.display())))

@@ -65,8 +65,8 @@ pub enum LaunchError {
     },
     /// A kernel is launched once for each diagonal of tiles, and there are too many.
     #[error(
-        "kernel `{kernel}` needs {turns} launches, one for each diagonal of tiles; use wider tiles, \
-         or compile with peer-sync or grid-sync"
+        "kernel `{kernel}` needs {turns} launches, one for each diagonal of tiles; use wider \
+         tiles, or compile with peer-sync or grid-sync"
     )]
     Turns {
         /// The kernel.

@@ -8,8 +8,8 @@
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), sections 3.3 and 4.
 //!
 //! Needs: tile kernels behind `hyperplane-skew` and `peer-sync`, because the model describes skewed
-//! tiles whose blocks wait by flags. A `width` needs neither. Guarantees: the same kernels; those of
-//! strategies that sweep have the tile whose predicted time is least, among widths of 2^k and
+//! tiles whose blocks wait by flags. A `width` needs neither. Guarantees: the same kernels; those
+//! of strategies that sweep have the tile whose predicted time is least, among widths of 2^k and
 //! 3 * 2^k times that the strategy takes. Without the pass they have the strategy's usual width.
 //! Run-time sizes count as large ones.
 //!

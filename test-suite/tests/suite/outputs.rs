@@ -14,6 +14,7 @@ fn scratch() -> Scratch {
     let scratch = Scratch::new();
     scratch.copy("programs/heat2d.stencil");
     scratch.copy("programs/fdtd2d.stencil");
+    scratch.copy("programs/sor2d.stencil");
     scratch.write("plain.mlir", "module {}\n");
     scratch.write("schedules.json", "{\"entries\": []}\n");
     scratch.write("plan.json", include_str!("../../../runtime/tests/data/heat.plan.json"));
@@ -65,6 +66,9 @@ refused! {
     program_as_result: format!("{RUN} --out A=heat2d.stencil");
     report_in_a_result: "stencilc run heat2d.stencil --target sim --steps 1 --in A=a.npy --in \
         K=zeros --out A=new.npy --report-json folder/../new.npy";
+    standard_input_as_output: "stencilc - -o heat2d.stencil <heat2d.stencil";
+    ir_on_standard_input_as_output: "stencil-opt -o plain.mlir <plain.mlir";
+    candidates_of_a_wavefront: "stencilc sor2d.stencil --candidates 3 --emit=ptx,plan -o x";
     records_in_a_plan: "stencil-bench plan.json --json ./plan.json";
     records_in_code: "stencil-bench plan.json --reference plan.json --tune plan.ptx";
     records_to_standard_output: "stencil-bench plan.json --json -";
