@@ -56,7 +56,7 @@ impl Waiting {
     }
 }
 
-/// What passes have noted on a wavefront kernel.
+/// The notes of passes on a wavefront kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wave {
     /// None where tiles are square: cut along the coordinates.

@@ -42,7 +42,7 @@ pub struct Report {
     /// The schedules to choose from, the fastest by the model first; none where the options name
     /// the passes.
     pub candidates: Option<Vec<Candidate>>,
-    /// What the model says of wavefronts, under the schedule chosen.
+    /// The predicted wavefronts under the chosen schedule.
     pub sweeps: Vec<Sweep>,
 }
 

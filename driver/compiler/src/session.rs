@@ -232,10 +232,10 @@ impl Session {
         self.begin(&context, source, Control::default())?.candidates()
     }
 
-    /// What the model says of the wavefronts of a source, a sweep for each kernel that has one.
+    /// The predicted wavefronts of a source, one for each kernel that sweeps.
     ///
     /// # Errors
-    /// What is wrong with the source, or with the schedule that the options ask for.
+    /// As for [`Self::candidates`].
     pub fn waves(&self, source: &Source) -> Result<Vec<Sweep>, Failure> {
         let context = stages::context(source)?;
         self.begin(&context, source, Control::default())?.waves()

@@ -178,7 +178,7 @@ impl<'c, 's> Compilation<'c, 's> {
             .map_err(|error| Failure::in_source(&error, self.source))
     }
 
-    /// What the model says of wavefronts, at the stencil level.
+    /// The predicted wavefronts of the stencil level.
     ///
     /// # Errors
     /// When the schedule asked for does not fit.

@@ -1,4 +1,4 @@
-//! What the model says of wavefronts, as text of a report and as a picture: when each block
+//! Predicted wavefronts as the text of a report and as a picture, which shows when each block
 //! computes which tile row.
 
 use crate::failure::Failure;

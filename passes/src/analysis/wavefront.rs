@@ -120,8 +120,14 @@ impl Wavefront {
     }
 }
 
-fn ceil_div(value: i64, by: i64) -> i64 {
+/// A quotient of integers, rounded up.
+pub fn ceil_div(value: i64, by: i64) -> i64 {
     value.div_euclid(by) + i64::from(value.rem_euclid(by) != 0)
+}
+
+/// A number of tiles, rows or points; 0 for a negative one.
+pub fn count(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
 }
 
 #[cfg(test)]

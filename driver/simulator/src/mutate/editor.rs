@@ -5,7 +5,7 @@ use melior::Context;
 use melior::ir::attribute::IntegerAttribute;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationBuilder, OperationLike};
-use melior::ir::{Attribute, Identifier, Type, ValueLike};
+use melior::ir::{Attribute, Identifier, Region, RegionLike, Type, ValueLike};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
@@ -97,6 +97,28 @@ impl<'c> Editor<'c> {
             }
         }
         found
+    }
+
+    /// An operation without results and attributes happens only where a condition holds.
+    pub fn replace_where(&self, op: Op<'c>, condition: Val<'c>) -> Planted {
+        let build = |name: &str| OperationBuilder::new(name, op.location());
+        let internal = |error: melior::Error| Error::internal(error.to_string());
+        let region = Region::new();
+        let body = region.append_block(melior::ir::Block::new(&[]));
+        let name = mlir::name(op);
+        let same = build(&name).add_operands(&mlir::operands(op)).build().map_err(internal)?;
+        body.append_operation(same);
+        body.append_operation(build("scf.yield").build().map_err(internal)?);
+        let guarded = build("scf.if")
+            .add_operands(&[condition])
+            .add_regions([region, Region::new()])
+            .build()
+            .map_err(internal)?;
+        if let Some(block) = op.block() {
+            block.insert_operation_before(op, guarded);
+        }
+        mlir::erase(op);
+        Ok(Some(()))
     }
 
     /// Inserts an operation with one result before another.

@@ -2,9 +2,8 @@
 
 use super::Planted;
 use super::editor::Editor;
-use melior::ir::block::BlockLike;
-use melior::ir::operation::{OperationBuilder, OperationLike};
-use melior::ir::{AffineExpr, AffineMap, Attribute, Region, RegionLike, Type, ValueLike};
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineExpr, AffineMap, Attribute, Type, ValueLike};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
@@ -36,22 +35,7 @@ impl<'c> Editor<'c> {
             i1,
             &[("predicate", attribute::integer(self.context, 2))],
         )?;
-        let build = |name: &str| OperationBuilder::new(name, op.location());
-        let internal = |error: melior::Error| Error::internal(error.to_string());
-        let region = Region::new();
-        let body = region.append_block(melior::ir::Block::new(&[]));
-        body.append_operation(build("gpu.barrier").build().map_err(internal)?);
-        body.append_operation(build("scf.yield").build().map_err(internal)?);
-        let guarded = build("scf.if")
-            .add_operands(&[few])
-            .add_regions([region, Region::new()])
-            .build()
-            .map_err(internal)?;
-        if let Some(block) = op.block() {
-            block.insert_operation_before(op, guarded);
-        }
-        mlir::erase(op);
-        Ok(Some(()))
+        self.replace_where(op, few)
     }
 
     /// The first buffers of one field with these two bindings, in one kernel.

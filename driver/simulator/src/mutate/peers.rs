@@ -2,10 +2,10 @@
 
 use super::editor::Editor;
 use super::{Peer, Planted};
+use melior::ir::Type;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationBuilder, OperationLike};
 use melior::ir::r#type::IntegerType;
-use melior::ir::{Region, RegionLike, Type};
 use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
@@ -62,23 +62,7 @@ impl<'c> Editor<'c> {
         let flag = self.before(op, "memref.load", &[*flags, *index], i32_type, &[])?;
         let less = [("predicate", attribute::integer(self.context, 2))];
         let late = self.before(op, "arith.cmpi", &[flag, *epoch], i1_type, &less)?;
-        let build = |name: &str| OperationBuilder::new(name, op.location());
-        let internal = |error: melior::Error| Error::internal(error.to_string());
-        let region = Region::new();
-        let body = region.append_block(melior::ir::Block::new(&[]));
-        let wait = build(peer::WAIT).add_operands(&operands).build().map_err(internal)?;
-        body.append_operation(wait);
-        body.append_operation(build("scf.yield").build().map_err(internal)?);
-        let guarded = build("scf.if")
-            .add_operands(&[late])
-            .add_regions([region, Region::new()])
-            .build()
-            .map_err(internal)?;
-        if let Some(block) = op.block() {
-            block.insert_operation_before(op, guarded);
-        }
-        mlir::erase(op);
-        Ok(Some(()))
+        self.replace_where(op, late)
     }
 
     /// Tiles of a launch read one row of blocks less far than they do.

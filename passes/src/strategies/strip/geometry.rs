@@ -11,6 +11,7 @@
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), section 3: a tile is skewed so that all its
 //! diagonals have the same length.
 
+use crate::analysis::wavefront::ceil_div;
 use std::collections::BTreeSet;
 
 /// Lanes of a warp.
@@ -165,10 +166,6 @@ impl Geometry {
         let most = u64::try_from(most.max(2 * self.width)).unwrap_or(1);
         i64::try_from(most.next_power_of_two()).unwrap_or(i64::MAX)
     }
-}
-
-fn ceil_div(value: i64, by: i64) -> i64 {
-    value.div_euclid(by) + i64::from(value.rem_euclid(by) != 0)
 }
 
 /// Rows and columns of the farthest value that lanes hand on in registers, and of the farthest old

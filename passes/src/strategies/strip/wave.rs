@@ -5,6 +5,7 @@ use super::block::{AHEAD, BEHIND};
 use super::lower_strip::plan;
 use super::plan::REGISTERS;
 use crate::analysis::swept;
+use crate::analysis::wavefront::{ceil_div, count};
 use crate::subject::Subject;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::tiled::Kernel;
@@ -55,12 +56,4 @@ pub fn of(
     let wanted = plan.threads().saturating_mul(REGISTERS) as f64;
     let scarce = (wanted / f64::from(device.registers)).max(1.0);
     Ok((wave, Pace { diagonal: scarce * pace.diagonal, ..pace }))
-}
-
-fn ceil_div(value: i64, by: i64) -> i64 {
-    value.div_euclid(by) + i64::from(value.rem_euclid(by) != 0)
-}
-
-fn count(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
 }

@@ -2,7 +2,7 @@
 
 use super::NAME;
 use crate::analysis::swept;
-use crate::analysis::wavefront::Wavefront;
+use crate::analysis::wavefront::{Wavefront, ceil_div, count};
 use crate::subject::Subject;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::tiled::Kernel;
@@ -87,12 +87,4 @@ fn times(front: &Wavefront, (heights, width): (&[i64], i64), points: &[i64]) -> 
         times = times.saturating_add(skew.saturating_mul(height - 1));
     }
     times
-}
-
-fn ceil_div(value: i64, by: i64) -> i64 {
-    value.div_euclid(by) + i64::from(value.rem_euclid(by) != 0)
-}
-
-fn count(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
 }
