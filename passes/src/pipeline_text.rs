@@ -34,18 +34,16 @@ pub fn parse(pipeline: &str) -> Result<Vec<Step>, Error> {
     items(pipeline)?.iter().map(step).collect()
 }
 
+/// Passes of upstream that do harm to modules of this compiler, and what each does.
+const HARMFUL: [(&str, &str); 2] = [
+    ("control-flow-sink", "it moves shuffles into branches, where lanes are missing"),
+    ("remove-dead-values", "it ends the process on some modules"),
+];
+
 /// The step of an item. Names that are not ours are left to upstream.
 fn step(item: &Item) -> Result<Step, Error> {
     let Some(info) = registry::find(&item.name) else {
-        for inner in item.nested.as_deref().map(split).transpose()?.iter().flatten() {
-            let inner = parse_item(inner)?;
-            if registry::find(&inner.name).is_some() {
-                return Err(Error::user(format!(
-                    "the pass {} runs on the module; take it out of {}(...)",
-                    inner.name, item.name
-                )));
-            }
-        }
+        admit(item)?;
         return Ok(Step::Upstream(item.text()));
     };
     if item.nested.is_some() {
@@ -54,6 +52,26 @@ fn step(item: &Item) -> Result<Step, Error> {
     let options = Options::parse(&item.options)?;
     options.expect(info.name, info.options)?;
     Ok(Step::Ours((info.read)(&options)?))
+}
+
+/// Refuses harmful passes, and passes of ours in a nested pipeline.
+fn admit(item: &Item) -> Result<(), Error> {
+    if let Some((name, harm)) = HARMFUL.iter().find(|(name, _)| *name == item.name) {
+        return Err(Error::user(format!(
+            "the pass {name} has no place here: {harm}; leave it out"
+        )));
+    }
+    for inner in item.nested.as_deref().map(split).transpose()?.iter().flatten() {
+        let inner = parse_item(inner)?;
+        if registry::find(&inner.name).is_some() {
+            return Err(Error::user(format!(
+                "the pass {} runs on the module; take it out of {}(...)",
+                inner.name, item.name
+            )));
+        }
+        admit(&inner)?;
+    }
+    Ok(())
 }
 
 fn items(pipeline: &str) -> Result<Vec<Item>, Error> {
@@ -172,5 +190,15 @@ mod tests {
         }
         assert!(parse("gpu.module(lower-block)").is_err());
         assert!(parse("lower-block(cse)").is_err());
+    }
+
+    #[test]
+    fn harmful_passes_are_refused_wherever_they_stand() {
+        for (name, harm) in HARMFUL {
+            for text in [name.to_owned(), format!("gpu.module(cse,gpu.func({name}{{x=1}}))")] {
+                let message = parse(&text).unwrap_err().message;
+                assert!(message.contains(name) && message.contains(harm), "{message}");
+            }
+        }
     }
 }

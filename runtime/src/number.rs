@@ -139,8 +139,14 @@ pub struct Numeral(String);
 
 impl Numeral {
     /// The number in a type: rounded to nearest for floats (for f16 from its f64), whole and in
-    /// range for integers. None where there is no such number.
+    /// range for integers. None where there is no such number, or where rounding leaves 0 of it.
     pub fn number(&self, element: Element) -> Option<Number> {
+        let mantissa = self.0.split(['e', 'E']).next().unwrap_or_default();
+        let is_zero = !mantissa.contains(|letter| matches!(letter, '1'..='9'));
+        self.nearest(element).filter(|number| number.as_f64() != 0.0 || is_zero)
+    }
+
+    fn nearest(&self, element: Element) -> Option<Number> {
         let wide: f64 = self.0.parse().ok()?;
         // Only the words `inf` and `infinity` mean it; digits that overflow do not.
         if wide.is_infinite() && self.0.contains(|letter: char| letter.is_ascii_digit()) {
@@ -250,6 +256,11 @@ mod tests {
         );
         assert_eq!(number("1e39", Element::F32), None);
         assert_eq!(number("1e999", Element::F64), None);
+        assert_eq!(number("1e-50", Element::F32), None);
+        assert_eq!(number("-1e-400", Element::F64), None);
+        assert_eq!(number("1e-400", Element::I32), None);
+        assert_eq!(number("-0e-999", Element::F32), Some(Number::F32(-0.0)));
+        assert_eq!(number("1e-45", Element::F32), Some(Number::F32(f32::from_bits(1))));
         assert_eq!(number("65519", Element::F16), Some(Number::F16(f16::MAX)));
         assert_eq!(number("65520", Element::F16), None);
         assert_eq!(number("-inf", Element::F16), Some(Number::F16(f16::NEG_INFINITY)));

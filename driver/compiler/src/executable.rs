@@ -110,7 +110,7 @@ impl Executable {
             Target::Cuda(device) => {
                 Self::compiled(session, source, control, false, |compilation| {
                     compilation.to_nvvm()?;
-                    Ok(Code::Ptx { ptx: compilation.code()?.ptx, device })
+                    Ok(Code::Ptx { ptx: compilation.code()?.ptx(), device })
                 })
             }
         }

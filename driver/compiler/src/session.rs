@@ -204,8 +204,10 @@ impl Session {
         }
         if code {
             let code = compilation.code()?;
-            compiled.keep(Level::Llvm, levels, || code.llvm);
-            compiled.keep(Level::Ptx, levels, || code.ptx);
+            if levels.contains(&Level::Llvm) {
+                compiled.texts.insert(Level::Llvm, compilation.llvm(&code)?);
+            }
+            compiled.keep(Level::Ptx, levels, || code.ptx());
         }
         Ok(())
     }

@@ -233,6 +233,14 @@ impl<'c, 's> Compilation<'c, 's> {
         self.run(&pipeline::nvvm(tiled::index_width(&self.module)))
     }
 
+    /// LLVM IR of compiled code.
+    ///
+    /// # Errors
+    /// Internal ones only.
+    pub fn llvm(&self, code: &Code) -> Result<String, Failure> {
+        code.llvm().map_err(|error| Failure::in_source(&error, self.source))
+    }
+
     /// LLVM IR and PTX of a module in the LLVM dialect.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! Needs: a module after [`crate::pipeline::nvvm`]. Guarantees: PTX without unresolved symbols.
 //! Declines: a math function that only libdevice has, when there is no libdevice.
 
+use super::parts;
 use crate::target::{Arithmetic, Target};
 use inkwell::OptimizationLevel;
 use inkwell::context::Context as LlvmContext;
@@ -17,10 +18,15 @@ use inkwell::targets::{
 use inkwell::values::{AnyValueEnum, BasicValue};
 use melior::Context;
 use melior::ir::Module;
+use std::ffi::CString;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_runtime::bounded_read;
+
+/// Bytes of a thread's stack: what a main thread has.
+const STACK: usize = 8 << 20;
 
 /// An architecture, as LLVM's backend has it.
 struct Architecture {
@@ -67,49 +73,155 @@ fn known(arch: &str) -> Result<&'static Architecture, Error> {
 /// Optimised LLVM IR, and the PTX made from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// LLVM IR text as the code generator saw it, after optimisation.
-    pub llvm: String,
-    /// PTX text.
-    pub ptx: String,
+    /// Of kernels that share nothing, in their order.
+    parts: Vec<Part>,
 }
 
-/// Compiles the module's `gpu.module`. An error of the user's where there is none, where LLVM knows
-/// no such architecture, or where a math function needs libdevice and there is none or it is
-/// unreadable.
+/// A part of the code: a module of LLVM's and its PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    llvm: String,
+    ptx: String,
+}
+
+/// The last line of the head of a PTX text, which all parts have alike.
+const HEAD_END: &str = "\n.address_size 64\n";
+
+impl Code {
+    /// PTX text.
+    pub fn ptx(&self) -> String {
+        let mut text = String::new();
+        for Part { ptx, .. } in &self.parts {
+            let body = ptx.split_once(HEAD_END).filter(|_| !text.is_empty());
+            text.push_str(body.map_or(ptx, |(_, body)| body));
+        }
+        text
+    }
+
+    /// LLVM IR text as the code generator saw it, after optimisation.
+    ///
+    /// # Errors
+    /// Internal ones only.
+    pub fn llvm(&self) -> Result<String, Error> {
+        if let [Part { llvm, .. }] = self.parts.as_slice() {
+            return Ok(llvm.clone());
+        }
+        let llvm = LlvmContext::create();
+        let whole = llvm.create_module("kernels");
+        for part in &self.parts {
+            let part = parse(&llvm, &part.llvm, "kernels")?;
+            whole.set_triple(&part.get_triple());
+            whole.set_data_layout(&part.get_data_layout());
+            whole.link_in_module(part).map_err(internal)?;
+        }
+        Ok(whole.print_to_string().to_string())
+    }
+}
+
+/// Compiles the module's `gpu.module`, parts of it side by side. An error of the user's where there
+/// is none, where LLVM knows no such architecture, or where a math function needs libdevice and
+/// there is none or it is unreadable.
 pub fn emit(context: &Context, module: &Module, libdevice: Option<&Path>) -> Result<Code, Error> {
     let target = Target::of(module)?;
     let kernels =
         mlir::operations(mlir::body(module)).into_iter().find(|op| mlir::name(*op) == "gpu.module");
     let kernels = kernels
         .ok_or_else(|| Error::user("the module holds no gpu.module; run a lowering first"))?;
-    let text = mlir::to_llvm_ir(context, kernels)?;
-    let llvm = LlvmContext::create();
-    let module = parse(&llvm, &text, "kernels")?;
-    printable_names(&module)?;
-    let arch = known(&target.arch)?;
-    let machine = machine(arch)?;
-    module.set_triple(&machine.get_triple());
-    module.set_data_layout(&machine.get_target_data().get_data_layout());
-    resolve_math(&llvm, &module, &machine, (target.arithmetic, libdevice))?;
-    if !arch.prefetches {
-        drop_prefetches(&module);
+    let emission =
+        Emission { arch: known(&target.arch)?, arithmetic: target.arithmetic, libdevice };
+    let parts =
+        side_by_side(&parts::of(context, kernels)?, |number, text| emission.part(number, text));
+    Ok(Code { parts: parts.into_iter().collect::<Result<_, _>>()? })
+}
+
+/// How all parts are compiled.
+#[derive(Clone, Copy)]
+struct Emission<'a> {
+    arch: &'static Architecture,
+    arithmetic: Arithmetic,
+    libdevice: Option<&'a Path>,
+}
+
+impl Emission<'_> {
+    /// Compiles a part from LLVM IR.
+    fn part(self, number: usize, text: &str) -> Result<Part, Error> {
+        let llvm = LlvmContext::create();
+        let module = parse(&llvm, text, "kernels")?;
+        printable_names(&module)?;
+        let machine = machine(self.arch)?;
+        module.set_triple(&machine.get_triple());
+        module.set_data_layout(&machine.get_target_data().get_data_layout());
+        let library = resolve_math(&llvm, &module, &machine, (self.arithmetic, self.libdevice))?;
+        if !self.arch.prefetches {
+            drop_prefetches(&module);
+        }
+        module
+            .run_passes("default<O3>", &machine, PassBuilderOptions::create())
+            .map_err(internal)?;
+        if number > 0 {
+            tell_apart(&module, &library, number);
+        }
+        let ptx = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(internal)?;
+        Ok(Part {
+            llvm: module.print_to_string().to_string(),
+            ptx: String::from_utf8_lossy(ptx.as_slice()).trim_end_matches('\0').to_owned(),
+        })
     }
-    let options = PassBuilderOptions::create();
-    module
-        .run_passes("default<O3>", &machine, options)
-        .map_err(|error| Error::internal(format!("LLVM: {error}")))?;
-    let ptx = machine
-        .write_to_memory_buffer(&module, FileType::Assembly)
-        .map_err(|error| Error::internal(format!("LLVM: {error}")))?;
-    Ok(Code {
-        llvm: module.print_to_string().to_string(),
-        ptx: String::from_utf8_lossy(ptx.as_slice()).trim_end_matches('\0').to_owned(),
-    })
+}
+
+fn internal(error: impl std::fmt::Display) -> Error {
+    Error::internal(format!("LLVM: {error}"))
+}
+
+/// Gives what a part has of the libraries names that no other part has.
+fn tell_apart(module: &LlvmModule, library: &[CString], number: usize) {
+    for name in library.iter().filter_map(|name| name.to_str().ok()) {
+        let own = format!("{name}${number}");
+        if let Some(function) = module.get_function(name).filter(|own| own.count_basic_blocks() > 0)
+        {
+            function.as_global_value().set_name(&own);
+        } else if let Some(table) = module.get_global(name) {
+            table.set_name(&own);
+        }
+    }
+}
+
+/// The results of some work on each text and its number, in order, by as many threads as the
+/// machine runs at once.
+fn side_by_side<R: Send>(
+    texts: &[String],
+    work: impl Fn(usize, &str) -> Result<R, Error> + Sync,
+) -> Vec<Result<R, Error>> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(text) = texts.get(number) else { return done };
+            done.push((number, work(number, text)));
+        }
+    };
+    let mut done = std::thread::scope(|scope| {
+        let start = || std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, take);
+        let others = (1..threads.min(texts.len())).filter_map(|_| start().ok());
+        let others: Vec<_> = others.collect();
+        let mut done = take();
+        for other in others {
+            match other.join() {
+                Ok(more) => done.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 fn parse<'l>(llvm: &'l LlvmContext, text: &str, name: &str) -> Result<LlvmModule<'l>, Error> {
     let buffer = MemoryBuffer::create_from_memory_range_copy(format!("{text}\0").as_bytes(), name);
-    llvm.create_module_from_ir(buffer).map_err(|error| Error::internal(format!("LLVM: {error}")))
+    llvm.create_module_from_ir(buffer).map_err(internal)
 }
 
 /// PTX has letters, digits, `_` and `$` in a name; LLVM ends the process at another.
@@ -131,8 +243,7 @@ fn printable_names(module: &LlvmModule) -> Result<(), Error> {
 fn machine(arch: &Architecture) -> Result<TargetMachine, Error> {
     LlvmTarget::initialize_nvptx(&InitializationConfig::default());
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
-    let nvptx = LlvmTarget::from_triple(&triple)
-        .map_err(|error| Error::internal(format!("LLVM: {error}")))?;
+    let nvptx = LlvmTarget::from_triple(&triple).map_err(internal)?;
     nvptx
         .create_target_machine(
             &triple,
@@ -158,15 +269,15 @@ fn drop_prefetches(module: &LlvmModule) {
 }
 
 /// Gives every called math function a body: exact ones from our own text, the others from
-/// libdevice.
+/// libdevice. The result is the names of what was linked.
 fn resolve_math<'l>(
     llvm: &'l LlvmContext,
     module: &LlvmModule<'l>,
     machine: &TargetMachine,
     (arithmetic, libdevice): (Arithmetic, Option<&Path>),
-) -> Result<(), Error> {
+) -> Result<Vec<CString>, Error> {
     if unresolved(module).is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let mut exact = include_str!("exact_math.ll").to_owned();
     if arithmetic.fast_math {
@@ -174,7 +285,7 @@ fn resolve_math<'l>(
         exact = exact.replace("call float @llvm.sqrt", "call fast float @llvm.sqrt");
         exact += include_str!("fast_math.ll");
     }
-    link(module, parse(llvm, &exact, "exact_math")?, machine)?;
+    let mut names = link(module, parse(llvm, &exact, "exact_math")?, machine)?;
     let missing = unresolved(module);
     if let Some(first) = missing.first() {
         let name = source_name(module, first);
@@ -192,12 +303,12 @@ fn resolve_math<'l>(
         let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, "libdevice");
         let library = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm)
             .map_err(|error| unreadable(error.to_string()))?;
-        link(module, library, machine)?;
+        names.extend(link(module, library, machine)?);
     }
     if let Some(missing) = unresolved(module).first() {
         return Err(Error::user(format!("nothing defines the function {missing}")));
     }
-    Ok(())
+    Ok(names)
 }
 
 /// The source name of a function of libdevice, which ends its names for f32 with an `f`.
@@ -214,21 +325,20 @@ fn link<'l>(
     module: &LlvmModule<'l>,
     library: LlvmModule<'l>,
     machine: &TargetMachine,
-) -> Result<(), Error> {
+) -> Result<Vec<CString>, Error> {
     library.set_triple(&machine.get_triple());
     library.set_data_layout(&machine.get_target_data().get_data_layout());
-    let names: Vec<_> = library
-        .get_functions()
-        .filter(|function| function.count_basic_blocks() > 0)
-        .map(|function| function.get_name().to_owned())
-        .collect();
-    module.link_in_module(library).map_err(|error| Error::internal(format!("LLVM: {error}")))?;
-    for name in names {
+    let functions = library.get_functions().filter(|function| function.count_basic_blocks() > 0);
+    let mut names: Vec<_> = functions.map(|function| function.get_name().to_owned()).collect();
+    let tables: Vec<_> = library.get_globals().map(|table| table.get_name().to_owned()).collect();
+    module.link_in_module(library).map_err(internal)?;
+    for name in &names {
         if let Some(function) = name.to_str().ok().and_then(|name| module.get_function(name)) {
             function.set_linkage(Linkage::Internal);
         }
     }
-    Ok(())
+    names.extend(tables);
+    Ok(names)
 }
 
 /// Functions that are called but have neither a body nor a meaning to LLVM.

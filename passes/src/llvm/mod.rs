@@ -4,3 +4,4 @@ pub mod annotate_loops;
 pub mod convert_prefetch_to_nvvm;
 pub mod emit_ptx;
 pub mod load_constants;
+mod parts;

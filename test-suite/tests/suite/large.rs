@@ -6,13 +6,17 @@ use std::fmt::Write;
 use std::time::Instant;
 use stencil_test_suite::Scratch;
 
-/// Seconds of processor time that a compile of a program takes, the shorter of two.
-fn seconds(text: &str, arguments: &[&str]) -> f64 {
+/// A compile of a program takes at most so many seconds of processor time, at least at the second
+/// try.
+fn expect_within(limit: f64, text: &str, arguments: &[&str], what: &str) {
     let scratch = Scratch::new();
     scratch.write("large.stencil", text);
     let arguments = [&["large.stencil", "--emit=ptx,plan", "-o", "out"], arguments].concat();
-    let compile = || processor_time(&scratch, "stencilc", &arguments);
-    compile().min(compile())
+    let mut seconds = processor_time(&scratch, "stencilc", &arguments);
+    if seconds > limit {
+        seconds = processor_time(&scratch, "stencilc", &arguments);
+    }
+    assert!(seconds <= limit, "{what}: {seconds} s, and the limit is {limit} s");
 }
 
 /// The sum over the four neighbours.
@@ -88,20 +92,38 @@ const SLOWER: f64 = 6.0;
 fn many_functions_compile_in_seconds() {
     for (functions, limit) in [(8, 0.5), (16, 0.8), (32, 1.5), (64, 3.0), (100, 5.0)] {
         for (role, shrink) in [("field", 0), ("temp field", 0), ("temp field", 1)] {
-            let seconds = seconds(&chain(functions, role, shrink), &[]);
-            assert!(seconds < SLOWER * limit, "{functions} functions, {role}: {seconds} s");
+            let what = format!("{functions} functions, {role}");
+            expect_within(SLOWER * limit, &chain(functions, role, shrink), &[], &what);
         }
     }
+}
+
+/// Functions that read values of their own sweep: the code of strips is long, so many of them run
+/// as wavefronts.
+#[test]
+fn many_sweeps_compile_in_seconds() {
+    let mut text = GRID.replace("A0 : f32 on G", "A0 : f32 on G\nboundary A0 = 0");
+    for number in 0..128 {
+        let sum = "A0[0,0] + A0'[-1,0] + A0'[0,-1]";
+        writeln!(text, "fn sum{number} -> A0 [0..N-1, 0..M-1] = {sum}").unwrap();
+    }
+    text += "steps 1\n";
+    expect_within(SLOWER * 5.0, &text, &[], "128 sweeps");
+    let scratch = Scratch::new();
+    scratch.write("large.stencil", &text);
+    let outcome = scratch.run("stencilc", &["large.stencil", "--strategy", "strip"]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("declined [code-size]"), "{}", outcome.stderr);
 }
 
 #[test]
 fn many_pieces_compile_in_seconds() {
     for strategy in ["naive", "block", "stream"] {
-        let whole = seconds(&rims(), &["--strategy", strategy]);
-        assert!(whole < SLOWER, "27 pieces, {strategy}: {whole} s");
+        let arguments = ["--strategy", strategy];
+        expect_within(SLOWER, &rims(), &arguments, &format!("27 pieces, {strategy}"));
         for (pieces, limit) in [(50, 2.0), (200, 5.0)] {
-            let seconds = seconds(&bands(pieces), &["--strategy", strategy]);
-            assert!(seconds < SLOWER * limit, "{pieces} pieces, {strategy}: {seconds} s");
+            let what = format!("{pieces} pieces, {strategy}");
+            expect_within(SLOWER * limit, &bands(pieces), &arguments, &what);
         }
     }
 }

@@ -3,15 +3,19 @@
 use std::collections::HashMap;
 
 /// Replaces the names of kernels, functions and variables by `symbolN`, N by order of appearance
-/// of their declarations; parameters, which are named after kernels, change with them.
+/// of their declarations; parameters, which are named after kernels, change with them. Labels lose
+/// the number of their function; comments and empty lines go.
 pub fn number_symbols(ptx: &str) -> String {
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+    let lines = ptx.lines().filter(is_code);
+    let ptx = lines.map(|line| format!("{line}\n")).collect::<String>();
     let mut numbers = HashMap::new();
     for name in ptx.lines().filter_map(declared) {
         let next = numbers.len();
         numbers.entry(name).or_insert(next);
     }
     let mut numbered = String::with_capacity(ptx.len());
-    let mut rest = ptx;
+    let mut rest = ptx.as_str();
     while let Some(start) = rest.find(is_name) {
         let end = rest[start..].find(|c| !is_name(c)).map_or(rest.len(), |length| start + length);
         numbered.push_str(&rest[..start]);
@@ -22,11 +26,22 @@ pub fn number_symbols(ptx: &str) -> String {
         };
         match numbers.get(stem) {
             Some(number) => numbered.push_str(&format!("symbol{number}{parameter}")),
-            None => numbered.push_str(name),
+            None => numbered.push_str(&without_function(name)),
         }
         rest = &rest[end..];
     }
     numbered + rest
+}
+
+/// A label, or the name of a function's own memory, without the function's number.
+fn without_function(name: &str) -> String {
+    let number = |c: char| c.is_ascii_digit();
+    for stem in ["$L__BB", "__local_depot"] {
+        if let Some(rest) = name.strip_prefix(stem) {
+            return format!("{stem}{}", rest.trim_start_matches(number));
+        }
+    }
+    name.to_owned()
 }
 
 /// The name that a line declares: `.entry NAME(`, `.func ... NAME(`, `.shared .b8 NAME[...]`.
@@ -69,6 +84,14 @@ mod tests {
         assert!(one.contains("[symbol1_param_0]"), "{one}");
         assert!(one.contains("[symbol0+8]") && one.contains(".b8 symbol2[64]"), "{one}");
         assert!(!one.contains("heat"), "{one}");
+    }
+
+    #[test]
+    fn numbers_of_functions_comments_and_empty_lines_do_not_matter() {
+        let one = number_symbols("$L__BB0_12:\n\tmov.b64 \t%SPL, __local_depot0;\n\tret;\n");
+        let other = "\n\t// a\n$L__BB3_12:\n\n\tmov.b64 \t%SPL, __local_depot3;\n\tret;\n";
+        assert_eq!(one, number_symbols(other));
+        assert_ne!(one, number_symbols(&other.replace("_12", "_13")));
     }
 
     #[test]

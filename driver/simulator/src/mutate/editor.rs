@@ -106,7 +106,7 @@ impl<'c> Editor<'c> {
         let region = Region::new();
         let body = region.append_block(melior::ir::Block::new(&[]));
         let name = mlir::name(op);
-        let same = build(&name).add_operands(&mlir::operands(op)).build().map_err(internal)?;
+        let same = build(name).add_operands(&mlir::operands(op)).build().map_err(internal)?;
         body.append_operation(same);
         body.append_operation(build("scf.yield").build().map_err(internal)?);
         let guarded = build("scf.if")

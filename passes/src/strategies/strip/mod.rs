@@ -19,6 +19,7 @@ use geometry::StripShape;
 use plan::{Function, Plan};
 use std::ops::RangeInclusive;
 use stencil_dialects::error::{Decline, Error};
+use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Kernel, Schedule, Waiting};
 use stencil_runtime::model::Pace;
 use stencil_runtime::model::wavefront::Wave;
@@ -29,6 +30,11 @@ pub const NAME: &str = "strip";
 /// Rows of a lane, strips of a block and times of a tile. The default is the first that fits. They
 /// were measured on an H200 (`docs/decisions/022-strips.md`).
 const SHAPES: [[i64; 3]; 5] = [[2, 3, 32], [2, 2, 32], [2, 2, 16], [1, 2, 16], [1, 1, 8]];
+
+/// Evaluations of point functions in the code of all kernels of a program. A tile has one for each
+/// row and time, in code for tiles within the main piece and in code of each piece. A compile takes
+/// about 3 ms for an evaluation.
+const MOST_EVALUATIONS: i64 = 1024;
 
 /// The descriptor.
 pub struct Strip;
@@ -54,7 +60,8 @@ impl Strategy for Strip {
         false
     }
 
-    /// Rows of a block, and times per tile: the first shape that a block has room for.
+    /// Rows of a block, and times per tile: the first shape that a block has room for and whose
+    /// code is soon compiled.
     fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error> {
         let Some(apply) = group.applies.first() else {
             return Err(Error::internal("a group without applies"));
@@ -66,11 +73,25 @@ impl Strategy for Strip {
         let dependences = program.dependences(pieces)?;
         let above = dependences.iter().filter_map(|vector| vector.first()?.checked_neg());
         let above = above.fold(1, i64::max);
-        for [rows, strips, width] in SHAPES {
-            let shape = StripShape { rows: above.max(rows), strips, width };
+        let copies = copies(program)?;
+        let shapes = SHAPES.map(|[rows, strips, width]| {
+            let rows = above.max(rows);
+            StripShape { rows, strips, width }
+        });
+        let short = |shape: &StripShape| {
+            copies.saturating_mul(shape.rows * shape.width) <= MOST_EVALUATIONS
+        };
+        if !shapes.iter().any(short) {
+            let message = format!(
+                "the code of the program's strips would evaluate its functions at more than \
+                 {MOST_EVALUATIONS} places; leave the strategy open"
+            );
+            return Err(Error::declined(Decline::CodeSize, message));
+        }
+        for shape in shapes.into_iter().filter(short) {
             let plan = Plan::of(&function, shape)?;
             if plan.fits(subject.device) {
-                let tile = vec![plan.geometry.block(), width];
+                let tile = vec![plan.geometry.block(), shape.width];
                 return Ok(Shape { tile, per_thread: vec![shape.rows, 1] });
             }
         }
@@ -91,6 +112,18 @@ impl Strategy for Strip {
     ) -> Result<Option<(Wave, Pace)>, Error> {
         wave::of(subject, kernel, tile, points).map(Some)
     }
+}
+
+/// Copies of a point's code in the kernels of a program: one for each piece, and one for each
+/// function.
+fn copies(program: &Program) -> Result<i64, Error> {
+    let mut copies = 0;
+    for apply in &program.applies {
+        if !program.dependences(&apply.pieces)?.is_empty() {
+            copies += 1 + i64::try_from(apply.pieces.len()).unwrap_or(i64::MAX - 1);
+        }
+    }
+    Ok(copies)
 }
 
 /// Declines fields on different points.
