@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -223,36 +224,51 @@ def targets(tool):
     return known
 
 
+def selected(case, found, words):
+    """The runs of a case that contain one of some words, or all: title, target and schedule."""
+    for target in found:
+        if target == "sim" and int(np.prod(case.shape)) * case.steps > SIMULATED:
+            continue
+        known = target != "reference" and case.program not in RULED
+        more = OF_RANK.get(rank(case.program), []) if known else []
+        if target != "reference" and case.program in FIXED:
+            more = [*more, FIXED_REGION]
+        if target != "reference" and case.program in FUSED:
+            more = [*more, *KEPT[rank(case.program)]]
+        schedules = SCHEDULES[target] + more
+        if target != "reference" and case.program in WAVEFRONTS:
+            schedules = SWEEPS[rank(case.program)]
+        for schedule in schedules:
+            options = (word.removeprefix("--strategy=") for word in schedule)
+            title = " ".join([case.title(), target, *options])
+            if not words or any(word in title for word in words):
+                yield title, target, schedule
+
+
+def outcomes(case, tool, found, words):
+    """What each selected run of a case gave: title, what went wrong or nothing, seconds."""
+    runs = list(selected(case, found, words))
+    expected = case.expected() if runs else {}
+    done = []
+    for title, target, schedule in runs:
+        began = time.monotonic()
+        wrong = run(case, expected, tool, target, schedule)
+        done.append((title, wrong, time.monotonic() - began))
+    return done
+
+
 def main():
     """Runs what the arguments select; the last line says how many passed."""
-    tool, wanted_words = tool_path(), sys.argv[1:]
+    tool, words = tool_path(), sys.argv[1:]
     found = targets(tool)
     missing = {path.stem for path in (SUITE / "programs").glob("*.stencil")} - set(PROGRAMS)
     failed, passed = [f"{name}: has no reference in programs.py" for name in sorted(missing)], 0
-    for case in cases():
-        expected = None
-        for target in found:
-            if target == "sim" and int(np.prod(case.shape)) * case.steps > SIMULATED:
-                continue
-            known = target != "reference" and case.program not in RULED
-            more = OF_RANK.get(rank(case.program), []) if known else []
-            if target != "reference" and case.program in FIXED:
-                more = [*more, FIXED_REGION]
-            if target != "reference" and case.program in FUSED:
-                more = [*more, *KEPT[rank(case.program)]]
-            schedules = SCHEDULES[target] + more
-            if target != "reference" and case.program in WAVEFRONTS:
-                schedules = SWEEPS[rank(case.program)]
-            for schedule in schedules:
-                options = (word.removeprefix("--strategy=") for word in schedule)
-                title = " ".join([case.title(), target, *options])
-                if wanted_words and not any(word in title for word in wanted_words):
-                    continue
-                began = time.monotonic()
-                expected = expected or case.expected()
-                wrong = run(case, expected, tool, target, schedule)
-                outcome = wrong or f"{time.monotonic() - began:.2f} s"
-                print(f"{'FAIL' if wrong else 'ok':4} {title}: {outcome}", flush=True)
+    # The work is that of the processes that the threads start.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done in pool.map(lambda case: outcomes(case, tool, found, words), cases()):
+            for title, wrong, seconds in done:
+                print(f"{'FAIL' if wrong else 'ok':4} {title}: {wrong or f'{seconds:.2f} s'}",
+                      flush=True)
                 passed += not wrong
                 failed += [title] if wrong else []
     for title in failed:

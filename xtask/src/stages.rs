@@ -26,12 +26,15 @@ const STAGES: [Stage; 9] = [
     stage("fmt", "layout of the code", format),
     stage("rules", "what must not come into the tree", rules::check),
     stage("clippy", "lints, warnings as errors", clippy),
-    stage("build", "the tools", build),
+    stage("build", "the tools and the tests", build_all),
     stage("unit", "unit and snapshot tests", unit),
     stage("lit", "the tools from IR to IR", lit),
     stage("numeric", "results against NumPy", numeric),
     stage("docs", "documentation, its examples and its links", docs),
 ];
+
+/// Takes the place of `build` where no tests are run.
+const TOOLS: Stage = stage("build", "the tools", build);
 
 /// Stages that run the project's binaries.
 const NEED_BUILD: [&str; 2] = ["lit", "numeric"];
@@ -73,7 +76,9 @@ impl Selection {
                 || stage.name == "setup"
                 || (stage.name == "build" && NEED_BUILD.into_iter().any(named))
         };
-        STAGES.iter().filter(wanted).collect()
+        let lean = |stage| if named("unit") { stage } else { &TOOLS };
+        let of = |stage: &'static Stage| if stage.name == TOOLS.name { lean(stage) } else { stage };
+        STAGES.iter().filter(wanted).map(of).collect()
     }
 }
 
@@ -141,6 +146,13 @@ fn clippy(project: &Project) -> Result<String> {
 pub fn build(project: &Project) -> Result<String> {
     stream(&mut project.cargo(&["build", "--release"]))?;
     Ok("stencilc, stencil-opt, stencil-bench".into())
+}
+
+/// Builds tools and tests at once: apart, Cargo would build most crates twice, because the crates
+/// that tests depend on ask for more features of others.
+fn build_all(project: &Project) -> Result<String> {
+    stream(&mut project.cargo(&["build", "--release", "--workspace", "--all-targets"]))?;
+    Ok("tools and tests".into())
 }
 
 /// Runs all tests of the crates by cargo-nextest where it is installed, else by `cargo test`; then
@@ -217,6 +229,13 @@ mod tests {
         assert_eq!(selected(&["--keep-going"]).unwrap(), names());
         assert_eq!(selected(&["lit", "fmt"]).unwrap(), ["setup", "fmt", "build", "lit"]);
         assert_eq!(selected(&["docs"]).unwrap(), ["setup", "docs"]);
+        let builds = |arguments: &[&str]| {
+            let arguments: Vec<_> = arguments.iter().map(|a| a.to_string()).collect();
+            let stages = Selection::parse(&arguments).unwrap().stages();
+            stages.iter().find(|stage| stage.name == "build").map(|stage| stage.what)
+        };
+        assert_eq!(builds(&[]), Some("the tools and the tests"));
+        assert_eq!(builds(&["lit"]), Some("the tools"));
     }
 
     #[test]

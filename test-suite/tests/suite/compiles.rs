@@ -94,9 +94,9 @@ fn compiles_are_quick() {
         // Alone they take up to 0.2 and 1.5 s, beside processes that share the caches up to 0.3 and
         // 1.9 s.
         for (arguments, limit) in [(named, 0.8), (chosen, 3.0)] {
-            let runs = (0..5).map(|_| processor_time(&scratch, "stencilc", arguments));
-            let shortest = runs.fold(f64::INFINITY, f64::min);
-            assert!(shortest > 0.0 && shortest < limit, "{arguments:?}: {shortest} s");
+            let mut runs = (0..5).map(|_| processor_time(&scratch, "stencilc", arguments));
+            let quick = runs.any(|seconds| seconds > 0.0 && seconds < limit);
+            assert!(quick, "{arguments:?}: over {limit} s five times");
         }
     }
 }
