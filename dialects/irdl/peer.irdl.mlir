@@ -1,21 +1,21 @@
 // The peer dialect: flags by which blocks of one launch wait for each other.
 irdl.dialect @peer {
-  // peer.signal(%flags, %index, %epoch): stores the epoch with release ordering at device scope.
+  // peer.signal(%flags, %index, %count): stores the count with release ordering at device scope.
   irdl.operation @signal {
     %flags = irdl.base "!builtin.memref"
     %index = irdl.is index
-    %epoch = irdl.is i32
-    irdl.operands(flags: %flags, index: %index, epoch: %epoch)
+    %count = irdl.is i32
+    irdl.operands(flags: %flags, index: %index, count: %count)
   }
 
-  // peer.wait(%flags, %index, %epoch): returns once the flag is at least the epoch, by the sign of
+  // peer.wait(%flags, %index, %count): returns once the flag is at least the count, by the sign of
   // their difference in 32 bits; everything before the signal that it saw is visible after it
   // (acquire ordering at device scope).
   irdl.operation @wait {
     %flags = irdl.base "!builtin.memref"
     %index = irdl.is index
-    %epoch = irdl.is i32
-    irdl.operands(flags: %flags, index: %index, epoch: %epoch)
+    %count = irdl.is i32
+    irdl.operands(flags: %flags, index: %index, count: %count)
   }
 
   // %before = peer.arrive(%flags, %index, %count): adds the count with release ordering at device

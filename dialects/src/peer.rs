@@ -1,6 +1,6 @@
 //! Typed views of the `peer` dialect: flags by which blocks of one launch wait for each other.
 //!
-//! Flags are a memref of one dimension of i32, an index is an `index`, an epoch an i32 that grows
+//! Flags are a memref of one dimension of i32, an index is an `index`, a count an i32 that grows
 //! from sweep to sweep, so that flags are never cleared. It wraps after 2^32, which no wait
 //! notices: see [`is_late`].
 
@@ -20,11 +20,11 @@ pub const ARRIVE: &str = "peer.arrive";
 pub const OPERATIONS: &[Signature] = &[
     Signature {
         name: SIGNAL,
-        operands: &["flags", "index", "epoch"],
+        operands: &["flags", "index", "count"],
         results: &[],
         attributes: &[],
     },
-    Signature { name: WAIT, operands: &["flags", "index", "epoch"], results: &[], attributes: &[] },
+    Signature { name: WAIT, operands: &["flags", "index", "count"], results: &[], attributes: &[] },
     Signature {
         name: ARRIVE,
         operands: &["flags", "index", "count"],
@@ -33,29 +33,29 @@ pub const OPERATIONS: &[Signature] = &[
     },
 ];
 
-/// Builds `peer.signal`: the flag becomes the epoch, released at device scope.
+/// Builds `peer.signal`: the flag becomes the count, released at device scope.
 pub fn signal<'c>(
     builder: &Builder<'c>,
     flags: Val<'c>,
     index: Val<'c>,
-    epoch: Val<'c>,
+    count: Val<'c>,
 ) -> Result<Op<'c>, Error> {
-    builder.op(SIGNAL, &[flags, index, epoch], &[], &[])
+    builder.op(SIGNAL, &[flags, index, count], &[], &[])
 }
 
-/// Whether a flag stands before an epoch. Both wrap, and lie less than 2^31 apart.
-pub fn is_late(flag: i32, epoch: i32) -> bool {
-    flag.wrapping_sub(epoch) < 0
+/// Whether a flag stands before a count. Both wrap, and lie less than 2^31 apart.
+pub fn is_late(flag: i32, count: i32) -> bool {
+    flag.wrapping_sub(count) < 0
 }
 
-/// Builds `peer.wait`: returns once the flag is not late for the epoch, acquired at device scope.
+/// Builds `peer.wait`: returns once the flag is not late for the count, acquired at device scope.
 pub fn wait<'c>(
     builder: &Builder<'c>,
     flags: Val<'c>,
     index: Val<'c>,
-    epoch: Val<'c>,
+    count: Val<'c>,
 ) -> Result<Op<'c>, Error> {
-    builder.op(WAIT, &[flags, index, epoch], &[], &[])
+    builder.op(WAIT, &[flags, index, count], &[], &[])
 }
 
 /// Builds `peer.arrive`: adds a count to the flag, released at device scope; gives what the flag

@@ -7,7 +7,7 @@ mod transfer;
 
 use crate::array::{Array, ArrayError, Element, shape_text};
 use crate::bind::{Bound, BufferId};
-use crate::launch::{Action, Compare, Copy, Launch, LaunchError, Launches, Turns};
+use crate::launch::{Action, Compare, Copy, Iterations, Launch, LaunchError, Launches};
 use crate::plan::{Plan, Role};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -201,7 +201,7 @@ pub struct Launched {
     /// Steps that were taken; fewer than asked for where an `until` of the plan ended early.
     pub steps: i64,
     /// The turns of each `until` of the plan, in the order of the file.
-    pub turns: Vec<Turns>,
+    pub iterations: Vec<Iterations>,
     /// The memory of each buffer after the last launch, in the plan's order.
     pub current: Vec<BufferId>,
 }
@@ -334,7 +334,7 @@ pub fn launch_all(
         count,
         elapsed,
         steps: launches.step(),
-        turns: launches.turns().to_vec(),
+        iterations: launches.iterations().to_vec(),
         current: launches.current().to_vec(),
     })
 }

@@ -16,7 +16,7 @@ use crate::number::Number;
 use crate::plan::{self, Argument, Kernel, Relation};
 use std::ops::Range;
 use thiserror::Error;
-pub use walk::{Launches, Turns};
+pub use walk::{Iterations, Launches};
 
 /// Why a run is impossible.
 #[derive(Clone, Debug, PartialEq, Error)]

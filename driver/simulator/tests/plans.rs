@@ -7,7 +7,7 @@ use stencil_dialects::mlir;
 use stencil_runtime::array::{Array, Data, Element};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::execute::{self, Control};
-use stencil_runtime::launch::Turns;
+use stencil_runtime::launch::Iterations;
 use stencil_runtime::plan::{Node, Plan};
 use stencil_simulator::{Options, Settings, Simulator};
 
@@ -72,7 +72,7 @@ fn cells_in_no_part_of_a_value_keep_their_input() {
 }
 
 #[test]
-fn nested_loops_take_turns_of_turns() {
+fn nested_loops_iterate_each_time() {
     let inner = repeat("2", &launch("smooth", SMOOTH, SWAP));
     let plan = smooth(&format!("[{}]", repeat("steps floordiv 2", &inner)));
     assert_eq!(result(&plan, 50, 6), smoothed(&noise(50), 6));
@@ -94,7 +94,7 @@ fn snapshots_hand_over_the_current_value() {
     assert_eq!(found, wanted);
 }
 
-/// `halve` until `R` is below a limit, compared after each two turns.
+/// `halve` until `R` is below a limit, compared after each two iterations.
 fn until(limit: &str, is: &str) -> Plan {
     let body = launch("halve", "{\"read_write\": \"A\"}, {\"write\": \"R\"}", "");
     let reduction = buffer("R", "A")
@@ -115,35 +115,35 @@ fn until(limit: &str, is: &str) -> Plan {
 #[test]
 fn a_loop_ends_on_a_value() {
     let first = noise(20)[0];
-    let turns = |plan: &Plan, steps| {
+    let iterations = |plan: &Plan, steps| {
         let (outcome, _) = run(plan, size(20, steps), Options::default()).unwrap();
-        let halved = outcome.launched.turns[0].count;
+        let halved = outcome.launched.iterations[0].count;
         let wanted: Vec<_> =
             noise(20).iter().map(|cell| cell * 0.5_f32.powi(halved as i32)).collect();
         assert_eq!(cells(&outcome.outputs["A"]), wanted);
         assert_eq!((outcome.launched.steps, outcome.launched.count), (halved, halved as u64));
-        outcome.launched.turns[0]
+        outcome.launched.iterations[0]
     };
     // The limit is passed after five halvings, and compared after six.
     let limit = first / 24.0;
     let value = until(&format!("{{\"value\": {limit:?}}}"), "less");
-    assert_eq!(turns(&value, 100), Turns { count: 6, met: true });
-    assert_eq!(turns(&value, 6), Turns { count: 6, met: true });
-    assert_eq!(turns(&value, 5), Turns { count: 5, met: false });
-    assert_eq!(turns(&value, 0), Turns { count: 0, met: false });
+    assert_eq!(iterations(&value, 100), Iterations { count: 6, met: true });
+    assert_eq!(iterations(&value, 6), Iterations { count: 6, met: true });
+    assert_eq!(iterations(&value, 5), Iterations { count: 5, met: false });
+    assert_eq!(iterations(&value, 0), Iterations { count: 0, met: false });
     let scalar = until("{\"scalar\": \"eps\"}", "at_most");
-    let count = (1..).find(|turns| turns % 2 == 0 && first * 0.5_f32.powi(*turns) <= 0.1).unwrap();
-    assert_eq!(turns(&scalar, 1 << 20), Turns { count: count.into(), met: true });
+    let count = (1..).find(|times| times % 2 == 0 && first * 0.5_f32.powi(*times) <= 0.1).unwrap();
+    assert_eq!(iterations(&scalar, 1 << 20), Iterations { count: count.into(), met: true });
 }
 
 #[test]
-fn turns_without_blocks_are_turns() {
+fn iterations_without_blocks_are_iterations() {
     let mut plan = until("{\"value\": 0.1}", "less");
     let Node::Until(node) = &mut plan.schedule[0] else { panic!("no loop") };
     let Node::Launch(launch) = &mut node.body[0] else { panic!("no launch") };
     launch.grid[0] = "N - 20".parse().unwrap();
     let (outcome, _) = run(&plan, size(20, 100), Options::default()).unwrap();
-    assert_eq!(outcome.launched.turns, [Turns { count: 2, met: true }]);
+    assert_eq!(outcome.launched.iterations, [Iterations { count: 2, met: true }]);
     assert_eq!((outcome.launched.steps, outcome.launched.count), (2, 0));
 }
 
@@ -157,7 +157,7 @@ fn a_nan_meets_no_limit() {
     let inputs = [("A".to_owned(), Array::new(vec![20], Data::F32(vec![f32::NAN; 20])).unwrap())];
     let outcome =
         execute::run(&plan, &bound, &inputs.into(), &mut simulator, &mut Control::default());
-    assert_eq!(outcome.unwrap().launched.turns, [Turns { count: 4, met: false }]);
+    assert_eq!(outcome.unwrap().launched.iterations, [Iterations { count: 4, met: false }]);
 }
 
 #[test]

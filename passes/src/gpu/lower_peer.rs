@@ -8,21 +8,21 @@
 //! no operation of the dialect `peer` is left.
 //!
 //! ```text
-//! "peer.wait"(%flags, %i, %epoch)
-//! "peer.signal"(%flags, %i, %epoch)
+//! "peer.wait"(%flags, %i, %count)
+//! "peer.signal"(%flags, %i, %count)
 //! ```
 //! becomes
 //! ```text
 //! scf.while : () -> () {
 //!   %flag = llvm.load %address atomic syncscope("device") acquire {alignment = 4} : !llvm.ptr<1> -> i32
-//!   %lead = arith.subi %flag, %epoch : i32
+//!   %lead = arith.subi %flag, %count : i32
 //!   %late = arith.cmpi slt, %lead, %zero
 //!   scf.condition(%late)
 //! } do {
 //!   llvm.call_intrinsic "llvm.nvvm.nanosleep"(%pause)
 //!   scf.yield
 //! }
-//! llvm.store %epoch, %address atomic syncscope("device") release {alignment = 4} : i32, !llvm.ptr<1>
+//! llvm.store %count, %address atomic syncscope("device") release {alignment = 4} : i32, !llvm.ptr<1>
 //! ```
 //! and `peer.arrive` a fence with a relaxed addition.
 
@@ -77,22 +77,22 @@ impl Pass for LowerPeer {
             }
             let region = Region::new();
             let builder = Builder::new(context, op.location(), mlir::append_block(&region, &[]));
-            let &[flags, index, epoch] = mlir::operands(op).as_slice() else {
+            let &[flags, index, count] = mlir::operands(op).as_slice() else {
                 return Err(Error::new(
                     mlir::place(op.location()),
-                    format!("{name} needs flags, an index and an epoch"),
+                    format!("{name} needs flags, an index and a count"),
                 ));
             };
             let address = self.address(&builder, flags, index)?;
             match name {
-                peer::WAIT => drop(wait(&builder, address, epoch)?),
+                peer::WAIT => drop(wait(&builder, address, count)?),
                 peer::ARRIVE => {
-                    let before = arrive(&builder, address, epoch)?;
+                    let before = arrive(&builder, address, count)?;
                     mlir::results(op).into_iter().for_each(|old| mlir::replace_uses(old, before));
                 }
                 _ => {
                     let attributes = atomic(&builder, RELEASE);
-                    builder.op("llvm.store", &[epoch, address], &[], &attributes)?;
+                    builder.op("llvm.store", &[count, address], &[], &attributes)?;
                 }
             }
             mlir::move_all_before(builder.block, op);
@@ -171,13 +171,13 @@ fn arrive<'c>(builder: &Builder<'c>, address: Val<'c>, count: Val<'c>) -> Result
     builder.value("llvm.atomicrmw", &[address, count], builder.integer_type(32), &attributes)
 }
 
-fn wait<'c>(builder: &Builder<'c>, address: Val<'c>, epoch: Val<'c>) -> Result<Op<'c>, Error> {
+fn wait<'c>(builder: &Builder<'c>, address: Val<'c>, count: Val<'c>) -> Result<Op<'c>, Error> {
     let (before, after) = (Region::new(), Region::new());
     let look = builder.at(mlir::append_block(&before, &[]));
     let attributes = atomic(&look, ACQUIRE);
     let flag = look.value("llvm.load", &[address], look.integer_type(32), &attributes)?;
     // The sign of the difference is right where the numbers have wrapped too.
-    let lead = look.binary("arith.subi", flag, epoch)?;
+    let lead = look.binary("arith.subi", flag, count)?;
     let late = look.compare(Compare::Lt, lead, look.constant(look.integer_type(32), 0)?)?;
     look.op("scf.condition", &[late], &[], &[])?;
     let pause = builder.at(mlir::append_block(&after, &[]));

@@ -1,7 +1,7 @@
 //! `peer-sync` and `grid-sync`: note how the blocks of a wavefront kernel wait for each other.
 //! Without either, each diagonal of tiles is a launch.
 //!
-//! Source: PeerWave (see `tiled/hyperplane_skew.rs`), sections 2 and 3.2.
+//! Source: PeerWave (see `tiled/hyperplane_skew.rs`), section 3.2.
 //!
 //! | pass | how blocks wait |
 //! |---|---|
@@ -40,18 +40,18 @@ pub const GRID_INFO: Info = Info {
 };
 
 /// `peer-sync`.
-pub const PEER_SYNC: Sync = Sync { waiting: Waiting::Peer, info: &PEER_INFO };
+pub const PEER_SYNC: NoteWaiting = NoteWaiting { waiting: Waiting::Peer, info: &PEER_INFO };
 
 /// `grid-sync`.
-pub const GRID_SYNC: Sync = Sync { waiting: Waiting::Grid, info: &GRID_INFO };
+pub const GRID_SYNC: NoteWaiting = NoteWaiting { waiting: Waiting::Grid, info: &GRID_INFO };
 
 /// Either pass.
-pub struct Sync {
+pub struct NoteWaiting {
     waiting: Waiting,
     info: &'static Info,
 }
 
-impl Pass for Sync {
+impl Pass for NoteWaiting {
     fn info(&self) -> &'static Info {
         self.info
     }

@@ -15,7 +15,7 @@ const MOST_ACTIONS_A_STEP: i128 = 1 << 20;
 /// A list of prepared nodes.
 pub type Body<'p> = Arc<[Prepared<'p>]>;
 
-/// A node whose values stay the same in every turn. Buffers go by place in [`Plan::buffers`].
+/// A node whose values stay the same in every iteration. Buffers go by place in [`Plan::buffers`].
 #[derive(Clone, Debug)]
 pub enum Prepared<'p> {
     /// A launch with blocks.
@@ -25,7 +25,7 @@ pub enum Prepared<'p> {
         steps: i64,
     },
     Loop {
-        turns: i64,
+        iterations: i64,
         until: Option<PreparedUntil>,
         body: Body<'p>,
     },
@@ -107,13 +107,13 @@ pub fn schedule<'p>(plan: &'p Plan, bound: &Bound) -> Result<Body<'p>, LaunchErr
     Ok(body)
 }
 
-/// The sum over all nodes that are done, those of a loop as often as it may turn.
+/// The sum over all nodes that are done, those of a loop as often as it may be done.
 fn total(body: &[Prepared<'_>], of: &impl Fn(&Prepared<'_>) -> i128) -> i128 {
     body.iter().fold(0_i128, |sum, node| {
         sum.saturating_add(match node {
-            Prepared::Loop { turns, body, until } => {
+            Prepared::Loop { iterations, body, until } => {
                 let compares = i128::from(until.is_some()) * of(node);
-                i128::from(*turns).saturating_mul(total(body, of).saturating_add(compares))
+                i128::from(*iterations).saturating_mul(total(body, of).saturating_add(compares))
             }
             other => of(other),
         })
@@ -135,12 +135,12 @@ impl<'p> Preparation<'p, '_> {
             match node {
                 Node::Launch(launch) => all.push(self.launch(launch, alone)?),
                 Node::Repeat(repeat) => {
-                    let turns = repeat.count.evaluate(&self.bound.sizes)?;
-                    self.turns(&mut all, turns, None, &repeat.body)?;
+                    let iterations = repeat.count.evaluate(&self.bound.sizes)?;
+                    self.iterations(&mut all, iterations, None, &repeat.body)?;
                 }
                 Node::Until(until) => {
-                    let turns = until.most.evaluate(&self.bound.sizes)?;
-                    self.turns(&mut all, turns, Some(self.until(until)?), &until.body)?;
+                    let iterations = until.most.evaluate(&self.bound.sizes)?;
+                    self.iterations(&mut all, iterations, Some(self.until(until)?), &until.body)?;
                 }
                 Node::Choose(choose) => {
                     let body = self.list(self.chosen(choose)?, alone)?;
@@ -156,26 +156,26 @@ impl<'p> Preparation<'p, '_> {
         Ok(all.into())
     }
 
-    fn turns(
+    fn iterations(
         &self,
         all: &mut Vec<Prepared<'p>>,
-        turns: i64,
+        iterations: i64,
         until: Option<PreparedUntil>,
         body: &'p [Node],
     ) -> Result<(), LaunchError> {
-        if turns <= 0 {
+        if iterations <= 0 {
             return Ok(());
         }
-        let body = self.list(body, turns > 1)?;
-        // A turn without actions would go round for nothing; an `until` compares after some.
+        let body = self.list(body, iterations > 1)?;
+        // An iteration without actions would go round for nothing; an `until` compares after some.
         let start = until.is_none().then_some(0_i64);
         let steps = body.iter().fold(start, |sum, node| match node {
             Prepared::Skip { steps } => Some(sum?.saturating_add(*steps)),
             _ => None,
         });
         all.push(match steps {
-            Some(steps) => Prepared::Skip { steps: steps.saturating_mul(turns) },
-            None => Prepared::Loop { turns, until, body },
+            Some(steps) => Prepared::Skip { steps: steps.saturating_mul(iterations) },
+            None => Prepared::Loop { iterations, until, body },
         });
         Ok(())
     }

@@ -17,13 +17,13 @@ pub struct Launches<'p> {
     turn: i64,
     /// The memory that each buffer of the plan stands for.
     memory: Vec<BufferId>,
-    turns: Vec<Turns>,
+    iterations: Vec<Iterations>,
 }
 
-/// The turns of an `until` of the plan.
+/// The iterations of an `until` of the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turns {
-    /// Turns that it took, over all times that the schedule reached it.
+pub struct Iterations {
+    /// Iterations that it took, over all times that the schedule reached it.
     pub count: i64,
     /// Whether its condition held when it ended, the last time.
     pub met: bool,
@@ -33,11 +33,11 @@ pub struct Turns {
 #[derive(Clone, Debug)]
 struct Frame<'p> {
     body: Body<'p>,
-    /// Nodes of this turn already done.
+    /// Nodes of this iteration already done.
     place: usize,
-    /// Turns to come, with this one.
+    /// Iterations to come, with this one.
     left: i64,
-    /// Turns done.
+    /// Iterations done.
     done: i64,
     until: Option<PreparedUntil>,
 }
@@ -56,7 +56,7 @@ impl<'p> Launches<'p> {
             epoch: 0,
             turn: 0,
             memory: (0..plan.buffers.len()).map(BufferId).collect(),
-            turns: vec![Turns::default(); untils.count()],
+            iterations: vec![Iterations::default(); untils.count()],
         })
     }
 
@@ -70,9 +70,9 @@ impl<'p> Launches<'p> {
         &self.memory
     }
 
-    /// The turns of each `until` so far, in the order of the file.
-    pub fn turns(&self) -> &[Turns] {
-        &self.turns
+    /// The iterations of each `until` so far, in the order of the file.
+    pub fn iterations(&self) -> &[Iterations] {
+        &self.iterations
     }
 
     /// Ends the loop whose comparison was given out last, because it holds.
@@ -81,8 +81,8 @@ impl<'p> Launches<'p> {
             && let Some(until) = frame.until
         {
             frame.left = 0;
-            if let Some(turns) = self.turns.get_mut(until.number) {
-                turns.met = true;
+            if let Some(iterations) = self.iterations.get_mut(until.number) {
+                iterations.met = true;
             }
         }
     }
@@ -132,14 +132,14 @@ impl<'p> Launches<'p> {
         launch
     }
 
-    /// Ends a turn of the innermost list; gives its comparison where one is due.
-    fn turn(&mut self) -> Option<Compare> {
+    /// Ends an iteration of the innermost list; gives its comparison where one is due.
+    fn iterated(&mut self) -> Option<Compare> {
         let frame = self.frames.last_mut()?;
         (frame.place, frame.left, frame.done) = (0, frame.left - 1, frame.done + 1);
         let until = frame.until?;
         let due = frame.done % until.every == 0;
-        if let Some(turns) = self.turns.get_mut(until.number) {
-            turns.count = turns.count.saturating_add(1);
+        if let Some(iterations) = self.iterations.get_mut(until.number) {
+            iterations.count = iterations.count.saturating_add(1);
         }
         due.then(|| Compare { buffer: self.memory(until.buffer), is: until.is, limit: until.limit })
     }
@@ -156,7 +156,7 @@ impl<'p> Iterator for Launches<'p> {
                 continue;
             }
             let Some(node) = frame.body.get(frame.place).cloned() else {
-                if let Some(compare) = self.turn() {
+                if let Some(compare) = self.iterated() {
                     return Some(Action::Compare(compare));
                 }
                 continue;
@@ -166,13 +166,13 @@ impl<'p> Iterator for Launches<'p> {
             match node {
                 Prepared::Launch(prepared) => return Some(Action::Launch(self.launch(&prepared))),
                 Prepared::Skip { steps } => self.step = self.step.saturating_add(steps),
-                Prepared::Loop { turns, until, body } => {
+                Prepared::Loop { iterations, until, body } => {
                     if let Some(until) = until
-                        && let Some(turns) = self.turns.get_mut(until.number)
+                        && let Some(iterations) = self.iterations.get_mut(until.number)
                     {
-                        turns.met = false;
+                        iterations.met = false;
                     }
-                    self.frames.push(Frame { body, place: 0, left: turns, done: 0, until });
+                    self.frames.push(Frame { body, place: 0, left: iterations, done: 0, until });
                 }
                 Prepared::Exchange(copies) => {
                     let copies = copies.iter().map(|copy| Copy {

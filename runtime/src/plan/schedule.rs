@@ -119,7 +119,7 @@ impl Argument {
 pub struct Repeat {
     /// How often; may use `steps`. A negative count is 0.
     pub count: Expr,
-    /// The nodes of each turn.
+    /// The nodes of each iteration.
     pub body: Vec<Node>,
 }
 
@@ -134,11 +134,11 @@ pub struct Until {
     pub is: Relation,
     /// The number that it is compared with.
     pub limit: Limit,
-    /// The value is compared each time after this many turns.
+    /// The value is compared each time after this many iterations.
     pub every: u32,
-    /// Turns at most; may use `steps`. A negative number is 0.
+    /// Iterations at most; may use `steps`. A negative number is 0.
     pub most: Expr,
-    /// The nodes of each turn.
+    /// The nodes of each iteration.
     pub body: Vec<Node>,
 }
 

@@ -342,7 +342,7 @@ impl Plan {
     }
 
     fn until_is_possible(&self, until: &Until) -> Found {
-        self.known_sizes(&until.most, "the most turns", true)?;
+        self.known_sizes(&until.most, "the most iterations", true)?;
         let name = &until.reduction;
         let one = Some(1);
         let buffer = self.buffer(name).filter(|buffer| {

@@ -329,7 +329,7 @@ fn rotations_flags_and_loops_that_end_by_a_value() {
             let mut control = Control { snapshot: Some(&mut take), ..Control::default() };
             let bound = bound(&plan, 100);
             let outcome = run(&plan, &bound, &inputs(1), &mut program, &mut control).unwrap();
-            assert_eq!((outcome.launched.steps, outcome.launched.turns[0].met), (9, true));
+            assert_eq!((outcome.launched.steps, outcome.launched.iterations[0].met), (9, true));
             let array = |cells: &Vec<f32>| Array::new(vec![cells.len()], Data::F32(cells.clone()));
             assert_eq!(outcome.outputs["A"], array(&states[10]).unwrap());
             assert_eq!(taken.len(), 9);

@@ -30,7 +30,7 @@ pub fn of(
     let threads = u32::try_from(plan.threads()).unwrap_or(u32::MAX);
     let shared = u64::try_from(plan.shared()).unwrap_or(u64::MAX);
     if shared > device.shared_per_block || threads > device.threads_per_block {
-        let message = "a block of strips that a multiprocessor has no room for";
+        let message = "a multiprocessor has no room for the block of strips; make the tile smaller";
         return Err(Error::declined(Decline::SharedMemory, message));
     }
     let resident = plan.resident(device) * i64::from(device.multiprocessors);

@@ -10,7 +10,8 @@ use stencil_runtime::device::Device;
 use stencil_runtime::model::Pace;
 use stencil_runtime::model::wavefront::{Wait, Wave};
 
-/// Threads that should run on a multiprocessor at once, in blocks of fewer.
+/// Threads that should run on a multiprocessor at once, in blocks of fewer: four warps for each of
+/// its four schedulers.
 const RESIDENT_THREADS: i64 = 512;
 
 /// Blocks of some threads that a multiprocessor runs at once.
@@ -33,16 +34,23 @@ pub fn of(
     };
     let threads: i64 = heights.iter().fold(1, |all, height| all.saturating_mul(*height));
     if tile.len() != points.len() || tile.iter().any(|cells| *cells < 1) {
-        return Err(decline("a tile of another number of dimensions than the grid"));
+        return Err(decline(
+            "the tile has another number of dimensions than the grid, or an empty one; give one \
+                        positive number per dimension",
+        ));
     }
     if threads > i64::from(subject.device.threads_per_block) {
-        return Err(decline("a tile of more rows than a block has threads"));
+        return Err(decline("the tile has more rows than a block has threads; make it lower"));
     }
     let dependences = subject.program.dependences(&apply.pieces)?;
     let front = Wavefront::of(&dependences, tile.len());
     let front =
         front.filter(|front| front.rows.iter().zip(heights).all(|(rows, height)| rows <= height));
-    let front = front.ok_or_else(|| decline("a tile that is lower than its reads are far"))?;
+    let front = front.ok_or_else(|| {
+        decline(
+            "the function reads from rows farther away than the tile is high; make the tile higher",
+        )
+    })?;
     let swept = swept::of(subject.program, &apply.pieces, (apply.outputs.len(), tile.len()))?;
 
     let device = subject.device;
