@@ -30,6 +30,8 @@ pub enum Peer {
     Signal,
     /// It waits for another.
     Wait,
+    /// It adds to a counter for which all wait.
+    Arrive,
 }
 
 /// An error to plant; numbers count operations of their kind from 0, from the end where negative.
@@ -99,15 +101,23 @@ pub enum Mutation {
     ShortReach,
     /// A kernel in bands begins at another row.
     ShiftRows(i64),
-    /// A signal or a wait is left out.
+    /// The plan launches a kernel a turn less.
+    ShortTurns,
+    /// A launch takes another turn for its own.
+    ShiftTurn(i64),
+    /// A signal, a wait or an arrival is left out.
     DropPeer(Peer, isize),
     /// A signal is a plain store.
     WeakenSignal(isize),
     /// A plain load before a wait decides whether to wait.
     WeakenWait(isize),
-    /// A signal or a wait is for another flag.
+    /// An arrival is a plain load and a plain store.
+    WeakenArrive(isize),
+    /// A signal, a wait or an arrival is for another flag.
     ShiftFlag(Peer, isize, i64),
-    /// A signal or a wait is for another epoch.
+    /// Two neighbours' flags are exchanged in a signal, a wait or an arrival.
+    SwapFlags(Peer, isize),
+    /// A signal or a wait is for another epoch; an arrival adds another count.
     ShiftEpoch(Peer, isize, i64),
     /// An epoch counts from zero in each launch.
     ForgetEpoch(Peer, isize),
@@ -164,7 +174,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Errors in loops, indices and counts, and between blocks.
+    /// Errors in loops, indices and counts.
     fn plant_number(&self, mutation: Mutation) -> Planted {
         match mutation {
             Mutation::ShrinkLoop(place) => self.shift_operand(self.nth("scf.for", place), 1, -1),
@@ -186,10 +196,21 @@ impl Editor<'_> {
             Mutation::ShortGrid => Ok(self.less("tiled.grid")),
             Mutation::ShortRows => Ok(self.less("tiled.rows")),
             Mutation::ShortReach => Ok(self.short_reach()),
-            Mutation::ShiftRows(by) => self.shift_rows(by),
-            Mutation::DropPeer(peer, place) => self.erase(self.peer(peer, place)),
+            Mutation::ShortTurns => Ok(self.less("tiled.turns")),
+            Mutation::ShiftRows(by) => self.shift_bound("row", by),
+            Mutation::ShiftTurn(by) => self.shift_bound("turn", by),
+            other => self.plant_peer(other),
+        }
+    }
+
+    /// Errors in how blocks wait for each other.
+    fn plant_peer(&self, mutation: Mutation) -> Planted {
+        match mutation {
+            Mutation::DropPeer(peer, place) => self.drop_peer(peer, place),
             Mutation::WeakenSignal(place) => self.weaken_signal(place),
             Mutation::WeakenWait(place) => self.weaken_wait(place),
+            Mutation::WeakenArrive(place) => self.weaken_arrive(place),
+            Mutation::SwapFlags(peer, place) => self.swap_flags(peer, place),
             Mutation::ShiftFlag(peer, place, by) => {
                 self.shift_operand(self.peer(peer, place), 1, by)
             }

@@ -1,4 +1,5 @@
-//! The ways to run a wavefront, as combinations of passes: each equals the oracle bit for bit.
+//! The ways to run a wavefront, as combinations of passes: each equals the oracle bit for bit. The
+//! programs of the test suite run in `orders.rs`.
 
 mod common;
 
@@ -16,17 +17,6 @@ const COMBINATIONS: [&str; 6] = [
     ",hyperplane-skew,grid-sync",
     ",hyperplane-skew,peer-sync",
 ];
-
-/// The wavefronts of a program by some passes, with tiles of a shape, in at most so many blocks.
-fn case(program: &str, between: &str, tile: &[i64], blocks: u32) -> Case {
-    let shape: Vec<_> = tile.iter().map(i64::to_string).collect();
-    let passes = format!(
-        "tile-wavefront{{strategy=wavefront tile={}}}{between},tile-overlapped,\
-         lower-wavefront{{blocks={blocks}}}",
-        shape.join(",")
-    );
-    Case { passes: Some(passes), ..Case::naive(program) }
-}
 
 /// Compares runs of several sizes, each with several orders of blocks, with the oracle.
 fn check(case: &Case, sizes: &[&[i64]], seeds: u64) {
@@ -52,35 +42,17 @@ fn check(case: &Case, sizes: &[&[i64]], seeds: u64) {
     }
 }
 
-// Odd sizes; tile rows more and fewer than blocks; one row, one column; tiles wider than high.
-#[test]
-fn combinations_equal_the_oracle() {
-    for program in [
-        "smith-waterman",
-        "time-warping",
-        "summed-area",
-        "integral-histogram",
-        "heat2d-sweep",
-        "sor2d",
-    ] {
-        let sizes: &[&[i64]] = match program {
-            "heat2d-sweep" | "sor2d" => &[&[27, 21], &[3, 19], &[17, 3], &[4, 5]],
-            _ => &[&[27, 21], &[1, 19], &[17, 1], &[2, 3]],
-        };
-        for between in COMBINATIONS {
-            check(&case(program, between, &[4, 5], 3), sizes, 3);
-            check(&case(program, between, &[7, 3], 9), &sizes[..1], 2);
-        }
-    }
-}
-
 #[test]
 fn combinations_in_one_and_three_dimensions_equal_the_oracle() {
     let line = "param N\ngrid G = [0..N-1]\nfield A : f32 on G\n\
                 fn f -> A [2..N-1] = A[0] + 0.5*A'[-1] - A'[-2]\nsteps 1\n";
     for between in COMBINATIONS {
-        check(&case(line, between, &[8], 3), &[&[30], &[3]], 1);
-        check(&case("gauss-seidel3d", between, &[2, 3, 4], 5), &[&[11, 9, 10], &[3, 4, 3]], 2);
+        check(&Case::combination(line, between, &[8], 3), &[&[30], &[3]], 1);
+        check(
+            &Case::combination("gauss-seidel3d", between, &[2, 3, 4], 5),
+            &[&[11, 9, 10], &[3, 4, 3]],
+            2,
+        );
     }
 }
 
@@ -95,7 +67,7 @@ fn skewed_tiles_take_dependences_to_the_right() {
                  fn f -> A [0..N-1, 0..M-1, 0..L-1] = A[0,0,0] + A'[-1,2,3] - A'[0,-1,1]\n\
                  + 0.5*A'[0,0,-1] + A'[-1,-1,0]\nsteps 1\n";
     for between in COMBINATIONS.iter().filter(|between| between.contains("skew")) {
-        check(&case(plane, between, &[3, 4], 3), &[&[11, 9]], 1);
-        check(&case(space, between, &[2, 3, 4], 4), &[&[5, 6, 7]], 2);
+        check(&Case::combination(plane, between, &[3, 4], 3), &[&[11, 9]], 1);
+        check(&Case::combination(space, between, &[2, 3, 4], 4), &[&[5, 6, 7]], 2);
     }
 }

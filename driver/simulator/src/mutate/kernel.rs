@@ -158,18 +158,18 @@ impl<'c> Editor<'c> {
         Ok(Some(()))
     }
 
-    /// The kernels take their rows of blocks from another one on.
-    pub fn shift_rows(&self, by: i64) -> Planted {
+    /// The kernels take another number for an argument: where a band begins, or their turn.
+    pub fn shift_bound(&self, binding: &str, by: i64) -> Planted {
         let mut planted = None;
-        for (kernel, row) in self.bound("row") {
+        for (kernel, argument) in self.bound(binding) {
             let Some(entry) = mlir::entry(kernel) else { continue };
             let Some(first) = mlir::operations(entry).first().copied() else { continue };
             let by = self.constant(first, self.index(), by)?;
             let shifted = self.before(first, "arith.addi", &[by, by], self.index(), &[])?;
-            mlir::replace_uses(row, shifted);
+            mlir::replace_uses(argument, shifted);
             // The constant and the sum come first now.
             if let Some(sum) = mlir::operations(entry).get(1) {
-                mlir::set_operand(*sum, 0, row);
+                mlir::set_operand(*sum, 0, argument);
             }
             planted = Some(());
         }

@@ -8,7 +8,7 @@ pub mod planted;
 
 use melior::Context;
 use melior::ir::attribute::IntegerAttribute;
-use melior::ir::{AffineExpr, AffineMap, Module, Type};
+use melior::ir::{AffineExpr, AffineMap, Module, Type, ValueLike};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -70,6 +70,18 @@ impl Case {
 
     pub fn strip(program: &str, tile: &[i64]) -> Self {
         Self { strategy: "strip".to_owned(), ..Self::wavefront(program, tile) }
+    }
+
+    /// Wavefronts by passes: `between` comes after the one that tiles them. At most so many blocks
+    /// run; functions without primed reads are `naive`.
+    pub fn combination(program: &str, between: &str, tile: &[i64], blocks: u32) -> Self {
+        let shape: Vec<_> = tile.iter().map(i64::to_string).collect();
+        let passes = format!(
+            "tile-wavefront{{strategy=wavefront tile={}}}{between},\
+             tile-overlapped{{strategy=naive}},lower-naive,lower-wavefront{{blocks={blocks}}}",
+            shape.join(",")
+        );
+        Self { passes: Some(passes), ..Self::naive(program) }
     }
 
     pub fn stream(program: &str, tile: &[i64], pyramid_height: i64) -> Self {
@@ -141,7 +153,11 @@ pub fn with_blocks(context: &Context, module: &Module, blocks: i64) {
         mlir::set_attribute(kernel, "tiled.grid", mlir::map_attribute(few));
         // The loop over tile rows goes on by as many.
         let count = grid.result(0).unwrap_or_else(|error| panic!("{error}")).constant_value();
-        for op in mlir::walk(kernel).into_iter().filter(|op| mlir::name(*op) == "arith.constant") {
+        let is_index = |op: &mlir::Op| {
+            mlir::name(*op) == "arith.constant"
+                && mlir::results(*op).iter().any(|value| value.r#type() == Type::index(context))
+        };
+        for op in mlir::walk(kernel).into_iter().filter(is_index) {
             if mlir::attribute(op, "value").and_then(attribute::as_integer) == Some(count) {
                 let blocks = IntegerAttribute::new(Type::index(context), blocks);
                 mlir::set_attribute(op, "value", blocks.into());
