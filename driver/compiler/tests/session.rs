@@ -124,6 +124,57 @@ fn ir_compiles_and_runs_as_its_program() {
     assert_eq!((from_ir.ptx(), from_ir.plan()), (from_text.ptx(), from_text.plan()));
 }
 
+/// A sweep whose points are computed by a function of the embedding program.
+fn with_element(element: &str) -> Source {
+    let text = r#"
+#first = affine_map<()[n] -> (0)>
+#last = affine_map<()[n] -> (n - 1)>
+#one = affine_map<()[n] -> (1)>
+#inner = affine_map<()[n] -> (n - 2)>
+module @sweep attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (3)>} {
+  "stencil.grid"() {sym_name = "G", lower = #first, upper = #last} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @compute_element(%before: f32, %old: f32) -> f32 {
+    ELEMENT
+  }
+  func.func private @point(
+      %before: f32 {stencil.current = @A, stencil.offset = array<i64: -1>},
+      %old: f32 {stencil.read = @A, stencil.offset = array<i64: 1>}) -> f32 {
+    %new = func.call @compute_element(%before, %old) : (f32, f32) -> f32
+    func.return %new : f32
+  }
+  "stencil.apply"() {updates = [@A],
+    pieces = [{function = @point, lower = #one, upper = #inner}]} : () -> ()
+}
+"#;
+    Source::new("sweep.mlir", text.replace("ELEMENT", element))
+}
+
+#[test]
+fn point_functions_may_call_functions_of_the_embedding_program() {
+    let element = "%half = arith.constant 0.5 : f32
+                   %part = arith.mulf %half, %before : f32
+                   %sum = arith.addf %part, %old : f32
+                   func.return %sum : f32";
+    let program = Source::new(
+        "sweep.stencil",
+        "param N\ngrid G = [0..N-1]\nfield A : f32 on G\n\
+         fn point -> A [1..N-2] = 0.5*A'[-1] + A[1]\nsteps 3\n",
+    );
+    let session = Session::new(options("wavefront"));
+    let inputs = [("A".to_owned(), Array::noise(Element::F32, &[40], 7).unwrap())].into();
+    let run = |source: &Source| {
+        let executable = session.executable(source, SIMULATOR, Control::default()).unwrap();
+        executable.run(&inputs, Request::default(), Control::default()).unwrap().outputs
+    };
+    assert_eq!(run(&with_element(element)), run(&program));
+    let endless = "%new = func.call @compute_element(%old, %before) : (f32, f32) -> f32
+                   func.return %new : f32";
+    let failure = session.executable(&with_element(endless), SIMULATOR, Control::default());
+    let message = failure.err().unwrap().to_string();
+    assert!(message.contains("func.call can't stand in a point function"), "{message}");
+}
+
 #[test]
 fn progress_names_each_pass_and_counts_every_step() {
     let session = Session::new(options("block"));
