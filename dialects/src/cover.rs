@@ -1,7 +1,7 @@
 //! Which boxes of points lie within others, for all run-time sizes that a run may have.
 
 use crate::affine::Linear;
-use crate::stencil::{Field, Grid, Piece, Program};
+use crate::stencil::{Check, Field, Grid, Piece, Program};
 use melior::ir::AffineMap;
 
 /// A box of points, both ends inclusive, with one bound a dimension; empty where an upper bound
@@ -68,7 +68,8 @@ pub fn of_points(piece: &Piece, grids: &[&Grid]) -> Vec<Linear> {
     known
 }
 
-/// The values that a `stencil.check` guards wherever all of the pieces hold a point.
+/// The values that a `stencil.check` guards wherever all of the pieces hold a point. Conditions on
+/// the steps of a run say nothing of sizes.
 pub fn checked_values<'p>(
     program: &'p Program,
     pieces: &'p [&Piece],
@@ -76,7 +77,9 @@ pub fn checked_values<'p>(
     let holds = |(lower, upper): (AffineMap, AffineMap)| {
         pieces.iter().any(|piece| piece.lower == lower && piece.upper == upper)
     };
-    let checks = program.checks.iter().filter(move |check| check.unless_empty.is_none_or(holds));
+    let of_sizes = |check: &&Check| check.value.symbol_count() == program.params.len();
+    let checks = program.checks.iter().filter(of_sizes);
+    let checks = checks.filter(move |check| check.unless_empty.is_none_or(holds));
     checks.filter_map(|check| Linear::of_map(check.value)?.into_iter().next())
 }
 

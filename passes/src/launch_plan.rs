@@ -120,6 +120,10 @@ fn check(check: &Check, names: &[&str]) -> Result<plan::Check, Error> {
             unless_negative.push(expression(&format!("{upper} - ({lower})"))?);
         }
     }
+    // `names` has the steps too.
+    if check.value.symbol_count() == names.len() {
+        unless_negative.push(expression("steps - 1")?);
+    }
     let message = check.message.to_owned();
     Ok(plan::Check { value: single(check.value, names)?, unless_negative, message })
 }

@@ -137,7 +137,9 @@ fn scalars(program: &Program, errors: &mut Vec<Error>) {
 /// Maps of checks.
 fn checks(program: &Program, errors: &mut Vec<Error>) {
     for check in &program.checks {
-        symbols(program, check.op, check.value, errors);
+        // The steps of a run may be one symbol more.
+        let counts = check.value.symbol_count() == program.params.len() + 1;
+        symbols_of(program.params.len() + usize::from(counts), check.op, check.value, errors);
         if check.value.result_count() != 1 {
             errors.push(at(check.op, "the value of a stencil.check has one result"));
         }
@@ -172,8 +174,11 @@ fn bounds(program: &Program, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
 }
 
 fn symbols(program: &Program, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
-    if map.dim_count() != 0 || map.symbol_count() != program.params.len() {
-        let wanted = program.params.len();
+    symbols_of(program.params.len(), op, map, errors);
+}
+
+fn symbols_of(wanted: usize, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
+    if map.dim_count() != 0 || map.symbol_count() != wanted {
         errors.push(at(
             op,
             format!(

@@ -1,15 +1,15 @@
 //! Writes a checked program as `stencil` IR: declarations, one point function a piece, one
 //! `stencil.apply` a function. Every operation carries the place in the source that asks for it.
 
+mod maps;
 mod numbers;
 mod operations;
 mod outside;
 
 use melior::Context;
 use melior::ir::attribute::{FloatAttribute, IntegerAttribute};
-use melior::ir::{AffineExpr, AffineMap, Attribute, Location, Module, Type};
+use melior::ir::{Attribute, Location, Module, Type};
 use std::collections::HashMap;
-use stencil_dialects::affine::symbolic;
 use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Named};
 use stencil_dialects::error::Error;
@@ -17,8 +17,8 @@ use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Role};
 use stencil_frontend::program::{
-    self, Affine, Expr, ExprKind, Function, LocalId, ParamId, Program, Region, Role as FieldRole,
-    Type as ExprType, UnaryOp,
+    self, Expr, ExprKind, Function, LocalId, ParamId, Program, Role as FieldRole, Type as ExprType,
+    UnaryOp,
 };
 use stencil_frontend::source::{Source, Span};
 use stencil_passes::target::Arithmetic;
@@ -132,7 +132,7 @@ impl<'c> Import<'c, '_> {
             let unless_empty = check.unless_empty.as_ref().map(|region| self.bounds(region));
             stencil::check(
                 &self.at(check.span),
-                self.map(std::slice::from_ref(&check.value)),
+                self.condition(&check.value),
                 unless_empty,
                 &check.message,
             )?;
@@ -238,30 +238,6 @@ impl<'c> Import<'c, '_> {
             .collect::<Result<Vec<_>, _>>()?;
         inner.op("func.return", &values, &[], &[])?;
         Ok(())
-    }
-
-    fn bounds(&self, region: &Region) -> (AffineMap<'c>, AffineMap<'c>) {
-        (self.map(&region.lower), self.map(&region.upper))
-    }
-
-    /// An affine map whose symbols are the run-time sizes.
-    fn map(&self, results: &[Affine]) -> AffineMap<'c> {
-        let context = self.builder.context;
-        let results: Vec<_> = results
-            .iter()
-            .map(|affine| {
-                let terms = affine.terms.iter().filter_map(|(param, coefficient)| {
-                    let symbol = self.runtime.iter().position(|id| id == param)?;
-                    Some(
-                        AffineExpr::symbol(context, symbol)
-                            * AffineExpr::constant(context, *coefficient),
-                    )
-                });
-                let constant = AffineExpr::constant(context, affine.constant);
-                terms.reduce(|sum, term| sum + term).map_or(constant, |sum| sum + constant)
-            })
-            .collect();
-        symbolic(context, self.runtime.len(), &results)
     }
 
     /// The type of a value.

@@ -4,6 +4,11 @@ use crate::program::{Affine, Param, ParamId};
 use cranelift_entity::PrimaryMap;
 use std::collections::BTreeMap;
 
+/// The name of a size in messages.
+pub fn size_name(id: ParamId, params: &PrimaryMap<ParamId, Param>) -> &str {
+    if id == ParamId::STEPS { "steps" } else { params.get(id).map_or("?", |param| &param.name) }
+}
+
 impl Affine {
     /// A number.
     pub fn number(constant: i64) -> Self {
@@ -72,8 +77,7 @@ impl Affine {
             text = format!("{text}{sign}{product}");
         };
         for (id, coefficient) in &self.terms {
-            let name = params.get(*id).map_or("?", |param| &param.name);
-            add(coefficient.unsigned_abs(), *coefficient < 0, name);
+            add(coefficient.unsigned_abs(), *coefficient < 0, size_name(*id, params));
         }
         if self.constant != 0 || self.terms.is_empty() {
             add(self.constant.unsigned_abs(), self.constant < 0, "");

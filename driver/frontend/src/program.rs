@@ -15,6 +15,12 @@ use stencil_runtime::plan::Member;
 pub struct ParamId(u32);
 entity_impl!(ParamId, "param");
 
+impl ParamId {
+    /// The steps of a run, in conditions alone: a size that no program declares. Beyond the limit
+    /// of params, and no reserved value.
+    pub const STEPS: Self = Self(u32::MAX - 1);
+}
+
 /// A run-time scalar.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ScalarId(u32);
@@ -209,7 +215,8 @@ pub struct Affine {
     pub terms: Vec<(ParamId, i64)>,
 }
 
-/// A condition on the run-time sizes: `value >= 0`, unless `unless_empty` holds no point.
+/// A condition on the run-time sizes and, as [`ParamId::STEPS`], the steps of a run: `value >= 0`,
+/// unless `unless_empty` holds no point. One on the steps is void for a run of none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// Must not be negative.

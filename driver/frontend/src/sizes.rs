@@ -1,5 +1,6 @@
 //! What follows from values of the run-time sizes: bounds, shapes, and whether the checks hold.
 
+use crate::affine::size_name;
 use crate::program::{Affine, FieldId, Param, ParamId, Program, Region};
 use crate::source::Span;
 use cranelift_entity::PrimaryMap;
@@ -51,8 +52,9 @@ pub fn evaluate(
     let overflow = || SizeError::Overflow { what: format!("`{}`", affine.show(params)) };
     let mut sum = i128::from(affine.constant);
     for (id, coefficient) in &affine.terms {
-        let name = params.get(*id).map_or("?", |param| &param.name);
-        let value = sizes.get(id).ok_or_else(|| SizeError::Unknown { name: name.into() })?;
+        let value = sizes
+            .get(id)
+            .ok_or_else(|| SizeError::Unknown { name: size_name(*id, params).to_owned() })?;
         let product = i128::from(*coefficient) * i128::from(*value);
         sum = sum.checked_add(product).ok_or_else(overflow)?;
     }
@@ -108,19 +110,26 @@ pub fn extents(
     Ok(result)
 }
 
-/// Whether the sizes satisfy all of `Program::checks`.
+/// Whether the sizes and the steps of a run satisfy all of `Program::checks`.
 ///
 /// # Errors
 /// The first condition that fails; as [`evaluate`].
-pub fn check(program: &Program, sizes: &Sizes) -> Result<(), SizeError> {
+pub fn check(program: &Program, sizes: &Sizes, steps: u64) -> Result<(), SizeError> {
+    let number = i64::try_from(steps);
+    let number = number.map_err(|_| SizeError::Overflow { what: format!("{steps} steps") })?;
+    let mut all = sizes.clone();
+    all.insert(ParamId::STEPS, number);
     for check in &program.checks {
+        let counts = check.value.terms.iter().any(|(id, _)| *id == ParamId::STEPS);
+        let sizes = if counts { &all } else { sizes };
         let empty = match &check.unless_empty {
             Some(region) => {
                 bounds(program, region, sizes)?.iter().any(|(lower, upper)| lower > upper)
             }
             None => false,
         };
-        if !empty && evaluate(&check.value, &program.params, sizes)? < 0 {
+        let void = empty || counts && steps == 0;
+        if !void && evaluate(&check.value, &program.params, sizes)? < 0 {
             let message = format!("{}; here {}", check.message, show(program, sizes));
             return Err(SizeError::Check { message, span: check.span });
         }
@@ -130,7 +139,7 @@ pub fn check(program: &Program, sizes: &Sizes) -> Result<(), SizeError> {
 
 /// `N = 344, M = 403`
 fn show(program: &Program, sizes: &Sizes) -> String {
-    let name = |id: &ParamId| program.params.get(*id).map_or("?", |param| &param.name);
+    let name = |id: &ParamId| size_name(*id, &program.params);
     let pairs: Vec<_> = sizes.iter().map(|(id, value)| format!("{} = {value}", name(id))).collect();
     pairs.join(", ")
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Case, check_case};
+use stencil_runtime::bind::{self, Request};
 use stencil_runtime::plan::Plan;
 use stencil_simulator::{Options, Settings};
 
@@ -193,6 +194,30 @@ fn streams_of_planes_equal_the_oracle() {
             check_case(&case, 19, 4);
         }
     }
+}
+
+// The row of a const field that belongs to the step, also where a launch takes several steps.
+#[test]
+fn a_step_chooses_a_row() {
+    let program = "param N\nparam T\ngrid G = [0..N-1]\ngrid Wall = [0..T-1, 0..N-1]\n\
+                   field A : i32 on G\nconst field wall : i32 on Wall\nboundary A = nearest\n\
+                   fn down -> A [i in 0..N-1] = wall(t+1, i) + min(A[0], min(A[-1], A[1]))\n\
+                   steps T - 1\n";
+    let sweep = program.replace("min(A[-1], A[1])", "A[1]").replace("boundary A = nearest\n", "");
+    let sweep = sweep.replace("[i in 0..N-1]", "[i in 1..N-2]").replace("A[0],", "A'[-1],");
+    let wavefront = Case::wavefront(&sweep, &[8]);
+    for case in
+        [Case::naive(program), Case::block(program, &[16], 3), Case::warp(program, 2, 4), wavefront]
+    {
+        // 40 cells and 43 rows.
+        check_case(&case, 40, 42);
+    }
+    let context = stencil_dialects::context().unwrap();
+    let (_, plan) = common::compile(&context, &Case::block(program, &[16], 3));
+    let sizes = [("N", 40), ("T", 43)].map(|(name, size)| (name.to_owned(), size)).into();
+    let request = Request { sizes, steps: Some(43), ..Request::default() };
+    let error = bind::bind(&plan, &request).unwrap_err().to_string();
+    assert!(error.contains("unless T-steps >= 1") && error.contains("steps = 43"), "{error}");
 }
 
 /// Runs the wavefronts of a program under a limit of instructions, with a number of epochs per

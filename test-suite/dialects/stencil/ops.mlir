@@ -9,6 +9,7 @@
 // CHECK-DAG: #[[one:.+]] = affine_map<()[s0, s1] -> (1, 1)>
 // CHECK-DAG: #[[inner:.+]] = affine_map<()[s0, s1] -> (s0 - 2, s1 - 2)>
 // CHECK-DAG: #[[size:.+]] = affine_map<()[s0, s1] -> (s0)>
+// CHECK-DAG: #[[few:.+]] = affine_map<()[s0, s1, s2] -> (s0 - s2)>
 #steps = affine_map<()[n, m] -> (2 * n)>
 #first = affine_map<()[n, m] -> (0, 0)>
 #last = affine_map<()[n, m] -> (n - 1, m - 1)>
@@ -16,6 +17,7 @@
 #one = affine_map<()[n, m] -> (1, 1)>
 #inner = affine_map<()[n, m] -> (n - 2, m - 2)>
 #size = affine_map<()[n, m] -> (n)>
+#few = affine_map<()[n, m, steps] -> (n - steps)>
 
 // CHECK: module @wave attributes {stencil.constants = [{name = "L", value = 7 : i64}], stencil.params = ["N", "M"], stencil.steps = #[[steps]]}
 module @wave attributes {stencil.params = ["N", "M"], stencil.constants = [{name = "L", value = 7 : i64}], stencil.steps = #steps} {
@@ -53,8 +55,10 @@ module @wave attributes {stencil.params = ["N", "M"], stencil.constants = [{name
 
   // CHECK: "stencil.check"() {message = "no rows", unless_empty = [], value = #[[size]]} : () -> ()
   // CHECK: "stencil.check"() {message = "few rows", unless_empty = [#[[one]], #[[inner]]], value = #[[size]]} : () -> ()
+  // CHECK: "stencil.check"() {message = "too many steps", unless_empty = [], value = #[[few]]} : () -> ()
   "stencil.check"() {value = #size, unless_empty = [], message = "no rows"} : () -> ()
   "stencil.check"() {value = #size, unless_empty = [#one, #inner], message = "few rows"} : () -> ()
+  "stencil.check"() {value = #few, unless_empty = [], message = "too many steps"} : () -> ()
 
   // CHECK: func.func private @both(%{{.*}}: f64 {stencil.offset = array<i64: -1, 0>, stencil.read = @U}, %{{.*}}: f32 {stencil.offset = array<i64: 0, 0>, stencil.read = @K}
   // CHECK-SAME: %{{.*}}: f32 {stencil.scalar = @alpha}, %{{.*}}: i64 {stencil.param = "M"}, %{{.*}}: i64 {stencil.coord = 1 : i64}, %{{.*}}: i64 {stencil.step}) -> (f64, f32)

@@ -157,6 +157,8 @@ impl Checker<'_> {
         let region = self.piece_region(piece, &grids);
         if let Some(region) = &region {
             self.scope.facts = Facts::of_piece(region, &grids);
+            // No point is computed in a run of no steps.
+            self.scope.facts.add_order(&Affine::number(1), &Affine::param(ParamId::STEPS));
             self.scope.region = Some((region.clone(), piece.region.span));
         }
         let broken = matches!(piece.values.first(), Some(value) if value.node == ExprKind::Broken);

@@ -1,9 +1,9 @@
-//! Where integer values lie: bounds that are affine in the sizes.
+//! Where integer values lie: bounds that are affine in the sizes, or in the steps of a run.
 //!
-//! Coordinates lie in the piece's box; `min`, `max`, `%` and `/` bound their results; a value that
-//! comes from a field has the bounds of its type. The upper bounds of `a` and those of `b` are all
-//! upper bounds of `min(a, b)`. A bound may consist of several values: `min(a, b)` is not below the
-//! smaller one of a lower bound of `a` and one of `b`.
+//! Coordinates lie in the piece's box, and `t` is below the steps of the run. `min`, `max`, `%` and
+//! `/` bound their results; a value that comes from a field has the bounds of its type. The upper
+//! bounds of `a` and those of `b` are all upper bounds of `min(a, b)`. A bound may consist of several
+//! values: `min(a, b)` is not below the smaller one of a lower bound of `a` and one of `b`.
 //!
 //! Integers wrap. A sum or a product has bounds only where it can't wrap: in 64 bits its parts have
 //! bounds on both sides with small coefficients, and sizes above 2^40 are refused before a run
@@ -83,6 +83,11 @@ impl Bound {
             _ => None,
         }
     }
+}
+
+/// The number of the last step.
+fn before_the_last() -> Affine {
+    Affine { constant: -1, terms: vec![(ParamId::STEPS, 1)] }
 }
 
 /// Not negative where a size is small enough for sums not to wrap.
@@ -222,7 +227,10 @@ impl Checker<'_> {
                 i64::try_from(*value).map_or_else(|_| all(), |value| Range::numbers(value, value))
             }
             ExprKind::Param(id) => Range::between(Affine::param(*id), Affine::param(*id)),
-            ExprKind::Step => Range::numbers(0, limits::STEPS),
+            ExprKind::Step => Range::new(
+                vec![Bound::one(Affine::number(0))],
+                vec![Bound::one(Affine::number(limits::STEPS)), Bound::one(before_the_last())],
+            ),
             ExprKind::Coordinate(dimension) => {
                 let region = self.scope.region.as_ref().map(|(region, _)| region);
                 let bounds = region.and_then(|region| bounds_of(region, *dimension));
@@ -303,8 +311,14 @@ impl Checker<'_> {
             return range;
         }
         let values = range.lower.iter().chain(&range.upper).flat_map(|bound| &bound.values);
-        let sizes: BTreeSet<ParamId> =
-            values.flat_map(|value| value.terms.iter().map(|(id, _)| *id)).collect();
+        // No run has so many steps that a small product of them wraps.
+        let may_wrap = |(id, factor): &&(ParamId, i64)| {
+            *id != ParamId::STEPS
+                || factor.unsigned_abs() > LARGEST_CONSTANT / limits::STEPS.unsigned_abs()
+        };
+        let sizes: BTreeSet<ParamId> = values
+            .flat_map(|value| value.terms.iter().filter(may_wrap).map(|(id, _)| *id))
+            .collect();
         range.needing(&sizes.into_iter().filter_map(room).collect::<Vec<_>>())
     }
 

@@ -128,7 +128,7 @@ pub fn run(
     fields: &mut BTreeMap<String, Array>,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<(), OracleError> {
-    sizes::check(program, sizes)?;
+    sizes::check(program, sizes, steps)?;
     let shapes = sizes::extents(program, sizes)?;
     let values = scalar_values(program, scalars)?;
     compare(program, &shapes, fields)?;

@@ -92,7 +92,7 @@ fn checks_are_sound_and_errors_are_true() {
         for (n, m) in (0..=LARGEST).flat_map(|n| (0..=LARGEST).map(move |m| (n, m))) {
             let sizes = Sizes::from([(EntityRef::new(0), n), (EntityRef::new(1), m)]);
             let right = is_right(&program, &sizes);
-            match check(&program, &sizes) {
+            match check(&program, &sizes, 1) {
                 Ok(()) => assert!(right, "N = {n}, M = {m} passes\n{text}"),
                 // Disjointness may be asked for in one dimension where another would do.
                 Err(error) if error.to_string().contains("overlap") => {}

@@ -71,6 +71,37 @@ fn numbers_of_every_type_keep_their_bounds() {
 }
 
 #[test]
+fn steps_of_a_run_bound_its_step() {
+    assert_eq!(conditions("t"), ["M-steps >= 0"]);
+    assert_eq!(conditions("t + 1"), ["M-steps >= 1"]);
+    assert_eq!(conditions("i + t"), ["-N+M-steps >= -1"]);
+    assert_eq!(conditions("2*t"), ["M-2*steps >= -1"]);
+    assert_eq!(conditions("M - t - 1"), ["M-steps >= 0"]);
+    // Sums of steps can't wrap, and other bounds ask for less.
+    assert_eq!(conditions("min(t + 1, M-1)"), ["M <= 1099511627776", "M >= 1"]);
+    assert_eq!(conditions("t % 5"), ["M >= 5"]);
+}
+
+#[test]
+fn a_run_of_too_many_steps_is_refused() {
+    let program = super::program(&table("t + 1"));
+    let refused = |m: i64, steps: u64| {
+        let sizes = Sizes::from([(EntityRef::new(0), 6), (EntityRef::new(1), m)]);
+        let mut fields = inputs(6, m as usize);
+        let outcome = run(&program, &sizes, &BTreeMap::new(), steps, &mut fields, &mut |_, _| {
+            ControlFlow::Continue(())
+        });
+        outcome.err().map(|error| error.to_string())
+    };
+    assert_eq!(refused(5, 4), None);
+    let message = "`K(t + 1)` in the piece `[i in 0..N-1]` of `f` may lie outside the grid's \
+                   0..M-1 unless M-steps >= 1; here N = 6, M = 5, steps = 5";
+    assert_eq!(refused(5, 5).as_deref(), Some(message));
+    // Nothing is read.
+    assert_eq!(refused(0, 0), None);
+}
+
+#[test]
 fn wrapped_and_unbounded_places_are_refused() {
     for place in [
         "i64(A[0])",
@@ -82,7 +113,8 @@ fn wrapped_and_unbounded_places_are_refused() {
         "abs(E[0])",
         "min(i32(i64(A[0])) - 1, 3)",
         "min(i64(D[0]), 3)",
-        "t",
+        "-1 - t",
+        "i32(t)",
         "max(0, i64(A[0]))",
     ] {
         let found = messages(&table(place));
@@ -158,7 +190,7 @@ fn what_is_accepted_never_reads_outside() {
         accepted += 1;
         for (n, m) in [(1, 1), (6, 1), (6, 9), (13, 40)] {
             let sizes = Sizes::from([(EntityRef::new(0), n), (EntityRef::new(1), m)]);
-            if check(&program, &sizes).is_err() || extents(&program, &sizes).is_err() {
+            if check(&program, &sizes, 3).is_err() || extents(&program, &sizes).is_err() {
                 continue;
             }
             ran += 1;

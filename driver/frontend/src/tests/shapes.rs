@@ -13,14 +13,14 @@ fn sizes_give_the_shapes() {
     let (n, m) = (crate::program::ParamId::new(0), crate::program::ParamId::new(1));
     let sizes = [(n, 7), (m, 5)].into();
     assert_eq!(extents(&plate, &sizes).unwrap()[crate::program::FieldId::new(1)], [7, 10]);
-    check(&plate, &sizes).unwrap();
+    check(&plate, &sizes, 1).unwrap();
 }
 
 #[test]
 fn what_does_not_fit_is_named() {
     let plate = program(PLATE);
     let (n, m) = (crate::program::ParamId::new(0), crate::program::ParamId::new(1));
-    let message = check(&plate, &[(n, 1), (m, 5)].into()).unwrap_err().to_string();
+    let message = check(&plate, &[(n, 1), (m, 5)].into(), 1).unwrap_err().to_string();
     assert!(message.contains("N >= 2") && message.contains("here N = 1, M = 5"), "{message}");
     let message = extents(&plate, &[(n, 7)].into()).unwrap_err().to_string();
     assert!(message.contains("`M` is not known") && message.contains("-D M="), "{message}");
