@@ -214,10 +214,11 @@ fn together(
     order: &[u32],
     settings: &Settings,
 ) -> Result<Counters, LaunchError> {
-    let mut counters = Counters::new(environment.kernel);
     let mut waiting: VecDeque<_> = order.iter().copied().collect();
     let room = settings.resident.unwrap_or(order.len()).max(1);
     let mut resident: Vec<Block> = Vec::new();
+    // The next blocks take their memory. Kernels have many blocks without work.
+    let mut done: Vec<Block> = Vec::new();
     let report = |left: usize| {
         if let Some(progress) = request.progress {
             progress((order.len() - left) as u64);
@@ -228,20 +229,21 @@ fn together(
     loop {
         while resident.len() < room {
             let Some(number) = waiting.pop_front() else { break };
-            let mut block = Block::new(environment);
+            let mut block = done.pop().unwrap_or_else(|| Block::new(environment));
             block.place(number);
             idle = 0;
-            // A block without work is gone before the next one takes memory.
             match block.run()? {
                 Stop::Cancelled => return Err(LaunchError::Cancelled),
                 Stop::Finished => {
-                    counters.add(&block.counters);
+                    done.push(block);
                     report(waiting.len() + resident.len());
                 }
                 Stop::Passed | Stop::Waiting => resident.push(block),
             }
         }
         if resident.is_empty() {
+            let mut counters = Counters::new(environment.kernel);
+            done.iter().for_each(|block| counters.add(&block.counters));
             return Ok(counters);
         }
         if idle >= resident.len() {
@@ -259,8 +261,7 @@ fn together(
         match block.run()? {
             Stop::Cancelled => return Err(LaunchError::Cancelled),
             Stop::Finished => {
-                counters.add(&block.counters);
-                resident.swap_remove(cursor);
+                done.push(resident.swap_remove(cursor));
                 report(waiting.len() + resident.len());
                 idle = 0;
             }

@@ -323,7 +323,7 @@ fn again<'c>(
     context: &'c Context,
     compiled: &Compiled<'c>,
 ) -> Result<(melior::ir::Module<'c>, Plan), String> {
-    let [stencil, tiled] = &compiled.texts;
+    let Some([stencil, tiled]) = &compiled.texts else { return Err("no text".to_owned()) };
     let gpu = &text(&compiled.module);
     let read = run::again(context, stencil, &[])?;
     unchanged("stencil", stencil, &text(&read))?;

@@ -29,23 +29,10 @@ pub fn case(seed: u64, index: u64) -> Case {
     let rank = random.pick(&[1, 1, 1, 2, 2, 2, 2, 3, 3]);
     let ruled = random.percent(45);
     let most = if ruled && random.percent(50) { [7, 7, 5] } else { [70, 70, 24] };
-    let (params, grid) = sizes(&mut random, rank, most[rank - 1]);
-    let mut program = Program {
-        params,
-        scalars: (0..random.pick(&[0, 0, 1, 2])).map(|_| scalar(&mut random)).collect(),
-        structs: Vec::new(),
-        grids: vec![grid],
-        fields: Vec::new(),
-        functions: Vec::new(),
-        steps: steps(&mut random),
-    };
-    let (homes, tables) = more_grids(&mut random, &mut program, most);
-    fields(&mut random, &mut program, homes, tables);
-    if ruled {
-        rules(&mut random, &mut program);
+    let mut program = program(&mut random, rank, most, ruled);
+    if random.percent(25) {
+        sweeps::prime(&mut random, &mut program);
     }
-    functions(&mut random, &mut program);
-    sweeps::prime(&mut random, &mut program);
     let sweeps = sweeps::has_any(&program);
     let mut schedules = vec![schedule(&mut random, &program)];
     if random.percent(25) {
@@ -64,6 +51,57 @@ pub fn case(seed: u64, index: u64) -> Case {
         ptx: random.percent(3),
         program,
     }
+}
+
+/// The case of a seed and a number whose program reads values of its own sweep. It is small, and
+/// compiled and run once, so that many run in a short time.
+pub fn sweep(seed: u64, index: u64) -> Case {
+    let mut random = Random::of_case(seed, index);
+    let rank = random.pick(&[1, 2, 2, 2, 2, 2, 3, 3]);
+    // A strip has at least 32 rows.
+    let strips = rank == 2 && random.percent(25);
+    let most = if strips { [30, 70, 8] } else { [30, 18, 8] };
+    let program = loop {
+        let ruled = random.percent(30);
+        let mut program = program(&mut random, rank, most, ruled);
+        sweeps::prime(&mut random, &mut program);
+        program.steps = program.steps.min(3);
+        if sweeps::has_any(&program) {
+            break program;
+        }
+    };
+    Case {
+        schedules: vec![schedules::sweep(&mut random, &program, strips)],
+        data: Data { seed: random.below(1000) as u64, rough: random.percent(15) },
+        order: random.percent(80).then(|| random.below(1000) as u64),
+        steps_given: random.percent(30),
+        round_trip: false,
+        transpose: false,
+        shift: None,
+        ptx: false,
+        program,
+    }
+}
+
+/// A program on grids of at most so many points along each dimension.
+fn program(random: &mut Random, rank: usize, most: [i64; 3], ruled: bool) -> Program {
+    let (params, grid) = sizes(random, rank, most[rank - 1]);
+    let mut program = Program {
+        params,
+        scalars: (0..random.pick(&[0, 0, 1, 2])).map(|_| scalar(random)).collect(),
+        structs: Vec::new(),
+        grids: vec![grid],
+        fields: Vec::new(),
+        functions: Vec::new(),
+        steps: steps(random),
+    };
+    let (homes, tables) = more_grids(random, &mut program, most);
+    fields(random, &mut program, homes, tables);
+    if ruled {
+        rules(random, &mut program);
+    }
+    functions(random, &mut program);
+    program
 }
 
 fn steps(random: &mut Random) -> i64 {

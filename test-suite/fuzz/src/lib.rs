@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod combination;
 pub mod generate;
 pub mod hostile;
 pub mod ir;

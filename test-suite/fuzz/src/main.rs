@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use stencil_fuzz::check::{Fault, Verdict, check};
+use stencil_fuzz::model::Case;
 use stencil_fuzz::mutate::Corpus;
 use stencil_fuzz::outcome::Outcome;
 use stencil_fuzz::pool::{self, End, Pool};
@@ -58,6 +59,8 @@ struct Args {
 enum Kind {
     /// Valid programs with schedules, sizes and data
     Programs,
+    /// Small ones that read values of their own sweep, by strategies and by lists of passes
+    Sweeps,
     /// Damaged source text
     Text,
     /// Damaged MLIR
@@ -70,9 +73,9 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let done = match (args.print, args.every, args.kind) {
         (true, ..) => print(&args).map(|()| ExitCode::SUCCESS),
-        (_, Some(every), Kind::Programs) => Ok(program_worker(&args, every)),
+        (_, Some(every), Kind::Programs | Kind::Sweeps) => Ok(program_worker(&args, every)),
         (_, Some(every), _) => damage_worker(&args, every),
-        (.., Kind::Programs) => programs(&args),
+        (.., Kind::Programs | Kind::Sweeps) => programs(&args),
         _ => damaged(&args),
     };
     done.unwrap_or_else(|message| {
@@ -117,18 +120,26 @@ impl Damage {
     }
 }
 
+/// The program of a number.
+fn case(args: &Args, index: u64) -> Case {
+    match args.kind {
+        Kind::Sweeps => generate::sweep(args.seed, index),
+        _ => generate::case(args.seed, index),
+    }
+}
+
 fn new_context() -> Result<Context, String> {
     stencil_dialects::context().map_err(|error| error.to_string())
 }
 
 fn print(args: &Args) -> Result<(), String> {
     let damage = match args.kind {
-        Kind::Programs => None,
+        Kind::Programs | Kind::Sweeps => None,
         kind => Some(Damage::new(kind, &new_context()?)?),
     };
     for index in args.first..args.first.saturating_add(args.cases) {
         let Some(damage) = &damage else {
-            let case = generate::case(args.seed, index);
+            let case = case(args, index);
             println!("# case {index} of seed {}", args.seed);
             for schedule in &case.schedules {
                 println!("# {}", record::command_line(&case, schedule, "case.stencil"));
@@ -145,7 +156,10 @@ fn pool(args: &Args) -> Pool {
     let end = args.first.saturating_add(args.cases);
     let kind =
         args.kind.to_possible_value().map(|kind| kind.get_name().to_owned()).unwrap_or_default();
-    let limit = args.limit.unwrap_or(if args.kind == Kind::Programs { 300 } else { 40 });
+    let limit = args.limit.unwrap_or(match args.kind {
+        Kind::Programs | Kind::Sweeps => 300,
+        _ => 40,
+    });
     let numbers = [("--seed", args.seed), ("--cases", end), ("--attempts", args.attempts as u64)];
     let numbers =
         numbers.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_string()]);
@@ -184,7 +198,7 @@ fn program_worker(args: &Args, every: u64) -> ExitCode {
     let Ok(mut contexts) = Contexts::new() else { return ExitCode::from(2) };
     pool::work(args.first, args.cases, every, |index| {
         let context = contexts.next()?;
-        let case = generate::case(args.seed, index);
+        let case = case(args, index);
         let verdict = check(&case, context);
         let mut message = String::new();
         if let Some((small, fault, text)) = shrink::failure(&case, &verdict, args.attempts, context)
@@ -227,7 +241,7 @@ fn damage_worker(args: &Args, every: u64) -> Result<ExitCode, String> {
 fn programs(args: &Args) -> Result<ExitCode, String> {
     let mut summary = Summary::default();
     pool::lead(&pool(args), &mut |number, end| {
-        let case = generate::case(args.seed, number);
+        let case = case(args, number);
         let verdict = match end {
             End::Line(line) => verdict(line).ok_or_else(|| format!("a worker says '{line}'"))?,
             End::Died(status) => {

@@ -1,6 +1,7 @@
 //! A program as the generator makes it, with a schedule, sizes and data: enough structure to
 //! shrink it and to transpose it. `print.rs` writes the text that the compiler gets.
 
+pub use crate::combination::Combination;
 use stencil_runtime::array::Element;
 
 /// A program with everything that a run needs.
@@ -237,6 +238,8 @@ pub struct Schedule {
     pub per_thread: Option<Vec<i64>>,
     /// Switches of the compiler.
     pub flags: Vec<Flag>,
+    /// A list of passes in place of the compiler's own, for wavefronts.
+    pub combination: Option<Combination>,
 }
 
 /// A switch of the compiler that must not change a result.

@@ -11,12 +11,14 @@ use stencil_runtime::record::records;
 
 /// The command line that runs a case with one of its schedules.
 pub fn command_line(case: &Case, schedule: &Schedule, file: &str) -> String {
-    let mut line = format!(
-        "stencilc run {file} --target sim --check --fp-contract off --strategy {}",
-        schedule.strategy
-    );
+    let mut line = format!("stencilc run {file} --target sim --check --fp-contract off");
+    let passes = schedule.passes();
+    line += &match &passes {
+        Some(passes) => format!(" --passes '{passes}'"),
+        None => format!(" --strategy {}", schedule.strategy),
+    };
     let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-    if let Some(tile) = &schedule.tile {
+    if let Some(tile) = schedule.tile.as_ref().filter(|_| passes.is_none()) {
         line += &format!(" --tile {}", list(tile));
     }
     if let Some(height) = schedule.height {

@@ -59,6 +59,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             },
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },
+        passes: schedule.passes(),
         ..Options::default()
     }
 }
@@ -199,8 +200,8 @@ pub struct Compiled<'c> {
     pub module: Module<'c>,
     /// Its plan.
     pub plan: Plan,
-    /// The stencil level and the tiled level as text.
-    pub texts: [String; 2],
+    /// The stencil level and the tiled level as text, for cases that read them again.
+    pub texts: Option<[String; 2]>,
 }
 
 /// Compiles a case to the gpu level.
@@ -215,12 +216,17 @@ pub fn compile<'c>(
     let (source, options) = (source(case), options(case, schedule));
     let mut compilation = Compilation::new(context, &source, &options, Hooks::default())
         .map_err(|failure| stop(&failure))?;
-    let stencil = text(&compilation.module);
-    compilation.tile().map_err(|failure| stop(&failure))?;
-    let tiled = text(&compilation.module);
-    compilation.lower().map_err(|failure| stop(&failure))?;
+    let mut texts = None;
+    if case.round_trip {
+        let stencil = text(&compilation.module);
+        compilation.tile().map_err(|failure| stop(&failure))?;
+        texts = Some([stencil, text(&compilation.module)]);
+        compilation.lower().map_err(|failure| stop(&failure))?;
+    } else {
+        compilation.to_gpu().map_err(|failure| stop(&failure))?;
+    }
     let plan = compilation.plan().map_err(|failure| stop(&failure))?;
-    Ok(Compiled { module: compilation.module, plan, texts: [stencil, tiled] })
+    Ok(Compiled { module: compilation.module, plan, texts })
 }
 
 /// Compiles on to PTX; the text is not run.

@@ -231,8 +231,13 @@ fn schedules(case: &Case) -> Vec<Case> {
         let change =
             |change: &dyn Fn(&mut Schedule)| with(case, |case| change(&mut case.schedules[place]));
         found.push(change(&|schedule| {
-            (schedule.strategy, schedule.height) = ("naive", None);
+            (schedule.strategy, schedule.height, schedule.combination) = ("naive", None, None);
         }));
+        for blocks in schedule.combination.map(|by| nearer(by.blocks, 1)).unwrap_or_default() {
+            found.push(change(&|schedule| {
+                schedule.combination = schedule.combination.map(|by| Combination { blocks, ..by });
+            }));
+        }
         found.push(change(&|schedule| schedule.per_thread = None));
         for (flag, ..) in Flag::ALL.into_iter().filter(|(flag, ..)| !schedule.flags.contains(flag))
         {

@@ -80,7 +80,13 @@ fn kinds(case: &Case) -> Vec<String> {
         format!("dimensions: {}", program.rank()),
         format!("functions: {}", program.functions.len()),
     ];
-    kinds.extend(case.schedules.iter().map(|schedule| format!("strategy: {}", schedule.strategy)));
+    kinds.extend(case.schedules.iter().map(|schedule| match schedule.combination {
+        None => format!("strategy: {}", schedule.strategy),
+        Some(by) => {
+            let tiles = if by.skewed { "skewed" } else { "square" };
+            format!("passes: {tiles} tiles, {}", by.sync.unwrap_or("a launch a diagonal"))
+        }
+    }));
     for field in &program.fields {
         kinds.extend(field.rule.as_ref().map(|rule| {
             let name = match rule {

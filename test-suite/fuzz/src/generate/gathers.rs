@@ -30,6 +30,12 @@ pub fn gather(random: &mut Random, scope: &mut Scope, field: usize) -> Expr {
                 let point = Expr { ty: Type::INDEX, kind: Kind::Coordinate(dimension) };
                 plus(point, random.range(first, last))
             }
+            // The run must not have more steps than the grid has cells there.
+            _ if random.percent(8) => {
+                let (first, last) = grid.bounds(&program.params)[dimension];
+                let spare = last - first + 1 - program.steps;
+                plus(Expr { ty: Type::INDEX, kind: Kind::Step }, first + spare.clamp(0, 2))
+            }
             _ => inside(random, scope, grid.lower[dimension], grid.upper[dimension]),
         }
     });

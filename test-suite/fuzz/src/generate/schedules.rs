@@ -56,6 +56,7 @@ fn lanes_schedule(
         height: Some(height),
         per_thread: Some(per_thread),
         flags,
+        combination: None,
     }
 }
 
@@ -93,19 +94,60 @@ fn strip_schedule(random: &mut Random, program: &Program) -> Schedule {
     let lanes = if random.percent(95) { 32 } else { random.range(1, 40) };
     let (tile, each) = (vec![lanes * rows * strips, width], vec![rows, 1]);
     let flags = flags(random, program, "strip");
-    Schedule { strategy: "strip", tile: Some(tile), height: None, per_thread: Some(each), flags }
+    let (tile, per_thread) = (Some(tile), Some(each));
+    Schedule { strategy: "strip", tile, height: None, per_thread, flags, combination: None }
 }
 
-/// A schedule of the strategy `wavefront`, mostly with rows that hold the longest dependence.
+/// A schedule for sweeps: of the strategy `strip`, or of `wavefront`, mostly with rows that hold the
+/// longest dependence.
 fn wave_schedule(random: &mut Random, program: &Program, rank: usize) -> Schedule {
     if rank == 2 && random.percent(60) {
         return strip_schedule(random, program);
     }
+    tile_rows(random, program, rank)
+}
+
+/// A schedule of the strategy `wavefront`.
+fn tile_rows(random: &mut Random, program: &Program, rank: usize) -> Schedule {
     let mut tile: Vec<i64> = (1..rank).map(|_| random.pick(&[1, 2, 3, 4, 5, 8, 16, 32])).collect();
     tile.push(random.pick(&[1, 2, 3, 7, 16, 64]));
     let tile = (!random.percent(20)).then_some(tile);
     let flags = flags(random, program, "wavefront");
-    Schedule { strategy: "wavefront", tile, height: None, per_thread: None, flags }
+    let (strategy, height, per_thread) = ("wavefront", None, None);
+    Schedule { strategy, tile, height, per_thread, flags, combination: None }
+}
+
+/// A schedule of `wavefront` by a list of passes: the six combinations.
+fn combined(random: &mut Random, program: &Program, rank: usize) -> Schedule {
+    let (rows, later) = sweeps::reach(program, rank);
+    let height = |rows| random.pick(&[1, 2, 3, 4, 4, 5, 8]).max(rows);
+    let mut tile: Vec<i64> = rows.into_iter().map(height).collect();
+    tile.push(random.pick(&[1, 2, 3, 4, 5, 7, 16]));
+    let combination = Some(Combination {
+        skewed: later || random.percent(40),
+        sync: random.pick(&[None, Some("grid-sync"), Some("peer-sync")]),
+        blocks: random.range(1, 7),
+        simplified: random.percent(25),
+    });
+    let flags = if random.percent(30) { vec![Flag::NoFuse] } else { Vec::new() };
+    Schedule {
+        strategy: "wavefront",
+        tile: Some(tile),
+        height: None,
+        per_thread: None,
+        flags,
+        combination,
+    }
+}
+
+/// A schedule of a program that has sweeps; of the strategy `strip` where asked for.
+pub fn sweep(random: &mut Random, program: &Program, strips: bool) -> Schedule {
+    let rank = program.grid_of(program.functions[0].updates[0]).rank();
+    match random.below(4) {
+        _ if strips => strip_schedule(random, program),
+        0 => tile_rows(random, program, rank),
+        _ => combined(random, program, rank),
+    }
 }
 
 /// A schedule that mostly fits a block. The compiler declines the others.
@@ -132,6 +174,7 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
             height: None,
             per_thread: None,
             flags: flags(random, program, strategy),
+            combination: None,
         };
     }
     let largest: &[i64] = match rank {
@@ -168,5 +211,6 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
         height,
         per_thread,
         flags: flags(random, program, strategy),
+        combination: None,
     }
 }

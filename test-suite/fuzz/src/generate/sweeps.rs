@@ -3,12 +3,8 @@
 use crate::model::*;
 use crate::random::Random;
 
-/// Makes reads of updated fields those of the same sweep, where points before are read: in a share
-/// of all programs, and most such reads of a function.
+/// Makes most reads of updated fields those of the same sweep, where points before are read.
 pub fn prime(random: &mut Random, program: &mut Program) {
-    if !random.percent(25) {
-        return;
-    }
     // A rule that takes another cell has no value of the same sweep for each point.
     let ordered: Vec<bool> = (program.fields.iter())
         .map(|field| match &field.rule {
@@ -34,6 +30,22 @@ pub fn prime(random: &mut Random, program: &mut Program) {
             });
         }
     }
+}
+
+/// How many rows away such values are read along each dimension but the last of so many, and
+/// whether some lie in later columns, or in later rows of a plane.
+pub fn reach(program: &Program, rank: usize) -> (Vec<i64>, bool) {
+    let (mut rows, mut later) = (vec![1; rank.saturating_sub(1)], false);
+    for value in program.values() {
+        value.visit(&mut |part| {
+            let Kind::Current(_, offset) = &part.kind else { return };
+            later |= offset.iter().any(|cells| *cells > 0);
+            for (rows, cells) in rows.iter_mut().zip(offset) {
+                *rows = cells.abs().max(*rows);
+            }
+        });
+    }
+    (rows, later)
 }
 
 /// Whether a program has such functions.
