@@ -34,9 +34,8 @@ pub fn of(nest: &Nest) -> Vec<Dependence> {
         for (target, second) in nest.statements.iter().enumerate() {
             for (one, other) in pairs(first, second) {
                 let mut pair = Pair { nest, source, target, rows: Vec::new(), found: &mut found };
-                if pair.start(one, other).is_some() {
-                    pair.directions(shared(first, second), &mut Vec::new());
-                }
+                pair.start(one, other);
+                pair.directions(shared(first, second), &mut Vec::new());
             }
         }
     }
@@ -65,19 +64,20 @@ struct Pair<'n> {
 }
 
 impl Pair<'_> {
-    fn start(&mut self, one: &Reference, other: &Reference) -> Option<()> {
+    /// Collects the rows. One that leaves 64 bits is left out, which proves less.
+    fn start(&mut self, one: &Reference, other: &Reference) {
         for (statement, second) in [(self.source, false), (self.target, true)] {
-            for at in &self.nest.statements.get(statement)?.loops {
-                for bound in &self.nest.loops.get(*at)?.bounds {
-                    self.rows.push(self.placed(bound, second));
-                }
+            let around = self.nest.statements.get(statement).map(|found| found.loops.as_slice());
+            let around = around.unwrap_or_default().iter();
+            for at in around.filter_map(|at| self.nest.loops.get(*at)) {
+                let bounds = at.bounds.iter().map(|bound| self.placed(bound, second));
+                self.rows.extend(bounds.collect::<Vec<_>>());
             }
         }
         for (a, b) in one.indices.iter().zip(&other.indices) {
             let (a, b) = (self.placed(a, false), self.placed(b, true));
-            self.rows.extend([a.minus(&b)?, b.minus(&a)?]);
+            self.rows.extend([a.minus(&b), b.minus(&a)].into_iter().flatten());
         }
-        Some(())
     }
 
     /// A linear form of one of the two instances over the unknowns of both.

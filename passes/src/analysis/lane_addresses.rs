@@ -25,6 +25,10 @@ const ONCE: u64 = 1 << 16;
 const SIZE: i64 = 1 << 20;
 /// The block of the first sample, away from the rim.
 const BLOCK: i64 = 2;
+/// Rows and columns beyond this lie in no shared memory.
+pub const FARTHEST: i64 = 1 << 24;
+/// Elements of an access beyond this are no vector.
+const MOST_ELEMENTS: i64 = 1 << 12;
 /// Elements or rows that fill all banks a whole number of times, whatever their size.
 const TURN: i64 = 128;
 
@@ -99,7 +103,8 @@ fn site<'c>(op: Op<'c>, operand: usize) -> Option<Site<'c>> {
         "memref.store" | "vector.store" | "affine.store" => (1, operands.first().copied()),
         "memref.prefetch" => (0, None),
         "nvgpu.device_async_copy" => {
-            let elements = number("dstElements")?;
+            let elements =
+                number("dstElements").filter(|count| (1..=MOST_ELEMENTS).contains(count))?;
             let indices = operands.get(1..1 + memref.rank())?.to_vec();
             let alignment = element.saturating_mul(elements);
             let site = Site { indices, map: None, elements, element, alignment };
@@ -111,7 +116,9 @@ fn site<'c>(op: Op<'c>, operand: usize) -> Option<Site<'c>> {
         // Prefetches move nothing.
         None => 0,
         Some(ty) if ty == memref.element() => 1,
-        Some(ty) => Some(mlir::vector_cells(ty)).filter(|cells| *cells > 1)?,
+        Some(ty) => {
+            Some(mlir::vector_cells(ty)).filter(|cells| (2..=MOST_ELEMENTS).contains(cells))?
+        }
     };
     let map = mlir::attribute(op, "map").and_then(attribute::as_map);
     let map = map.filter(|_| name.starts_with("affine."));
@@ -366,10 +373,16 @@ impl<'p> Warp<'p> {
             for (index, extent) in rows.iter().zip(&shape) {
                 row = row.checked_mul(*extent)?.checked_add(*index.at.get(lane)?)?;
             }
-            Some((row, *columns.at.get(lane)?))
+            let cell = (row, *columns.at.get(lane)?);
+            let near = |at: i64| (-FARTHEST..=FARTHEST).contains(&at);
+            Some(cell).filter(|(row, column)| near(*row) && near(*column))
         };
-        let cells: Vec<Option<(i64, i64)>> =
-            (0..LANES).map(|lane| (mask >> lane & 1 == 1).then(|| cell(lane)).flatten()).collect();
+        let reached = |lane: usize| match mask >> lane & 1 {
+            1 => cell(lane).map(Some),
+            _ => Some(None),
+        };
+        let cells = (0..LANES).map(reached).collect::<Option<Vec<_>>>();
+        let Some(cells) = cells else { return };
         let Site { elements, element, alignment, .. } = site;
         let reference = Reference { cells: near_zero(cells, element), elements, alignment };
         if let Some(uses) = self.found.get_mut(buffer) {

@@ -29,7 +29,7 @@
 //! of elements (a view, a copy, a call). Buffers cut out of dynamic shared memory are such views.
 
 use crate::analysis::bank_conflicts::{Cost, WORD};
-use crate::analysis::lane_addresses::{self, Uses};
+use crate::analysis::lane_addresses::{self, FARTHEST, Uses};
 use crate::kernel::shared_memory::shared_bytes;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
@@ -158,6 +158,10 @@ impl<'c> Rows<'c> {
             Some(bits @ (8 | 16 | 32 | 64 | 128)) => i64::from(bits / 8),
             _ => return Err(format!("its elements are {}", ty.element())),
         };
+        let bytes = extents.iter().try_fold(element, |all, extent| all.checked_mul(*extent));
+        if bytes.is_none_or(|bytes| bytes > FARTHEST) {
+            return Err("no shared memory holds it".to_owned());
+        }
         match &uses.whole {
             Some(name) => Err(format!("{name} uses it as a whole")),
             None => Ok(Self { ty, extents, row, element }),

@@ -33,6 +33,22 @@ module {
       gpu.return
     }
 
+    // Numbers beyond any shared memory.
+    // CHECK-LABEL: gpu.func @far
+    // CHECK-SAME: memref<32x32xf32, #gpu.address_space<workgroup>>, %{{.*}} : memref<4000000000x4000000000xf32, #gpu.address_space<workgroup>>
+    // CHECK-SAME: tiled.bank_pad = ["kept: no address of it is known", "kept: no shared memory holds it"]
+    gpu.func @far()
+        workgroup(%s : memref<32x32xf32, #gpu.address_space<workgroup>>,
+                  %t : memref<4000000000x4000000000xf32, #gpu.address_space<workgroup>>) kernel
+        attributes {known_block_size = array<i32: 32, 1, 1>} {
+      %far = arith.constant 9223372036854775807 : index
+      %x = gpu.thread_id x
+      %v = arith.constant 1.0 : f32
+      memref.store %v, %s[%far, %x] : memref<32x32xf32, #gpu.address_space<workgroup>>
+      memref.store %v, %t[%x, %far] : memref<4000000000x4000000000xf32, #gpu.address_space<workgroup>>
+      gpu.return
+    }
+
     // 48 KiB may be declared: the first buffer's pad fits, the second's does not.
     // CHECK-LABEL: gpu.func @limit
     // CHECK-SAME: memref<32x33xf32, #gpu.address_space<workgroup>>, %{{.*}} : memref<350x32xf32, #gpu.address_space<workgroup>>
