@@ -10,10 +10,10 @@
 //! References to buffers without reuse should be coalesced. A buffer has higher-order reuse where
 //! the rank of an access matrix is less than the number of loops around it (equation 1), and
 //! constant reuse where references differ by constants alone. Instances that access neighbouring
-//! elements must have the same time (equation 3) and be neighbours in space (equation 4). The access
-//! matrix of a buffer without reuse has full rank, so that its neighbouring elements are one vector
-//! of iterations apart. With loops as time and space, both equations hold exactly if this vector is
-//! the unit of `x`: the matrix times the unit of `x` is `(0, ..., 0, 1)`.
+//! elements must have the same time (equation 3) and be neighbours in space (equation 4). The
+//! access matrix of a buffer without reuse has full rank, so that its neighbouring elements are one
+//! vector of iterations apart. With loops as time and space, both equations hold exactly if this
+//! vector is the unit of `x`: the matrix times the unit of `x` is `(0, ..., 0, 1)`.
 //!
 //! Schedules are sets of loops; combinations of counters (skewed schedules) are not tried. All
 //! subsets of the references are tried at once: for each schedule, the largest subset that it
@@ -206,8 +206,9 @@ impl<'n> Group<'n> {
         Some(communicates)
     }
 
-    /// The loops in space that number the threads of a warp: of those that statements share, the one
-    /// along which most references without reuse are coalesced, then most of all, then the innermost.
+    /// The loops in space that number the threads of a warp: of those that statements share, the
+    /// one along which most references without reuse are coalesced, then most of all, then the
+    /// innermost.
     fn warps(&self, space: &[usize]) -> Vec<usize> {
         let mut parts: Vec<BTreeSet<usize>> = Vec::new();
         for statement in &self.statements {

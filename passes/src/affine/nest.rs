@@ -4,8 +4,8 @@
 //! in the unknowns: the sizes (index values from outside all loops), then the loops' counters.
 //!
 //! Declines, with a place: loops with a step other than 1 (upstream's `affine-loop-normalize` makes
-//! them so), values carried by a loop, `affine.if`, indices that are not linear, and operations with
-//! effects other than affine loads and stores.
+//! them so), values carried by a loop, `affine.if`, indices that are not linear, and operations
+//! with effects other than affine loads and stores.
 
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{MemRefType, TypeLike};

@@ -1,9 +1,9 @@
 //! Conflicts of a warp's accesses to a shared buffer, counted from the lanes' addresses.
 //!
 //! Shared memory has banks of one word of 4 bytes; consecutive words lie in consecutive banks. A
-//! request is served once for each distinct word of its busiest bank, and lanes that access the same
-//! word share it. Accesses of 8 bytes make two requests (of half a warp), those of 16 bytes four.
-//! A word that all lanes access is served once, so that a stride of 0 is no conflict. Source:
+//! request is served once for each distinct word of its busiest bank, and lanes that access the
+//! same word share it. Accesses of 8 bytes make two requests (of half a warp), those of 16 bytes
+//! four. A word that all lanes access is served once, so that a stride of 0 is no conflict. Source:
 //! CUDA C++ Programming Guide, "Shared Memory".
 //!
 //! The degree of conflicts of a full warp at a constant stride of `s` words is `gcd(s, banks)`

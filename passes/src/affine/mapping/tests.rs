@@ -23,8 +23,8 @@ fn error(text: &str) -> String {
     Nest::read(mlir::operations(mlir::body(&module))[0]).unwrap_err().to_string()
 }
 
-/// `x[i] = 0` and `x[i] += a[..] * y[j]`; the loops are i (0) and j (1), the buffers `x`, `a` and `y`
-/// are 0, 1 and 2.
+/// `x[i] = 0` and `x[i] += a[..] * y[j]`; the loops are i (0) and j (1), the buffers `x`, `a` and
+/// `y` are 0, 1 and 2.
 fn matrix_vector(index: &str) -> String {
     format!(
         "func.func @f(%x: memref<?xf32>, %a: memref<?x?xf32>, %y: memref<?xf32>, %n: index) {{
