@@ -43,14 +43,25 @@ pub fn imply(known: &[Linear], value: &Linear) -> bool {
         return false;
     };
     let sizes = value.coefficients.len();
-    let row = |linear: &Linear| {
-        let coefficients = linear.coefficients.iter().map(|c| i128::from(*c)).collect();
-        tightened((coefficients, linear.constant.into()))
-    };
     let unit = |size| ((0..sizes).map(|other| i128::from(other == size)).collect(), 0);
-    let mut rows: Rows =
-        known.iter().chain([&opposite]).map(row).chain((0..sizes).map(unit)).collect();
-    let mut open: BTreeSet<usize> = (0..sizes).collect();
+    contradict(known.iter().chain([&opposite]).map(row).chain((0..sizes).map(unit)), sizes)
+}
+
+/// Whether no integers make all values at least 0; unknowns may be negative. `false` says that no
+/// proof was found.
+pub fn infeasible(values: &[Linear]) -> bool {
+    let unknowns = values.first().map_or(0, |value| value.coefficients.len());
+    contradict(values.iter().map(row), unknowns)
+}
+
+fn row(linear: &Linear) -> Row {
+    let coefficients = linear.coefficients.iter().map(|c| i128::from(*c)).collect();
+    tightened((coefficients, linear.constant.into()))
+}
+
+fn contradict(rows: impl Iterator<Item = Row>, unknowns: usize) -> bool {
+    let mut rows: Rows = rows.collect();
+    let mut open: BTreeSet<usize> = (0..unknowns).collect();
     loop {
         if rows
             .0
@@ -59,7 +70,7 @@ pub fn imply(known: &[Linear], value: &Linear) -> bool {
         {
             return true;
         }
-        // The size whose elimination makes the fewest new rows.
+        // The unknown whose elimination makes the fewest new rows.
         let Some(size) = open.iter().copied().min_by_key(|size| pairs(&rows, *size)) else {
             return false;
         };
@@ -138,5 +149,15 @@ mod tests {
         assert!(!imply(&[], &value(-1, [0, 0, 0])));
         assert!(imply(&[], &value(0, [1, 0, 2])));
         assert!(!imply(&[], &value(i64::MIN, [i64::MIN, 0, 0])));
+    }
+
+    #[test]
+    fn unknowns_may_be_negative() {
+        // N = -3 satisfies N <= -1; nothing lies between 1 and 0.
+        assert!(!infeasible(&[value(-1, [-1, 0, 0])]));
+        assert!(infeasible(&[value(-1, [1, 0, 0]), value(0, [-1, 0, 0])]));
+        // 2 N = 2 M + 1 has no integers.
+        assert!(infeasible(&[value(-1, [2, -2, 0]), value(1, [-2, 2, 0])]));
+        assert!(!infeasible(&[]));
     }
 }

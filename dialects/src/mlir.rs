@@ -223,6 +223,12 @@ pub fn replace_uses<'c>(of: Val<'c>, with: Val<'c>) {
     unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(of.to_raw(), with.to_raw()) }
 }
 
+/// Gives a value another type. The operations that define and use it must allow that type.
+pub fn set_type<'c>(value: Val<'c>, ty: Type<'c>) {
+    // SAFETY: both handles are valid and of one context.
+    unsafe { mlir_sys::mlirValueSetType(value.to_raw(), ty.to_raw()) }
+}
+
 /// Copies an operation to the end of a block, with values replaced as a map from their [`key`]
 /// says; the map then knows its results too.
 pub fn copy_to<'c>(original: Op<'c>, target: Blk<'c>, map: &mut BTreeMap<usize, Val<'c>>) {

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod affine;
 pub mod analysis;
 pub mod gpu;
 pub mod kernel;

@@ -23,6 +23,7 @@ const BEFORE: &[&Info] = &[
 
 /// The passes behind the lowerings.
 const BEHIND: &[&Info] = &[
+    &gpu::bank_pad::INFO,
     &gpu::lower_peer::INFO,
     &llvm::convert_prefetch_to_nvvm::INFO,
     &llvm::annotate_loops::INFO,

@@ -37,6 +37,13 @@ pub struct Device {
     pub fma_f64: f64,
     /// Bytes of shared memory that one SM moves per clock.
     pub shared_bandwidth: u32,
+    /// Banks of an SM's shared memory, each a word of 4 bytes wide.
+    pub shared_banks: u32,
+    /// Clocks to begin a request to shared memory, whatever its conflicts: `t_start` of `C(n) =
+    /// t_start + t_request * n`.
+    pub bank_start_clocks: f64,
+    /// Clocks for each word that a request has to fetch from its busiest bank: `t_request`.
+    pub bank_request_clocks: f64,
     /// Lanes that one SM shuffles per clock.
     pub shuffle_lanes: u32,
     /// Warp instructions that one SM issues per clock.

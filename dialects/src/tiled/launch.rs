@@ -6,6 +6,7 @@ use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{self, Op};
+use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineMap, Attribute, Module};
 
@@ -17,6 +18,7 @@ const REACH: &str = "tiled.reach";
 const FLAGS: &str = "tiled.flags";
 const TURNS: &str = "tiled.turns";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
+const BANK_PAD: &str = "tiled.bank_pad";
 
 /// What an argument of a lowered kernel is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +134,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         name: read(op, "sym_name", attribute::as_string)?,
         grid: read(op, GRID, attribute::as_map)?,
         block: read(op, "known_block_size", attribute::as_integers)?,
-        dynamic_shared: read_optional(op, DYNAMIC_SHARED, attribute::as_integer)?.unwrap_or(0),
+        dynamic_shared: dynamic_shared(op)?,
         bindings,
         flags: mlir::attribute(op, FLAGS)
             .map(|_| read(op, FLAGS, attribute::as_map))
@@ -204,4 +206,17 @@ pub fn turns_attribute<'c>(count: AffineMap<'c>) -> (&'static str, Attribute<'c>
 /// Sets the bytes of dynamic shared memory that a lowered kernel needs.
 pub fn set_dynamic_shared(builder: &Builder, kernel: Op, bytes: i64) {
     mlir::set_attribute(kernel, DYNAMIC_SHARED, attribute::integer(builder.context, bytes));
+}
+
+/// The bytes of dynamic shared memory that a `gpu.func` needs; 0 where it states none.
+///
+/// # Errors
+/// An attribute that is no number.
+pub fn dynamic_shared(kernel: Op) -> Result<i64, Error> {
+    Ok(read_optional(kernel, DYNAMIC_SHARED, attribute::as_integer)?.unwrap_or(0))
+}
+
+/// Notes what became of each declared shared buffer of a kernel, in their order.
+pub fn set_bank_pad<'c>(context: &'c Context, kernel: Op<'c>, notes: &[String]) {
+    mlir::set_attribute(kernel, BANK_PAD, attribute::strings(context, notes));
 }

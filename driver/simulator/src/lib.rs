@@ -1,4 +1,5 @@
-//! Executes kernels of the gpu level without a GPU. Every error names the operation and its place.
+//! Executes kernels of the gpu level, and functions of the affine level, without a GPU. Every
+//! error names the operation and its place.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ mod marks;
 mod mask;
 mod memory;
 pub mod mutate;
+pub mod nest;
 mod program;
 mod report;
 pub mod series;

@@ -13,6 +13,9 @@ mod memref;
 mod types;
 mod vector;
 
+pub(crate) use arith::{binary_op, cast_op, element, outcomes};
+pub(crate) use math::unary_op;
+
 use crate::marks;
 use crate::program::{
     Flop, GroupInfo, Input, Instr, Kernel, Operand, Origin, Parameter, Reg, Site, SiteInfo, Usage,

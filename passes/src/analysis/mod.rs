@@ -1,10 +1,13 @@
 //! Analyses: they read IR, return plain data and change nothing.
 
+pub mod bank_conflicts;
 pub mod footprint;
 pub mod grid_ends;
 pub mod hull;
 pub mod index_width;
 pub mod kernel_work;
+pub mod lane_addresses;
+pub mod lane_values;
 pub mod partial_sums;
 pub mod shared_slots;
 pub mod swept;

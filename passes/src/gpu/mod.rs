@@ -1,3 +1,4 @@
 //! Passes from the gpu level to the gpu level.
 
+pub mod bank_pad;
 pub mod lower_peer;

@@ -24,6 +24,11 @@
 //!
 //! Clocks of blocks, barriers, fetches, rounds, instructions and wavefronts, and the time of a
 //! launch, were measured on an H200 alone; the others have them from it, unmeasured.
+//!
+//! Clocks of banks are those of the simulator's model, measured nowhere: a word of each bank per
+//! clock, which is the stated bandwidth of shared memory, and no clock to begin. A pad changes the
+//! words that a request fetches and not the number of requests, so that no choice depends on
+//! `bank_start_clocks`.
 
 use super::Device;
 
@@ -54,6 +59,9 @@ pub const H200: Device = Device {
     fma_f32: 33.4e12,
     fma_f64: 16.7e12,
     shared_bandwidth: 128,
+    shared_banks: 32,
+    bank_start_clocks: 0.0,
+    bank_request_clocks: 1.0,
     shuffle_lanes: 32,
     schedulers: 4,
     block_clocks: 1800.0,

@@ -174,7 +174,7 @@ impl<'c> Translator<'c> {
 }
 
 /// An element of a constant, in the register's form.
-fn element(attribute: Attribute, kind: Kind, index: usize) -> Option<u64> {
+pub(crate) fn element(attribute: Attribute, kind: Kind, index: usize) -> Option<u64> {
     if let Ok(integer) = IntegerAttribute::try_from(attribute) {
         return Some(kind.wrap(integer.value()));
     }
@@ -207,7 +207,7 @@ fn element(attribute: Attribute, kind: Kind, index: usize) -> Option<u64> {
 }
 
 /// MLIR's number of a float comparison as the set of outcomes that make it true.
-fn outcomes(number: u8) -> u8 {
+pub(crate) fn outcomes(number: u8) -> u8 {
     match number {
         0..=7 => number,
         8..=13 => number + 1,
@@ -216,7 +216,7 @@ fn outcomes(number: u8) -> u8 {
     }
 }
 
-fn binary_op(name: &str) -> Option<(Binary, Flop)> {
+pub(crate) fn binary_op(name: &str) -> Option<(Binary, Flop)> {
     Some(match name {
         "addf" => (Binary::AddF, Flop::Add),
         "subf" => (Binary::SubF, Flop::Add),
@@ -251,7 +251,7 @@ fn binary_op(name: &str) -> Option<(Binary, Flop)> {
     })
 }
 
-fn cast_op(name: &str) -> Option<Cast> {
+pub(crate) fn cast_op(name: &str) -> Option<Cast> {
     Some(match name {
         "extsi" | "trunci" | "index_cast" => Cast::Signed,
         "extui" | "index_castui" => Cast::Unsigned,

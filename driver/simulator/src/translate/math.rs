@@ -92,7 +92,7 @@ impl<'c> Translator<'c> {
     }
 }
 
-fn unary_op(name: &str) -> Option<(Unary, Flop)> {
+pub(crate) fn unary_op(name: &str) -> Option<(Unary, Flop)> {
     Some(match name {
         "absf" => (Unary::AbsF, Flop::None),
         "sqrt" => (Unary::Sqrt, Flop::Sqrt),

@@ -2,6 +2,8 @@
 
 use super::{Outcome, bind};
 use stencil_dialects::mlir;
+use stencil_passes::pipeline_text;
+use stencil_passes::runner::Runner;
 use stencil_runtime::array::Data;
 use stencil_runtime::execute::{self, Control};
 use stencil_runtime::plan::Plan;
@@ -17,11 +19,14 @@ pub struct Kernel<'k> {
     pub shared: &'k str,
     pub body: &'k str,
     pub narrow: bool,
+    /// Passes that run on the kernel before it does.
+    pub passes: &'k str,
 }
 
 impl<'k> Kernel<'k> {
     pub fn new(threads: u32, body: &'k str) -> Self {
-        Self { threads, blocks: 1, cells: i64::from(threads), shared: "", body, narrow: false }
+        let cells = i64::from(threads);
+        Self { threads, blocks: 1, cells, shared: "", body, narrow: false, passes: "" }
     }
 
     pub fn text(&self) -> String {
@@ -72,8 +77,11 @@ gpu.return
     pub fn run_as(&self, options: Options) -> Result<Outcome, Box<SimulationError>> {
         let context = stencil_dialects::context().unwrap();
         let text = self.text();
-        let module = mlir::parse_module(&context, &text, "hand.mlir")
+        let mut module = mlir::parse_module(&context, &text, "hand.mlir")
             .unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let steps = pipeline_text::parse(self.passes).unwrap_or_else(|error| panic!("{error}"));
+        let ran = Runner::default().run(&context, &mut module, &steps);
+        ran.unwrap_or_else(|error| panic!("{error}\n{text}"));
         let field = |name: &str, element: &str, role: &str| {
             format!(
                 r#"{{"name": "{name}", "element": "{element}", "role": "{role}",

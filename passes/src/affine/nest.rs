@@ -1,0 +1,279 @@
+//! A function of upstream's `affine` loops as plain data: loops, statements and references.
+//!
+//! A statement is a store with the loads that its value is made from. Bounds and indices are linear
+//! in the unknowns: the sizes (index values from outside all loops), then the loops' counters.
+//!
+//! Declines, with a place: loops with a step other than 1 (upstream's `affine-loop-normalize` makes
+//! them so), values carried by a loop, `affine.if`, indices that are not linear, and operations
+//! with effects other than affine loads and stores.
+
+use melior::ir::operation::OperationLike;
+use melior::ir::r#type::{MemRefType, TypeLike};
+use melior::ir::{AffineExpr, AffineMap, ValueLike};
+use std::collections::BTreeMap;
+use stencil_dialects::affine::Linear;
+use stencil_dialects::attribute;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Blk, Op, Val};
+
+/// A function as loops and statements.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nest {
+    /// How many unknowns are sizes; the loops' counters follow them.
+    pub sizes: usize,
+    /// The loops, outer ones first.
+    pub loops: Vec<Loop>,
+    /// The statements in the order of the text.
+    pub statements: Vec<Statement>,
+    /// How many buffers there are.
+    pub arrays: usize,
+}
+
+/// A loop with step 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// Its counter lies within these, each at least 0.
+    pub bounds: Vec<Linear>,
+    /// Whether it stands in the text as parallel.
+    pub parallel: bool,
+}
+
+/// A store and the loads of its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The loops around it, outer ones first.
+    pub loops: Vec<usize>,
+    /// Its accesses; the store is the last.
+    pub references: Vec<Reference>,
+}
+
+/// An access to an element of a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The buffer.
+    pub array: usize,
+    /// Whether it stores.
+    pub write: bool,
+    /// The index along each dimension; the last is the fastest.
+    pub indices: Vec<Linear>,
+}
+
+impl Nest {
+    /// Reads a `func.func`.
+    ///
+    /// # Errors
+    /// What the head of this file lists, each with its place.
+    pub fn read(function: Op) -> Result<Self, Error> {
+        let mut reader = Reader::default();
+        if let Some(entry) = mlir::entry(function) {
+            // Every unknown has its place before the first linear form is made.
+            reader.unknowns(entry, true)?;
+            for argument in mlir::arguments(entry) {
+                reader.array(argument);
+            }
+            reader.block(entry, &mut Vec::new())?;
+        }
+        let Reader { sizes, loops, statements, arrays, .. } = reader;
+        Ok(Self { sizes: sizes.len(), loops, statements, arrays: arrays.len() })
+    }
+
+    /// The coefficients of an access in the counters of a statement's loops, a row for each
+    /// dimension: the access matrix of the paper without sizes and constants.
+    pub fn matrix(&self, statement: &Statement, reference: &Reference) -> Vec<Vec<i64>> {
+        let row = |index: &Linear| {
+            let counter = |at: &usize| index.coefficients.get(self.sizes + at).copied();
+            statement.loops.iter().map(|at| counter(at).unwrap_or(0)).collect()
+        };
+        reference.indices.iter().map(row).collect()
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    sizes: BTreeMap<usize, usize>,
+    counters: BTreeMap<usize, usize>,
+    arrays: BTreeMap<usize, usize>,
+    loops: Vec<Loop>,
+    statements: Vec<Statement>,
+}
+
+fn refuse(op: Op, what: &str) -> Error {
+    Error::new(mlir::place(op.location()), format!("{}: {what}", mlir::name(op)))
+}
+
+impl Reader {
+    /// Numbers sizes and counters, in the order of the text.
+    fn unknowns(&mut self, block: Blk, outside: bool) -> Result<(), Error> {
+        if outside {
+            let sizes = mlir::arguments(block);
+            let sizes = sizes.into_iter().filter(|value| value.r#type().is_index());
+            sizes.for_each(|size| self.size(size));
+        }
+        for op in mlir::operations(block) {
+            let name = mlir::name(op);
+            if let "affine.for" | "affine.parallel" = name {
+                let body = mlir::entry(op).ok_or_else(|| refuse(op, "the loop has no body"))?;
+                for counter in mlir::arguments(body) {
+                    let next = self.counters.len();
+                    self.counters.insert(mlir::key(counter), next);
+                }
+                self.unknowns(body, false)?;
+            } else if outside && name != "arith.constant" {
+                let sizes = mlir::results(op).into_iter();
+                let sizes = sizes.filter(|value| value.r#type().is_index());
+                sizes.for_each(|size| self.size(size));
+            }
+        }
+        Ok(())
+    }
+
+    fn size(&mut self, value: Val) {
+        let next = self.sizes.len();
+        self.sizes.entry(mlir::key(value)).or_insert(next);
+    }
+
+    fn array(&mut self, value: Val) -> usize {
+        let next = self.arrays.len();
+        if MemRefType::try_from(value.r#type()).is_err() {
+            return next;
+        }
+        *self.arrays.entry(mlir::key(value)).or_insert(next)
+    }
+
+    fn block<'c>(&mut self, block: Blk<'c>, around: &mut Vec<usize>) -> Result<(), Error> {
+        // The loads that each value of this block is made from.
+        let mut loads: BTreeMap<usize, Vec<Reference>> = BTreeMap::new();
+        for op in mlir::operations(block) {
+            let name = mlir::name(op);
+            let operands = mlir::operands(op);
+            let from = operands.iter().filter_map(|value| loads.get(&mlir::key(*value)));
+            let mut made: Vec<Reference> = from.flatten().cloned().collect();
+            match name {
+                "affine.for" | "affine.parallel" => self.repeat(op, around)?,
+                "affine.load" => made = vec![self.reference(op, 0, false)?],
+                "affine.store" => {
+                    made.push(self.reference(op, 1, true)?);
+                    let statement = Statement { loops: around.clone(), references: made };
+                    self.statements.push(statement);
+                    continue;
+                }
+                "affine.yield" | "func.return" if operands.is_empty() => {}
+                "memref.dim" => {}
+                _ if name.starts_with("arith.") || name.starts_with("math.") => {}
+                _ => return Err(refuse(op, "a nest has affine loops, loads and stores alone")),
+            }
+            for result in mlir::results(op) {
+                loads.insert(mlir::key(result), made.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, op: Op, around: &mut Vec<usize>) -> Result<(), Error> {
+        let body = mlir::entry(op).ok_or_else(|| refuse(op, "the loop has no body"))?;
+        if !mlir::results(op).is_empty() {
+            return Err(refuse(op, "a value is carried by the loop; keep it in a buffer"));
+        }
+        let depth = around.len();
+        let parallel = mlir::name(op) == "affine.parallel";
+        let steps = if parallel { "steps" } else { "step" };
+        let steps = attribute::read(op, steps, |steps| {
+            attribute::as_integers(steps).or_else(|| attribute::as_integer(steps).map(|s| vec![s]))
+        })?;
+        if steps.iter().any(|step| *step != 1) {
+            return Err(refuse(op, "the step is not 1; run affine-loop-normalize before"));
+        }
+        let names = if parallel {
+            ["lowerBoundsMap", "upperBoundsMap"]
+        } else {
+            ["lowerBoundMap", "upperBoundMap"]
+        };
+        let [lower, upper] = names.map(|name| attribute::read(op, name, attribute::as_map));
+        let (lower, upper) = (lower?, upper?);
+        let operands = mlir::operands(op);
+        let (below, rest) = operands.split_at(lower.input_count().min(operands.len()));
+        let (lower, upper) = (self.linear(op, lower, below)?, self.linear(op, upper, rest)?);
+        let mut counters = mlir::arguments(body);
+        counters.truncate(if parallel { usize::MAX } else { 1 });
+        // A bound of `affine.for` may be the largest or smallest of several.
+        let [low, high] = [lower.len(), upper.len()].map(|all| if parallel { 1 } else { all });
+        if parallel && (lower.len() != counters.len() || upper.len() != counters.len()) {
+            return Err(refuse(op, "a parallel loop has one bound a side for each counter"));
+        }
+        let (mut lower, mut upper) = (lower.into_iter(), upper.into_iter());
+        for counter in counters {
+            let at = self.value(op, counter)?;
+            let mut bounds = Vec::new();
+            for bound in lower.by_ref().take(low) {
+                bounds.push(at.minus(&bound));
+            }
+            for bound in upper.by_ref().take(high) {
+                let last = Linear { constant: bound.constant.saturating_sub(1), ..bound };
+                bounds.push(last.minus(&at));
+            }
+            let bounds = bounds.into_iter().collect::<Option<_>>();
+            let bounds = bounds.ok_or_else(|| refuse(op, "a bound leaves 64 bits"))?;
+            around.push(self.loops.len());
+            self.loops.push(Loop { bounds, parallel });
+        }
+        self.block(body, around)?;
+        around.truncate(depth);
+        Ok(())
+    }
+
+    fn reference(&mut self, op: Op, memref: usize, write: bool) -> Result<Reference, Error> {
+        let operands = mlir::operands(op);
+        let buffer = operands.get(memref).ok_or_else(|| refuse(op, "the buffer is missing"))?;
+        let map = attribute::read(op, "map", attribute::as_map)?;
+        let indices = self.linear(op, map, operands.get(memref + 1..).unwrap_or_default())?;
+        Ok(Reference { array: self.array(*buffer), write, indices })
+    }
+
+    fn unit(&self, unknown: usize) -> Linear {
+        let all = self.sizes.len() + self.counters.len();
+        let coefficients = (0..all).map(|other| i64::from(other == unknown)).collect();
+        Linear { constant: 0, coefficients }
+    }
+
+    /// A size, a counter, or a constant.
+    fn value(&self, op: Op, value: Val) -> Result<Linear, Error> {
+        let key = mlir::key(value);
+        let counter = self.counters.get(&key).map(|counter| self.sizes.len() + counter);
+        if let Some(unknown) = counter.or(self.sizes.get(&key).copied()) {
+            return Ok(self.unit(unknown));
+        }
+        Err(refuse(op, "an index is neither a size nor a counter; run canonicalize before"))
+    }
+
+    fn linear(&self, op: Op, map: AffineMap, operands: &[Val]) -> Result<Vec<Linear>, Error> {
+        let inputs = operands.iter().take(map.input_count());
+        let inputs = inputs.map(|value| self.value(op, *value)).collect::<Result<Vec<_>, _>>()?;
+        let none = || refuse(op, "an index is not linear");
+        let result = |place| {
+            let expression = map.result(place).map_err(|_| none())?;
+            self.expression(expression, &inputs, map.dim_count()).ok_or_else(none)
+        };
+        (0..map.result_count()).map(result).collect()
+    }
+
+    fn expression(&self, of: AffineExpr, inputs: &[Linear], dims: usize) -> Option<Linear> {
+        let zero = self.unit(usize::MAX);
+        if of.is_constant() {
+            return Some(Linear { constant: of.constant_value(), ..zero });
+        }
+        if of.is_dim() {
+            return inputs.get(of.dim_position()).cloned();
+        }
+        if of.is_symbol() {
+            return inputs.get(dims + of.symbol_position()).cloned();
+        }
+        let left = self.expression(of.lhs(), inputs, dims)?;
+        let right = self.expression(of.rhs(), inputs, dims)?;
+        match () {
+            () if of.is_add() => left.plus(&right),
+            () if of.is_mul() && right.is_constant() => left.times(right.constant),
+            () if of.is_mul() && left.is_constant() => right.times(left.constant),
+            () => None,
+        }
+    }
+}
