@@ -2,8 +2,8 @@
 //!
 //! Coordinates lie in the piece's box, and `t` is below the steps of the run. `min`, `max`, `%` and
 //! `/` bound their results; a value that comes from a field has the bounds of its type. The upper
-//! bounds of `a` and those of `b` are all upper bounds of `min(a, b)`. A bound may consist of several
-//! values: `min(a, b)` is not below the smaller one of a lower bound of `a` and one of `b`.
+//! bounds of `a` and those of `b` are all upper bounds of `min(a, b)`. A bound may consist of
+//! several values: `min(a, b)` is not below the smaller one of a lower bound of `a` and one of `b`.
 //!
 //! Integers wrap. A sum or a product has bounds only where it can't wrap: in 64 bits its parts have
 //! bounds on both sides with small coefficients, and sizes above 2^40 are refused before a run

@@ -98,8 +98,8 @@ fn strip_schedule(random: &mut Random, program: &Program) -> Schedule {
     Schedule { strategy: "strip", tile, height: None, per_thread, flags, combination: None }
 }
 
-/// A schedule for sweeps: of the strategy `strip`, or of `wavefront`, mostly with rows that hold the
-/// longest dependence.
+/// A schedule for sweeps: of the strategy `strip`, or of `wavefront`, mostly with rows that hold
+/// the longest dependence.
 fn wave_schedule(random: &mut Random, program: &Program, rank: usize) -> Schedule {
     if rank == 2 && random.percent(60) {
         return strip_schedule(random, program);
