@@ -40,6 +40,10 @@ const HARMFUL: [(&str, &str); 2] = [
     ("remove-dead-values", "it ends the process on some modules"),
 ];
 
+/// Pipelines of upstream that run on the module, beside those named so. Where they are nested, the
+/// process ends.
+const WHOLE: &str = "sparsifier";
+
 /// The step of an item. Names that are not ours are left to upstream.
 fn step(item: &Item) -> Result<Step, Error> {
     let Some(info) = registry::find(&item.name) else {
@@ -54,8 +58,30 @@ fn step(item: &Item) -> Result<Step, Error> {
     Ok(Step::Ours((info.read)(&options)?))
 }
 
-/// Refuses harmful passes, and passes of ours in a nested pipeline.
+/// A pipeline of upstream's named inside of a text: a word that ends so and is no option's name.
+fn whole_pipeline(text: &str) -> Option<&str> {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    let mut rest = text;
+    while let Some(start) = rest.find(is_name) {
+        let word = rest.get(start..).unwrap_or_default();
+        let (name, after) = word.split_at(word.find(|c| !is_name(c)).unwrap_or(word.len()));
+        if (name.ends_with("-pipeline") || name == WHOLE) && !after.starts_with('=') {
+            return Some(name);
+        }
+        rest = after;
+    }
+    None
+}
+
+/// Refuses harmful passes, and passes of ours and whole pipelines in a nested pipeline.
 fn admit(item: &Item) -> Result<(), Error> {
+    let inside = [item.nested.as_deref().unwrap_or_default(), item.options.as_str()];
+    if let Some(name) = inside.into_iter().find_map(whole_pipeline) {
+        return Err(Error::user(format!(
+            "the pipeline {name} runs on the module; take it out of {}",
+            item.name
+        )));
+    }
     if let Some((name, harm)) = HARMFUL.iter().find(|(name, _)| *name == item.name) {
         return Err(Error::user(format!(
             "the pass {name} has no place here: {harm}; leave it out"
@@ -190,6 +216,22 @@ mod tests {
         }
         assert!(parse("gpu.module(lower-block)").is_err());
         assert!(parse("lower-block(cse)").is_err());
+    }
+
+    #[test]
+    fn whole_pipelines_are_refused_inside_of_others() {
+        for text in [
+            "func.func(gpu-lower-to-nvvm-pipeline)",
+            "gpu.module(cse,sparsifier)",
+            "composite-fixed-point-pass{pipeline=func.func(gpu-lower-to-nvvm-pipeline)}",
+            "inline{default-pipeline=cse op-pipelines=func.func(gpu-lower-to-nvvm-pipeline)}",
+        ] {
+            let message = parse(text).err().map_or_else(String::new, |error| error.message);
+            assert!(message.contains("runs on the module"), "{text}: {message}");
+        }
+        for text in ["gpu-lower-to-nvvm-pipeline", "inline{default-pipeline=cse}"] {
+            assert!(parse(text).is_ok(), "{text}");
+        }
     }
 
     #[test]

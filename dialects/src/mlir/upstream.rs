@@ -17,8 +17,11 @@ pub fn run_upstream(context: &Context, module: &mut Module, pipeline: &str) -> R
     })?;
     let (result, diagnostics) = capture(context, || manager.run(module));
     result.map_err(|_| {
-        first_error(diagnostics)
-            .unwrap_or_else(|| Error::internal(format!("{pipeline}: failed without a message")))
+        first_error(diagnostics).unwrap_or_else(|| {
+            Error::user(format!(
+                "the passes '{pipeline}' of upstream failed without a message; check their options"
+            ))
+        })
     })
 }
 

@@ -180,7 +180,8 @@ pub fn graph(
 ) -> Result<Graph, Error> {
     let program = subject.program;
     let lane = shape(per_thread);
-    let all = (0..steps).flat_map(|_| applies);
+    // A launch that is not the last of its step counts as none, but reads as much as one.
+    let all = (0..steps.max(1)).flat_map(|_| applies);
     selects::of(program, all.map(|apply| (apply.op, apply.pieces.as_slice())), lane)?;
     let mut graph = Graph::empty(lane);
     let mut current = BTreeMap::new();
