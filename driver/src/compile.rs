@@ -126,12 +126,20 @@ fn candidates(
     outputs.write()
 }
 
-/// Refuses standard output for several files.
+/// Refuses what is no name to make those of several files from: standard output, `.`, a device.
 fn check_stem(stem: &Path) -> Result<(), Failure> {
     if is_standard(stem) {
         return Err(Failure::user(
             "several files can't go to standard output; give -o a name, from which theirs are made",
         ));
+    }
+    let is_device = |there: std::fs::Metadata| !there.is_file() && !there.is_dir();
+    if stem.file_name().is_none() || stem.metadata().is_ok_and(is_device) {
+        return Err(Failure::user(format!(
+            "{}: no name of a file; the names of several files are made from that of -o, so give \
+             one such as out/heat",
+            stem.display()
+        )));
     }
     Ok(())
 }

@@ -130,6 +130,19 @@ fn results_and_counters_appear_together() {
     assert_eq!(scratch.shell(run).new_files, ["counters.json", "out.npy"]);
 }
 
+/// Several files get their names from one; a device or `..` has none for them.
+#[test]
+fn several_files_need_a_name() {
+    for place in ["/dev/stdout", "/dev/null", ".", "..", "/"] {
+        for more in ["--emit=ast,plan", "--candidates 2"] {
+            let outcome = scratch().shell(&format!("stencilc heat2d.stencil {more} -o {place}"));
+            assert_eq!(outcome.code, Some(1), "{place}\n{}", outcome.stderr);
+            assert!(outcome.stderr.contains("no name of a file"), "{place}\n{}", outcome.stderr);
+            assert!(outcome.new_files.is_empty(), "{place}: {:?}", outcome.new_files);
+        }
+    }
+}
+
 /// Messages that can't be written are lost; the work and its exit code stay the same.
 #[test]
 fn a_full_standard_error_changes_nothing() {
