@@ -1,9 +1,9 @@
 //! What the warps of a block access in its shared buffers, from the lanes' addresses.
 //!
 //! The body of a kernel is followed for each warp, with an integer per lane for every value that
-//! can be computed. Loops run as often as they do, up to [`ITERATIONS`] in a nest; of longer ones
+//! can be computed. Loops run as often as they do, up to `ITERATIONS` in a nest; of longer ones
 //! so many iterations stand for all. What the code does not tell is sampled: block numbers, sizes
-//! and counters without known bounds have numbers of their own in each of [`SAMPLES`] passes, and
+//! and counters without known bounds have numbers of their own in each of `SAMPLES` passes, and
 //! branches on them count both sides.
 
 use super::bank_conflicts::{Reference, WORD};
