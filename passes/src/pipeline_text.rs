@@ -36,7 +36,7 @@ pub fn parse(pipeline: &str) -> Result<Vec<Step>, Error> {
 
 /// Passes of upstream that do harm to modules of this compiler, and what each does.
 const HARMFUL: [(&str, &str); 2] = [
-    ("control-flow-sink", "it moves shuffles into branches, where lanes are missing"),
+    ("control-flow-sink", "it moves shuffles into branches, which not all lanes of a warp run"),
     ("remove-dead-values", "it ends the process on some modules"),
 ];
 
@@ -47,7 +47,7 @@ const WHOLE: &str = "sparsifier";
 /// The step of an item. Names that are not ours are left to upstream.
 fn step(item: &Item) -> Result<Step, Error> {
     let Some(info) = registry::find(&item.name) else {
-        admit(item)?;
+        admit(item, 0)?;
         return Ok(Step::Upstream(item.text()));
     };
     if item.nested.is_some() {
@@ -58,34 +58,50 @@ fn step(item: &Item) -> Result<Step, Error> {
     Ok(Step::Ours((info.read)(&options)?))
 }
 
-/// A pipeline of upstream's named inside of a text: a word that ends so and is no option's name.
-fn whole_pipeline(text: &str) -> Option<&str> {
+/// Pipelines of upstream nested in one another at most.
+const MOST_NESTED: usize = 64;
+
+/// The names in a text that are no option's.
+fn names(text: &str) -> impl Iterator<Item = &str> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
     let mut rest = text;
-    while let Some(start) = rest.find(is_name) {
-        let word = rest.get(start..).unwrap_or_default();
-        let (name, after) = word.split_at(word.find(|c| !is_name(c)).unwrap_or(word.len()));
-        if (name.ends_with("-pipeline") || name == WHOLE) && !after.starts_with('=') {
-            return Some(name);
+    std::iter::from_fn(move || {
+        loop {
+            let word = rest.get(rest.find(is_name)?..)?;
+            let (name, after) = word.split_at(word.find(|c| !is_name(c)).unwrap_or(word.len()));
+            rest = after;
+            if !after.starts_with('=') {
+                return Some(name);
+            }
         }
-        rest = after;
+    })
+}
+
+/// Refuses a pass that does harm.
+fn harmless(name: &str) -> Result<(), Error> {
+    match HARMFUL.iter().find(|(harmful, _)| *harmful == name) {
+        Some((_, harm)) => {
+            Err(Error::user(format!("the pass {name} has no place here: {harm}; leave it out")))
+        }
+        None => Ok(()),
     }
-    None
 }
 
 /// Refuses harmful passes, and passes of ours and whole pipelines in a nested pipeline.
-fn admit(item: &Item) -> Result<(), Error> {
-    let inside = [item.nested.as_deref().unwrap_or_default(), item.options.as_str()];
-    if let Some(name) = inside.into_iter().find_map(whole_pipeline) {
-        return Err(Error::user(format!(
-            "the pipeline {name} runs on the module; take it out of {}",
-            item.name
-        )));
+fn admit(item: &Item, depth: usize) -> Result<(), Error> {
+    harmless(&item.name)?;
+    if depth > MOST_NESTED {
+        return Err(Error::user(format!("pipelines are nested at most {MOST_NESTED} deep")));
     }
-    if let Some((name, harm)) = HARMFUL.iter().find(|(name, _)| *name == item.name) {
-        return Err(Error::user(format!(
-            "the pass {name} has no place here: {harm}; leave it out"
-        )));
+    let inside = [item.nested.as_deref().unwrap_or_default(), item.options.as_str()];
+    for name in inside.into_iter().flat_map(names) {
+        harmless(name)?;
+        if name.ends_with("-pipeline") || name == WHOLE {
+            return Err(Error::user(format!(
+                "the pipeline {name} runs on the module; take it out of {}",
+                item.name
+            )));
+        }
     }
     for inner in item.nested.as_deref().map(split).transpose()?.iter().flatten() {
         let inner = parse_item(inner)?;
@@ -95,7 +111,7 @@ fn admit(item: &Item) -> Result<(), Error> {
                 inner.name, item.name
             )));
         }
-        admit(&inner)?;
+        admit(&inner, depth + 1)?;
     }
     Ok(())
 }
@@ -235,9 +251,20 @@ mod tests {
     }
 
     #[test]
+    fn deep_pipelines_are_refused() {
+        let nested = |depth| format!("{}cse{}", "a(".repeat(depth), ")".repeat(depth));
+        assert!(parse(&nested(MOST_NESTED)).is_ok());
+        assert!(parse(&nested(20_000)).is_err());
+    }
+
+    #[test]
     fn harmful_passes_are_refused_wherever_they_stand() {
         for (name, harm) in HARMFUL {
-            for text in [name.to_owned(), format!("gpu.module(cse,gpu.func({name}{{x=1}}))")] {
+            for text in [
+                name.to_owned(),
+                format!("gpu.module(cse,gpu.func({name}{{x=1}}))"),
+                format!("inline{{default-pipeline={name}}}"),
+            ] {
                 let message = parse(&text).err().map_or_else(String::new, |error| error.message);
                 assert!(message.contains(name) && message.contains(harm), "{message}");
             }

@@ -75,7 +75,8 @@ pub struct Buffer {
     /// It is only read, and all threads read the same element: constant memory may hold it (section
     /// 5.4).
     pub constant: bool,
-    /// Its indices depend on the thread alone: a register may hold its element (section 5.4).
+    /// All references have the same index, which depends on the thread alone: a register may hold
+    /// the element (section 5.4).
     pub register: bool,
 }
 
@@ -251,13 +252,16 @@ impl<'n> Group<'n> {
                     !loops.iter().any(moves)
                 })
             };
+            let mut references = self.of_array(array).map(|(_, reference)| &reference.indices);
+            let first = references.next();
+            let one = references.all(|indices| Some(indices) == first);
             let all_coalesced = self.of_array(array).all(|(site, _)| coalesced.contains(&site));
             let read_only = self.of_array(array).all(|(_, reference)| !reference.write);
             Buffer {
                 array,
                 copied: !all_coalesced,
                 constant: read_only && !space.is_empty() && still(space),
-                register: !space.is_empty() && still(time),
+                register: !space.is_empty() && one && still(time),
             }
         };
         let buffers = arrays.into_iter().map(buffer).collect();

@@ -4,8 +4,9 @@
 //! in the unknowns: the sizes (index values from outside all loops), then the loops' counters.
 //!
 //! Declines, with a place: loops with a step other than 1 (upstream's `affine-loop-normalize` makes
-//! them so), values carried by a loop, `affine.if`, indices that are not linear, and operations
-//! with effects other than affine loads and stores.
+//! them so), values carried by a loop, `affine.if`, indices that are not linear, more than
+//! [`DEEPEST`] loops around a statement, and operations with effects other than affine loads and
+//! stores.
 
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{MemRefType, TypeLike};
@@ -95,7 +96,12 @@ struct Reader {
     arrays: BTreeMap<usize, usize>,
     loops: Vec<Loop>,
     statements: Vec<Statement>,
+    /// The loads that each value is made from.
+    loads: BTreeMap<usize, Vec<Reference>>,
 }
+
+/// Loops around a statement at most: the directions of a dependence are 3 to this power.
+const DEEPEST: usize = 6;
 
 fn refuse(op: Op, what: &str) -> Error {
     Error::new(mlir::place(op.location()), format!("{}: {what}", mlir::name(op)))
@@ -141,12 +147,10 @@ impl Reader {
     }
 
     fn block<'c>(&mut self, block: Blk<'c>, around: &mut Vec<usize>) -> Result<(), Error> {
-        // The loads that each value of this block is made from.
-        let mut loads: BTreeMap<usize, Vec<Reference>> = BTreeMap::new();
         for op in mlir::operations(block) {
             let name = mlir::name(op);
             let operands = mlir::operands(op);
-            let from = operands.iter().filter_map(|value| loads.get(&mlir::key(*value)));
+            let from = operands.iter().filter_map(|value| self.loads.get(&mlir::key(*value)));
             let mut made: Vec<Reference> = from.flatten().cloned().collect();
             match name {
                 "affine.for" | "affine.parallel" => self.repeat(op, around)?,
@@ -163,7 +167,7 @@ impl Reader {
                 _ => return Err(refuse(op, "a nest has affine loops, loads and stores alone")),
             }
             for result in mlir::results(op) {
-                loads.insert(mlir::key(result), made.clone());
+                self.loads.insert(mlir::key(result), made.clone());
             }
         }
         Ok(())
@@ -215,6 +219,9 @@ impl Reader {
             let bounds = bounds.ok_or_else(|| refuse(op, "a bound leaves 64 bits"))?;
             around.push(self.loops.len());
             self.loops.push(Loop { bounds, parallel });
+        }
+        if around.len() > DEEPEST {
+            return Err(refuse(op, &format!("a nest is at most {DEEPEST} loops deep")));
         }
         self.block(body, around)?;
         around.truncate(depth);

@@ -37,7 +37,7 @@ const TURN: i64 = 128;
 pub struct Uses {
     /// References, each with a measure of how often warps make it.
     pub references: BTreeMap<Reference, u64>,
-    /// Bytes that an address is promised to be a multiple of by some access of several elements.
+    /// Bytes, more than an element's, that an access promises its address to be a multiple of.
     pub alignment: i64,
     /// An operation that uses the buffer in another way than by an element's indices.
     pub whole: Option<String>,
@@ -65,7 +65,7 @@ pub fn of<'c>(kernel: Op<'c>, block: [i64; 3], buffers: &[Val<'c>]) -> Vec<Uses>
                 continue;
             };
             match site(op, operand) {
-                Some(site) if site.elements > 1 => {
+                Some(site) if site.alignment > site.element => {
                     uses.alignment = uses.alignment.max(site.alignment);
                 }
                 Some(_) => {}

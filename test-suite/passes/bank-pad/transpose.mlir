@@ -86,5 +86,18 @@ module {
       memref.store %w, %h[%x, %c0] : memref<32x64xf16, #gpu.address_space<workgroup>>
       gpu.return
     }
+
+    // A promised alignment holds for a single element too.
+    // CHECK-LABEL: gpu.func @aligned
+    // CHECK-SAME: memref<32x36xf32, #gpu.address_space<workgroup>>
+    gpu.func @aligned()
+        workgroup(%s : memref<32x32xf32, #gpu.address_space<workgroup>>) kernel
+        attributes {known_block_size = array<i32: 32, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %x = gpu.thread_id x
+      %v = arith.constant 1.0 : f32
+      memref.store %v, %s[%x, %c0] {alignment = 16 : i64} : memref<32x32xf32, #gpu.address_space<workgroup>>
+      gpu.return
+    }
   }
 }

@@ -237,6 +237,38 @@ fn triangles_and_strides_are_seen_by_their_bounds() {
 }
 
 #[test]
+fn a_load_outside_of_a_loop_belongs_to_the_stores_inside() {
+    // `a[i]` depends on `a[i - 1]` by a value that is loaded in the outer loop.
+    let text = "func.func @f(%a: memref<?xf32>, %b: memref<?x?xf32>, %n: index) {
+        affine.for %i = 1 to %n {
+          %0 = affine.load %a[%i - 1] : memref<?xf32>
+          affine.for %j = 0 to %n {
+            affine.store %0, %a[%i] : memref<?xf32>
+          }
+        }
+        return
+      }";
+    let (_, all) = mapped(text);
+    assert!(!all[0].is_empty() && all[0].iter().all(|mapping| !mapping.space.contains(&0)));
+}
+
+#[test]
+fn elements_at_several_indices_lie_in_no_register() {
+    let text = "func.func @f(%a: memref<?xf32>, %b: memref<?xf32>, %n: index) {
+        affine.for %i = 1 to %n {
+          %0 = affine.load %a[%i - 1] : memref<?xf32>
+          %1 = affine.load %a[%i + 1] : memref<?xf32>
+          %2 = arith.addf %0, %1 : f32
+          affine.store %2, %b[%i] : memref<?xf32>
+        }
+        return
+      }";
+    let found = best(text);
+    assert_eq!(found.space, [0]);
+    assert_eq!(found.buffers.iter().map(|b| b.register).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
 fn nests_that_are_not_affine_are_refused_with_a_remedy() {
     let nest =
         |body: &str| format!("func.func @f(%a: memref<?xf32>, %n: index) {{\n{body}\nreturn\n}}");
@@ -251,6 +283,11 @@ fn nests_that_are_not_affine_are_refused_with_a_remedy() {
             "%z = arith.constant 0.0 : f32\n%s = affine.for %i = 0 to %n iter_args(%c = %z) -> f32 \
              { affine.yield %c : f32 }",
             "keep it in a buffer",
+        ),
+        (
+            "affine.parallel (%i, %j, %k, %l, %m, %o, %p) = (0, 0, 0, 0, 0, 0, 0) to (1, 1, 1, 1, \
+             1, 1, 1) { }",
+            "at most 6 loops deep",
         ),
         ("memref.dealloc %a : memref<?xf32>", "loops, loads and stores alone"),
     ] {

@@ -79,7 +79,7 @@ impl Strategy for Strip {
             StripShape { rows, strips, width }
         });
         let short = |shape: &StripShape| {
-            copies.saturating_mul(shape.rows * shape.width) <= MOST_EVALUATIONS
+            copies.saturating_mul(shape.rows).saturating_mul(shape.width) <= MOST_EVALUATIONS
         };
         if !shapes.iter().any(short) {
             let message = format!(
