@@ -14,7 +14,7 @@ use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op, Val};
-use stencil_dialects::stencil;
+use stencil_dialects::stencil::{self, Gather};
 
 /// The name of the module that holds the kernels, unless a declaration has it.
 const GPU_MODULE: &str = "kernels";
@@ -81,25 +81,36 @@ pub fn load_gathered<'c>(
     sources: &BTreeMap<&str, Val<'c>>,
 ) -> Result<(), Error> {
     for gather in stencil::gathers(kernel)? {
-        let region = Region::new();
-        let block = mlir::append_block(&region, &[]);
-        let builder = Builder { location: gather.op.location(), ..builder.at(block) };
-        let point: Vec<_> = gather
-            .at
-            .iter()
-            .map(|at| builder.value("arith.index_cast", &[*at], builder.index_type(), &[]))
-            .collect::<Result<_, _>>()?;
-        let cell = scope.cell(&builder, gather.field, &point)?;
-        let source = sources.get(gather.field).copied();
-        let source = source
-            .ok_or_else(|| Error::internal(format!("no buffer of @{} to read", gather.field)))?;
-        let value = builder.load(source, &cell)?;
-        mlir::move_all_before(builder.block, gather.op);
-        for result in mlir::results(gather.op) {
-            mlir::replace_uses(result, value);
-        }
-        mlir::erase(gather.op);
+        replace_gather(builder, &gather, |builder| {
+            let point: Vec<_> = gather
+                .at
+                .iter()
+                .map(|at| builder.value("arith.index_cast", &[*at], builder.index_type(), &[]))
+                .collect::<Result<_, _>>()?;
+            let cell = scope.cell(builder, gather.field, &point)?;
+            let source = sources.get(gather.field).copied();
+            let none = || Error::internal(format!("no buffer of @{} to read", gather.field));
+            builder.load(source.ok_or_else(none)?, &cell)
+        })?;
     }
+    Ok(())
+}
+
+/// Puts a value in the place of an absolute read.
+pub fn replace_gather<'c>(
+    builder: &Builder<'c>,
+    gather: &Gather<'c>,
+    value: impl FnOnce(&Builder<'c>) -> Result<Val<'c>, Error>,
+) -> Result<(), Error> {
+    let region = Region::new();
+    let block = mlir::append_block(&region, &[]);
+    let builder = Builder { location: gather.op.location(), ..builder.at(block) };
+    let value = value(&builder)?;
+    mlir::move_all_before(builder.block, gather.op);
+    for result in mlir::results(gather.op) {
+        mlir::replace_uses(result, value);
+    }
+    mlir::erase(gather.op);
     Ok(())
 }
 

@@ -59,46 +59,93 @@ impl<'c> Block<'c, '_> {
             .map(|_| ())
     }
 
-    /// The work of each warp between two barriers.
+    /// The work of each warp between two barriers. Each role has a branch of its own, so that no
+    /// computing warp tests or waits for the others' conditions.
     fn turn(
         &self,
         builder: &Builder<'c>,
         (tile_row, now): (Val<'c>, Val<'c>),
         carried: &[Val<'c>],
     ) -> Result<Vec<Val<'c>>, Error> {
-        let strips = self.warps.strips;
+        let warps = &self.warps;
         let types = windows::types(&self.strips.windows);
-        let tile = self.tile(builder, (tile_row, now), self.warp)?;
-        let computes = self.works_on(builder, (0, strips), tile)?;
-        let next = builder.choose(
-            computes,
+        builder.choose(
+            self.is_before(builder, warps.strips)?,
             &types,
-            |builder| self.strips.tile(builder, tile.tile, carried),
-            |_| Ok(carried.to_vec()),
-        )?;
+            |builder| {
+                let tile = self.tile(builder, (tile_row, now), self.warp)?;
+                builder.choose(
+                    self.exists(builder, tile)?,
+                    &types,
+                    |builder| self.strips.tile(builder, tile.tile, carried),
+                    |_| Ok(carried.to_vec()),
+                )
+            },
+            |builder| {
+                self.others(builder, (tile_row, now))?;
+                Ok(carried.to_vec())
+            },
+        )
+    }
 
-        let strip = builder.add_constant(self.warp, -strips)?;
-        let tile = self.tile(builder, (tile_row, builder.add_constant(now, -1)?), strip)?;
-        let stores = self.works_on(builder, (strips, 2 * strips), tile)?;
-        builder.when(stores, |builder| self.strips.store(builder, tile.tile))?;
+    /// The work of the warps that compute no strip.
+    fn others(
+        &self,
+        builder: &Builder<'c>,
+        (tile_row, now): (Val<'c>, Val<'c>),
+    ) -> Result<(), Error> {
+        let warps = &self.warps;
+        let soon = builder.add_constant(now, AHEAD)?;
+        self.either(
+            builder,
+            warps.loading(),
+            |builder| {
+                let strip = builder.add_constant(self.warp, -warps.strips)?;
+                let before = builder.add_constant(now, -1)?;
+                let tile = self.tile(builder, (tile_row, before), strip)?;
+                let stores = self.exists(builder, tile)?;
+                builder.when(stores, |builder| self.strips.store(builder, tile.tile))
+            },
+            |builder| {
+                self.either(
+                    builder,
+                    warps.above(),
+                    |builder| self.load(builder, (tile_row, soon)),
+                    |builder| {
+                        if self.strips.geometry.above == 0 {
+                            return Ok(());
+                        }
+                        self.either(
+                            builder,
+                            warps.below(),
+                            |builder| self.wait_above(builder, (tile_row, soon)),
+                            |builder| self.signal_below(builder, (tile_row, now)),
+                        )
+                    },
+                )
+            },
+        )
+    }
 
-        let soon = builder.add_constant(now, 1)?;
-        if self.warps.loaders > 0 {
-            let (first, end) = (self.warps.loading(), self.warps.above());
-            let warp = builder.add_constant(self.warp, -first)?;
-            let loaders = builder.index(self.warps.loaders)?;
-            let strip = builder.binary("arith.divsi", warp, loaders)?;
-            let part = builder.binary("arith.remsi", warp, loaders)?;
-            let tile = self.tile(builder, (tile_row, soon), strip)?;
-            let loads = self.works_on(builder, (first, end), tile)?;
-            let part = (part, self.warps.loaders);
-            builder.when(loads, |builder| self.strips.load(builder, tile.tile, part))?;
+    /// One warp or several load what a tile of a strip reads.
+    fn load(
+        &self,
+        builder: &Builder<'c>,
+        (tile_row, soon): (Val<'c>, Val<'c>),
+    ) -> Result<(), Error> {
+        if self.warps.loaders == 0 {
+            return Ok(());
         }
-        if self.strips.geometry.above > 0 {
-            self.wait_above(builder, (tile_row, soon))?;
-            self.signal_below(builder, (tile_row, now))?;
-        }
-        Ok(next)
+        let warp = builder.add_constant(self.warp, -self.warps.loading())?;
+        let loaders = builder.index(self.warps.loaders)?;
+        let strip = builder.binary("arith.divsi", warp, loaders)?;
+        let part = builder.binary("arith.remsi", warp, loaders)?;
+        let tile = self.tile(builder, (tile_row, soon), strip)?;
+        let part = (part, self.warps.loaders);
+        builder.when(self.exists(builder, tile)?, |builder| {
+            self.strips.load_sequences(builder, tile.tile, part)?;
+            self.strips.load(builder, tile.tile, part)
+        })
     }
 
     /// One warp waits for the block above and loads that block's values for a tile of the first
@@ -111,9 +158,8 @@ impl<'c> Block<'c, '_> {
         let geometry = &self.strips.geometry;
         let zero = builder.index(0)?;
         let tile = self.tile(builder, (tile_row, soon), zero)?;
-        let warp = self.warps.above();
         let has_above = builder.compare(Compare::Gt, tile_row, zero)?;
-        let loads = self.works_on(builder, (warp, warp + 1), tile)?;
+        let loads = self.exists(builder, tile)?;
         builder.when(builder.both(loads, has_above)?, |builder| {
             let done = builder.add_constant(soon, geometry.last_strip() + geometry.stored())?;
             self.peers.wait(builder, builder.add_constant(tile_row, -1)?, done)?;
@@ -127,13 +173,35 @@ impl<'c> Block<'c, '_> {
         builder: &Builder<'c>,
         (tile_row, now): (Val<'c>, Val<'c>),
     ) -> Result<(), Error> {
-        let thread = builder.index(self.warps.below() * WARP)?;
-        let signals = builder.compare(Compare::Eq, self.thread, thread)?;
+        let first = builder.compare(Compare::Eq, self.strips.lane, builder.index(0)?)?;
         let done = builder.add_constant(now, 1 - BEHIND)?;
         let some = builder.compare(Compare::Gt, done, builder.index(0)?)?;
-        builder.when(builder.both(signals, some)?, |builder| {
-            self.peers.signal(builder, tile_row, done)
-        })
+        builder
+            .when(builder.both(first, some)?, |builder| self.peers.signal(builder, tile_row, done))
+    }
+
+    /// One branch for the warps before a number, another for the rest.
+    fn either(
+        &self,
+        builder: &Builder<'c>,
+        end: i64,
+        before: impl FnOnce(&Builder<'c>) -> Result<(), Error>,
+        from: impl FnOnce(&Builder<'c>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let none = |()| Vec::new();
+        let before = |builder: &Builder<'c>| before(builder).map(none);
+        let from = |builder: &Builder<'c>| from(builder).map(none);
+        builder.choose(self.is_before(builder, end)?, &[], before, from).map(|_| ())
+    }
+
+    /// Whether the warp's number is less than `end`.
+    fn is_before(&self, builder: &Builder<'c>, end: i64) -> Result<Val<'c>, Error> {
+        builder.compare(Compare::Lt, self.warp, builder.index(end)?)
+    }
+
+    /// Whether a strip has a tile of this number.
+    fn exists(&self, builder: &Builder<'c>, tile: Numbered<'c>) -> Result<Val<'c>, Error> {
+        builder.within(tile.number, (builder.index(0)?, self.tiles))
     }
 
     /// The tile of a strip beside a tile of the first strip.
@@ -155,20 +223,6 @@ impl<'c> Block<'c, '_> {
         let time = builder.multiply_constant(number, geometry.width)?;
         let time = builder.add_constant(time, first_time)?;
         Ok(Numbered { number, tile: Tile { strip, row: first, time, half } })
-    }
-
-    /// Whether the warp's number is in `first..end` and its strip has a tile of this number.
-    fn works_on(
-        &self,
-        builder: &Builder<'c>,
-        (first, end): (i64, i64),
-        tile: Numbered<'c>,
-    ) -> Result<Val<'c>, Error> {
-        let warps = (builder.index(first)?, builder.index(end)?);
-        builder.both(
-            builder.within(self.warp, warps)?,
-            builder.within(tile.number, (builder.index(0)?, self.tiles))?,
-        )
     }
 
     /// Zeros in the rings: the first rows of a grid have no rows above.

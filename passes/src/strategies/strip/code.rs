@@ -2,10 +2,9 @@
 
 use super::geometry::Geometry;
 use super::old_values::OldValues;
+use super::sequences::Sequence;
 use super::windows::{self, Kept, Window};
-use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::kernel::lanes::{self, WARP};
-use crate::kernel::pieces::{self, PieceCase};
 use crate::kernel::scope::Scope;
 use melior::ir::{AffineMap, ValueLike};
 use std::cell::RefCell;
@@ -34,6 +33,8 @@ pub struct Strips<'c, 'p> {
     pub rings: Vec<Val<'c>>,
     /// Old values, with their buffers: `2 x strips x rows x lanes x columns`.
     pub old: Vec<(OldValues<'c>, Val<'c>)>,
+    /// Sequences, with their buffers: `2 x strips x values`.
+    pub sequences: Vec<(Sequence<'c>, Val<'c>)>,
     /// New values on their way to memory: `strips x rows x lanes x times` of each output.
     pub results: Vec<Val<'c>>,
     /// Rows and columns of the grid.
@@ -64,7 +65,7 @@ pub struct Tile<'c> {
 
 /// How a point's piece is found.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Points {
+pub enum Points {
     /// The main piece covers all points.
     Main,
     /// Pieces are evaluated at the nearest point that they cover, and selected.
@@ -150,13 +151,15 @@ impl<'c> Strips<'c, '_> {
         builder.carry(bounds, carried, |builder, start, carried| {
             self.bodies.borrow_mut().push(builder.block);
             let mut carried = carried.to_vec();
-            let mut results = Vec::new();
+            let (mut results, mut computed) = (Vec::new(), Vec::new());
             for time in 0..times {
                 let time = builder.add_constant(start, time)?;
                 let mut kept = windows::unpack(&self.windows, &carried);
                 results.push(self.time(builder, (tile, time), &handed, &mut kept, points)?);
                 carried = windows::pack(&self.windows, &kept);
+                computed.push(kept);
             }
+            self.hand_on(builder, (tile, start), &computed)?;
             self.put(builder, (tile, start), &results)?;
             Ok(carried)
         })
@@ -225,7 +228,7 @@ impl<'c> Strips<'c, '_> {
         builder.binary("arith.andi", time, builder.index(self.geometry.ring() - 1)?)
     }
 
-    /// One time: takes values of the lane above, computes the lane's rows, hands on its last ones.
+    /// One time: takes values of the lane above and computes the lane's rows.
     /// The new values, by row and output.
     fn time(
         &self,
@@ -256,16 +259,15 @@ impl<'c> Strips<'c, '_> {
             }
             results.push(values);
         }
-        self.hand_on(builder, (tile, time), kept)?;
         Ok(results)
     }
 
-    /// The last lane's last rows go to the strip below.
+    /// The last lane's last rows of some times go to the strip below, several times at once.
     fn hand_on(
         &self,
         builder: &Builder<'c>,
-        (tile, time): (Tile<'c>, Val<'c>),
-        kept: &[Kept<'c>],
+        (tile, start): (Tile<'c>, Val<'c>),
+        times: &[Vec<Kept<'c>>],
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
         if geometry.strips == 1 || geometry.above == 0 {
@@ -277,82 +279,20 @@ impl<'c> Strips<'c, '_> {
         let there = builder.compare(Compare::Lt, below, strips)?;
         builder.when(builder.both(last, there)?, |builder| {
             // Tiles begin at multiples of their width, and so does the ring.
-            let slot = builder.add(self.slot(builder, tile.time)?, time)?;
-            for ((window, kept), ring) in self.windows.iter().zip(kept).zip(&self.rings) {
+            let slot = builder.add(self.slot(builder, tile.time)?, start)?;
+            let count = i64::try_from(times.len()).unwrap_or(1);
+            for (place, (window, ring)) in self.windows.iter().zip(&self.rings).enumerate() {
+                let vector = lanes::vector_length(window.element, count);
                 for row in 1..=window.above() {
-                    let place = [below, builder.index(row - 1)?, slot];
-                    builder.store(kept.newest(row)?, *ring, &place)?;
+                    let newest = times.iter().filter_map(|kept| kept.get(place));
+                    let newest = newest.map(|kept| kept.newest(row));
+                    let newest = newest.collect::<Result<Vec<_>, _>>()?;
+                    let at = [below, builder.index(row - 1)?, slot];
+                    lanes::store(builder, &newest, *ring, &at, vector)?;
                 }
             }
             Ok(())
         })
-    }
-
-    /// Computes the point of a lane's row at a time.
-    fn point(
-        &self,
-        builder: &Builder<'c>,
-        (tile, time): (Tile<'c>, Val<'c>),
-        row: i64,
-        kept: &[Kept<'c>],
-        points: Points,
-    ) -> Result<Vec<Val<'c>>, Error> {
-        let geometry = &self.geometry;
-        let [first, second] = self.place(builder, tile, (self.lane, builder.index(row)?))?;
-        let point = self.point_at(builder, [first, builder.add(second, time)?])?;
-
-        let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
-            self.old_value(builder, (tile, time), row, (field, constant(distances)?))
-        };
-        let current = |_: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
-            let window = self.windows.iter().position(|window| window.field == field);
-            let kept = window.and_then(|window| kept.get(window));
-            let kept = kept.ok_or_else(|| Error::internal("a field that no lane keeps"))?;
-            kept.at(geometry.source(row, constant(distances)?))
-        };
-        let at = |point: &[Val<'c>], builder: &Builder<'c>, code: &PointCode<'c, '_>| {
-            let at = At {
-                point,
-                step: self.apply.step,
-                rules: Rules::Unneeded,
-                fetch: &fetch,
-                current: Some(&current),
-                partial: None,
-            };
-            code(builder, &at)
-        };
-        match (points, &self.apply.main) {
-            (Points::Main, Some(main)) => {
-                at(&point, builder, &|builder, at| self.scope.evaluate(builder, main, at))
-            }
-            (Points::Nearest, _) => {
-                let old = self.old_points(builder, &fetch)?;
-                let cases = self.cases(builder, &point)?;
-                pieces::values(builder, &cases, &old, &|builder, piece| {
-                    let place = self.nearest(builder, &point, (piece.lower, piece.upper))?;
-                    at(&place, builder, &|builder, at| self.scope.evaluate(builder, piece, at))
-                })
-            }
-            _ => at(&point, builder, &|builder, at| {
-                self.scope.new_values(builder, self.apply, &self.apply.pieces, at)
-            }),
-        }
-    }
-
-    /// The pieces that may cover a point.
-    fn cases(
-        &self,
-        builder: &Builder<'c>,
-        point: &[Val<'c>],
-    ) -> Result<Vec<PieceCase<'c, '_>>, Error> {
-        let scope = &self.scope;
-        let mut cases = Vec::new();
-        for piece in &self.apply.pieces {
-            let covered = scope.inside(builder, point, piece.lower, piece.upper)?;
-            let total = pieces::is_total_where_covered(scope.module, scope.program, piece)?;
-            cases.push(PieceCase { piece, covered, total });
-        }
-        Ok(cases)
     }
 
     /// The place of a lane's row at the first time of a tile, from the first point.
@@ -395,54 +335,5 @@ impl<'c> Strips<'c, '_> {
             builder.binary("arith.minsi", at, upper)
         });
         nearest.collect()
-    }
-
-    /// The old values of a point.
-    fn old_points(
-        &self,
-        builder: &Builder<'c>,
-        fetch: &crate::kernel::evaluate::Fetch<'c, '_>,
-    ) -> Result<Vec<Val<'c>>, Error> {
-        let here = [Distance::Constant(0); 2];
-        let old = self.apply.outputs.iter().map(|(field, _)| {
-            if self.apply.kept(field).is_none() {
-                return builder.zero(self.scope.program.field(field)?.element);
-            }
-            fetch(builder, field, &here)
-        });
-        old.collect()
-    }
-
-    /// An old value, from shared memory.
-    fn old_value(
-        &self,
-        builder: &Builder<'c>,
-        (tile, time): (Tile<'c>, Val<'c>),
-        row: i64,
-        (field, offset): (&str, [i64; 2]),
-    ) -> Result<Val<'c>, Error> {
-        let found = self.old.iter().find(|(old, _)| old.field == field);
-        let (old, buffer) =
-            found.ok_or_else(|| Error::internal(format!("no old values of @{field}")))?;
-        let [lanes, row, column] = old.place(&self.geometry, row, offset);
-        let place = [
-            tile.half,
-            tile.strip,
-            builder.index(row)?,
-            builder.add_constant(self.lane, lanes)?,
-            builder.add_constant(time, column)?,
-        ];
-        builder.load(*buffer, &place)
-    }
-}
-
-/// Code for a point.
-type PointCode<'c, 'r> = dyn Fn(&Builder<'c>, &At<'c, '_>) -> Result<Vec<Val<'c>>, Error> + 'r;
-
-/// Distances that are known.
-fn constant(distances: &[Distance]) -> Result<[i64; 2], Error> {
-    match distances {
-        [Distance::Constant(rows), Distance::Constant(columns)] => Ok([*rows, *columns]),
-        _ => Err(Error::internal("a read by a boundary rule in a strip")),
     }
 }

@@ -9,7 +9,7 @@
 //! | warps | what they do, beside tile `t` |
 //! |---|---|
 //! | one for each strip | store tile `t - 1`: whole rows of a tile, from shared memory |
-//! | one or two for each strip | load the old values of tile `t + 1`, if there are any |
+//! | one or two for each strip | load old values and sequences of tile `t + 1`, if there are any |
 //! | one | waits for the block above, and loads its values for tile `t + 1` |
 //! | one | signals that tile `t - 2` is stored |
 //!
@@ -99,7 +99,7 @@ pub fn plan<'c>(
     let updates: Vec<_> = apply.outputs.iter().map(|(field, _)| *field).collect();
     let kept = updates.iter().copied().filter(|field| apply.kept(field).is_some()).collect();
     let (program, pieces) = (subject.program, apply.pieces.as_slice());
-    let function = Function { program, pieces, updates: &updates, kept };
+    let function = Function { module: subject.module, program, pieces, updates: &updates, kept };
     Plan::of(&function, shape(tile, per_thread)?)
 }
 
@@ -175,7 +175,8 @@ fn body<'c>(
     let lower = <[Val<'c>; 2]>::try_from(lower.as_slice());
     let lower = lower.map_err(|_| Error::internal("a grid of another rank"))?;
     let (rings, shared) = shared.split_at(plan.windows.len().min(shared.len()));
-    let (buffers, results) = shared.split_at(plan.old.len().min(shared.len()));
+    let (buffers, shared) = shared.split_at(plan.old.len().min(shared.len()));
+    let (loaded, results) = shared.split_at(plan.sequences.len().min(shared.len()));
     let filled = filled(&builder, &scope, apply, &plan.old)?;
     let thread = tile_place::number(&builder, "gpu.thread_id", "x")?;
     let lanes = builder.index(WARP)?;
@@ -188,6 +189,7 @@ fn body<'c>(
         windows: plan.windows,
         rings: rings.to_vec(),
         old: plan.old.into_iter().zip(buffers.iter().copied()).collect(),
+        sequences: plan.sequences.into_iter().zip(loaded.iter().copied()).collect(),
         results: results.to_vec(),
         extents,
         lower,
@@ -210,7 +212,7 @@ fn body<'c>(
     function::load_gathered(&builder, &strips.scope, op, &strips.sources)?;
     let read_only = strips.sources.iter().filter(|(field, _)| !strips.targets.contains_key(*field));
     let read_only = read_only.map(|(_, buffer)| *buffer);
-    let unwritten: Vec<_> = read_only.chain(buffers.iter().copied()).collect();
+    let unwritten: Vec<_> = read_only.chain(buffers.iter().chain(loaded).copied()).collect();
     for body in strips.bodies.borrow().iter() {
         early_loads::to_front(*body, &unwritten);
     }

@@ -7,6 +7,8 @@ mod geometry;
 pub mod lower_strip;
 mod old_values;
 mod plan;
+mod point;
+mod sequences;
 mod transfers;
 mod wave;
 mod windows;
@@ -29,7 +31,7 @@ pub const NAME: &str = "strip";
 
 /// Rows of a lane, strips of a block and times of a tile. The default is the first that fits. They
 /// were measured on an H200 (`docs/decisions/022-strips.md`).
-const SHAPES: [[i64; 3]; 5] = [[2, 3, 32], [2, 2, 32], [2, 2, 16], [1, 2, 16], [1, 1, 8]];
+const SHAPES: [[i64; 3]; 4] = [[2, 2, 32], [2, 2, 16], [1, 2, 16], [1, 1, 8]];
 
 /// Evaluations of point functions in the code of all kernels of a program. A tile has one for each
 /// row and time, in code for tiles within the main piece and in code of each piece. A compile takes
@@ -69,7 +71,9 @@ impl Strategy for Strip {
         admit(group.hull.alike)?;
         let (program, pieces) = (subject.program, apply.pieces.as_slice());
         let kept = apply.updates.iter().copied().filter(|field| group.keeps(apply, field));
-        let function = Function { program, pieces, updates: &apply.updates, kept: kept.collect() };
+        let module = subject.module;
+        let function =
+            Function { module, program, pieces, updates: &apply.updates, kept: kept.collect() };
         let dependences = program.dependences(pieces)?;
         let above = dependences.iter().filter_map(|vector| vector.first()?.checked_neg());
         let above = above.fold(1, i64::max);

@@ -3,11 +3,12 @@
 
 use super::geometry::{FARTHEST, Geometry, StripShape};
 use super::old_values::{self, OldValues};
+use super::sequences::{self, Sequence};
 use super::windows::{self, Window};
 use crate::kernel::lanes::{self, WARP};
 use crate::kernel::shared_memory::{resident_blocks, shared_bytes};
-use melior::ir::Type;
 use melior::ir::r#type::MemRefType;
+use melior::ir::{Module, Type};
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{Piece, Program};
@@ -21,9 +22,12 @@ pub struct Plan<'c> {
     pub windows: Vec<Window<'c>>,
     /// Old values in shared memory.
     pub old: Vec<OldValues<'c>>,
+    /// Sequences in shared memory.
+    pub sequences: Vec<Sequence<'c>>,
     /// The roles of a block's warps.
     pub warps: Warps,
-    /// Cells per dimension and the type of each shared buffer: rings, old values, results.
+    /// Cells per dimension and the type of each shared buffer: rings, old values, sequences,
+    /// results.
     pub buffers: Vec<(Vec<i64>, Type<'c>)>,
 }
 
@@ -33,12 +37,12 @@ pub struct Plan<'c> {
 pub struct Warps {
     /// Strips, with a warp each.
     pub strips: i64,
-    /// Warps that load old values, for each strip.
+    /// Warps that load old values and sequences, for each strip.
     pub loaders: i64,
 }
 
 impl Warps {
-    /// The first warp that loads old values.
+    /// The first warp that loads old values and sequences.
     pub fn loading(&self) -> i64 {
         2 * self.strips
     }
@@ -67,6 +71,8 @@ const STRIPS_WITH_ONE_LOADER: i64 = 8;
 
 /// A function as a plan needs it.
 pub struct Function<'c, 'p> {
+    /// The module of its pieces' functions.
+    pub module: &'p Module<'c>,
     /// The declarations.
     pub program: &'p Program<'c>,
     /// Its pieces.
@@ -104,9 +110,10 @@ impl<'c> Plan<'c> {
         let windows = windows::windows(program, function.pieces, &geometry)?;
         let old = old_values::of(program, function.pieces, &function.kept, &geometry)?;
         let each = if geometry.strips < STRIPS_WITH_ONE_LOADER { 2 } else { 1 };
-        let loaders = if old.is_empty() { 0 } else { each };
+        let sequences = sequences::of((function.module, program), function.pieces)?;
+        let loaders = if old.is_empty() && sequences.is_empty() { 0 } else { each };
         let warps = Warps { strips: geometry.strips, loaders };
-        let mut plan = Self { geometry, windows, old, warps, buffers: Vec::new() };
+        let mut plan = Self { geometry, windows, old, sequences, warps, buffers: Vec::new() };
         plan.buffers = plan.buffers(function)?;
         Ok(plan)
     }
@@ -119,17 +126,17 @@ impl<'c> Plan<'c> {
             buffers.push((vec![geometry.strips, rows, geometry.ring()], window.element));
         }
         for old in &self.old {
-            // Neighbouring lanes read from different banks.
-            let pitch = old.columns | 1;
+            let pitch = pitch(old.element, old.columns, old.only_rims);
             let extents = vec![2, geometry.strips, geometry.rows, old.all_lanes(), pitch];
             buffers.push((extents, old.element));
         }
+        for sequence in &self.sequences {
+            let length = sequence.length(geometry);
+            buffers.push((vec![2, geometry.strips, length], sequence.element));
+        }
         for field in function.updates {
             let element = function.program.field(field)?.element;
-            // A lane stores several times at once, and the next lane's lie in other banks.
-            let vector = lanes::vector_length(element, geometry.width);
-            let times = geometry.kept_times();
-            let pitch = if vector == 1 { times | 1 } else { times + vector };
+            let pitch = pitch(element, geometry.kept_times(), true);
             buffers.push((vec![geometry.strips, geometry.rows, WARP, pitch], element));
         }
         Ok(buffers)
@@ -162,5 +169,14 @@ impl<'c> Plan<'c> {
     /// Bytes of shared memory of a block.
     pub fn shared(&self) -> i64 {
         shared_bytes(&self.sized())
+    }
+}
+
+/// Cells from a lane's row to the next lane's: neighbouring lanes access different banks, one by
+/// one or, where a row begins with the tile's first time, several times at once.
+fn pitch(element: Type, cells: i64, at_once: bool) -> i64 {
+    match lanes::vector_length(element, cells) {
+        vector @ 2.. if at_once => cells + vector,
+        _ => cells | 1,
     }
 }

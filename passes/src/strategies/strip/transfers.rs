@@ -3,7 +3,8 @@
 
 use super::code::{Strips, Tile};
 use super::old_values::OldValues;
-use crate::kernel::lanes::WARP;
+use super::sequences;
+use crate::kernel::lanes::{self, WARP};
 use melior::ir::r#type::MemRefType;
 use melior::ir::{ShapedTypeLike, ValueLike};
 use stencil_dialects::builder::{Builder, Compare};
@@ -57,11 +58,15 @@ impl<'c> Strips<'c, '_> {
         checked: bool,
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
-        let width = builder.index(geometry.width)?;
-        let column = builder.binary("arith.remsi", self.lane, width)?;
-        let sub = builder.binary("arith.divsi", self.lane, width)?;
-        let at_once = WARP / geometry.width;
-        let turns = ROWS.min(geometry.width);
+        let vector = if checked { 1 } else { self.stored_at_once()? };
+        // Lanes side by side in a row.
+        let side = geometry.width / vector;
+        let lanes = builder.index(side)?;
+        let column = builder.binary("arith.remsi", self.lane, lanes)?;
+        let column = builder.multiply_constant(column, vector)?;
+        let sub = builder.binary("arith.divsi", self.lane, lanes)?;
+        let at_once = WARP / side;
+        let turns = ROWS.min(side);
         let bounds = (builder.index(0)?, builder.index(WARP)?, builder.index(at_once * turns)?);
         for row in 0..geometry.rows {
             let row = builder.index(row)?;
@@ -75,8 +80,6 @@ impl<'c> Strips<'c, '_> {
                     let last = builder.index(geometry.width - 1)?;
                     let more = builder.binary("arith.andi", late, last)?;
                     let later = builder.binary("arith.subi", column, more)?;
-                    let time = builder.add(tile.time, later)?;
-                    let from = [tile.strip, row, lane, self.kept_slot(builder, time)?];
                     let point = self.point_at(builder, [place_row, builder.add(late, later)?])?;
                     let hull = &self.scope.hull;
                     let inside = if checked {
@@ -84,14 +87,20 @@ impl<'c> Strips<'c, '_> {
                     } else {
                         None
                     };
-                    let values = self
-                        .results
-                        .iter()
-                        .map(|buffer| load_where(builder, inside, *buffer, &from));
-                    loaded.push((point, inside, values.collect::<Result<Vec<_>, _>>()?));
+                    let time = builder.add(tile.time, later)?;
+                    let mut values = vec![Vec::new(); self.results.len()];
+                    for time in (0..vector).map(|cells| builder.add_constant(time, cells)) {
+                        let from = [tile.strip, row, lane, self.kept_slot(builder, time?)?];
+                        for (values, buffer) in values.iter_mut().zip(&self.results) {
+                            values.push(load_where(builder, inside, *buffer, &from)?);
+                        }
+                    }
+                    loaded.push((point, inside, values));
                 }
                 for (point, inside, values) in loaded {
-                    let store = |builder: &Builder<'c>| self.store_point(builder, &point, &values);
+                    let store = |builder: &Builder<'c>| {
+                        self.store_points(builder, &point, (&values, vector))
+                    };
                     match inside {
                         Some(inside) => builder.when(inside, store)?,
                         None => store(builder)?,
@@ -103,17 +112,27 @@ impl<'c> Strips<'c, '_> {
         Ok(())
     }
 
-    fn store_point(
+    /// Cells of one access to the rows of the stored fields: as many as are sure to be aligned.
+    fn stored_at_once(&self) -> Result<i64, Error> {
+        let mut cells = self.geometry.width;
+        for field in self.targets.keys() {
+            cells = cells.min(lanes::aligned_cells(&self.scope, field, self.geometry.width)?);
+        }
+        Ok(cells)
+    }
+
+    /// Stores neighbouring points of a row, from the first one on.
+    fn store_points(
         &self,
         builder: &Builder<'c>,
         point: &[Val<'c>],
-        values: &[Val<'c>],
+        (values, vector): (&[Vec<Val<'c>>], i64),
     ) -> Result<(), Error> {
-        for ((field, _), value) in self.apply.outputs.iter().zip(values) {
+        for ((field, _), values) in self.apply.outputs.iter().zip(values) {
             // A temp field that nobody reads later is not stored.
             let Some(target) = self.targets.get(field).copied() else { continue };
             let cell = self.scope.cell(builder, field, point)?;
-            builder.store(*value, target, &cell)?;
+            lanes::store(builder, values, target, &cell, vector)?;
         }
         Ok(())
     }
@@ -149,6 +168,46 @@ impl<'c> Strips<'c, '_> {
                 Some(interior) => builder.choose(interior, &[], |_| Ok(Vec::new()), load)?,
                 None => load(builder)?,
             };
+        }
+        Ok(())
+    }
+
+    /// Loads the sequences of a tile, those outside a grid from the nearest cell inside. `part` of
+    /// `parts` warps loads its share.
+    pub fn load_sequences(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+        (part, parts): (Val<'c>, i64),
+    ) -> Result<(), Error> {
+        let lanes = builder.add(builder.multiply_constant(part, WARP)?, self.lane)?;
+        let mut loaded = Vec::new();
+        for (sequence, buffer) in &self.sequences {
+            let source = self.sources.get(sequence.field).copied();
+            let none = || Error::internal(format!("no buffer of @{} to read", sequence.field));
+            let source = source.ok_or_else(none)?;
+            let grid = self.scope.program.grid_of(sequence.field)?;
+            let filled = self.scope.holds_points(builder, grid.lower, grid.upper)?;
+            let [row, column] = self.lower;
+            let start = match sequence.dimension {
+                0 => builder.add(tile.row, row)?,
+                _ => builder.add(tile.time, column)?,
+            };
+            let first = builder.add_constant(start, sequence.first(&self.geometry))?;
+            let length = sequence.length(&self.geometry);
+            for turn in 0..sequences::turns(length, parts) {
+                let place = builder.add_constant(lanes, turn * parts * WARP)?;
+                let there = builder.compare(Compare::Lt, place, builder.index(length)?)?;
+                let there = builder.both(filled, there)?;
+                let point = [builder.add(first, place)?];
+                let point = self.nearest(builder, &point, (grid.lower, grid.upper))?;
+                let cell = self.scope.cell(builder, sequence.field, &point)?;
+                let value = load_where(builder, Some(there), source, &cell)?;
+                loaded.push((there, value, *buffer, [tile.half, tile.strip, place]));
+            }
+        }
+        for (there, value, buffer, place) in loaded {
+            builder.when(there, |builder| builder.store(value, buffer, &place))?;
         }
         Ok(())
     }
@@ -200,25 +259,32 @@ impl<'c> Strips<'c, '_> {
                 if (turn + 1) * step > old.all_lanes() {
                     there.push(builder.compare(Compare::Lt, lane, all)?);
                 }
-                let there = builder.all(&there)?;
                 let row = builder.index(row)?;
                 let [place_row, place_column] =
                     self.place(builder, tile, (builder.add_constant(lane, -old.lanes[0])?, row))?;
                 let place_column = builder.add(place_column, column)?;
                 let place = [place_row, builder.add_constant(place_column, -old.before)?];
                 let mut point = self.point_at(builder, place)?;
+                let there = builder.all(&there)?;
+                let needed = match old.only_rims {
+                    true => {
+                        let kept = self.uncovered(builder, &point)?;
+                        Some(there.map_or(Ok(kept), |there| builder.both(there, kept))?)
+                    }
+                    false => there,
+                };
                 if nearest {
                     point = self.nearest(builder, &point, (grid.lower, grid.upper))?;
                 }
                 let cell = self.scope.cell(builder, old.field, &point)?;
-                loaded.push((cell, there, [tile.half, tile.strip, row, lane, column]));
+                loaded.push((cell, there, needed, [tile.half, tile.strip, row, lane, column]));
             }
             for batch in loaded.chunks(BATCH) {
                 let mut values = Vec::new();
-                for (cell, there, _) in batch {
-                    values.push(load_where(builder, *there, source, cell)?);
+                for (cell, _, needed, _) in batch {
+                    values.push(load_where(builder, *needed, source, cell)?);
                 }
-                for ((_, there, to), value) in batch.iter().zip(values) {
+                for ((_, there, _, to), value) in batch.iter().zip(values) {
                     match there {
                         Some(there) => {
                             builder.when(*there, |builder| builder.store(value, buffer, to))?;
@@ -229,6 +295,17 @@ impl<'c> Strips<'c, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether no piece covers a point.
+    fn uncovered(&self, builder: &Builder<'c>, point: &[Val<'c>]) -> Result<Val<'c>, Error> {
+        let no = builder.constant(builder.integer_type(1), 0)?;
+        let mut none = builder.constant(builder.integer_type(1), 1)?;
+        for piece in &self.apply.pieces {
+            let covered = self.scope.inside(builder, point, piece.lower, piece.upper)?;
+            none = builder.select(covered, no, none)?;
+        }
+        Ok(none)
     }
 
     /// Loads the values above a block that a tile of its first strip reads.
