@@ -106,6 +106,16 @@ impl Array {
         Ok(Array { shape: shape.to_vec(), data })
     }
 
+    /// A copy of the array.
+    ///
+    /// # Errors
+    /// When the machine has too little memory.
+    pub fn copy(&self) -> Result<Array, ArrayError> {
+        let mut copy = Array::zeros(self.element(), &self.shape)?;
+        copy.bytes_mut().copy_from_slice(self.bytes());
+        Ok(copy)
+    }
+
     /// Cells per dimension, slowest first.
     pub fn shape(&self) -> &[usize] {
         &self.shape

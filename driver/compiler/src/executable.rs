@@ -185,7 +185,10 @@ impl Executable {
         let steps = u64::try_from(bound.steps)
             .map_err(|_| Failure::user("the number of steps is negative"))?;
         execute::check_inputs(&self.plan, bound, inputs).map_err(Failure::user)?;
-        let mut outputs = inputs.clone();
+        let mut outputs = BTreeMap::new();
+        for (name, input) in inputs {
+            outputs.insert(name.clone(), input.copy().map_err(Failure::user)?);
+        }
         let start = Instant::now();
         oracle::run(program, &sizes, &scalars, steps, &mut outputs, &mut |done, of| {
             control.report(Progress::Steps { done, of });

@@ -36,6 +36,9 @@ pub fn module<'c>(
     source: &Source,
     arithmetic: Arithmetic,
 ) -> Result<Module<'c>, Error> {
+    // `stacker` panics where there is no memory for the stack.
+    let none = |_| Error::user(format!("out of memory: no {STACK} bytes for a stack"));
+    Vec::<u8>::new().try_reserve_exact(2 * STACK).map_err(none)?;
     stacker::grow(STACK, || build(context, program, source, arithmetic))
 }
 

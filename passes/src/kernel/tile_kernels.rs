@@ -8,7 +8,7 @@ use melior::ir::operation::OperationLike;
 use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{self, Program};
+use stencil_dialects::stencil::{self, Argument, Program};
 use stencil_dialects::tiled::{self, Apply, Keeps, Kernel, TileOp};
 
 /// The tile kernels of a strategy whose applies compute sums whole.
@@ -34,6 +34,32 @@ pub fn with_partial_sums<'c>(
 ) -> Result<Vec<Kernel<'c>>, Error> {
     let kernels = tiled::kernels(module)?.into_iter();
     Ok(kernels.filter(|kernel| kernel.schedule.strategy == strategy).collect())
+}
+
+/// Refuses an apply that reads values of its own sweep which the kernel does not store.
+pub fn check_stored<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+    let stores = |name: &str| {
+        let is = |op: &TileOp| matches!(op, TileOp::Store { field, .. } if *field == name);
+        kernel.body.iter().any(is)
+    };
+    for apply in kernel.applies() {
+        for piece in &apply.pieces {
+            for argument in program.arguments(piece.function)? {
+                if let Argument::Current { field, .. } = argument
+                    && !stores(field)
+                {
+                    return Err(Error::new(
+                        mlir::place(apply.op.location()),
+                        format!(
+                            "the function reads values of @{field} of its own sweep, and the \
+                             kernel does not store them; add a tiled.store of @{field}"
+                        ),
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Lowers tile kernels one by one, and erases them.

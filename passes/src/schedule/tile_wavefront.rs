@@ -117,7 +117,13 @@ fn kernel<'c>(
             asked => Ok(asked),
         }
     };
-    let (tile, each) = (ours(&choice.tile, TILE.0)?, ours(&choice.per_thread, PER_THREAD.0)?);
+    let per_thread = choice.per_thread.clone().map(|list| match list.as_slice() {
+        [cells] if groups.iter().all(|group| group.hull.rank() > 1) => {
+            widened(*cells, strategy.widened_dimension(rank), rank)
+        }
+        _ => list,
+    });
+    let (tile, each) = (ours(&choice.tile, TILE.0)?, ours(&per_thread, PER_THREAD.0)?);
     let schedule = Schedule {
         strategy: strategy.name().to_owned(),
         tile: tile.unwrap_or(shape.tile),
@@ -131,6 +137,11 @@ fn kernel<'c>(
     tile_kernel::build(&builder, &name, subject, group, 1, &schedule, &regions)?;
     tiled::set_kernel(&builder, apply.op, &name);
     Ok(())
+}
+
+/// Cells per thread in each dimension, from those in one.
+fn widened(cells: i64, dimension: usize, rank: usize) -> Vec<i64> {
+    (0..rank).map(|place| if place == dimension { cells } else { 1 }).collect()
 }
 
 /// The first strategy that takes a group, with its shape.

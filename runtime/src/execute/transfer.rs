@@ -102,7 +102,7 @@ pub fn value(
         return Ok(array);
     }
     let mut array = match inputs.get(&declared.name) {
-        Some(input) => input.clone(),
+        Some(input) => input.copy()?,
         None => Array::zeros(declared.element, shape)?,
     };
     for (buffer, memory, cells) in buffers {

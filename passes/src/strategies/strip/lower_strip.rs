@@ -115,6 +115,7 @@ fn lower<'c>(
         return Err(Error::declined(Decline::Applies, message));
     };
     super::admit_wave(&kernel.wave)?;
+    tile_kernels::check_stored(subject.program, kernel)?;
     let hull = tile_kernels::hull(context, subject.program, kernel)?;
     super::admit(hull.alike)?;
     let plan = plan(subject, apply, (&kernel.schedule.tile, &kernel.schedule.per_thread))?;

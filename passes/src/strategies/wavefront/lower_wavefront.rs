@@ -163,6 +163,7 @@ impl LowerWavefront {
         let KernelFunction { builder, op, arguments, .. } = made;
         let Arguments { sources, targets, params, scalars, step, flags, epoch, turn, .. } =
             arguments;
+        tile_kernels::check_stored(subject.program, kernel)?;
         let hull = tile_kernels::hull(context, subject.program, kernel)?;
         let (module, program) = (subject.module, subject.program);
         let scope = Scope { module, program, hull, params, scalars, step };
