@@ -8,6 +8,7 @@ results agree bit for bit with any target that neither contracts nor re-associat
 import numpy as np
 
 from cells import at, inner, numbers, update
+from lattices import LATTICES
 from sums import AN5D, JACOBI, box, mean
 from wavefronts import SEQUENCES, TABLES, WAVEFRONTS
 
@@ -352,12 +353,13 @@ PROGRAMS = {
     **{name: (step, ["A"], []) for name, step in (JACOBI | AN5D | RULED).items()},
     **{f"{name}_f64": (step, ["A"], []) for name, step in JACOBI.items()},
     **WAVEFRONTS,
+    **LATTICES,
 }
 
 
 def rank(name):
-    """Dimensions of a program's grid."""
-    return 1 if "1d" in name else 3 if "3d" in name else 2
+    """Dimensions of a program's grid; a lattice's name, such as d3q19, begins with them."""
+    return 1 if "1d" in name else 3 if "3d" in name or name.startswith("d3") else 2
 
 
 # Types of cells that are no single float, from the float type.
@@ -366,6 +368,8 @@ DTYPES = {
     ("cell3d", "A"): lambda real: np.int32,
     ("flow2d", "W"): lambda real: [("h", real), ("v", real, (2,))],
     ("flow2d", "F"): lambda real: (real, (2,)),
+    ("d2q9", "F"): lambda real: (real, (9,)),
+    ("d3q19", "F"): lambda real: [("rest", real), ("axes", real, (6,)), ("diagonals", real, (12,))],
     ("integral-histogram", "A"): lambda real: (np.int32, (4,)),
     ("integral-histogram", "image"): lambda real: np.int32,
     ("lower-solve", "Y"): lambda real: np.float64,

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 sys.dont_write_bytecode = True
+from lattices import LATTICES
 from programs import LEAST, MORE_SIZES, NUMBERED, PROGRAMS, RULED, dtype, rank, shapes
 from sums import AN5D
 from wavefronts import WAVEFRONTS
@@ -51,6 +52,13 @@ SWEEPS = {
     ],
     3: [["--strategy=wavefront", "--tile=3,4,8"], []],
 }
+# Programs with so many numbers in a cell that the tiles of `block` must be smaller.
+SMALL_TILES = {
+    "d2q9": ["--tile=8,32", "--pyramid-height=2"],
+    "d3q19": ["--tile=4,4,16", "--pyramid-height=1"],
+}
+# These run by streams too, one step per launch.
+PLAIN_STREAM = ["--strategy=stream", "--pyramid-height=1"]
 # Programs that run with a fixed region too: one or several functions, grids, boundary rules.
 FIXED = ["jacobi1d5", "heat2d", "fdtd2d", "fluxes2d", "blur2d", "driven2d", "torus3d", "burgers1d"]
 FIXED_REGION = ["--strategy=block", "--region=fixed"]
@@ -124,7 +132,9 @@ class Case:
         words = [tool, "run", source]
         words += ["--target", target, "--fp-contract=off", "--steps", self.steps, *schedule]
         wide = self.double or self.program[-2:] in ("3r", "4r")
-        if rank(self.program) == 3 and "--strategy=block" in schedule and wide:
+        if "--strategy=block" in schedule and self.program in SMALL_TILES:
+            words += SMALL_TILES[self.program]
+        elif rank(self.program) == 3 and "--strategy=block" in schedule and wide:
             # The tiles of two steps are larger than a block's shared memory.
             words.append("--pyramid-height=1")
         if all(source.startswith("random:") for source in self.inputs.values()):
@@ -235,6 +245,8 @@ def selected(case, found, words):
             more = [*more, FIXED_REGION]
         if target != "reference" and case.program in FUSED:
             more = [*more, *KEPT[rank(case.program)]]
+        if target != "reference" and case.program in LATTICES:
+            more = [*more, PLAIN_STREAM]
         schedules = SCHEDULES[target] + more
         if target != "reference" and case.program in WAVEFRONTS:
             schedules = SWEEPS[rank(case.program)]
