@@ -17,6 +17,15 @@ pub trait Pass {
         Vec::new()
     }
 
+    /// Whether the module has anything for the pass. Where it has nothing, the pass would change
+    /// nothing: the runner leaves it out, and the verification after it.
+    ///
+    /// # Errors
+    /// A malformed module.
+    fn has_work(&self, _: &Module) -> Result<bool, Error> {
+        Ok(true)
+    }
+
     /// Changes the module. The runner verifies it before and after.
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error>;
 }
@@ -62,6 +71,17 @@ impl Step {
             Self::Upstream(text) => {
                 mlir::run_upstream(context, module, &format!("builtin.module({text})"))
             }
+        }
+    }
+
+    /// Whether the module has anything for the step, as [`Pass::has_work`].
+    ///
+    /// # Errors
+    /// A malformed module.
+    pub fn has_work(&self, module: &Module) -> Result<bool, Error> {
+        match self {
+            Self::Ours(pass) => pass.has_work(module),
+            Self::Upstream(_) => Ok(true),
         }
     }
 

@@ -22,8 +22,8 @@ pub struct Runner<'h> {
 }
 
 impl Runner<'_> {
-    /// Runs the steps in order. The module is verified before the first and after each; a failure
-    /// names the pass.
+    /// Runs the steps in order. The module is verified before the first and after each that has
+    /// work; a failure names the pass.
     pub fn run<'c>(
         &mut self,
         context: &'c Context,
@@ -45,16 +45,24 @@ impl Runner<'_> {
                 Step::Ours(pass) => (pass.info().name, Fault::Internal),
                 Step::Upstream(text) => (text.as_str(), Fault::User),
             };
-            step.run(context, module).map_err(|error| in_pass(error, name))?;
+            let has_work = step.has_work(module).map_err(|error| in_pass(error, name))?;
+            if has_work {
+                step.run(context, module).map_err(|error| in_pass(error, name))?;
+            }
             self.timing.push((text.clone(), start.elapsed()));
             if let Some(after) = &mut self.after {
                 after(&text, module);
             }
-            verify(module).map_err(|error| Error {
-                fault,
-                message: format!("the IR is not valid after the pass {text}: {}", error.message),
-                ..error
-            })?;
+            if has_work {
+                verify(module).map_err(|error| Error {
+                    fault,
+                    message: format!(
+                        "the IR is not valid after the pass {text}: {}",
+                        error.message
+                    ),
+                    ..error
+                })?;
+            }
         }
         self.timing.push(("verification".to_owned(), verification));
         Ok(())

@@ -69,12 +69,14 @@ impl Pass for LowerPeer {
         other.into_iter().map(|width| (INDEX_WIDTH.0, width)).collect()
     }
 
+    fn has_work(&self, module: &Module) -> Result<bool, Error> {
+        Ok(mlir::walk(mlir::module_op(module)).into_iter().any(is_of_peer))
+    }
+
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-        for op in mlir::walk(mlir::module_op(module)) {
+        let all = mlir::walk(mlir::module_op(module));
+        for op in all.into_iter().filter(|op| is_of_peer(*op)) {
             let name = mlir::name(op);
-            if ![peer::WAIT, peer::SIGNAL, peer::ARRIVE].contains(&name) {
-                continue;
-            }
             let region = Region::new();
             let builder = Builder::new(context, op.location(), mlir::append_block(&region, &[]));
             let &[flags, index, count] = mlir::operands(op).as_slice() else {
@@ -100,6 +102,10 @@ impl Pass for LowerPeer {
         }
         Ok(())
     }
+}
+
+fn is_of_peer(op: Op) -> bool {
+    [peer::WAIT, peer::SIGNAL, peer::ARRIVE].contains(&mlir::name(op))
 }
 
 /// Nanoseconds between two looks at a flag: far less than a tile takes.

@@ -20,7 +20,7 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, Module, Region, ValueLike};
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir;
+use stencil_dialects::mlir::{self, Op};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -38,16 +38,22 @@ impl Pass for ConvertPrefetchToNvvm {
         &INFO
     }
 
+    fn has_work(&self, module: &Module) -> Result<bool, Error> {
+        Ok(mlir::walk(mlir::module_op(module)).into_iter().any(is_prefetch))
+    }
+
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         run(context, module)
     }
 }
 
+fn is_prefetch(op: Op) -> bool {
+    mlir::name(op) == "llvm.intr.prefetch"
+}
+
 fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-    for op in mlir::walk(mlir::module_op(module)) {
-        if mlir::name(op) != "llvm.intr.prefetch" {
-            continue;
-        }
+    let all = mlir::walk(mlir::module_op(module));
+    for op in all.into_iter().filter(|op| is_prefetch(*op)) {
         let pointers = mlir::operands(op);
         if !pointers.iter().all(|pointer| {
             matches!(pointer.r#type().to_string().as_str(), "!llvm.ptr" | "!llvm.ptr<1>")

@@ -58,6 +58,10 @@ impl Pass for LoadConstants {
         &INFO
     }
 
+    fn has_work(&self, module: &Module) -> Result<bool, Error> {
+        Ok(kernel_modules(module).any(|kernels| users(kernels).next().is_some()))
+    }
+
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         run(context, module)
     }
@@ -81,19 +85,9 @@ struct Table {
 }
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-    for kernels in mlir::operations(mlir::body(module))
-        .into_iter()
-        .filter(|op| mlir::name(*op) == "gpu.module")
-    {
+    for kernels in kernel_modules(module) {
         let Some(body) = mlir::entry(kernels) else { continue };
-        let functions: Vec<_> = mlir::operations(body)
-            .into_iter()
-            .filter(|op| mlir::name(*op) == "llvm.func")
-            .collect();
-        // Of each kernel that has many: for each factor the operands that it is.
-        let users: Vec<_> =
-            functions.into_iter().map(|function| (function, factors(function))).collect();
-        let users: Vec<_> = users.into_iter().filter(|(_, factors)| factors.len() > KEPT).collect();
+        let users: Vec<_> = users(kernels).collect();
         let mut table: Vec<String> =
             users.iter().flat_map(|(_, factors)| factors.keys().cloned()).collect();
         table.sort();
@@ -117,10 +111,26 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The 64-bit constants that a function multiplies by and that no instruction holds, as text that
-/// says them exactly, each with the operations that do and the place among their operands.
-fn factors<'c>(function: Op<'c>) -> BTreeMap<String, Vec<(Op<'c>, usize)>> {
-    let mut found: BTreeMap<String, Vec<_>> = BTreeMap::new();
+fn kernel_modules<'c>(module: &Module<'c>) -> impl Iterator<Item = Op<'c>> {
+    mlir::operations(mlir::body(module)).into_iter().filter(|op| mlir::name(*op) == "gpu.module")
+}
+
+/// The kernels of a `gpu.module` that have many factors: for each factor the operands that it is.
+fn users<'c>(kernels: Op<'c>) -> impl Iterator<Item = (Op<'c>, Factors<'c>)> {
+    let items = mlir::entry(kernels).map(mlir::operations).unwrap_or_default();
+    let functions = items.into_iter().filter(|op| mlir::name(*op) == "llvm.func");
+    functions
+        .map(|function| (function, factors(function)))
+        .filter(|(_, factors)| factors.len() > KEPT)
+}
+
+/// Factors as text that says them exactly, each with the operations that multiply by it and the
+/// place among their operands.
+type Factors<'c> = BTreeMap<String, Vec<(Op<'c>, usize)>>;
+
+/// The 64-bit constants that a function multiplies by and that no instruction holds.
+fn factors<'c>(function: Op<'c>) -> Factors<'c> {
+    let mut found = Factors::new();
     let operations = mlir::walk(function);
     let constants: BTreeMap<usize, String> = operations
         .iter()

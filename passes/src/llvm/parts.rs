@@ -1,7 +1,7 @@
 //! A `gpu.module` in parts that can be compiled side by side.
 
 use melior::Context;
-use melior::ir::attribute::StringAttribute;
+use melior::ir::attribute::{IntegerAttribute, StringAttribute};
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationBuilder, OperationLike};
 use melior::ir::{Block, Identifier, Module, Region, RegionLike};
@@ -9,8 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 
+/// LLVM's number of the address space of shared memory on NVIDIA's devices.
+pub const SHARED_MEMORY: u16 = 3;
+
 /// Each part of a `gpu.module` in the LLVM dialect, as LLVM IR. What defines a symbol and what
-/// refers to it stand in one part, in their old order; declarations stand in all.
+/// refers to it stand in one part, in their old order. Declarations stand in all parts, and so does
+/// shared memory: each launch has its own, so kernels share no more than its name.
 ///
 /// # Errors
 /// When the translation fails.
@@ -25,7 +29,7 @@ pub fn of<'c>(context: &'c Context, kernels: Op<'c>) -> Result<Vec<String>, Erro
 
 /// The indices of definitions that refer to each other, ordered by the first of each group.
 fn groups(items: &[Op]) -> Vec<BTreeSet<usize>> {
-    let definitions = || items.iter().enumerate().filter(|(_, op)| !is_declaration(**op));
+    let definitions = || items.iter().enumerate().filter(|(_, op)| !is_in_all_parts(**op));
     let names: BTreeMap<&str, usize> =
         definitions().filter_map(|(index, op)| Some((symbol_name(*op)?, index))).collect();
     let mut groups: Vec<BTreeSet<usize>> = Vec::new();
@@ -47,8 +51,17 @@ fn groups(items: &[Op]) -> Vec<BTreeSet<usize>> {
     groups
 }
 
-fn is_declaration(op: Op) -> bool {
-    mlir::name(op) == "llvm.func" && mlir::entry(op).is_none()
+fn is_in_all_parts(op: Op) -> bool {
+    match mlir::name(op) {
+        "llvm.func" => mlir::entry(op).is_none(),
+        "llvm.mlir.global" => {
+            let space = mlir::attribute(op, "addr_space");
+            space
+                .and_then(|space| IntegerAttribute::try_from(space).ok())
+                .is_some_and(|space| space.value() == i64::from(SHARED_MEMORY))
+        }
+        _ => false,
+    }
 }
 
 fn symbol_name<'c>(op: Op<'c>) -> Option<&'c str> {
@@ -67,7 +80,7 @@ fn part<'c>(
     let body = region.append_block(block);
     let mut values = BTreeMap::new();
     for (index, item) in items.iter().enumerate() {
-        if group.contains(&index) || is_declaration(*item) {
+        if group.contains(&index) || is_in_all_parts(*item) {
             mlir::copy_to(*item, mlir::block(body), &mut values);
         }
     }

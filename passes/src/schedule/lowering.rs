@@ -1,7 +1,8 @@
 //! From the stencil level with its schedule to lowered kernels: the list of passes that a compile
 //! runs, and that `choose-schedule` runs on each candidate.
 
-use crate::pass::Step;
+use crate::pass::{Info, Pass, Step};
+use crate::schedule::strategy::Strategy;
 use crate::schedule::tile_overlapped::TileOverlapped;
 use crate::schedule::tile_wavefront::TileWavefront;
 use crate::strategies;
@@ -10,7 +11,10 @@ use crate::tiled::rotate_buffers::RotateBuffers;
 use crate::tiled::split_interior::SplitInterior;
 use crate::tiled::split_sums::SplitSums;
 use crate::tiled::sync::PEER_SYNC;
-use stencil_dialects::tiled::Choice;
+use melior::Context;
+use melior::ir::Module;
+use stencil_dialects::error::Error;
+use stencil_dialects::tiled::{self, Choice};
 
 /// What the way to the gpu level depends on beside the schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,5 +46,31 @@ pub fn split(settings: Settings) -> Vec<Step> {
 
 /// From tile kernels to kernels of the gpu level. Each lowering takes the kernels of its strategy.
 pub fn lower() -> Vec<Step> {
-    strategies::ALL.iter().map(|strategy| Step::Ours(strategy.lowering())).collect()
+    let lowering =
+        |strategy: &&dyn Strategy| Lowering { of: strategy.name(), pass: strategy.lowering() };
+    strategies::ALL.iter().map(|strategy| Step::ours(lowering(strategy))).collect()
+}
+
+/// The lowering of a strategy. Most programs have kernels of one strategy alone.
+struct Lowering {
+    of: &'static str,
+    pass: Box<dyn Pass>,
+}
+
+impl Pass for Lowering {
+    fn info(&self) -> &'static Info {
+        self.pass.info()
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        self.pass.options()
+    }
+
+    fn has_work(&self, module: &Module) -> Result<bool, Error> {
+        Ok(tiled::kernels(module)?.iter().any(|kernel| kernel.schedule.strategy == self.of))
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        self.pass.run(context, module)
+    }
 }
