@@ -68,8 +68,8 @@ pub fn of_points(piece: &Piece, grids: &[&Grid]) -> Vec<Linear> {
     known
 }
 
-/// The values that a `stencil.check` guards wherever all of the pieces hold a point. Conditions on
-/// the steps of a run say nothing of sizes.
+/// Values that are not negative if each of the pieces holds a point, because a `stencil.check`
+/// guards them. Conditions on the number of steps are left out: they prove nothing about sizes.
 pub fn checked_values<'p>(
     program: &'p Program,
     pieces: &'p [&Piece],

@@ -126,7 +126,8 @@ fn candidates(
     outputs.write()
 }
 
-/// Refuses what is no name to make those of several files from: standard output, `.`, a device.
+/// Refuses a name for several files to which no extension can be added: standard output, `.`, a
+/// device.
 fn check_stem(stem: &Path) -> Result<(), Failure> {
     if is_standard(stem) {
         return Err(Failure::user(
@@ -136,8 +137,8 @@ fn check_stem(stem: &Path) -> Result<(), Failure> {
     let is_device = |there: std::fs::Metadata| !there.is_file() && !there.is_dir();
     if stem.file_name().is_none() || stem.metadata().is_ok_and(is_device) {
         return Err(Failure::user(format!(
-            "{}: no name of a file; the names of several files are made from that of -o, so give \
-             one such as out/heat",
+            "{}: no name of a file; each of several files gets the name after -o with an \
+             extension, so give a name such as out/heat",
             stem.display()
         )));
     }

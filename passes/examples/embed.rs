@@ -45,7 +45,7 @@ fn main() -> Result<(), Error> {
     )?;
     let index_width = tiled::index_width(&module);
     runner.run(&context, &mut module, &pipeline::nvvm(index_width))?;
-    print!("{}", emit_ptx::emit(&context, &module, None)?.ptx());
+    print!("{}", emit_ptx::emit(&context, &module, None)?.ptx()?);
     Ok(())
 }
 

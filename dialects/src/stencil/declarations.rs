@@ -219,8 +219,8 @@ pub struct Piece<'c> {
 pub struct Check<'c> {
     /// The operation.
     pub op: Op<'c>,
-    /// Must not be negative; one result. Where it has a symbol more than there are sizes, the last
-    /// one is the steps of a run, and a run of none needs no check.
+    /// The value that must not be negative: a map with one result. Its symbols are the sizes. One
+    /// symbol more, the last, is the number of steps of a run; a run of 0 steps needs no check.
     pub value: AffineMap<'c>,
     /// Lower and upper bound of the piece whose emptiness makes the condition void.
     pub unless_empty: Option<(AffineMap<'c>, AffineMap<'c>)>,

@@ -110,7 +110,8 @@ impl Executable {
             Target::Cuda(device) => {
                 Self::compiled(session, source, control, false, |compilation| {
                     compilation.to_nvvm()?;
-                    Ok(Code::Ptx { ptx: compilation.code()?.ptx(), device })
+                    let code = compilation.code()?;
+                    Ok(Code::Ptx { ptx: compilation.ptx(&code)?, device })
                 })
             }
         }

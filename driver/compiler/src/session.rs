@@ -207,7 +207,9 @@ impl Session {
             if levels.contains(&Level::Llvm) {
                 compiled.texts.insert(Level::Llvm, compilation.llvm(&code)?);
             }
-            compiled.keep(Level::Ptx, levels, || code.ptx());
+            if levels.contains(&Level::Ptx) {
+                compiled.texts.insert(Level::Ptx, compilation.ptx(&code)?);
+            }
         }
         Ok(())
     }

@@ -244,6 +244,14 @@ impl<'c, 's> Compilation<'c, 's> {
         code.llvm().map_err(|error| Failure::in_source(&error, self.source))
     }
 
+    /// PTX of compiled code.
+    ///
+    /// # Errors
+    /// Internal ones only.
+    pub fn ptx(&self, code: &Code) -> Result<String, Failure> {
+        code.ptx().map_err(|error| Failure::in_source(&error, self.source))
+    }
+
     /// LLVM IR and PTX of a module in the LLVM dialect.
     ///
     /// # Errors

@@ -117,7 +117,7 @@ pub enum Mutation {
     ShiftFlag(Peer, isize, i64),
     /// Two neighbours' flags are exchanged in a signal, a wait or an arrival.
     SwapFlags(Peer, isize),
-    /// A signal or a wait is for another epoch; an arrival adds another count.
+    /// A signal, a wait or an arrival has another count.
     ShiftEpoch(Peer, isize, i64),
     /// An epoch counts from zero in each launch.
     ForgetEpoch(Peer, isize),

@@ -80,8 +80,8 @@ pub struct Buffer {
     pub register: bool,
 }
 
-/// The legal schedules of each outermost loop, the best first. A loop that holds more than
-/// [`MOST_LOOPS`] has none but the order of the text.
+/// The legal schedules of each outermost loop, the best first. An outermost loop with more than
+/// [`MOST_LOOPS`] loops, itself included, has only one schedule, the order of the text.
 pub fn of(nest: &Nest, settings: Settings) -> Vec<Vec<Mapping>> {
     let dependences = dependences::of(nest);
     let outermost: BTreeSet<usize> =
@@ -192,11 +192,11 @@ impl<'n> Group<'n> {
             let directions = || loops.iter().zip(&dependence.directions);
             let in_space = |at: &usize| space.contains(at);
             let moved = directions().any(|(at, direction)| in_space(at) && direction.is_ne());
-            // A loop of one statement alone: its threads know nothing of the other's.
+            // The threads of a loop around one statement alone do not compute the other statement.
             let alone = |around: &[usize]| around.iter().skip(loops.len()).any(in_space);
             let elsewhere = moved || alone(&source.loops) || alone(&target.loops);
             let mut steps = directions().filter(|(at, _)| time.contains(at));
-            // Loops that follow each other within a step of time do so for all threads.
+            // All threads finish one loop before they begin the next loop of a step of time.
             let follows = dependence.source != dependence.target && !loops.iter().any(in_space);
             match steps.find(|(_, direction)| direction.is_ne()) {
                 Some((_, direction)) if direction.is_gt() => return None,

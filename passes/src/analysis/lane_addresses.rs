@@ -1,10 +1,10 @@
 //! What the warps of a block access in its shared buffers, from the lanes' addresses.
 //!
-//! The body of a kernel is followed for each warp, with an integer per lane for every value that
-//! can be computed. Loops run as often as they do, up to `ITERATIONS` in a nest; of longer ones
-//! so many iterations stand for all. What the code does not tell is sampled: block numbers, sizes
-//! and counters without known bounds have numbers of their own in each of `SAMPLES` passes, and
-//! branches on them count both sides.
+//! The analysis follows a kernel's body for each warp. Every value that it can compute is an
+//! integer per lane. A nest of loops runs up to `ITERATIONS` iterations, which stand for all
+//! iterations of a longer nest. Values that the code does not determine are sampled: block numbers,
+//! sizes, and counters without known bounds. They have other numbers in each of `SAMPLES` passes.
+//! Both sides of a branch on a sampled value count.
 
 use super::bank_conflicts::{Reference, WORD};
 use super::lane_values::{self, LANES, Lanes};
@@ -221,8 +221,8 @@ impl<'p> Warp<'p> {
         }
     }
 
-    /// What a loop or block starts with stands for what it goes on with: counters move all lanes
-    /// alike.
+    /// The arguments of a loop or block keep their initial numbers as samples. A counter changes by
+    /// the same number in all lanes, so the distances between lanes' addresses are right.
     fn carry(&mut self, arguments: &[Val], inits: &[Option<Lanes>]) {
         for (place, argument) in arguments.iter().enumerate() {
             let init = inits.get(place).copied().flatten();

@@ -26,7 +26,8 @@ impl Lanes {
         Self { at: [value; LANES], exact }
     }
 
-    /// Joins two lane by lane; none where a lane that may run has no result.
+    /// Applies an operation to the numbers of each lane. There is no result if the operation has
+    /// none in one of the lanes.
     pub fn join(&self, other: &Self, by: impl Fn(i64, i64) -> Option<i64>) -> Option<Self> {
         let mut at = self.at;
         for (mine, other) in at.iter_mut().zip(&other.at) {

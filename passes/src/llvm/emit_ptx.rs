@@ -92,14 +92,19 @@ struct Part {
 const HEAD_END: &str = "\n.address_size 64\n";
 
 impl Code {
-    /// PTX text.
-    pub fn ptx(&self) -> String {
+    /// PTX text: the first part, and the bodies of the others.
+    ///
+    /// # Errors
+    /// Internal ones only: a part without the usual head.
+    pub fn ptx(&self) -> Result<String, Error> {
         let mut text = String::new();
         for Part { ptx, .. } in &self.parts {
-            let body = ptx.split_once(HEAD_END).filter(|_| !text.is_empty());
-            text.push_str(body.map_or(ptx, |(_, body)| body));
+            let (_, body) = ptx
+                .split_once(HEAD_END)
+                .ok_or_else(|| Error::internal("LLVM: PTX without an address size in its head"))?;
+            text.push_str(if text.is_empty() { ptx } else { body });
         }
-        text
+        Ok(text)
     }
 
     /// LLVM IR text as the code generator saw it, after optimisation.
@@ -379,6 +384,17 @@ fn unresolved(module: &LlvmModule) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stencil_dialects::error::Fault;
+
+    #[test]
+    fn parts_share_one_head() {
+        let part = |ptx: &str| Part { llvm: String::new(), ptx: ptx.to_owned() };
+        let parts = |texts: [&str; 2]| Code { parts: texts.map(part).into() };
+        let code = parts(["// a\n.address_size 64\nA\n", "// b\n.address_size 64\nB\n"]);
+        assert_eq!(code.ptx().unwrap(), "// a\n.address_size 64\nA\nB\n");
+        let error = parts(["// a\n.address_size 64\nA\n", "B\n"]).ptx().unwrap_err();
+        assert_eq!(error.fault, Fault::Internal);
+    }
 
     #[test]
     fn functions_of_libdevice_have_the_names_of_sources() {

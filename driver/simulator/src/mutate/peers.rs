@@ -87,8 +87,8 @@ impl<'c> Editor<'c> {
     pub fn weaken_signal(&self, place: isize) -> Planted {
         let Some(op) = self.peer(Peer::Signal, place) else { return Ok(None) };
         let operands = mlir::operands(op);
-        let [flags, index, epoch] = operands.as_slice() else { return Ok(None) };
-        self.store(op, &[*epoch, *flags, *index])?;
+        let [flags, index, count] = operands.as_slice() else { return Ok(None) };
+        self.store(op, &[*count, *flags, *index])?;
         mlir::erase(op);
         Ok(Some(()))
     }
@@ -97,12 +97,12 @@ impl<'c> Editor<'c> {
     pub fn weaken_wait(&self, place: isize) -> Planted {
         let Some(op) = self.peer(Peer::Wait, place) else { return Ok(None) };
         let operands = mlir::operands(op);
-        let [flags, index, epoch] = operands.as_slice() else { return Ok(None) };
+        let [flags, index, count] = operands.as_slice() else { return Ok(None) };
         let i32_type: Type = IntegerType::new(self.context, 32).into();
         let i1_type: Type = IntegerType::new(self.context, 1).into();
         let flag = self.before(op, "memref.load", &[*flags, *index], i32_type, &[])?;
         let less = [("predicate", attribute::integer(self.context, 2))];
-        let late = self.before(op, "arith.cmpi", &[flag, *epoch], i1_type, &less)?;
+        let late = self.before(op, "arith.cmpi", &[flag, *count], i1_type, &less)?;
         self.replace_where(op, late)
     }
 

@@ -82,6 +82,10 @@ impl Strategy for Strip {
             let rows = above.max(rows);
             StripShape { rows, strips, width }
         });
+        // Values that no shape can read are the reason, even where the code is too long too.
+        if let Some(first) = shapes.first() {
+            Plan::of(&function, *first)?;
+        }
         let short = |shape: &StripShape| {
             copies.saturating_mul(shape.rows).saturating_mul(shape.width) <= MOST_EVALUATIONS
         };
