@@ -179,9 +179,9 @@ impl Emission<'_> {
     }
 }
 
-/// Promises that a kernel's arguments are not undefined, which a launch ensures. Without the promise
-/// LLVM's straight-line strength reduction looks for a proof for each pair of similar addresses,
-/// which takes a sixth of the compile of large kernels. The optimised code is the same.
+/// Promises that a kernel's arguments are not undefined, which a launch ensures. Without it LLVM's
+/// straight-line strength reduction looks for a proof for each pair of similar addresses, which
+/// takes a sixth of the compile of large kernels. The optimised code is the same.
 fn promise_defined(llvm: &LlvmContext, module: &LlvmModule) {
     let promise = llvm.create_enum_attribute(Attribute::get_named_enum_kind_id("noundef"), 0);
     for kernel in module.get_functions().filter(|one| one.get_call_conventions() == PTX_KERNEL) {
