@@ -5,7 +5,7 @@
 //!
 //! Declines, with a place: loops with a step other than 1 (upstream's `affine-loop-normalize` makes
 //! them so), values carried by a loop, `affine.if`, indices that are not linear, more than
-//! [`DEEPEST`] loops around a statement, and operations with effects other than affine loads and
+//! `DEEPEST` loops around a statement, and operations with effects other than affine loads and
 //! stores.
 
 use melior::ir::operation::OperationLike;
