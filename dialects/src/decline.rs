@@ -35,11 +35,13 @@ pub enum Decline {
     Skew,
     /// The strategy's blocks wait for each other in another way.
     Sync,
+    /// No launches carry the loops of an affine nest out.
+    Nest,
 }
 
 impl Decline {
     /// Every reason.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Rank,
         Self::Height,
         Self::Region,
@@ -55,6 +57,7 @@ impl Decline {
         Self::Sweep,
         Self::Skew,
         Self::Sync,
+        Self::Nest,
     ];
 
     /// The code, as messages show it.
@@ -75,6 +78,7 @@ impl Decline {
             Self::Sweep => "sweep",
             Self::Skew => "skew",
             Self::Sync => "sync",
+            Self::Nest => "nest",
         }
     }
 }

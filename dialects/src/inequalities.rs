@@ -54,6 +54,25 @@ pub fn infeasible(values: &[Linear]) -> bool {
     contradict(values.iter().map(row), unknowns)
 }
 
+/// What the values leave of the first `kept` unknowns, where all values are at least 0: conditions
+/// that hold for each choice of those that the others can complete. The conditions are exact up to
+/// fractions. None where they get out of hand.
+pub fn projected(values: &[Linear], kept: usize) -> Option<Vec<Linear>> {
+    let unknowns = values.first().map_or(0, |value| value.coefficients.len());
+    let mut rows: Rows = values.iter().map(row).collect();
+    let mut open: BTreeSet<usize> = (kept..unknowns).collect();
+    while let Some(next) = open.iter().copied().min_by_key(|at| pairs(&rows, *at)) {
+        open.remove(&next);
+        rows = eliminated(rows, next)?;
+    }
+    let linear = |(coefficients, constant): (Vec<i128>, i128)| {
+        let number = |number: i128| i64::try_from(number).ok();
+        let coefficients = coefficients.into_iter().take(kept).map(number).collect::<Option<_>>();
+        Some(Linear { constant: number(constant)?, coefficients: coefficients? })
+    };
+    rows.0.into_iter().map(linear).collect()
+}
+
 fn row(linear: &Linear) -> Row {
     let coefficients = linear.coefficients.iter().map(|c| i128::from(*c)).collect();
     tightened((coefficients, linear.constant.into()))
@@ -149,6 +168,19 @@ mod tests {
         assert!(!imply(&[], &value(-1, [0, 0, 0])));
         assert!(imply(&[], &value(0, [1, 0, 2])));
         assert!(!imply(&[], &value(i64::MIN, [i64::MIN, 0, 0])));
+    }
+
+    #[test]
+    fn a_projection_keeps_what_the_other_unknowns_need() {
+        // 0 <= i <= N - 1 and i >= M leave N >= 1 and N >= M + 1.
+        let values = [value(0, [0, 0, 1]), value(-1, [1, 0, -1]), value(0, [0, -1, 1])];
+        let short = |constant, coefficients: [i64; 2]| Linear {
+            constant,
+            coefficients: coefficients.to_vec(),
+        };
+        let kept = projected(&values, 2).unwrap();
+        assert_eq!(kept, [short(-1, [1, -1]), short(-1, [1, 0])]);
+        assert_eq!(projected(&[], 2), Some(Vec::new()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod build;
 mod declarations;
+mod nest_argument;
 mod point_function;
 mod target;
 
@@ -9,6 +10,7 @@ pub use build::{apply, check, field, grid, pieces_attribute, scalar, set_member,
 pub use declarations::{
     Apply, Boundary, Check, Field, Grid, Member, Piece, Role, Scalar, as_pieces,
 };
+pub use nest_argument::{NestArgument, nest_argument};
 pub use point_function::{
     Argument, Gather, arguments, arguments_with_values, function, function_body, function_name,
     gather, gathers, point_function,

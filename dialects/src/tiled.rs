@@ -15,8 +15,8 @@ pub use build::{
 pub use halo::Halo;
 pub use kernel::{Apply, Keeps, Kernel, Tile, TileOp, kernels};
 pub use launch::{
-    Bands, Binding, Launch, binding_attributes, dynamic_shared, flags_attribute, launch_attributes,
-    launches, set_bank_pad, set_dynamic_shared, turns_attribute,
+    Bands, Binding, Launch, axes_attributes, binding_attributes, dynamic_shared, flags_attribute,
+    launch_attributes, launches, set_bank_pad, set_dynamic_shared, turns_attribute,
 };
 pub(crate) use rotate::verify_rotations;
 pub use rotate::{computed, rotations, rotations_attribute, set_computed, set_rotations};

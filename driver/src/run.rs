@@ -10,10 +10,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use stencil_compiler::stages::is_mlir;
 use stencil_compiler::{
     Array, Control, Failure, Outcome, Plan, Progress, Request, Session, Source, Target, compare,
-    declarations,
 };
 use stencil_runtime::input::{self, InputError, Source as Input};
 use stencil_runtime::npy::NpyError;
@@ -46,14 +44,8 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     let results = unique("--out", &args.outputs)?;
     check_places(args, &sources, &results)?;
     let source = files::read(&args.common.file)?;
-    if is_mlir(&source) {
-        return Err(Failure::user(
-            "run takes a .stencil program; compile MLIR by --emit=ptx,plan and run it by \
-             stencil-bench",
-        ));
-    }
     let session = args.common.session(&source)?;
-    let declared = declarations(&session.check(&source)?)?;
+    let declared = session.declared(&source)?;
     let states = check_names(&declared, &results)?;
     let request = Request {
         sizes: unique("--size", &args.sizes)?,

@@ -289,7 +289,16 @@ const MOST_BLOCKS: i64 = i32::MAX as i64;
 
 /// The blocks of a launch; an error where they are a constant that no device takes.
 fn blocks(launch: &Launch, names: &[&str]) -> Result<Expr, Error> {
-    let blocks = single(launch.grid, names)?;
+    let axis = |map: &AffineMap| {
+        let counts: Vec<_> = all(*map, names)?.iter().map(ToString::to_string).collect();
+        let largest = counts.into_iter().reduce(|a, b| format!("max({a}, {b})"));
+        largest.ok_or_else(|| Error::internal("an empty map"))
+    };
+    let axes = launch.grid.iter().map(axis).collect::<Result<Vec<_>, _>>()?;
+    let blocks = match axes.as_slice() {
+        [blocks] => expression(blocks)?,
+        axes => expression(&format!("({})", axes.join(") * (")))?,
+    };
     match blocks.evaluate(&Sizes::new()) {
         Ok(count) if !(0..=MOST_BLOCKS).contains(&count) => Err(Error::new(
             mlir::place(launch.op.location()),

@@ -1,5 +1,6 @@
 //! The compiler, as lists of passes from level to level.
 
+use crate::affine::lower_affine_nest::LowerAffineNest;
 use crate::gpu::lower_peer::LowerPeer;
 use crate::llvm::annotate_loops::AnnotateLoops;
 use crate::llvm::convert_prefetch_to_nvvm::ConvertPrefetchToNvvm;
@@ -62,6 +63,19 @@ pub fn gpu() -> Vec<Step> {
     let mut steps = lowering::lower();
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
     steps
+}
+
+/// A function of affine loops, simplified: indices and bounds are affine maps of counters and sizes.
+pub fn nest() -> Vec<Step> {
+    vec![Step::upstream("func.func(canonicalize,cse)")]
+}
+
+/// From a function of affine loops to the gpu level.
+pub fn nest_gpu() -> Vec<Step> {
+    vec![
+        Step::ours(LowerAffineNest),
+        Step::upstream("gpu.module(canonicalize{top-down=false},cse)"),
+    ]
 }
 
 /// From the gpu level to NVVM in the LLVM dialect; `index_width` is 32 or 64 bits.

@@ -2,10 +2,11 @@
 //! upstream's.
 
 use crate::pass::Info;
-use crate::{gpu, llvm, schedule, stencil, strategies, tiled};
+use crate::{affine, gpu, llvm, schedule, stencil, strategies, tiled};
 
 /// The passes before the lowerings, in the order in which a program meets them.
 const BEFORE: &[&Info] = &[
+    &affine::lower_affine_nest::INFO,
     &stencil::verify::INFO,
     &stencil::relax_arithmetic::INFO,
     &stencil::fuse_functions::INFO,

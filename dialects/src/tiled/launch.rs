@@ -66,8 +66,9 @@ pub struct Launch<'c> {
     pub op: Op<'c>,
     /// Its name.
     pub name: &'c str,
-    /// Blocks in x; one result, the symbols are the run-time sizes.
-    pub grid: AffineMap<'c>,
+    /// Blocks in x: the product over the maps of the largest result of each. The symbols are the
+    /// run-time sizes. One map of one result, or a map for each dimension of the tile.
+    pub grid: Vec<AffineMap<'c>>,
     /// Threads of a block in x, y, z.
     pub block: Vec<i64>,
     /// Bytes of dynamic shared memory.
@@ -132,7 +133,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
     Ok(Launch {
         op,
         name: read(op, "sym_name", attribute::as_string)?,
-        grid: read(op, GRID, attribute::as_map)?,
+        grid: read(op, GRID, as_grid)?,
         block: read(op, "known_block_size", attribute::as_integers)?,
         dynamic_shared: dynamic_shared(op)?,
         bindings,
@@ -151,6 +152,13 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         },
         schedule: read_schedule(op)?,
     })
+}
+
+fn as_grid<'c>(grid: Attribute<'c>) -> Option<Vec<AffineMap<'c>>> {
+    match attribute::as_map(grid) {
+        Some(map) => Some(vec![map]),
+        None => attribute::as_array(grid)?.into_iter().map(attribute::as_map).collect(),
+    }
 }
 
 /// The attributes of a kernel's argument.
@@ -189,6 +197,20 @@ pub fn launch_attributes<'c>(
         attributes.push((ROWS, mlir::map_attribute(bands.rows)));
         attributes.push((REACH, attribute::integer(builder.context, bands.row_distance)));
     }
+    attributes.push(("known_block_size", attribute::integers32(builder.context, &block)));
+    attributes
+}
+
+/// The attributes of a lowered kernel whose blocks are counted along each dimension of its tile.
+pub fn axes_attributes<'c>(
+    builder: &Builder<'c>,
+    axes: &[AffineMap<'c>],
+    block: [i32; 3],
+    schedule: &Schedule,
+) -> Vec<(&'static str, Attribute<'c>)> {
+    let axes: Vec<_> = axes.iter().map(|axis| mlir::map_attribute(*axis)).collect();
+    let mut attributes = schedule_attributes(builder, schedule);
+    attributes.push((GRID, attribute::array(builder.context, &axes)));
     attributes.push(("known_block_size", attribute::integers32(builder.context, &block)));
     attributes
 }

@@ -20,17 +20,26 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
         Binding::Write(field) | Binding::ReadWrite(field) => Some(*field),
         _ => None,
     });
-    let rank = rank_of(program, written);
+    // A kernel may have an axis for each dimension of its tile, whatever the rank of its fields.
+    let rank = match launch.grid.as_slice() {
+        [map] if map.result_count() == 1 => rank_of(program, written),
+        axes => axes.len(),
+    };
     verify_schedule_of(launch.op, launch.name, &launch.schedule, rank)?;
     let counts = |map: AffineMap| {
         map.result_count() == 1
             && map.dim_count() == 0
             && map.symbol_count() == program.params.len()
     };
-    if !counts(launch.grid) {
+    let axis = |map: &AffineMap| {
+        map.result_count() > 0 && map.dim_count() == 0 && map.symbol_count() == program.params.len()
+    };
+    if launch.grid.is_empty() || !launch.grid.iter().all(axis) {
         return Err(at(
             launch.op,
-            "tiled.grid needs one result, the number of blocks, and one symbol a run-time size",
+            "tiled.grid needs one result, the number of blocks, and one symbol a run-time size; \
+             or a list of maps, one for each dimension of the tile, with results of which the \
+             largest counts",
         ));
     }
     if launch
@@ -99,8 +108,9 @@ fn counts_have_values(launch: &Launch) -> Result<(), Error> {
     let rows = launch.bands.map(|bands| (bands.rows, "tiled.rows"));
     let flags = launch.flags.map(|flags| (flags, "tiled.flags"));
     let turns = launch.turns.map(|turns| (turns, "tiled.turns"));
-    let maps = [Some((launch.grid, "tiled.grid")), rows, flags, turns];
-    maps.into_iter().flatten().try_for_each(|(map, name)| divides(launch.op, map, name))
+    let grid = launch.grid.iter().map(|map| (*map, "tiled.grid"));
+    let maps = grid.chain([rows, flags, turns].into_iter().flatten());
+    maps.into_iter().try_for_each(|(map, name)| divides(launch.op, map, name))
 }
 
 /// Checks that each argument has the type of its binding.

@@ -3,6 +3,7 @@
 use crate::control::{Control, Progress};
 use crate::declarations::declarations;
 use crate::failure::{Class, Failure};
+use crate::nest;
 use crate::session::Session;
 use crate::stages::{self, Compilation, Timing, text_with_places};
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{self, ExecuteError};
 use stencil_runtime::number::Numeral;
-use stencil_runtime::plan::Plan;
+use stencil_runtime::plan::{self, FieldDecl, Plan};
 use stencil_simulator::{Settings, Simulator, simulation_error};
 
 /// What a program runs on.
@@ -49,12 +50,16 @@ pub struct Executable {
     source: Source,
     plan: Plan,
     code: Code,
+    /// Whether it is a function of affine loops, which has no steps to choose.
+    nest: bool,
     timing: Timing,
 }
 
 #[derive(Clone, Debug)]
 enum Code {
     Program(Box<Program>),
+    /// The source itself, a function of affine loops.
+    Nest,
     /// The gpu level with the places of its operations, by which the simulator counts.
     Simulated {
         gpu: String,
@@ -94,13 +99,25 @@ impl Executable {
         control: Control<'_>,
     ) -> Result<Self, Failure> {
         match target {
+            Target::Reference if stages::is_mlir(source) => {
+                Self::compiled(session, source, control, false, |compilation| {
+                    match compilation.is_nest() {
+                        true => Ok(Code::Nest),
+                        false => Err(Failure::user(format!(
+                            "{}: run takes a .stencil program or a function of affine loops; \
+                             compile other MLIR by --emit=ptx,plan and run it by stencil-bench",
+                            source.name
+                        ))),
+                    }
+                })
+            }
             Target::Reference => {
                 let start = Instant::now();
                 let program = session.check(source)?;
                 let timing = vec![(stages::CHECK.to_owned(), start.elapsed())];
                 let plan = declarations(&program)?;
                 let code = Code::Program(Box::new(program));
-                Ok(Self { source: source.clone(), plan, code, timing })
+                Ok(Self { source: source.clone(), plan, code, nest: false, timing })
             }
             Target::Simulator { seed } => {
                 Self::compiled(session, source, control, true, |compilation| {
@@ -136,7 +153,8 @@ impl Executable {
         };
         let (plan, code) =
             lowered(&mut compilation).map_err(|failure| session.with_origin(failure))?;
-        Ok(Self { source: source.clone(), plan, code, timing: compilation.timing })
+        let (nest, timing) = (compilation.is_nest(), compilation.timing);
+        Ok(Self { source: source.clone(), plan, code, nest, timing })
     }
 
     /// Its launch plan; for the reference the declarations alone.
@@ -161,11 +179,18 @@ impl Executable {
         mut request: Request,
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
+        if self.nest && request.steps.is_some() {
+            return Err(Failure::user(format!(
+                "{}: a function of affine loops has no steps to choose; leave them out",
+                self.source.name
+            )));
+        }
         let shapes = inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec()));
         request.shapes.extend(shapes);
         let bound = bind(&self.plan, &request).map_err(Failure::user)?;
         match &self.code {
             Code::Program(program) => self.interpret(program, &bound, inputs, control),
+            Code::Nest => self.interpret_nest(&bound, inputs, &control),
             Code::Simulated { gpu, seed } => self.simulate(gpu, *seed, &bound, inputs, control),
             Code::Ptx { ptx, device } => self.launch(ptx, *device, &bound, inputs, control),
         }
@@ -206,6 +231,23 @@ impl Executable {
         outputs.retain(|name, _| {
             program.fields.values().any(|field| field.name == *name && field.role == Role::State)
         });
+        Ok(Outcome { outputs, elapsed, ..outcome(bound) })
+    }
+
+    fn interpret_nest(
+        &self,
+        bound: &Bound,
+        inputs: &BTreeMap<String, Array>,
+        control: &Control<'_>,
+    ) -> Result<Outcome, Failure> {
+        execute::check_inputs(&self.plan, bound, inputs).map_err(Failure::user)?;
+        let mut outputs = inputs.clone();
+        let start = Instant::now();
+        nest::interpret(&self.source, bound, &mut outputs, &control.cancel)?;
+        let elapsed = Some(start.elapsed());
+        let state = |field: &FieldDecl| field.role == plan::Role::State;
+        let states: Vec<_> = self.plan.fields.iter().filter(|field| state(field)).collect();
+        outputs.retain(|name, _| states.iter().any(|field| field.name == *name));
         Ok(Outcome { outputs, elapsed, ..outcome(bound) })
     }
 

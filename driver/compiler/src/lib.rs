@@ -19,6 +19,7 @@ mod executable;
 mod failure;
 mod import;
 mod level;
+mod nest;
 mod report;
 mod schedules;
 mod session;

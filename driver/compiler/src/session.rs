@@ -1,6 +1,7 @@
 //! A session: how programs are compiled, and what can be had of them.
 
 use crate::control::Control;
+use crate::declarations::declarations;
 use crate::executable::{Executable, Target};
 use crate::failure::Failure;
 use crate::level::Level;
@@ -135,6 +136,18 @@ impl Session {
     /// What is wrong with the program.
     pub fn check(&self, source: &Source) -> Result<Program, Failure> {
         stages::check(source, &self.options.defines)
+    }
+
+    /// The declarations of a source: enough to bind sizes and to read inputs.
+    ///
+    /// # Errors
+    /// What is wrong with the source; a module in MLIR other than a function of affine loops.
+    pub fn declared(&self, source: &Source) -> Result<Plan, Failure> {
+        if stages::is_mlir(source) {
+            let reference = self.executable(source, Target::Reference, Control::default())?;
+            return Ok(reference.plan().clone());
+        }
+        declarations(&self.check(source)?)
     }
 
     /// Compiles a source as far as the given levels need, and keeps the text of each. A source

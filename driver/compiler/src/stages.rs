@@ -11,10 +11,12 @@ use melior::ir::Module;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
 use std::time::{Duration, Instant};
 use stencil_dialects::error::Error;
-use stencil_dialects::{mlir, stencil, tiled};
+use stencil_dialects::tiled::Choice;
+use stencil_dialects::{attribute, mlir, stencil, tiled};
 use stencil_frontend::limits;
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
+use stencil_passes::affine::lower_affine_nest;
 use stencil_passes::launch_plan;
 use stencil_passes::llvm::emit_ptx::{self, Code};
 use stencil_passes::pass::Step;
@@ -39,6 +41,8 @@ pub struct Compilation<'c, 's> {
     source: &'s Source,
     options: &'s Options,
     control: Control<'s>,
+    /// Whether the module was made from a function of affine loops.
+    nest: bool,
     /// The module at the level reached.
     pub module: Module<'c>,
     /// How long each pass and step took.
@@ -101,15 +105,22 @@ impl<'c, 's> Compilation<'c, 's> {
             let mut module =
                 mlir::parse_module(context, &source.text, &source.name).map_err(in_source)?;
             inline_calls(context, &mut module).map_err(in_source)?;
+            whole_steps(context, &mut module).map_err(in_source)?;
             module
         } else {
             import::module(context, &check(source, &options.defines)?, source, options.arithmetic)
                 .map_err(in_source)?
         };
         let timing = vec![(CHECK.to_owned(), start.elapsed())];
-        let mut compilation = Self { context, source, options, control, module, timing };
+        let nest = lower_affine_nest::function(&module).map_err(in_source)?.is_some();
+        let mut compilation = Self { context, source, options, control, nest, module, timing };
         compilation.record_target()?;
-        compilation.run(&pipeline::stencil(&options.config))?;
+        if nest {
+            compilation.refuse_choices()?;
+            compilation.run(&pipeline::nest())?;
+        } else {
+            compilation.run(&pipeline::stencil(&options.config))?;
+        }
         Ok(compilation)
     }
 
@@ -162,11 +173,31 @@ impl<'c, 's> Compilation<'c, 's> {
         result.map_err(|error| Failure::in_source(&error, self.source))
     }
 
-    /// On to the tiled level.
+    /// A nest has no schedule to choose.
+    fn refuse_choices(&self) -> Result<(), Failure> {
+        if self.options.config.choice == Choice::default() {
+            return Ok(());
+        }
+        Err(Failure::user(format!(
+            "{}: a strategy, tile, pyramid height or cells per thread are for stencil programs; \
+             leave them out for a function of affine loops",
+            self.source.name
+        )))
+    }
+
+    /// Whether the module was made from a function of affine loops.
+    pub(crate) fn is_nest(&self) -> bool {
+        self.nest
+    }
+
+    /// On to the tiled level, which a function of affine loops does not have.
     ///
     /// # Errors
     /// When no schedule takes the program, or the one asked for does not.
     pub fn tile(&mut self) -> Result<(), Failure> {
+        if self.nest {
+            return Ok(());
+        }
         self.run(&pipeline::tiled(&self.options.config))
     }
 
@@ -197,7 +228,7 @@ impl<'c, 's> Compilation<'c, 's> {
     /// # Errors
     /// When a lowering declines its kernel.
     pub fn lower(&mut self) -> Result<(), Failure> {
-        self.run(&pipeline::gpu())
+        if self.nest { self.run(&pipeline::nest_gpu()) } else { self.run(&pipeline::gpu()) }
     }
 
     /// From the stencil level straight to the gpu level, by the passes of the options if they name
@@ -273,6 +304,24 @@ fn inline_calls<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(),
     let all = mlir::walk(mlir::module_op(module));
     match all.into_iter().any(|op| mlir::name(op) == "func.call") {
         true => Step::upstream("inline").run(context, module),
+        false => Ok(()),
+    }
+}
+
+/// Loops of a nest have steps of 1. Others are counted anew, which moves their lower bounds to 0.
+fn whole_steps<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+    let Some(function) = lower_affine_nest::function(module)? else { return Ok(()) };
+    let wide = |op: mlir::Op<'c>| {
+        let one = |name| mlir::attribute(op, name).and_then(attribute::as_integer);
+        let all = |name| mlir::attribute(op, name).and_then(attribute::as_integers);
+        match mlir::name(op) {
+            "affine.for" => one("step") != Some(1),
+            "affine.parallel" => all("steps").is_none_or(|all| all.iter().any(|one| *one != 1)),
+            _ => false,
+        }
+    };
+    match mlir::walk(function).into_iter().any(wide) {
+        true => Step::upstream("func.func(affine-loop-normalize)").run(context, module),
         false => Ok(()),
     }
 }

@@ -7,6 +7,7 @@
 //! Declines, with a place: operations other than `affine`, `arith`, `math` and `memref.dim`,
 //! `affine.if`, reductions of `affine.parallel`, and vectors.
 
+use crate::simulator::number_bits;
 use crate::translate::{binary_op, cast_op, element, outcomes, unary_op};
 use crate::value::{self, Binary, Cast, Kind, Predicate, Unary};
 use melior::ir::operation::OperationLike;
@@ -16,12 +17,15 @@ use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Blk, Op, Val};
 use stencil_runtime::array::{Array, Element};
+use stencil_runtime::number::Number;
 
 /// An argument of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
     /// An index.
     Size(i64),
+    /// A number of its type.
+    Scalar(Number),
     /// A memref of the array's shape, row-major.
     Array(Array),
 }
@@ -32,18 +36,36 @@ pub enum Argument {
 /// Arguments that do not fit the function, an access outside of its array, a division by zero, and
 /// what the head of this file lists.
 pub fn run(function: Op, arguments: &mut [Argument]) -> Result<(), Error> {
+    run_until(function, arguments, &|| false)
+}
+
+/// [`run`], which ends with an error once `cancelled` says so.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_until(
+    function: Op,
+    arguments: &mut [Argument],
+    cancelled: &dyn Fn() -> bool,
+) -> Result<(), Error> {
     let entry = mlir::entry(function).ok_or_else(|| refuse(function, "it has no body"))?;
     let parameters = mlir::arguments(entry);
     if parameters.len() != arguments.len() {
         let what = format!("it has {} arguments, not {}", parameters.len(), arguments.len());
         return Err(refuse(function, &what));
     }
-    let mut machine = Machine { numbers: BTreeMap::new(), arrays: BTreeMap::new(), arguments };
+    let (numbers, arrays) = (BTreeMap::new(), BTreeMap::new());
+    let mut machine = Machine { numbers, arrays, arguments, cancelled };
     for (place, parameter) in parameters.into_iter().enumerate() {
         let key = mlir::key(parameter);
         match machine.arguments.get(place) {
             Some(Argument::Size(size)) if kind(parameter.r#type()) == Some(Kind::Index64) => {
                 machine.numbers.insert(key, (Kind::Index64, *size as u64));
+            }
+            Some(Argument::Scalar(number))
+                if let Some((kind, bits)) = scalar(parameter.r#type(), *number) =>
+            {
+                machine.numbers.insert(key, (kind, bits));
             }
             Some(Argument::Array(array)) if fits(array, parameter.r#type()) => {
                 machine.arrays.insert(key, place);
@@ -76,6 +98,12 @@ fn kind(ty: Type) -> Option<Kind> {
     })
 }
 
+/// A number as one of a type that is no index.
+fn scalar(ty: Type, number: Number) -> Option<(Kind, u64)> {
+    let kind = kind(ty).filter(|kind| *kind != Kind::Index64)?;
+    Some((kind, number_bits(kind, number)?))
+}
+
 /// Whether an array can be a memref of a type: `memref<?x8xf32>`.
 fn fits(array: &Array, ty: Type) -> bool {
     let text = ty.to_string();
@@ -101,6 +129,7 @@ struct Machine<'a> {
     /// The places of memrefs among the arguments.
     arrays: BTreeMap<usize, usize>,
     arguments: &'a mut [Argument],
+    cancelled: &'a dyn Fn() -> bool,
 }
 
 impl Machine<'_> {
@@ -127,6 +156,9 @@ impl Machine<'_> {
     /// Runs the operations of a block; gives what its last one hands on.
     fn block(&mut self, block: Blk) -> Result<Vec<(Kind, u64)>, Error> {
         for op in mlir::operations(block) {
+            if op.region_count() > 0 && (self.cancelled)() {
+                return Err(refuse(op, "the run is cancelled"));
+            }
             match mlir::name(op) {
                 "affine.yield" | "func.return" => return self.numbers(op),
                 "affine.for" => self.repeat(op)?,

@@ -318,7 +318,7 @@ fn kind(element: Element) -> Kind {
 }
 
 /// A number in the form of a register; none if it is of another type.
-fn number_bits(kind: Kind, number: Number) -> Option<u64> {
+pub(crate) fn number_bits(kind: Kind, number: Number) -> Option<u64> {
     match (kind, number) {
         (Kind::F16, Number::F16(value)) => Some(u64::from(value.to_bits())),
         (Kind::F32, Number::F32(value)) => Some(u64::from(value.to_bits())),

@@ -86,24 +86,42 @@ pub fn of(nest: &Nest, settings: Settings) -> Vec<Vec<Mapping>> {
     let dependences = dependences::of(nest);
     let outermost: BTreeSet<usize> =
         nest.statements.iter().filter_map(|statement| statement.loops.first().copied()).collect();
-    outermost.into_iter().map(|root| Group::new(nest, root, settings).all(&dependences)).collect()
+    let of_root = |root: usize| {
+        let inside = |statement: &usize| {
+            nest.statements.get(*statement).is_some_and(|s| s.loops.first() == Some(&root))
+        };
+        let statements: Vec<usize> = (0..nest.statements.len()).filter(inside).collect();
+        of_part(nest, &dependences, statements, 0, settings)
+    };
+    outermost.into_iter().map(of_root).collect()
+}
+
+/// The legal schedules of some statements within one iteration of the `fixed` outermost loops,
+/// which they share. The best is the first.
+pub fn of_part(
+    nest: &Nest,
+    dependences: &[Dependence],
+    statements: Vec<usize>,
+    fixed: usize,
+    settings: Settings,
+) -> Vec<Mapping> {
+    Group::new(nest, statements, fixed, settings).all(dependences)
 }
 
 /// An outermost loop with what it holds.
 struct Group<'n> {
     nest: &'n Nest,
+    /// Outermost loops of which one iteration is looked at.
+    fixed: usize,
     statements: Vec<usize>,
     loops: Vec<usize>,
     reused: BTreeSet<usize>,
 }
 
 impl<'n> Group<'n> {
-    fn new(nest: &'n Nest, root: usize, settings: Settings) -> Self {
-        let inside = |statement: &usize| {
-            nest.statements.get(*statement).is_some_and(|s| s.loops.first() == Some(&root))
-        };
-        let statements: Vec<usize> = (0..nest.statements.len()).filter(inside).collect();
-        let mut group = Self { nest, statements, loops: Vec::new(), reused: BTreeSet::new() };
+    fn new(nest: &'n Nest, statements: Vec<usize>, fixed: usize, settings: Settings) -> Self {
+        let (loops, reused) = (Vec::new(), BTreeSet::new());
+        let mut group = Self { nest, fixed, statements, loops, reused };
         let loops: BTreeSet<usize> =
             group.sites().flat_map(|(site, _)| group.around(site.0)).copied().collect();
         group.loops = loops.into_iter().collect();
@@ -114,7 +132,8 @@ impl<'n> Group<'n> {
     }
 
     fn around(&self, statement: usize) -> &'n [usize] {
-        self.nest.statements.get(statement).map_or(&[], |statement| &statement.loops)
+        let all = self.nest.statements.get(statement).map_or(&[][..], |found| &found.loops);
+        all.get(self.fixed..).unwrap_or_default()
     }
 
     fn sites(&self) -> impl Iterator<Item = (Site, &'n Reference)> {
@@ -130,8 +149,10 @@ impl<'n> Group<'n> {
     }
 
     fn matrix(&self, site: Site, reference: &Reference) -> Vec<Vec<i64>> {
-        let statement = self.nest.statements.get(site.0);
-        statement.map(|statement| self.nest.matrix(statement, reference)).unwrap_or_default()
+        let Some(statement) = self.nest.statements.get(site.0) else { return Vec::new() };
+        let mut matrix = self.nest.matrix(statement, reference);
+        matrix.iter_mut().for_each(|row| drop(row.drain(..self.fixed.min(row.len()))));
+        matrix
     }
 
     /// Whether a buffer has reuse by any of its references.
@@ -158,6 +179,7 @@ impl<'n> Group<'n> {
         let inside = |dependence: &&Dependence| {
             self.statements.contains(&dependence.source)
                 && self.statements.contains(&dependence.target)
+                && dependence.directions.iter().take(self.fixed).all(|at| at.is_eq())
         };
         let dependences: Vec<&Dependence> = dependences.iter().filter(inside).collect();
         let count = self.loops.len();

@@ -59,12 +59,46 @@ pub struct Reference {
     pub indices: Vec<Linear>,
 }
 
+/// The operations and values of a function that its [`Nest`] numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Text<'c> {
+    /// The value of each size.
+    pub sizes: Vec<Val<'c>>,
+    /// The counter of each loop.
+    pub counters: Vec<Val<'c>>,
+    /// The memref of each buffer.
+    pub arrays: Vec<Val<'c>>,
+    /// The store of each statement.
+    pub stores: Vec<Op<'c>>,
+    /// Every access, in the order of the text.
+    pub accesses: Vec<Access<'c>>,
+}
+
+/// An access where it stands in the text.
+#[derive(Clone, Debug)]
+pub struct Access<'c> {
+    /// The load or store.
+    pub op: Op<'c>,
+    /// The loops around it, outer ones first.
+    pub loops: Vec<usize>,
+    /// What it accesses.
+    pub reference: Reference,
+}
+
 impl Nest {
     /// Reads a `func.func`.
     ///
     /// # Errors
     /// What the head of this file lists, each with its place.
     pub fn read(function: Op) -> Result<Self, Error> {
+        Self::with_text(function).map(|(nest, _)| nest)
+    }
+
+    /// [`read`](Self::read) with the operations and values that the numbers stand for.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn with_text<'c>(function: Op<'c>) -> Result<(Self, Text<'c>), Error> {
         let mut reader = Reader::default();
         if let Some(entry) = mlir::entry(function) {
             // Every unknown has its place before the first linear form is made.
@@ -74,8 +108,8 @@ impl Nest {
             }
             reader.block(entry, &mut Vec::new())?;
         }
-        let Reader { sizes, loops, statements, arrays, .. } = reader;
-        Ok(Self { sizes: sizes.len(), loops, statements, arrays: arrays.len() })
+        let Reader { sizes, loops, statements, arrays, text, .. } = reader;
+        Ok((Self { sizes: sizes.len(), loops, statements, arrays: arrays.len() }, text))
     }
 
     /// The coefficients of an access in the counters of a statement's loops, a row for each
@@ -90,7 +124,7 @@ impl Nest {
 }
 
 #[derive(Default)]
-struct Reader {
+struct Reader<'c> {
     sizes: BTreeMap<usize, usize>,
     counters: BTreeMap<usize, usize>,
     arrays: BTreeMap<usize, usize>,
@@ -98,6 +132,7 @@ struct Reader {
     statements: Vec<Statement>,
     /// The loads that each value is made from.
     loads: BTreeMap<usize, Vec<Reference>>,
+    text: Text<'c>,
 }
 
 /// Loops around a statement at most: the directions of a dependence are 3 to this power.
@@ -107,9 +142,9 @@ fn refuse(op: Op, what: &str) -> Error {
     Error::new(mlir::place(op.location()), format!("{}: {what}", mlir::name(op)))
 }
 
-impl Reader {
+impl<'c> Reader<'c> {
     /// Numbers sizes and counters, in the order of the text.
-    fn unknowns(&mut self, block: Blk, outside: bool) -> Result<(), Error> {
+    fn unknowns(&mut self, block: Blk<'c>, outside: bool) -> Result<(), Error> {
         if outside {
             let sizes = mlir::arguments(block);
             let sizes = sizes.into_iter().filter(|value| value.r#type().is_index());
@@ -122,6 +157,7 @@ impl Reader {
                 for counter in mlir::arguments(body) {
                     let next = self.counters.len();
                     self.counters.insert(mlir::key(counter), next);
+                    self.text.counters.push(counter);
                 }
                 self.unknowns(body, false)?;
             } else if outside && name != "arith.constant" {
@@ -133,20 +169,25 @@ impl Reader {
         Ok(())
     }
 
-    fn size(&mut self, value: Val) {
+    fn size(&mut self, value: Val<'c>) {
         let next = self.sizes.len();
         self.sizes.entry(mlir::key(value)).or_insert(next);
+        self.text.sizes.push(value);
     }
 
-    fn array(&mut self, value: Val) -> usize {
+    fn array(&mut self, value: Val<'c>) -> usize {
         let next = self.arrays.len();
         if MemRefType::try_from(value.r#type()).is_err() {
             return next;
         }
-        *self.arrays.entry(mlir::key(value)).or_insert(next)
+        let number = *self.arrays.entry(mlir::key(value)).or_insert(next);
+        if number == next {
+            self.text.arrays.push(value);
+        }
+        number
     }
 
-    fn block<'c>(&mut self, block: Blk<'c>, around: &mut Vec<usize>) -> Result<(), Error> {
+    fn block(&mut self, block: Blk<'c>, around: &mut Vec<usize>) -> Result<(), Error> {
         for op in mlir::operations(block) {
             let name = mlir::name(op);
             let operands = mlir::operands(op);
@@ -154,15 +195,16 @@ impl Reader {
             let mut made: Vec<Reference> = from.flatten().cloned().collect();
             match name {
                 "affine.for" | "affine.parallel" => self.repeat(op, around)?,
-                "affine.load" => made = vec![self.reference(op, 0, false)?],
+                "affine.load" => made = vec![self.reference(op, around, 0, false)?],
                 "affine.store" => {
-                    made.push(self.reference(op, 1, true)?);
+                    made.push(self.reference(op, around, 1, true)?);
+                    self.text.stores.push(op);
                     let statement = Statement { loops: around.clone(), references: made };
                     self.statements.push(statement);
                     continue;
                 }
                 "affine.yield" | "func.return" if operands.is_empty() => {}
-                "memref.dim" => {}
+                "memref.dim" | "affine.apply" | "affine.min" | "affine.max" => {}
                 _ if name.starts_with("arith.") || name.starts_with("math.") => {}
                 _ => return Err(refuse(op, "a nest has affine loops, loads and stores alone")),
             }
@@ -173,7 +215,7 @@ impl Reader {
         Ok(())
     }
 
-    fn repeat(&mut self, op: Op, around: &mut Vec<usize>) -> Result<(), Error> {
+    fn repeat(&mut self, op: Op<'c>, around: &mut Vec<usize>) -> Result<(), Error> {
         let body = mlir::entry(op).ok_or_else(|| refuse(op, "the loop has no body"))?;
         if !mlir::results(op).is_empty() {
             return Err(refuse(op, "a value is carried by the loop; keep it in a buffer"));
@@ -228,12 +270,21 @@ impl Reader {
         Ok(())
     }
 
-    fn reference(&mut self, op: Op, memref: usize, write: bool) -> Result<Reference, Error> {
+    fn reference(
+        &mut self,
+        op: Op<'c>,
+        around: &[usize],
+        memref: usize,
+        write: bool,
+    ) -> Result<Reference, Error> {
         let operands = mlir::operands(op);
         let buffer = operands.get(memref).ok_or_else(|| refuse(op, "the buffer is missing"))?;
         let map = attribute::read(op, "map", attribute::as_map)?;
         let indices = self.linear(op, map, operands.get(memref + 1..).unwrap_or_default())?;
-        Ok(Reference { array: self.array(*buffer), write, indices })
+        let reference = Reference { array: self.array(*buffer), write, indices };
+        let loops = around.to_vec();
+        self.text.accesses.push(Access { op, loops, reference: reference.clone() });
+        Ok(reference)
     }
 
     fn unit(&self, unknown: usize) -> Linear {

@@ -55,9 +55,18 @@ impl<'c> Signature<'c> {
         in_place: bool,
         more: &[Binding<'c>],
     ) -> Result<Self, Error> {
-        let context = builder.context;
         let mut bindings = bindings(module, program, kernel, in_place)?;
         bindings.extend_from_slice(more);
+        Self::of_bindings(builder, program, bindings)
+    }
+
+    /// The signature of a kernel whose arguments are bound so; one of them is the step.
+    pub fn of_bindings(
+        builder: &Builder<'c>,
+        program: &Program<'c>,
+        bindings: Vec<Binding<'c>>,
+    ) -> Result<Self, Error> {
+        let context = builder.context;
         let (mut types, mut attributes) = (Vec::new(), Vec::new());
         for binding in &bindings {
             let mut named = tiled::binding_attributes(builder, binding);

@@ -223,7 +223,8 @@ fn candidate<'c>(
         let strategy = strategies::named(&launch.schedule.strategy)?;
         let tiles = strategy.tiles_per_block(work.threads);
         let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
-        let (blocks, redundancy) = (count(launch.grid)?, traffic.redundancy);
+        let grid = launch.grid.iter().map(|map| count(*map)).collect::<Result<Vec<_>, _>>()?;
+        let (blocks, redundancy) = (grid.into_iter().product(), traffic.redundancy);
         kernels.push(Work { blocks, bands, own, halo, redundancy, ..work });
     }
     let schedules = launches.iter().map(|launch| &launch.schedule);

@@ -1,0 +1,271 @@
+//! The launches that carry a nest out: which operations each holds, and which of their loops are
+//! threads.
+//!
+//! An outermost loop is one launch, under its best mapping whose threads do not communicate. Where
+//! statements get more loops in space that way, an outermost loop runs on the host instead: each
+//! of its iterations launches what it holds, one launch after the other. Statements outside of all
+//! loops are a launch too.
+//!
+//! Each thread runs its share of a launch in the order of the text. That is right where all
+//! dependences lie within a thread, for any of the loops in space that become threads in fact.
+//!
+//! Declines: a value that is loaded in one launch and used in another, unless nothing is stored to
+//! its array.
+
+use super::arguments::Declared;
+use super::dependences::{self, Dependence};
+use super::mapping::{self, Mapping, Settings};
+use super::nest::{Nest, Text};
+use melior::ir::operation::OperationLike;
+use std::collections::{BTreeMap, BTreeSet};
+use stencil_dialects::affine::Linear;
+use stencil_dialects::error::{Decline, Error};
+use stencil_dialects::mlir::{self, Blk, Op};
+
+/// Dimensions of a block of threads.
+const MOST_AXES: usize = 3;
+
+/// A function with what was read of it.
+pub struct Function<'c, 'p> {
+    /// The `func.func`.
+    pub op: Op<'c>,
+    /// Its loops and statements.
+    pub nest: &'p Nest,
+    /// The operations behind them.
+    pub text: &'p Text<'c>,
+    /// Its arguments.
+    pub declared: &'p Declared<'c>,
+    /// The nest's sizes over the params.
+    pub sizes: &'p [Linear],
+}
+
+/// Launches that follow each other.
+#[derive(Clone, Debug)]
+pub struct Phase<'c> {
+    /// The loop whose iterations repeat them; none where they run once.
+    pub series: Option<Series<'c>>,
+    /// The launches.
+    pub units: Vec<Unit<'c>>,
+}
+
+/// A loop that the host runs.
+#[derive(Clone, Debug)]
+pub struct Series<'c> {
+    /// The `affine.for`.
+    pub op: Op<'c>,
+    /// Its number in the nest.
+    pub at: usize,
+    /// The first value of its counter, over the params.
+    pub first: Linear,
+    /// Its iterations, over the params.
+    pub trips: Linear,
+}
+
+/// A launch.
+#[derive(Clone, Debug, Default)]
+pub struct Unit<'c> {
+    /// Operations from outside that it needs the values of, in order.
+    pub before: Vec<Op<'c>>,
+    /// What it carries out, in order.
+    pub ops: Vec<Op<'c>>,
+    /// The axis of threads of each loop in space; 0 is x.
+    pub axes: BTreeMap<usize, usize>,
+}
+
+impl Unit<'_> {
+    /// How many axes of threads there are.
+    pub fn axis_count(&self) -> usize {
+        self.axes.values().max().map_or(0, |most| most + 1)
+    }
+}
+
+/// The launches of a function in order.
+///
+/// # Errors
+/// What the head of this file lists.
+pub fn of<'c>(function: &Function<'c, '_>) -> Result<Vec<Phase<'c>>, Error> {
+    let Some(entry) = mlir::entry(function.op) else { return Ok(Vec::new()) };
+    let dependences = dependences::of(function.nest);
+    let search = Search { function, dependences };
+    let mut phases = Vec::new();
+    for mut unit in units(entry) {
+        unit.before = search.needed(entry, None, &unit)?;
+        let (whole, axes) = search.best(&unit, 0);
+        unit.axes = axes;
+        let split = search.split(entry, &unit)?.filter(|(score, _)| *score > whole);
+        phases.push(match split {
+            Some((_, phase)) => phase,
+            None => Phase { series: None, units: vec![unit] },
+        });
+    }
+    Ok(phases)
+}
+
+/// Whether an operation is a loop.
+pub fn is_loop(op: Op) -> bool {
+    matches!(mlir::name(op), "affine.for" | "affine.parallel")
+}
+
+fn ends_block(op: Op) -> bool {
+    matches!(mlir::name(op), "affine.yield" | "func.return")
+}
+
+/// The loops of a block, and the stores between them with what surrounds them.
+fn units(block: Blk<'_>) -> Vec<Unit<'_>> {
+    let (mut units, mut run) = (Vec::new(), Vec::new());
+    let of_run = |ops: &mut Vec<_>| {
+        let ops = std::mem::take(ops);
+        let stores = ops.iter().any(|op| mlir::name(*op) == "affine.store");
+        stores.then(|| Unit { ops, ..Unit::default() })
+    };
+    for op in mlir::operations(block).into_iter().filter(|op| !ends_block(*op)) {
+        if is_loop(op) {
+            units.extend(of_run(&mut run));
+            units.push(Unit { ops: vec![op], ..Unit::default() });
+        } else {
+            run.push(op);
+        }
+    }
+    units.extend(of_run(&mut run));
+    units
+}
+
+/// The operations of a block whose values some operations use, directly or through each other.
+pub fn slice<'c>(block: Blk<'c>, users: &[Op<'c>]) -> Vec<Op<'c>> {
+    let operands = |op: Op<'c>| mlir::walk(op).into_iter().flat_map(mlir::operands);
+    let mut needed: BTreeSet<usize> =
+        users.iter().flat_map(|op| operands(*op)).map(mlir::key).collect();
+    let mut found = Vec::new();
+    for op in mlir::operations(block).into_iter().rev().filter(|op| !is_loop(*op)) {
+        if mlir::results(op).iter().any(|result| needed.contains(&mlir::key(*result))) {
+            needed.extend(operands(op).map(mlir::key));
+            found.push(op);
+        }
+    }
+    found.reverse();
+    found
+}
+
+struct Search<'c, 'p> {
+    function: &'p Function<'c, 'p>,
+    dependences: Vec<Dependence>,
+}
+
+impl<'c> Search<'c, '_> {
+    /// What a unit needs of the blocks around it. A load has the same value in any launch if
+    /// nothing is stored to its array.
+    fn needed(
+        &self,
+        entry: Blk<'c>,
+        inner: Option<Blk<'c>>,
+        unit: &Unit<'c>,
+    ) -> Result<Vec<Op<'c>>, Error> {
+        let own = |op: &Op<'c>| !unit.ops.contains(op);
+        let mut found: Vec<Op> = Vec::new();
+        for block in inner.into_iter().chain([entry]) {
+            let users = [found.as_slice(), &unit.ops].concat();
+            let all: Vec<Op> = slice(block, &users).into_iter().filter(own).collect();
+            found = [all, found].concat();
+        }
+        let stored = |op: Op<'c>| {
+            let memref = mlir::operands(op).first().copied();
+            self.function
+                .text
+                .stores
+                .iter()
+                .any(|store| mlir::operands(*store).get(1).copied() == memref)
+        };
+        match found.iter().find(|op| mlir::name(**op) == "affine.load" && stored(**op)) {
+            None => Ok(found),
+            Some(load) => Err(Error::declined(
+                Decline::Nest,
+                "the value of this load is used in another launch, and its array is stored to; \
+                 load the value where it is used",
+            )
+            .at(mlir::place(load.location()))),
+        }
+    }
+
+    fn statements(&self, ops: &[Op<'c>]) -> Vec<usize> {
+        let inside: Vec<Op> = ops.iter().flat_map(|op| mlir::walk(*op)).collect();
+        let stores = self.function.text.stores.iter().enumerate();
+        stores.filter(|(_, store)| inside.contains(store)).map(|(at, _)| at).collect()
+    }
+
+    /// The axes of a unit's threads, with how many loops around statements they are in all.
+    fn best(&self, unit: &Unit<'c>, fixed: usize) -> (usize, BTreeMap<usize, usize>) {
+        let nest = self.function.nest;
+        let statements = self.statements(&unit.ops);
+        let all = mapping::of_part(
+            nest,
+            &self.dependences,
+            statements.clone(),
+            fixed,
+            Settings::default(),
+        );
+        let mapping = all.into_iter().find(|mapping| !mapping.communicates);
+        let paths = statements.iter().filter_map(|at| nest.statements.get(*at));
+        let paths: Vec<&[usize]> = paths.map(|statement| statement.loops.as_slice()).collect();
+        let axes = mapping.map(|mapping| axes(&mapping, &paths)).unwrap_or_default();
+        let count = |path: &&[usize]| path.iter().filter(|at| axes.contains_key(at)).count();
+        (paths.iter().map(count).sum(), axes)
+    }
+
+    /// A unit's loop as one that the host runs, with the loops in space of its launches.
+    fn split(&self, entry: Blk<'c>, unit: &Unit<'c>) -> Result<Option<(usize, Phase<'c>)>, Error> {
+        let [op] = unit.ops[..] else { return Ok(None) };
+        let Some(series) = self.series(op) else { return Ok(None) };
+        let Some(body) = mlir::entry(op) else { return Ok(None) };
+        let (mut score, mut parts) = (0, Vec::new());
+        for mut part in units(body) {
+            part.before = match self.needed(entry, Some(body), &part) {
+                Ok(before) => before,
+                Err(error) if error.is_decline() => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let (loops, axes) = self.best(&part, 1);
+            score += loops;
+            parts.push(Unit { axes, ..part });
+        }
+        Ok(Some((score, Phase { series: Some(series), units: parts })))
+    }
+
+    /// A loop whose iterations can be counted.
+    fn series(&self, op: Op<'c>) -> Option<Series<'c>> {
+        let Function { nest, text, declared, sizes, .. } = self.function;
+        if mlir::name(op) != "affine.for" {
+            return None;
+        }
+        let counter = mlir::arguments(mlir::entry(op)?).first().copied()?;
+        let at = text.counters.iter().position(|one| *one == counter)?;
+        let found = nest.loops.get(at)?;
+        let [lower, upper] = found.bounds.as_slice() else { return None };
+        let over = |bound: &Linear| super::access_checks::over_params(bound, declared, sizes);
+        let first = over(lower)?.times(-1)?;
+        let trips = over(upper)?.minus(&first)?.plus(&declared.number(1))?;
+        Some(Series { op, at, first, trips })
+    }
+}
+
+/// An axis for each loop in space, at most [`MOST_AXES`] around a statement: x for the loop that
+/// numbers the threads of a warp, the others from the inside.
+fn axes(mapping: &Mapping, paths: &[&[usize]]) -> BTreeMap<usize, usize> {
+    let mut space: BTreeSet<usize> = mapping.space.iter().copied().collect();
+    for path in paths {
+        let beside_x = |at: &&usize| space.contains(*at) && !mapping.x.contains(*at);
+        let inside: Vec<usize> = path.iter().filter(beside_x).copied().collect();
+        // A loop in space may as well run within each thread.
+        let most = MOST_AXES - 1;
+        let outer: BTreeSet<usize> = inside.into_iter().rev().skip(most).collect();
+        space.retain(|at| !outer.contains(at));
+    }
+    let mut axes = BTreeMap::new();
+    for at in space.into_iter().rev() {
+        let mut around = paths.iter().filter(|path| path.contains(&at)).copied().flatten();
+        let mut taken: BTreeSet<usize> = BTreeSet::new();
+        taken.extend(around.by_ref().filter_map(|other| axes.get(other)));
+        let first = usize::from(!mapping.x.contains(&at));
+        axes.extend((first..).find(|axis| !taken.contains(axis)).map(|axis| (at, axis)));
+    }
+    axes
+}

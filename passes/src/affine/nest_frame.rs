@@ -1,0 +1,276 @@
+//! The `gpu.func` of a launch of a nest: its arguments, its blocks, and where its threads begin.
+
+use super::access_checks::over_params;
+use super::arguments::Kind;
+use super::launches::{Function, Series, Unit};
+use super::nest_kernel::{Axis, Code};
+use crate::kernel::function;
+use crate::kernel::signature::{Arguments, Signature};
+use crate::subject::Subject;
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineExpr, AffineMap, Attribute};
+use std::collections::{BTreeMap, BTreeSet};
+use stencil_dialects::affine::Linear;
+use stencil_dialects::attribute;
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::{Decline, Error};
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::tiled::{self, Binding, Region, Schedule};
+
+/// What the schedule of a kernel of a nest is called.
+const STRATEGY: &str = "affine";
+
+/// A launch as it becomes a kernel.
+pub struct Frame<'c, 'p> {
+    /// The function.
+    pub function: &'p Function<'c, 'p>,
+    /// What the launch holds.
+    pub unit: &'p Unit<'c>,
+    /// The kernel's name.
+    pub name: String,
+    /// The loop that the host runs, with the steps before its first iteration.
+    pub series: Option<(&'p Series<'c>, &'p Linear)>,
+    /// Steps that the launch takes: 0 for all but the last of an iteration.
+    pub steps: i64,
+}
+
+/// Threads of a block per axis, x first.
+fn threads(axes: usize) -> &'static [i64] {
+    match axes {
+        0 => &[1],
+        1 => &[256],
+        2 => &[64, 4],
+        _ => &[64, 4, 1],
+    }
+}
+
+impl<'c> Frame<'c, '_> {
+    /// Builds the kernel at the end of the container.
+    ///
+    /// # Errors
+    /// Bounds that leave 64 bits, and internal ones.
+    pub fn build(&self, container: &Builder<'c>, subject: &Subject<'c, '_>) -> Result<(), Error> {
+        let context = container.context;
+        let hulls = self.hulls()?;
+        let threads = threads(self.unit.axis_count());
+        let grid = self.grid(container, &hulls, threads);
+        let mut block = [1_i32; 3];
+        for (slot, threads) in block.iter_mut().zip(threads) {
+            *slot = i32::try_from(*threads).unwrap_or(i32::MAX);
+        }
+        let schedule = Schedule {
+            strategy: STRATEGY.to_owned(),
+            tile: threads.iter().rev().copied().collect(),
+            per_thread: vec![1; threads.len()],
+            steps: self.steps,
+            region: Region::default(),
+        };
+        let mut attributes = tiled::axes_attributes(container, &grid, block, &schedule);
+        attributes.push(("sym_name", attribute::string(context, &self.name)));
+        attributes.push(("gpu.kernel", Attribute::unit(context)));
+        let program = subject.program;
+        let signature = Signature::of_bindings(container, program, self.bindings(subject))?;
+        let made = function::build(container, subject, &signature, attributes, &[])?;
+        let builder = &made.builder;
+        let axes = self.axes(builder, &made.arguments.params, &grid, threads)?;
+        let mut starts = BTreeMap::new();
+        for (at, (first, _)) in hulls.into_iter().filter(|(at, _)| self.unit.axes.contains_key(at))
+        {
+            let map = Linear::map(context, program.params.len(), std::slice::from_ref(&first));
+            starts.insert(at, (of_map(builder, map, 0, &made.arguments.params)?, first));
+        }
+        let values = self.values(builder, &made.arguments)?;
+        let Frame { function, unit, .. } = *self;
+        Code { function, unit, axes, starts, values }.build(builder)?;
+        builder.op("gpu.return", &[], &[], &[]).map(drop)
+    }
+
+    /// The arrays that the launch accesses, all sizes and scalars, and the step.
+    fn bindings(&self, subject: &Subject<'c, '_>) -> Vec<Binding<'c>> {
+        let program = subject.program;
+        let inside: Vec<_> = self.unit.ops.iter().flat_map(|op| mlir::walk(*op)).collect();
+        let all = inside.iter().chain(&self.unit.before);
+        let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
+        for op in all {
+            let operands = mlir::operands(*op);
+            let (set, place) = match mlir::name(*op) {
+                "affine.load" => (&mut read, 0),
+                "affine.store" => (&mut written, 1),
+                _ => continue,
+            };
+            set.extend(operands.get(place).map(|memref| mlir::key(*memref)));
+        }
+        let mut all = Vec::new();
+        for field in &program.fields {
+            let arguments = &self.function.declared.arguments;
+            let argument = arguments.iter().find(|argument| argument.name == field.name);
+            let Some(key) = argument.map(|argument| mlir::key(argument.value)) else { continue };
+            if written.contains(&key) {
+                all.push(Binding::ReadWrite(field.name));
+            } else if read.contains(&key) {
+                all.push(Binding::Read(field.name));
+            }
+        }
+        all.extend(program.params.iter().map(|name| Binding::Param(name)));
+        all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));
+        all.push(Binding::Step);
+        all
+    }
+
+    /// The first and the last value of each counter, over the params, by hulls of those around it.
+    fn hulls(&self) -> Result<BTreeMap<usize, (Linear, Linear)>, Error> {
+        let Function { nest, declared, sizes, .. } = self.function;
+        let mut found: BTreeMap<usize, (Linear, Linear)> = BTreeMap::new();
+        for (at, nested) in nest.loops.iter().enumerate() {
+            let own = nest.sizes + at;
+            let side = |sign: i64| {
+                let mut bounds = nested.bounds.iter();
+                let bound = bounds.find(|bound| bound.coefficients.get(own) == Some(&sign))?;
+                let mut sum = over_params(bound, declared, sizes)?;
+                let counters = bound.coefficients.iter().skip(nest.sizes).enumerate();
+                for (other, factor) in counters.filter(|(other, f)| *other != at && **f != 0) {
+                    // The bound is `counter - lower` or `last - counter`; both are to be large.
+                    let (first, last) = found.get(&other)?;
+                    let value = if *factor > 0 { last } else { first };
+                    sum = sum.plus(&value.times(*factor)?)?;
+                }
+                sum.times(-sign)
+            };
+            let far = || {
+                let message = "the bounds of the loops leave 64 bits; use smaller constants";
+                let place = mlir::place(self.function.op.location());
+                Error::declined(Decline::Nest, message).at(place)
+            };
+            let hull = side(1).zip(side(-1)).ok_or_else(far)?;
+            found.insert(at, hull);
+        }
+        Ok(found)
+    }
+
+    /// The blocks along each axis, slowest first: the largest number for any of its loops.
+    fn grid(
+        &self,
+        builder: &Builder<'c>,
+        hulls: &BTreeMap<usize, (Linear, Linear)>,
+        threads: &[i64],
+    ) -> Vec<AffineMap<'c>> {
+        let (context, params) = (builder.context, self.function.declared.params.len());
+        let axis = |(axis, threads): (usize, &i64)| {
+            let loops = self.unit.axes.iter().filter(|(_, of)| **of == axis);
+            let hulls = loops.filter_map(|(at, _)| hulls.get(at));
+            let cells = hulls.filter_map(|(first, last)| last.minus(first));
+            let one = self.function.declared.number(1);
+            let (fixed, open): (Vec<Linear>, Vec<Linear>) =
+                cells.filter_map(|cells| cells.plus(&one)).partition(Linear::is_constant);
+            let blocks = |cells: i64| cells.saturating_add(threads - 1).div_euclid(*threads);
+            let least = fixed.iter().map(|cells| blocks(cells.constant)).max().unwrap_or(1).max(1);
+            let mut results: Vec<AffineExpr> = Vec::new();
+            for cells in open {
+                let cells = Linear::map(context, params, &[cells]).result(0).ok();
+                let threads = AffineExpr::constant(context, *threads);
+                results.extend(cells.map(|cells| AffineExpr::ceil_div(cells, threads)));
+            }
+            results.push(AffineExpr::constant(context, least));
+            AffineMap::new(context, 0, params, &results)
+        };
+        let mut axes: Vec<_> = threads.iter().enumerate().map(axis).collect();
+        axes.reverse();
+        axes
+    }
+
+    /// The thread's number along each axis, x first.
+    fn axes(
+        &self,
+        builder: &Builder<'c>,
+        params: &[Val<'c>],
+        grid: &[AffineMap<'c>],
+        threads: &[i64],
+    ) -> Result<Vec<Axis<'c>>, Error> {
+        let gpu = |name: &str, axis: usize| {
+            let word = ["x", "y", "z"].get(axis).copied().unwrap_or("x");
+            let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {word}>"));
+            let dimension = dimension.ok_or_else(|| Error::internal("gpu is not loaded"))?;
+            builder.value(name, &[], builder.index_type(), &[("dimension", dimension)])
+        };
+        let count = self.unit.axis_count();
+        let mut axes = Vec::new();
+        if count == 0 {
+            return Ok(axes);
+        }
+        let mut blocks = gpu("gpu.block_id", 0)?;
+        let zero = builder.index(0)?;
+        for (axis, (map, threads)) in grid.iter().rev().zip(threads).enumerate() {
+            let block = if axis + 1 == count {
+                blocks
+            } else {
+                let mut most: Option<Val> = None;
+                for place in 0..map.result_count() {
+                    let value = of_map(builder, *map, place, params)?;
+                    most = Some(match most {
+                        Some(most) => builder.binary("arith.maxsi", most, value)?,
+                        None => value,
+                    });
+                }
+                let most = most.ok_or_else(|| Error::internal("an axis without blocks"))?;
+                let block = builder.binary("arith.remui", blocks, most)?;
+                blocks = builder.binary("arith.divui", blocks, most)?;
+                block
+            };
+            let start = builder.multiply_constant(block, *threads)?;
+            let thread = builder.add(start, gpu("gpu.thread_id", axis)?)?;
+            let first = builder.compare(Compare::Eq, thread, zero)?;
+            axes.push(Axis { thread, first });
+        }
+        Ok(axes)
+    }
+
+    /// What the function's arguments, sizes and the counter of the host's loop are in the kernel.
+    fn values(
+        &self,
+        builder: &Builder<'c>,
+        arguments: &Arguments<'c>,
+    ) -> Result<BTreeMap<usize, Val<'c>>, Error> {
+        let Function { text, declared, sizes, op, .. } = *self.function;
+        let mut values = BTreeMap::new();
+        for argument in &declared.arguments {
+            let name = argument.name.as_str();
+            let value = match argument.kind {
+                Kind::Size(place) => arguments.params.get(place),
+                Kind::Scalar(_) => arguments.scalars.get(name),
+                Kind::Array { .. } => arguments.sources.get(name),
+            };
+            values.extend(value.map(|value| (mlir::key(argument.value), *value)));
+        }
+        let value_of = |linear: &Linear| {
+            let map =
+                Linear::map(builder.context, declared.params.len(), std::slice::from_ref(linear));
+            of_map(builder, map, 0, &arguments.params)
+        };
+        for (value, size) in text.sizes.iter().zip(sizes) {
+            if declared.size(op, *value).is_some() && !values.contains_key(&mlir::key(*value)) {
+                values.insert(mlir::key(*value), value_of(size)?);
+            }
+        }
+        if let Some((series, before)) = &self.series {
+            let counter = text.counters.get(series.at).copied();
+            let counter = counter.ok_or_else(|| Error::internal("a loop without a counter"))?;
+            let start = series.first.minus(before);
+            let start = start.ok_or_else(|| Error::user("the steps leave 64 bits"))?;
+            let step =
+                builder.value("arith.index_cast", &[arguments.step], builder.index_type(), &[])?;
+            values.insert(mlir::key(counter), builder.add(value_of(&start)?, step)?);
+        }
+        Ok(values)
+    }
+}
+
+/// A result of a map of the params.
+fn of_map<'c>(
+    builder: &Builder<'c>,
+    map: AffineMap<'c>,
+    place: usize,
+    params: &[Val<'c>],
+) -> Result<Val<'c>, Error> {
+    let expression = map.result(place).map_err(|error| Error::internal(error.to_string()))?;
+    builder.affine(expression, &[], params)
+}

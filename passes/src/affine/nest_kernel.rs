@@ -1,0 +1,284 @@
+//! The code of a launch of a nest: what each thread does, in the order of the text.
+//!
+//! ```text
+//! affine.for %i = 0 to %n {            // in space, along x
+//!   affine.store %zero, %y[%i]
+//!   affine.for %j = 0 to %n {          // in time
+//!     ...
+//! ```
+//! becomes
+//! ```text
+//! %i = block * 256 + thread
+//! scf.if (%i < %n) {
+//!   memref.store %zero, %y[%i]
+//!   scf.for %j = 0 to %n {
+//!     ...
+//! ```
+//!
+//! Where a statement lies in fewer loops in space than there are axes of threads, the first thread
+//! of each other axis runs it. Values for loops are computed by all threads.
+
+use super::launches::{Function, Unit, is_loop, slice};
+use melior::ir::operation::OperationLike;
+use melior::ir::{AffineExpr, AffineMap, ValueLike};
+use std::collections::{BTreeMap, BTreeSet};
+use stencil_dialects::affine::Linear;
+use stencil_dialects::attribute;
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Blk, Op, Val};
+
+/// Threads along an axis.
+#[derive(Clone, Copy)]
+pub struct Axis<'c> {
+    /// The number of a thread among those of all blocks.
+    pub thread: Val<'c>,
+    /// Whether it is 0.
+    pub first: Val<'c>,
+}
+
+/// The code of a launch.
+pub struct Code<'c, 'p> {
+    /// The function.
+    pub function: &'p Function<'c, 'p>,
+    /// What the launch holds.
+    pub unit: &'p Unit<'c>,
+    /// The axes of its threads, x first.
+    pub axes: Vec<Axis<'c>>,
+    /// The first value of each counter that becomes threads.
+    pub starts: BTreeMap<usize, (Val<'c>, Linear)>,
+    /// Values of the function in the kernel, by their keys; memrefs are views of buffers.
+    pub values: BTreeMap<usize, Val<'c>>,
+}
+
+impl<'c> Code<'c, '_> {
+    /// Builds all operations of the launch.
+    ///
+    /// # Errors
+    /// Internal ones.
+    pub fn build(&mut self, builder: &Builder<'c>) -> Result<(), Error> {
+        for op in self.unit.before.clone() {
+            self.compute(builder, op)?;
+        }
+        let Some(first) = self.unit.ops.first() else { return Ok(()) };
+        let block = first.block().map(mlir::block);
+        let block = block.ok_or_else(|| Error::internal("an operation outside of all blocks"))?;
+        self.sequence(builder, block, &self.unit.ops.clone(), &BTreeSet::new())
+    }
+
+    /// Operations of a block in order; `inside` are the axes of the loops around them.
+    fn sequence(
+        &mut self,
+        builder: &Builder<'c>,
+        block: Blk<'c>,
+        ops: &[Op<'c>],
+        inside: &BTreeSet<usize>,
+    ) -> Result<(), Error> {
+        let others: Vec<Val> = (0..self.axes.len())
+            .filter(|axis| !inside.contains(axis))
+            .filter_map(|axis| self.axes.get(axis).map(|axis| axis.first))
+            .collect();
+        let loops: Vec<Op> = ops.iter().copied().filter(|op| is_loop(*op)).collect();
+        let for_all = slice(block, &loops);
+        let mut rest = ops;
+        while let Some((op, after)) = rest.split_first() {
+            if is_loop(*op) {
+                self.repeat(builder, *op, inside)?;
+                rest = after;
+                continue;
+            }
+            let length = rest.iter().take_while(|op| !is_loop(**op)).count();
+            let (run, after) = rest.split_at(length);
+            rest = after;
+            let Some(first) = builder.all(&others)? else {
+                run.iter().try_for_each(|op| self.compute(builder, *op))?;
+                continue;
+            };
+            let (all, guarded): (Vec<Op>, Vec<Op>) =
+                run.iter().partition(|op| for_all.contains(op));
+            all.into_iter().try_for_each(|op| self.compute(builder, op))?;
+            self.guarded(builder, first, &guarded, &slice(block, after))?;
+        }
+        Ok(())
+    }
+
+    /// Operations that one thread of several does. Those after them know the values of some.
+    fn guarded(
+        &mut self,
+        builder: &Builder<'c>,
+        first: Val<'c>,
+        ops: &[Op<'c>],
+        later: &[Op<'c>],
+    ) -> Result<(), Error> {
+        let kept: Vec<Val> =
+            ops.iter().filter(|op| later.contains(op)).flat_map(|op| mlir::results(*op)).collect();
+        let types: Vec<_> = kept.iter().map(|value| value.r#type()).collect();
+        let then = |builder: &Builder<'c>| {
+            ops.iter().try_for_each(|op| self.compute(builder, *op))?;
+            kept.iter().map(|value| self.value(*value)).collect()
+        };
+        let zeros = |builder: &Builder<'c>| types.iter().map(|ty| builder.zero(*ty)).collect();
+        let made = builder.choose(first, &types, then, zeros)?;
+        self.values.extend(kept.iter().map(|value| mlir::key(*value)).zip(made));
+        Ok(())
+    }
+
+    fn value(&self, value: Val<'c>) -> Result<Val<'c>, Error> {
+        let found = self.values.get(&mlir::key(value)).copied();
+        found.ok_or_else(|| Error::internal(format!("a launch without the value {value}")))
+    }
+
+    /// An operation that is no loop.
+    fn compute(&mut self, builder: &Builder<'c>, op: Op<'c>) -> Result<(), Error> {
+        let builder = Builder { location: op.location(), ..*builder };
+        let results = mlir::results(op);
+        let known = |value: &Val| self.values.contains_key(&mlir::key(*value));
+        match mlir::name(op) {
+            "affine.load" => {
+                let (array, indices) = self.element(&builder, op, 0)?;
+                let loaded = builder.load(array, &indices)?;
+                let keys = results.iter().map(|result| mlir::key(*result));
+                self.values.extend(keys.map(|key| (key, loaded)));
+            }
+            "affine.store" => {
+                let (array, indices) = self.element(&builder, op, 1)?;
+                let stored = mlir::operands(op).first().copied();
+                let stored = stored.ok_or_else(|| Error::internal("a store of nothing"))?;
+                builder.store(self.value(stored)?, array, &indices)?;
+            }
+            // A size is an argument of the kernel.
+            _ if !results.is_empty() && results.iter().all(known) => {}
+            _ => mlir::copy_to(op, builder.block, &mut self.values),
+        }
+        Ok(())
+    }
+
+    /// The buffer and the indices of an access.
+    fn element(
+        &self,
+        builder: &Builder<'c>,
+        op: Op<'c>,
+        memref: usize,
+    ) -> Result<(Val<'c>, Vec<Val<'c>>), Error> {
+        let operands = mlir::operands(op);
+        let array = operands.get(memref).copied();
+        let array = array.ok_or_else(|| Error::internal("an access without a memref"))?;
+        let map = attribute::read(op, "map", attribute::as_map)?;
+        let indices = self.results(builder, map, operands.get(memref + 1..).unwrap_or_default())?;
+        Ok((self.value(array)?, indices))
+    }
+
+    /// The results of a map of values of the function.
+    fn results(
+        &self,
+        builder: &Builder<'c>,
+        map: AffineMap<'c>,
+        operands: &[Val<'c>],
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let operands = operands.iter().map(|value| self.value(*value));
+        let operands = operands.collect::<Result<Vec<_>, _>>()?;
+        let (dims, symbols) = operands.split_at(map.dim_count().min(operands.len()));
+        let result = |place| {
+            let expression: AffineExpr<'c> =
+                map.result(place).map_err(|error| Error::internal(error.to_string()))?;
+            match expression.is_dim().then(|| dims.get(expression.dim_position())).flatten() {
+                Some(value) => Ok(*value),
+                None => builder.affine(expression, dims, symbols),
+            }
+        };
+        (0..map.result_count()).map(result).collect()
+    }
+
+    fn repeat(
+        &mut self,
+        builder: &Builder<'c>,
+        op: Op<'c>,
+        inside: &BTreeSet<usize>,
+    ) -> Result<(), Error> {
+        let builder = Builder { location: op.location(), ..*builder };
+        let body = mlir::entry(op).ok_or_else(|| Error::internal("a loop without a body"))?;
+        let parallel = mlir::name(op) == "affine.parallel";
+        let names = match parallel {
+            true => ["lowerBoundsMap", "upperBoundsMap"],
+            false => ["lowerBoundMap", "upperBoundMap"],
+        };
+        let [lower, upper] = names.map(|name| attribute::read(op, name, attribute::as_map));
+        let (lower, upper) = (lower?, upper?);
+        let operands = mlir::operands(op);
+        let (below, above) = operands.split_at(lower.input_count().min(operands.len()));
+        let lower = self.results(&builder, lower, below)?;
+        let upper = self.results(&builder, upper, above)?;
+        let counters = mlir::arguments(body);
+        let bounds: Vec<(Vec<Val>, Vec<Val>)> = match parallel {
+            true => lower.into_iter().zip(upper).map(|(a, b)| (vec![a], vec![b])).collect(),
+            false => vec![(lower, upper)],
+        };
+        let counted: Vec<_> = counters.into_iter().zip(bounds).collect();
+        self.counters(&builder, body, &counted, inside)
+    }
+
+    /// The loops of some counters, the first of which is the outermost, around a body.
+    fn counters(
+        &mut self,
+        builder: &Builder<'c>,
+        body: Blk<'c>,
+        counted: &[(Val<'c>, (Vec<Val<'c>>, Vec<Val<'c>>))],
+        inside: &BTreeSet<usize>,
+    ) -> Result<(), Error> {
+        let Some(((counter, (lower, upper)), rest)) = counted.split_first() else {
+            let ops = mlir::operations(body).into_iter();
+            let ops: Vec<Op> = ops.filter(|op| mlir::name(*op) != "affine.yield").collect();
+            return self.sequence(builder, body, &ops, inside);
+        };
+        let at = self.function.text.counters.iter().position(|one| one == counter);
+        let at = at.ok_or_else(|| Error::internal("a counter of no loop"))?;
+        let axis = self.unit.axes.get(&at);
+        let Some((number, axis)) = axis.and_then(|at| Some((*at, self.axes.get(*at).copied()?)))
+        else {
+            let first = largest(builder, "arith.maxsi", lower)?;
+            let end = largest(builder, "arith.minsi", upper)?;
+            return builder.repeat((first, end, builder.index(1)?), |builder, value| {
+                self.values.insert(mlir::key(*counter), value);
+                self.counters(builder, body, rest, inside)
+            });
+        };
+        let start = self.starts.get(&at).cloned();
+        let (start, form) = start.ok_or_else(|| Error::internal("an axis without a start"))?;
+        let value = builder.add(start, axis.thread)?;
+        let mut conditions = Vec::new();
+        if !self.starts_there(at, &form) {
+            for bound in lower {
+                conditions.push(builder.compare(Compare::Ge, value, *bound)?);
+            }
+        }
+        for bound in upper {
+            conditions.push(builder.compare(Compare::Lt, value, *bound)?);
+        }
+        self.values.insert(mlir::key(*counter), value);
+        let inside: BTreeSet<usize> = inside.iter().copied().chain([number]).collect();
+        let runs = builder.all(&conditions)?;
+        let runs = runs.ok_or_else(|| Error::internal("a loop without an end"))?;
+        builder.when(runs, |builder| self.counters(builder, body, rest, &inside))
+    }
+
+    /// Whether the first thread of a loop has its lower bound, whatever the counters around it.
+    fn starts_there(&self, at: usize, start: &Linear) -> bool {
+        let Function { nest, declared, sizes, .. } = self.function;
+        let Some(found) = nest.loops.get(at) else { return false };
+        let own = nest.sizes + at;
+        let mut lower = found.bounds.iter().filter(|bound| bound.coefficients.get(own) == Some(&1));
+        let (Some(bound), None) = (lower.next(), lower.next()) else { return false };
+        let counters = bound.coefficients.iter().enumerate().skip(nest.sizes);
+        counters.into_iter().all(|(place, factor)| place == own || *factor == 0)
+            && super::access_checks::over_params(bound, declared, sizes)
+                .and_then(|bound| bound.times(-1))
+                .is_some_and(|bound| bound == *start)
+    }
+}
+
+/// The largest or smallest of several values.
+fn largest<'c>(builder: &Builder<'c>, op: &str, all: &[Val<'c>]) -> Result<Val<'c>, Error> {
+    let mut all = all.iter().copied();
+    let first = all.next().ok_or_else(|| Error::internal("a loop without a bound"))?;
+    all.try_fold(first, |sum, next| builder.binary(op, sum, next))
+}
