@@ -67,8 +67,10 @@ pub struct Launch<'c> {
     /// Its name.
     pub name: &'c str,
     /// Blocks in x: the product over the maps of the largest result of each. The symbols are the
-    /// run-time sizes. One map of one result, or a map for each dimension of the tile.
+    /// run-time sizes. One map of one result, or a list of maps.
     pub grid: Vec<AffineMap<'c>>,
+    /// Whether it is a list, with a map for each dimension of the tile.
+    pub axes: bool,
     /// Threads of a block in x, y, z.
     pub block: Vec<i64>,
     /// Bytes of dynamic shared memory.
@@ -134,6 +136,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         op,
         name: read(op, "sym_name", attribute::as_string)?,
         grid: read(op, GRID, as_grid)?,
+        axes: read_optional(op, GRID, attribute::as_array).is_ok_and(|axes| axes.is_some()),
         block: read(op, "known_block_size", attribute::as_integers)?,
         dynamic_shared: dynamic_shared(op)?,
         bindings,

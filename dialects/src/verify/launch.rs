@@ -21,10 +21,7 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
         _ => None,
     });
     // A kernel may have an axis for each dimension of its tile, whatever the rank of its fields.
-    let rank = match launch.grid.as_slice() {
-        [map] if map.result_count() == 1 => rank_of(program, written),
-        axes => axes.len(),
-    };
+    let rank = if launch.axes { launch.grid.len() } else { rank_of(program, written) };
     verify_schedule_of(launch.op, launch.name, &launch.schedule, rank)?;
     let counts = |map: AffineMap| {
         map.result_count() == 1
@@ -34,7 +31,8 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
     let axis = |map: &AffineMap| {
         map.result_count() > 0 && map.dim_count() == 0 && map.symbol_count() == program.params.len()
     };
-    if launch.grid.is_empty() || !launch.grid.iter().all(axis) {
+    let single = launch.axes || launch.grid.iter().all(|map| map.result_count() == 1);
+    if launch.grid.is_empty() || !launch.grid.iter().all(axis) || !single {
         return Err(at(
             launch.op,
             "tiled.grid needs one result, the number of blocks, and one symbol a run-time size; \

@@ -12,7 +12,7 @@ use melior::ir::operation::{OperationLike, OperationPrintingFlags};
 use std::time::{Duration, Instant};
 use stencil_dialects::error::Error;
 use stencil_dialects::tiled::Choice;
-use stencil_dialects::{attribute, mlir, stencil, tiled};
+use stencil_dialects::{mlir, stencil, tiled};
 use stencil_frontend::limits;
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
@@ -105,7 +105,6 @@ impl<'c, 's> Compilation<'c, 's> {
             let mut module =
                 mlir::parse_module(context, &source.text, &source.name).map_err(in_source)?;
             inline_calls(context, &mut module).map_err(in_source)?;
-            whole_steps(context, &mut module).map_err(in_source)?;
             module
         } else {
             import::module(context, &check(source, &options.defines)?, source, options.arithmetic)
@@ -304,24 +303,6 @@ fn inline_calls<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(),
     let all = mlir::walk(mlir::module_op(module));
     match all.into_iter().any(|op| mlir::name(op) == "func.call") {
         true => Step::upstream("inline").run(context, module),
-        false => Ok(()),
-    }
-}
-
-/// Loops of a nest have steps of 1. Others are counted anew, which moves their lower bounds to 0.
-fn whole_steps<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-    let Some(function) = lower_affine_nest::function(module)? else { return Ok(()) };
-    let wide = |op: mlir::Op<'c>| {
-        let one = |name| mlir::attribute(op, name).and_then(attribute::as_integer);
-        let all = |name| mlir::attribute(op, name).and_then(attribute::as_integers);
-        match mlir::name(op) {
-            "affine.for" => one("step") != Some(1),
-            "affine.parallel" => all("steps").is_none_or(|all| all.iter().any(|one| *one != 1)),
-            _ => false,
-        }
-    };
-    match mlir::walk(function).into_iter().any(wide) {
-        true => Step::upstream("func.func(affine-loop-normalize)").run(context, module),
         false => Ok(()),
     }
 }

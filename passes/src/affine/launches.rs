@@ -192,6 +192,27 @@ impl<'c> Search<'c, '_> {
         stores.filter(|(_, store)| inside.contains(store)).map(|(at, _)| at).collect()
     }
 
+    /// Loops around statements that use a value from outside of them, where the launch stores to
+    /// the array that it is loaded from: one thread has to load the value.
+    fn apart(&self, statements: &[usize]) -> BTreeSet<usize> {
+        let Function { nest, text, .. } = self.function;
+        let all = || statements.iter().filter_map(|at| nest.statements.get(*at));
+        let stored: BTreeSet<usize> =
+            all().flat_map(|s| &s.references).filter(|r| r.write).map(|r| r.array).collect();
+        let mut found = BTreeSet::new();
+        for (statement, accesses) in statements
+            .iter()
+            .zip(all())
+            .filter_map(|(at, statement)| Some((statement, text.of_statement.get(*at)?)))
+        {
+            let accesses = accesses.iter().filter_map(|at| text.accesses.get(*at));
+            for access in accesses.filter(|access| stored.contains(&access.reference.array)) {
+                found.extend(statement.loops.iter().skip(access.loops.len()));
+            }
+        }
+        found
+    }
+
     /// The axes of a unit's threads, with how many loops around statements they are in all.
     fn best(&self, unit: &Unit<'c>, fixed: usize) -> (usize, BTreeMap<usize, usize>) {
         let nest = self.function.nest;
@@ -203,7 +224,11 @@ impl<'c> Search<'c, '_> {
             fixed,
             Settings::default(),
         );
-        let mapping = all.into_iter().find(|mapping| !mapping.communicates);
+        let apart = self.apart(&statements);
+        let suits = |mapping: &Mapping| {
+            !mapping.communicates && mapping.space.iter().all(|at| !apart.contains(at))
+        };
+        let mapping = all.into_iter().find(suits);
         let paths = statements.iter().filter_map(|at| nest.statements.get(*at));
         let paths: Vec<&[usize]> = paths.map(|statement| statement.loops.as_slice()).collect();
         let axes = mapping.map(|mapping| axes(&mapping, &paths)).unwrap_or_default();
@@ -238,7 +263,7 @@ impl<'c> Search<'c, '_> {
         }
         let counter = mlir::arguments(mlir::entry(op)?).first().copied()?;
         let at = text.counters.iter().position(|one| *one == counter)?;
-        let found = nest.loops.get(at)?;
+        let found = nest.loops.get(at).filter(|found| found.step == 1)?;
         let [lower, upper] = found.bounds.as_slice() else { return None };
         let over = |bound: &Linear| super::access_checks::over_params(bound, declared, sizes);
         let first = over(lower)?.times(-1)?;

@@ -3,10 +3,11 @@
 //! A statement is a store with the loads that its value is made from. Bounds and indices are linear
 //! in the unknowns: the sizes (index values from outside all loops), then the loops' counters.
 //!
-//! Declines, with a place: loops with a step other than 1 (upstream's `affine-loop-normalize` makes
-//! them so), values carried by a loop, `affine.if`, indices that are not linear, more than
-//! `DEEPEST` loops around a statement, and operations with effects other than affine loads and
-//! stores.
+//! A loop with a step larger than 1 counts as one that may have each value between its bounds.
+//!
+//! Declines, with a place: values carried by a loop, `affine.if`, indices that are not linear, more
+//! than `DEEPEST` loops around a statement, and operations with effects other than affine loads
+//! and stores.
 
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{MemRefType, TypeLike};
@@ -30,13 +31,15 @@ pub struct Nest {
     pub arrays: usize,
 }
 
-/// A loop with step 1.
+/// A loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// Its counter lies within these, each at least 0.
     pub bounds: Vec<Linear>,
     /// Whether it stands in the text as parallel.
     pub parallel: bool,
+    /// The difference of two values of its counter that follow each other.
+    pub step: i64,
 }
 
 /// A store and the loads of its value.
@@ -72,6 +75,8 @@ pub struct Text<'c> {
     pub stores: Vec<Op<'c>>,
     /// Every access, in the order of the text.
     pub accesses: Vec<Access<'c>>,
+    /// The accesses of each statement, in the order of its references.
+    pub of_statement: Vec<Vec<usize>>,
 }
 
 /// An access where it stands in the text.
@@ -130,8 +135,8 @@ struct Reader<'c> {
     arrays: BTreeMap<usize, usize>,
     loops: Vec<Loop>,
     statements: Vec<Statement>,
-    /// The loads that each value is made from.
-    loads: BTreeMap<usize, Vec<Reference>>,
+    /// The loads that each value is made from, by their place among the accesses.
+    loads: BTreeMap<usize, Vec<usize>>,
     text: Text<'c>,
 }
 
@@ -192,15 +197,18 @@ impl<'c> Reader<'c> {
             let name = mlir::name(op);
             let operands = mlir::operands(op);
             let from = operands.iter().filter_map(|value| self.loads.get(&mlir::key(*value)));
-            let mut made: Vec<Reference> = from.flatten().cloned().collect();
+            let mut made: Vec<usize> = from.flatten().copied().collect();
             match name {
                 "affine.for" | "affine.parallel" => self.repeat(op, around)?,
                 "affine.load" => made = vec![self.reference(op, around, 0, false)?],
                 "affine.store" => {
                     made.push(self.reference(op, around, 1, true)?);
                     self.text.stores.push(op);
-                    let statement = Statement { loops: around.clone(), references: made };
-                    self.statements.push(statement);
+                    let access = |at: &usize| self.text.accesses.get(*at);
+                    let references = made.iter().filter_map(access);
+                    let references = references.map(|access| access.reference.clone()).collect();
+                    self.statements.push(Statement { loops: around.clone(), references });
+                    self.text.of_statement.push(made);
                     continue;
                 }
                 "affine.yield" | "func.return" if operands.is_empty() => {}
@@ -226,9 +234,6 @@ impl<'c> Reader<'c> {
         let steps = attribute::read(op, steps, |steps| {
             attribute::as_integers(steps).or_else(|| attribute::as_integer(steps).map(|s| vec![s]))
         })?;
-        if steps.iter().any(|step| *step != 1) {
-            return Err(refuse(op, "the step is not 1; run affine-loop-normalize before"));
-        }
         let names = if parallel {
             ["lowerBoundsMap", "upperBoundsMap"]
         } else {
@@ -247,20 +252,25 @@ impl<'c> Reader<'c> {
             return Err(refuse(op, "a parallel loop has one bound a side for each counter"));
         }
         let (mut lower, mut upper) = (lower.into_iter(), upper.into_iter());
-        for counter in counters {
+        for (counter, step) in counters.into_iter().zip(steps) {
             let at = self.value(op, counter)?;
-            let mut bounds = Vec::new();
+            let (mut bounds, mut first) = (Vec::new(), None);
             for bound in lower.by_ref().take(low) {
                 bounds.push(at.minus(&bound));
+                first = (low == 1 && bound.is_constant()).then_some(bound.constant);
             }
             for bound in upper.by_ref().take(high) {
-                let last = Linear { constant: bound.constant.saturating_sub(1), ..bound };
+                let mut last = Linear { constant: bound.constant.saturating_sub(1), ..bound };
+                if let (Some(first), true) = (first, last.is_constant()) {
+                    let steps = last.constant.saturating_sub(first).div_euclid(step.max(1));
+                    last.constant = first.saturating_add(steps.saturating_mul(step));
+                }
                 bounds.push(last.minus(&at));
             }
             let bounds = bounds.into_iter().collect::<Option<_>>();
             let bounds = bounds.ok_or_else(|| refuse(op, "a bound leaves 64 bits"))?;
             around.push(self.loops.len());
-            self.loops.push(Loop { bounds, parallel });
+            self.loops.push(Loop { bounds, parallel, step });
         }
         if around.len() > DEEPEST {
             return Err(refuse(op, &format!("a nest is at most {DEEPEST} loops deep")));
@@ -276,15 +286,15 @@ impl<'c> Reader<'c> {
         around: &[usize],
         memref: usize,
         write: bool,
-    ) -> Result<Reference, Error> {
+    ) -> Result<usize, Error> {
         let operands = mlir::operands(op);
         let buffer = operands.get(memref).ok_or_else(|| refuse(op, "the buffer is missing"))?;
         let map = attribute::read(op, "map", attribute::as_map)?;
         let indices = self.linear(op, map, operands.get(memref + 1..).unwrap_or_default())?;
         let reference = Reference { array: self.array(*buffer), write, indices };
         let loops = around.to_vec();
-        self.text.accesses.push(Access { op, loops, reference: reference.clone() });
-        Ok(reference)
+        self.text.accesses.push(Access { op, loops, reference });
+        Ok(self.text.accesses.len() - 1)
     }
 
     fn unit(&self, unknown: usize) -> Linear {

@@ -3,7 +3,7 @@
 use super::access_checks::over_params;
 use super::arguments::Kind;
 use super::launches::{Function, Series, Unit};
-use super::nest_kernel::{Axis, Code};
+use super::nest_kernel::{Axis, Code, Start};
 use crate::kernel::function;
 use crate::kernel::signature::{Arguments, Signature};
 use crate::subject::Subject;
@@ -77,7 +77,8 @@ impl<'c> Frame<'c, '_> {
         for (at, (first, _)) in hulls.into_iter().filter(|(at, _)| self.unit.axes.contains_key(at))
         {
             let map = Linear::map(context, program.params.len(), std::slice::from_ref(&first));
-            starts.insert(at, (of_map(builder, map, 0, &made.arguments.params)?, first));
+            let value = of_map(builder, map, 0, &made.arguments.params)?;
+            starts.insert(at, Start { value, fixed: self.starts_there(at, &first) });
         }
         let values = self.values(builder, &made.arguments)?;
         let Frame { function, unit, .. } = *self;
@@ -147,6 +148,20 @@ impl<'c> Frame<'c, '_> {
         Ok(found)
     }
 
+    /// Whether the first thread of a loop has its lower bound, whatever the counters around it.
+    fn starts_there(&self, at: usize, start: &Linear) -> bool {
+        let Function { nest, declared, sizes, .. } = self.function;
+        let Some(found) = nest.loops.get(at) else { return false };
+        let own = nest.sizes + at;
+        let mut lower = found.bounds.iter().filter(|bound| bound.coefficients.get(own) == Some(&1));
+        let (Some(bound), None) = (lower.next(), lower.next()) else { return false };
+        let mut counters = bound.coefficients.iter().enumerate().skip(nest.sizes);
+        counters.all(|(place, factor)| place == own || *factor == 0)
+            && over_params(bound, declared, sizes)
+                .and_then(|bound| bound.times(-1))
+                .is_some_and(|bound| bound == *start)
+    }
+
     /// The blocks along each axis, slowest first: the largest number for any of its loops.
     fn grid(
         &self,
@@ -157,18 +172,24 @@ impl<'c> Frame<'c, '_> {
         let (context, params) = (builder.context, self.function.declared.params.len());
         let axis = |(axis, threads): (usize, &i64)| {
             let loops = self.unit.axes.iter().filter(|(_, of)| **of == axis);
-            let hulls = loops.filter_map(|(at, _)| hulls.get(at));
-            let cells = hulls.filter_map(|(first, last)| last.minus(first));
             let one = self.function.declared.number(1);
-            let (fixed, open): (Vec<Linear>, Vec<Linear>) =
-                cells.filter_map(|cells| cells.plus(&one)).partition(Linear::is_constant);
-            let blocks = |cells: i64| cells.saturating_add(threads - 1).div_euclid(*threads);
-            let least = fixed.iter().map(|cells| blocks(cells.constant)).max().unwrap_or(1).max(1);
-            let mut results: Vec<AffineExpr> = Vec::new();
-            for cells in open {
+            let (mut least, mut results) = (1, Vec::<AffineExpr>::new());
+            for at in loops.map(|(at, _)| *at) {
+                let Some((first, last)) = hulls.get(&at) else { continue };
+                let Some(cells) = last.minus(first).and_then(|all| all.plus(&one)) else {
+                    continue;
+                };
+                let step = self.function.nest.loops.get(at).map_or(1, |found| found.step);
+                let step = if self.starts_there(at, first) { step } else { 1 };
+                let each = threads.saturating_mul(step);
+                if cells.is_constant() {
+                    let all = cells.constant.saturating_add(each - 1).div_euclid(each);
+                    least = least.max(all);
+                    continue;
+                }
                 let cells = Linear::map(context, params, &[cells]).result(0).ok();
-                let threads = AffineExpr::constant(context, *threads);
-                results.extend(cells.map(|cells| AffineExpr::ceil_div(cells, threads)));
+                let each = AffineExpr::constant(context, each);
+                results.extend(cells.map(|cells| AffineExpr::ceil_div(cells, each)));
             }
             results.push(AffineExpr::constant(context, least));
             AffineMap::new(context, 0, params, &results)

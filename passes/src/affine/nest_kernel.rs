@@ -22,7 +22,6 @@ use super::launches::{Function, Unit, is_loop, slice};
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, AffineMap, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
-use stencil_dialects::affine::Linear;
 use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
@@ -37,6 +36,23 @@ pub struct Axis<'c> {
     pub first: Val<'c>,
 }
 
+/// Where the threads of a loop begin.
+#[derive(Clone, Copy)]
+pub struct Start<'c> {
+    /// The counter's value in the first thread.
+    pub value: Val<'c>,
+    /// Whether that is the loop's lower bound, whatever the counters around it.
+    pub fixed: bool,
+}
+
+impl Start<'_> {
+    /// The difference of the counters of neighbouring threads, for a loop of some step. Threads for
+    /// values that the loop leaves out do nothing where the lower bound is not known beforehand.
+    pub fn step(&self, step: i64) -> i64 {
+        if self.fixed { step } else { 1 }
+    }
+}
+
 /// The code of a launch.
 pub struct Code<'c, 'p> {
     /// The function.
@@ -45,8 +61,8 @@ pub struct Code<'c, 'p> {
     pub unit: &'p Unit<'c>,
     /// The axes of its threads, x first.
     pub axes: Vec<Axis<'c>>,
-    /// The first value of each counter that becomes threads.
-    pub starts: BTreeMap<usize, (Val<'c>, Linear)>,
+    /// Where the threads of each loop in space begin.
+    pub starts: BTreeMap<usize, Start<'c>>,
     /// Values of the function in the kernel, by their keys; memrefs are views of buffers.
     pub values: BTreeMap<usize, Val<'c>>,
 }
@@ -94,12 +110,30 @@ impl<'c> Code<'c, '_> {
                 run.iter().try_for_each(|op| self.compute(builder, *op))?;
                 continue;
             };
+            let stored = self.of_stored(run);
             let (all, guarded): (Vec<Op>, Vec<Op>) =
-                run.iter().partition(|op| for_all.contains(op));
+                run.iter().partition(|op| for_all.contains(op) && !stored.contains(op));
             all.into_iter().try_for_each(|op| self.compute(builder, op))?;
             self.guarded(builder, first, &guarded, &slice(block, after))?;
         }
         Ok(())
+    }
+
+    /// The operations of a run that depend on loads of arrays that the launch stores to. Another
+    /// thread that did them too might load while the first one stores.
+    fn of_stored(&self, run: &[Op<'c>]) -> Vec<Op<'c>> {
+        let inside = self.unit.ops.iter().flat_map(|op| mlir::walk(*op));
+        let stores = inside.filter(|op| mlir::name(*op) == "affine.store");
+        let stored: BTreeSet<usize> =
+            stores.filter_map(|op| mlir::operands(op).get(1).copied()).map(mlir::key).collect();
+        let (mut found, mut values) = (Vec::new(), stored);
+        for op in run {
+            if mlir::operands(*op).into_iter().any(|value| values.contains(&mlir::key(value))) {
+                values.extend(mlir::results(*op).into_iter().map(mlir::key));
+                found.push(*op);
+            }
+        }
+        found
     }
 
     /// Operations that one thread of several does. Those after them know the values of some.
@@ -232,23 +266,29 @@ impl<'c> Code<'c, '_> {
         };
         let at = self.function.text.counters.iter().position(|one| one == counter);
         let at = at.ok_or_else(|| Error::internal("a counter of no loop"))?;
+        let step = self.function.nest.loops.get(at).map_or(1, |found| found.step);
         let axis = self.unit.axes.get(&at);
         let Some((number, axis)) = axis.and_then(|at| Some((*at, self.axes.get(*at).copied()?)))
         else {
             let first = largest(builder, "arith.maxsi", lower)?;
             let end = largest(builder, "arith.minsi", upper)?;
-            return builder.repeat((first, end, builder.index(1)?), |builder, value| {
+            return builder.repeat((first, end, builder.index(step)?), |builder, value| {
                 self.values.insert(mlir::key(*counter), value);
                 self.counters(builder, body, rest, inside)
             });
         };
-        let start = self.starts.get(&at).cloned();
-        let (start, form) = start.ok_or_else(|| Error::internal("an axis without a start"))?;
-        let value = builder.add(start, axis.thread)?;
+        let start = self.starts.get(&at).copied();
+        let start = start.ok_or_else(|| Error::internal("an axis without a start"))?;
+        let distance = builder.multiply_constant(axis.thread, start.step(step))?;
+        let value = builder.add(start.value, distance)?;
         let mut conditions = Vec::new();
-        if !self.starts_there(at, &form) {
-            for bound in lower {
-                conditions.push(builder.compare(Compare::Ge, value, *bound)?);
+        if !start.fixed {
+            let first = largest(builder, "arith.maxsi", lower)?;
+            conditions.push(builder.compare(Compare::Ge, value, first)?);
+            if step != 1 {
+                let beyond = builder.binary("arith.subi", value, first)?;
+                let rest = builder.binary("arith.remsi", beyond, builder.index(step)?)?;
+                conditions.push(builder.compare(Compare::Eq, rest, builder.index(0)?)?);
             }
         }
         for bound in upper {
@@ -259,20 +299,6 @@ impl<'c> Code<'c, '_> {
         let runs = builder.all(&conditions)?;
         let runs = runs.ok_or_else(|| Error::internal("a loop without an end"))?;
         builder.when(runs, |builder| self.counters(builder, body, rest, &inside))
-    }
-
-    /// Whether the first thread of a loop has its lower bound, whatever the counters around it.
-    fn starts_there(&self, at: usize, start: &Linear) -> bool {
-        let Function { nest, declared, sizes, .. } = self.function;
-        let Some(found) = nest.loops.get(at) else { return false };
-        let own = nest.sizes + at;
-        let mut lower = found.bounds.iter().filter(|bound| bound.coefficients.get(own) == Some(&1));
-        let (Some(bound), None) = (lower.next(), lower.next()) else { return false };
-        let counters = bound.coefficients.iter().enumerate().skip(nest.sizes);
-        counters.into_iter().all(|(place, factor)| place == own || *factor == 0)
-            && super::access_checks::over_params(bound, declared, sizes)
-                .and_then(|bound| bound.times(-1))
-                .is_some_and(|bound| bound == *start)
     }
 }
 

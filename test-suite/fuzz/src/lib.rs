@@ -10,6 +10,8 @@
 //! names a place in [`transform`] too. Nothing here knows how a pass works: a case is judged by its
 //! result alone.
 //!
+//! Functions of affine loops ([`nests`]) are judged likewise, by their interpreter.
+//!
 //! Two more kinds of case are damaged inputs: source text ([`text`]) and MLIR ([`ir`]), for which
 //! the tools must find words. The last kind is hostile use of the built tools ([`hostile`]).
 
@@ -22,6 +24,7 @@ pub mod hostile;
 pub mod ir;
 pub mod model;
 pub mod mutate;
+pub mod nests;
 pub mod outcome;
 pub mod pool;
 pub mod print;

@@ -15,7 +15,7 @@ use stencil_fuzz::outcome::Outcome;
 use stencil_fuzz::pool::{self, End, Pool};
 use stencil_fuzz::random::Random;
 use stencil_fuzz::summary::Summary;
-use stencil_fuzz::{generate, hostile, ir, record, shrink, text};
+use stencil_fuzz::{generate, hostile, ir, nests, record, shrink, text};
 
 /// Run random programs on the simulator and compare with the oracle, bit for bit; or damaged
 /// inputs and hostile use, for which the tools must find words.
@@ -61,6 +61,8 @@ enum Kind {
     Programs,
     /// Small ones that read values of their own sweep, by strategies and by lists of passes
     Sweeps,
+    /// Functions of affine loops
+    Nests,
     /// Damaged source text
     Text,
     /// Damaged MLIR
@@ -84,8 +86,9 @@ fn main() -> ExitCode {
     })
 }
 
-/// The source of damaged inputs of a kind.
+/// The source of inputs of a kind that is no program: most are damaged.
 enum Damage {
+    Nests,
     Text(Corpus),
     Ir(ir::Inputs),
     Hostile(hostile::Inputs),
@@ -94,6 +97,7 @@ enum Damage {
 impl Damage {
     fn new(kind: Kind, context: &Context) -> Result<Self, String> {
         match kind {
+            Kind::Nests => Ok(Self::Nests),
             Kind::Ir => ir::inputs(context).map(Self::Ir),
             Kind::Hostile => hostile::inputs().map(Self::Hostile),
             _ => text::corpus().map(Self::Text).map_err(|error| error.to_string()),
@@ -102,6 +106,7 @@ impl Damage {
 
     fn text(&self, seed: u64, index: u64) -> String {
         match self {
+            Self::Nests => nests::generate::nest(seed, index).text,
             Self::Text(corpus) => text::input(corpus, seed, index),
             Self::Ir(inputs) => ir::input(inputs, seed, index).text,
             Self::Hostile(inputs) => hostile::attempt(inputs, seed, index).script(),
@@ -110,6 +115,7 @@ impl Damage {
 
     fn check(&self, seed: u64, index: u64, context: &Context) -> Outcome {
         match self {
+            Self::Nests => nests::check(&nests::generate::nest(seed, index), context),
             Self::Text(corpus) => {
                 let choice = &mut Random::of_case(!seed, index);
                 text::check(&text::input(corpus, seed, index), context, choice)
@@ -278,7 +284,7 @@ fn damaged(args: &Args) -> Result<ExitCode, String> {
         if failed {
             failures += 1;
             let extension = match args.kind {
-                Kind::Ir => "mlir",
+                Kind::Ir | Kind::Nests => "mlir",
                 Kind::Hostile => "sh",
                 _ => "stencil",
             };

@@ -1,0 +1,176 @@
+//! Random functions of affine loops ([`generate`]), lowered and run on the simulator. The result
+//! must be the interpreter's, bit for bit. Where the interpreter leaves an array, the plan must
+//! refuse the sizes.
+
+pub mod generate;
+
+use crate::check::Fault;
+use crate::outcome::{Outcome, attempt};
+use crate::run::Arrays;
+use generate::Nest;
+use melior::Context;
+use std::collections::BTreeMap;
+use stencil_compiler::stages::Compilation;
+use stencil_compiler::{Class, Control, Failure, Options, Source};
+use stencil_dialects::mlir;
+use stencil_passes::affine::arguments::{Declared, Kind};
+use stencil_passes::affine::lower_affine_nest;
+use stencil_runtime::array::{Array, Element};
+use stencil_runtime::bind::{Bound, Request, bind};
+use stencil_runtime::compare::compare;
+use stencil_runtime::execute;
+use stencil_runtime::expr::Expr;
+use stencil_runtime::number::{Number, Numeral};
+use stencil_runtime::plan::{Node, Plan};
+use stencil_simulator::nest::{self, Argument};
+use stencil_simulator::{Settings, Simulator};
+
+/// The value of the scalar `s`.
+const SCALAR: f32 = 0.75;
+
+type Stop = (Fault, String);
+
+/// Checks a function.
+pub fn check(nest: &Nest, context: &Context) -> Outcome {
+    attempt(|| compared(nest, context))
+}
+
+fn compared(nest: &Nest, context: &Context) -> Result<Outcome, Stop> {
+    let source = Source::new("nest.mlir", nest.text.as_str());
+    let internal = |failure: Failure| (Fault::Internal, failure.to_string());
+    let options = Options::default();
+    let inputs = inputs(nest)?;
+    let expected = interpreted(nest, context, &inputs)?;
+    let lowered = || {
+        let mut compilation = Compilation::new(context, &source, &options, Control::default())?;
+        compilation.to_gpu()?;
+        let plan = compilation.plan()?;
+        Ok::<_, Failure>((compilation, plan))
+    };
+    let (mut compilation, plan) = match lowered() {
+        Ok(lowered) => lowered,
+        Err(failure) if failure.class == Class::Internal => return Err(internal(failure)),
+        // An access that leaves its array for all sizes.
+        Err(failure) if failure.to_string().contains("is accessed outside of its dimension") => {
+            return match expected {
+                Err(_) => Ok(Outcome::Refused),
+                // The loops around the access do not run for these sizes.
+                Ok(_) => Ok(Outcome::Accepted("never, as an access is always wrong")),
+            };
+        }
+        Err(failure) if failure.to_string().contains("declined [nest]") => {
+            return Ok(Outcome::Accepted("never, as a value crosses launches"));
+        }
+        Err(failure) => return Err((Fault::UnknownDecline, failure.to_string())),
+    };
+    let request = Request {
+        sizes: nest.sizes.iter().cloned().collect(),
+        scalars: BTreeMap::from([("s".to_owned(), Numeral::from(Number::F32(SCALAR)))]),
+        shapes: nest.arrays.iter().cloned().collect(),
+        ..Request::default()
+    };
+    let bound = match (bind(&plan, &request), &expected) {
+        (Ok(bound), Ok(_)) => bound,
+        (Err(_), Err(_)) => return Ok(Outcome::Refused),
+        (Err(error), Ok(_)) if error.to_string().contains("end before it begins") => {
+            return Ok(Outcome::Accepted("never, as the host's loop ends before it begins"));
+        }
+        (Err(error), Ok(_)) => return Err((Fault::Refusal, error.to_string())),
+        (Ok(_), Err(message)) => return Err((Fault::Refusal, message.clone())),
+    };
+    let found = simulated(&compilation, nest, &plan, &bound, &inputs)?;
+    for (name, array) in &found {
+        let wanted = expected.as_ref().ok().and_then(|all| all.get(name));
+        let wanted = wanted.ok_or_else(|| (Fault::Difference, format!("{name} is no array")))?;
+        let comparison = compare(array, wanted);
+        let comparison = comparison.map_err(|error| (Fault::Difference, error.to_string()))?;
+        if !comparison.exact() {
+            return Err((Fault::Difference, format!("{name}: {comparison}")));
+        }
+    }
+    if nest.ptx {
+        compilation.to_nvvm().map_err(internal)?;
+        match compilation.code() {
+            Ok(_) => {}
+            Err(failure) if failure.to_string().contains("libdevice") => {}
+            Err(failure) => return Err(internal(failure)),
+        }
+    }
+    let changed = found.iter().any(|(name, array)| inputs.get(name) != Some(array));
+    Ok(Outcome::Accepted(if changed { kind(&plan) } else { "without any change" }))
+}
+
+/// How a plan carries a nest out.
+fn kind(plan: &Plan) -> &'static str {
+    let one = "1".parse::<Expr>().ok();
+    let repeats = |node: &Node| matches!(node, Node::Repeat(r) if Some(&r.count) != one.as_ref());
+    match () {
+        () if plan.schedule.iter().any(repeats) => "with a loop of launches",
+        () if plan.kernels.iter().all(|kernel| kernel.block == [1, 1, 1]) => "by one thread",
+        () if plan.kernels.iter().any(|kernel| kernel.block[1] > 1) => "by threads along two axes",
+        () => "by threads along one axis",
+    }
+}
+
+fn inputs(nest: &Nest) -> Result<Arrays, Stop> {
+    let mut arrays = Arrays::new();
+    for (place, (name, shape)) in nest.arrays.iter().enumerate() {
+        let whole = nest.text.lines().find(|line| line.contains(&format!("\"{name}\"")));
+        let whole = whole.is_some_and(|line| line.contains("xi32>"));
+        let element = if whole { Element::I32 } else { Element::F32 };
+        let array = Array::noise(element, shape, nest.data.wrapping_add(place as u64));
+        arrays.insert(name.clone(), array.map_err(|error| (Fault::Internal, error.to_string()))?);
+    }
+    Ok(arrays)
+}
+
+/// The result by the interpreter, or why it refuses.
+fn interpreted(
+    nest: &Nest,
+    context: &Context,
+    inputs: &Arrays,
+) -> Result<Result<Arrays, String>, Stop> {
+    let stop = |message: String| (Fault::Internal, message);
+    let module = mlir::parse_module(context, &nest.text, "nest.mlir")
+        .map_err(|error| stop(error.to_string()))?;
+    let function = lower_affine_nest::function(&module).map_err(|error| stop(error.to_string()))?;
+    // A function without loops is no nest.
+    let function = function.ok_or_else(|| stop("no loops".to_owned()))?;
+    let declared = Declared::read(function).map_err(|error| stop(error.to_string()))?;
+    let sizes: BTreeMap<_, _> = nest.sizes.iter().cloned().collect();
+    let mut arguments: Vec<Argument> = Vec::new();
+    for argument in &declared.arguments {
+        arguments.push(match argument.kind {
+            Kind::Size(_) => Argument::Size(sizes[&argument.name]),
+            Kind::Scalar(_) => Argument::Scalar(Number::F32(SCALAR)),
+            Kind::Array { .. } => Argument::Array(inputs[&argument.name].clone()),
+        });
+    }
+    Ok(nest::run(function, &mut arguments).map_err(|error| error.to_string()).map(|()| {
+        let names = declared.arguments.iter().map(|argument| argument.name.clone());
+        let array = |(name, value)| match value {
+            Argument::Array(array) => Some((name, array)),
+            _ => None,
+        };
+        names.zip(arguments).filter_map(array).collect()
+    }))
+}
+
+fn simulated(
+    compilation: &Compilation<'_, '_>,
+    nest: &Nest,
+    plan: &Plan,
+    bound: &Bound,
+    inputs: &Arrays,
+) -> Result<Arrays, Stop> {
+    let options = stencil_simulator::Options {
+        settings: Settings { seed: Some(nest.data), ..Settings::default() },
+        ..stencil_simulator::Options::default()
+    };
+    let stop = |message: String| (Fault::Simulator, message);
+    let mut simulator =
+        Simulator::new(&compilation.module, options).map_err(|error| stop(error.to_string()))?;
+    let mut control = execute::Control::default();
+    let ran = execute::run(plan, bound, inputs, &mut simulator, &mut control);
+    ran.map(|outcome| outcome.outputs).map_err(|error| stop(error.to_string()))
+}
