@@ -71,7 +71,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         scalars: program.scalars.iter().map(scalar).collect::<Result<_, _>>()?,
         fields,
         buffers,
-        steps: single(program.steps, &names)?,
+        steps: steps(&program, &launches, &repeats, &names)?,
         checks: checks(context, &program, &names)?,
         index_width: tiled::index_width(module),
         kernels: launches.iter().map(kernel).collect::<Result<_, _>>()?,
@@ -126,6 +126,26 @@ fn check(check: &Check, names: &[&str]) -> Result<plan::Check, Error> {
     }
     let message = check.message.to_owned();
     Ok(plan::Check { value: single(check.value, names)?, unless_negative, message })
+}
+
+/// The steps of a run unless told otherwise. Kernels with axes come from loops that run as often as
+/// they say, and a loop may run no times: their steps are those of the schedule.
+fn steps(
+    program: &Program,
+    launches: &[Launch],
+    repeats: &[tiled::Repeat],
+    names: &[&str],
+) -> Result<Expr, Error> {
+    if !launches.iter().any(|launch| launch.axes) {
+        return single(program.steps, names);
+    }
+    let mut terms = Vec::new();
+    for repeat in repeats {
+        let own = launches.iter().filter(|launch| repeat.kernels.contains(&launch.name));
+        let steps: i64 = own.map(|launch| launch.schedule.steps).sum();
+        terms.push(format!("max(0, {}) * {steps}", single(repeat.count, names)?));
+    }
+    expression(&terms.join(" + "))
 }
 
 /// The launches of a `tiled.repeat`.

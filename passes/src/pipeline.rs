@@ -65,11 +65,6 @@ pub fn gpu() -> Vec<Step> {
     steps
 }
 
-/// A function of affine loops, simplified: indices and bounds are affine maps of counters and sizes.
-pub fn nest() -> Vec<Step> {
-    vec![Step::upstream("func.func(canonicalize,cse)")]
-}
-
 /// From a function of affine loops to the gpu level.
 pub fn nest_gpu() -> Vec<Step> {
     vec![

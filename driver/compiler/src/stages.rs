@@ -116,7 +116,6 @@ impl<'c, 's> Compilation<'c, 's> {
         compilation.record_target()?;
         if nest {
             compilation.refuse_choices()?;
-            compilation.run(&pipeline::nest())?;
         } else {
             compilation.run(&pipeline::stencil(&options.config))?;
         }

@@ -2,7 +2,7 @@
 //! schedule.
 //!
 //! Needs: a module with one `func.func`, without results, of `affine.for` and `affine.parallel`
-//! loops over memrefs, simplified by `canonicalize`. Guarantees: in its place the declarations of
+//! loops over memrefs. Guarantees: in its place the declarations of
 //! its arguments, the conditions under which no access leaves its array, a `gpu.func` for each
 //! launch ([`launches`](super::launches)), and a `tiled.repeat` for each outermost loop. A run of
 //! the plan has the result of the function, bit for bit. Each array has one buffer, updated in
@@ -24,7 +24,8 @@
 //! }
 //! ```
 //!
-//! A step of the plan is a launch; of a loop that the host runs, one of its iterations.
+//! A step of the plan is a launch; of a loop that the host runs, one of its iterations, of which
+//! there may be none.
 //!
 //! Declines, with a place: what [`nest`](super::nest), [`arguments`](super::arguments),
 //! [`access_checks`](super::access_checks) and [`launches`](super::launches) decline, and bounds or
@@ -32,7 +33,7 @@
 
 use super::access_checks;
 use super::arguments::{Declared, Extent, Kind};
-use super::launches::{self, Function, Phase, Series, Unit, is_loop};
+use super::launches::{self, Function, Phase, Unit, is_loop};
 use super::nest::{Nest, Text};
 use super::nest_frame::Frame;
 use crate::kernel::function;
@@ -152,17 +153,15 @@ fn declare<'c>(
     let (context, declared) = (builder.context, function.declared);
     let params: Vec<&str> = declared.params.iter().map(String::as_str).collect();
     let map = |of: &[Linear]| Linear::map(context, params.len(), of);
-    let mut steps = declared.number(0);
-    for phase in phases {
-        let more = phase.series.as_ref().map_or_else(|| one_each(phase, declared), trips);
-        steps = steps.plus(&more).ok_or_else(|| Error::user("the steps leave 64 bits"))?;
-    }
+    let sum = |sum: Linear, phase| sum.plus(&steps(phase, declared));
+    let all = phases.iter().try_fold(declared.number(0), sum);
+    let all = all.ok_or_else(|| Error::user("the steps leave 64 bits"))?;
     let whole = mlir::module_op(module);
     if mlir::attribute(whole, "sym_name").is_none() {
         let name = stencil_dialects::attribute::string(context, declared.name);
         mlir::set_attribute(whole, "sym_name", name);
     }
-    stencil::set_program(builder, module, &params, &[], map(&[steps]));
+    stencil::set_program(builder, module, &params, &[], map(&[all]));
     let stored: Vec<_> =
         function.text.stores.iter().filter_map(|op| mlir::operands(*op).get(1).copied()).collect();
     for argument in &declared.arguments {
@@ -187,26 +186,13 @@ fn declare<'c>(
         let unless = (!zeros.is_empty()).then_some(unless);
         stencil::check(builder, map(std::slice::from_ref(&check.value)), unless, &check.message)?;
     }
-    for series in phases.iter().filter_map(|phase| phase.series.as_ref()) {
-        if !series.trips.is_constant() || series.trips.constant < 0 {
-            let place = mlir::place(series.op.location());
-            let message = format!(
-                "the loop that launches kernels must not end before it begins ({place}); choose \
-                 other sizes"
-            );
-            let value = map(std::slice::from_ref(&series.trips));
-            stencil::check(builder, value, None, &message)?;
-        }
-    }
     Ok(())
 }
 
-fn trips(series: &Series) -> Linear {
-    series.trips.clone()
-}
-
-fn one_each(phase: &Phase, declared: &Declared) -> Linear {
-    declared.number(i64::try_from(phase.units.len()).unwrap_or(i64::MAX))
+/// The steps of a phase; none where they are negative.
+fn steps(phase: &Phase, declared: &Declared) -> Linear {
+    let each = declared.number(i64::try_from(phase.units.len()).unwrap_or(i64::MAX));
+    phase.series.as_ref().map_or(each, |series| series.trips.clone())
 }
 
 /// Builds the kernels and the order of their launches.
@@ -219,7 +205,7 @@ fn schedule<'c>(
     let (context, declared) = (builder.context, nest.declared);
     let program = Program::read(module)?;
     let subject = Subject::of(module, &program)?;
-    let mut steps = declared.number(0);
+    let mut before = Vec::new();
     let mut number = 0;
     for phase in phases {
         let mut names = Vec::new();
@@ -231,15 +217,14 @@ fn schedule<'c>(
                 function: nest,
                 unit,
                 name: name.clone(),
-                series: phase.series.as_ref().map(|series| (series, &steps)),
+                series: phase.series.as_ref().map(|series| (series, before.as_slice())),
                 steps: i64::from(ends_step),
             };
             let container = function::container(context, module, unit_location(unit, nest))?;
             frame.build(&container, &subject)?;
             names.push(name);
         }
-        let more = phase.series.as_ref().map_or_else(|| one_each(phase, declared), trips);
-        let count = phase.series.as_ref().map_or_else(|| declared.number(1), trips);
+        let count = steps(phase, declared);
         let mut coefficients = count.coefficients;
         // The steps of a run are one symbol more.
         coefficients.push(0);
@@ -248,7 +233,7 @@ fn schedule<'c>(
         if !names.is_empty() {
             tiled::repeat(builder, count, &names)?;
         }
-        steps = steps.plus(&more).ok_or_else(|| Error::user("the steps leave 64 bits"))?;
+        before.push(steps(phase, declared));
     }
     Ok(())
 }

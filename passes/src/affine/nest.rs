@@ -137,6 +137,8 @@ struct Reader<'c> {
     statements: Vec<Statement>,
     /// The loads that each value is made from, by their place among the accesses.
     loads: BTreeMap<usize, Vec<usize>>,
+    /// The linear forms of index constants and of `affine.apply`.
+    forms: BTreeMap<usize, Linear>,
     text: Text<'c>,
 }
 
@@ -165,7 +167,7 @@ impl<'c> Reader<'c> {
                     self.text.counters.push(counter);
                 }
                 self.unknowns(body, false)?;
-            } else if outside && name != "arith.constant" {
+            } else if outside && !matches!(name, "arith.constant" | "affine.apply") {
                 let sizes = mlir::results(op).into_iter();
                 let sizes = sizes.filter(|value| value.r#type().is_index());
                 sizes.for_each(|size| self.size(size));
@@ -212,7 +214,18 @@ impl<'c> Reader<'c> {
                     continue;
                 }
                 "affine.yield" | "func.return" if operands.is_empty() => {}
-                "memref.dim" | "affine.apply" | "affine.min" | "affine.max" => {}
+                "affine.apply" => {
+                    // One that is not linear may be no index, but it may be a value.
+                    let map = attribute::read(op, "map", attribute::as_map)?;
+                    if let Ok([form]) = self.linear(op, map, &operands).as_deref() {
+                        self.form(op, form.clone());
+                    }
+                }
+                "memref.dim" | "affine.min" | "affine.max" => {}
+                "arith.constant" if mlir::results(op).iter().any(|at| at.r#type().is_index()) => {
+                    let constant = attribute::read(op, "value", attribute::as_integer)?;
+                    self.form(op, Linear { constant, ..self.unit(usize::MAX) });
+                }
                 _ if name.starts_with("arith.") || name.starts_with("math.") => {}
                 _ => return Err(refuse(op, "a nest has affine loops, loads and stores alone")),
             }
@@ -297,20 +310,31 @@ impl<'c> Reader<'c> {
         Ok(self.text.accesses.len() - 1)
     }
 
+    fn form(&mut self, op: Op<'c>, form: Linear) {
+        let results = mlir::results(op).into_iter();
+        self.forms.extend(results.map(|result| (mlir::key(result), form.clone())));
+    }
+
     fn unit(&self, unknown: usize) -> Linear {
         let all = self.sizes.len() + self.counters.len();
         let coefficients = (0..all).map(|other| i64::from(other == unknown)).collect();
         Linear { constant: 0, coefficients }
     }
 
-    /// A size, a counter, or a constant.
+    /// A size, a counter, or a form of these.
     fn value(&self, op: Op, value: Val) -> Result<Linear, Error> {
         let key = mlir::key(value);
+        if let Some(form) = self.forms.get(&key) {
+            return Ok(form.clone());
+        }
         let counter = self.counters.get(&key).map(|counter| self.sizes.len() + counter);
         if let Some(unknown) = counter.or(self.sizes.get(&key).copied()) {
             return Ok(self.unit(unknown));
         }
-        Err(refuse(op, "an index is neither a size nor a counter; run canonicalize before"))
+        Err(refuse(
+            op,
+            "an index is no affine map of sizes and counters; compute it by affine.apply",
+        ))
     }
 
     fn linear(&self, op: Op, map: AffineMap, operands: &[Val]) -> Result<Vec<Linear>, Error> {

@@ -28,8 +28,8 @@ pub struct Frame<'c, 'p> {
     pub unit: &'p Unit<'c>,
     /// The kernel's name.
     pub name: String,
-    /// The loop that the host runs, with the steps before its first iteration.
-    pub series: Option<(&'p Series<'c>, &'p Linear)>,
+    /// The loop that the host runs, with the steps of each phase before it.
+    pub series: Option<(&'p Series<'c>, &'p [Linear])>,
     /// Steps that the launch takes: 0 for all but the last of an iteration.
     pub steps: i64,
 }
@@ -275,11 +275,15 @@ impl<'c> Frame<'c, '_> {
         if let Some((series, before)) = &self.series {
             let counter = text.counters.get(series.at).copied();
             let counter = counter.ok_or_else(|| Error::internal("a loop without a counter"))?;
-            let start = series.first.minus(before);
-            let start = start.ok_or_else(|| Error::user("the steps leave 64 bits"))?;
             let step =
                 builder.value("arith.index_cast", &[arguments.step], builder.index_type(), &[])?;
-            values.insert(mlir::key(counter), builder.add(value_of(&start)?, step)?);
+            let mut value = builder.add(value_of(&series.first)?, step)?;
+            for steps in *before {
+                let none = builder.index(0)?;
+                let taken = builder.binary("arith.maxsi", value_of(steps)?, none)?;
+                value = builder.binary("arith.subi", value, taken)?;
+            }
+            values.insert(mlir::key(counter), value);
         }
         Ok(values)
     }
