@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs programs by `stencilc run` on every target that this machine has, and compares the results
-bit for bit with NumPy (programs.py).
+bit for bit with NumPy (programs.py); functions of affine loops too (nests.py).
 
     python3 test-suite/numeric/run.py [WORD...]      only cases with one of the words in their line
 
@@ -14,11 +14,13 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 sys.dont_write_bytecode = True
+import nests
 from lattices import LATTICES
 from programs import LEAST, MORE_SIZES, NUMBERED, PROGRAMS, RULED, dtype, rank, shapes
 from sums import AN5D
@@ -275,9 +277,13 @@ def main():
     found = targets(tool)
     missing = {path.stem for path in (SUITE / "programs").glob("*.stencil")} - set(PROGRAMS)
     failed, passed = [f"{name}: has no reference in programs.py" for name in sorted(missing)], 0
+    unknown = {path.stem for path in (SUITE / "nests").glob("*.mlir")} - set(nests.NESTS)
+    failed += [f"{name}: has no reference in nests.py" for name in sorted(unknown)]
     # The work is that of the processes that the threads start.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done in pool.map(lambda case: outcomes(case, tool, found, words), cases()):
+        of_nests = pool.submit(lambda: list(nests.outcomes(SUITE, tool, found, words)))
+        of_programs = pool.map(lambda case: outcomes(case, tool, found, words), cases())
+        for done in chain(of_programs, (future.result() for future in [of_nests])):
             for title, wrong, seconds in done:
                 print(f"{'FAIL' if wrong else 'ok':4} {title}: {wrong or f'{seconds:.2f} s'}",
                       flush=True)

@@ -1,0 +1,193 @@
+"""Functions of affine loops in NumPy, and their runs: each target gives the bits of the reference,
+and the reference lies close to NumPy, which adds sums in another order."""
+
+import subprocess
+import tempfile
+import time
+
+import numpy as np
+
+# A difference that a few hundred roundings explain, relative to the largest value.
+CLOSE = {"float32": 1e-4, "float64": 1e-12, "int32": 0}
+
+
+def mv(f, s):
+    f["x"][:] = f["A"] @ f["y"]
+
+
+def tmv(f, s):
+    f["x"][:] = f["A"].T @ f["y"]
+
+
+def mvt(f, s):
+    f["x1"] += f["A"] @ f["y1"]
+    f["x2"] += f["A"].T @ f["y2"]
+
+
+def mm(f, s):
+    f["C"][:] = s["alpha"] * (f["A"] @ f["B"]) + s["beta"] * f["C"]
+
+
+def saxpy(f, s):
+    f["y"] += np.float32(s["a"]) * f["x"]
+
+
+def conv2d(f, s):
+    n, m = f["O"].shape
+    for k, l in np.ndindex(3, 3):
+        f["O"] += f["W"][k, l] * f["A"][k:k + n, l:l + m]
+
+
+def jacobi2d(f, s):
+    a, b = f["A"], f["B"]
+    for _ in range(s["T"]):
+        mean = a[1:-1, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] + a[:-2, 1:-1] + a[2:, 1:-1]
+        b[1:-1, 1:-1] = np.float32(0.2) * mean
+        a[1:-1, 1:-1] = b[1:-1, 1:-1]
+
+
+def fdtd2d(f, s):
+    ex, ey, hz = f["ex"], f["ey"], f["hz"]
+    half, most = np.float32(0.5), np.float32(0.7)
+    for drive in f["drive"]:
+        ey[0] = drive
+        ey[1:] -= half * (hz[1:] - hz[:-1])
+        ex[:, 1:] -= half * (hz[:, 1:] - hz[:, :-1])
+        hz[:-1, :-1] -= most * (ex[:-1, 1:] - ex[:-1, :-1] + ey[1:, :-1] - ey[:-1, :-1])
+
+
+def lu(f, s):
+    a = f["A"]
+    for k in range(len(a)):
+        a[k + 1:, k] /= a[k, k]
+        a[k + 1:, k + 1:] -= np.outer(a[k + 1:, k], a[k, k + 1:])
+
+
+def cp(f, s):
+    n, m = f["V"].shape
+    y, x = (np.float32(s["spacing"]) * np.arange(cells, dtype=np.float32) for cells in (n, m))
+    for atom in range(len(f["q"])):
+        square = (x[None, :] - f["x"][atom])**2 + (y[:, None] - f["y"][atom])**2 + f["z2"][atom]
+        f["V"] += f["q"][atom] / np.sqrt(square)
+
+
+def angles(f):
+    """2 pi times the products of samples and points."""
+    products = (np.outer(f[axis], f["k" + axis]) for axis in "xyz")
+    return np.float32(2 * np.pi) * sum(products)
+
+
+def mri_q(f, s):
+    f["Qr"] += np.cos(angles(f)) @ f["phi"]
+    f["Qi"] += np.sin(angles(f)) @ f["phi"]
+
+
+def mri_fhd(f, s):
+    cos, sin = np.cos(angles(f)), np.sin(angles(f))
+    f["Fr"] += cos @ f["dr"] + sin @ f["di"]
+    f["Fi"] += cos @ f["di"] - sin @ f["dr"]
+
+
+def sad(f, s):
+    n, m, d = f["S"].shape
+    for i, j, r in np.ndindex(n, m, d):
+        a = f["A"][4 * i:4 * i + 4, 4 * j:4 * j + 4]
+        b = f["B"][4 * i:4 * i + 4, 4 * j + r:4 * j + r + 4]
+        f["S"][i, j, r] = np.abs(a - b).sum()
+
+
+POINTS = {axis: "N" for axis in "xyz"} | {"k" + axis: "K" for axis in "xyz"}
+# For each program: its reference, its arrays with their extents, the outputs first, what they are
+# called, and values of scalars. Sizes of `conv2d` and `sad` that no file names are worked out.
+NESTS = {
+    "mv": (mv, {"x": "N", "A": "N M", "y": "M"}, 1, {}),
+    "tmv": (tmv, {"x": "M", "A": "N M", "y": "N"}, 1, {}),
+    "mvt": (mvt, {"x1": "N", "x2": "N", "A": "N N", "y1": "N", "y2": "N"}, 2, {}),
+    "mm": (mm, {"C": "N M", "A": "N K", "B": "K M"}, 1, {"alpha": 1.5, "beta": 0.25}),
+    "saxpy": (saxpy, {"y": "N", "x": "N"}, 1, {"a": 0.3}),
+    "conv2d": (conv2d, {"O": "N M", "A": "N+2 M+2", "W": "3 3"}, 1, {}),
+    "jacobi2d": (jacobi2d, {"A": "N M", "B": "N M"}, 2, {}),
+    "fdtd2d": (fdtd2d, {"ex": "N M", "ey": "N M", "hz": "N M", "drive": "T"}, 3, {}),
+    "lu": (lu, {"A": "N N"}, 1, {}),
+    "cp": (cp, {"V": "N M", "x": "K", "y": "K", "z2": "K", "q": "K"}, 1, {"spacing": 0.1}),
+    "mri-q": (mri_q, {"Qr": "N", "Qi": "N", "phi": "K", **POINTS}, 2, {}),
+    "mri-fhd": (mri_fhd, {"Fr": "N", "Fi": "N", "dr": "K", "di": "K", **POINTS}, 2, {}),
+    "sad": (sad, {"S": "N M D", "A": "4*N 4*M", "B": "4*N 4*M+D"}, 1, {}),
+}
+# Sizes that are arguments, and of no extents or of extents without a name.
+ARGUMENTS = {"conv2d": "NM", "jacobi2d": "T", "sad": "NMD"}
+TYPES = {"mm": np.float64, "lu": np.float64, "sad": np.int32}
+SIZES = [
+    {"N": 1, "M": 1, "K": 1, "D": 1, "T": 0},
+    {"N": 5, "M": 3, "K": 4, "D": 2, "T": 1},
+    {"N": 37, "M": 71, "K": 19, "D": 5, "T": 3},
+]
+
+
+def arrays(program, sizes):
+    """Random inputs of a program."""
+    kind = TYPES.get(program, np.float32)
+    random = np.random.default_rng(1)
+    fields = {}
+    for name, extents in NESTS[program][1].items():
+        shape = [eval(extent, {}, sizes) for extent in extents.split()]
+        cells = random.random(shape) if kind != np.int32 else random.integers(0, 256, shape)
+        fields[name] = cells.astype(kind)
+    if program == "lu":
+        # Without pivots the diagonal has to be large.
+        fields["A"] += len(fields["A"]) * np.eye(len(fields["A"]))
+    return fields
+
+
+def run(program, sizes, fields, command, folder):
+    """The outputs of a run; what went wrong, or nothing."""
+    _, _, outputs, scalars = NESTS[program]
+    words = [*command, "--fp-contract=off"]
+    for name, cells in fields.items():
+        np.save(f"{folder}/{name}.npy", cells)
+        words += ["--in", f"{name}={folder}/{name}.npy"]
+    words += [f"--size={name}={sizes[name]}" for name in ARGUMENTS.get(program, "")]
+    words += [f"--set={name}={value}" for name, value in scalars.items()]
+    names = list(fields)[:outputs]
+    for name in names:
+        words += ["--out", f"{name}={folder}/{name}.out.npy"]
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if done.returncode != 0:
+        return {}, f"exit code {done.returncode}: {done.stderr.strip()}"
+    return {name: np.load(f"{folder}/{name}.out.npy") for name in names}, ""
+
+
+def far(found, wanted):
+    """Outputs that lie far from those of NumPy."""
+    wrong = []
+    for name, cells in found.items():
+        limit = CLOSE[str(cells.dtype)] * max(1, np.abs(wanted[name]).max(initial=0))
+        error = np.abs(cells.astype(np.float64) - wanted[name]).max(initial=0)
+        if cells.dtype != wanted[name].dtype or not error <= limit:
+            wrong.append(f"{name} differs by {error}, and NumPy's largest value allows {limit}")
+    return "; ".join(wrong)
+
+
+def outcomes(suite, tool, targets, words):
+    """What each selected run gave: title, what went wrong or nothing, seconds."""
+    for program, (reference, _, _, scalars) in NESTS.items():
+        for sizes in SIZES:
+            cells = " ".join(f"{name}={value}" for name, value in sizes.items())
+            titles = {target: f"nest {program} {cells} {target}" for target in targets}
+            if words and not any(word in title for word in words for title in titles.values()):
+                continue
+            fields = arrays(program, sizes)
+            wanted = {name: value.copy() for name, value in fields.items()}
+            reference(wanted, scalars | sizes)
+            first = {}
+            for target, title in titles.items():
+                began = time.monotonic()
+                command = [tool, "run", suite / "nests" / f"{program}.mlir", "--target", target]
+                with tempfile.TemporaryDirectory() as folder:
+                    found, wrong = run(program, sizes, fields, command, folder)
+                wrong = wrong or far(found, wanted)
+                first = first or found
+                unlike = [name for name in found if found[name].tobytes() != first[name].tobytes()]
+                if unlike and not wrong:
+                    wrong = f"other bits than the reference: {', '.join(unlike)}"
+                yield title, wrong, time.monotonic() - began
