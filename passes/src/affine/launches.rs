@@ -15,7 +15,7 @@
 use super::arguments::Declared;
 use super::dependences::{self, Dependence};
 use super::mapping::{self, Mapping, Settings};
-use super::nest::{Nest, Text};
+use super::nest::{Nest, Statement, Text};
 use melior::ir::operation::OperationLike;
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::affine::Linear;
@@ -85,8 +85,7 @@ impl Unit<'_> {
 /// What the head of this file lists.
 pub fn of<'c>(function: &Function<'c, '_>) -> Result<Vec<Phase<'c>>, Error> {
     let Some(entry) = mlir::entry(function.op) else { return Ok(Vec::new()) };
-    let dependences = dependences::of(function.nest);
-    let search = Search { function, dependences };
+    let search = Search::new(function);
     let mut phases = Vec::new();
     for mut unit in units(entry) {
         unit.before = search.needed(entry, None, &unit)?;
@@ -149,9 +148,52 @@ pub fn slice<'c>(block: Blk<'c>, users: &[Op<'c>]) -> Vec<Op<'c>> {
 struct Search<'c, 'p> {
     function: &'p Function<'c, 'p>,
     dependences: Vec<Dependence>,
+    /// The nest, and behind its statements each load that statements in more loops use, or none
+    /// does. It runs where no such statement may, as all loops between them may be empty.
+    with_loads: Nest,
+    /// The operations of these loads.
+    loads: Vec<Op<'c>>,
+    /// The dependences of these loads.
+    of_loads: Vec<Dependence>,
 }
 
-impl<'c> Search<'c, '_> {
+impl<'c, 'p> Search<'c, 'p> {
+    fn new(function: &'p Function<'c, 'p>) -> Self {
+        let Function { nest, text, .. } = function;
+        let dependences = dependences::of(nest);
+        let (mut with_loads, mut loads) = ((*nest).clone(), Vec::new());
+        for (place, access) in text.accesses.iter().enumerate() {
+            let users = text.of_statement.iter().zip(&nest.statements);
+            let mut users = users.filter(|(accesses, _)| accesses.contains(&place)).peekable();
+            let unused = users.peek().is_none();
+            if unused || users.any(|(_, user)| user.loops != access.loops) {
+                let (loops, references) = (access.loops.clone(), vec![access.reference.clone()]);
+                with_loads.statements.push(Statement { loops, references });
+                loads.push(access.op);
+            }
+        }
+        let first = nest.statements.len();
+        let mut of_loads = if loads.is_empty() { Vec::new() } else { dependences::of(&with_loads) };
+        of_loads.retain(|found| found.source.max(found.target) >= first);
+        Self { function, dependences, with_loads, loads, of_loads }
+    }
+
+    /// Whether a load of a unit depends on another thread.
+    fn loads_elsewhere(&self, unit: &[Op<'c>], fixed: usize, space: &[usize]) -> bool {
+        let first = self.function.nest.statements.len();
+        let inside = |at: usize| {
+            let stores = &self.function.text.stores;
+            let op = stores.get(at).or_else(|| self.loads.get(at.checked_sub(first)?));
+            op.is_some_and(|op| unit.contains(op))
+        };
+        self.of_loads.iter().any(|found| {
+            found.directions.iter().take(fixed).all(|at| at.is_eq())
+                && inside(found.source)
+                && inside(found.target)
+                && mapping::leads_elsewhere(&self.with_loads, space, found)
+        })
+    }
+
     /// What a unit needs of the blocks around it. A load has the same value in any launch if
     /// nothing is stored to its array.
     fn needed(
@@ -225,8 +267,11 @@ impl<'c> Search<'c, '_> {
             Settings::default(),
         );
         let apart = self.apart(&statements);
+        let inside: Vec<Op> = unit.ops.iter().flat_map(|op| mlir::walk(*op)).collect();
         let suits = |mapping: &Mapping| {
-            !mapping.communicates && mapping.space.iter().all(|at| !apart.contains(at))
+            !mapping.communicates
+                && mapping.space.iter().all(|at| !apart.contains(at))
+                && !self.loads_elsewhere(&inside, fixed, &mapping.space)
         };
         let mapping = all.into_iter().find(suits);
         let paths = statements.iter().filter_map(|at| nest.statements.get(*at));

@@ -213,10 +213,7 @@ impl<'n> Group<'n> {
             let loops = shared(source, target);
             let directions = || loops.iter().zip(&dependence.directions);
             let in_space = |at: &usize| space.contains(at);
-            let moved = directions().any(|(at, direction)| in_space(at) && direction.is_ne());
-            // The threads of a loop around one statement alone do not compute the other statement.
-            let alone = |around: &[usize]| around.iter().skip(loops.len()).any(in_space);
-            let elsewhere = moved || alone(&source.loops) || alone(&target.loops);
+            let elsewhere = leads_elsewhere(self.nest, space, dependence);
             let mut steps = directions().filter(|(at, _)| time.contains(at));
             // All threads finish one loop before they begin the next loop of a step of time.
             let follows = dependence.source != dependence.target && !loops.iter().any(in_space);
@@ -298,6 +295,20 @@ impl<'n> Group<'n> {
         let steps: Vec<i64> = matrix.iter().filter_map(|row| row.get(place).copied()).collect();
         matches!(steps.split_last(), Some((1, slower)) if slower.iter().all(|step| *step == 0))
     }
+}
+
+/// Whether a dependence leads from one thread to another, if these loops are in space.
+pub fn leads_elsewhere(nest: &Nest, space: &[usize], dependence: &Dependence) -> bool {
+    let [source, target] = [dependence.source, dependence.target].map(|at| nest.statements.get(at));
+    let (Some(source), Some(target)) = (source, target) else { return true };
+    let loops = shared(source, target);
+    let in_space = |at: &usize| space.contains(at);
+    let mut directions = loops.iter().zip(&dependence.directions);
+    // The threads of a loop around one statement alone do not compute the other statement.
+    let alone = |around: &[usize]| around.iter().skip(loops.len()).any(in_space);
+    directions.any(|(at, direction)| in_space(at) && direction.is_ne())
+        || alone(&source.loops)
+        || alone(&target.loops)
 }
 
 /// The rank of a matrix, by elimination without fractions.
