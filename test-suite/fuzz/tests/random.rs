@@ -1,12 +1,13 @@
 //! Random programs in every test run: the kernels on the simulator against the oracle.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use stencil_fuzz::check::check;
 use stencil_fuzz::model::Case;
 use stencil_fuzz::record;
 use stencil_fuzz::summary::Summary;
-use stencil_fuzz::{generate, shrink};
+use stencil_fuzz::{generate, nests, shrink};
 
 const SEED: u64 = 0;
 
@@ -55,4 +56,37 @@ fn random_programs_agree_with_the_oracle() {
 #[test]
 fn random_sweeps_agree_with_the_oracle() {
     agree(300, generate::sweep, 55);
+}
+
+#[test]
+fn random_nests_agree_with_their_interpreter() {
+    let next = AtomicU64::new(0);
+    let counts = Mutex::new(BTreeMap::<String, u64>::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let context = stencil_dialects::context().unwrap();
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= 300 {
+                        break;
+                    }
+                    let line = nests::check(&nests::generate::nest(SEED, index), &context).line();
+                    assert!(!line.starts_with("failed"), "case {index}: {line}");
+                    *counts.lock().unwrap().entry(line).or_default() += 1;
+                }
+            });
+        }
+    });
+    // Each way to carry a nest out occurs, and most cases could have failed.
+    let counts = counts.into_inner().unwrap();
+    let of = |how: &str| counts.get(&format!("accepted {how}")).copied().unwrap_or(0);
+    let ways = [
+        "by one thread",
+        "by threads along one axis",
+        "by threads along two axes",
+        "with a loop of launches",
+    ];
+    assert!(ways.iter().all(|how| of(how) >= 10), "{counts:?}");
+    assert!(ways.iter().map(|how| of(how)).sum::<u64>() >= 180, "{counts:?}");
 }

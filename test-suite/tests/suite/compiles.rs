@@ -64,6 +64,30 @@ fn all_programs_point_by_point_and_in_blocks() {
     }
 }
 
+#[test]
+fn all_nests() {
+    let scratch = Scratch::new();
+    let nests = files("nests", "mlir");
+    assert!(nests.len() >= 13, "{}", nests.len());
+    for path in nests {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        scratch.copy(&format!("nests/{name}.mlir"));
+        let file = format!("{name}.mlir");
+        let outcome = scratch.run("stencilc", &[&file, "--emit=ptx,plan", "-o", "out"]);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{name}");
+        let plan = scratch.read("out.plan.json");
+        let mut assemble = ptxas();
+        assemble
+            .args(["-arch=sm_90", "-v", "-o", "out.cubin", "out.ptx"])
+            .current_dir(scratch.path());
+        let output = assemble.output().expect("ptxas, which `cargo xtask setup` installs");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {text}");
+        let kernels = text.matches("Compiling entry function").count();
+        assert!(kernels > 0 && plan.matches("\"launch\"").count() == kernels, "{name}: {text}");
+    }
+}
+
 /// Seconds of processor time that a tool takes; waiting for other processes does not count.
 pub fn processor_time(scratch: &Scratch, name: &str, arguments: &[&str]) -> f64 {
     // `times` prints the shell's own times in its first line, those of what it ran in its second.

@@ -1,0 +1,87 @@
+// RUN: stencil-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(lower-affine-nest)'
+// What lower-affine-nest declines, and where.
+
+func.func @crosses(%a: memref<8xf32>, %s: memref<1xf32>) {
+  // expected-error @+1 {{the value of this load is used in another launch, and its array is stored to; load the value where it is used}}
+  %0 = affine.load %s[0] : memref<1xf32>
+  affine.for %i = 0 to 8 {
+    affine.store %0, %a[%i] : memref<8xf32>
+  }
+  affine.store %0, %s[0] : memref<1xf32>
+  return
+}
+
+// -----
+
+func.func @outside(%a: memref<8xf32>) {
+  affine.for %i = 0 to 8 {
+    // expected-error @+1 {{`arg0` is accessed outside of its dimension 0; change the index or the bounds}}
+    %0 = affine.load %a[%i + 1] : memref<8xf32>
+    affine.store %0, %a[%i] : memref<8xf32>
+  }
+  return
+}
+
+// -----
+
+// expected-error @+1 {{which is neither an index argument nor an extent; write it as an affine map of these}}
+func.func @computed(%a: memref<?xf32>, %n: index) {
+  %zero = arith.constant 0.0 : f32
+  %m = arith.muli %n, %n : index
+  affine.for %i = 0 to %m {
+    affine.store %zero, %a[%i] : memref<?xf32>
+  }
+  return
+}
+
+// -----
+
+// expected-error @+1 {{the array `A` has 4 dimensions, and an array has 1 to 3; join some of them}}
+func.func @rank(%a: memref<2x2x2x2xf32> {stencil.name = "A"}) {
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 2 {
+    affine.store %zero, %a[%i, 0, 0, 0] : memref<2x2x2x2xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @carried(%a: memref<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  // expected-error @+1 {{a value is carried by the loop; keep it in a buffer}}
+  %sum = affine.for %i = 0 to 8 iter_args(%s = %zero) -> f32 {
+    %0 = affine.load %a[%i] : memref<8xf32>
+    %1 = arith.addf %s, %0 : f32
+    affine.yield %1 : f32
+  }
+  affine.store %sum, %a[0] : memref<8xf32>
+  return
+}
+
+// -----
+
+module {
+  func.func @one(%a: memref<8xf32>) {
+    %zero = arith.constant 0.0 : f32
+    affine.for %i = 0 to 8 {
+      affine.store %zero, %a[%i] : memref<8xf32>
+    }
+    return
+  }
+  // expected-error @+1 {{a module of affine loops has one function; move the others to their own modules}}
+  func.func @two() {
+    return
+  }
+}
+
+// -----
+
+// expected-error @+1 {{the name `A` of argument 1 is empty, or another argument's too; give each a stencil.name of its own}}
+func.func @names(%a: memref<8xf32> {stencil.name = "A"}, %b: memref<8xf32> {stencil.name = "A"}) {
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 8 {
+    affine.store %zero, %a[%i] : memref<8xf32>
+  }
+  return
+}
