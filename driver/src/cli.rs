@@ -70,7 +70,7 @@ pub(crate) struct CompileArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(mut_arg("file", |file| file.help("The program: .stencil")))]
+#[command(mut_arg("file", |file| file.help("The program: .stencil, or affine loops as .mlir")))]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,

@@ -97,8 +97,8 @@ def sad(f, s):
 
 
 POINTS = {axis: "N" for axis in "xyz"} | {"k" + axis: "K" for axis in "xyz"}
-# For each program: its reference, its arrays with their extents, the outputs first, what they are
-# called, and values of scalars. Sizes of `conv2d` and `sad` that no file names are worked out.
+# For each program: its reference, its arrays with their extents, outputs first, the number of
+# outputs, and values of scalars.
 NESTS = {
     "mv": (mv, {"x": "N", "A": "N M", "y": "M"}, 1, {}),
     "tmv": (tmv, {"x": "M", "A": "N M", "y": "N"}, 1, {}),

@@ -28,18 +28,7 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
             && map.dim_count() == 0
             && map.symbol_count() == program.params.len()
     };
-    let axis = |map: &AffineMap| {
-        map.result_count() > 0 && map.dim_count() == 0 && map.symbol_count() == program.params.len()
-    };
-    let single = launch.axes || launch.grid.iter().all(|map| map.result_count() == 1);
-    if launch.grid.is_empty() || !launch.grid.iter().all(axis) || !single {
-        return Err(at(
-            launch.op,
-            "tiled.grid needs one result, the number of blocks, and one symbol a run-time size; \
-             or a list of maps, one for each dimension of the tile, with results of which the \
-             largest counts",
-        ));
-    }
+    grid(program, launch)?;
     if launch
         .bands
         .is_some_and(|bands| !counts(bands.rows) || !COUNTS.contains(&bands.row_distance))
@@ -99,6 +88,23 @@ pub(super) fn verify(program: &Program, launch: &Launch) -> Result<(), Error> {
     }
     counts_have_values(launch)?;
     verify_arguments(program, launch)
+}
+
+/// Checks that the maps of the grid have the program's sizes.
+fn grid(program: &Program, launch: &Launch) -> Result<(), Error> {
+    let axis = |map: &AffineMap| {
+        map.result_count() > 0 && map.dim_count() == 0 && map.symbol_count() == program.params.len()
+    };
+    let single = launch.axes || launch.grid.iter().all(|map| map.result_count() == 1);
+    if launch.grid.is_empty() || !launch.grid.iter().all(axis) || !single {
+        return Err(at(
+            launch.op,
+            "tiled.grid needs one result, the number of blocks, and one symbol a run-time size; \
+             or a list of maps, one for each dimension of the tile, with results of which the \
+             largest counts",
+        ));
+    }
+    Ok(())
 }
 
 /// Checks that the numbers of blocks, rows, flags and turns divide by nothing but positive numbers.

@@ -100,16 +100,8 @@ impl Executable {
     ) -> Result<Self, Failure> {
         match target {
             Target::Reference if stages::is_mlir(source) => {
-                Self::compiled(session, source, control, false, |compilation| {
-                    match compilation.is_nest() {
-                        true => Ok(Code::Nest),
-                        false => Err(Failure::user(format!(
-                            "{}: run takes a .stencil program or a function of affine loops; \
-                             compile other MLIR by --emit=ptx,plan and run it by stencil-bench",
-                            source.name
-                        ))),
-                    }
-                })
+                nest::required(source)?;
+                Self::compiled(session, source, control, false, |_| Ok(Code::Nest))
             }
             Target::Reference => {
                 let start = Instant::now();

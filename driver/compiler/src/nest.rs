@@ -1,5 +1,5 @@
-//! Runs of functions of affine loops by their interpreter, which shares no code with the passes that
-//! make kernels.
+//! Runs of functions of affine loops by their interpreter, which shares no code with the passes
+//! that make kernels.
 
 use crate::failure::Failure;
 use crate::stages;
@@ -13,6 +13,23 @@ use stencil_passes::affine::lower_affine_nest;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::Bound;
 use stencil_simulator::nest::{self, Argument};
+
+/// Refuses other MLIR than a function of affine loops.
+///
+/// # Errors
+/// That, and what is no MLIR.
+pub(crate) fn required(source: &Source) -> Result<(), Failure> {
+    let context = stages::context(source)?;
+    let in_source = |error: Error| Failure::in_source(&error, source);
+    let module = mlir::parse_module(&context, &source.text, &source.name).map_err(in_source)?;
+    match lower_affine_nest::function(&module).map_err(in_source)? {
+        Some(_) => Ok(()),
+        None => Err(Failure::user(
+            "run takes a .stencil program or a function of affine loops; compile other MLIR by \
+             --emit=ptx,plan and run it by stencil-bench",
+        )),
+    }
+}
 
 /// Runs the function of a source on arrays, which it changes.
 ///

@@ -237,7 +237,11 @@ refused! {
 fn help_of_run_names_programs_alone() {
     let outcome = scratch().run("stencilc", &["run", "--help"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    assert!(outcome.stdout.contains("The program: .stencil\n"), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("The program: .stencil, or affine loops as .mlir\n"),
+        "{}",
+        outcome.stdout
+    );
 }
 
 /// The outcome depends on the machine: no driver, or no device that the tool may see.
