@@ -199,12 +199,16 @@ impl<'c, 's> Compilation<'c, 's> {
         self.run(&pipeline::tiled(&self.options.config))
     }
 
-    /// The schedules to choose from at the stencil level, the fastest by the model first.
+    /// The schedules to choose from at the stencil level, the fastest by the model first. None for a
+    /// function of affine loops.
     ///
     /// # Errors
     /// When the schedule asked for does not fit.
     pub fn candidates(&self) -> Result<Vec<Candidate>, Failure> {
         self.control.check()?;
+        if self.nest {
+            return Ok(Vec::new());
+        }
         let Config { choice, lowering, .. } = &self.options.config;
         predict::candidates(self.context, &self.module, choice, *lowering)
             .map_err(|error| Failure::in_source(&error, self.source))
@@ -216,6 +220,9 @@ impl<'c, 's> Compilation<'c, 's> {
     /// When the schedule asked for does not fit.
     pub fn waves(&self) -> Result<Vec<Sweep>, Failure> {
         self.control.check()?;
+        if self.nest {
+            return Ok(Vec::new());
+        }
         let Config { choice, lowering, .. } = &self.options.config;
         waves::of(self.context, &self.module, choice, *lowering)
             .map_err(|error| Failure::in_source(&error, self.source))
