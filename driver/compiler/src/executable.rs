@@ -366,7 +366,7 @@ mod tests {
             element: Element::F32,
             extents: vec!["1".parse().unwrap()],
             origin: Vec::new(),
-            layout: stencil_runtime::plan::BufferLayout::default(),
+            layout: plan::BufferLayout::default(),
             start: Start::Zeros,
             device: 0,
         });

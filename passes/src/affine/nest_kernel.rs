@@ -36,6 +36,9 @@ pub struct Axis<'c> {
     pub first: Val<'c>,
 }
 
+/// The lower bounds of a counter, of which the largest counts, and the upper ones.
+type Bounds<'c> = (Vec<Val<'c>>, Vec<Val<'c>>);
+
 /// Where the threads of a loop begin.
 #[derive(Clone, Copy)]
 pub struct Start<'c> {
@@ -243,7 +246,7 @@ impl<'c> Code<'c, '_> {
         let lower = self.results(&builder, lower, below)?;
         let upper = self.results(&builder, upper, above)?;
         let counters = mlir::arguments(body);
-        let bounds: Vec<(Vec<Val>, Vec<Val>)> = match parallel {
+        let bounds: Vec<Bounds> = match parallel {
             true => lower.into_iter().zip(upper).map(|(a, b)| (vec![a], vec![b])).collect(),
             false => vec![(lower, upper)],
         };
@@ -256,7 +259,7 @@ impl<'c> Code<'c, '_> {
         &mut self,
         builder: &Builder<'c>,
         body: Blk<'c>,
-        counted: &[(Val<'c>, (Vec<Val<'c>>, Vec<Val<'c>>))],
+        counted: &[(Val<'c>, Bounds<'c>)],
         inside: &BTreeSet<usize>,
     ) -> Result<(), Error> {
         let Some(((counter, (lower, upper)), rest)) = counted.split_first() else {
