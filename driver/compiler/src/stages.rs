@@ -199,8 +199,8 @@ impl<'c, 's> Compilation<'c, 's> {
         self.run(&pipeline::tiled(&self.options.config))
     }
 
-    /// The schedules to choose from at the stencil level, the fastest by the model first. A function
-    /// of affine loops has none.
+    /// The schedules to choose from at the stencil level, the fastest by the model first. A
+    /// function of affine loops has none.
     ///
     /// # Errors
     /// When the schedule asked for does not fit.
