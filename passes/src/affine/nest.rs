@@ -333,7 +333,7 @@ impl<'c> Reader<'c> {
         }
         Err(refuse(
             op,
-            "an index is no affine map of sizes and counters; compute it by affine.apply",
+            "an index is not linear in sizes and counters; remove divisions and remainders",
         ))
     }
 

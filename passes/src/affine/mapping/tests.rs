@@ -273,7 +273,11 @@ fn nests_that_are_not_affine_are_refused_with_a_remedy() {
     let nest =
         |body: &str| format!("func.func @f(%a: memref<?xf32>, %n: index) {{\n{body}\nreturn\n}}");
     for (body, expected) in [
-        ("affine.for %i = 0 to %n step 2 { }", "affine-loop-normalize"),
+        (
+            "affine.for %i = 0 to %n { %c = affine.apply affine_map<(i) -> (i mod 3)>(%i)\n%0 = \
+             affine.load %a[%c] : memref<?xf32> }",
+            "remove divisions and remainders",
+        ),
         (
             "affine.for %i = 0 to %n { %0 = affine.load %a[%i mod 2] : memref<?xf32>\naffine.store \
              %0, %a[%i] : memref<?xf32> }",
@@ -294,6 +298,16 @@ fn nests_that_are_not_affine_are_refused_with_a_remedy() {
         let found = error(&nest(body));
         assert!(found.contains(expected) && found.contains("nest.mlir:"), "{found}");
     }
+}
+
+/// Between constants the last value is known, so that 0, 3 and 6 leave no cell of seven.
+#[test]
+fn a_step_moves_the_last_value() {
+    let text = "func.func @f(%a: memref<?xf32>, %n: index) {\naffine.for %i = 0 to 9 step 3 { }\n\
+                affine.for %i = 0 to %n step 3 { }\nreturn\n}";
+    let (nest, _) = mapped(text);
+    let last = |at: usize| nest.loops[at].bounds[1].constant;
+    assert_eq!((nest.loops[0].step, last(0), last(1)), (3, 6, -1));
 }
 
 #[test]
