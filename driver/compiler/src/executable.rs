@@ -14,7 +14,7 @@ use stencil_dialects::mlir;
 use stencil_frontend::oracle::{self, OracleError};
 use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
-use stencil_runtime::array::Array;
+use stencil_runtime::array::{Array, ArrayError};
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{self, ExecuteError};
@@ -203,10 +203,7 @@ impl Executable {
         let steps = u64::try_from(bound.steps)
             .map_err(|_| Failure::user("the number of steps is negative"))?;
         execute::check_inputs(&self.plan, bound, inputs).map_err(Failure::user)?;
-        let mut outputs = BTreeMap::new();
-        for (name, input) in inputs {
-            outputs.insert(name.clone(), input.copy().map_err(Failure::user)?);
-        }
+        let mut outputs = copies(inputs)?;
         let start = Instant::now();
         oracle::run(program, &sizes, &scalars, steps, &mut outputs, &mut |done, of| {
             control.report(Progress::Steps { done, of });
@@ -233,7 +230,7 @@ impl Executable {
         control: &Control<'_>,
     ) -> Result<Outcome, Failure> {
         execute::check_inputs(&self.plan, bound, inputs).map_err(Failure::user)?;
-        let mut outputs = inputs.clone();
+        let mut outputs = copies(inputs)?;
         let start = Instant::now();
         nest::interpret(&self.source, bound, &mut outputs, &control.cancel)?;
         let elapsed = Some(start.elapsed());
@@ -331,6 +328,12 @@ fn outcome(bound: &Bound) -> Outcome {
         device: None,
         counters: None,
     }
+}
+
+/// Copies of arrays, or an error where memory runs out.
+fn copies(of: &BTreeMap<String, Array>) -> Result<BTreeMap<String, Array>, Failure> {
+    let copy = |(name, array): (&String, &Array)| Ok((name.clone(), array.copy()?));
+    of.iter().map(copy).collect::<Result<_, ArrayError>>().map_err(Failure::user)
 }
 
 #[cfg(test)]

@@ -114,6 +114,35 @@ fn strips_with_dependences_to_the_right_and_empty_rows() {
     }
 }
 
+// Const fields along one dimension: read beside a point on both sides, returned as they are, in
+// pieces of their own, on a grid with fewer cells than the points, and on one without cells.
+#[test]
+fn strips_read_sequences() {
+    let text = |function: &str| {
+        format!(
+            "param M\ngrid G = [0..69, 0..M-1]\ngrid GI = [-3..72]\ngrid GJ = [0..M-1]\n\
+             grid W = [0..9]\nfield A : f32 on G\nfield B : i64 on G\nconst field p : f32 on GI\n\
+             const field q : f32 on GJ\nconst field r : i64 on GI\nconst field w : f32 on W\n\
+             {function}\nsteps 2"
+        )
+    };
+    for function in [
+        "fn f -> A [i in 1..69, j in 1..M-2] = A'[-1,0] + p(i-4) * q(j+1) - p(i+3)",
+        "fn f -> (A, B) [i in 0..69, j in 1..M-1] = (q(j), B'[0,-1] + r(i))",
+        "fn f -> (A, B) [i in 1..69, j in 0..M-1] = (A'[-1,0], r(i))",
+        "fn f -> A { [i in 0..0, j in 0..M-1] = q(j)\n[i in 1..69, j in 0..M-1] = A'[-1,0] + p(i) }",
+        "fn f -> A [i in 1..9, j in 0..M-1] = A'[-1,0] + w(i)",
+        "fn f -> A [i in 1..69, j in 0..M-1] = A'[-1,0] + w(3) - (if p(i) > 0.5 then q(j) else 1)",
+    ] {
+        for (tile, each) in [([64, 8], [2, 1]), ([192, 2], [3, 1]), ([32, 32], [1, 1])] {
+            let case = Case::strip(&text(function), &tile).per_thread(&each);
+            for columns in [45, 2, 0] {
+                check_case(&case, columns, 2);
+            }
+        }
+    }
+}
+
 // 512 x 512, 16 steps, four steps a launch: within 10 s on two cores, below 1 GB.
 #[test]
 fn large_runs_are_fast_enough() {

@@ -14,6 +14,9 @@ use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::inequalities::{infeasible, projected};
 use stencil_dialects::mlir;
 
+/// The largest size of a nest, as of a grid's end.
+const FARTHEST: i64 = 1 << 48;
+
 /// A condition on the sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
@@ -37,6 +40,9 @@ pub fn of(
 ) -> Result<Vec<Check>, Error> {
     let form = Form { nest, declared, sizes };
     let mut checks: Vec<Check> = extents(declared).map(|param| form.not_negative(param)).collect();
+    for param in 0..declared.params.len() {
+        checks.extend([1, -1].into_iter().filter_map(|sign| form.near(param, sign)));
+    }
     for access in accesses {
         for (dimension, index) in access.reference.indices.iter().enumerate() {
             for check in form.of_index(access, dimension, index)?.into_iter().flatten() {
@@ -80,6 +86,15 @@ impl Form<'_> {
             unless_negative: Vec::new(),
             message: format!("the size `{name}` must not be negative"),
         }
+    }
+
+    /// That a size, or its negative, is at most [`FARTHEST`]: counters then stay within 64 bits.
+    fn near(&self, param: usize, sign: i64) -> Option<Check> {
+        let name = self.declared.params.get(param).map_or("", String::as_str);
+        let mut value = self.declared.param(param).times(-sign)?;
+        value.constant = FARTHEST;
+        let message = format!("the size `{name}` must lie within 2^48 of 0");
+        Some(Check { value, unless_negative: Vec::new(), message })
     }
 
     /// A form of the nest's unknowns over params and counters.

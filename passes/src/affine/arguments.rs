@@ -109,7 +109,7 @@ impl<'c> Declared<'c> {
             let kind = declared.kind(function, (name, *value), named)?;
             declared.arguments.push(Argument { name: name.clone(), value: *value, kind });
         }
-        declared.check_params(function)?;
+        declared.check_names(function)?;
         match mlir::attribute(function, "function_type").map(|ty| ty.to_string()) {
             Some(ty) if !ty.ends_with("-> ()") => {
                 Err(refuse(function, "the function has results; let it store them to an array"))
@@ -128,7 +128,8 @@ impl<'c> Declared<'c> {
         let is_element = |ty: Type| ELEMENTS.contains(&ty.to_string().as_str());
         if ty.is_index() {
             let place = self.params.iter().position(|param| param == name);
-            return Ok(Kind::Size(place.unwrap_or(usize::MAX)));
+            let missing = || Error::internal(format!("the size {name} has no place"));
+            return place.map(Kind::Size).ok_or_else(missing);
         }
         let array = MemRefType::try_from(ty);
         let Ok(array) = array else {
@@ -188,21 +189,27 @@ impl<'c> Declared<'c> {
     }
 
     /// Sizes have names that expressions can hold, and that no array or scalar has.
-    fn check_params(&self, function: Op) -> Result<(), Error> {
+    fn check_names(&self, function: Op) -> Result<(), Error> {
+        let letters = |name: &str| {
+            name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        };
+        if let Some(bad) = self.arguments.iter().find(|argument| !letters(&argument.name)) {
+            let name = bad.name.escape_default();
+            let message = format!("`{name}` can't name an argument; choose letters, digits and _");
+            return Err(refuse(function, &message));
+        }
         for param in &self.params {
-            let letters = param
-                .starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-                && param.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
             let taken = self
                 .arguments
                 .iter()
                 .any(|argument| argument.name == *param && !matches!(argument.kind, Kind::Size(_)));
-            if !letters || taken || param == "steps" {
+            if taken || param == "steps" {
                 return Err(refuse(
                     function,
                     &format!(
-                        "`{param}` can't name a size; choose letters, \
-                    digits and _, not steps, and no name of an array or a scalar"
+                        "`{param}` can't name a size; choose another name than steps, and none of \
+                         an array or a scalar"
                     ),
                 ));
             }

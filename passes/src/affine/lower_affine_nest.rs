@@ -4,7 +4,7 @@
 //! Needs: a module with one `func.func`, without results, of `affine.for` and `affine.parallel`
 //! loops over memrefs. Guarantees: in its place the declarations of
 //! its arguments, the conditions under which no access leaves its array, a `gpu.func` for each
-//! launch ([`launches`](super::launches)), and a `tiled.repeat` for each outermost loop. A run of
+//! launch ([`launches`]), and a `tiled.repeat` for each outermost loop. A run of
 //! the plan has the result of the function, bit for bit. Each array has one buffer, updated in
 //! place.
 //!
@@ -28,7 +28,7 @@
 //! there may be none.
 //!
 //! Declines, with a place: what [`nest`](super::nest), [`arguments`](super::arguments),
-//! [`access_checks`](super::access_checks) and [`launches`](super::launches) decline, and bounds or
+//! [`access_checks`] and [`launches`] decline, and bounds or
 //! indices of other index values than arguments and `memref.dim`.
 
 use super::access_checks;

@@ -145,6 +145,9 @@ struct Reader<'c> {
 /// Loops around a statement at most: the directions of a dependence are 3 to this power.
 const DEEPEST: usize = 6;
 
+/// Statements of a function at most: each pair of accesses is tested for dependences.
+const MOST_STATEMENTS: usize = 64;
+
 fn refuse(op: Op, what: &str) -> Error {
     Error::new(mlir::place(op.location()), format!("{}: {what}", mlir::name(op)))
 }
@@ -210,6 +213,12 @@ impl<'c> Reader<'c> {
                     let references = made.iter().filter_map(access);
                     let references = references.map(|access| access.reference.clone()).collect();
                     self.statements.push(Statement { loops: around.clone(), references });
+                    if self.statements.len() > MOST_STATEMENTS {
+                        return Err(refuse(
+                            op,
+                            &format!("a function has at most {MOST_STATEMENTS} stores; split it"),
+                        ));
+                    }
                     self.text.of_statement.push(made);
                     continue;
                 }

@@ -53,7 +53,7 @@ impl<'c> Frame<'c, '_> {
         let context = container.context;
         let hulls = self.hulls()?;
         let threads = threads(self.unit.axis_count());
-        let grid = self.grid(container, &hulls, threads);
+        let grid = self.grid(container, &hulls, threads)?;
         let mut block = [1_i32; 3];
         for (slot, threads) in block.iter_mut().zip(threads) {
             *slot = i32::try_from(*threads).unwrap_or(i32::MAX);
@@ -82,7 +82,7 @@ impl<'c> Frame<'c, '_> {
         }
         let values = self.values(builder, &made.arguments)?;
         let Frame { function, unit, .. } = *self;
-        Code { function, unit, axes, starts, values }.build(builder)?;
+        Code { function, unit, axes, starts, values, of_first: BTreeSet::new() }.build(builder)?;
         builder.op("gpu.return", &[], &[], &[]).map(drop)
     }
 
@@ -95,7 +95,7 @@ impl<'c> Frame<'c, '_> {
         for op in all {
             let operands = mlir::operands(*op);
             let (set, place) = match mlir::name(*op) {
-                "affine.load" => (&mut read, 0),
+                "affine.load" | "memref.dim" => (&mut read, 0),
                 "affine.store" => (&mut written, 1),
                 _ => continue,
             };
@@ -137,12 +137,7 @@ impl<'c> Frame<'c, '_> {
                 }
                 sum.times(-sign)
             };
-            let far = || {
-                let message = "the bounds of the loops leave 64 bits; use smaller constants";
-                let place = mlir::place(self.function.op.location());
-                Error::declined(Decline::Nest, message).at(place)
-            };
-            let hull = side(1).zip(side(-1)).ok_or_else(far)?;
+            let hull = side(1).zip(side(-1)).ok_or_else(|| self.far())?;
             found.insert(at, hull);
         }
         Ok(found)
@@ -168,17 +163,16 @@ impl<'c> Frame<'c, '_> {
         builder: &Builder<'c>,
         hulls: &BTreeMap<usize, (Linear, Linear)>,
         threads: &[i64],
-    ) -> Vec<AffineMap<'c>> {
+    ) -> Result<Vec<AffineMap<'c>>, Error> {
         let (context, params) = (builder.context, self.function.declared.params.len());
-        let axis = |(axis, threads): (usize, &i64)| {
+        let axis = |(axis, threads): (usize, &i64)| -> Result<AffineMap<'c>, Error> {
             let loops = self.unit.axes.iter().filter(|(_, of)| **of == axis);
             let one = self.function.declared.number(1);
             let (mut least, mut results) = (1, Vec::<AffineExpr>::new());
             for at in loops.map(|(at, _)| *at) {
                 let Some((first, last)) = hulls.get(&at) else { continue };
-                let Some(cells) = last.minus(first).and_then(|all| all.plus(&one)) else {
-                    continue;
-                };
+                let cells = last.minus(first).and_then(|all| all.plus(&one));
+                let cells = cells.ok_or_else(|| self.far())?;
                 let step = self.function.nest.loops.get(at).map_or(1, |found| found.step);
                 let step = if self.starts_there(at, first) { step } else { 1 };
                 let each = threads.saturating_mul(step);
@@ -187,16 +181,21 @@ impl<'c> Frame<'c, '_> {
                     least = least.max(all);
                     continue;
                 }
-                let cells = Linear::map(context, params, &[cells]).result(0).ok();
-                let each = AffineExpr::constant(context, each);
-                results.extend(cells.map(|cells| AffineExpr::ceil_div(cells, each)));
+                let cells = Linear::map(context, params, &[cells]).result(0);
+                let cells = cells.map_err(|error| Error::internal(error.to_string()))?;
+                results.push(AffineExpr::ceil_div(cells, AffineExpr::constant(context, each)));
             }
             results.push(AffineExpr::constant(context, least));
-            AffineMap::new(context, 0, params, &results)
+            Ok(AffineMap::new(context, 0, params, &results))
         };
-        let mut axes: Vec<_> = threads.iter().enumerate().map(axis).collect();
-        axes.reverse();
+        let axes: Result<Vec<_>, _> = threads.iter().enumerate().rev().map(axis).collect();
         axes
+    }
+
+    fn far(&self) -> Error {
+        let message = "the bounds of the loops leave 64 bits; use smaller constants";
+        let place = mlir::place(self.function.op.location());
+        Error::declined(Decline::Nest, message).at(place)
     }
 
     /// The thread's number along each axis, x first.

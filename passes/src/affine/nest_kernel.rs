@@ -68,6 +68,8 @@ pub struct Code<'c, 'p> {
     pub starts: BTreeMap<usize, Start<'c>>,
     /// Values of the function in the kernel, by their keys; memrefs are views of buffers.
     pub values: BTreeMap<usize, Val<'c>>,
+    /// Values that only the first thread of an axis computes; other threads have zeros.
+    pub of_first: BTreeSet<usize>,
 }
 
 impl<'c> Code<'c, '_> {
@@ -122,14 +124,15 @@ impl<'c> Code<'c, '_> {
         Ok(())
     }
 
-    /// The operations of a run that depend on loads of arrays that the launch stores to. Another
-    /// thread that did them too might load while the first one stores.
+    /// The operations of a run that depend on loads of arrays that the launch stores to, or on what
+    /// the first thread alone computed. Another thread that did them too might load while the first
+    /// one stores, or divide by a zero that stands for a value.
     fn of_stored(&self, run: &[Op<'c>]) -> Vec<Op<'c>> {
         let inside = self.unit.ops.iter().flat_map(|op| mlir::walk(*op));
         let stores = inside.filter(|op| mlir::name(*op) == "affine.store");
         let stored: BTreeSet<usize> =
             stores.filter_map(|op| mlir::operands(op).get(1).copied()).map(mlir::key).collect();
-        let (mut found, mut values) = (Vec::new(), stored);
+        let (mut found, mut values) = (Vec::new(), &stored | &self.of_first);
         for op in run {
             if mlir::operands(*op).into_iter().any(|value| values.contains(&mlir::key(value))) {
                 values.extend(mlir::results(*op).into_iter().map(mlir::key));
@@ -156,6 +159,7 @@ impl<'c> Code<'c, '_> {
         };
         let zeros = |builder: &Builder<'c>| types.iter().map(|ty| builder.zero(*ty)).collect();
         let made = builder.choose(first, &types, then, zeros)?;
+        self.of_first.extend(kept.iter().map(|value| mlir::key(*value)));
         self.values.extend(kept.iter().map(|value| mlir::key(*value)).zip(made));
         Ok(())
     }

@@ -96,12 +96,12 @@ pub fn load_gathered<'c>(
     Ok(())
 }
 
-/// Puts a value in the place of an absolute read.
+/// Puts a value in the place of an absolute read, and returns it.
 pub fn replace_gather<'c>(
     builder: &Builder<'c>,
     gather: &Gather<'c>,
     value: impl FnOnce(&Builder<'c>) -> Result<Val<'c>, Error>,
-) -> Result<(), Error> {
+) -> Result<Val<'c>, Error> {
     let region = Region::new();
     let block = mlir::append_block(&region, &[]);
     let builder = Builder { location: gather.op.location(), ..builder.at(block) };
@@ -111,7 +111,7 @@ pub fn replace_gather<'c>(
         mlir::replace_uses(result, value);
     }
     mlir::erase(gather.op);
-    Ok(())
+    Ok(value)
 }
 
 /// A builder at the end of the module's `gpu.module`, made where there is none.

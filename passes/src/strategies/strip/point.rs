@@ -74,7 +74,7 @@ impl<'c> Strips<'c, '_> {
         (tile, time, row): (Tile<'c>, Val<'c>, i64),
     ) -> Result<Vec<Val<'c>>, Error> {
         let before = mlir::operations(builder.block).len();
-        let values = self.scope.evaluate(builder, piece, at)?;
+        let mut values = self.scope.evaluate(builder, piece, at)?;
         let reads = sequences::reads(stencil::function(self.scope.module, piece.function)?)?;
         let mut copies = Vec::new();
         for op in mlir::operations(builder.block).into_iter().skip(before) {
@@ -89,7 +89,8 @@ impl<'c> Strips<'c, '_> {
             let (sequence, buffer) = found
                 .ok_or_else(|| Error::internal(format!("no sequence of @{field} is loaded")))?;
             let [lane, own] = sequence.place(&self.geometry, row, distance);
-            function::replace_gather(builder, &copy, |builder| {
+            let read = mlir::results(copy.op).first().map(|value| mlir::key(*value));
+            let loaded = function::replace_gather(builder, &copy, |builder| {
                 let mut place = builder.multiply_constant(self.lane, lane)?;
                 if dimension == 1 {
                     place = builder.add(place, time)?;
@@ -97,6 +98,10 @@ impl<'c> Strips<'c, '_> {
                 let place = builder.add_constant(place, own)?;
                 builder.load(*buffer, &[tile.half, tile.strip, place])
             })?;
+            // A function may return what it reads.
+            for value in values.iter_mut().filter(|value| read == Some(mlir::key(**value))) {
+                *value = loaded;
+            }
         }
         Ok(values)
     }
