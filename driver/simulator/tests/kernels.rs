@@ -130,7 +130,8 @@ fn strips_read_sequences() {
         "fn f -> A [i in 1..69, j in 1..M-2] = A'[-1,0] + p(i-4) * q(j+1) - p(i+3)",
         "fn f -> (A, B) [i in 0..69, j in 1..M-1] = (q(j), B'[0,-1] + r(i))",
         "fn f -> (A, B) [i in 1..69, j in 0..M-1] = (A'[-1,0], r(i))",
-        "fn f -> A { [i in 0..0, j in 0..M-1] = q(j)\n[i in 1..69, j in 0..M-1] = A'[-1,0] + p(i) }",
+        "fn f -> A {\n[i in 0..0, j in 0..M-1] = q(j)\n\
+         [i in 1..69, j in 0..M-1] = A'[-1,0] + p(i)\n}",
         "fn f -> A [i in 1..9, j in 0..M-1] = A'[-1,0] + w(i)",
         "fn f -> A [i in 1..69, j in 0..M-1] = A'[-1,0] + w(3) - (if p(i) > 0.5 then q(j) else 1)",
     ] {
