@@ -54,9 +54,8 @@ pub fn infeasible(values: &[Linear]) -> bool {
     contradict(values.iter().map(row), unknowns)
 }
 
-/// What the values leave of the first `kept` unknowns, where all values are at least 0: conditions
-/// that hold for each choice of those that the others can complete. The conditions are exact up to
-/// fractions. None where they get out of hand.
+/// Projects the inequalities `value >= 0` onto the first `kept` unknowns, by Fourier-Motzkin
+/// elimination. The result is exact over the rationals. None where it gets out of hand.
 pub fn projected(values: &[Linear], kept: usize) -> Option<Vec<Linear>> {
     let unknowns = values.first().map_or(0, |value| value.coefficients.len());
     let mut rows: Rows = values.iter().map(row).collect();

@@ -41,7 +41,8 @@ pub struct Args {
 }
 
 fn passes_help() -> String {
-    let mut help = "Passes of stencilc (upstream's can be named too, but for three):\n".to_owned();
+    let mut help =
+        "Passes of stencilc (passes of upstream can be named too, except three):\n".to_owned();
     for pass in passes() {
         help += &format!("  {:<18} {}\n", pass.name, pass.summary);
         for (name, meaning) in pass.options {

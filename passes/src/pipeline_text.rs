@@ -65,10 +65,10 @@ fn step(item: &Item) -> Result<Step, Error> {
     Ok(Step::Ours((info.read)(&options)?))
 }
 
-/// Pipelines of upstream nested in one another at most.
+/// The deepest nesting of upstream's pipelines.
 const MOST_NESTED: usize = 64;
 
-/// The names in a text that are no option's.
+/// The words of a pipeline's text, without the names of options.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
     let mut rest = text;
@@ -88,7 +88,7 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
 fn harmless(name: &str) -> Result<(), Error> {
     match HARMFUL.iter().find(|(harmful, _)| *harmful == name) {
         Some((_, harm)) => {
-            Err(Error::user(format!("the pass {name} has no place here: {harm}; leave it out")))
+            Err(Error::user(format!("the pass {name} can't be used: {harm}; leave it out")))
         }
         None => Ok(()),
     }

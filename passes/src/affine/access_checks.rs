@@ -3,7 +3,8 @@
 //! An index leaves its dimension where the loops around it run and the index is at most -1, or at
 //! least the extent. Fourier-Motzkin elimination of the counters leaves the conditions on the sizes
 //! under which that happens. Where no sizes fulfil them, the access is proved; else a run has to
-//! find one of them false. Conditions are exact up to fractions.
+//! find one of them false. Conditions are exact over the rationals; they may
+//! refuse sizes for which only a fractional counter leaves the array.
 
 use super::arguments::{Declared, Extent, Kind};
 use super::nest::{Access, Nest};
@@ -20,9 +21,9 @@ const FARTHEST: i64 = 1 << 48;
 /// A condition on the sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Must not be negative,
+    /// The form that must be at least 0.
     pub value: Linear,
-    /// unless one of these is.
+    /// The check is void if one of these is negative.
     pub unless_negative: Vec<Linear>,
     /// The text of the error.
     pub message: String,

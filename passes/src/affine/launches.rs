@@ -6,8 +6,8 @@
 //! of its iterations launches what it holds, one launch after the other. Statements outside of all
 //! loops are a launch too.
 //!
-//! Each thread runs its share of a launch in the order of the text. That is right where all
-//! dependences lie within a thread, for any of the loops in space that become threads in fact.
+//! Each thread runs its share of a launch in the order of the text. This is correct if no
+//! dependence leads to another thread. It stays correct if fewer loops become threads.
 //!
 //! Declines: a value that is loaded in one launch and used in another, unless nothing is stored to
 //! its array.
@@ -148,8 +148,8 @@ pub fn slice<'c>(block: Blk<'c>, users: &[Op<'c>]) -> Vec<Op<'c>> {
 struct Search<'c, 'p> {
     function: &'p Function<'c, 'p>,
     dependences: Vec<Dependence>,
-    /// The nest, and behind its statements each load that statements in more loops use, or none
-    /// does. It runs where no such statement may, as all loops between them may be empty.
+    /// The nest with extra statements: loads that no statement uses, or one in deeper loops. Such
+    /// a load runs even where the deeper loops are empty.
     with_loads: Nest,
     /// The operations of these loads.
     loads: Vec<Op<'c>>,
@@ -234,8 +234,8 @@ impl<'c, 'p> Search<'c, 'p> {
         stores.filter(|(_, store)| inside.contains(store)).map(|(at, _)| at).collect()
     }
 
-    /// Loops around statements that use a value from outside of them, where the launch stores to
-    /// the array that it is loaded from: one thread has to load the value.
+    /// Loops between a load and the statement that uses it, where the launch stores to the loaded
+    /// array. They stay in time, because one thread must load the value.
     fn apart(&self, statements: &[usize]) -> BTreeSet<usize> {
         let Function { nest, text, .. } = self.function;
         let all = || statements.iter().filter_map(|at| nest.statements.get(*at));

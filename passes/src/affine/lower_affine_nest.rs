@@ -24,8 +24,8 @@
 //! }
 //! ```
 //!
-//! A step of the plan is a launch; of a loop that the host runs, one of its iterations, of which
-//! there may be none.
+//! Each launch is a step of the plan. A loop on the host takes one step per iteration, possibly
+//! none.
 //!
 //! Declines, with a place: what [`nest`](super::nest), [`arguments`](super::arguments),
 //! [`access_checks`] and [`launches`] decline, and bounds or

@@ -15,8 +15,8 @@
 //!     ...
 //! ```
 //!
-//! Where a statement lies in fewer loops in space than there are axes of threads, the first thread
-//! of each other axis runs it. Values for loops are computed by all threads.
+//! If a statement has no loop on an axis, the axis's first thread runs it. All threads compute the
+//! values that inner loops use.
 
 use super::launches::{Function, Unit, is_loop, slice};
 use melior::ir::operation::OperationLike;
@@ -49,8 +49,8 @@ pub struct Start<'c> {
 }
 
 impl Start<'_> {
-    /// The difference of the counters of neighbouring threads, for a loop of some step. Threads for
-    /// values that the loop leaves out do nothing where the lower bound is not known beforehand.
+    /// The distance between neighbouring threads' counters. If the lower bound is not fixed, there
+    /// is a thread for every value, and a guard skips those between steps.
     pub fn step(&self, step: i64) -> i64 {
         if self.fixed { step } else { 1 }
     }
