@@ -18,6 +18,7 @@ mod declarations;
 mod executable;
 mod failure;
 mod import;
+mod inline_calls;
 mod level;
 mod nest;
 mod report;

@@ -4,6 +4,7 @@
 use crate::control::{Control, Progress};
 use crate::failure::Failure;
 use crate::import;
+use crate::inline_calls;
 use crate::session::Options;
 use crate::toolchain;
 use melior::Context;
@@ -104,7 +105,7 @@ impl<'c, 's> Compilation<'c, 's> {
             }
             let mut module =
                 mlir::parse_module(context, &source.text, &source.name).map_err(in_source)?;
-            inline_calls(context, &mut module).map_err(in_source)?;
+            inline_calls::run(context, &mut module).map_err(in_source)?;
             module
         } else {
             import::module(context, &check(source, &options.defines)?, source, options.arithmetic)
@@ -300,16 +301,6 @@ impl<'c, 's> Compilation<'c, 's> {
             .map_err(|error| Failure::in_source(&error, self.source));
         self.timing.push(("emit-ptx".to_owned(), start.elapsed()));
         code
-    }
-}
-
-/// A point function may call functions of the program that made the module. They become part of it
-/// here: what is left of a call, as of a recursive one, is an error of the verifier.
-fn inline_calls<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
-    let all = mlir::walk(mlir::module_op(module));
-    match all.into_iter().any(|op| mlir::name(op) == "func.call") {
-        true => Step::upstream("inline").run(context, module),
-        false => Ok(()),
     }
 }
 

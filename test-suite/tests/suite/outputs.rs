@@ -246,7 +246,7 @@ fn an_interrupted_run_says_so_and_writes_nothing() {
             "stencilc run heat2d.stencil --target {target} --steps 1000000000000 --in A=a.npy --in \
              K=zeros --out A=out.npy"
         );
-        let outcome = scratch.shell(&format!("timeout --preserve-status -s INT 3 {run}"));
+        let outcome = scratch.shell(&format!("timeout --preserve-status -s INT 5 {run}"));
         assert_eq!(outcome.code, Some(1), "{target}: {}", outcome.stderr);
         assert!(outcome.stderr.starts_with("error: cancelled"), "{target}: {}", outcome.stderr);
         assert!(scratch.contents() == before, "{target}: {:?}", outcome.new_files);
