@@ -31,7 +31,7 @@ pub const NAME: &str = "strip";
 
 /// Rows of a lane, strips of a block and times of a tile. The default is the first that fits. They
 /// were measured on an H200 (`docs/decisions/022-strips.md`).
-const SHAPES: [[i64; 3]; 4] = [[2, 2, 32], [2, 2, 16], [1, 2, 16], [1, 1, 8]];
+const SHAPES: [[i64; 3]; 5] = [[2, 3, 32], [2, 2, 32], [2, 2, 16], [1, 2, 16], [1, 1, 8]];
 
 /// Evaluations of point functions in the code of all kernels of a program. A tile has one for each
 /// row and time, in code for tiles within the main piece and in code of each piece. A compile takes
