@@ -1,4 +1,4 @@
-//! What the arguments of a function of affine loops are called outside.
+//! External names of the arguments of a function of affine loops.
 
 use crate::attribute;
 use crate::error::Error;

@@ -15,7 +15,7 @@ const MOST_CALLS: usize = 1_000;
 /// Operations of a function with those of all that it calls, at most.
 const MOST_OPERATIONS: usize = 20_000;
 
-/// Inlines all calls. What is left of one, as of a recursive one, is an error of the verifier.
+/// Inlines all calls. The verifier refuses recursive calls, which remain.
 ///
 /// # Errors
 /// More calls or operations than the limits allow.

@@ -17,7 +17,7 @@ use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Op, Val};
 use stencil_dialects::stencil::{self, NestArgument};
 
-/// What a function declares.
+/// The declarations that a function's arguments make.
 #[derive(Clone, Debug)]
 pub struct Declared<'c> {
     /// The function's name.
@@ -35,7 +35,7 @@ pub struct Argument<'c> {
     pub name: String,
     /// Its value in the function.
     pub value: Val<'c>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind<'c>,
 }
 

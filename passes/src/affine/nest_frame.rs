@@ -188,8 +188,7 @@ impl<'c> Frame<'c, '_> {
             results.push(AffineExpr::constant(context, least));
             Ok(AffineMap::new(context, 0, params, &results))
         };
-        let axes: Result<Vec<_>, _> = threads.iter().enumerate().rev().map(axis).collect();
-        axes
+        threads.iter().enumerate().rev().map(axis).collect()
     }
 
     fn far(&self) -> Error {

@@ -72,6 +72,12 @@ pub trait Strategy: Sync {
         0
     }
 
+    /// Cells per thread in each of so many dimensions, from those in one.
+    fn widened(&self, rank: usize, cells: i64) -> Vec<i64> {
+        let widened = self.widened_dimension(rank);
+        (0..rank).map(|place| if place == widened { cells } else { 1 }).collect()
+    }
+
     /// The shape where none is asked for. The tile is a placeholder where [`Self::fit`] finds it.
     fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error>;
 

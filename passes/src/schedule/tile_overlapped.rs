@@ -194,10 +194,8 @@ impl<'c> Tiling<'c, '_> {
             };
             values.as_ref().filter(|values| !others(values)).cloned()
         };
-        let widened = strategy.widened_dimension(rank);
         let per_thread = dimensions(ours(&self.choice.per_thread), PER_THREAD.0, rank, |cells| {
-            let cells = |dimension| if dimension == widened { cells } else { 1 };
-            Some((0..rank).map(cells).collect())
+            Some(strategy.widened(rank, cells))
         })?;
         let tile = dimensions(ours(&self.choice.tile), TILE.0, rank, |_| None)?;
         let region = self.choice.region.as_deref().map(Region::parse).transpose()?;

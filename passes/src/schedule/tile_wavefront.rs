@@ -119,7 +119,7 @@ fn kernel<'c>(
     };
     let per_thread = choice.per_thread.clone().map(|list| match list.as_slice() {
         [cells] if groups.iter().all(|group| group.hull.rank() > 1) => {
-            widened(*cells, strategy.widened_dimension(rank), rank)
+            strategy.widened(rank, *cells)
         }
         _ => list,
     });
@@ -137,11 +137,6 @@ fn kernel<'c>(
     tile_kernel::build(&builder, &name, subject, group, 1, &schedule, &regions)?;
     tiled::set_kernel(&builder, apply.op, &name);
     Ok(())
-}
-
-/// Cells per thread in each dimension, from those in one.
-fn widened(cells: i64, dimension: usize, rank: usize) -> Vec<i64> {
-    (0..rank).map(|place| if place == dimension { cells } else { 1 }).collect()
 }
 
 /// The first strategy that takes a group, with its shape.
