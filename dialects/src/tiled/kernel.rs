@@ -46,6 +46,11 @@ impl<'c> Kernel<'c> {
             .filter_map(|op| if let TileOp::Apply(apply) = op { Some(apply) } else { None })
     }
 
+    /// Whether it stores a field.
+    pub fn stores(&self, name: &str) -> bool {
+        self.body.iter().any(|op| matches!(op, TileOp::Store { field, .. } if *field == name))
+    }
+
     /// What its tile values hold, in no order.
     pub fn tiles(&self) -> impl Iterator<Item = &Tile<'c>> {
         self.tiles.values()

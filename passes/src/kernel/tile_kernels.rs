@@ -38,15 +38,11 @@ pub fn with_partial_sums<'c>(
 
 /// Refuses an apply that reads values of its own sweep which the kernel does not store.
 pub fn check_stored<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
-    let stores = |name: &str| {
-        let is = |op: &TileOp| matches!(op, TileOp::Store { field, .. } if *field == name);
-        kernel.body.iter().any(is)
-    };
     for apply in kernel.applies() {
         for piece in &apply.pieces {
             for argument in program.arguments(piece.function)? {
                 if let Argument::Current { field, .. } = argument
-                    && !stores(field)
+                    && !kernel.stores(field)
                 {
                     return Err(Error::new(
                         mlir::place(apply.op.location()),

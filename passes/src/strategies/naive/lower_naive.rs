@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::tiled::{self, Apply, Halo, Kernel, TileOp};
+use stencil_dialects::tiled::{self, Apply, Halo, Kernel};
 
 use crate::analysis::footprint;
 
@@ -168,12 +168,8 @@ impl<'c> PointCode<'c, '_> {
 
     /// The new values that the launch leaves behind, by field.
     fn stored(&self, values: Vec<Val<'c>>) -> impl Iterator<Item = (&'c str, Val<'c>)> {
-        let is_stored = |name: &str| {
-            let is = |op: &TileOp| matches!(op, TileOp::Store { field, .. } if *field == name);
-            self.kernel.body.iter().any(is)
-        };
         let fields = self.apply.outputs.iter().map(|(field, _)| *field);
-        fields.zip(values).filter(move |(field, _)| is_stored(field))
+        fields.zip(values).filter(|(field, _)| self.kernel.stores(field))
     }
 
     fn store(&self, builder: &Builder<'c>, field: &str, value: Val<'c>) -> Result<(), Error> {
