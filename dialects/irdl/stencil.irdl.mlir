@@ -35,6 +35,29 @@ irdl.dialect @stencil {
     irdl.attributes {"updates" = %updates, "pieces" = %pieces}
   }
 
+  // stencil.reduce {field = @worst, grid = @worst.box, function = @worst.value, operation = "max"}:
+  // between applies, the one cell of a field of the role "reduction" or "condition" becomes the
+  // sum, min or max of the function's values at all points of the grid. Function and applies read
+  // it by stencil.gather; before the first step it is the field's stencil.initial, else 0.
+  irdl.operation @reduce {
+    %field = irdl.base "#builtin.symbol_ref"
+    %grid = irdl.base "#builtin.symbol_ref"
+    %function = irdl.base "#builtin.symbol_ref"
+    %operation = irdl.base "#builtin.string"
+    irdl.attributes {"field" = %field, "grid" = %grid, "function" = %function,
+                     "operation" = %operation}
+  }
+
+  // stencil.until {condition = @until.met, every = 10 : i64, text = "worst < 1e-6"}: the run ends
+  // where the cell of a field of the role "condition" is not 0, which is looked at after every so
+  // many steps.
+  irdl.operation @until {
+    %condition = irdl.base "#builtin.symbol_ref"
+    %every = irdl.base "#builtin.integer"
+    %text = irdl.base "#builtin.string"
+    irdl.attributes {"condition" = %condition, "every" = %every, "text" = %text}
+  }
+
   // %v = stencil.gather(%i, %j) {field = @K}: a cell of a const field at these coordinates, in a point
   // function. They lie in the field's grid.
   irdl.operation @gather {

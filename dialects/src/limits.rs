@@ -37,5 +37,12 @@ pub const RULE_OFFSET: u64 = 1 << 15;
 /// differences of bounds, stay within 64 bits.
 pub const GRID_END: i64 = 1 << 60;
 
+/// The largest magnitude of a piece's bounds in a program, empty pieces included. Pieces that
+/// passes make of these lie a little further out, and sums of two bounds still fit 64 bits.
+pub const PIECE_END: i64 = 1 << 61;
+
+/// Cells of a grid: fields of more fit no memory.
+pub const MOST_CELLS: i64 = 1 << 59;
+
 /// Steps of a run.
 pub const STEPS: i64 = 1 << 48;

@@ -4,6 +4,7 @@ mod build;
 mod declarations;
 mod nest_argument;
 mod point_function;
+mod reduce;
 mod target;
 
 pub use build::{apply, check, field, grid, pieces_attribute, scalar, set_member, set_program};
@@ -15,6 +16,7 @@ pub use point_function::{
     Argument, Gather, arguments, arguments_with_values, function, function_body, function_name,
     gather, gathers, point_function,
 };
+pub use reduce::{Combine, Reduce, Until, reduce, set_initial, until};
 pub use target::Target;
 
 use crate::Signature;
@@ -33,6 +35,10 @@ pub const FIELD: &str = "stencil.field";
 pub const SCALAR: &str = "stencil.scalar";
 /// See [`GRID`].
 pub const APPLY: &str = "stencil.apply";
+/// See [`GRID`].
+pub const REDUCE: &str = "stencil.reduce";
+/// See [`GRID`].
+pub const UNTIL: &str = "stencil.until";
 /// See [`GRID`].
 pub const GATHER: &str = "stencil.gather";
 /// See [`GRID`].
@@ -60,6 +66,18 @@ pub const OPERATIONS: &[Signature] = &[
     },
     Signature { name: APPLY, operands: &[], results: &[], attributes: &["updates", "pieces"] },
     Signature {
+        name: REDUCE,
+        operands: &[],
+        results: &[],
+        attributes: &["field", "grid", "function", "operation"],
+    },
+    Signature {
+        name: UNTIL,
+        operands: &[],
+        results: &[],
+        attributes: &["condition", "every", "text"],
+    },
+    Signature {
         name: GATHER,
         operands: &["coordinates"],
         results: &["value"],
@@ -79,6 +97,7 @@ const CONSTANTS: &str = "stencil.constants";
 const STEPS: &str = "stencil.steps";
 const BOUNDARY: &str = "stencil.boundary";
 const MEMBER: &str = "stencil.member";
+const INITIAL: &str = "stencil.initial";
 
 /// All declarations of a module.
 #[derive(Debug)]
@@ -99,6 +118,10 @@ pub struct Program<'c> {
     pub scalars: Vec<Scalar<'c>>,
     /// Applies of a step, in order; empty once the program is tiled.
     pub applies: Vec<Apply<'c>>,
+    /// Reductions of a step, in order.
+    pub reduces: Vec<Reduce<'c>>,
+    /// When a run ends early.
+    pub until: Option<Until<'c>>,
     /// Conditions on the sizes.
     pub checks: Vec<Check<'c>>,
     /// Point functions and tile kernels by name.
@@ -129,6 +152,8 @@ impl<'c> Program<'c> {
             fields: Vec::new(),
             scalars: Vec::new(),
             applies: Vec::new(),
+            reduces: Vec::new(),
+            until: None,
             checks: Vec::new(),
             functions: BTreeMap::new(),
         };
@@ -138,6 +163,8 @@ impl<'c> Program<'c> {
                 FIELD => program.fields.push(Field::read(op)?),
                 SCALAR => program.scalars.push(Scalar::read(op)?),
                 APPLY => program.applies.push(Apply::read(op)?),
+                REDUCE => program.reduces.push(Reduce::read(op, program.applies.len())?),
+                UNTIL => program.end_by(Until::read(op)?)?,
                 CHECK => program.checks.push(Check::read(op)?),
                 FUNCTION => {
                     let function = Function { op, arguments: arguments(op).ok() };
@@ -147,6 +174,15 @@ impl<'c> Program<'c> {
             }
         }
         Ok(program)
+    }
+
+    /// Takes the one condition that ends a run.
+    fn end_by(&mut self, until: Until<'c>) -> Result<(), Error> {
+        let place = mlir::place(until.op.location());
+        match self.until.replace(until) {
+            None => Ok(()),
+            Some(_) => Err(Error::new(place, "a program has one stencil.until at most")),
+        }
     }
 
     /// The field of a name.
@@ -170,6 +206,28 @@ impl<'c> Program<'c> {
             Some(known) => Ok(known),
             None => arguments(function.op).map(|_| [].as_slice()),
         }
+    }
+
+    /// The box of a reduction, with its function.
+    pub fn reduced(&self, reduce: &Reduce<'c>) -> Result<Piece<'c>, Error> {
+        let grid = self.grids.iter().find(|grid| grid.name == reduce.grid).ok_or_else(|| {
+            let place = mlir::place(reduce.op.location());
+            Error::new(place, format!("there is no stencil.grid @{}", reduce.grid))
+        })?;
+        Ok(Piece { function: reduce.function, lower: grid.lower, upper: grid.upper })
+    }
+
+    /// The fields of which reductions read cells at offsets.
+    pub fn fields_reduced(&self) -> Result<BTreeSet<&'c str>, Error> {
+        let mut found = BTreeSet::new();
+        for reduce in &self.reduces {
+            for argument in self.arguments(reduce.function)? {
+                if let Argument::Read { field, .. } = argument {
+                    found.insert(*field);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The offsets at which an apply reads values of its own sweep, each once: its dependence

@@ -5,6 +5,7 @@ mod build;
 mod halo;
 mod kernel;
 mod launch;
+mod nest_tile;
 mod rotate;
 mod schedule;
 mod wave;
@@ -15,13 +16,16 @@ pub use build::{
 pub use halo::Halo;
 pub use kernel::{Apply, Keeps, Kernel, Tile, TileOp, kernels};
 pub use launch::{
-    Bands, Binding, Launch, axes_attributes, binding_attributes, dynamic_shared, flags_attribute,
-    launch_attributes, launches, set_bank_pad, set_dynamic_shared, turns_attribute,
+    Bands, Binding, Launch, axes_attributes, binding_attributes, block_points_attribute,
+    dynamic_shared, flags_attribute, launch_attributes, launches, set_bank_pad, set_dynamic_shared,
+    turns_attribute,
 };
+pub use nest_tile::{NestTile, nest_tile, set_nest_tile, set_not_tiled};
 pub(crate) use rotate::verify_rotations;
 pub use rotate::{computed, rotations, rotations_attribute, set_computed, set_rotations};
 pub use schedule::{
-    Choice, Region, Repeat, Schedule, choice, repeats, schedule_attributes, set_choice,
+    Choice, Part, Region, Repeat, Schedule, choice, repeats, schedule_attributes, set_choice,
+    set_kernels, set_part,
 };
 pub use wave::{Skew, Waiting, Wave, set_skew, set_waiting};
 
@@ -79,6 +83,7 @@ const KERNEL: &str = "tiled.kernel";
 const SKEW: &str = "tiled.skew";
 pub(crate) const SHEAR: &str = "tiled.shear";
 const SYNC: &str = "tiled.sync";
+const UNTIL: &str = "tiled.until";
 
 /// Whether a kernel's tiles go on beyond the grid as the grid repeated: whether any of its point
 /// functions reads a periodic field beside the point.

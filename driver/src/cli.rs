@@ -162,6 +162,9 @@ pub(crate) struct CommonArgs {
     /// Keep all temp fields; by default a cheap one is computed again where it is read
     #[arg(long)]
     pub(crate) no_fuse: bool,
+    /// No tiles with copies in shared memory for a function of affine loops
+    #[arg(long, conflicts_with = "passes")]
+    pub(crate) no_nest_tiles: bool,
     /// Check bounds in every tile, also in tiles away from every rim
     #[arg(long)]
     pub(crate) no_split_interior: bool,
@@ -230,6 +233,7 @@ impl CommonArgs {
                     region: self.region.clone(),
                 },
                 no_fuse: self.no_fuse,
+                no_nest_tiles: self.no_nest_tiles,
                 lowering: Lowering { no_split_interior: self.no_split_interior },
             },
             arithmetic: Arithmetic {

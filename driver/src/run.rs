@@ -11,10 +11,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Array, Control, Failure, Outcome, Plan, Progress, Request, Session, Source, Target, compare,
+    Array, Control, Ended, Failure, Outcome, Plan, Progress, Request, Session, Source, Target,
+    compare,
 };
 use stencil_runtime::input::{self, InputError, Source as Input};
 use stencil_runtime::npy::NpyError;
+use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Role;
 use stencil_runtime::record::records;
 
@@ -62,6 +64,7 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     let job = Job { session, source, inputs, request, cancel, print_ir, print_timing };
     let outcome = job.run(target)?;
     let mut told = summary(&outcome);
+    told += &values(&declared, &outcome);
     if let Some(counters) = outcome.counters.as_ref().filter(|_| args.report) {
         told += &counters.to_string();
     }
@@ -75,7 +78,7 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
         }
     }
     // A run on the simulator is for its findings.
-    if results.is_empty() && !args.check && args.target != TargetName::Sim {
+    if results.is_empty() && !states.is_empty() && !args.check && args.target != TargetName::Sim {
         let names: Vec<_> = states.iter().map(|name| format!("--out {name}=FILE.npy")).collect();
         told += &format!("the result was not kept; keep it with {}\n", names.join(" "));
     }
@@ -104,22 +107,23 @@ fn check_places(
     files::check_outputs(&written, &read)
 }
 
-/// The names of the state fields; each result must be one.
+/// The names of the state fields; each result must be one of these, or a reduction.
 fn check_names<'p>(
     declared: &'p Plan,
     results: &BTreeMap<String, PathBuf>,
 ) -> Result<Vec<&'p str>, Failure> {
-    let fields = records(&declared.fields).into_iter();
-    let fields = fields.filter(|field| field.role() == Some(Role::State));
-    let states: Vec<&str> = fields.map(|field| field.name).collect();
-    match results.keys().find(|name| !states.contains(&name.as_str())) {
-        Some(name) => Err(Failure::user(format!(
+    let fields = records(&declared.fields);
+    let outputs = fields.iter().filter(|field| field.role().is_some_and(Role::is_output));
+    let outputs: Vec<&str> = outputs.map(|field| field.name).collect();
+    if let Some(name) = results.keys().find(|name| !outputs.contains(&name.as_str())) {
+        return Err(Failure::user(format!(
             "{} has no output `{name}`; it has {}",
             declared.program,
-            states.join(", ")
-        ))),
-        None => Ok(states),
+            outputs.join(", ")
+        )));
     }
+    let states = fields.iter().filter(|field| field.role() == Some(Role::State));
+    Ok(states.map(|field| field.name).collect())
 }
 
 fn target(args: &RunArgs) -> Result<Target, Failure> {
@@ -199,6 +203,26 @@ fn summary(outcome: &Outcome) -> String {
         None => "reference: ".to_owned(),
     };
     format!("{what}{steps} steps in {:.3} ms, {rate:.3} GCells/s\n", seconds * 1e3)
+}
+
+/// How the run ended, where it may end early, and the values of its reductions.
+fn values(declared: &Plan, outcome: &Outcome) -> String {
+    let mut told = String::new();
+    if let Some(Ended { condition, met }) = &outcome.ended {
+        let steps = outcome.steps;
+        told += &match met {
+            true => format!("stopped after {steps} steps: {condition}\n"),
+            false => format!("took all {steps} steps; this never held: {condition}\n"),
+        };
+    }
+    let reductions = declared.fields.iter().filter(|field| field.role == Role::Reduction);
+    for field in reductions {
+        let value = outcome.outputs.get(&field.name).and_then(|array| array.number(0));
+        if let Some(value) = value {
+            told += &format!("{} = {}\n", field.name, Numeral::from(value));
+        }
+    }
+    told
 }
 
 /// Why inputs could not be made ready; a file that is not there may be meant as another kind of

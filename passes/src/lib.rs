@@ -16,6 +16,7 @@ pub mod options;
 pub mod pass;
 pub mod pipeline;
 pub mod pipeline_text;
+pub mod reduce;
 pub mod registry;
 pub mod runner;
 pub mod schedule;

@@ -1,11 +1,14 @@
 //! The compiler, as lists of passes from level to level.
 
 use crate::affine::lower_affine_nest::LowerAffineNest;
+use crate::affine::tile_affine_nest::TileAffineNest;
+use crate::gpu::bank_pad::BankPad;
 use crate::gpu::lower_peer::LowerPeer;
 use crate::llvm::annotate_loops::AnnotateLoops;
 use crate::llvm::convert_prefetch_to_nvvm::ConvertPrefetchToNvvm;
 use crate::llvm::load_constants::LoadConstants;
 use crate::pass::Step;
+use crate::reduce::lower_reduce::LowerReduce;
 use crate::schedule::choose_schedule::{ChooseSchedule, Request};
 use crate::schedule::lowering;
 use crate::stencil::fuse_functions::FuseFunctions;
@@ -20,6 +23,8 @@ pub struct Config {
     pub choice: Choice,
     /// Whether temp fields are kept, however cheap they are to compute again.
     pub no_fuse: bool,
+    /// Whether functions of affine loops get no tiles with copies in shared memory.
+    pub no_nest_tiles: bool,
     /// What comes behind the schedule.
     pub lowering: lowering::Settings,
 }
@@ -57,20 +62,31 @@ pub fn tiled(config: &Config) -> Vec<Step> {
 
 /// From the tiled level to the gpu level.
 ///
+/// Reductions come first: which step they belong to is seen by the tile kernels around them.
+///
 /// Kernels are simplified from the bottom up: with branches in branches, as streams have them, that
 /// takes a tenth of the time.
 pub fn gpu() -> Vec<Step> {
-    let mut steps = lowering::lower();
+    let mut steps = vec![Step::ours(LowerReduce)];
+    steps.extend(lowering::lower());
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
     steps
 }
 
 /// From a function of affine loops to the gpu level.
-pub fn nest_gpu() -> Vec<Step> {
-    vec![
-        Step::ours(LowerAffineNest),
-        Step::upstream("gpu.module(canonicalize{top-down=false},cse)"),
-    ]
+///
+/// `bank-pad` comes last: it follows the lanes' addresses, which are simpler by then.
+pub fn nest_gpu(config: &Config) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if !config.no_nest_tiles {
+        steps.push(Step::ours(TileAffineNest::default()));
+    }
+    steps.push(Step::ours(LowerAffineNest));
+    steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
+    if !config.no_nest_tiles {
+        steps.push(Step::ours(BankPad));
+    }
+    steps
 }
 
 /// From the gpu level to NVVM in the LLVM dialect; `index_width` is 32 or 64 bits.

@@ -2,10 +2,11 @@
 //! upstream's.
 
 use crate::pass::Info;
-use crate::{affine, gpu, llvm, schedule, stencil, strategies, tiled};
+use crate::{affine, gpu, llvm, reduce, schedule, stencil, strategies, tiled};
 
 /// The passes before the lowerings, in the order in which a program meets them.
 const BEFORE: &[&Info] = &[
+    &affine::tile_affine_nest::INFO,
     &affine::lower_affine_nest::INFO,
     &stencil::verify::INFO,
     &stencil::relax_arithmetic::INFO,
@@ -20,6 +21,7 @@ const BEFORE: &[&Info] = &[
     &tiled::rotate_buffers::INFO,
     &tiled::split_sums::INFO,
     &tiled::split_interior::INFO,
+    &reduce::lower_reduce::INFO,
 ];
 
 /// The passes behind the lowerings.

@@ -88,7 +88,16 @@ impl Array {
     /// # Errors
     /// When the size overflows or the machine has too little memory.
     pub fn zeros(element: Element, shape: &[usize]) -> Result<Array, ArrayError> {
-        fn filled<T: Clone + Default>(
+        Self::filled(with_cell!(element, T => <T as Cell>::number(T::default())), shape)
+    }
+
+    /// An array of one number, in each cell.
+    ///
+    /// # Errors
+    /// As [`Array::zeros`].
+    pub fn filled(value: Number, shape: &[usize]) -> Result<Array, ArrayError> {
+        fn filled<T: Clone>(
+            value: T,
             element: Element,
             shape: &[usize],
         ) -> Result<Vec<T>, ArrayError> {
@@ -99,10 +108,13 @@ impl Array {
                 element,
                 bytes: cells * element.size(),
             })?;
-            v.resize(cells, T::default());
+            v.resize(cells, value);
             Ok(v)
         }
-        let data = with_cell!(element, T => T::data(filled::<T>(element, shape)?));
+        let element = value.element();
+        let data = with_cell!(element, T => {
+            T::data(filled(T::of_number(value).unwrap_or_default(), element, shape)?)
+        });
         Ok(Array { shape: shape.to_vec(), data })
     }
 

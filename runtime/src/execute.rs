@@ -8,7 +8,7 @@ mod transfer;
 use crate::array::{Array, ArrayError, Element, shape_text};
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Action, Compare, Copy, Iterations, Launch, LaunchError, Launches};
-use crate::plan::{Plan, Role};
+use crate::plan::Plan;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -185,7 +185,7 @@ pub struct Taken {
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The state fields after the last step.
+    /// The state fields and reductions after the last step.
     pub outputs: BTreeMap<String, Array>,
     /// Launches, steps and time.
     pub launched: Launched,
@@ -238,7 +238,7 @@ pub fn check_inputs(
     bound: &Bound,
     inputs: &BTreeMap<String, Array>,
 ) -> Result<(), ExecuteError> {
-    let fields = || plan.fields.iter().filter(|field| field.role != Role::Temp);
+    let fields = || plan.fields.iter().filter(|field| field.role.is_input());
     if let Some(name) = inputs.keys().find(|name| fields().all(|field| field.name != **name)) {
         let known: Vec<_> = fields().map(|field| field.name.as_str()).collect();
         return Err(ExecuteError::UnknownInput {
@@ -248,7 +248,7 @@ pub fn check_inputs(
         });
     }
     for (field, shape) in
-        plan.fields.iter().zip(&bound.shapes).filter(|(field, _)| field.role != Role::Temp)
+        plan.fields.iter().zip(&bound.shapes).filter(|(field, _)| field.role.is_input())
     {
         let array = inputs
             .get(&field.name)

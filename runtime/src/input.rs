@@ -93,7 +93,7 @@ pub fn prepare(
 ) -> Result<(Bound, BTreeMap<String, Array>), InputError> {
     let fields: Vec<Record> = records(&plan.fields)
         .into_iter()
-        .filter(|record| record.role() != Some(Role::Temp))
+        .filter(|record| record.role().is_some_and(Role::is_input))
         .collect();
     if let Some(name) = sources.keys().find(|name| fields.iter().all(|field| field.name != **name))
     {

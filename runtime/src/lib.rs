@@ -41,6 +41,7 @@ pub mod cell;
 pub mod compare;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod descriptor;
 pub mod device;
 pub mod element;
 pub mod execute;

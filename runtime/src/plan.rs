@@ -117,6 +117,20 @@ pub enum Role {
     Const,
     /// Neither; starts as zeros.
     Temp,
+    /// Output only: the value of a reduction, in one cell.
+    Reduction,
+}
+
+impl Role {
+    /// Whether a run needs data for such fields.
+    pub fn is_input(self) -> bool {
+        matches!(self, Self::State | Self::Const)
+    }
+
+    /// Whether a run gives the values of such fields.
+    pub fn is_output(self) -> bool {
+        matches!(self, Self::State | Self::Reduction)
+    }
 }
 
 /// A field: an input or an output of a run, or neither.

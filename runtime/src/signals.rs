@@ -1,20 +1,27 @@
-//! The end of a tool at SIGINT, SIGTERM or SIGHUP: temporary files go first.
+//! The end of a tool at a signal such as SIGINT: temporary files go first.
 
 use crate::whole_file::remove_unfinished;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::io;
+use std::sync::Arc;
 
 /// From now on a signal that asks the process to end removes what is unfinished
 /// ([`remove_unfinished`]), and then ends the process as it would have without this. At SIGINT
 /// (Ctrl-C) `ends_by_itself` is asked first: if it returns true, the tool goes on and ends in
 /// order.
 ///
+/// A file that reaches the limit on its size (SIGXFSZ, `ulimit -f`) does not end the process: the
+/// write fails, as on a full disk.
+///
 /// # Errors
 /// When the system refuses the handler.
 pub fn end_in_order(mut ends_by_itself: impl FnMut() -> bool + Send + 'static) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    // Nobody reads it: with any handler, the write fails instead.
+    flag::register(SIGXFSZ, Arc::default())?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU])?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
             if signal == SIGINT && ends_by_itself() {

@@ -33,6 +33,18 @@ pub fn write(body: impl FnOnce(&mut Stdout) -> io::Result<()>) -> io::Result<()>
     written.map_err(|error| io::Error::new(error.kind(), format!("standard output: {error}")))
 }
 
+/// A copy of an open descriptor, which shares its position. The number must be that of one.
+///
+/// # Errors
+/// Those of the system.
+#[cfg(unix)]
+pub(crate) fn copy_of(number: i32) -> io::Result<std::fs::File> {
+    // SAFETY: the caller has found the number among the process's open descriptors. The borrow ends
+    // with this function, and the copy has an owner of its own.
+    let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
+    borrowed.try_clone_to_owned().map(std::fs::File::from)
+}
+
 #[cfg(target_os = "linux")]
 mod at_start {
     use rustix::fs::{Mode, OFlags};

@@ -10,12 +10,14 @@
 //! | a file | keeps its permissions and its owner |
 //! | a symbolic link to a file | writes the file that it leads to |
 //! | a device or a pipe | writes into it, as it can't be renamed |
+//! | an open descriptor (`/dev/stdout`, `/dev/fd/3`) | writes into it where it stands, a file too |
 //! | read-only, a link to nothing, a folder | refuses |
 //! | a file with several names (hard links), or of somebody else | refuses if it can't keep that |
 //!
 //! Temporary names are known to [`remove_unfinished`], for a process that a signal ends. It can't
 //! be told of SIGKILL, which leaves them behind.
 
+use crate::descriptor;
 use std::fmt;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -118,7 +120,7 @@ pub fn check_distinct(outputs: &[&Path], inputs: &[&Path]) -> Result<(), SameFil
 /// Why it can't.
 pub fn check_place(path: &Path) -> io::Result<()> {
     match Place::find(path)? {
-        Place::Device => Ok(()),
+        Place::Open(_) | Place::Device => Ok(()),
         Place::File { target, old } => Draft::new(target, old).map(drop),
     }
 }
@@ -190,18 +192,19 @@ impl Drop for Draft {
     }
 }
 
-/// The written draft of a file; none of a device, which is written at once.
+/// The written draft of a file; none of a device or a descriptor, which is written at once.
 fn draft(
     path: &Path,
     body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<Option<Draft>> {
+    let into = |file: File, body: Body| {
+        let mut out = BufWriter::new(file);
+        body(&mut out)?;
+        out.flush().map(|()| None)
+    };
     let write = || match Place::find(path)? {
-        Place::Device => {
-            let device = File::options().write(true).open(path)?;
-            let mut out = BufWriter::new(&device);
-            body(&mut out)?;
-            out.flush().map(|()| None)
-        }
+        Place::Open(file) => into(file, Box::new(body)),
+        Place::Device => into(File::options().write(true).open(path)?, Box::new(body)),
         Place::File { target, old } => {
             let draft = Draft::new(target, old)?;
             draft.write(body)?;
@@ -259,6 +262,9 @@ fn put(mut drafts: Vec<Draft>) -> Result<(), (PathBuf, io::Error)> {
 enum Place {
     /// A file, or nothing yet.
     File { target: PathBuf, old: Option<Metadata> },
+    /// A descriptor of this process. Other processes may write after it, so that a file behind it
+    /// is never replaced.
+    Open(File),
     /// A device or a pipe.
     Device,
 }
@@ -276,6 +282,9 @@ impl Place {
             }
             Err(error) => return Err(error),
         };
+        if let Some(number) = descriptor::number_of(path) {
+            return descriptor::open(number).map(Self::Open);
+        }
         if old.is_dir() {
             return refuse("a folder of that name is there; choose another name");
         }

@@ -5,13 +5,16 @@
     python3 FOLDER/check.py sanitize FOLDER OUT.tsv [--seconds S] [--jobs N]
 
 `build` needs the compiled project and no GPU. It compiles every program of the test suite without
-contraction, with sizes known at compile time and with sizes of a run. FOLDER then holds the scripts
-and a compressed archive of plans, PTX, the oracle's results and `stencil-bench`: all that the other
-two commands need beside Python, NumPy and a GPU. Inputs are made from seeds where they are used.
+contraction, with sizes known at compile time and with sizes of a run; functions of affine loops
+(test-suite/nests) with sizes of a run, without tiles and with several. FOLDER then holds the
+scripts and a compressed archive of plans, PTX, the oracle's results and `stencil-bench`: all that
+the other two commands need beside Python, NumPy and a GPU. Inputs are made from seeds where they
+are used.
 
-`run` holds each kernel against the oracle at two odd sizes. At a large size it holds kernels
-against the naive kernel, which the small sizes have proved. Three programs also run on more than
-2^31 cells. Naive kernels are launched one by one, all others as CUDA graphs of a few launches.
+`run` holds each kernel against the oracle at one or two odd sizes. At a large size it holds kernels
+against the naive kernel, or that without tiles, which the small sizes have proved. Three programs
+also run on more than 2^31 cells. Naive kernels and those without tiles are launched one by one, all
+others as CUDA graphs of a few launches.
 Kernels that can be cut into bands run twice: as the device takes them, which is whole at most of
 these sizes, and in bands that overlap. `sanitize` runs some kernels, in bands where they can be,
 under compute-sanitizer's four tools. Both stop after a number of seconds and record what was left
@@ -39,6 +42,8 @@ SANITIZED = [
 ]
 # With sizes in the code: streams whose rows of 64-bit cells are whole accesses.
 SANITIZED_IN_CODE = ["heat2d_f64", "hotspot2d_f64"]
+# Functions of affine loops, with tiles.
+SANITIZED_AFFINE = ["mm-f32", "mv", "conv2d", "cp"]
 TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
 # How launches are sent: options of stencil-bench. With few launches a graph, runs reuse graphs with
 # other arguments; with an odd number also with a field's two buffers the other way round.
@@ -74,7 +79,10 @@ class Session:
         """The command that runs plans of a group once, one of the ways."""
         plans = [self.folder / plan["plan"] for plan in plans]
         words = [*before, self.folder / "stencil-bench", *plans, *WAYS[way]]
-        words += ["--steps", group["steps"], "--warmup", 0, "--repeat", 1]
+        words += ["--warmup", 0, "--repeat", 1]
+        # A function of affine loops has the steps of its own loops.
+        words += ["--steps", group["steps"]] if group["steps"] is not None else []
+        words += common.pairs("--set", group.get("scalars", {}))
         words += located(self.folder, group["inputs"])
         words += common.pairs("-D", group["sizes"])
         if "reference" in group:
@@ -158,7 +166,8 @@ class Tally:
         right = finding["right"] and not again
         key = (group["program"], group["why"])
         row = {"program": key[0], "sizes": key[1], "steps": group["steps"]}
-        row.update(dict.fromkeys(["naive", "block", "stream", "warp", "strip", "wavefront"], ""))
+        strategies = ["naive", "block", "stream", "warp", "strip", "wavefront", "affine"]
+        row.update(dict.fromkeys(strategies, ""))
         row = self.rows.setdefault(key, row)
         row[finding["strategy"]] = (row[finding["strategy"]] or 0) + right
         self.facts["right"] += right
@@ -204,6 +213,7 @@ def sanitize(args):
     with tempfile.TemporaryDirectory() as scratch:
         session = Session(args, scratch)
         wanted = {"sizes of a run": SANITIZED, "sizes in the code": SANITIZED_IN_CODE}
+        wanted["affine, small"] = SANITIZED_AFFINE
         # One schedule of each strategy, the last: it is set by hand and has several tiles.
         runs = []
         for group in session.manifest["groups"]:

@@ -104,6 +104,7 @@ NESTS = {
     "tmv": (tmv, {"x": "M", "A": "N M", "y": "N"}, 1, {}),
     "mvt": (mvt, {"x1": "N", "x2": "N", "A": "N N", "y1": "N", "y2": "N"}, 2, {}),
     "mm": (mm, {"C": "N M", "A": "N K", "B": "K M"}, 1, {"alpha": 1.5, "beta": 0.25}),
+    "mm-f32": (mm, {"C": "N M", "A": "N K", "B": "K M"}, 1, {"alpha": 1.5, "beta": 0.25}),
     "saxpy": (saxpy, {"y": "N", "x": "N"}, 1, {"a": 0.3}),
     "conv2d": (conv2d, {"O": "N M", "A": "N+2 M+2", "W": "3 3"}, 1, {}),
     "jacobi2d": (jacobi2d, {"A": "N M", "B": "N M"}, 2, {}),
@@ -117,6 +118,18 @@ NESTS = {
 # Sizes that are arguments, and of no extents or of extents without a name.
 ARGUMENTS = {"conv2d": "NM", "jacobi2d": "T", "sad": "NMD"}
 TYPES = {"mm": np.float64, "lu": np.float64, "sad": np.int32}
+# Options of further runs on the simulator: without tiles, and with tiles that divide nothing.
+LOWERING = "lower-affine-nest,gpu.module(canonicalize{top-down=false},cse),bank-pad"
+TILES = [f"{threads} {cells} time=3" for threads, cells in [
+    ("threads=9", "per-thread=2"), ("threads=3,5", "per-thread=2,4"),
+    ("threads=2,3,2", "per-thread=1,2,3"),
+]]
+VARIANTS = {
+    "": [],
+    " untiled": ["--no-nest-tiles"],
+    **{f" {tile}": ["--passes", f"builtin.module(tile-affine-nest{{{tile}}},{LOWERING})"]
+       for tile in TILES},
+}
 SIZES = [
     {"N": 1, "M": 1, "K": 1, "D": 1, "T": 0},
     {"N": 5, "M": 3, "K": 4, "D": 2, "T": 1},
@@ -173,16 +186,20 @@ def outcomes(suite, tool, targets, words):
     for program, (reference, _, _, scalars) in NESTS.items():
         for sizes in SIZES:
             cells = " ".join(f"{name}={value}" for name, value in sizes.items())
-            titles = {target: f"nest {program} {cells} {target}" for target in targets}
+            titles = {
+                (target, variant): f"nest {program} {cells} {target}{variant}"
+                for target in targets for variant in VARIANTS if not variant or target == "sim"
+            }
             if words and not any(word in title for word in words for title in titles.values()):
                 continue
             fields = arrays(program, sizes)
             wanted = {name: value.copy() for name, value in fields.items()}
             reference(wanted, scalars | sizes)
             first = {}
-            for target, title in titles.items():
+            for (target, variant), title in titles.items():
                 began = time.monotonic()
                 command = [tool, "run", suite / "nests" / f"{program}.mlir", "--target", target]
+                command += VARIANTS[variant]
                 with tempfile.TemporaryDirectory() as folder:
                     found, wrong = run(program, sizes, fields, command, folder)
                 wrong = wrong or far(found, wanted)

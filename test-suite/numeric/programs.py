@@ -9,6 +9,7 @@ import numpy as np
 
 from cells import at, inner, numbers, update
 from lattices import LATTICES
+from reductions import REDUCTIONS
 from sums import AN5D, JACOBI, box, mean
 from wavefronts import SEQUENCES, TABLES, WAVEFRONTS
 
@@ -354,6 +355,7 @@ PROGRAMS = {
     **{f"{name}_f64": (step, ["A"], []) for name, step in JACOBI.items()},
     **WAVEFRONTS,
     **LATTICES,
+    **REDUCTIONS,
 }
 
 
@@ -372,6 +374,9 @@ DTYPES = {
     ("d3q19", "F"): lambda real: [("rest", real), ("axes", real, (6,)), ("diagonals", real, (12,))],
     ("integral-histogram", "A"): lambda real: (np.int32, (4,)),
     ("integral-histogram", "image"): lambda real: np.int32,
+    ("weno1d", "u"): lambda real: np.float64,
+    ("conjugate-gradients", "X"): lambda real: np.float64,
+    ("conjugate-gradients", "R"): lambda real: np.float64,
     ("lower-solve", "Y"): lambda real: np.float64,
     ("lower-solve", "b"): lambda real: np.float64,
     ("lower-solve", "above"): lambda real: np.float64,
@@ -405,7 +410,8 @@ SHAPES = {
 MORE_SIZES = {"lookup": lambda n, m: {"K": n + m + 1}}
 
 # The least sizes of programs that do not take all.
-LEAST = {"pathfinder": (1, 2), "fluxes2d": (1, 1), "burgers1d": (1,), "needleman-wunsch": (1, 1)}
+LEAST = {"pathfinder": (1, 2), "fluxes2d": (1, 1), "burgers1d": (1,), "needleman-wunsch": (1, 1),
+         "srad": (1, 1), "shallow-water": (1, 1), "weno1d": (1,)}
 
 # Programs whose steps take their number.
 NUMBERED = {"pathfinder", "laser2d"}

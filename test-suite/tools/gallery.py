@@ -33,6 +33,11 @@ def inputs(folder):
     camera = np.load(DATA / "camera.npy").astype(np.float64)
     save("camera", np.clip(camera + random.normal(0, 0.1, camera.shape), 0, None))
 
+    # Speckle multiplies: it is as strong as the echo beneath it. Nothing is without echo.
+    echo = 0.1 + 0.9 * mri
+    save("echo", echo)
+    save("speckled", echo * np.random.default_rng(2002).gamma(16, 1 / 16, mri.shape))
+
     # A drop beside a disc in which waves are half as fast.
     y, x = np.mgrid[0:400, 0:600]
     drop = np.exp(-((y - 200.0) ** 2 + (x - 120) ** 2) / 50)

@@ -25,7 +25,7 @@ const MRI: &str = "test-suite/data/mri.npy";
 const CAMERA: &str = "test-suite/data/camera.npy";
 
 /// The runs of `docs/gallery.md`.
-const EXHIBITS: [Exhibit; 5] = [
+const EXHIBITS: [Exhibit; 6] = [
     Exhibit {
         program: "rician",
         arguments: "--steps 60 --set sigma=0.08 --set lambda=0.2 --in U=out/gallery/mri.npy --in \
@@ -48,6 +48,20 @@ const EXHIBITS: [Exhibit; 5] = [
             ("out/gallery/tvupdate.npy", "camera-denoised", Palette::Grey),
         ],
         check: &["psnr", CAMERA, "out/gallery/camera.npy", "out/gallery/tvupdate.npy"],
+    },
+    Exhibit {
+        program: "srad",
+        arguments: "--steps 12 --in J=out/gallery/speckled.npy --out J=out/gallery/srad.npy",
+        pictures: &[
+            ("out/gallery/speckled.npy", "echo-speckled", Palette::Grey),
+            ("out/gallery/srad.npy", "echo-smoothed", Palette::Grey),
+        ],
+        check: &[
+            "psnr",
+            "out/gallery/echo.npy",
+            "out/gallery/speckled.npy",
+            "out/gallery/srad.npy",
+        ],
     },
     Exhibit {
         program: "wave2d",

@@ -1,6 +1,6 @@
 //! Declarations of a program as plain data: grids, fields, scalars, applies and checks.
 
-use super::{BOUNDARY, MEMBER};
+use super::{BOUNDARY, INITIAL, MEMBER};
 use crate::attribute::{self, read};
 use crate::builder::Builder;
 use crate::error::Error;
@@ -49,6 +49,10 @@ pub enum Role {
     Const,
     /// Neither.
     Temp,
+    /// Output: the value of a reduction, in one cell.
+    Reduction,
+    /// Neither: whether a run has to end, in one cell.
+    Condition,
 }
 
 impl Role {
@@ -58,11 +62,19 @@ impl Role {
             Self::State => "state",
             Self::Const => "const",
             Self::Temp => "temp",
+            Self::Reduction => "reduction",
+            Self::Condition => "condition",
         }
     }
 
+    /// Whether a `stencil.reduce` computes the field.
+    pub fn is_reduced(self) -> bool {
+        matches!(self, Self::Reduction | Self::Condition)
+    }
+
     fn parse(name: &str) -> Option<Self> {
-        [Self::State, Self::Const, Self::Temp].into_iter().find(|role| role.name() == name)
+        let all = [Self::State, Self::Const, Self::Temp, Self::Reduction, Self::Condition];
+        all.into_iter().find(|role| role.name() == name)
     }
 }
 
@@ -85,6 +97,8 @@ pub struct Field<'c> {
     pub role: Role,
     /// What a read outside its grid gives; none where no read may lie outside.
     pub boundary: Option<Boundary<'c>>,
+    /// The value of a reduction before the first step, of the declared type.
+    pub initial: Option<Attribute<'c>>,
 }
 
 impl<'c> Field<'c> {
@@ -100,6 +114,7 @@ impl<'c> Field<'c> {
             member: member(op)?,
             role: role(op)?,
             boundary: boundary(op)?,
+            initial: mlir::attribute(op, INITIAL),
         })
     }
 }
@@ -274,7 +289,9 @@ fn role(op: Op) -> Result<Role, Error> {
     let wrong = || {
         Error::new(
             mlir::place(op.location()),
-            format!("there is no role \"{name}\"; there are state, const and temp"),
+            format!(
+                "there is no role \"{name}\"; there are state, const, temp, reduction and condition"
+            ),
         )
     };
     Role::parse(name).ok_or_else(wrong)

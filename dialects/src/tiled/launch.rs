@@ -17,6 +17,7 @@ const ROWS: &str = "tiled.rows";
 const REACH: &str = "tiled.reach";
 const FLAGS: &str = "tiled.flags";
 const TURNS: &str = "tiled.turns";
+const BLOCK_POINTS: &str = "tiled.block_points";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
 const BANK_PAD: &str = "tiled.bank_pad";
 
@@ -45,6 +46,8 @@ pub enum Binding<'c> {
     Turn,
     /// The flags of the kernel, i32 counters by which its blocks wait for each other.
     Flags,
+    /// The results of the blocks of a reduction, by the field that holds its value.
+    Partials(&'c str),
 }
 
 /// How a launch may be cut into bands, each of which is launched by itself: the tiles form rows
@@ -71,6 +74,8 @@ pub struct Launch<'c> {
     pub grid: Vec<AffineMap<'c>>,
     /// Whether it is a list, with a map for each dimension of the tile.
     pub axes: bool,
+    /// Points of a block, where the product counts points: `tiled.block_points`.
+    pub block_points: Option<i64>,
     /// Threads of a block in x, y, z.
     pub block: Vec<i64>,
     /// Bytes of dynamic shared memory.
@@ -122,6 +127,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
                 ("epoch", None) => Binding::Epoch,
                 ("turn", None) => Binding::Turn,
                 ("flags", None) => Binding::Flags,
+                ("partials", Some(name)) => Binding::Partials(name),
                 _ => return None,
             })
         })
@@ -137,6 +143,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         name: read(op, "sym_name", attribute::as_string)?,
         grid: read(op, GRID, as_grid)?,
         axes: read_optional(op, GRID, attribute::as_array).is_ok_and(|axes| axes.is_some()),
+        block_points: read_optional(op, BLOCK_POINTS, attribute::as_integer)?,
         block: read(op, "known_block_size", attribute::as_integers)?,
         dynamic_shared: dynamic_shared(op)?,
         bindings,
@@ -181,6 +188,7 @@ pub fn binding_attributes<'c>(
         Binding::Epoch => ("epoch", None),
         Binding::Turn => ("turn", None),
         Binding::Flags => ("flags", None),
+        Binding::Partials(name) => ("partials", Some(name)),
     };
     let mut attributes = vec![(BINDING, attribute::string(context, kind))];
     attributes.extend(name.map(|name| (NAME, attribute::string(context, name))));
@@ -226,6 +234,15 @@ pub fn flags_attribute<'c>(count: AffineMap<'c>) -> (&'static str, Attribute<'c>
 /// The attribute that says how often a lowered kernel is launched in place of once.
 pub fn turns_attribute<'c>(count: AffineMap<'c>) -> (&'static str, Attribute<'c>) {
     (TURNS, mlir::map_attribute(count))
+}
+
+/// The attribute that says how many points a block of a lowered kernel has, where its grid counts
+/// points.
+pub fn block_points_attribute<'c>(
+    builder: &Builder<'c>,
+    points: i64,
+) -> (&'static str, Attribute<'c>) {
+    (BLOCK_POINTS, attribute::integer(builder.context, points))
 }
 
 /// Sets the bytes of dynamic shared memory that a lowered kernel needs.

@@ -1,7 +1,7 @@
 //! Schedules: that of a kernel, what a module has chosen for kernels to be made, and the order of
 //! launches.
 
-use super::{PER_THREAD, REGION, REPEAT, STEPS, STRATEGY, TILE};
+use super::{PER_THREAD, REGION, REPEAT, STEPS, STRATEGY, TILE, UNTIL};
 use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
@@ -147,6 +147,19 @@ pub fn set_choice<'c>(context: &'c Context, module: &Module<'c>, choice: &Choice
     }
 }
 
+/// Where a list of launches stands in the loop of a `stencil.until`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// In the loop: between two looks at the condition.
+    Body,
+    /// Behind it, where the condition was never met: the steps that are left over.
+    Otherwise,
+}
+
+impl Part {
+    const ALL: [(&'static str, Self); 2] = [("body", Self::Body), ("otherwise", Self::Otherwise)];
+}
+
 /// `tiled.repeat`: a list of launches, repeated.
 #[derive(Clone, Debug)]
 pub struct Repeat<'c> {
@@ -154,8 +167,31 @@ pub struct Repeat<'c> {
     pub op: Op<'c>,
     /// How often; one result, one symbol a run-time size, then the number of steps.
     pub count: AffineMap<'c>,
-    /// Kernels in order.
+    /// Kernels and reductions in order.
     pub kernels: Vec<&'c str>,
+    /// Where it stands in a loop, if it does: the attribute `tiled.until`.
+    pub part: Option<Part>,
+}
+
+/// Puts a `tiled.repeat` in the loop of a `stencil.until`.
+pub fn set_part(builder: &Builder, repeat: Op, part: Part) {
+    let name = Part::ALL.into_iter().find(|(_, one)| *one == part).map_or("", |(name, _)| name);
+    mlir::set_attribute(repeat, UNTIL, attribute::string(builder.context, name));
+}
+
+/// Gives a `tiled.repeat` another list of kernels.
+pub fn set_kernels(builder: &Builder, repeat: Op, kernels: &[String]) {
+    mlir::set_attribute(repeat, "kernels", attribute::symbols(builder.context, kernels));
+}
+
+fn part(op: Op) -> Result<Option<Part>, Error> {
+    let Some(name) = read_optional(op, UNTIL, attribute::as_string)? else { return Ok(None) };
+    let found = Part::ALL.into_iter().find(|(word, _)| *word == name);
+    let wrong = || {
+        let message = format!("{UNTIL} is \"body\" or \"otherwise\", not \"{name}\"");
+        Error::new(mlir::place(op.location()), message)
+    };
+    found.map(|(_, part)| Some(part)).ok_or_else(wrong)
 }
 
 /// The host schedule.
@@ -168,6 +204,7 @@ pub fn repeats<'c>(module: &Module<'c>) -> Result<Vec<Repeat<'c>>, Error> {
                 op,
                 count: read(op, "count", attribute::as_map)?,
                 kernels: read(op, "kernels", attribute::as_symbols)?,
+                part: part(op)?,
             })
         })
         .collect()

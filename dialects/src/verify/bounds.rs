@@ -5,7 +5,7 @@ use crate::affine::Linear;
 use crate::cover::{Bounds, checked_values, of_points};
 use crate::error::Error;
 use crate::inequalities::imply;
-use crate::limits::RULE_OFFSET;
+use crate::limits::{GRID_END, MOST_CELLS, PIECE_END, RULE_OFFSET};
 use crate::stencil::{Apply, Argument, Grid, Piece, Program};
 use std::cell::LazyCell;
 
@@ -116,6 +116,68 @@ pub(super) fn inside(
         }
     }
     Ok(())
+}
+
+/// Checks that a piece's bounds lie near enough to 0 for sums of them: for all sizes, or guarded by
+/// checks. The bounds of an empty piece lie in no grid, but kernels compute them too.
+pub(super) fn near(
+    program: &Program,
+    apply: &Apply,
+    piece: &Piece,
+    grids: &[&Grid],
+) -> Result<(), Error> {
+    let number = |constant| Linear { constant, coefficients: vec![0; program.params.len()] };
+    let mut known = Vec::new();
+    for grid in grids.iter().filter_map(|grid| Bounds::of_grid(grid)) {
+        for (lower, upper) in grid.lower.iter().zip(&grid.upper) {
+            let cells = upper.minus(lower).and_then(|length| length.plus(&number(1)));
+            let room = cells.as_ref().and_then(|cells| number(MOST_CELLS).minus(cells));
+            let ends = [lower.plus(&number(GRID_END)), number(GRID_END).minus(upper)];
+            known.extend(cells.into_iter().chain(room).chain(ends.into_iter().flatten()));
+        }
+    }
+    let Some(bounds) = Bounds::of_piece(piece) else { return Ok(()) };
+    for (side, bounds) in [("lower", &bounds.lower), ("upper", &bounds.upper)] {
+        for (dimension, bound) in bounds.iter().enumerate().filter(|(_, at)| !at.is_constant()) {
+            // Passes move the bounds of a program, by far less than as much again.
+            let most = number(2 * PIECE_END);
+            let margins = [bound.plus(&most), most.minus(bound)].into_iter().flatten();
+            let near = |margin: &Linear| imply(&known, margin) || guarded(program, &known, margin);
+            if margins.into_iter().any(|margin| !near(&margin)) {
+                return Err(at(
+                    apply.op,
+                    format!(
+                        "the {side} bound of the piece @{} in dimension {dimension} may leave 64 \
+                         bits; guard it by a stencil.check on each side, with {PIECE_END}",
+                        piece.function
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a value is not negative by what is known and one check, where the check is void too. All
+/// checks together may be too many for a proof.
+fn guarded(program: &Program, known: &[Linear], value: &Linear) -> bool {
+    let by = |fact: Linear| {
+        let facts: Vec<_> = known.iter().cloned().chain([fact]).collect();
+        imply(&facts, value)
+    };
+    let void = |(lower, upper)| {
+        let Some(empty) = Bounds::of(lower, upper) else { return false };
+        empty.lower.iter().zip(&empty.upper).all(|(lower, upper)| {
+            let gap = lower.minus(upper);
+            gap.is_some_and(|gap| by(Linear { constant: gap.constant.saturating_sub(1), ..gap }))
+        })
+    };
+    let mut of_sizes =
+        program.checks.iter().filter(|at| at.value.symbol_count() == program.params.len());
+    of_sizes.any(|check| {
+        let fact = Linear::of_map(check.value).and_then(|values| values.into_iter().next());
+        fact.is_some_and(by) && check.unless_empty.is_none_or(void)
+    })
 }
 
 /// Whether some dimension separates two boxes where the known values are not negative, or one of

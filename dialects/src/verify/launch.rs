@@ -95,6 +95,12 @@ fn grid(program: &Program, launch: &Launch) -> Result<(), Error> {
     let axis = |map: &AffineMap| {
         map.result_count() > 0 && map.dim_count() == 0 && map.symbol_count() == program.params.len()
     };
+    let points = |points: i64| launch.axes && COUNTS.contains(&points) && points > 0;
+    if !launch.block_points.is_none_or(points) {
+        let message =
+            "tiled.block_points is from 1 to 2^32 - 1, beside a list of maps in tiled.grid";
+        return Err(at(launch.op, message));
+    }
     let single = launch.axes || launch.grid.iter().all(|map| map.result_count() == 1);
     if launch.grid.is_empty() || !launch.grid.iter().all(axis) || !single {
         return Err(at(
@@ -141,6 +147,10 @@ fn binds(program: &Program, binding: &Binding, ty: Type) -> Result<bool, Error> 
     let integer = |bits: &str| ty.to_string() == bits;
     Ok(match binding {
         Binding::Read(field) | Binding::Write(field) | Binding::ReadWrite(field) => {
+            let element = program.field(field)?.element;
+            MemRefType::try_from(ty).is_ok_and(|memref| memref.element() == element)
+        }
+        Binding::Partials(field) => {
             let element = program.field(field)?.element;
             MemRefType::try_from(ty).is_ok_and(|memref| memref.element() == element)
         }

@@ -6,6 +6,7 @@ mod bounds;
 mod launch;
 pub mod peer;
 mod point_function;
+mod reduce;
 mod size;
 pub mod stencil;
 mod tile_values;

@@ -57,6 +57,8 @@ pub(super) enum Purpose<'p, 'c> {
     Point(&'p [&'c str], bool),
     /// A boundary rule's: it returns the field's value outside the grid.
     Boundary(&'p Field<'c>),
+    /// A reduction's, over a box of so many dimensions: it returns the field's value.
+    Reduction(&'p Field<'c>, usize),
 }
 
 impl<'c> Purpose<'_, 'c> {
@@ -64,7 +66,15 @@ impl<'c> Purpose<'_, 'c> {
     fn updates(&self) -> &[&'c str] {
         match self {
             Self::Point(updates, _) => updates,
-            Self::Boundary(field) => std::slice::from_ref(&field.name),
+            Self::Boundary(field) | Self::Reduction(field, _) => std::slice::from_ref(&field.name),
+        }
+    }
+
+    /// Dimensions of the points that it is evaluated at.
+    fn rank(&self, program: &Program) -> Result<usize, Error> {
+        match self {
+            Self::Reduction(_, rank) => Ok(*rank),
+            _ => Ok(program.grid_of(self.updates().first().copied().unwrap_or_default())?.rank()),
         }
     }
 }
@@ -85,7 +95,7 @@ pub(super) fn verify<'c>(
             format!("the point function @{name} has several blocks; use scf.if"),
         ));
     }
-    let rank = program.grid_of(purpose.updates().first().copied().unwrap_or_default())?.rank();
+    let rank = purpose.rank(program)?;
     for (argument, value) in stencil::arguments_with_values(function)? {
         let declared = type_of_argument(program, function, (&argument, value), purpose, rank)?;
         let found = value.r#type();
@@ -99,7 +109,7 @@ pub(super) fn verify<'c>(
             ));
         }
     }
-    operations(function, matches!(purpose, Purpose::Point(..)))?;
+    operations(function, !matches!(purpose, Purpose::Boundary(_)))?;
     for gather in stencil::gathers(function)? {
         verify_gather(program, &gather)?;
     }
@@ -126,7 +136,7 @@ fn type_of_argument<'c>(
                 ),
             ));
         }
-        (Argument::Nearest, Purpose::Point(..)) => {
+        (Argument::Nearest, Purpose::Point(..) | Purpose::Reduction(..)) => {
             return Err(at(
                 function,
                 "stencil.nearest is for the functions of boundary rules; use stencil.read",
@@ -140,12 +150,12 @@ fn type_of_argument<'c>(
                 "stencil.partial is for a tiled.apply of one field that has tiled.partial",
             ));
         }
-        (Argument::Read { field, offset }, Purpose::Point(..)) => {
-            let declared = program.field(field).map_err(|error| at(function, error.message))?;
-            if offset.len() != rank || program.grid_of(field)?.rank() != rank {
-                return Err(at(function, wrong_rank(field, offset, rank)));
-            }
-            declared.element
+        (Argument::Current { field, .. }, Purpose::Reduction(..)) => {
+            let message = format!("a reduction has no sweep; read @{field} by stencil.read");
+            return Err(at(function, message));
+        }
+        (Argument::Read { field, offset }, Purpose::Point(..) | Purpose::Reduction(..)) => {
+            cell(program, function, (field, offset), rank)?
         }
         (Argument::Current { field, offset }, Purpose::Point(updates, _)) => {
             if !updates.contains(field) {
@@ -186,6 +196,24 @@ fn type_of_argument<'c>(
                 .ok_or_else(|| Error::internal("MLIR knows no i64"))?
         }
     })
+}
+
+/// The type of a cell that is read at an offset.
+fn cell<'c>(
+    program: &Program<'c>,
+    function: Op<'c>,
+    (field, offset): (&str, &[i64]),
+    rank: usize,
+) -> Result<Type<'c>, Error> {
+    let declared = program.field(field).map_err(|error| at(function, error.message))?;
+    if declared.role.is_reduced() {
+        let message = format!("@{field} is a reduction; read it by stencil.gather");
+        return Err(at(function, message));
+    }
+    if offset.len() != rank || program.grid_of(field)?.rank() != rank {
+        return Err(at(function, wrong_rank(field, offset, rank)));
+    }
+    Ok(declared.element)
 }
 
 fn wrong_rank(field: &str, offset: &[i64], rank: usize) -> String {
@@ -256,7 +284,7 @@ fn verify_gather(program: &Program, gather: &stencil::Gather) -> Result<(), Erro
     let field = program.field(gather.field).map_err(|error| at(gather.op, error.message))?;
     let rank = program.grid_of(gather.field)?.rank();
     let found = mlir::results(gather.op).first().map(|value| value.r#type());
-    if field.role != Role::Const {
+    if field.role != Role::Const && !field.role.is_reduced() {
         return Err(at(
             gather.op,
             format!("@{} is no const field; read it at an offset", field.name),
@@ -292,6 +320,7 @@ fn results<'c>(
         let wanted = match purpose {
             Purpose::Point(updates, _) => format!("{} fields are updated", updates.len()),
             Purpose::Boundary(field) => format!("the boundary rule of @{} gives one", field.name),
+            Purpose::Reduction(field, _) => format!("the reduction @{} has one", field.name),
         };
         return Err(at(
             function,

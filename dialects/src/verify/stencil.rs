@@ -4,9 +4,9 @@
 //! same value guards it at launch.
 
 use super::at;
-use super::bounds::{disjoint, inside, reads_inside};
+use super::bounds::{disjoint, inside, near, reads_inside};
 use super::point_function::{self, Purpose};
-use super::size;
+use super::{reduce, size};
 use crate::affine::Linear;
 use crate::attribute;
 use crate::cover::{Bounds, checked_values, of_points};
@@ -41,6 +41,7 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     for apply in &program.applies {
         pieces(&program, apply, false, errors);
     }
+    reduce::verify(&program, errors);
 }
 
 /// MLIR's own verifier has checked that the names of a module are unique.
@@ -77,12 +78,13 @@ fn declarations(module: &Module, program: &Program, errors: &mut Vec<Error>) {
     }
     scalars(program, errors);
     checks(program, errors);
-    if program.steps.result_count() != 1 || program.steps.symbol_count() != program.params.len() {
-        errors.push(at(whole, "stencil.steps needs one result and one symbol a run-time size"));
+    if program.steps.result_count() == 0 || program.steps.symbol_count() != program.params.len() {
+        errors.push(at(whole, "stencil.steps needs a result and one symbol a run-time size"));
     } else {
         symbols(program, whole, program.steps, errors);
-        let steps = Linear::of_map(program.steps).and_then(|steps| steps.first().cloned());
-        if steps.is_some_and(|steps| steps.is_constant() && steps.constant > STEPS) {
+        let terms = Linear::of_map(program.steps).unwrap_or_default().into_iter();
+        let steps = terms.filter(Linear::is_constant).map(|term| term.constant.max(0));
+        if steps.fold(0, i64::saturating_add) > STEPS {
             errors.push(at(whole, format!("stencil.steps: a run has at most {STEPS} steps")));
         }
     }
@@ -261,8 +263,9 @@ pub(super) fn pieces<'c>(
                 .err()
         }) {
             errors.push(error);
-        } else if let Err(error) = reads_inside(program, apply, piece, &grids) {
-            errors.push(error);
+        } else {
+            errors.extend(reads_inside(program, apply, piece, &grids).err());
+            errors.extend(near(program, apply, piece, &grids).err());
         }
     }
     let boxes: Vec<_> = apply.pieces.iter().map(Bounds::of_piece).collect();
@@ -304,6 +307,10 @@ fn updates(program: &Program, apply: &Apply, errors: &mut Vec<Error>) -> bool {
             Ok(field) if field.role == Role::Const => {
                 errors.push(at(apply.op, format!("@{name} is a const field; it can't be updated")))
             }
+            Ok(field) if field.role.is_reduced() => errors.push(at(
+                apply.op,
+                format!("@{name} is a reduction; a stencil.reduce alone can update it"),
+            )),
             Ok(_) if apply.updates.get(..index).is_some_and(|before| before.contains(name)) => {
                 errors.push(at(apply.op, format!("@{name} is updated twice by one apply")));
             }

@@ -375,7 +375,10 @@ fn verify_schedule(module: &Module, program: &Program, kernels: &[Kernel]) -> Re
         .flat_map(mlir::operations);
     let lowered =
         lowered.filter_map(|op| mlir::attribute(op, "sym_name").and_then(attribute::as_string));
-    let known: Vec<_> = kernels.iter().map(|kernel| kernel.name).chain(lowered).collect();
+    // A reduction that is not lowered yet stands for its kernels.
+    let reduced = program.reduces.iter().map(|reduce| reduce.field);
+    let known: Vec<_> =
+        kernels.iter().map(|kernel| kernel.name).chain(reduced).chain(lowered).collect();
     for repeat in tiled::repeats(module)? {
         if repeat.count.result_count() != 1
             || repeat.count.dim_count() != 0
@@ -386,6 +389,9 @@ fn verify_schedule(module: &Module, program: &Program, kernels: &[Kernel]) -> Re
                 "the count of a tiled.repeat needs one result, a symbol a run-time size, and the \
                  steps as last symbol",
             ));
+        }
+        if repeat.part.is_some() && program.until.is_none() {
+            return Err(at(repeat.op, "tiled.until needs a stencil.until in the module"));
         }
         divides(repeat.op, repeat.count, "the count of a tiled.repeat")?;
         for (index, name) in repeat.kernels.iter().enumerate() {

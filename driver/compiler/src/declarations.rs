@@ -21,6 +21,7 @@ pub fn declarations(program: &Program) -> Result<Plan, Failure> {
                 Role::State => plan::Role::State,
                 Role::Const => plan::Role::Const,
                 Role::Temp => plan::Role::Temp,
+                Role::Reduction => plan::Role::Reduction,
             },
             extents: extents(program, &program.grids[field.grid].region)?,
             value: Vec::new(),

@@ -79,6 +79,8 @@ pub struct Outcome {
     pub outputs: BTreeMap<String, Array>,
     /// Steps taken; fewer than asked for where an `until` of the plan ended early.
     pub steps: i64,
+    /// How the program's `until` ended, where it has one.
+    pub ended: Option<Ended>,
     /// Kernels launched; none by the reference.
     pub launches: u64,
     /// How long the steps took; a simulated device has no time.
@@ -89,6 +91,15 @@ pub struct Outcome {
     pub device: Option<String>,
     /// What the simulator counted.
     pub counters: Option<stencil_simulator::Report>,
+}
+
+/// How the `until` of a program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The condition as it is written.
+    pub condition: String,
+    /// Whether it was met; the run took all its steps where not.
+    pub met: bool,
 }
 
 impl Executable {
@@ -205,7 +216,7 @@ impl Executable {
         execute::check_inputs(&self.plan, bound, inputs).map_err(Failure::user)?;
         let mut outputs = copies(inputs)?;
         let start = Instant::now();
-        oracle::run(program, &sizes, &scalars, steps, &mut outputs, &mut |done, of| {
+        let ran = oracle::run(program, &sizes, &scalars, steps, &mut outputs, &mut |done, of| {
             control.report(Progress::Steps { done, of });
             match control.is_cancelled() {
                 true => ControlFlow::Break(()),
@@ -217,10 +228,14 @@ impl Executable {
             error => Failure::user(error),
         })?;
         let elapsed = Some(start.elapsed());
+        let is_output = |role| matches!(role, Role::State | Role::Reduction);
         outputs.retain(|name, _| {
-            program.fields.values().any(|field| field.name == *name && field.role == Role::State)
+            program.fields.values().any(|field| field.name == *name && is_output(field.role))
         });
-        Ok(Outcome { outputs, elapsed, ..outcome(bound) })
+        let steps = i64::try_from(ran.steps).unwrap_or(bound.steps);
+        let until = program.until.as_ref();
+        let ended = until.map(|until| Ended { condition: until.text.clone(), met: ran.met });
+        Ok(Outcome { outputs, elapsed, steps, ended, ..outcome(bound) })
     }
 
     fn interpret_nest(
@@ -311,8 +326,14 @@ impl Executable {
             (None, _) => Failure::user(error),
         })?;
         let execute::Outcome { outputs, launched } = ran;
-        let execute::Launched { count: launches, elapsed, steps, .. } = launched;
-        Ok(Outcome { outputs, steps, launches, elapsed, ..outcome(bound) })
+        let execute::Launched { count: launches, elapsed, steps, iterations, .. } = launched;
+        let mut untils = self.plan.nodes().into_iter().filter_map(|node| match node {
+            plan::Node::Until(until) => Some(until),
+            _ => None,
+        });
+        let until = untils.next().zip(iterations.first());
+        let ended = until.map(|(until, of)| Ended { condition: until.text.clone(), met: of.met });
+        Ok(Outcome { outputs, steps, ended, launches, elapsed, ..outcome(bound) })
     }
 }
 
@@ -322,6 +343,7 @@ fn outcome(bound: &Bound) -> Outcome {
     Outcome {
         outputs: BTreeMap::new(),
         steps: bound.steps,
+        ended: None,
         launches: 0,
         elapsed: None,
         cells: cells.unwrap_or(0),
@@ -380,6 +402,8 @@ mod tests {
             is: Relation::Less,
             limit: Limit::Value("1".parse().unwrap()),
             every: 2,
+            text: String::new(),
+            otherwise: Vec::new(),
             most: turn.count,
             body: turn.body,
         })];

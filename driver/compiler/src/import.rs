@@ -5,6 +5,7 @@ mod maps;
 mod numbers;
 mod operations;
 mod outside;
+mod reductions;
 
 use melior::Context;
 use melior::ir::attribute::{FloatAttribute, IntegerAttribute};
@@ -140,10 +141,12 @@ impl<'c> Import<'c, '_> {
                 &check.message,
             )?;
         }
-        for function in &program.functions {
+        for (place, function) in program.functions.iter().enumerate() {
+            self.reductions(place)?;
             self.function(function)?;
         }
-        Ok(())
+        self.reductions(program.functions.len())?;
+        self.until()
     }
 
     /// A field, after the function that gives its values outside if there is one.
@@ -152,6 +155,7 @@ impl<'c> Import<'c, '_> {
             FieldRole::State => Role::State,
             FieldRole::Const => Role::Const,
             FieldRole::Temp => Role::Temp,
+            FieldRole::Reduction => Role::Reduction,
         };
         let outside;
         let boundary = match &field.boundary {
@@ -174,6 +178,7 @@ impl<'c> Import<'c, '_> {
             role,
             boundary,
         )?;
+        self.initial(field, declared)?;
         if let Some(member) = &field.member {
             let number = |bytes: usize| {
                 i64::try_from(bytes).map_err(|_| Error::internal("a cell of more than 2^63 bytes"))

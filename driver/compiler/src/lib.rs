@@ -31,7 +31,7 @@ mod waves;
 pub use check::{Checked, compare};
 pub use control::{Control, Progress};
 pub use declarations::declarations;
-pub use executable::{Executable, Outcome, Target};
+pub use executable::{Ended, Executable, Outcome, Target};
 pub use failure::{Class, Failure, Message, shortened};
 pub use level::Level;
 pub use report::{KernelReport, Report};

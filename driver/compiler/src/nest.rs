@@ -3,16 +3,47 @@
 
 use crate::failure::Failure;
 use crate::stages;
+use melior::Context;
+use melior::ir::ValueLike;
+use melior::ir::r#type::TypeLike;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir;
+use stencil_dialects::fast_math::FastMath;
+use stencil_dialects::mlir::{self, Op};
 use stencil_frontend::source::Source;
 use stencil_passes::affine::arguments::{Declared, Kind};
 use stencil_passes::affine::lower_affine_nest;
+use stencil_passes::target::Arithmetic;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::Bound;
 use stencil_simulator::nest::{self, Argument};
+
+/// Gives the operations of a function the permissions that the options grant, beside their own.
+///
+/// # Errors
+/// Internal ones only.
+pub(crate) fn permit<'c>(
+    context: &'c Context,
+    function: Op<'c>,
+    arithmetic: Arithmetic,
+) -> Result<(), Error> {
+    let granted = match arithmetic {
+        Arithmetic { fast_math: true, .. } => FastMath::FAST,
+        Arithmetic { contract: true, .. } => FastMath::CONTRACT,
+        _ => return Ok(()),
+    };
+    let sums = ["arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf"];
+    let of_floats = |op: &Op| {
+        let known = sums.contains(&mlir::name(*op)) || mlir::name(*op).starts_with("math.");
+        known && mlir::results(*op).iter().all(|result| result.r#type().is_float())
+    };
+    for op in mlir::walk(function).into_iter().filter(of_floats) {
+        let (name, flags) = (FastMath::of(op) | granted).attribute(context)?;
+        mlir::set_attribute(op, name, flags);
+    }
+    Ok(())
+}
 
 /// Refuses other MLIR than a function of affine loops.
 ///

@@ -196,7 +196,9 @@ impl Session {
         if self.options.passes.is_some() {
             compilation.to_gpu()?;
         } else {
-            compilation.tile()?;
+            if !compilation.is_nest() || levels.contains(&Level::Tiled) {
+                compilation.tile()?;
+            }
             compiled.keep(Level::Tiled, levels, || stages::text(&compilation.module));
             if last == Level::Tiled {
                 return Ok(());

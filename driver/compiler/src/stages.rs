@@ -5,6 +5,7 @@ use crate::control::{Control, Progress};
 use crate::failure::Failure;
 use crate::import;
 use crate::inline_calls;
+use crate::nest;
 use crate::session::Options;
 use crate::toolchain;
 use melior::Context;
@@ -112,11 +113,21 @@ impl<'c, 's> Compilation<'c, 's> {
                 .map_err(in_source)?
         };
         let timing = vec![(CHECK.to_owned(), start.elapsed())];
-        let nest = lower_affine_nest::function(&module).map_err(in_source)?.is_some();
+        let function = lower_affine_nest::function(&module).map_err(in_source)?;
+        if let Some(function) = function {
+            nest::permit(context, function, options.arithmetic).map_err(in_source)?;
+        }
+        let nest = function.is_some();
         let mut compilation = Self { context, source, options, control, nest, module, timing };
         compilation.record_target()?;
         if nest {
             compilation.refuse_choices()?;
+        } else if options.config.no_nest_tiles {
+            return Err(Failure::user(format!(
+                "{}: the option no-nest-tiles is for functions of affine loops; leave it out for \
+                 a stencil program",
+                source.name
+            )));
         } else {
             compilation.run(&pipeline::stencil(&options.config))?;
         }
@@ -174,12 +185,18 @@ impl<'c, 's> Compilation<'c, 's> {
 
     /// A nest has no schedule to choose.
     fn refuse_choices(&self) -> Result<(), Failure> {
-        if self.options.config.choice == Choice::default() {
+        let Config { choice, no_fuse, lowering, .. } = &self.options.config;
+        let options = if *choice != Choice::default() {
+            "a strategy, tile, pyramid height or cells per thread are"
+        } else if *no_fuse {
+            "the option no-fuse is"
+        } else if lowering.no_split_interior {
+            "the option no-split-interior is"
+        } else {
             return Ok(());
-        }
+        };
         Err(Failure::user(format!(
-            "{}: a strategy, tile, pyramid height or cells per thread are for stencil programs; \
-             leave them out for a function of affine loops",
+            "{}: {options} for stencil programs; leave it out for a function of affine loops",
             self.source.name
         )))
     }
@@ -189,13 +206,17 @@ impl<'c, 's> Compilation<'c, 's> {
         self.nest
     }
 
-    /// On to the tiled level, which a function of affine loops does not have.
+    /// On to the tiled level.
     ///
     /// # Errors
-    /// When no schedule takes the program, or the one asked for does not.
+    /// When no schedule takes the program, or the one asked for does not. A function of affine
+    /// loops has no tiled level.
     pub fn tile(&mut self) -> Result<(), Failure> {
         if self.nest {
-            return Ok(());
+            return Err(Failure::user(format!(
+                "{}: a function of affine loops has no tiled level; choose another one",
+                self.source.name
+            )));
         }
         self.run(&pipeline::tiled(&self.options.config))
     }
@@ -234,7 +255,10 @@ impl<'c, 's> Compilation<'c, 's> {
     /// # Errors
     /// When a lowering declines its kernel.
     pub fn lower(&mut self) -> Result<(), Failure> {
-        if self.nest { self.run(&pipeline::nest_gpu()) } else { self.run(&pipeline::gpu()) }
+        match self.nest {
+            true => self.run(&pipeline::nest_gpu(&self.options.config)),
+            false => self.run(&pipeline::gpu()),
+        }
     }
 
     /// From the stencil level straight to the gpu level, by the passes of the options if they name
@@ -250,7 +274,9 @@ impl<'c, 's> Compilation<'c, 's> {
                 self.run(&steps)
             }
             None => {
-                self.tile()?;
+                if !self.nest {
+                    self.tile()?;
+                }
                 self.lower()
             }
         }

@@ -163,8 +163,10 @@ fn predicted_waves_are_near_the_measured_rates() {
         let measured: f64 = line["gcells"].parse().unwrap();
         rows.push((format!("{} {}", line["program"], line["tile"]), predicted / measured, 1.2));
     }
-    // Those of commit 3 are nearest to strips as they are today.
-    for line in record("2026-11-23-h200-strips.tsv").iter().filter(|line| line["commit"] == "3") {
+    let today = |line: &BTreeMap<String, String>| {
+        line["stage"] == "3" && line["variant"] == "-" && line["rows"] == line["columns"]
+    };
+    for line in record("2026-11-23-h200-rims.tsv").iter().filter(|line| today(line)) {
         let [each, strips, width] = integers(&line["shape"])[..] else { panic!("{line:?}") };
         let choice = Choice {
             strategy: Some("strip".to_owned()),
@@ -172,14 +174,14 @@ fn predicted_waves_are_near_the_measured_rates() {
             per_thread: Some(vec![each, 1]),
             ..Choice::default()
         };
-        let size = line["size"].parse().unwrap();
+        let size = line["rows"].parse().unwrap();
         let predicted = wave(&line["program"], size, choice);
         let measured: f64 = line["GCells/s"].parse().unwrap();
-        // The model does not know why larger grids are slower.
-        let most = if size > 32768 { 1.75 } else { 1.5 };
+        // The model does not know what pieces cost that take points in turn.
+        let most = if line["program"] == "sor2d" { 2.2 } else { 1.6 };
         rows.push((format!("{} {}", line["program"], line["shape"]), predicted / measured, most));
     }
-    assert!(rows.len() > 25, "{}", rows.len());
+    assert!(rows.len() > 22, "{}", rows.len());
     let mut far = Vec::new();
     for (what, factor, most) in rows {
         println!("{what}: {factor:.2}");

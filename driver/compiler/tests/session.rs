@@ -378,5 +378,6 @@ fn modules_and_programs_have_the_same_limits() {
     assert_eq!(modules::CHECKS, programs::CHECKS);
     assert_eq!(modules::RULE_OFFSET, programs::RULE_OFFSET);
     assert_eq!(modules::GRID_END, programs::GRID_END);
+    assert_eq!(modules::PIECE_END, programs::PIECE_END);
     assert_eq!(modules::STEPS, programs::STEPS);
 }

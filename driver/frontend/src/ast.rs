@@ -99,6 +99,15 @@ pub enum ItemKind {
         /// The value outside: an expression, or one of the names `nearest`, `periodic`, `reflect`.
         rule: Expr,
     },
+    /// `let NAME(PARAMETER, ...) = VALUE`
+    Let {
+        /// The function's name.
+        name: Name,
+        /// Names that stand for the arguments of a call.
+        parameters: Vec<Name>,
+        /// Its value.
+        value: Expr,
+    },
     /// `fn NAME -> FIELDS PIECES`
     Function {
         /// The function's name.
@@ -108,16 +117,42 @@ pub enum ItemKind {
         /// Its pieces.
         pieces: Vec<Piece>,
     },
-    /// `steps COUNT`
+    /// `reduce NAME : TYPE = OPERATION(VALUE) on REGION [initially VALUE]`
+    Reduce {
+        /// The reduction's name.
+        name: Name,
+        /// The type of its value.
+        ty: Type,
+        /// `sum` and the like.
+        operation: Name,
+        /// The combined expressions; a sound text has one.
+        arguments: Vec<Expr>,
+        /// The points.
+        region: Region,
+        /// Its value before the first step.
+        initial: Option<Expr>,
+    },
+    /// `steps COUNT [until CONDITION [every COUNT]]`
     Steps {
         /// How many.
         count: Expr,
+        /// When the run ends earlier.
+        until: Option<Until>,
     },
     /// What could not be read; already reported. It may have meant to declare these names.
     Broken {
         /// Names that are not to be reported as unknown.
         names: Vec<Name>,
     },
+}
+
+/// `until CONDITION [every COUNT]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Until {
+    /// The run ends where it holds.
+    pub condition: Expr,
+    /// It is looked at each time after so many steps; 1 where it is left out.
+    pub every: Option<Expr>,
 }
 
 /// What a field is to the outside.
@@ -219,8 +254,46 @@ pub enum ExprKind {
     If(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `{ let x = e; ... body }`
     Block(Vec<(Name, Expr)>, Box<Expr>),
+    /// `sum(k in -2..2) e`
+    Fold(Box<Fold>),
     /// What could not be read; already reported.
     Broken,
+}
+
+/// `OPERATION(NAME in LOWER..UPPER) BODY`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fold {
+    /// `sum` and the like.
+    pub operation: Name,
+    /// The name that stands for each number of the range.
+    pub variable: Name,
+    /// The first number.
+    pub lower: Expr,
+    /// The last number.
+    pub upper: Expr,
+    /// The combined expression.
+    pub body: Expr,
+}
+
+impl Expr {
+    /// The expressions that it consists of.
+    pub fn children(&self) -> Vec<&Expr> {
+        match &self.node {
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Name(_) | ExprKind::Broken => vec![],
+            ExprKind::Access { offsets, .. } => offsets.iter().collect(),
+            ExprKind::Call { arguments, .. } => arguments.iter().collect(),
+            ExprKind::Struct { members, .. } => members.iter().map(|(_, value)| value).collect(),
+            ExprKind::Member(value, _) | ExprKind::Lane(value, _) | ExprKind::Unary(_, value) => {
+                vec![value]
+            }
+            ExprKind::Binary(_, left, right) => vec![left, right],
+            ExprKind::If(condition, yes, no) => vec![condition, yes, no],
+            ExprKind::Block(lets, body) => {
+                lets.iter().map(|(_, value)| value).chain([&**body]).collect()
+            }
+            ExprKind::Fold(fold) => vec![&fold.lower, &fold.upper, &fold.body],
+        }
+    }
 }
 
 pub use crate::program::{BinaryOp, UnaryOp};

@@ -48,6 +48,7 @@ pub enum Keyword {
     Temp,
     Boundary,
     Fn,
+    Reduce,
     Steps,
     On,
     In,
@@ -58,7 +59,7 @@ pub enum Keyword {
 }
 
 /// Every reserved word with its spelling.
-pub const KEYWORDS: [(&str, Keyword); 16] = [
+pub const KEYWORDS: [(&str, Keyword); 17] = [
     ("param", Keyword::Param),
     ("scalar", Keyword::Scalar),
     ("struct", Keyword::Struct),
@@ -68,6 +69,7 @@ pub const KEYWORDS: [(&str, Keyword); 16] = [
     ("temp", Keyword::Temp),
     ("boundary", Keyword::Boundary),
     ("fn", Keyword::Fn),
+    ("reduce", Keyword::Reduce),
     ("steps", Keyword::Steps),
     ("on", Keyword::On),
     ("in", Keyword::In),

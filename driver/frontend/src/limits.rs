@@ -28,8 +28,17 @@ pub const FIELDS: usize = 128;
 /// Numbers of one cell, and of all cells that a function updates at a point.
 pub const CELL: usize = 64;
 
-/// Functions of a program.
+/// Functions and reductions of a program.
 pub const FUNCTIONS: usize = 128;
+
+/// Steps between two looks at the condition of `until`.
+pub const EVERY: i64 = 1 << 20;
+
+/// Functions by `let` of a program.
+pub const LETS: usize = 128;
+
+/// How deep the bodies of calls within each other may be together.
+pub const CALL_DEPTH: usize = 400;
 
 /// Pieces of one function.
 pub const PIECES: usize = 200;
@@ -57,6 +66,10 @@ pub const RULE_OFFSET: u64 = 1 << 15;
 /// The largest magnitude of a grid's ends, and of the constants and factors of all bounds:
 /// coordinates beyond the grid, and differences of bounds, stay within 64 bits.
 pub const GRID_END: i64 = 1 << 60;
+
+/// The largest magnitude of a piece's bounds, empty pieces included: sums and differences of bounds
+/// stay within 64 bits.
+pub const PIECE_END: i64 = 1 << 61;
 
 /// Steps of a run.
 pub const STEPS: i64 = stencil_runtime::plan::MOST_STEPS;

@@ -41,6 +41,9 @@ impl Display for ItemKind {
                 write!(f, "{role}field {} : {} on {}", name.node, ty.node, grid.node)
             }
             Self::Boundary { field, rule } => write!(f, "boundary {} = {}", field.node, rule.node),
+            Self::Let { name, parameters, value } => {
+                write!(f, "let {}({}) = {}", name.node, list(parameters), value.node)
+            }
             Self::Function { name, updates, pieces } => {
                 write!(f, "fn {} -> ", name.node)?;
                 match updates.as_slice() {
@@ -56,7 +59,19 @@ impl Display for ItemKind {
                     }
                 }
             }
-            Self::Steps { count } => write!(f, "steps {}", count.node),
+            Self::Reduce { name, ty, operation, arguments, region, initial } => {
+                let (name, ty, operation) = (&name.node, &ty.node, &operation.node);
+                let arguments = list(arguments);
+                let points = Points(region);
+                write!(f, "reduce {name} : {ty} = {operation}({arguments}) on {points}")?;
+                initial.iter().try_for_each(|value| write!(f, " initially {}", value.node))
+            }
+            Self::Steps { count, until } => {
+                write!(f, "steps {}", count.node)?;
+                let Some(until) = until else { return Ok(()) };
+                write!(f, " until {}", until.condition.node)?;
+                until.every.iter().try_for_each(|steps| write!(f, " every {}", steps.node))
+            }
             Self::Broken { .. } => f.write_str("# an item that could not be read"),
         }
     }
@@ -147,6 +162,12 @@ impl Display for ExprKind {
                 }
                 write!(f, "{} }}", body.node)
             }
+            Self::Fold(fold) => {
+                let Fold { operation, variable, lower, upper, body } = &**fold;
+                let (operation, variable) = (&operation.node, &variable.node);
+                let (lower, upper, body) = (&lower.node, &upper.node, &body.node);
+                write!(f, "{operation}({variable} in {lower}..{upper}) {body}")
+            }
             Self::Broken => f.write_str("?"),
         }
     }
@@ -186,7 +207,7 @@ fn parenthesized(f: &mut Formatter<'_>, node: &ExprKind, required: u8) -> fmt::R
     let own = match node {
         ExprKind::Binary(op, ..) => precedence(op.node),
         ExprKind::Unary(..) => PREFIX,
-        ExprKind::If(..) => 0,
+        ExprKind::If(..) | ExprKind::Fold(_) => 0,
         ExprKind::Int(_) | ExprKind::Float(_) => PREFIX,
         _ => POSTFIX,
     };

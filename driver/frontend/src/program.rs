@@ -3,6 +3,10 @@
 //! The checker builds it, the oracle interprets it, and the driver writes it as `stencil` IR.
 //! Nothing here is an error any more: what a checked program says has a meaning.
 
+mod reduction;
+
+pub use reduction::{Combine, Reduction, Until};
+
 use crate::source::Span;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use std::collections::BTreeSet;
@@ -56,8 +60,12 @@ pub struct Program {
     pub fields: PrimaryMap<FieldId, Field>,
     /// Functions in the order in which a step runs them.
     pub functions: Vec<Function>,
+    /// Reductions in the order of the file.
+    pub reductions: Vec<Reduction>,
     /// How many steps a run takes unless told otherwise.
     pub steps: Affine,
+    /// When a run ends earlier.
+    pub until: Option<Until>,
     /// What could not be decided without the values of the run-time sizes; checked before a run.
     pub checks: Vec<Check>,
 }
@@ -115,6 +123,8 @@ pub enum Role {
     Const,
     /// Neither input nor output.
     Temp,
+    /// Output: the value of a reduction, in one cell.
+    Reduction,
 }
 
 /// `[const | temp] field NAME : TYPE on GRID`.
@@ -301,7 +311,7 @@ pub enum ExprKind {
         current: bool,
     },
     /// A cell of a const field at a place that is computed, inside its grid or where its boundary
-    /// rule says what there is.
+    /// rule says what there is; or the one cell of a reduction.
     Gather {
         /// Which field.
         field: FieldId,

@@ -40,25 +40,26 @@ pub enum SizeError {
     },
 }
 
-/// The value of an affine expression.
+/// The value of an affine expression, in the order of a launch plan: compiled programs refuse the
+/// same sizes.
 ///
 /// # Errors
-/// A size without a value, and overflow of i64.
+/// A size without a value, and overflow of i64, also of a part.
 pub fn evaluate(
     affine: &Affine,
     params: &PrimaryMap<ParamId, Param>,
     sizes: &Sizes,
 ) -> Result<i64, SizeError> {
     let overflow = || SizeError::Overflow { what: format!("`{}`", affine.show(params)) };
-    let mut sum = i128::from(affine.constant);
+    let mut sum = 0_i64;
     for (id, coefficient) in &affine.terms {
         let value = sizes
             .get(id)
             .ok_or_else(|| SizeError::Unknown { name: size_name(*id, params).to_owned() })?;
-        let product = i128::from(*coefficient) * i128::from(*value);
+        let product = coefficient.checked_mul(*value).ok_or_else(overflow)?;
         sum = sum.checked_add(product).ok_or_else(overflow)?;
     }
-    i64::try_from(sum).map_err(|_| overflow())
+    sum.checked_add(affine.constant).ok_or_else(overflow)
 }
 
 /// First and last point of a region in every dimension, both inclusive.

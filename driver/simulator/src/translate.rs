@@ -222,13 +222,18 @@ impl<'c> Translator<'c> {
             Ok(Parameter::Number { name: name.to_owned(), kind })
         };
         let parameter = match binding {
-            Binding::Read(_) | Binding::Write(_) | Binding::ReadWrite(_) | Binding::Flags => {
+            Binding::Read(_)
+            | Binding::Write(_)
+            | Binding::ReadWrite(_)
+            | Binding::Partials(_)
+            | Binding::Flags => {
                 let (name, usage) = match binding {
                     Binding::Read(name) => (*name, Usage::Read),
                     // Each of several launches writes a part of the cells.
                     Binding::Write(name) if several => (*name, Usage::ReadWrite),
                     Binding::Write(name) => (*name, Usage::Write),
                     Binding::ReadWrite(name) => (*name, Usage::ReadWrite),
+                    Binding::Partials(_) => ("results of blocks", Usage::ReadWrite),
                     _ => ("flags", Usage::ReadWrite),
                 };
                 let memref = self.whole(op, argument.r#type(), register)?;

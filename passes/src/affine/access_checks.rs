@@ -15,8 +15,8 @@ use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::inequalities::{infeasible, projected};
 use stencil_dialects::mlir;
 
-/// The largest size of a nest, as of a grid's end.
-const FARTHEST: i64 = 1 << 48;
+/// The largest magnitude of a nest's sizes, steps, and constants and factors of bounds.
+pub const FARTHEST: i64 = 1 << 48;
 
 /// A condition on the sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,10 +73,10 @@ fn extents(declared: &Declared) -> impl Iterator<Item = usize> {
 }
 
 /// Linear forms over the params and then the counters.
-struct Form<'n> {
-    nest: &'n Nest,
-    declared: &'n Declared<'n>,
-    sizes: &'n [Linear],
+pub(super) struct Form<'n> {
+    pub nest: &'n Nest,
+    pub declared: &'n Declared<'n>,
+    pub sizes: &'n [Linear],
 }
 
 impl Form<'_> {
@@ -99,7 +99,7 @@ impl Form<'_> {
     }
 
     /// A form of the nest's unknowns over params and counters.
-    fn of(&self, nested: &Linear) -> Option<Linear> {
+    pub(super) fn of(&self, nested: &Linear) -> Option<Linear> {
         let counters = nested.coefficients.get(self.nest.sizes..).unwrap_or_default();
         let params = over_params(nested, self.declared, self.sizes)?;
         let coefficients = [params.coefficients.as_slice(), counters].concat();
@@ -147,43 +147,57 @@ impl Form<'_> {
             Error::declined(Decline::Nest, message).at(place.clone())
         };
         let (known, sides) = limits().ok_or_else(far)?;
-        let mut checks = [None, None];
-        for (side, check) in sides.into_iter().zip(&mut checks) {
-            let rows: Vec<Linear> = known.iter().cloned().chain([side]).collect();
-            if infeasible(&rows) {
-                continue;
-            }
-            let rows = projected(&rows, self.declared.params.len()).ok_or_else(far)?;
-            let own = self.extents_at_least_zero();
-            let own = |row: &Linear| {
-                own.iter().any(|known| {
-                    known.coefficients.get(..row.coefficients.len())
-                        == Some(row.coefficients.as_slice())
-                        && row.constant >= known.constant
-                })
-            };
-            let mut rows: Vec<Linear> =
-                rows.into_iter().filter(|row| !row.is_constant() && !own(row)).collect();
-            let always = || {
-                let message = format!("`{name}` is accessed outside of its dimension {dimension}");
-                Error::new(place.clone(), format!("{message}; change the index or the bounds"))
-            };
-            let row = rows.pop().ok_or_else(always)?;
-            // One of the conditions has to be false.
-            let value = row.times(-1).and_then(|row| row.minus(&self.declared.number(1)));
-            *check = Some(Check {
-                value: value.ok_or_else(far)?,
-                unless_negative: rows,
-                message: format!(
-                    "an access leaves dimension {dimension} of `{name}` ({place}); choose other \
-                     sizes"
-                ),
-            });
-        }
-        Ok(checks)
+        let always = || {
+            let message = format!("`{name}` is accessed outside of its dimension {dimension}");
+            Error::new(place.clone(), format!("{message}; change the index or the bounds"))
+        };
+        let message = format!(
+            "an access leaves dimension {dimension} of `{name}` ({place}); choose other sizes"
+        );
+        let [below, above] = sides;
+        Ok([
+            self.never((&known, below), message.clone(), &far, &always)?,
+            self.never((&known, above), message, &far, &always)?,
+        ])
     }
 
-    fn extents_at_least_zero(&self) -> Vec<Linear> {
+    /// The condition under which no counters fulfil what is known together with `side >= 0`; none
+    /// where no sizes let them. The errors are of forms beyond 64 bits, and of counters that always
+    /// do.
+    pub(super) fn never(
+        &self,
+        (known, side): (&[Linear], Linear),
+        message: String,
+        far: &dyn Fn() -> Error,
+        always: &dyn Fn() -> Error,
+    ) -> Result<Option<Check>, Error> {
+        let rows: Vec<Linear> = known.iter().cloned().chain([side]).collect();
+        if infeasible(&rows) {
+            return Ok(None);
+        }
+        let rows = projected(&rows, self.declared.params.len()).ok_or_else(far)?;
+        // Another order of elimination may find the contradiction that `infeasible` missed.
+        if rows.iter().any(|row| row.is_constant() && row.constant < 0) {
+            return Ok(None);
+        }
+        let own = self.extents_at_least_zero();
+        let own = |row: &Linear| {
+            own.iter().any(|known| {
+                known.coefficients.get(..row.coefficients.len())
+                    == Some(row.coefficients.as_slice())
+                    && row.constant >= known.constant
+            })
+        };
+        let mut rows: Vec<Linear> =
+            rows.into_iter().filter(|row| !row.is_constant() && !own(row)).collect();
+        let row = rows.pop().ok_or_else(always)?;
+        // One of the conditions has to be false.
+        let value = row.times(-1).and_then(|row| row.minus(&self.declared.number(1)));
+        let value = value.ok_or_else(far)?;
+        Ok(Some(Check { value, unless_negative: rows, message }))
+    }
+
+    pub(super) fn extents_at_least_zero(&self) -> Vec<Linear> {
         extents(self.declared)
             .map(|param| self.without_counters(self.declared.param(param)))
             .collect()

@@ -8,6 +8,7 @@
 //! Declines, with a place: arrays of no dimensions or more than three, of a layout or a memory of
 //! their own, and of other elements than the language has; a result of the function.
 
+use super::access_checks::FARTHEST;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{DimSize, MemRefType, TypeLike};
 use melior::ir::{ShapedTypeLike, Type, ValueLike};
@@ -74,7 +75,8 @@ impl<'c> Declared<'c> {
     /// Reads the arguments of a `func.func` with a body.
     ///
     /// # Errors
-    /// What the head of this file lists, and names that stand twice or can't name a size.
+    /// What the head of this file lists, extents beyond [`FARTHEST`], and names that stand twice or
+    /// can't name a size.
     pub fn read(function: Op<'c>) -> Result<Self, Error> {
         let entry = stencil::function_body(function)?;
         let mut declared = Self {
@@ -112,7 +114,7 @@ impl<'c> Declared<'c> {
         declared.check_names(function)?;
         match mlir::attribute(function, "function_type").map(|ty| ty.to_string()) {
             Some(ty) if !ty.ends_with("-> ()") => {
-                Err(refuse(function, "the function has results; let it store them to an array"))
+                Err(decline(function, "the function has results; let it store them to an array"))
             }
             _ => Ok(declared),
         }
@@ -157,9 +159,11 @@ impl<'c> Declared<'c> {
                  some of them",
                 dims.len()
             );
-            return Err(
-                Error::declined(Decline::Nest, message).at(mlir::place(function.location()))
-            );
+            return Err(decline(function, &message));
+        }
+        if let Some(cells) = dims.iter().map(number).find(|cells| *cells > FARTHEST) {
+            let what = format!("the array `{name}` has an extent of {cells}");
+            return Err(refuse(function, &format!("{what}, and an extent is at most 2^48")));
         }
         let dynamic = dims.iter().filter(|dim| **dim == DimSize::Dynamic).count();
         if named.extents.as_ref().is_some_and(|names| names.len() != dynamic) {
@@ -197,6 +201,11 @@ impl<'c> Declared<'c> {
         if let Some(bad) = self.arguments.iter().find(|argument| !letters(&argument.name)) {
             let name = bad.name.escape_default();
             let message = format!("`{name}` can't name an argument; choose letters, digits and _");
+            return Err(refuse(function, &message));
+        }
+        if let Some(bad) = self.params.iter().find(|param| !letters(param)) {
+            let name = bad.escape_default();
+            let message = format!("`{name}` can't name a size; choose letters, digits and _");
             return Err(refuse(function, &message));
         }
         for param in &self.params {
@@ -270,9 +279,13 @@ fn refuse(function: Op, message: &str) -> Error {
     Error::new(mlir::place(function.location()), message)
 }
 
+fn decline(function: Op, message: &str) -> Error {
+    Error::declined(Decline::Nest, message).at(mlir::place(function.location()))
+}
+
 fn unknown(function: Op, name: &str, ty: Type) -> Error {
     let elements = ELEMENTS.join(", ");
-    refuse(
+    decline(
         function,
         &format!(
             "the argument `{name}` is a {ty}; an argument is an index, one of {elements}, or a \

@@ -43,14 +43,14 @@ pub struct Function<'c, 'p> {
 #[derive(Clone, Debug)]
 pub struct Phase<'c> {
     /// The loop whose iterations repeat them; none where they run once.
-    pub series: Option<Series<'c>>,
+    pub host_loop: Option<HostLoop<'c>>,
     /// The launches.
-    pub units: Vec<Unit<'c>>,
+    pub launches: Vec<Launch<'c>>,
 }
 
 /// A loop that the host runs.
 #[derive(Clone, Debug)]
-pub struct Series<'c> {
+pub struct HostLoop<'c> {
     /// The `affine.for`.
     pub op: Op<'c>,
     /// Its number in the nest.
@@ -63,16 +63,18 @@ pub struct Series<'c> {
 
 /// A launch.
 #[derive(Clone, Debug, Default)]
-pub struct Unit<'c> {
+pub struct Launch<'c> {
     /// Operations from outside that it needs the values of, in order.
     pub before: Vec<Op<'c>>,
     /// What it carries out, in order.
     pub ops: Vec<Op<'c>>,
     /// The axis of threads of each loop in space; 0 is x.
     pub axes: BTreeMap<usize, usize>,
+    /// The arrays that the mapping marks to be copied to shared memory.
+    pub copied: BTreeSet<usize>,
 }
 
-impl Unit<'_> {
+impl Launch<'_> {
     /// How many axes of threads there are.
     pub fn axis_count(&self) -> usize {
         self.axes.values().max().map_or(0, |most| most + 1)
@@ -87,14 +89,13 @@ pub fn of<'c>(function: &Function<'c, '_>) -> Result<Vec<Phase<'c>>, Error> {
     let Some(entry) = mlir::entry(function.op) else { return Ok(Vec::new()) };
     let search = Search::new(function);
     let mut phases = Vec::new();
-    for mut unit in units(entry) {
-        unit.before = search.needed(entry, None, &unit)?;
-        let (whole, axes) = search.best(&unit, 0);
-        unit.axes = axes;
-        let split = search.split(entry, &unit)?.filter(|(score, _)| *score > whole);
+    for mut launch in launches(entry) {
+        launch.before = search.needed(entry, None, &launch)?;
+        let whole = search.map(&mut launch, 0);
+        let split = search.split(entry, &launch)?.filter(|(score, _)| *score > whole);
         phases.push(match split {
             Some((_, phase)) => phase,
-            None => Phase { series: None, units: vec![unit] },
+            None => Phase { host_loop: None, launches: vec![launch] },
         });
     }
     Ok(phases)
@@ -110,23 +111,23 @@ fn ends_block(op: Op) -> bool {
 }
 
 /// The loops of a block, and the stores between them with what surrounds them.
-fn units(block: Blk<'_>) -> Vec<Unit<'_>> {
-    let (mut units, mut run) = (Vec::new(), Vec::new());
+fn launches(block: Blk<'_>) -> Vec<Launch<'_>> {
+    let (mut launches, mut run) = (Vec::new(), Vec::new());
     let of_run = |ops: &mut Vec<_>| {
         let ops = std::mem::take(ops);
         let stores = ops.iter().any(|op| mlir::name(*op) == "affine.store");
-        stores.then(|| Unit { ops, ..Unit::default() })
+        stores.then(|| Launch { ops, ..Launch::default() })
     };
     for op in mlir::operations(block).into_iter().filter(|op| !ends_block(*op)) {
         if is_loop(op) {
-            units.extend(of_run(&mut run));
-            units.push(Unit { ops: vec![op], ..Unit::default() });
+            launches.extend(of_run(&mut run));
+            launches.push(Launch { ops: vec![op], ..Launch::default() });
         } else {
             run.push(op);
         }
     }
-    units.extend(of_run(&mut run));
-    units
+    launches.extend(of_run(&mut run));
+    launches
 }
 
 /// The operations of a block whose values some operations use, directly or through each other.
@@ -160,7 +161,6 @@ struct Search<'c, 'p> {
 impl<'c, 'p> Search<'c, 'p> {
     fn new(function: &'p Function<'c, 'p>) -> Self {
         let Function { nest, text, .. } = function;
-        let dependences = dependences::of(nest);
         let (mut with_loads, mut loads) = ((*nest).clone(), Vec::new());
         for (place, access) in text.accesses.iter().enumerate() {
             let users = text.of_statement.iter().zip(&nest.statements);
@@ -173,18 +173,18 @@ impl<'c, 'p> Search<'c, 'p> {
             }
         }
         let first = nest.statements.len();
-        let mut of_loads = if loads.is_empty() { Vec::new() } else { dependences::of(&with_loads) };
-        of_loads.retain(|found| found.source.max(found.target) >= first);
+        let of_load = |found: &Dependence| found.source.max(found.target) >= first;
+        let (of_loads, dependences) = dependences::of(&with_loads).into_iter().partition(of_load);
         Self { function, dependences, with_loads, loads, of_loads }
     }
 
-    /// Whether a load of a unit depends on another thread.
-    fn loads_elsewhere(&self, unit: &[Op<'c>], fixed: usize, space: &[usize]) -> bool {
+    /// Whether a load of a launch depends on another thread.
+    fn loads_elsewhere(&self, ops: &[Op<'c>], fixed: usize, space: &[usize]) -> bool {
         let first = self.function.nest.statements.len();
         let inside = |at: usize| {
             let stores = &self.function.text.stores;
             let op = stores.get(at).or_else(|| self.loads.get(at.checked_sub(first)?));
-            op.is_some_and(|op| unit.contains(op))
+            op.is_some_and(|op| ops.contains(op))
         };
         self.of_loads.iter().any(|found| {
             found.directions.iter().take(fixed).all(|at| at.is_eq())
@@ -194,18 +194,18 @@ impl<'c, 'p> Search<'c, 'p> {
         })
     }
 
-    /// What a unit needs of the blocks around it. A load has the same value in any launch if
+    /// What a launch needs of the blocks around it. A load has the same value in any launch if
     /// nothing is stored to its array.
     fn needed(
         &self,
         entry: Blk<'c>,
         inner: Option<Blk<'c>>,
-        unit: &Unit<'c>,
+        launch: &Launch<'c>,
     ) -> Result<Vec<Op<'c>>, Error> {
-        let own = |op: &Op<'c>| !unit.ops.contains(op);
+        let own = |op: &Op<'c>| !launch.ops.contains(op);
         let mut found: Vec<Op> = Vec::new();
         for block in inner.into_iter().chain([entry]) {
-            let users = [found.as_slice(), &unit.ops].concat();
+            let users = [found.as_slice(), &launch.ops].concat();
             let all: Vec<Op> = slice(block, &users).into_iter().filter(own).collect();
             found = [all, found].concat();
         }
@@ -236,7 +236,7 @@ impl<'c, 'p> Search<'c, 'p> {
 
     /// Loops between a load and the statement that uses it, where the launch stores to the loaded
     /// array. They stay in time, because one thread must load the value.
-    fn apart(&self, statements: &[usize]) -> BTreeSet<usize> {
+    fn loops_between_load_and_use(&self, statements: &[usize]) -> BTreeSet<usize> {
         let Function { nest, text, .. } = self.function;
         let all = || statements.iter().filter_map(|at| nest.statements.get(*at));
         let stored: BTreeSet<usize> =
@@ -255,10 +255,10 @@ impl<'c, 'p> Search<'c, 'p> {
         found
     }
 
-    /// The axes of a unit's threads, with how many loops around statements they are in all.
-    fn best(&self, unit: &Unit<'c>, fixed: usize) -> (usize, BTreeMap<usize, usize>) {
+    /// Maps the loops of a launch. Returns how many loops in space are around statements in all.
+    fn map(&self, launch: &mut Launch<'c>, fixed: usize) -> usize {
         let nest = self.function.nest;
-        let statements = self.statements(&unit.ops);
+        let statements = self.statements(&launch.ops);
         let all = mapping::of_part(
             nest,
             &self.dependences,
@@ -266,42 +266,48 @@ impl<'c, 'p> Search<'c, 'p> {
             fixed,
             Settings::default(),
         );
-        let apart = self.apart(&statements);
-        let inside: Vec<Op> = unit.ops.iter().flat_map(|op| mlir::walk(*op)).collect();
+        let loops_between_load_and_use = self.loops_between_load_and_use(&statements);
+        let inside: Vec<Op> = launch.ops.iter().flat_map(|op| mlir::walk(*op)).collect();
         let suits = |mapping: &Mapping| {
             !mapping.communicates
-                && mapping.space.iter().all(|at| !apart.contains(at))
+                && mapping.space.iter().all(|at| !loops_between_load_and_use.contains(at))
                 && !self.loads_elsewhere(&inside, fixed, &mapping.space)
         };
-        let mapping = all.into_iter().find(suits);
+        let Some(mapping) = all.into_iter().find(suits) else { return 0 };
         let paths = statements.iter().filter_map(|at| nest.statements.get(*at));
         let paths: Vec<&[usize]> = paths.map(|statement| statement.loops.as_slice()).collect();
-        let axes = mapping.map(|mapping| axes(&mapping, &paths)).unwrap_or_default();
-        let count = |path: &&[usize]| path.iter().filter(|at| axes.contains_key(at)).count();
-        (paths.iter().map(count).sum(), axes)
+        launch.axes = axes(&mapping, &paths);
+        let copied = mapping.buffers.iter().filter(|buffer| buffer.copied);
+        launch.copied = copied.map(|buffer| buffer.array).collect();
+        let in_space =
+            |path: &&[usize]| path.iter().filter(|at| launch.axes.contains_key(at)).count();
+        paths.iter().map(in_space).sum()
     }
 
-    /// A unit's loop as one that the host runs, with the loops in space of its launches.
-    fn split(&self, entry: Blk<'c>, unit: &Unit<'c>) -> Result<Option<(usize, Phase<'c>)>, Error> {
-        let [op] = unit.ops[..] else { return Ok(None) };
-        let Some(series) = self.series(op) else { return Ok(None) };
+    /// A launch's loop as one that the host runs, with the loops in space of its launches.
+    fn split(
+        &self,
+        entry: Blk<'c>,
+        launch: &Launch<'c>,
+    ) -> Result<Option<(usize, Phase<'c>)>, Error> {
+        let [op] = launch.ops[..] else { return Ok(None) };
+        let Some(host_loop) = self.host_loop(op) else { return Ok(None) };
         let Some(body) = mlir::entry(op) else { return Ok(None) };
         let (mut score, mut parts) = (0, Vec::new());
-        for mut part in units(body) {
+        for mut part in launches(body) {
             part.before = match self.needed(entry, Some(body), &part) {
                 Ok(before) => before,
                 Err(error) if error.is_decline() => return Ok(None),
                 Err(error) => return Err(error),
             };
-            let (loops, axes) = self.best(&part, 1);
-            score += loops;
-            parts.push(Unit { axes, ..part });
+            score += self.map(&mut part, 1);
+            parts.push(part);
         }
-        Ok(Some((score, Phase { series: Some(series), units: parts })))
+        Ok(Some((score, Phase { host_loop: Some(host_loop), launches: parts })))
     }
 
     /// A loop whose iterations can be counted.
-    fn series(&self, op: Op<'c>) -> Option<Series<'c>> {
+    fn host_loop(&self, op: Op<'c>) -> Option<HostLoop<'c>> {
         let Function { nest, text, declared, sizes, .. } = self.function;
         if mlir::name(op) != "affine.for" {
             return None;
@@ -313,7 +319,7 @@ impl<'c, 'p> Search<'c, 'p> {
         let over = |bound: &Linear| super::access_checks::over_params(bound, declared, sizes);
         let first = over(lower)?.times(-1)?;
         let trips = over(upper)?.minus(&first)?.plus(&declared.number(1))?;
-        Some(Series { op, at, first, trips })
+        Some(HostLoop { op, at, first, trips })
     }
 }
 

@@ -28,12 +28,13 @@
 //! none.
 //!
 //! Declines, with a place: what [`nest`](super::nest), [`arguments`](super::arguments),
-//! [`access_checks`] and [`launches`] decline, and bounds or
+//! [`access_checks`], [`bound_checks`] and [`launches`] decline, and bounds or
 //! indices of other index values than arguments and `memref.dim`.
 
 use super::access_checks;
 use super::arguments::{Declared, Extent, Kind};
-use super::launches::{self, Function, Phase, Unit, is_loop};
+use super::bound_checks;
+use super::launches::{self, Function, Launch, Phase, is_loop};
 use super::nest::{Nest, Text};
 use super::nest_frame::Frame;
 use crate::kernel::function;
@@ -96,6 +97,45 @@ pub fn function<'c>(module: &Module<'c>) -> Result<Option<Op<'c>>, Error> {
 }
 
 fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+    let whole: &Module<'c> = module;
+    let op = with_launches(whole, |function, phases| {
+        let Function { op, nest, text, declared, sizes } = *function;
+        check_tiles(op, phases)?;
+        let mut checks = access_checks::of(nest, &text.accesses, declared, sizes)?;
+        checks.extend(bound_checks::of(function)?);
+        let builder = Builder::new(context, op.location(), mlir::body(whole));
+        declare(&builder, whole, function, &checks, phases)?;
+        schedule(&builder, whole, function, phases)?;
+        Ok(op)
+    })?;
+    mlir::erase(op);
+    Ok(())
+}
+
+/// Refuses tiles at loops that no launch begins with: they would mean nothing.
+fn check_tiles<'c>(function: Op<'c>, phases: &[Phase<'c>]) -> Result<(), Error> {
+    let first: Vec<Op> =
+        phases.iter().flat_map(|at| &at.launches).flat_map(|l| &l.ops).copied().collect();
+    for op in mlir::walk(function).into_iter().filter(|op| is_loop(*op) && !first.contains(op)) {
+        if tiled::nest_tile(op)?.is_some() {
+            return Err(Error::new(
+                mlir::place(op.location()),
+                "no launch begins with this loop; move tiled.nest_tile to the outermost loop of a \
+                 launch, or remove it",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Reads the function of a module, and does something with it and its launches.
+///
+/// # Errors
+/// What the head of this file lists, but for accesses.
+pub fn with_launches<'c, R>(
+    module: &Module<'c>,
+    act: impl FnOnce(&Function<'c, '_>, &[Phase<'c>]) -> Result<R, Error>,
+) -> Result<R, Error> {
     let op = function(module)?.ok_or_else(|| {
         Error::new(
             mlir::place(mlir::module_op(module).location()),
@@ -105,14 +145,9 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let declared = Declared::read(op)?;
     let (nest, text) = Nest::with_text(op)?;
     let sizes = sizes(op, &nest, &text, &declared)?;
-    let checks = access_checks::of(&nest, &text.accesses, &declared, &sizes)?;
     let function = Function { op, nest: &nest, text: &text, declared: &declared, sizes: &sizes };
     let phases = launches::of(&function)?;
-    let builder = Builder::new(context, op.location(), mlir::body(module));
-    declare(&builder, module, &function, &checks, &phases)?;
-    schedule(&builder, module, &function, &phases)?;
-    mlir::erase(op);
-    Ok(())
+    act(&function, &phases)
 }
 
 /// The sizes of a nest over the params. One that no bound and no index has may be any number.
@@ -137,9 +172,23 @@ fn sizes<'c>(
                  nor an extent; write it as an affine map of these"
             ),
         )
-        .at(mlir::place(function.location()))),
+        .at(mlir::place(user(function, *value).location()))),
     };
     text.sizes.iter().enumerate().map(size).collect()
+}
+
+/// The first loop, load or store that has a value among its operands, or one computed from it.
+fn user<'c>(function: Op<'c>, value: mlir::Val<'c>) -> Op<'c> {
+    let mut from = vec![value];
+    for op in mlir::walk(function) {
+        if mlir::operands(op).iter().any(|operand| from.contains(operand)) {
+            if is_loop(op) || matches!(mlir::name(op), "affine.load" | "affine.store") {
+                return op;
+            }
+            from.extend(mlir::results(op));
+        }
+    }
+    function
 }
 
 /// Makes the module a program: sizes, arrays, scalars and conditions.
@@ -153,15 +202,17 @@ fn declare<'c>(
     let (context, declared) = (builder.context, function.declared);
     let params: Vec<&str> = declared.params.iter().map(String::as_str).collect();
     let map = |of: &[Linear]| Linear::map(context, params.len(), of);
-    let sum = |sum: Linear, phase| sum.plus(&steps(phase, declared));
-    let all = phases.iter().try_fold(declared.number(0), sum);
-    let all = all.ok_or_else(|| Error::user("the steps leave 64 bits"))?;
+    // Launches that always run, and then each loop of the host, which may have no iterations.
+    let (loops, always): (Vec<_>, Vec<_>) = phases.iter().partition(|at| at.host_loop.is_some());
+    let always = always.iter().map(|phase| steps(phase, declared).constant).sum();
+    let mut all = vec![declared.number(always)];
+    all.extend(loops.iter().map(|phase| steps(phase, declared)));
     let whole = mlir::module_op(module);
     if mlir::attribute(whole, "sym_name").is_none() {
         let name = stencil_dialects::attribute::string(context, declared.name);
         mlir::set_attribute(whole, "sym_name", name);
     }
-    stencil::set_program(builder, module, &params, &[], map(&[all]));
+    stencil::set_program(builder, module, &params, &[], map(&all));
     let stored: Vec<_> =
         function.text.stores.iter().filter_map(|op| mlir::operands(*op).get(1).copied()).collect();
     for argument in &declared.arguments {
@@ -191,8 +242,8 @@ fn declare<'c>(
 
 /// The steps of a phase; none where they are negative.
 fn steps(phase: &Phase, declared: &Declared) -> Linear {
-    let each = declared.number(i64::try_from(phase.units.len()).unwrap_or(i64::MAX));
-    phase.series.as_ref().map_or(each, |series| series.trips.clone())
+    let each = declared.number(i64::try_from(phase.launches.len()).unwrap_or(i64::MAX));
+    phase.host_loop.as_ref().map_or(each, |host_loop| host_loop.trips.clone())
 }
 
 /// Builds the kernels and the order of their launches.
@@ -209,18 +260,18 @@ fn schedule<'c>(
     let mut number = 0;
     for phase in phases {
         let mut names = Vec::new();
-        for (place, unit) in phase.units.iter().enumerate() {
+        for (place, launch) in phase.launches.iter().enumerate() {
             let name = stencil::unused_name(module, &kernel_name(declared.name, number));
             number += 1;
-            let ends_step = phase.series.is_none() || place + 1 == phase.units.len();
+            let ends_step = phase.host_loop.is_none() || place + 1 == phase.launches.len();
             let frame = Frame {
                 function: nest,
-                unit,
+                launch,
                 name: name.clone(),
-                series: phase.series.as_ref().map(|series| (series, before.as_slice())),
+                host_loop: phase.host_loop.as_ref().map(|host_loop| (host_loop, before.as_slice())),
                 steps: i64::from(ends_step),
             };
-            let container = function::container(context, module, unit_location(unit, nest))?;
+            let container = function::container(context, module, launch_location(launch, nest))?;
             frame.build(&container, &subject)?;
             names.push(name);
         }
@@ -238,8 +289,8 @@ fn schedule<'c>(
     Ok(())
 }
 
-fn unit_location<'c>(unit: &Unit<'c>, nest: &Function<'c, '_>) -> melior::ir::Location<'c> {
-    unit.ops.first().map_or_else(|| nest.op.location(), |op| op.location())
+fn launch_location<'c>(launch: &Launch<'c>, nest: &Function<'c, '_>) -> melior::ir::Location<'c> {
+    launch.ops.first().map_or_else(|| nest.op.location(), |op| op.location())
 }
 
 /// A name that PTX allows.

@@ -2,6 +2,7 @@
 
 pub mod access_checks;
 pub mod arguments;
+pub mod bound_checks;
 pub mod dependences;
 pub mod launches;
 pub mod lower_affine_nest;
@@ -9,3 +10,10 @@ pub mod mapping;
 pub mod nest;
 mod nest_frame;
 mod nest_kernel;
+pub mod shared_tiles;
+pub mod tile_affine_nest;
+mod tile_shape;
+mod tiled_cells;
+mod tiled_copy;
+mod tiled_kernel;
+mod tiled_loop;

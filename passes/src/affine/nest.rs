@@ -6,16 +6,17 @@
 //! A loop with a step larger than 1 counts as one that may have each value between its bounds.
 //!
 //! Declines, with a place: values carried by a loop, `affine.if`, indices that are not linear, more
-//! than `DEEPEST` loops around a statement, and operations with effects other than affine loads
-//! and stores.
+//! than `DEEPEST` loops around a statement, steps below 1, steps and numbers of bounds beyond
+//! `FARTHEST`, and operations with effects other than affine loads and stores.
 
+use super::access_checks::FARTHEST;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::{MemRefType, TypeLike};
 use melior::ir::{AffineExpr, AffineMap, ValueLike};
 use std::collections::BTreeMap;
 use stencil_dialects::affine::Linear;
 use stencil_dialects::attribute;
-use stencil_dialects::error::Error;
+use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Blk, Op, Val};
 
 /// A function as loops and statements.
@@ -149,7 +150,23 @@ const DEEPEST: usize = 6;
 const MOST_STATEMENTS: usize = 64;
 
 fn refuse(op: Op, what: &str) -> Error {
-    Error::new(mlir::place(op.location()), format!("{}: {what}", mlir::name(op)))
+    let message = format!("{}: {what}", mlir::name(op));
+    Error::declined(Decline::Nest, message).at(mlir::place(op.location()))
+}
+
+/// Refuses a step below 1, and numbers of a loop beyond [`FARTHEST`].
+fn near<'l>(op: Op, steps: &[i64], bounds: impl Iterator<Item = &'l Linear>) -> Result<(), Error> {
+    if let Some(step) = steps.iter().find(|step| !(1..=FARTHEST).contains(*step)) {
+        return Err(refuse(op, &format!("a step is 1 to 2^48, and this one is {step}")));
+    }
+    let mut numbers = bounds.flat_map(|bound| bound.coefficients.iter().chain([&bound.constant]));
+    match numbers.find(|number| number.unsigned_abs() > FARTHEST.unsigned_abs()) {
+        None => Ok(()),
+        Some(far) => {
+            let limit = "constants and factors of bounds lie within 2^48 of 0";
+            Err(refuse(op, &format!("{limit}, and one is {far}")))
+        }
+    }
 }
 
 impl<'c> Reader<'c> {
@@ -266,6 +283,7 @@ impl<'c> Reader<'c> {
         let operands = mlir::operands(op);
         let (below, rest) = operands.split_at(lower.input_count().min(operands.len()));
         let (lower, upper) = (self.linear(op, lower, below)?, self.linear(op, upper, rest)?);
+        near(op, &steps, lower.iter().chain(&upper))?;
         let mut counters = mlir::arguments(body);
         counters.truncate(if parallel { usize::MAX } else { 1 });
         // A bound of `affine.for` may be the largest or smallest of several.

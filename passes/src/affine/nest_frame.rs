@@ -2,9 +2,14 @@
 
 use super::access_checks::over_params;
 use super::arguments::Kind;
-use super::launches::{Function, Series, Unit};
+use super::launches::{Function, HostLoop, Launch};
 use super::nest_kernel::{Axis, Code, Start};
+use super::shared_tiles::{self, Tileable};
+use super::tile_shape::{self, Buffer, Fitted};
+use super::tiled_cells::Cells;
+use super::tiled_kernel::{TiledAxis, TiledCode};
 use crate::kernel::function;
+use crate::kernel::shared_memory::{resident_blocks, shared_type};
 use crate::kernel::signature::{Arguments, Signature};
 use crate::subject::Subject;
 use melior::ir::operation::OperationLike;
@@ -16,22 +21,36 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::tiled::{self, Binding, Region, Schedule};
+use stencil_runtime::device::Device;
 
 /// What the schedule of a kernel of a nest is called.
 const STRATEGY: &str = "affine";
+
+/// Registers of a thread with several cells: as many as let two blocks of 16 x 16 threads run on a
+/// multiprocessor of 65,536 registers.
+const REGISTERS: i64 = 128;
 
 /// A launch as it becomes a kernel.
 pub struct Frame<'c, 'p> {
     /// The function.
     pub function: &'p Function<'c, 'p>,
     /// What the launch holds.
-    pub unit: &'p Unit<'c>,
+    pub launch: &'p Launch<'c>,
     /// The kernel's name.
     pub name: String,
     /// The loop that the host runs, with the steps of each phase before it.
-    pub series: Option<(&'p Series<'c>, &'p [Linear])>,
+    pub host_loop: Option<(&'p HostLoop<'c>, &'p [Linear])>,
     /// Steps that the launch takes: 0 for all but the last of an iteration.
     pub steps: i64,
+}
+
+/// A thread's place along an axis.
+#[derive(Clone, Copy)]
+struct AxisPlace<'c> {
+    /// The number of its block's first cell.
+    first: Val<'c>,
+    /// Its number in its block.
+    thread: Val<'c>,
 }
 
 /// Threads of a block per axis, x first.
@@ -52,16 +71,24 @@ impl<'c> Frame<'c, '_> {
     pub fn build(&self, container: &Builder<'c>, subject: &Subject<'c, '_>) -> Result<(), Error> {
         let context = container.context;
         let hulls = self.hulls()?;
-        let threads = threads(self.unit.axis_count());
-        let grid = self.grid(container, &hulls, threads)?;
+        let tiling = self.tiling(subject.device)?;
+        let (threads, per_thread) = match &tiling {
+            Some((_, fitted)) => (fitted.threads.clone(), fitted.per_thread.clone()),
+            None => {
+                let threads = threads(self.launch.axis_count());
+                (threads.to_vec(), vec![1; threads.len()])
+            }
+        };
+        let tile: Vec<i64> = threads.iter().zip(&per_thread).map(|(a, b)| a * b).collect();
+        let grid = self.grid(container, &hulls, &tile)?;
         let mut block = [1_i32; 3];
-        for (slot, threads) in block.iter_mut().zip(threads) {
+        for (slot, threads) in block.iter_mut().zip(&threads) {
             *slot = i32::try_from(*threads).unwrap_or(i32::MAX);
         }
         let schedule = Schedule {
             strategy: STRATEGY.to_owned(),
-            tile: threads.iter().rev().copied().collect(),
-            per_thread: vec![1; threads.len()],
+            tile: tile.iter().rev().copied().collect(),
+            per_thread: per_thread.iter().rev().copied().collect(),
             steps: self.steps,
             region: Region::default(),
         };
@@ -70,27 +97,113 @@ impl<'c> Frame<'c, '_> {
         attributes.push(("gpu.kernel", Attribute::unit(context)));
         let program = subject.program;
         let signature = Signature::of_bindings(container, program, self.bindings(subject))?;
-        let made = function::build(container, subject, &signature, attributes, &[])?;
+        let copies = tiling.iter().flat_map(|(_, fitted)| fitted.copies.iter().flatten());
+        let shared = copies.map(|copy| {
+            let extents = Buffer::ordered(&copy.order, &copy.extents);
+            shared_type(container, &extents, copy.element)
+        });
+        let shared = shared.collect::<Result<Vec<_>, _>>()?;
+        if per_thread.iter().any(|cells| *cells > 1) {
+            let blocks = resident_blocks(&threads, &shared, REGISTERS, subject.device);
+            attributes.push(("nvvm.minctasm", attribute::integer(context, blocks)));
+        }
+        let made = function::build(container, subject, &signature, attributes, &shared)?;
         let builder = &made.builder;
-        let axes = self.axes(builder, &made.arguments.params, &grid, threads)?;
+        let axes = self.axes(builder, &made.arguments.params, &grid, &tile)?;
         let mut starts = BTreeMap::new();
-        for (at, (first, _)) in hulls.into_iter().filter(|(at, _)| self.unit.axes.contains_key(at))
+        for (at, (first, _)) in
+            hulls.into_iter().filter(|(at, _)| self.launch.axes.contains_key(at))
         {
             let map = Linear::map(context, program.params.len(), std::slice::from_ref(&first));
             let value = of_map(builder, map, 0, &made.arguments.params)?;
             starts.insert(at, Start { value, fixed: self.starts_there(at, &first) });
         }
         let values = self.values(builder, &made.arguments)?;
-        let Frame { function, unit, .. } = *self;
-        Code { function, unit, axes, starts, values, of_first: BTreeSet::new() }.build(builder)?;
+        match &tiling {
+            None => self.plain(builder, &axes, starts, values)?,
+            Some(tiling) => self.tiled(builder, tiling, &axes, starts, (values, &made.shared))?,
+        }
         builder.op("gpu.return", &[], &[], &[]).map(drop)
+    }
+
+    /// The tile that the launch's loop states, if it states one.
+    fn tiling(&self, device: &Device) -> Result<Option<(Tileable<'c>, Fitted<'c>)>, Error> {
+        let [op] = self.launch.ops[..] else { return Ok(None) };
+        let Some(tile) = tiled::nest_tile(op)? else { return Ok(None) };
+        let place = mlir::place(op.location());
+        let tileable = shared_tiles::of(self.function, self.launch).map_err(|reason| {
+            let text = format!("this loop can have no tile: {reason}; remove tiled.nest_tile");
+            Error::declined(Decline::Nest, text).at(place.clone())
+        })?;
+        let fitted = tile_shape::fit(self.function, self.launch, &tileable, &tile, device);
+        Ok(Some((tileable, fitted.map_err(|error| error.at(place))?)))
+    }
+
+    /// Code in which each thread does its share in the order of the text.
+    fn plain(
+        &self,
+        builder: &Builder<'c>,
+        places: &[AxisPlace<'c>],
+        starts: BTreeMap<usize, Start<'c>>,
+        values: BTreeMap<usize, Val<'c>>,
+    ) -> Result<(), Error> {
+        let zero = builder.index(0)?;
+        let mut axes = Vec::new();
+        for place in places {
+            let thread = builder.add(place.first, place.thread)?;
+            let is_first = builder.compare(Compare::Eq, thread, zero)?;
+            axes.push(Axis { thread, is_first });
+        }
+        let Frame { function, launch, .. } = *self;
+        Code { function, launch, axes, starts, values, of_first: BTreeSet::new() }.build(builder)
+    }
+
+    /// Code with tiles in shared memory.
+    fn tiled(
+        &self,
+        builder: &Builder<'c>,
+        (tileable, fitted): &(Tileable<'c>, Fitted<'c>),
+        places: &[AxisPlace<'c>],
+        starts: BTreeMap<usize, Start<'c>>,
+        (values, shared): (BTreeMap<usize, Val<'c>>, &[Val<'c>]),
+    ) -> Result<(), Error> {
+        let Frame { function, launch, .. } = *self;
+        let (axes, of_first) = (Vec::new(), BTreeSet::new());
+        let mut before = Code { function, launch, axes, starts: BTreeMap::new(), values, of_first };
+        launch.before.iter().try_for_each(|op| before.compute(builder, *op))?;
+        let shares = fitted.threads.iter().zip(&fitted.per_thread);
+        let axes = places.iter().zip(shares).map(|(place, (threads, per_thread))| TiledAxis {
+            thread: place.thread,
+            first: place.first,
+            threads: *threads,
+            per_thread: *per_thread,
+        });
+        let mut shared = shared.iter().copied();
+        let buffers = fitted.copies.iter().map(|all| shared.by_ref().take(all.len()).collect());
+        let mut code = TiledCode {
+            launch,
+            tileable,
+            fitted,
+            axes: axes.collect(),
+            starts,
+            buffers: buffers.collect(),
+            cells: Cells {
+                function,
+                axes: &launch.axes,
+                common: before.values,
+                all: Vec::new(),
+                depends: BTreeMap::new(),
+            },
+            runs: Vec::new(),
+        };
+        code.build(builder)
     }
 
     /// The arrays that the launch accesses, all sizes and scalars, and the step.
     fn bindings(&self, subject: &Subject<'c, '_>) -> Vec<Binding<'c>> {
         let program = subject.program;
-        let inside: Vec<_> = self.unit.ops.iter().flat_map(|op| mlir::walk(*op)).collect();
-        let all = inside.iter().chain(&self.unit.before);
+        let inside: Vec<_> = self.launch.ops.iter().flat_map(|op| mlir::walk(*op)).collect();
+        let all = inside.iter().chain(&self.launch.before);
         let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
         for op in all {
             let operands = mlir::operands(*op);
@@ -162,11 +275,11 @@ impl<'c> Frame<'c, '_> {
         &self,
         builder: &Builder<'c>,
         hulls: &BTreeMap<usize, (Linear, Linear)>,
-        threads: &[i64],
+        tile: &[i64],
     ) -> Result<Vec<AffineMap<'c>>, Error> {
         let (context, params) = (builder.context, self.function.declared.params.len());
-        let axis = |(axis, threads): (usize, &i64)| -> Result<AffineMap<'c>, Error> {
-            let loops = self.unit.axes.iter().filter(|(_, of)| **of == axis);
+        let axis = |(axis, cells_of_block): (usize, &i64)| -> Result<AffineMap<'c>, Error> {
+            let loops = self.launch.axes.iter().filter(|(_, of)| **of == axis);
             let one = self.function.declared.number(1);
             let (mut least, mut results) = (1, Vec::<AffineExpr>::new());
             for at in loops.map(|(at, _)| *at) {
@@ -175,7 +288,7 @@ impl<'c> Frame<'c, '_> {
                 let cells = cells.ok_or_else(|| self.far())?;
                 let step = self.function.nest.loops.get(at).map_or(1, |found| found.step);
                 let step = if self.starts_there(at, first) { step } else { 1 };
-                let each = threads.saturating_mul(step);
+                let each = cells_of_block.saturating_mul(step);
                 if cells.is_constant() {
                     let all = cells.constant.saturating_add(each - 1).div_euclid(each);
                     least = least.max(all);
@@ -188,7 +301,7 @@ impl<'c> Frame<'c, '_> {
             results.push(AffineExpr::constant(context, least));
             Ok(AffineMap::new(context, 0, params, &results))
         };
-        threads.iter().enumerate().rev().map(axis).collect()
+        tile.iter().enumerate().rev().map(axis).collect()
     }
 
     fn far(&self) -> Error {
@@ -197,28 +310,27 @@ impl<'c> Frame<'c, '_> {
         Error::declined(Decline::Nest, message).at(place)
     }
 
-    /// The thread's number along each axis, x first.
+    /// The places of block and thread along each axis, x first.
     fn axes(
         &self,
         builder: &Builder<'c>,
         params: &[Val<'c>],
         grid: &[AffineMap<'c>],
-        threads: &[i64],
-    ) -> Result<Vec<Axis<'c>>, Error> {
+        tile: &[i64],
+    ) -> Result<Vec<AxisPlace<'c>>, Error> {
         let gpu = |name: &str, axis: usize| {
             let word = ["x", "y", "z"].get(axis).copied().unwrap_or("x");
             let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {word}>"));
             let dimension = dimension.ok_or_else(|| Error::internal("gpu is not loaded"))?;
             builder.value(name, &[], builder.index_type(), &[("dimension", dimension)])
         };
-        let count = self.unit.axis_count();
+        let count = self.launch.axis_count();
         let mut axes = Vec::new();
         if count == 0 {
             return Ok(axes);
         }
         let mut blocks = gpu("gpu.block_id", 0)?;
-        let zero = builder.index(0)?;
-        for (axis, (map, threads)) in grid.iter().rev().zip(threads).enumerate() {
+        for (axis, (map, cells)) in grid.iter().rev().zip(tile).enumerate() {
             let block = if axis + 1 == count {
                 blocks
             } else {
@@ -235,10 +347,8 @@ impl<'c> Frame<'c, '_> {
                 blocks = builder.binary("arith.divui", blocks, most)?;
                 block
             };
-            let start = builder.multiply_constant(block, *threads)?;
-            let thread = builder.add(start, gpu("gpu.thread_id", axis)?)?;
-            let first = builder.compare(Compare::Eq, thread, zero)?;
-            axes.push(Axis { thread, first });
+            let first = builder.multiply_constant(block, *cells)?;
+            axes.push(AxisPlace { first, thread: gpu("gpu.thread_id", axis)? });
         }
         Ok(axes)
     }
@@ -270,12 +380,12 @@ impl<'c> Frame<'c, '_> {
                 values.insert(mlir::key(*value), value_of(size)?);
             }
         }
-        if let Some((series, before)) = &self.series {
-            let counter = text.counters.get(series.at).copied();
+        if let Some((host_loop, before)) = &self.host_loop {
+            let counter = text.counters.get(host_loop.at).copied();
             let counter = counter.ok_or_else(|| Error::internal("a loop without a counter"))?;
             let step =
                 builder.value("arith.index_cast", &[arguments.step], builder.index_type(), &[])?;
-            let mut value = builder.add(value_of(&series.first)?, step)?;
+            let mut value = builder.add(value_of(&host_loop.first)?, step)?;
             for steps in *before {
                 let none = builder.index(0)?;
                 let taken = builder.binary("arith.maxsi", value_of(steps)?, none)?;

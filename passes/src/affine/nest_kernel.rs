@@ -18,9 +18,9 @@
 //! If a statement has no loop on an axis, the axis's first thread runs it. All threads compute the
 //! values that inner loops use.
 
-use super::launches::{Function, Unit, is_loop, slice};
+use super::launches::{Function, Launch, is_loop, slice};
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineExpr, AffineMap, ValueLike};
+use melior::ir::{AffineExpr, ValueLike};
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Compare};
@@ -33,11 +33,11 @@ pub struct Axis<'c> {
     /// The number of a thread among those of all blocks.
     pub thread: Val<'c>,
     /// Whether it is 0.
-    pub first: Val<'c>,
+    pub is_first: Val<'c>,
 }
 
 /// The lower bounds of a counter, of which the largest counts, and the upper ones.
-type Bounds<'c> = (Vec<Val<'c>>, Vec<Val<'c>>);
+pub type Bounds<'c> = (Vec<Val<'c>>, Vec<Val<'c>>);
 
 /// Where the threads of a loop begin.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ pub struct Code<'c, 'p> {
     /// The function.
     pub function: &'p Function<'c, 'p>,
     /// What the launch holds.
-    pub unit: &'p Unit<'c>,
+    pub launch: &'p Launch<'c>,
     /// The axes of its threads, x first.
     pub axes: Vec<Axis<'c>>,
     /// Where the threads of each loop in space begin.
@@ -78,13 +78,13 @@ impl<'c> Code<'c, '_> {
     /// # Errors
     /// Internal ones.
     pub fn build(&mut self, builder: &Builder<'c>) -> Result<(), Error> {
-        for op in self.unit.before.clone() {
+        for op in self.launch.before.clone() {
             self.compute(builder, op)?;
         }
-        let Some(first) = self.unit.ops.first() else { return Ok(()) };
+        let Some(first) = self.launch.ops.first() else { return Ok(()) };
         let block = first.block().map(mlir::block);
         let block = block.ok_or_else(|| Error::internal("an operation outside of all blocks"))?;
-        self.sequence(builder, block, &self.unit.ops.clone(), &BTreeSet::new())
+        self.sequence(builder, block, &self.launch.ops.clone(), &BTreeSet::new())
     }
 
     /// Operations of a block in order; `inside` are the axes of the loops around them.
@@ -97,7 +97,7 @@ impl<'c> Code<'c, '_> {
     ) -> Result<(), Error> {
         let others: Vec<Val> = (0..self.axes.len())
             .filter(|axis| !inside.contains(axis))
-            .filter_map(|axis| self.axes.get(axis).map(|axis| axis.first))
+            .filter_map(|axis| self.axes.get(axis).map(|axis| axis.is_first))
             .collect();
         let loops: Vec<Op> = ops.iter().copied().filter(|op| is_loop(*op)).collect();
         let for_all = slice(block, &loops);
@@ -115,7 +115,7 @@ impl<'c> Code<'c, '_> {
                 run.iter().try_for_each(|op| self.compute(builder, *op))?;
                 continue;
             };
-            let stored = self.of_stored(run);
+            let stored = self.first_thread_only(run);
             let (all, guarded): (Vec<Op>, Vec<Op>) =
                 run.iter().partition(|op| for_all.contains(op) && !stored.contains(op));
             all.into_iter().try_for_each(|op| self.compute(builder, op))?;
@@ -127,8 +127,8 @@ impl<'c> Code<'c, '_> {
     /// The operations of a run that depend on loads of arrays that the launch stores to, or on what
     /// the first thread alone computed. Another thread that did them too might load while the first
     /// one stores, or divide by a zero that stands for a value.
-    fn of_stored(&self, run: &[Op<'c>]) -> Vec<Op<'c>> {
-        let inside = self.unit.ops.iter().flat_map(|op| mlir::walk(*op));
+    fn first_thread_only(&self, run: &[Op<'c>]) -> Vec<Op<'c>> {
+        let inside = self.launch.ops.iter().flat_map(|op| mlir::walk(*op));
         let stores = inside.filter(|op| mlir::name(*op) == "affine.store");
         let stored: BTreeSet<usize> =
             stores.filter_map(|op| mlir::operands(op).get(1).copied()).map(mlir::key).collect();
@@ -170,7 +170,10 @@ impl<'c> Code<'c, '_> {
     }
 
     /// An operation that is no loop.
-    fn compute(&mut self, builder: &Builder<'c>, op: Op<'c>) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// Internal ones.
+    pub fn compute(&mut self, builder: &Builder<'c>, op: Op<'c>) -> Result<(), Error> {
         let builder = Builder { location: op.location(), ..*builder };
         let results = mlir::results(op);
         let known = |value: &Val| self.values.contains_key(&mlir::key(*value));
@@ -204,30 +207,9 @@ impl<'c> Code<'c, '_> {
         let operands = mlir::operands(op);
         let array = operands.get(memref).copied();
         let array = array.ok_or_else(|| Error::internal("an access without a memref"))?;
-        let map = attribute::read(op, "map", attribute::as_map)?;
-        let indices = self.results(builder, map, operands.get(memref + 1..).unwrap_or_default())?;
+        let value = |value| self.value(value);
+        let indices = mapped(builder, op, "map", (memref + 1, operands.len()), value)?;
         Ok((self.value(array)?, indices))
-    }
-
-    /// The results of a map of values of the function.
-    fn results(
-        &self,
-        builder: &Builder<'c>,
-        map: AffineMap<'c>,
-        operands: &[Val<'c>],
-    ) -> Result<Vec<Val<'c>>, Error> {
-        let operands = operands.iter().map(|value| self.value(*value));
-        let operands = operands.collect::<Result<Vec<_>, _>>()?;
-        let (dims, symbols) = operands.split_at(map.dim_count().min(operands.len()));
-        let result = |place| {
-            let expression: AffineExpr<'c> =
-                map.result(place).map_err(|error| Error::internal(error.to_string()))?;
-            match expression.is_dim().then(|| dims.get(expression.dim_position())).flatten() {
-                Some(value) => Ok(*value),
-                None => builder.affine(expression, dims, symbols),
-            }
-        };
-        (0..map.result_count()).map(result).collect()
     }
 
     fn repeat(
@@ -238,19 +220,9 @@ impl<'c> Code<'c, '_> {
     ) -> Result<(), Error> {
         let builder = Builder { location: op.location(), ..*builder };
         let body = mlir::entry(op).ok_or_else(|| Error::internal("a loop without a body"))?;
-        let parallel = mlir::name(op) == "affine.parallel";
-        let names = match parallel {
-            true => ["lowerBoundsMap", "upperBoundsMap"],
-            false => ["lowerBoundMap", "upperBoundMap"],
-        };
-        let [lower, upper] = names.map(|name| attribute::read(op, name, attribute::as_map));
-        let (lower, upper) = (lower?, upper?);
-        let operands = mlir::operands(op);
-        let (below, above) = operands.split_at(lower.input_count().min(operands.len()));
-        let lower = self.results(&builder, lower, below)?;
-        let upper = self.results(&builder, upper, above)?;
+        let (lower, upper) = bounds(&builder, op, |value| self.value(value))?;
         let counters = mlir::arguments(body);
-        let bounds: Vec<Bounds> = match parallel {
+        let bounds: Vec<Bounds> = match mlir::name(op) == "affine.parallel" {
             true => lower.into_iter().zip(upper).map(|(a, b)| (vec![a], vec![b])).collect(),
             false => vec![(lower, upper)],
         };
@@ -274,7 +246,7 @@ impl<'c> Code<'c, '_> {
         let at = self.function.text.counters.iter().position(|one| one == counter);
         let at = at.ok_or_else(|| Error::internal("a counter of no loop"))?;
         let step = self.function.nest.loops.get(at).map_or(1, |found| found.step);
-        let axis = self.unit.axes.get(&at);
+        let axis = self.launch.axes.get(&at);
         let Some((number, axis)) = axis.and_then(|at| Some((*at, self.axes.get(*at).copied()?)))
         else {
             let first = largest(builder, "arith.maxsi", lower)?;
@@ -309,8 +281,51 @@ impl<'c> Code<'c, '_> {
     }
 }
 
+/// The lower and the upper bounds of a loop, from the values of its operands.
+pub fn bounds<'c>(
+    builder: &Builder<'c>,
+    op: Op<'c>,
+    value: impl Fn(Val<'c>) -> Result<Val<'c>, Error>,
+) -> Result<Bounds<'c>, Error> {
+    let names = match mlir::name(op) == "affine.parallel" {
+        true => ["lowerBoundsMap", "upperBoundsMap"],
+        false => ["lowerBoundMap", "upperBoundMap"],
+    };
+    let [lower, upper] = names;
+    let count = mlir::operands(op).len();
+    let below = attribute::read(op, lower, attribute::as_map)?.input_count().min(count);
+    Ok((
+        mapped(builder, op, lower, (0, below), &value)?,
+        mapped(builder, op, upper, (below, count), &value)?,
+    ))
+}
+
+/// The results of a map of some of an operation's operands, from the values of these.
+pub fn mapped<'c>(
+    builder: &Builder<'c>,
+    op: Op<'c>,
+    map: &str,
+    (first, end): (usize, usize),
+    value: impl Fn(Val<'c>) -> Result<Val<'c>, Error>,
+) -> Result<Vec<Val<'c>>, Error> {
+    let map = attribute::read(op, map, attribute::as_map)?;
+    let operands = mlir::operands(op);
+    let operands = operands.get(first..end).unwrap_or_default().iter();
+    let operands = operands.map(|operand| value(*operand)).collect::<Result<Vec<_>, _>>()?;
+    let (dims, symbols) = operands.split_at(map.dim_count().min(operands.len()));
+    let result = |place| {
+        let expression: AffineExpr<'c> =
+            map.result(place).map_err(|error| Error::internal(error.to_string()))?;
+        match expression.is_dim().then(|| dims.get(expression.dim_position())).flatten() {
+            Some(value) => Ok(*value),
+            None => builder.affine(expression, dims, symbols),
+        }
+    };
+    (0..map.result_count()).map(result).collect()
+}
+
 /// The largest or smallest of several values.
-fn largest<'c>(builder: &Builder<'c>, op: &str, all: &[Val<'c>]) -> Result<Val<'c>, Error> {
+pub fn largest<'c>(builder: &Builder<'c>, op: &str, all: &[Val<'c>]) -> Result<Val<'c>, Error> {
     let mut all = all.iter().copied();
     let first = all.next().ok_or_else(|| Error::internal("a loop without a bound"))?;
     all.try_fold(first, |sum, next| builder.binary(op, sum, next))

@@ -4,11 +4,8 @@
 use stencil_dialects::affine::Linear;
 use stencil_dialects::cover::{Bounds, checked_values};
 use stencil_dialects::inequalities::imply;
-use stencil_dialects::limits::GRID_END;
+use stencil_dialects::limits::{GRID_END, MOST_CELLS};
 use stencil_dialects::stencil::Program;
-
-/// Fields of more cells fit no memory, which bounds most ends already.
-const MOST_CELLS: i64 = 1 << 59;
 
 /// An end of a grid that no check of the program bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +24,7 @@ pub fn far_ends<'c>(program: &Program<'c>) -> Vec<FarEnd<'c>> {
     for grid in &program.grids {
         let Some(bounds) = Bounds::of_grid(grid) else { continue };
         for (lower, upper) in bounds.lower.iter().zip(&bounds.upper) {
+            // The cells that fit memory bound most ends already.
             let room = upper.minus(lower).and_then(|cells| number(MOST_CELLS).minus(&cells));
             let known: Vec<_> = checked.iter().cloned().chain(room).collect();
             let margins = [lower.plus(&number(GRID_END)), number(GRID_END).minus(upper)];

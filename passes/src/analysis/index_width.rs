@@ -9,7 +9,8 @@ use stencil_dialects::stencil::Program;
 const SLACK: i64 = 1 << 21;
 
 /// 32 if the cells of every grid, and coordinates with slack around, can be counted in a signed
-/// 32-bit integer. Cells outside of the grid have coordinates, but no number among the cells.
+/// 32-bit integer, and the bounds of all pieces are known.
+/// Cells outside of the grid have coordinates, but no number among the cells.
 pub fn of(program: &Program) -> u32 {
     let fits = |number: i64| number < i64::from(i32::MAX);
     let near = |map| {
@@ -19,6 +20,14 @@ pub fn of(program: &Program) -> u32 {
         Linear::of_map(map)
             .is_some_and(|bounds| bounds.iter().all(|bound| far(bound).is_some_and(fits)))
     };
+    // The bound of an empty piece may lie anywhere, and kernels compute it.
+    let known = |map| {
+        near(map) && Linear::of_map(map).is_some_and(|all| all.iter().all(Linear::is_constant))
+    };
+    let mut pieces = program.applies.iter().flat_map(|apply| &apply.pieces);
+    if !pieces.all(|piece| known(piece.lower) && known(piece.upper)) {
+        return 64;
+    }
     let small = program.grids.iter().all(|grid| {
         let cells = constant_extents(grid.lower, grid.upper).and_then(|extents| {
             extents.iter().try_fold(1_i64, |product, extent| product.checked_mul(*extent))

@@ -9,6 +9,7 @@ pub mod kernel_work;
 pub mod lane_addresses;
 pub mod lane_values;
 pub mod partial_sums;
+pub mod reductions;
 pub mod shared_slots;
 pub mod swept;
 pub mod tile_traffic;

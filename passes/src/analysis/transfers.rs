@@ -1,9 +1,9 @@
 //! What launches have to load and to store of the fields that they update.
 //!
 //! A launch need not load a field that it overwrites before reading. A temp field need not be
-//! stored if every launch does so. Cells of a temp field that no piece covers are zeros for the
-//! whole run, whether they are stored or not. A field for which that can't be proved for all sizes
-//! is loaded and stored.
+//! stored if every launch does so, unless a reduction reads it. Cells of a temp field that no piece
+//! covers are zeros for the whole run, whether they are stored or not. A field for which that can't
+//! be proved for all sizes is loaded and stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::cover::Defined;
@@ -30,6 +30,7 @@ pub fn of<'c>(
         .iter()
         .map(|applies| applies.iter().map(|apply| Access::of(program, apply)).collect())
         .collect::<Result<Vec<Vec<_>>, Error>>()?;
+    let reduced = program.fields_reduced()?;
     let mut all = Vec::new();
     for accesses in &launches {
         let updated: BTreeSet<&str> =
@@ -37,6 +38,7 @@ pub fn of<'c>(
         let mut stored = BTreeSet::new();
         for field in &updated {
             if program.field(field)?.role != Role::Temp
+                || reduced.contains(field)
                 || outlives(program, &launches, field)?
                 || read_in_sweep(program, accesses, field)?
             {

@@ -50,8 +50,12 @@ pub fn values<'c>(
 /// Whether a point function has a result for all operands. Integer division by zero and an absolute
 /// read outside the grid have none. The expressions of the boundary rules of its reads count too.
 pub fn is_total(module: &Module, program: &Program, piece: &Piece) -> Result<bool, Error> {
-    let divides = |name: &str| DIVISIONS.contains(&name) || name == stencil::GATHER;
-    has_none(module, program, piece, divides)
+    let divides = |name: &str| DIVISIONS.contains(&name);
+    let gathers = stencil::gathers(stencil::function(module, piece.function)?)?;
+    // The value of a reduction is there at every point.
+    let cells = gathers.iter().filter_map(|gather| program.field(gather.field).ok());
+    let inside = cells.into_iter().all(|field| field.role.is_reduced());
+    Ok(inside && has_none(module, program, piece, divides)?)
 }
 
 /// Whether a point function has a result for all operands at a point that its piece covers. Its

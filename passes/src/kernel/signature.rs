@@ -8,7 +8,7 @@ use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
-use stencil_dialects::stencil::{self, Program};
+use stencil_dialects::stencil::{self, Argument, Program};
 use stencil_dialects::tiled::{self, Binding, Kernel, TileOp};
 
 /// The arguments of a kernel.
@@ -42,6 +42,8 @@ pub struct Arguments<'c> {
     pub epoch: Option<Val<'c>>,
     /// The number of the launch, where there are several in place of one.
     pub turn: Option<Val<'c>>,
+    /// The results of the blocks of a reduction.
+    pub partials: Option<Val<'c>>,
 }
 
 impl<'c> Signature<'c> {
@@ -84,6 +86,10 @@ impl<'c> Signature<'c> {
                     named.push(("llvm.noalias", Attribute::unit(context)));
                     MemRefType::new(builder.integer_type(32), &[], None, None).into()
                 }
+                Binding::Partials(name) => {
+                    named.push(("llvm.noalias", Attribute::unit(context)));
+                    MemRefType::new(program.field(name)?.element, &[], None, None).into()
+                }
                 Binding::Scalar(name) => scalar_type(program, name)?,
                 Binding::Step => builder.integer_type(64),
             });
@@ -106,7 +112,7 @@ impl<'c> Signature<'c> {
             .collect();
         let (mut sources, mut targets) = (BTreeMap::new(), BTreeMap::new());
         let (mut scalars, mut step, mut row) = (BTreeMap::new(), None, None);
-        let (mut flags, mut epoch, mut turn) = (None, None, None);
+        let (mut flags, mut epoch, mut turn, mut partials) = (None, None, None, None);
         for (binding, value) in bound() {
             let whole = |name: &str| whole_grid(builder, program, name, *value, &params);
             match binding {
@@ -121,19 +127,31 @@ impl<'c> Signature<'c> {
                 Binding::Epoch => epoch = Some(*value),
                 Binding::Flags => flags = Some(*value),
                 Binding::Turn => turn = Some(*value),
+                Binding::Partials(_) => partials = Some(*value),
                 Binding::Scalar(name) => drop(scalars.insert(*name, *value)),
                 Binding::Step => step = Some(*value),
                 Binding::Row => row = Some(*value),
             }
         }
         let step = step.ok_or_else(|| Error::internal("a kernel without a step argument"))?;
-        Ok(Arguments { sources, targets, params, scalars, step, row, flags, epoch, turn })
+        Ok(Arguments { sources, targets, params, scalars, step, row, flags, epoch, turn, partials })
     }
 }
 
 fn scalar_type<'c>(program: &Program<'c>, name: &str) -> Result<Type<'c>, Error> {
     let scalar = program.scalars.iter().find(|scalar| scalar.name == name);
     scalar.map(|scalar| scalar.element).ok_or_else(|| Error::internal(format!("no scalar @{name}")))
+}
+
+/// The fields that a point function reads, at offsets or at computed places.
+pub fn read_by<'c>(module: &Module<'c>, function: &str) -> Result<BTreeSet<&'c str>, Error> {
+    let function = stencil::function(module, function)?;
+    let gathers = stencil::gathers(function)?.into_iter().map(|gather| gather.field);
+    let offsets = stencil::arguments(function)?.into_iter().filter_map(|argument| match argument {
+        Argument::Read { field, .. } => Some(field),
+        _ => None,
+    });
+    Ok(gathers.chain(offsets).collect())
 }
 
 /// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step.

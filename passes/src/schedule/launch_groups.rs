@@ -5,10 +5,12 @@
 //! consecutive applies whose hull is tight; then each group is a kernel, and no launch takes more
 //! than one step. The step is also cut where a periodic field is read and the fields lie on
 //! different points. A function that reads values of its own sweep is a kernel too, of the
-//! strategy that `tile-wavefront` gives it.
+//! strategy that `tile-wavefront` gives it. A reduction that each step computes stands between
+//! kernels.
 
 use crate::analysis::footprint;
 use crate::analysis::hull::{self, Hull};
+use crate::analysis::reductions;
 use crate::analysis::transfers::{self, Transfers};
 use melior::Context;
 use stencil_dialects::error::Error;
@@ -19,6 +21,8 @@ use stencil_dialects::tiled;
 pub struct Group<'c, 'p> {
     /// In their order.
     pub applies: Vec<&'p Apply<'c>>,
+    /// How many applies of the step stand before them.
+    pub place: usize,
     /// What the tiles cover.
     pub hull: Hull<'c>,
     /// What the kernel has to load and to store.
@@ -42,19 +46,23 @@ impl<'c, 'p> Group<'c, 'p> {
     }
 }
 
-/// Cuts a step where the updated grids differ by more than rims; with `alone`, after each apply.
+/// Cuts a step where the updated grids differ by more than rims, and where a reduction stands that
+/// each step computes; with `alone`, after each apply.
 pub fn of<'c, 'p>(
     context: &'c Context,
     program: &'p Program<'c>,
     alone: bool,
 ) -> Result<Vec<Group<'c, 'p>>, Error> {
+    let cuts: Vec<usize> =
+        reductions::of(program)?.each_step.iter().map(|reduce| reduce.place).collect();
     let hull = |applies: &[&Apply<'c>]| {
         let updated: Vec<&str> =
             applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect();
         hull::of(context, program, &updated)
     };
     let mut groups: Vec<Group> = Vec::new();
-    for apply in &program.applies {
+    for (place, apply) in program.applies.iter().enumerate() {
+        let alone = alone || cuts.contains(&place);
         let sweeps = !program.dependences(&apply.pieces)?.is_empty();
         if let Some(last) = groups.last_mut().filter(|last| !alone && !sweeps && !last.sweeps) {
             let joined = [last.applies.as_slice(), &[apply]].concat();
@@ -68,7 +76,7 @@ pub fn of<'c, 'p>(
         let hull = hull(&[apply])?
             .ok_or_else(|| Error::internal("an apply to grids of different ranks"))?;
         let transfers = Transfers::default();
-        groups.push(Group { applies: vec![apply], hull, transfers, sweeps });
+        groups.push(Group { applies: vec![apply], place, hull, transfers, sweeps });
     }
     let launches: Vec<_> = groups.iter().map(|group| group.applies.clone()).collect();
     for (group, transfers) in groups.iter_mut().zip(transfers::of(program, &launches)?) {

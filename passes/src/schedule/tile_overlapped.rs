@@ -34,12 +34,14 @@
 //! "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps mod 2)>, kernels = [@heat_1]}
 //! ```
 
+use crate::analysis::reductions;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::schedule::choice::{self, PER_THREAD, PYRAMID_HEIGHT, REGION, STRATEGY, TILE};
 use crate::schedule::code_size;
 use crate::schedule::launch_groups::{self, Group};
 use crate::schedule::regions;
+use crate::schedule::step_schedule::StepSchedule;
 use crate::schedule::strategy::Strategy;
 use crate::schedule::tile_kernel;
 use crate::strategies;
@@ -47,12 +49,11 @@ use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Module};
-use stencil_dialects::affine::symbolic;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Choice, Region, Schedule};
+use stencil_dialects::tiled::{self, Choice, MOST_STEPS, Region, Schedule};
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -127,10 +128,14 @@ impl<'c> Tiling<'c, '_> {
         let program = self.subject.program;
         let fuses = self.strategy.fuses_steps();
         let pyramid_height = self.choice.pyramid_height;
+        let reductions = reductions::of(program)?;
+        // The steps between two looks at the condition of the run.
+        let most = program.until.as_ref().map_or(MOST_STEPS, |until| until.every);
         match groups {
             [group]
                 if fuses
                     && !group.sweeps
+                    && reductions.each_step.is_empty()
                     && launch_groups::repeats_alike(builder.context, program, &group.applies)? =>
             {
                 let (strategy, schedule) = self.schedule(group, groups)?;
@@ -138,7 +143,11 @@ impl<'c> Tiling<'c, '_> {
                     let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
                     Ok(strategy.pyramid_height(&self.subject, group, &schedule)?.min(most))
                 };
-                let pyramid_height = pyramid_height.map_or_else(usual, Ok)?;
+                let pyramid_height = match pyramid_height {
+                    Some(asked) if asked > most => return Err(looks(asked, most)),
+                    Some(asked) => asked,
+                    None => usual()?.min(most),
+                };
                 return self.pyramids(builder, (group, strategy), &schedule, pyramid_height);
             }
             _ if pyramid_height.is_none_or(|pyramid_height| pyramid_height == 1) => {}
@@ -152,6 +161,13 @@ impl<'c> Tiling<'c, '_> {
                     ),
                 ));
             }
+            _ if !reductions.each_step.is_empty() => {
+                return Err(Error::declined(
+                    Decline::Height,
+                    "each step computes a reduction that a function reads, so a launch takes at \
+                     most one step; leave pyramid-height out",
+                ));
+            }
             _ => {
                 return Err(Error::declined(
                     Decline::Height,
@@ -161,7 +177,11 @@ impl<'c> Tiling<'c, '_> {
             }
         }
         let mut names = Vec::new();
+        let mut reduces = reductions.each_step.iter().peekable();
         for (index, group) in groups.iter().enumerate() {
+            while let Some(reduce) = reduces.next_if(|reduce| reduce.place <= group.place) {
+                names.push(reduce.field.to_owned());
+            }
             if group.sweeps {
                 names.push(sweeping_kernel(group)?);
                 continue;
@@ -172,10 +192,9 @@ impl<'c> Tiling<'c, '_> {
             self.kernel(builder, &name, (group, strategy), 1, schedule)?;
             names.push(name);
         }
-        let symbols = program.params.len();
-        let steps = AffineExpr::symbol(builder.context, symbols);
-        tiled::repeat(builder, symbolic(builder.context, symbols + 1, &[steps]), &names)?;
-        Ok(())
+        names.extend(reduces.map(|reduce| reduce.field.to_owned()));
+        let schedule = StepSchedule { program, builder };
+        schedule.all(|steps| vec![(steps, names.clone())])
     }
 
     /// A group's strategy with its tile and cells per thread, as they are asked for or by default.
@@ -256,29 +275,37 @@ impl<'c> Tiling<'c, '_> {
         pyramid_height: i64,
     ) -> Result<(), Error> {
         let (context, program) = (builder.context, self.subject.program);
-        let symbols = program.params.len() + 1;
-        let steps = AffineExpr::symbol(context, program.params.len());
-        let constant = |value| AffineExpr::constant(context, value);
-        let left = AffineExpr::modulo(steps, constant(pyramid_height));
-        let mut launches =
-            vec![(pyramid_height, AffineExpr::floor_div(steps, constant(pyramid_height)))];
         // The steps left over are fewer than `pyramid_height`: each binary digit of their number is
         // one launch.
+        let mut heights = vec![pyramid_height];
         let mut digit = (pyramid_height as u64).next_power_of_two() as i64 / 2;
         while digit >= 1 {
-            if digit < pyramid_height {
-                let count = AffineExpr::floor_div(left, constant(digit));
-                launches.push((digit, AffineExpr::modulo(count, constant(2))));
-            }
+            heights.extend((digit < pyramid_height).then_some(digit));
             digit /= 2;
         }
-        for (steps, count) in launches {
+        let mut names = Vec::new();
+        for steps in heights {
             let name = tile_kernel::name(&self.subject, steps);
             let schedule = Schedule { steps, ..schedule.clone() };
             self.kernel(builder, &name, (group, strategy), steps, schedule)?;
-            tiled::repeat(builder, symbolic(context, symbols, &[count]), &[name])?;
+            names.push((steps, name));
         }
-        Ok(())
+        let schedule = StepSchedule { program, builder };
+        schedule.all(|steps| {
+            let constant = |value| AffineExpr::constant(context, value);
+            let left = AffineExpr::modulo(steps, constant(pyramid_height));
+            let launches = names.iter().map(|(height, name)| {
+                let count = match *height == pyramid_height {
+                    true => AffineExpr::floor_div(steps, constant(*height)),
+                    false => {
+                        let count = AffineExpr::floor_div(left, constant(*height));
+                        AffineExpr::modulo(count, constant(2))
+                    }
+                };
+                (count, vec![name.clone()])
+            });
+            launches.collect()
+        })
     }
 
     /// One tile kernel: some steps of a group. A tile that nobody asked for is fitted.
@@ -304,6 +331,17 @@ impl<'c> Tiling<'c, '_> {
         }
         tile_kernel::build(builder, name, &self.subject, group, steps, &schedule, &regions)
     }
+}
+
+/// The decline of launches that go beyond a look at the condition of the run.
+fn looks(asked: i64, most: i64) -> Error {
+    Error::declined(
+        Decline::Height,
+        format!(
+            "the condition of the run is looked at every {most} steps, so that a launch can't take \
+             {asked}; choose a smaller pyramid-height, or look less often"
+        ),
+    )
 }
 
 /// The kernel that `tile-wavefront` made of a group.

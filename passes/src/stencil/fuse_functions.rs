@@ -161,6 +161,10 @@ fn consumers<'c>(program: &Program<'c>, place: usize) -> Result<Option<Vec<usize
     if !made.iter().all(temp) || !sources.is_disjoint(&made) || program.applies.len() == 1 {
         return Ok(None);
     }
+    let reduced = program.fields_reduced()?;
+    if made.iter().any(|field| reduced.contains(field)) {
+        return Ok(None);
+    }
     let (mut found, mut changed) = (Vec::new(), false);
     for (other, apply) in program.applies.iter().enumerate().filter(|(other, _)| *other != place) {
         let updates: BTreeSet<&str> = apply.updates.iter().copied().collect();
@@ -174,7 +178,10 @@ fn consumers<'c>(program: &Program<'c>, place: usize) -> Result<Option<Vec<usize
         }
         changed |= other > place && !updates.is_disjoint(&sources);
     }
-    Ok(Some(found))
+    // A reduction in between may change a value that the producer reads.
+    let last = found.last().copied().unwrap_or(place);
+    let between = program.reduces.iter().any(|reduce| reduce.place > place && reduce.place <= last);
+    Ok((!between).then_some(found))
 }
 
 /// Folds an apply of a module into its consumers. `false` where a read may leave the piece that it

@@ -238,6 +238,9 @@ fn may_lose_rim<'c>(
     if is_whole(program, field, pieces)? {
         return Ok(true);
     }
+    if program.fields_reduced()?.contains(field.name) {
+        return Ok(false);
+    }
     let boxes = |pieces: &[Piece]| pieces.iter().map(Bounds::of_piece).collect::<Option<Vec<_>>>();
     let Some(covered) = boxes(pieces) else { return Ok(false) };
     let defined = Defined::Pieces(covered.clone());

@@ -1,9 +1,10 @@
 //! Shapes of fields, and device buffers with their sizes and places in memory.
 
 use super::{BindError, sizes_text};
-use crate::array::{Element, shape_text};
+use crate::array::{Cell, Element, shape_text, with_cell};
 use crate::expr::{Expr, Sizes};
 use crate::layout::{Placement, Window};
+use crate::number::Number;
 use crate::plan::{BufferDecl, BufferKind, BufferLayout, FieldDecl, Part, Plan, Start};
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use std::ops::Range;
 pub struct BufferId(pub usize);
 
 /// A device buffer to be allocated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Buffer {
     /// Its name.
     pub name: String,
@@ -29,8 +30,10 @@ pub struct Buffer {
     pub placement: Placement,
     /// Cells of its memory, those between rows or blocks included.
     pub cells: usize,
-    /// The field that it starts with, by place in [`Plan::fields`]; zeros where it is none.
+    /// The field that it starts with, by place in [`Plan::fields`].
     pub input: Option<usize>,
+    /// The number that it starts with where it starts with no field.
+    pub fill: Number,
     /// The device on which it lies.
     pub device: u32,
 }
@@ -151,7 +154,12 @@ pub fn bound(
     }
     let input = match &buffer.start {
         Start::Input(name) => plan.fields.iter().position(|field| field.name == *name),
-        Start::Zeros => None,
+        Start::Zeros | Start::Value(_) => None,
+    };
+    let zero = || with_cell!(buffer.element, T => <T as Cell>::number(T::default()));
+    let fill = match &buffer.start {
+        Start::Value(value) => value.number(buffer.element).unwrap_or_else(zero),
+        _ => zero(),
     };
     let bound = Buffer {
         name: buffer.name.clone(),
@@ -161,6 +169,7 @@ pub fn bound(
         placement,
         cells: usize::try_from(cells).unwrap_or(usize::MAX),
         input,
+        fill,
         device: buffer.device,
         shape,
     };

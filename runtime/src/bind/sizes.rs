@@ -3,7 +3,7 @@
 use super::{BindError, Request, listed};
 use crate::array::shape_text;
 use crate::expr::{Affine, Expr, Sizes};
-use crate::plan::{FieldDecl, Plan, Role};
+use crate::plan::{FieldDecl, Plan};
 use std::collections::BTreeMap;
 
 /// A size and where it comes from.
@@ -154,7 +154,7 @@ pub fn compare_shapes(
 
 /// The error of a size without a value, and the fields whose shapes would tell it.
 pub fn missing(plan: &Plan, name: &str) -> BindError {
-    let fields = plan.fields.iter().filter(|field| field.role != Role::Temp && tells(field, name));
+    let fields = plan.fields.iter().filter(|field| field.role.is_input() && tells(field, name));
     let mut fields: Vec<String> = fields.map(|field| field.declared_name().to_owned()).collect();
     fields.dedup();
     BindError::MissingSize { name: name.to_owned(), fields }

@@ -3,10 +3,10 @@
 use super::{ExecuteError, Inputs, Target};
 use crate::array::{Array, Element};
 use crate::bind::{Bound, Buffer, BufferId};
-use crate::plan::{Plan, Role};
+use crate::plan::Plan;
 use std::collections::BTreeMap;
 
-/// Fills all buffers as the plan says: with the input of a field or with zeros.
+/// Fills all buffers as the plan says: with the input of a field or with a number.
 ///
 /// # Errors
 /// When the target fails or there is too little memory.
@@ -27,8 +27,8 @@ pub fn upload(
             continue;
         }
         let Some((field, array)) = input else {
-            let zeros = Array::zeros(buffer.element, &[buffer.cells])?;
-            target.upload(BufferId(place), zeros.bytes()).map_err(ExecuteError::Target)?;
+            let cells = Array::filled(buffer.fill, &[buffer.cells])?;
+            target.upload(BufferId(place), cells.bytes()).map_err(ExecuteError::Target)?;
             continue;
         };
         let shape = bound.shapes.get(field).map_or(&[] as &[usize], Vec::as_slice);
@@ -55,7 +55,7 @@ fn copy_cells(to: &mut [u8], at: usize, from: &[u8], place: usize, cells: usize,
     }
 }
 
-/// Downloads the values of the state fields; `current` is the memory of each buffer.
+/// Downloads the values of the state fields and reductions; `current` is the memory of each buffer.
 ///
 /// # Errors
 /// When the target fails or there is too little memory.
@@ -68,7 +68,7 @@ pub fn download(
 ) -> Result<BTreeMap<String, Array>, ExecuteError> {
     let mut outputs = BTreeMap::new();
     for (place, field) in plan.fields.iter().enumerate() {
-        if field.role == Role::State {
+        if field.role.is_output() {
             let value = value(plan, bound, inputs, current, place, target)?;
             outputs.insert(field.name.clone(), value);
         }

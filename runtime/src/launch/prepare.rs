@@ -28,6 +28,8 @@ pub enum Prepared<'p> {
         iterations: i64,
         until: Option<PreparedUntil>,
         body: Body<'p>,
+        /// What follows where the condition was never met.
+        otherwise: Body<'p>,
     },
     Exchange(Arc<[PreparedCopy]>),
     Snapshot {
@@ -111,9 +113,10 @@ pub fn schedule<'p>(plan: &'p Plan, bound: &Bound) -> Result<Body<'p>, LaunchErr
 fn total(body: &[Prepared<'_>], of: &impl Fn(&Prepared<'_>) -> i128) -> i128 {
     body.iter().fold(0_i128, |sum, node| {
         sum.saturating_add(match node {
-            Prepared::Loop { iterations, body, until } => {
+            Prepared::Loop { iterations, body, until, otherwise } => {
                 let compares = i128::from(until.is_some()) * of(node);
-                i128::from(*iterations).saturating_mul(total(body, of).saturating_add(compares))
+                let each = total(body, of).saturating_add(compares);
+                i128::from(*iterations).saturating_mul(each).saturating_add(total(otherwise, of))
             }
             other => of(other),
         })
@@ -136,11 +139,12 @@ impl<'p> Preparation<'p, '_> {
                 Node::Launch(launch) => all.push(self.launch(launch, alone)?),
                 Node::Repeat(repeat) => {
                     let iterations = repeat.count.evaluate(&self.bound.sizes)?;
-                    self.iterations(&mut all, iterations, None, &repeat.body)?;
+                    self.iterations(&mut all, iterations, None, (&repeat.body, &[]))?;
                 }
                 Node::Until(until) => {
                     let iterations = until.most.evaluate(&self.bound.sizes)?;
-                    self.iterations(&mut all, iterations, Some(self.until(until)?), &until.body)?;
+                    let bodies = (until.body.as_slice(), until.otherwise.as_slice());
+                    self.iterations(&mut all, iterations, Some(self.until(until)?), bodies)?;
                 }
                 Node::Choose(choose) => {
                     let body = self.list(self.chosen(choose)?, alone)?;
@@ -161,9 +165,11 @@ impl<'p> Preparation<'p, '_> {
         all: &mut Vec<Prepared<'p>>,
         iterations: i64,
         until: Option<PreparedUntil>,
-        body: &'p [Node],
+        (body, otherwise): (&'p [Node], &'p [Node]),
     ) -> Result<(), LaunchError> {
+        let otherwise = self.list(otherwise, false)?;
         if iterations <= 0 {
+            all.extend(otherwise.iter().cloned());
             return Ok(());
         }
         let body = self.list(body, iterations > 1)?;
@@ -175,7 +181,7 @@ impl<'p> Preparation<'p, '_> {
         });
         all.push(match steps {
             Some(steps) => Prepared::Skip { steps: steps.saturating_mul(iterations) },
-            None => Prepared::Loop { iterations, until, body },
+            None => Prepared::Loop { iterations, until, body, otherwise },
         });
         Ok(())
     }

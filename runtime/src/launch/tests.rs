@@ -141,3 +141,56 @@ fn impossible_launches_are_refused() {
         "{text}"
     );
 }
+
+#[test]
+fn what_stands_behind_a_loop_is_done_where_its_condition_was_never_met() {
+    let mut plan = heat();
+    plan.buffers.push(plan::BufferDecl {
+        name: "met".to_owned(),
+        kind: plan::BufferKind::Reduction,
+        element: crate::array::Element::I32,
+        extents: vec!["1".parse().unwrap()],
+        origin: Vec::new(),
+        layout: plan::BufferLayout::default(),
+        start: plan::Start::Value("7".parse().unwrap()),
+        device: 0,
+    });
+    let Some(Node::Repeat(rest)) = plan.schedule.pop() else { panic!("no loop") };
+    let Some(Node::Repeat(pairs)) = plan.schedule.pop() else { panic!("no loop") };
+    plan.schedule = vec![Node::Until(plan::Until {
+        reduction: "met".to_owned(),
+        is: Relation::NotEqual,
+        limit: plan::Limit::Value("0".parse().unwrap()),
+        every: 1,
+        text: "met".to_owned(),
+        most: pairs.count,
+        body: pairs.body,
+        otherwise: vec![Node::Repeat(rest)],
+    })];
+    plan.validate().unwrap();
+    let sizes = [("N".to_string(), 20), ("M".to_string(), 1)].into();
+    let request = Request { sizes, steps: Some(5), ..Request::default() };
+    let bound = bind(&plan, &request).unwrap();
+    assert_eq!(bound.buffers.last().unwrap().fill, Number::I32(7));
+    // The steps that a run takes where the condition is met at its n-th look.
+    let steps = |met: usize| {
+        let (mut all, mut looks, mut kernels) = (Launches::new(&plan, &bound).unwrap(), 0, vec![]);
+        while let Some(action) = all.next() {
+            match action {
+                Action::Launch(launch) => kernels.push(launch.kernel.name.clone()),
+                Action::Compare(_) => {
+                    looks += 1;
+                    if looks == met {
+                        all.stop();
+                    }
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        (all.step(), kernels.join(" "), all.iterations()[0])
+    };
+    let ended = |count, met| Iterations { count, met };
+    assert_eq!(steps(1), (2, "two".to_owned(), ended(1, true)));
+    assert_eq!(steps(2), (4, "two two".to_owned(), ended(2, true)));
+    assert_eq!(steps(3), (5, "two two one".to_owned(), ended(2, false)));
+}

@@ -40,6 +40,14 @@ struct Frame<'p> {
     /// Iterations done.
     done: i64,
     until: Option<PreparedUntil>,
+    /// What follows where the condition of `until` was never met.
+    otherwise: Option<Body<'p>>,
+}
+
+impl<'p> Frame<'p> {
+    fn once(body: Body<'p>) -> Self {
+        Self { body, place: 0, left: 1, done: 0, until: None, otherwise: None }
+    }
 }
 
 impl<'p> Launches<'p> {
@@ -51,7 +59,7 @@ impl<'p> Launches<'p> {
         let body = prepare::schedule(plan, bound)?;
         let untils = plan.nodes().into_iter().filter(|node| matches!(node, Node::Until(_)));
         Ok(Launches {
-            frames: vec![Frame { body, place: 0, left: 1, done: 0, until: None }],
+            frames: vec![Frame::once(body)],
             step: 0,
             epoch: 0,
             turn: 0,
@@ -80,7 +88,7 @@ impl<'p> Launches<'p> {
         if let Some(frame) = self.frames.last_mut()
             && let Some(until) = frame.until
         {
-            frame.left = 0;
+            (frame.left, frame.otherwise) = (0, None);
             if let Some(iterations) = self.iterations.get_mut(until.number) {
                 iterations.met = true;
             }
@@ -152,7 +160,9 @@ impl<'p> Iterator for Launches<'p> {
         loop {
             let frame = self.frames.last_mut()?;
             if frame.left <= 0 {
+                let otherwise = frame.otherwise.take();
                 self.frames.pop();
+                self.frames.extend(otherwise.map(Frame::once));
                 continue;
             }
             let Some(node) = frame.body.get(frame.place).cloned() else {
@@ -166,13 +176,15 @@ impl<'p> Iterator for Launches<'p> {
             match node {
                 Prepared::Launch(prepared) => return Some(Action::Launch(self.launch(&prepared))),
                 Prepared::Skip { steps } => self.step = self.step.saturating_add(steps),
-                Prepared::Loop { iterations, until, body } => {
+                Prepared::Loop { iterations, until, body, otherwise } => {
                     if let Some(until) = until
                         && let Some(iterations) = self.iterations.get_mut(until.number)
                     {
                         iterations.met = false;
                     }
-                    self.frames.push(Frame { body, place: 0, left: iterations, done: 0, until });
+                    let otherwise = Some(otherwise);
+                    let (place, left, done) = (0, iterations, 0);
+                    self.frames.push(Frame { body, place, left, done, until, otherwise });
                 }
                 Prepared::Exchange(copies) => {
                     let copies = copies.iter().map(|copy| Copy {

@@ -2,6 +2,7 @@
 
 use crate::array::Element;
 use crate::expr::Expr;
+use crate::number::Numeral;
 use serde::{Deserialize, Serialize};
 
 /// A device buffer. Its name stands for memory; a rotation hands the memory on to other names.
@@ -54,6 +55,8 @@ pub enum Start {
     Zeros,
     /// The input of a field, from the buffer's origin on; zeros for a temp field.
     Input(String),
+    /// A number in each cell.
+    Value(Numeral),
 }
 
 /// How the cells of a buffer lie in memory.

@@ -136,10 +136,16 @@ pub struct Until {
     pub limit: Limit,
     /// The value is compared each time after this many iterations.
     pub every: u32,
+    /// The condition as a user reads it, for messages.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
     /// Iterations at most; may use `steps`. A negative number is 0.
     pub most: Expr,
     /// The nodes of each iteration.
     pub body: Vec<Node>,
+    /// The nodes behind the last iteration, where the condition was never met.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub otherwise: Vec<Node>,
 }
 
 /// A relation of two numbers. With a NaN all but `not_equal` are false.
@@ -245,7 +251,7 @@ impl Node {
     fn bodies(&self) -> Vec<&[Node]> {
         match self {
             Self::Repeat(repeat) => vec![&repeat.body],
-            Self::Until(until) => vec![&until.body],
+            Self::Until(until) => vec![&until.body, &until.otherwise],
             Self::Choose(choose) => choose.among.iter().map(|one| one.body.as_slice()).collect(),
             Self::Launch(_) | Self::Exchange(_) | Self::Snapshot(_) => Vec::new(),
         }

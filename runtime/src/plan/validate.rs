@@ -122,6 +122,10 @@ impl Plan {
         if field.value.is_empty() && field.role != Role::Temp {
             return Err("has a value that lies in no buffer".to_string());
         }
+        let one = |extent: &Expr| extent.as_int() == Some(1);
+        if field.role == Role::Reduction && !field.extents.iter().all(one) {
+            return Err("is a reduction, and has more cells than one".to_string());
+        }
         for part in &field.value {
             let name = &part.buffer;
             let buffer = self
@@ -138,8 +142,12 @@ impl Plan {
 
     /// Refuses a buffer that can't hold cells of a field.
     fn holds(&self, buffer: &BufferDecl, field: &FieldDecl) -> Found {
-        if buffer.kind != BufferKind::Field {
-            return Err("which is not of the kind `field`".to_string());
+        let (kind, name) = match field.role {
+            Role::Reduction => (BufferKind::Reduction, "reduction"),
+            _ => (BufferKind::Field, "field"),
+        };
+        if buffer.kind != kind {
+            return Err(format!("which is not of the kind `{name}`"));
         }
         if (buffer.element, buffer.extents.len()) != (field.element, field.extents.len()) {
             return Err(format!(
@@ -186,6 +194,11 @@ impl Plan {
         {
             return Err(format!("holds flags of type {}; i32 or u32 is needed", buffer.element));
         }
+        if let Start::Value(value) = &buffer.start
+            && value.number(buffer.element).is_none()
+        {
+            return Err(format!("starts with {value}, which is no {}", buffer.element));
+        }
         if let Start::Input(name) = &buffer.start {
             let field = self
                 .field(name)
@@ -225,7 +238,8 @@ impl Plan {
                 }
                 Node::Until(until) => {
                     at("until", self.until_is_possible(until))?;
-                    self.list(&until.body, &format!("{path}.until.body"), choices)
+                    self.list(&until.body, &format!("{path}.until.body"), choices)?;
+                    self.list(&until.otherwise, &format!("{path}.until.otherwise"), choices)
                 }
                 Node::Choose(choose) => {
                     at("choose", self.choose_is_possible(choose))?;

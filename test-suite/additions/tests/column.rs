@@ -87,7 +87,8 @@ fn columns_equal_the_oracle() {
             continue;
         }
         let source = program(&name);
-        let result = simulate(&source, "tile-overlapped{strategy=column},lower-column");
+        let result =
+            simulate(&source, "tile-overlapped{strategy=column},lower-column,lower-reduce");
         let outputs = match result {
             Ok((_, outputs)) => outputs,
             Err(Error { fault: Fault::Declined(Decline::Rank | Decline::Sweep), .. }) => continue,

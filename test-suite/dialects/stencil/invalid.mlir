@@ -62,7 +62,7 @@ module attributes {stencil.params = [4], stencil.steps = affine_map<()[n] -> (4)
 
 // -----
 
-// expected-error @+1 {{stencil.steps needs one result and one symbol a run-time size}}
+// expected-error @+1 {{stencil.steps needs a result and one symbol a run-time size}}
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<() -> (4)>} {
 }
 
@@ -71,7 +71,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<() -> (4)>
 // A role is state, const or temp.
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
-  // expected-error @+1 {{there is no role "stat"; there are state, const and temp}}
+  // expected-error @+1 {{there is no role "stat"; there are state, const, temp, reduction and condition}}
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "stat"} : () -> ()
 }
 

@@ -6,6 +6,8 @@
 //! oracle rejects. The transposed program gives the transposed result, the shifted one the same.
 
 use crate::model::Case;
+use crate::outline;
+use crate::random::Random;
 use crate::run::{self, Arrays, Compiled};
 use crate::summary::reason;
 use crate::transform;
@@ -38,6 +40,8 @@ pub enum Fault {
     Transposed,
     /// The shifted program gives another result.
     Shifted,
+    /// The same program with functions by `let` has another result, or is refused.
+    Outlined,
     /// A diagnostic without a place in the text.
     Place,
     /// An input takes too long.
@@ -50,7 +54,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Panic,
         Self::Crash,
         Self::Internal,
@@ -61,6 +65,7 @@ impl Fault {
         Self::Refusal,
         Self::Transposed,
         Self::Shifted,
+        Self::Outlined,
         Self::Place,
         Self::Slow,
         Self::Silent,
@@ -119,10 +124,14 @@ const KNOWN: &[&str] = &[
     "` overlap",
     // Pieces and reads outside of the grid, for sizes that are fixed.
     "reads outside the grid",
+    "is read from points outside the grid",
+    "may lie outside the grid",
     "starts before the grid",
     "ends before it starts",
     "ends behind the grid",
     "holds no point",
+    // Numbers for the dimensions of a grid that no function updates.
+    "; give one per dimension",
     // A divisor that is a fixed size of 0.
     "division by zero",
 ];
@@ -174,6 +183,9 @@ fn attempt(case: &Case, context: &Context) -> Result<bool, Stop> {
         );
         declined = declined.or(found.err());
     }
+    if case.outline {
+        outlined(case, &inputs, &expected)?;
+    }
     if let Some(by) = &case.shift {
         let found = whole(
             &transform::shifted(case, by),
@@ -188,6 +200,23 @@ fn attempt(case: &Case, context: &Context) -> Result<bool, Stop> {
         Some(failed @ Stop::Failed(..)) => Err(failed),
         _ => Ok(telling(&inputs, &expected)),
     }
+}
+
+/// The oracle's result of the same program with functions by `let`.
+fn outlined(case: &Case, inputs: &Arrays, expected: &Arrays) -> Result<(), Stop> {
+    let mut random = Random::of_case(case.data.seed, 3);
+    let program = outline::outlined(&case.program, &mut random);
+    let case = Case { program, ..case.clone() };
+    let fault = |message: String| {
+        let text = case.program.text();
+        Stop::Failed(Fault::Outlined, format!("{message}\n{text}"))
+    };
+    let Some(schedule) = case.schedules.first() else { return Ok(()) };
+    let source = run::source(&case);
+    let checked = stencil_compiler::stages::check(&source, &run::options(&case, schedule).defines);
+    let checked = checked.map_err(|failure| fault(failure.to_string()))?;
+    let found = run::reference(&case, &checked, inputs).map_err(fault)?;
+    same(&found, expected).map_err(fault)
 }
 
 /// Whether the result says anything: a finite cell that the run changed.

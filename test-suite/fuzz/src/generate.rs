@@ -5,14 +5,15 @@
 //! sizes. Some don't, to meet its checks and refusals.
 //!
 //! `expressions.rs` makes values, `aggregates.rs` those that are vecs and structs, `gathers.rs`
-//! absolute reads, `pieces.rs` the boxes of a function, `schedules.rs` the ways to compile,
-//! `sweeps.rs` reads of the same sweep.
+//! absolute reads, `pieces.rs` the boxes of a function, `reductions.rs` reductions, `schedules.rs`
+//! the ways to compile, `sweeps.rs` reads of the same sweep.
 
 mod aggregates;
 mod expressions;
 mod gathers;
 mod handed_on;
 mod pieces;
+mod reductions;
 mod schedules;
 mod sweeps;
 
@@ -33,10 +34,17 @@ pub fn case(seed: u64, index: u64) -> Case {
     if random.percent(25) {
         sweeps::prime(&mut random, &mut program);
     }
+    if random.percent(20) {
+        reductions::add(&mut random, &mut program);
+    }
     let sweeps = sweeps::has_any(&program);
+    let reduces = !program.reductions.is_empty();
     let mut schedules = vec![schedule(&mut random, &program)];
     if random.percent(25) {
         schedules.push(schedule(&mut random, &program));
+    }
+    if reduces {
+        plain(&mut random, &mut schedules);
     }
     Case {
         schedules,
@@ -44,10 +52,11 @@ pub fn case(seed: u64, index: u64) -> Case {
         order: random.percent(50).then(|| random.below(1000) as u64),
         steps_given: random.percent(30),
         round_trip: random.percent(40),
-        // Another order of dimensions is another order of the sweep.
-        transpose: rank > 1 && random.percent(20) && !sweeps,
-        shift: (random.percent(15) && !gathers::by_rule(&program, rank))
+        // Another order of dimensions is another order of the sweep, and of sums.
+        transpose: rank > 1 && random.percent(20) && !sweeps && !reduces,
+        shift: (random.percent(15) && !gathers::by_rule(&program, rank) && !reduces)
             .then(|| (0..rank).map(|_| random.range(-9, 9)).collect()),
+        outline: random.percent(30),
         ptx: random.percent(3),
         program,
     }
@@ -78,8 +87,54 @@ pub fn sweep(seed: u64, index: u64) -> Case {
         round_trip: false,
         transpose: false,
         shift: None,
+        outline: false,
         ptx: false,
         program,
+    }
+}
+
+/// The case of a seed and a number whose program has reductions. It is small.
+pub fn reduction(seed: u64, index: u64) -> Case {
+    let mut random = Random::of_case(seed, index);
+    let rank = random.pick(&[1, 1, 2, 2, 2, 3]);
+    // Some boxes have several blocks of points.
+    let most = if random.percent(6) { [20_000, 150, 30] } else { [40, 18, 8] };
+    let program = loop {
+        let ruled = random.percent(30);
+        let mut program = program(&mut random, rank, most, ruled);
+        if random.percent(15) {
+            sweeps::prime(&mut random, &mut program);
+        }
+        program.steps = program.steps.min(6);
+        reductions::add(&mut random, &mut program);
+        if !program.reductions.is_empty() {
+            break program;
+        }
+    };
+    let mut schedules = vec![schedule(&mut random, &program)];
+    plain(&mut random, &mut schedules);
+    Case {
+        schedules,
+        data: Data { seed: random.below(1000) as u64, rough: random.percent(25) },
+        order: random.percent(60).then(|| random.below(1000) as u64),
+        steps_given: random.percent(30),
+        round_trip: random.percent(15),
+        transpose: false,
+        shift: None,
+        outline: random.percent(30),
+        ptx: random.percent(1),
+        program,
+    }
+}
+
+/// Makes schedules those of most programs with reductions: of one step per launch, by no list of
+/// passes.
+fn plain(random: &mut Random, schedules: &mut [Schedule]) {
+    for schedule in schedules {
+        schedule.combination = None;
+        if random.percent(75) {
+            schedule.height = None;
+        }
     }
 }
 
@@ -92,8 +147,11 @@ fn program(random: &mut Random, rank: usize, most: [i64; 3], ruled: bool) -> Pro
         structs: Vec::new(),
         grids: vec![grid],
         fields: Vec::new(),
+        lets: Vec::new(),
         functions: Vec::new(),
+        reductions: Vec::new(),
         steps: steps(random),
+        until: None,
     };
     let (homes, tables) = more_grids(random, &mut program, most);
     fields(random, &mut program, homes, tables);

@@ -61,6 +61,8 @@ enum Kind {
     Programs,
     /// Small ones that read values of their own sweep, by strategies and by lists of passes
     Sweeps,
+    /// Small ones with reductions, some of which end the run
+    Reductions,
     /// Functions of affine loops
     Nests,
     /// Damaged source text
@@ -75,9 +77,11 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let done = match (args.print, args.every, args.kind) {
         (true, ..) => print(&args).map(|()| ExitCode::SUCCESS),
-        (_, Some(every), Kind::Programs | Kind::Sweeps) => Ok(program_worker(&args, every)),
+        (_, Some(every), Kind::Programs | Kind::Sweeps | Kind::Reductions) => {
+            Ok(program_worker(&args, every))
+        }
         (_, Some(every), _) => damage_worker(&args, every),
-        (.., Kind::Programs | Kind::Sweeps) => programs(&args),
+        (.., Kind::Programs | Kind::Sweeps | Kind::Reductions) => programs(&args),
         _ => damaged(&args),
     };
     done.unwrap_or_else(|message| {
@@ -106,7 +110,10 @@ impl Damage {
 
     fn text(&self, seed: u64, index: u64) -> String {
         match self {
-            Self::Nests => nests::generate::nest(seed, index).text,
+            Self::Nests => {
+                let nest = nests::generate::nest(seed, index);
+                format!("// Tiles: {:?}, sizes: {:?}\n{}", nest.tiles, nest.sizes, nest.text)
+            }
             Self::Text(corpus) => text::input(corpus, seed, index),
             Self::Ir(inputs) => ir::input(inputs, seed, index).text,
             Self::Hostile(inputs) => hostile::attempt(inputs, seed, index).script(),
@@ -130,6 +137,7 @@ impl Damage {
 fn case(args: &Args, index: u64) -> Case {
     match args.kind {
         Kind::Sweeps => generate::sweep(args.seed, index),
+        Kind::Reductions => generate::reduction(args.seed, index),
         _ => generate::case(args.seed, index),
     }
 }
@@ -140,7 +148,7 @@ fn new_context() -> Result<Context, String> {
 
 fn print(args: &Args) -> Result<(), String> {
     let damage = match args.kind {
-        Kind::Programs | Kind::Sweeps => None,
+        Kind::Programs | Kind::Sweeps | Kind::Reductions => None,
         kind => Some(Damage::new(kind, &new_context()?)?),
     };
     for index in args.first..args.first.saturating_add(args.cases) {
@@ -163,7 +171,7 @@ fn pool(args: &Args) -> Pool {
     let kind =
         args.kind.to_possible_value().map(|kind| kind.get_name().to_owned()).unwrap_or_default();
     let limit = args.limit.unwrap_or(match args.kind {
-        Kind::Programs | Kind::Sweeps => 300,
+        Kind::Programs | Kind::Sweeps | Kind::Reductions => 300,
         _ => 40,
     });
     let numbers = [("--seed", args.seed), ("--cases", end), ("--attempts", args.attempts as u64)];

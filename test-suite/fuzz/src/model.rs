@@ -23,6 +23,8 @@ pub struct Case {
     pub transpose: bool,
     /// How far the grid of another run is shifted, one number a dimension.
     pub shift: Option<Vec<i64>>,
+    /// Whether the program with functions by `let` is run too, by the oracle.
+    pub outline: bool,
     /// Whether the program is compiled to PTX too.
     pub ptx: bool,
 }
@@ -40,10 +42,16 @@ pub struct Program {
     pub grids: Vec<Region>,
     /// Fields, named `A`, `B`, ...
     pub fields: Vec<Field>,
+    /// Functions by `let`, named `g0`, `g1`, ...: the number of parameters, and the body.
+    pub lets: Vec<(usize, Expr)>,
     /// Functions, named `f0`, `f1`, ...
     pub functions: Vec<Function>,
+    /// Reductions, named `r0`, `r1`, ..., in their order.
+    pub reductions: Vec<Reduction>,
     /// Steps.
     pub steps: i64,
+    /// A condition that ends the run, and the steps between two looks at it.
+    pub until: Option<(Expr, i64)>,
 }
 
 /// A size.
@@ -153,6 +161,21 @@ pub struct Function {
     pub pieces: Vec<Piece>,
 }
 
+/// A reduction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reduction {
+    /// The type of its value.
+    pub ty: Type,
+    /// `sum` and the like.
+    pub operation: &'static str,
+    /// The box, with one value.
+    pub piece: Piece,
+    /// How many functions stand before it.
+    pub place: usize,
+    /// Its value before the first step.
+    pub initial: Option<f64>,
+}
+
 /// A piece.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
@@ -197,6 +220,8 @@ pub enum Kind {
     Gather(usize, Vec<Expr>),
     /// A scalar.
     Scalar(usize),
+    /// A reduction.
+    Reduction(usize),
     /// A size.
     Param(usize),
     /// A coordinate.
@@ -221,6 +246,8 @@ pub enum Kind {
     Let(usize, Box<Expr>, Box<Expr>),
     /// A math function.
     Call(&'static str, Vec<Expr>),
+    /// A function by `let`, by its place.
+    Called(usize, Vec<Expr>),
     /// A conversion to the type of this expression.
     Cast(Box<Expr>),
 }
@@ -290,29 +317,6 @@ impl Affine {
     }
 }
 
-impl Region {
-    /// Dimensions.
-    pub fn rank(&self) -> usize {
-        self.lower.len()
-    }
-
-    /// Whether the bounds of two boxes differ by constants.
-    pub fn is_like(&self, other: &Self) -> bool {
-        let term = |bound: &Affine| bound.term;
-        self.lower.iter().map(term).eq(other.lower.iter().map(term))
-            && self.upper.iter().map(term).eq(other.upper.iter().map(term))
-    }
-
-    /// First and last point of each dimension.
-    pub fn bounds(&self, params: &[Param]) -> Vec<(i64, i64)> {
-        self.lower
-            .iter()
-            .zip(&self.upper)
-            .map(|(lower, upper)| (lower.value(params), upper.value(params)))
-            .collect()
-    }
-}
-
 impl Type {
     /// The type of coordinates, sizes and the number of the step.
     pub const INDEX: Self = Self::Number(Element::I64);
@@ -335,9 +339,10 @@ impl Expr {
             Kind::Unary(_, a) | Kind::Cast(a) | Kind::Part(a, _) => vec![a],
             Kind::Binary(_, a, b) | Kind::Let(_, a, b) => vec![a, b],
             Kind::If(parts) => parts.iter().collect(),
-            Kind::Call(_, parts) | Kind::Gather(_, parts) | Kind::Whole(parts) => {
-                parts.iter().collect()
-            }
+            Kind::Call(_, parts)
+            | Kind::Called(_, parts)
+            | Kind::Gather(_, parts)
+            | Kind::Whole(parts) => parts.iter().collect(),
             _ => Vec::new(),
         }
     }
@@ -348,9 +353,10 @@ impl Expr {
             Kind::Unary(_, a) | Kind::Cast(a) | Kind::Part(a, _) => vec![a],
             Kind::Binary(_, a, b) | Kind::Let(_, a, b) => vec![a, b],
             Kind::If(parts) => parts.iter_mut().collect(),
-            Kind::Call(_, parts) | Kind::Gather(_, parts) | Kind::Whole(parts) => {
-                parts.iter_mut().collect()
-            }
+            Kind::Call(_, parts)
+            | Kind::Called(_, parts)
+            | Kind::Gather(_, parts)
+            | Kind::Whole(parts) => parts.iter_mut().collect(),
             _ => Vec::new(),
         }
     }
@@ -416,12 +422,14 @@ impl Program {
             .collect()
     }
 
-    /// The expressions of all pieces.
+    /// The expressions of all pieces and reductions.
     pub fn values(&self) -> impl Iterator<Item = &Expr> {
-        self.functions.iter().flat_map(|function| &function.pieces).flat_map(|piece| &piece.values)
+        let pieces = self.functions.iter().flat_map(|function| &function.pieces);
+        let reduced = self.reductions.iter().map(|reduction| &reduction.piece);
+        pieces.chain(reduced).flat_map(|piece| &piece.values)
     }
 
-    /// The expressions of all pieces and boundary rules, with the number of their coordinates.
+    /// The expressions of all pieces, reductions and rules, with the number of their coordinates.
     pub fn values_mut(&mut self) -> impl Iterator<Item = (usize, &mut Expr)> {
         let grids = &self.grids;
         let rules = self.fields.iter_mut().filter_map(|field| match &mut field.rule {
@@ -429,7 +437,9 @@ impl Program {
             _ => None,
         });
         let pieces = self.functions.iter_mut().flat_map(|function| &mut function.pieces);
-        rules.chain(pieces.flat_map(|piece| {
+        let reduced = self.reductions.iter_mut().map(|reduction| &mut reduction.piece);
+        let until = self.until.iter_mut().map(|(condition, _)| (1, condition));
+        rules.chain(until).chain(pieces.chain(reduced).flat_map(|piece| {
             let rank = piece.region.rank();
             piece.values.iter_mut().map(move |value| (rank, value))
         }))

@@ -68,6 +68,7 @@ fn expression(expr: &Expr, coordinates: &[&str; 3]) -> String {
         }
         Kind::Gather(field, at) => format!("{}({})", field_name(*field), list(at)),
         Kind::Scalar(place) => format!("s{place}"),
+        Kind::Reduction(place) => format!("r{place}"),
         Kind::Param(place) => format!("P{place}"),
         Kind::Coordinate(dimension) => coordinates[*dimension].to_owned(),
         Kind::Step => "t".to_owned(),
@@ -89,6 +90,7 @@ fn expression(expr: &Expr, coordinates: &[&str; 3]) -> String {
         Kind::Let(number, value, body) => {
             format!("{{ let v{number} = {}; {} }}", text(value), text(body))
         }
+        Kind::Called(place, arguments) => format!("g{place}({})", list(arguments)),
         Kind::Call(function, arguments) => format!("{function}({})", list(arguments)),
         Kind::Cast(a) => format!("{}({})", type_name(expr.ty), text(a)),
     }
@@ -147,7 +149,13 @@ impl Program {
             };
             let _ = writeln!(text, "boundary {name} = {rule}");
         }
+        for (place, (count, body)) in self.lets.iter().enumerate() {
+            let parameters: Vec<_> = crate::outline::parameters(*count).collect();
+            let body = expression(body, &COORDINATES);
+            let _ = writeln!(text, "let g{place}({}) = {body}", parameters.join(", "));
+        }
         for (place, function) in self.functions.iter().enumerate() {
+            self.reductions_at(place, &mut text);
             let updates: Vec<_> = function.updates.iter().map(|field| field_name(*field)).collect();
             let updates = if updates.len() == 1 {
                 updates.concat()
@@ -165,7 +173,34 @@ impl Program {
                 }
             }
         }
-        let _ = writeln!(text, "steps {}", self.steps);
-        text
+        self.reductions_at(self.functions.len(), &mut text);
+        let _ = write!(text, "steps {}", self.steps);
+        if let Some((condition, every)) = &self.until {
+            let condition = expression(condition, &COORDINATES);
+            let _ = write!(text, " until {condition} every {every}");
+        }
+        text + "\n"
+    }
+
+    /// The reductions behind so many functions; the last ones are behind all.
+    fn reductions_at(&self, functions: usize, text: &mut String) {
+        let all = self.functions.len();
+        let own = self.reductions.iter().enumerate();
+        for (number, one) in own.filter(|(_, one)| one.place.min(all) == functions) {
+            let ty = if one.ty == Type::Bool { "bool".to_owned() } else { type_name(one.ty) };
+            let mut named = false;
+            one.piece.values[0]
+                .visit(&mut |part| named |= matches!(part.kind, Kind::Coordinate(_)));
+            let value = expression(&one.piece.values[0], &COORDINATES);
+            let points = region(&one.piece.region, named);
+            let operation = one.operation;
+            let _ = write!(text, "reduce r{number} : {ty} = {operation}({value}) on {points}");
+            let initial = one.initial.map(|value| match one.ty {
+                Type::Number(element) => number_text(element, value),
+                _ => format!("{value}"),
+            });
+            let _ =
+                writeln!(text, "{}", initial.map_or(String::new(), |v| format!(" initially {v}")));
+        }
     }
 }

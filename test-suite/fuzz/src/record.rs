@@ -81,6 +81,9 @@ pub fn text(case: &Case, fault: Fault, message: &str, file: &str) -> String {
     if let Some(by) = &case.shift {
         text += &format!("# the program shifted by {by:?} was run too\n");
     }
+    if case.outline {
+        text += "# the program with functions by `let` was run by the oracle too\n";
+    }
     if case.ptx {
         text += "# the program was compiled to PTX too\n";
     }

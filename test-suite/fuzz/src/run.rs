@@ -54,6 +54,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
                 region: schedule.flags.contains(&Flag::FixedRegion).then(|| "fixed".to_owned()),
             },
             no_fuse: schedule.flags.contains(&Flag::NoFuse),
+            no_nest_tiles: false,
             lowering: Lowering {
                 no_split_interior: schedule.flags.contains(&Flag::NoSplitInterior),
             },
@@ -184,8 +185,12 @@ pub fn reference(case: &Case, program: &Program, inputs: &Arrays) -> Result<Arra
     })
     .map_err(|error| error.to_string())?;
     let leaves = leaves(&case.program);
-    fields
-        .retain(|name, _| leaves.iter().any(|leaf| leaf.role == Role::State && leaf.name == *name));
+    let reductions: Vec<String> =
+        (0..case.program.reductions.len()).map(|place| format!("r{place}")).collect();
+    fields.retain(|name, _| {
+        leaves.iter().any(|leaf| leaf.role == Role::State && leaf.name == *name)
+            || reductions.contains(name)
+    });
     Ok(fields)
 }
 

@@ -78,6 +78,7 @@ fn runs(case: &Case) -> Vec<Case> {
     found.push(with(case, |case| case.round_trip = false));
     found.push(with(case, |case| case.transpose = false));
     found.push(with(case, |case| case.shift = None));
+    found.push(with(case, |case| case.outline = false));
     found.push(with(case, |case| case.ptx = false));
     found.push(with(case, |case| case.order = None));
     found.push(with(case, |case| case.steps_given = false));
@@ -132,6 +133,12 @@ fn parts(case: &Case) -> Vec<Case> {
             );
         }
     }
+    if case.program.until.is_some() {
+        found.push(with(case, |case| case.program.until = None));
+    }
+    for reduction in 0..case.program.reductions.len() {
+        found.push(without_reduction(case, reduction));
+    }
     for scalar in 0..case.program.scalars.len() {
         found.push(with(case, |case| {
             let value = case.program.scalars.remove(scalar).value;
@@ -143,6 +150,27 @@ fn parts(case: &Case) -> Vec<Case> {
         }));
     }
     found
+}
+
+/// The case without a reduction; its value counts as 0.5, or 1 of an integer type.
+fn without_reduction(case: &Case, reduction: usize) -> Case {
+    with(case, |case| {
+        let ty = case.program.reductions.remove(reduction).ty;
+        let number = |ty| types::plain(&case.program, ty);
+        let value = match ty {
+            Type::Bool => {
+                let one = number(Type::INDEX);
+                let kind = Kind::Binary("==", Box::new(one.clone()), Box::new(one));
+                Expr { ty, kind }
+            }
+            ty => number(ty),
+        };
+        each(case, &mut |part| match part.kind {
+            Kind::Reduction(place) if place == reduction => *part = value.clone(),
+            Kind::Reduction(place) if place > reduction => part.kind = Kind::Reduction(place - 1),
+            _ => {}
+        });
+    })
 }
 
 /// The case without a field that no function updates; its cells count as 0.5, or 1 of
@@ -261,6 +289,13 @@ fn schedules(case: &Case) -> Vec<Case> {
 
 fn expressions(case: &Case) -> Vec<Case> {
     let mut found = Vec::new();
+    for (place, reduction) in case.program.reductions.iter().enumerate() {
+        for simpler in simplified(&case.program, &reduction.piece.values[0]) {
+            found.push(with(case, |case| {
+                case.program.reductions[place].piece.values[0] = simpler;
+            }));
+        }
+    }
     for (place, function) in case.program.functions.iter().enumerate() {
         for (piece, known) in function.pieces.iter().enumerate() {
             for (value, whole) in known.values.iter().enumerate() {

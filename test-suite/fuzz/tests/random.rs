@@ -86,6 +86,7 @@ fn random_nests_agree_with_their_interpreter() {
         "by threads along one axis",
         "by threads along two axes",
         "with a loop of launches",
+        "with tiles in shared memory",
     ];
     assert!(ways.iter().all(|how| of(how) >= 10), "{counts:?}");
     assert!(ways.iter().map(|how| of(how)).sum::<u64>() >= 180, "{counts:?}");

@@ -24,10 +24,10 @@ func.func @outside(%a: memref<8xf32>) {
 
 // -----
 
-// expected-error @+1 {{which is neither an index argument nor an extent; write it as an affine map of these}}
 func.func @computed(%a: memref<?xf32>, %n: index) {
   %zero = arith.constant 0.0 : f32
   %m = arith.muli %n, %n : index
+  // expected-error @+1 {{which is neither an index argument nor an extent; write it as an affine map of these}}
   affine.for %i = 0 to %m {
     affine.store %zero, %a[%i] : memref<?xf32>
   }
@@ -49,7 +49,7 @@ func.func @rank(%a: memref<2x2x2x2xf32> {stencil.name = "A"}) {
 
 func.func @carried(%a: memref<8xf32>) {
   %zero = arith.constant 0.0 : f32
-  // expected-error @+1 {{a value is carried by the loop; keep it in a buffer}}
+  // expected-error @+1 {{affine.for: a value is carried by the loop; keep it in a buffer}}
   %sum = affine.for %i = 0 to 8 iter_args(%s = %zero) -> f32 {
     %0 = affine.load %a[%i] : memref<8xf32>
     %1 = arith.addf %s, %0 : f32
@@ -82,6 +82,28 @@ func.func @names(%a: memref<8xf32> {stencil.name = "A"}, %b: memref<8xf32> {sten
   %zero = arith.constant 0.0 : f32
   affine.for %i = 0 to 8 {
     affine.store %zero, %a[%i] : memref<8xf32>
+  }
+  return
+}
+
+// -----
+
+// expected-error @+1 {{the function has results; let it store them to an array}}
+func.func @result(%a: memref<8xf32>) -> f32 {
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 8 {
+    affine.store %zero, %a[%i] : memref<8xf32>
+  }
+  return %zero : f32
+}
+
+// -----
+
+// expected-error @+1 {{`p q` can't name a size; choose letters, digits and _}}
+func.func @extent(%a: memref<?xf32> {stencil.extents = ["p q"]}) {
+  affine.for %i = 0 to 8 {
+    %0 = affine.load %a[%i] : memref<?xf32>
+    affine.store %0, %a[%i] : memref<?xf32>
   }
   return
 }

@@ -18,6 +18,7 @@
 // FIVE: "tiled.store"({{.*}}) {field = @A}
 // A const field is not stored.
 // FIVE-NOT: "tiled.store"
+// FIVE: func.func @heat2d_4()
 // FIVE: "tiled.repeat"() {count = #[[main]], kernels = [@heat2d_5]}
 // FIVE: "tiled.repeat"() {count = #[[digit4]], kernels = [@heat2d_4]}
 // FIVE: "tiled.repeat"() {count = #[[digit2]], kernels = [@heat2d_2]}

@@ -41,9 +41,9 @@ module @two attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n]
 // CHECK-NEXT: "tiled.store"(%[[a3]]) {field = @A}
 // CHECK-NEXT: "tiled.store"(%[[b3]]) {field = @B}
 // CHECK-NEXT: return
-// CHECK: "tiled.repeat"() {count = #[[three]], kernels = [@two_3]}
 // CHECK: func.func @two_2()
-// CHECK: "tiled.repeat"() {count = #[[two]], kernels = [@two_2]}
 // CHECK: func.func @two_1()
+// CHECK: "tiled.repeat"() {count = #[[three]], kernels = [@two_3]}
+// CHECK: "tiled.repeat"() {count = #[[two]], kernels = [@two_2]}
 // CHECK: "tiled.repeat"() {count = #[[one]], kernels = [@two_1]}
 // CHECK-NOT: stencil.apply

@@ -45,6 +45,68 @@ fn pieces_that_fit_by_another_dimension_or_hold_no_point() {
     agree(text, "--size N=9 --in A=random:1");
 }
 
+/// Runs a program on every target without a device, and expects the error of sizes that are too
+/// large.
+fn too_large(name: &str, text: &str, arguments: &str) {
+    for target in ["reference", "sim"] {
+        let scratch = Scratch::new();
+        scratch.write(name, text);
+        let words = format!("run {name} --target {target} {arguments} --out A=o.npy");
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let outcome = scratch.run("stencilc", &words);
+        assert_eq!((outcome.code, outcome.new_files.len()), (Some(1), 0), "{words:?}\n{text}");
+        let refused = ["size overflow", "within 2^61 of 0", "between -2305843009213693952"];
+        let refused = refused.iter().any(|words| outcome.stderr.contains(words));
+        assert!(refused, "{words:?}\n{text}\n{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn bounds_that_leave_64_bits_are_refused() {
+    let start = "param N\nparam M\ngrid G = [0..8]\ngrid H = [0..M]\nfield A : f32 on G\n\
+                 field B : f32 on H\nfn g -> B [0..M] = B[0] + 1\n";
+    // 2^44 * 1048576 is 2^64, which would wrap to 0; half of it to the lowest number.
+    for bounds in ["N*1048576..8", "0..8 - N*1048576", "5 - N*1048576..-N*1048576"] {
+        let text = format!("{start}fn f -> A [{bounds}] = A[0] + 1\nsteps 1\n");
+        for size in [1_i64 << 44, 1 << 43, (1 << 41) + 1] {
+            too_large(
+                "far.stencil",
+                &text,
+                &format!("--in A=zeros --in B=zeros --size M=8 --size N={size}"),
+            );
+        }
+        agree(&text, "--in A=random:1 --in B=zeros --size M=8 --size N=0");
+    }
+    // With all grids known, indices have 32 bits only if the bounds of pieces are known too.
+    let text = "param N\ngrid G = [0..8]\nfield A : f32 on G\n\
+                fn f -> A [N*1048576..8] = A[0] + 1\nsteps 2\n";
+    agree(text, "--in A=random:1 --size N=4096");
+    // A grid whose size is open makes indices of 64 bits.
+    let text = "param N\nparam M\ngrid G = [0..M]\nfield A : f32 on G\n\
+                fn f -> A [N*1048576..M] = A[0] + 1\nsteps 2\n";
+    agree(text, "--in A=random:1 --size N=2199023255552 --size M=8");
+}
+
+#[test]
+fn bounds_of_affine_loops_that_leave_64_bits_are_refused() {
+    for bounds in [
+        "0 to min affine_map<()[s] -> (8, s * 1048576)>()[%n]",
+        "0 to min affine_map<()[s] -> (8, 8 - s * 1048576)>()[%n]",
+        "max affine_map<()[s] -> (0, s * -524288)>()[%n] to 8",
+        "max affine_map<()[s] -> (0, s * 262144)>()[%n] to 8",
+    ] {
+        let text = format!(
+            "func.func @nest(%a: memref<8xf32> {{stencil.name = \"A\"}}, \
+             %n: index {{stencil.name = \"N\"}}) {{\n\
+             affine.for %i = {bounds} {{\n\
+             %0 = affine.load %a[%i] : memref<8xf32>\n\
+             %1 = arith.addf %0, %0 : f32\n\
+             affine.store %1, %a[%i] : memref<8xf32>\n}}\nreturn\n}}\n"
+        );
+        too_large("far.mlir", &text, "--in A=zeros --size N=17592186044416");
+    }
+}
+
 /// xorshift; the same numbers on every run.
 struct Random(u64);
 

@@ -70,6 +70,33 @@ fn offset(cells: u64, rule: &str) -> String {
     line(rule, &format!("fn f -> A [{first}..N-1] = A[-{cells}]"))
 }
 
+/// Functions by `let`, each of which calls the one before.
+fn lets(count: usize) -> String {
+    let items = each(count - 1, |n| format!("let g{}(a) = g{n}(a) + 1\n", n + 1));
+    let function = format!("fn f -> A [0..N-1] = g{}(A[0])", count - 1);
+    line(&format!("let g0(a) = a + 1\n{items}"), &function)
+}
+
+/// Operations within each other in calls within each other.
+fn calls(depth: usize) -> String {
+    let nested = |inner: &str, depth| {
+        let (open, close) = ("abs(".repeat(depth), ")".repeat(depth));
+        format!("{open}{inner}{close}")
+    };
+    let first = nested("a", depth / 3);
+    let second = nested("g0(a)", depth / 3);
+    let third = nested("g1(a)", depth - 2 * (depth / 3));
+    let items = format!("let g0(a) = {first}\nlet g1(a) = {second}\nlet g2(a) = {third}\n");
+    line(&items, "fn f -> A [0..N-1] = g2(A[0])")
+}
+
+/// A run that looks at its condition after so many steps.
+fn looks(every: i64) -> String {
+    let reduction = "reduce most : f32 = max(A[0]) on [0..N-1]\n";
+    let program = line("", &format!("fn f -> A [1..N-2] = A[-1]\n{reduction}"));
+    program.replace("steps 3", &format!("steps 3000000 until most < 0 every {every}"))
+}
+
 /// The name of each limit, an input at it, and one beyond it.
 fn all() -> Vec<(&'static str, String, String)> {
     let text = |bytes: usize| {
@@ -109,9 +136,9 @@ fn all() -> Vec<(&'static str, String, String)> {
         let sum = joined(count, " + ", |n| format!("A[{n}]"));
         line("", &format!("fn f -> A [0..N-{count}] = {sum}"))
     };
-    // The sizes are checked too: neither is negative.
+    // The sizes are checked too, neither is negative, and so is the first point of the piece.
     let checks = |count: usize| {
-        let sum = joined(count - 2, " + ", |n| format!("A[-{}]", n + 1));
+        let sum = joined(count - 3, " + ", |n| format!("A[-{}]", n + 1));
         line("param P\n", &format!("fn f -> A [P..N-1] = {sum}"))
     };
     let rule = "boundary A = nearest\n";
@@ -128,6 +155,10 @@ fn all() -> Vec<(&'static str, String, String)> {
         ("cell", cells(limits::CELL), cells(limits::CELL + 1)),
         ("updates", updates(limits::CELL), updates(limits::CELL + 1)),
         ("functions", functions(limits::FUNCTIONS, 2), functions(limits::FUNCTIONS + 1, 2)),
+        ("lets", lets(limits::LETS), lets(limits::LETS + 1)),
+        // A parameter is one level.
+        ("call-depth", calls(limits::CALL_DEPTH - 5), calls(limits::CALL_DEPTH - 4)),
+        ("looks", looks(limits::EVERY), looks(limits::EVERY + 1)),
         ("pieces", pieces(1, limits::PIECES), pieces(1, limits::PIECES + 1)),
         ("all-pieces", pieces(2, limits::ALL_PIECES / 2), pieces(3, limits::ALL_PIECES / 2)),
         // A sum of n terms has 2 n - 1 operations.
@@ -290,6 +321,9 @@ fn the_documents_name_every_limit() {
         limits::FIELDS,
         limits::CELL,
         limits::FUNCTIONS,
+        limits::LETS,
+        limits::CALL_DEPTH,
+        limits::EVERY as usize,
         limits::PIECES,
         limits::ALL_PIECES,
         limits::OPERATIONS,
@@ -298,6 +332,7 @@ fn the_documents_name_every_limit() {
         limits::OFFSET as usize,
         limits::RULE_OFFSET as usize,
         limits::GRID_END as usize,
+        limits::PIECE_END as usize,
         limits::STEPS as usize,
     ];
     for number in numbers {

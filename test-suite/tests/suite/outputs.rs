@@ -130,6 +130,52 @@ fn results_and_counters_appear_together() {
     assert_eq!(scratch.shell(run).new_files, ["counters.json", "out.npy"]);
 }
 
+/// The system ends a process at this limit, unless the process has said otherwise.
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error() {
+    let scratch = scratch();
+    scratch.write("out.ptx", "older PTX");
+    let before = scratch.contents();
+    let outcome = scratch.shell("ulimit -f 4; exec stencilc heat2d.stencil -o out.ptx");
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("can't write out.ptx"), "{}", outcome.stderr);
+    assert!(scratch.contents() == before, "{:?}", outcome.new_files);
+}
+
+/// Others write to an open descriptor before and after: its file is not replaced.
+#[test]
+fn descriptors_are_written_where_they_stand() {
+    let print = "stencilc heat2d.stencil --emit=stencil";
+    let scratch = scratch();
+    assert_eq!(scratch.shell(&format!("{print} -o ir")).code, Some(0));
+    std::os::unix::fs::symlink("/dev/stdout", scratch.path().join("link"))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let wanted = format!("head\n{}tail\n", scratch.read("ir"));
+    for (place, to) in [
+        ("/dev/stdout", ">"),
+        ("/dev/stdout", ">>"),
+        ("/dev/fd/1", ">"),
+        ("/proc/self/fd/1", ">"),
+        ("link", ">"),
+        ("/dev/stderr", "2>"),
+        ("/dev/fd/5", "5>"),
+    ] {
+        scratch.write("x", "");
+        let echo = format!(">&{}", to.trim_end_matches('>').parse().unwrap_or(1));
+        let line = format!("(echo head {echo}; {print} -o {place}; echo tail {echo}) {to} x");
+        let outcome = scratch.shell(&line);
+        assert_eq!(outcome.code, Some(0), "{line}\n{}", outcome.stderr);
+        assert!(scratch.read("x") == wanted, "{line}\n{}", scratch.read("x"));
+    }
+    let run = format!("(echo head; {RUN} --out A=/dev/stdout) >x");
+    assert_eq!(scratch.shell(&run).code, Some(0));
+    let bytes = std::fs::read(scratch.path().join("x")).unwrap_or_default();
+    assert!(bytes.starts_with(b"head\n\x93NUMPY"));
+    // Nothing but a descriptor for reading is there.
+    let outcome = scratch.shell(&format!("{print} -o /dev/fd/0 <ir"));
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+}
+
 /// Several files get their names from one; a device or `..` has none for them.
 #[test]
 fn several_files_need_a_name() {

@@ -32,7 +32,9 @@ pub fn written_out(program: &Program) -> Program {
             field.boundary = Some(Boundary::Nearest);
         }
     }
-    for piece in changed.functions.iter_mut().flat_map(|function| &mut function.pieces) {
+    let pieces = changed.functions.iter_mut().flat_map(|function| &mut function.pieces);
+    let reduced = changed.reductions.iter_mut().map(|reduction| &mut reduction.piece);
+    for piece in pieces.chain(reduced) {
         let mut writer = Writer { program, next: first_free(piece) };
         for expr in piece.lets.iter_mut().map(|(_, value)| value).chain(&mut piece.values) {
             writer.expr(expr);

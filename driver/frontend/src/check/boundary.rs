@@ -87,8 +87,14 @@ impl Checker<'_> {
         Some(values?.into_iter().map(|value| shared.iter().rev().fold(value, bind)).collect())
     }
 
-    /// Refuses reads of cells in a rule.
+    /// Refuses reads of cells in a rule, and in the condition of `until`.
     pub(super) fn reads_in_rule(&mut self, name: &Name, span: Span) -> bool {
+        if self.scope.ends_run {
+            let label = format!("reads `{}`", name.node);
+            let error = Diagnostic::error("the condition of `until` reads no cells", span, label);
+            self.report(error.help("reduce them, as in `reduce most : f32 = max(A[0]) on [0..9]`"));
+            return true;
+        }
         if self.scope.rule.is_none() {
             return false;
         }

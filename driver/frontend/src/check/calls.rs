@@ -79,7 +79,12 @@ impl Checker<'_> {
         if primed && !self.may_be_primed(name, field, &offset, span) {
             return None;
         }
-        self.scope.reads.push(Read { field, offset: offset.clone(), span });
+        self.scope.reads.push(Read {
+            field,
+            offset: offset.clone(),
+            span,
+            call: self.calls.first().cloned(),
+        });
         self.cell(field, span, |field| ExprKind::Read {
             field,
             offset: offset.clone(),
@@ -145,6 +150,7 @@ impl Checker<'_> {
             return self.math(*function, *count, name, arguments, span).map(Tree::One);
         }
         match self.resolve(name, name.span)? {
+            Symbol::Let(place) => return self.written_out(place, name, arguments, span),
             Symbol::Field(_) if self.reads_in_rule(name, span) => {}
             Symbol::Field(id) => return self.absolute(id, name, arguments, span),
             Symbol::Function => {

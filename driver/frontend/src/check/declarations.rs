@@ -46,7 +46,7 @@ impl Checker<'_> {
 
     pub(super) fn scalar(&mut self, name: &Name, ty: &ast::Type, default: Option<&ast::Expr>) {
         let element = self.element(ty);
-        let default = default.map(|expr| self.scalar_default(expr, element));
+        let default = default.map(|expr| self.plain_number(expr, "a scalar's default", element));
         let (Some(element), None | Some(Some(_))) = (element, &default) else {
             self.sound = false;
             self.declare(name, Symbol::Poisoned);
@@ -65,8 +65,13 @@ impl Checker<'_> {
         }
     }
 
-    /// A number, with or without a sign, rounded to the scalar's type.
-    fn scalar_default(&mut self, expr: &ast::Expr, element: Option<Element>) -> Option<Numeral> {
+    /// A number, with or without a sign, rounded to a type.
+    pub(super) fn plain_number(
+        &mut self,
+        expr: &ast::Expr,
+        what: &str,
+        element: Option<Element>,
+    ) -> Option<Numeral> {
         let literal = match &expr.node {
             ExprKind::Unary(UnaryOp::Neg, inner) => &inner.node,
             other => other,
@@ -75,8 +80,9 @@ impl Checker<'_> {
             ExprKind::Broken => return None,
             ExprKind::Int(_) | ExprKind::Float(_) => {}
             _ => {
-                let error = Diagnostic::error("a scalar's default is a number", expr.span, "");
-                self.report(error.help("write it out, as in `= 0.25`"));
+                let message = format!("{what} is a number");
+                let error = Diagnostic::error(message, expr.span, "");
+                self.report(error.help("write it out, as in `0.25`"));
                 return None;
             }
         }
@@ -191,13 +197,16 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn steps(&mut self, count: &ast::Expr, span: Span) {
+    pub(super) fn steps(&mut self, count: &ast::Expr, until: Option<&ast::Until>, span: Span) {
         if let Some(earlier) = self.steps_at {
             let error = Diagnostic::error("`steps` is given twice", span, "again here");
             self.report(error.see(earlier, "first given here").help("leave one of them out"));
             return;
         }
         self.steps_at = Some(span);
+        if let Some(until) = until {
+            self.until(until);
+        }
         let Some(steps) = self.affine(count, "the number of steps") else {
             return;
         };

@@ -5,7 +5,7 @@ use super::names::Symbol;
 use super::{Binding, Checker, LocalName};
 use crate::ast::{self, BinaryOp, Name, Spanned, UnaryOp};
 use crate::diagnostics::Diagnostic;
-use crate::program::{Expr, ExprKind, Type};
+use crate::program::{Expr, ExprKind, LocalId, Type};
 use crate::source::Span;
 use stencil_runtime::array::Element;
 
@@ -58,6 +58,7 @@ impl Checker<'_> {
             ast::ExprKind::Binary(..) => self.chain(expr),
             ast::ExprKind::If(condition, yes, no) => self.conditional(condition, yes, no, span),
             ast::ExprKind::Block(lets, body) => self.block(lets, body, span),
+            ast::ExprKind::Fold(fold) => self.fold(fold, span),
             ast::ExprKind::Broken => {
                 self.sound = false;
                 None
@@ -67,6 +68,9 @@ impl Checker<'_> {
 
     /// A name that stands alone.
     fn variable(&mut self, name: &str, span: Span) -> Option<Tree> {
+        if let Some(number) = self.number_of_range(name) {
+            return Some(Tree::One(super::folds::literal(number, span)));
+        }
         if let Some(local) = self.scope.locals.iter().rev().find(|local| local.name == name) {
             return match local.binding.clone() {
                 Binding::Value(tree) => Some(tree.named_at(span)),
@@ -95,6 +99,7 @@ impl Checker<'_> {
                 let ty = Type::Element(self.program.scalars.get(id)?.element);
                 return Some(Tree::One(Value::typed(ExprKind::Scalar(id), ty, span)));
             }
+            Symbol::Reduction(id) => return self.reduction_value(id, name, span).map(Tree::One),
             Symbol::Field(id) => {
                 let grid = self.program.fields.get(id).map(|field| field.grid);
                 let grid = grid.and_then(|grid| self.program.grids.get(grid));
@@ -344,7 +349,17 @@ impl Checker<'_> {
         let body = self.tree(body);
         self.scope.locals.truncate(outer);
         let bound = self.scope.frames.pop().unwrap_or_default();
-        match body? {
+        self.with_bound(body?, bound, span)
+    }
+
+    /// A body with what is bound around it.
+    pub(super) fn with_bound(
+        &mut self,
+        body: Tree,
+        bound: Vec<(LocalId, Expr)>,
+        span: Span,
+    ) -> Option<Tree> {
+        match body {
             Tree::One(Value { mut expr, literal }) => {
                 for (id, value) in bound.into_iter().rev() {
                     let ty = expr.ty;

@@ -54,6 +54,9 @@ impl Checker<'_> {
     }
 
     fn size(&mut self, name: &str, expr: &Expr, what: &str) -> Option<Affine> {
+        if let Some(number) = self.number_of_range(name) {
+            return Some(Affine::number(number));
+        }
         let coordinate = self.scope.coordinates.iter().flatten().find(|known| known.node == name);
         if coordinate.is_some() || self.scope.locals.iter().any(|local| local.name == name) {
             let error = Diagnostic::error(

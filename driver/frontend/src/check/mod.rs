@@ -11,6 +11,7 @@
 //! | `declarations.rs` | params, scalars, fields, steps |
 //! | `boundary.rs` | boundary rules |
 //! | `functions.rs` | functions, their pieces and values |
+//! | `reductions.rs` | reductions, the condition of `until` |
 //! | `size.rs` | the size of the whole program |
 //! | `names.rs` | scopes, built-in names, "did you mean" |
 //! | `integer.rs` | integer expressions to affine forms |
@@ -24,6 +25,8 @@
 //! | `calls.rs` | accesses, calls, casts |
 //! | `gathers.rs` | absolute reads: inside |
 //! | `ranges.rs` | bounds of integer expressions |
+//! | `lets.rs` | functions in expressions, written out at each call |
+//! | `folds.rs` | sums and the like over constant ranges |
 //! | `literals.rs` | literals take the type of their context |
 
 mod aggregates;
@@ -32,14 +35,17 @@ mod calls;
 mod declarations;
 mod disjoint;
 mod expressions;
+mod folds;
 mod functions;
 mod gathers;
 mod integer;
+mod lets;
 mod literals;
 mod names;
 mod prove;
 mod ranges;
 mod reads;
+mod reductions;
 mod regions;
 mod size;
 mod types;
@@ -50,9 +56,11 @@ use crate::program::*;
 use crate::source::{Source, Span};
 use aggregates::Tree;
 use cranelift_entity::EntityRef;
+use lets::{Call, Inlined};
 use names::Symbol;
 use prove::Facts;
 use ranges::Range;
+use reductions::Ahead;
 use std::collections::{BTreeMap, HashMap};
 use stencil_runtime::array::Element;
 use types::{StructType, Ty};
@@ -96,8 +104,16 @@ struct Checker<'a> {
     /// Fields that have a boundary rule somewhere in the file, faulty or not, and the place of
     /// their name in the first.
     bounded: BTreeMap<String, Span>,
+    /// Reductions of the file by name: earlier items may read some of them.
+    reductions: BTreeMap<String, Ahead>,
+    /// Functions in expressions, in order of declaration.
+    lets: Vec<Inlined>,
+    /// Calls of such functions that are being written out, the outermost first.
+    calls: Vec<Call>,
+    /// Operations of all bodies that were written out.
+    written_out: usize,
     steps_at: Option<Span>,
-    /// Functions so far, faulty or not.
+    /// Functions and reductions so far, faulty or not.
     functions: usize,
     scope: Scope,
     /// Declared structs.
@@ -113,6 +129,10 @@ struct Checker<'a> {
 struct Scope {
     /// The field whose boundary rule this is.
     rule: Option<FieldId>,
+    /// Whether this is the condition of `until`.
+    ends_run: bool,
+    /// Whether this is the body of a function by `let`, where it is declared.
+    body: bool,
     /// Fields updated by the function.
     updates: Vec<FieldId>,
     /// The function's name.
@@ -121,6 +141,8 @@ struct Scope {
     rank: Option<usize>,
     /// Names of the coordinates, where they have one.
     coordinates: Vec<Option<Name>>,
+    /// Names of ranges, each with its present number.
+    numbers: Vec<(String, i64)>,
     /// `let`-bound names, innermost last.
     locals: Vec<LocalName>,
     /// How many `let`s the piece has so far.
@@ -158,6 +180,8 @@ struct Read {
     field: FieldId,
     offset: Vec<i64>,
     span: Span,
+    /// Where the function is called whose body it stands in.
+    call: Option<Call>,
 }
 
 impl<'a> Checker<'a> {
@@ -184,7 +208,7 @@ impl<'a> Checker<'a> {
         }
         let symbols =
             poisoned.into_iter().map(|name| (name.node.clone(), (Symbol::Poisoned, name.span)));
-        Self {
+        let mut checker = Self {
             source,
             defines: defines.iter().map(|(name, value)| (name.as_str(), *value)).collect(),
             program: Program {
@@ -194,7 +218,9 @@ impl<'a> Checker<'a> {
                 grids: Default::default(),
                 fields: Default::default(),
                 functions: Vec::new(),
+                reductions: Vec::new(),
                 steps: Affine::default(),
+                until: None,
                 checks: Vec::new(),
             },
             errors: Vec::new(),
@@ -203,17 +229,35 @@ impl<'a> Checker<'a> {
             declared_at,
             names_lost,
             bounded,
+            reductions: BTreeMap::new(),
+            lets: Vec::new(),
+            calls: Vec::new(),
+            written_out: 0,
             steps_at: None,
             functions: 0,
             scope: Scope::default(),
             structs: Vec::new(),
             shapes: BTreeMap::new(),
             singles: HashMap::new(),
-        }
+        };
+        checker.look_ahead(file);
+        checker
     }
 
-    fn report(&mut self, error: Diagnostic) {
+    fn report(&mut self, mut error: Diagnostic) {
         self.sound = false;
+        if !self.calls.is_empty() {
+            // Each call would tell the same of the function's body.
+            let same = |other: &Diagnostic| {
+                (other.place(), &other.message) == (error.place(), &error.message)
+            };
+            if self.errors.iter().any(same) {
+                return;
+            }
+        }
+        for call in &self.calls {
+            error = error.see(call.span, format!("in this call of `{}`", call.name));
+        }
         self.errors.push(error);
     }
 
@@ -225,10 +269,12 @@ impl<'a> Checker<'a> {
             ItemKind::Grid { name, region } => self.grid(name, region),
             ItemKind::Field { role, name, ty, grid } => self.field(*role, name, ty, grid),
             ItemKind::Boundary { field, rule } => self.boundary(field, rule, item.span),
+            ItemKind::Let { name, parameters, value } => self.inlined(name, parameters, value),
             ItemKind::Function { name, updates, pieces } => {
                 self.function(name, updates, pieces, item.span);
             }
-            ItemKind::Steps { count } => self.steps(count, item.span),
+            ItemKind::Reduce { .. } => self.reduction(&item.node, item.span),
+            ItemKind::Steps { count, until } => self.steps(count, until.as_ref(), item.span),
             ItemKind::Broken { .. } => self.sound = false,
         }
     }
@@ -262,7 +308,8 @@ impl<'a> Checker<'a> {
         self.not_too_large();
     }
 
-    /// A program that updates only temp fields computes nothing that anybody sees.
+    /// A program that updates only temp fields, and reduces nothing, computes nothing that anybody
+    /// sees.
     fn has_output(&mut self) {
         let state =
             |id: &FieldId| self.program.fields.get(*id).is_some_and(|f| f.role == Role::State);
@@ -270,6 +317,7 @@ impl<'a> Checker<'a> {
         let first = self.program.functions.first().map(|function| function.span);
         if let Some(span) = first
             && !visible
+            && self.reductions.is_empty()
             && self.sound
         {
             let error =
@@ -310,7 +358,9 @@ fn declared_name(item: &ItemKind) -> Option<&Name> {
         | ItemKind::Struct { name, .. }
         | ItemKind::Grid { name, .. }
         | ItemKind::Field { name, .. }
-        | ItemKind::Function { name, .. } => Some(name),
+        | ItemKind::Let { name, .. }
+        | ItemKind::Function { name, .. }
+        | ItemKind::Reduce { name, .. } => Some(name),
         ItemKind::Boundary { .. } | ItemKind::Steps { .. } | ItemKind::Broken { .. } => None,
     }
 }

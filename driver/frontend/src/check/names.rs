@@ -24,6 +24,10 @@ pub enum Symbol {
     Struct(usize),
     /// A function.
     Function,
+    /// A function in expressions, by its place.
+    Let(usize),
+    /// A reduction, by the field that holds its value.
+    Reduction(FieldId),
     /// Its declaration is faulty or not supported, and that has been said.
     Poisoned,
 }
@@ -38,6 +42,8 @@ impl Symbol {
             Self::Field(_) => "a field",
             Self::Struct(_) => "a struct",
             Self::Function => "a function",
+            Self::Let(_) => "a function",
+            Self::Reduction(_) => "a reduction",
             Self::Poisoned => "a faulty declaration",
         }
     }
@@ -106,6 +112,7 @@ impl Checker<'_> {
         match self.symbols.get(name) {
             Some((Symbol::Poisoned, _)) => None,
             Some((symbol, _)) => Some(*symbol),
+            None if let Some(field) = self.reduction_ahead(name) => Some(Symbol::Reduction(field)),
             None => {
                 self.unknown(name, span);
                 None
@@ -156,6 +163,13 @@ impl Checker<'_> {
                 "a rule is nearest, periodic, reflect, or an expression of nearest, {coordinates}, \
                  t, params and scalars"
             )),
+            None if ["sum", "prod", "count", "any", "all"].contains(&name) => error.help(format!(
+                "over a whole grid it is an item of a step, as in `reduce r : f64 = {name}(...) on \
+                 [0..N-1]`; over a constant range `sum(k in -2..2) A[k]`"
+            )),
+            None if self.scope.body => {
+                error.help("a body sees its parameters; give it coordinates and `let`s by these")
+            }
             None if ["i", "j", "k", "x", "y", "z", "x0", "x1", "x2"].contains(&name) => {
                 error.help(format!("a coordinate is named in the box, as in `[{name} in 1..N-2]`"))
             }

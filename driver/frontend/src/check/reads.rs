@@ -120,7 +120,11 @@ impl Checker<'_> {
                 help,
             )
         };
-        let error = Diagnostic::error(message, read.span, label)
+        let mut error = Diagnostic::error(message, read.span, label);
+        if let Some(call) = &read.call {
+            error = error.see(call.span, format!("in this call of `{}`", call.name));
+        }
+        let error = error
             .see(at, format!("has the point {point} in {axis}"))
             .note(format!(
                 "`{}` lies on {} = {range} in dimension {dimension}",

@@ -10,7 +10,7 @@ use super::prove::Facts;
 use crate::ast::{self, Name};
 use crate::diagnostics::Diagnostic;
 use crate::limits;
-use crate::program::{Affine, Check, Grid, Region};
+use crate::program::{Affine, Check, Grid, ParamId, Region};
 use crate::source::Span;
 
 impl Checker<'_> {
@@ -74,7 +74,7 @@ impl Checker<'_> {
                     span: range.span,
                 });
             }
-            self.ends_near(name, &extent, (lower, upper), range.span);
+            self.ends_near(&format!("the grid `{name}`"), &extent, (lower, upper), range.span);
             // Run-time sizes count as 1 here; the whole is checked again when they are known.
             cells = cells.saturating_mul(i128::from(extent.as_number().unwrap_or(1).max(1)));
         }
@@ -87,9 +87,9 @@ impl Checker<'_> {
 
     /// A grid's ends lie so near to 0 that coordinates beyond it stay within 64 bits. Fields of
     /// more than 2^59 cells fit no memory, which bounds most ends already.
-    fn ends_near(
+    pub(super) fn ends_near(
         &mut self,
-        name: &str,
+        what: &str,
         extent: &Affine,
         (lower, upper): (&Affine, &Affine),
         span: Span,
@@ -103,11 +103,74 @@ impl Checker<'_> {
             }
             let needed = margin.show_condition(&self.program.params);
             let message = format!(
-                "the grid `{name}` must lie between -{0} and {0}: {needed} is needed",
+                "{what} must lie between -{0} and {0}: {needed} is needed",
                 limits::GRID_END
             );
             self.program.checks.push(Check { value: margin, unless_empty: None, message, span });
         }
+    }
+
+    /// A piece's bounds lie so near to 0 that sums and differences of them stay within 64 bits. The
+    /// bounds of an empty piece lie in no grid, but kernels compute them too.
+    fn piece_near(&mut self, region: &Region, grids: &[Grid], piece: &ast::Piece) {
+        let (cells, end) = (Affine::number(1 << 59), Affine::number(limits::GRID_END));
+        let mut facts = Facts::default();
+        for grid in grids {
+            for (first, last) in grid.region.lower.iter().zip(&grid.region.upper) {
+                // Fields of more cells fit no memory.
+                facts.add_values(&last.minus(first).map_or(Vec::new(), |length| {
+                    cells.minus(&length).into_iter().chain(length.shifted(1)).collect()
+                }));
+                facts.add_order(last, &end);
+                facts.add_values(&first.plus(&end).into_iter().collect::<Vec<_>>());
+            }
+        }
+        let most = Affine::number(limits::PIECE_END);
+        let ranges = region.lower.iter().zip(&region.upper).zip(&piece.region.node);
+        for ((lower, upper), range) in ranges {
+            let bounds: &[&Affine] = if lower == upper { &[lower] } else { &[lower, upper] };
+            for bound in bounds.iter().filter(|bound| bound.as_number().is_none()) {
+                let margins = [bound.plus(&most), most.minus(bound)].into_iter().flatten();
+                for value in margins {
+                    if facts.prove(&value) || self.is_guarded(&facts, &value) {
+                        continue;
+                    }
+                    let needed = value.show_condition(&self.program.params);
+                    let text = crate::lexer::shorten(self.source.slice(range.span));
+                    let message = format!(
+                        "the range `{text}` of `{}` must lie between -{most} and {most}: {needed} \
+                         is needed",
+                        self.scope.function,
+                        most = limits::PIECE_END
+                    );
+                    let check = Check { value, unless_empty: None, message, span: range.span };
+                    self.program.checks.push(check);
+                }
+            }
+        }
+    }
+
+    /// Whether a value is not negative by the facts and one check, where the check is void too. All
+    /// checks together may be too many for a proof.
+    fn is_guarded(&self, facts: &Facts, value: &Affine) -> bool {
+        let by = |fact: &Affine| {
+            let mut facts = facts.clone();
+            facts.add_values(std::slice::from_ref(fact));
+            facts.prove(value)
+        };
+        let void = |region: &Region| {
+            let mut pairs = region.lower.iter().zip(&region.upper);
+            pairs.all(|(lower, upper)| {
+                let gap = lower.minus(upper).and_then(|gap| gap.shifted(-1));
+                gap.is_some_and(|gap| by(&gap))
+            })
+        };
+        let counts = |check: &Check| check.value.terms.iter().any(|(id, _)| *id == ParamId::STEPS);
+        self.program
+            .checks
+            .iter()
+            .filter(|check| !counts(check))
+            .any(|check| by(&check.value) && check.unless_empty.as_ref().is_none_or(void))
     }
 
     /// Whether a bound is small enough for the sums that are made of it; an error where not.
@@ -129,7 +192,7 @@ impl Checker<'_> {
     }
 
     /// Both ends of every range; `None` after an error in any.
-    fn bounds(&mut self, region: &ast::Region) -> Option<Region> {
+    pub(super) fn bounds(&mut self, region: &ast::Region) -> Option<Region> {
         let mut result = Region { lower: Vec::new(), upper: Vec::new() };
         let mut sound = true;
         for range in &region.node {
@@ -192,13 +255,7 @@ impl Checker<'_> {
         let mut sound = true;
         for (dimension, range) in piece.region.node.iter().enumerate() {
             let (lower, upper) = bounds_of(&region, dimension)?;
-            if let (Some(first), Some(last)) = (lower.as_number(), upper.as_number())
-                && last < first
-                && self.literal_range(range)
-            {
-                let message = format!("the range {first}..{last} holds no point");
-                let error = Diagnostic::error(message, range.span, "");
-                self.report(error.help("both ends are inclusive, the lower one comes first"));
+            if self.no_empty_literals((lower, upper), range).is_none() {
                 sound = false;
                 continue;
             }
@@ -227,7 +284,26 @@ impl Checker<'_> {
                 }
             }
         }
+        self.piece_near(&region, grids, piece);
         sound.then_some(region)
+    }
+
+    /// Refuses two literals in the wrong order.
+    pub(super) fn no_empty_literals(
+        &mut self,
+        (lower, upper): (&Affine, &Affine),
+        range: &ast::Range,
+    ) -> Option<()> {
+        let (Some(first), Some(last)) = (lower.as_number(), upper.as_number()) else {
+            return Some(());
+        };
+        if first <= last || !self.literal_range(range) {
+            return Some(());
+        }
+        let message = format!("the range {first}..{last} holds no point");
+        let error = Diagnostic::error(message, range.span, "");
+        self.report(error.help("both ends are inclusive, the lower one comes first"));
+        None
     }
 
     /// Whether no param occurs in a range.

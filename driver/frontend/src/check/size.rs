@@ -10,6 +10,8 @@ impl Checker<'_> {
     /// Refuses programs that would take too long to compile.
     pub(super) fn not_too_large(&mut self) {
         let pieces = self.program.functions.iter().flat_map(|function| &function.pieces);
+        let reduced = self.program.reductions.iter().map(|reduction| &reduction.piece);
+        let pieces = pieces.chain(reduced);
         let mut sums = [0; 3];
         let beyond = pieces.into_iter().find_map(|piece| {
             let found = [1, reads(piece), operations(&self.program, piece)];

@@ -204,7 +204,7 @@ fn independent_cells(function: &Function) -> Option<usize> {
 }
 
 /// Moves a point to the beginning of the next row of a box; false after the last.
-fn next_row(point: &mut [i64], bounds: &[(i64, i64)]) -> bool {
+pub fn next_row(point: &mut [i64], bounds: &[(i64, i64)]) -> bool {
     let outer = bounds.len().saturating_sub(1);
     for (at, (first, last)) in point.iter_mut().zip(bounds).take(outer).rev() {
         if *at < *last {

@@ -12,6 +12,7 @@
 //! | `compile.rs` | flattens expressions into the operations of `code.rs` |
 //! | `lanes.rs` | runs operations over strips of neighbouring cells |
 //! | `numbers.rs` | arithmetic of the number types |
+//! | `reduce.rs` | reductions, and the condition that ends a run |
 //! | `outside.rs` | which cell a boundary rule takes |
 //! | `job.rs` | a function over some rows; here they are divided among the cores |
 
@@ -21,6 +22,7 @@ mod job;
 mod lanes;
 mod numbers;
 mod outside;
+mod reduce;
 
 use crate::program::{FieldId, Program, Role};
 use crate::sizes::{self, SizeError, Sizes};
@@ -28,6 +30,7 @@ use code::Environment;
 use cranelift_entity::PrimaryMap;
 use job::{Cells, Job, split};
 use lanes::Registers;
+use reduce::{Condition, Reducer};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::ops::Range;
@@ -112,8 +115,18 @@ pub enum OracleError {
     Memory(#[from] ArrayError),
 }
 
-/// Takes `steps` steps. `fields` holds an array for every state and const field, of the field's
-/// shape and type; afterwards the state fields hold their new values. Scalars without a value
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Steps taken.
+    pub steps: u64,
+    /// Whether the condition of `until` held; the run took all its steps where not.
+    pub met: bool,
+}
+
+/// Takes `steps` steps, or fewer where the program's condition is met. `fields` holds an array for
+/// every state and const field, of the field's shape and type; afterwards the state fields hold
+/// their new values, and there is an array of one cell for each reduction. Scalars without a value
 /// take their default. `progress` is called after each step with the steps done and all steps, and
 /// ends the run by [`ControlFlow::Break`].
 ///
@@ -127,7 +140,7 @@ pub fn run(
     steps: u64,
     fields: &mut BTreeMap<String, Array>,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<(), OracleError> {
+) -> Result<Ended, OracleError> {
     sizes::check(program, sizes, steps)?;
     let shapes = sizes::extents(program, sizes)?;
     let values = scalar_values(program, scalars)?;
@@ -141,8 +154,14 @@ pub fn run(
     for function in &program.functions {
         functions.push(Job::new(function, &environment)?);
     }
+    let reductions = program.reductions.iter();
+    let reductions =
+        reductions.map(|one| Reducer::new(one, &environment)).collect::<Result<_, _>>()?;
+    let until = program.until.as_ref();
+    let until = until.map(|until| Condition::new(&until.condition, until.every, &environment));
+    let items = Items { functions, reductions, until };
     let mut state = State::take(program, &shapes, fields)?;
-    let outcome = state.steps(&functions, steps, progress);
+    let outcome = state.steps(&items, steps, progress);
     state.put_back(program, fields);
     outcome
 }
@@ -175,7 +194,8 @@ fn compare(
     shapes: &PrimaryMap<FieldId, Vec<usize>>,
     arrays: &BTreeMap<String, Array>,
 ) -> Result<(), OracleError> {
-    let inputs = || program.fields.iter().filter(|(_, field)| field.role != Role::Temp);
+    let is_input = |role| matches!(role, Role::State | Role::Const);
+    let inputs = || program.fields.iter().filter(|(_, field)| is_input(field.role));
     if let Some(name) = arrays.keys().find(|name| inputs().all(|(_, field)| field.name != **name)) {
         return Err(OracleError::Unexpected { name: name.clone() });
     }
@@ -195,6 +215,13 @@ fn compare(
         }
     }
     Ok(())
+}
+
+/// What a step consists of.
+struct Items {
+    functions: Vec<Job>,
+    reductions: Vec<Reducer>,
+    until: Option<Condition>,
 }
 
 /// The data of a run.
@@ -227,6 +254,14 @@ impl State {
         for (id, _) in program.fields.iter().filter(|(_, field)| field.role == Role::Temp) {
             temps.insert(id, zeros(id)?);
         }
+        for reduction in &program.reductions {
+            let element = program.fields.get(reduction.field).map(|field| field.element);
+            let initial = reduction.initial.as_ref().zip(element);
+            let value = initial.and_then(|(value, element)| value.number(element));
+            if let Some(value) = value {
+                temps.insert(reduction.field, Array::filled(value, &[1])?);
+            }
+        }
         let mut fields = PrimaryMap::new();
         for (id, field) in &program.fields {
             let array = temps.remove(&id).or_else(|| arrays.remove(&field.name));
@@ -248,14 +283,17 @@ impl State {
 
     fn steps(
         &mut self,
-        functions: &[Job],
+        items: &Items,
         steps: u64,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<(), OracleError> {
+    ) -> Result<Ended, OracleError> {
+        let Items { functions, reductions, until } = items;
         // Steps that compute nothing are all alike.
-        let first = if functions.iter().any(Job::has_points) { 0 } else { steps.max(1) - 1 };
+        let idle = !functions.iter().any(Job::has_points) && reductions.is_empty();
+        let first = if idle && until.is_none() { steps.max(1) - 1 } else { 0 };
         for step in first..steps {
-            for function in functions {
+            for (place, function) in functions.iter().enumerate() {
+                self.reduce(reductions, place, step)?;
                 self.apply(function, step);
                 if let Some(point) =
                     self.registers.iter().find_map(|registers| registers.outside.clone())
@@ -267,8 +305,31 @@ impl State {
                     });
                 }
             }
+            self.reduce(reductions, functions.len(), step)?;
+            if let (Some(until), Some(registers)) = (until, self.registers.first_mut())
+                && until.holds(&self.fields, step, registers)
+            {
+                return Ok(Ended { steps: step + 1, met: true });
+            }
             if progress(step + 1, steps).is_break() {
                 return Err(OracleError::Cancelled(step + 1));
+            }
+        }
+        Ok(Ended { steps, met: false })
+    }
+
+    /// Computes the reductions behind so many functions of a step.
+    fn reduce(
+        &mut self,
+        reductions: &[Reducer],
+        place: usize,
+        step: u64,
+    ) -> Result<(), OracleError> {
+        let Some(registers) = self.registers.first_mut() else { return Ok(()) };
+        for reduction in reductions.iter().filter(|one| one.place == place) {
+            let value = reduction.value(&self.fields, step, registers)?;
+            if let Some(field) = self.fields.get_mut(reduction.field) {
+                *field = value;
             }
         }
         Ok(())

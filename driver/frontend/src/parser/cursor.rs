@@ -1,7 +1,7 @@
 //! The parser's place in the tokens, faults, and where to go on after one.
 
 use super::{Failed, Parsed, Parser};
-use crate::ast::Name;
+use crate::ast::{Name, Until};
 use crate::diagnostics::Diagnostic;
 use crate::lexer::{Keyword, TokenKind};
 use crate::source::Span;
@@ -52,6 +52,22 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A word that is reserved at this place alone.
+    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+        let found = matches!(self.peek(), TokenKind::Name(name) if name == word);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    /// What follows `until`.
+    pub(super) fn until(&mut self) -> Parsed<Until> {
+        let condition = self.expr()?;
+        let every = self.eat_word("every").then(|| self.expr()).transpose()?;
+        Ok(Until { condition, every })
+    }
+
     pub(super) fn keyword(&mut self, keyword: Keyword) -> Parsed<()> {
         if *self.peek() != TokenKind::Keyword(keyword) {
             return Err(self.expected(&format!("`{}`", keyword.text())));
@@ -79,6 +95,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn at_item(&self) -> bool {
         matches!(self.peek(), TokenKind::Keyword(keyword) if keyword.starts_item())
+            || super::is_function(self.tokens, self.at)
     }
 
     // Faults.
@@ -147,7 +164,7 @@ impl<'a> Parser<'a> {
                 }
                 _ => false,
             };
-            if item {
+            if item || super::is_function(self.tokens, self.at) {
                 return;
             }
             self.bump();

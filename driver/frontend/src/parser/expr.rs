@@ -138,6 +138,12 @@ impl Parser<'_> {
             self.bump();
         }
         let open = self.at;
+        let ranged = self.is("(")
+            && matches!(self.peek_at(1), TokenKind::Name(_))
+            && *self.peek_at(2) == TokenKind::Keyword(Keyword::In);
+        if ranged {
+            return self.nested(|parser| parser.fold(name));
+        }
         let kind = if primed || access {
             let offsets = self.list("[", "]", Self::expr);
             offsets.map(|offsets| ExprKind::Access { field: name, primed, offsets })
@@ -158,6 +164,24 @@ impl Parser<'_> {
         let expr = Expr::new(kind, start.to(self.last_span()));
         let depth = depth(&expr);
         self.deeper(expr.node, expr.span, depth - 1)
+    }
+
+    /// `(NAME in LOWER..UPPER) BODY`, which reaches as far as it can.
+    fn fold(&mut self, operation: Name) -> Parsed<Deep> {
+        let (start, open) = (operation.span, self.at);
+        self.bump();
+        let variable = self.name("a name for the numbers")?;
+        self.keyword(Keyword::In)?;
+        let lower = self.expr()?;
+        self.expect("..", "and the last number, as in `(k in -2..2)`")?;
+        let upper = self.expr()?;
+        if !self.eat(")") {
+            return Err(self.unclosed("`)`", open));
+        }
+        let body = self.climb(0)?;
+        let span = start.to(body.0.span);
+        let fold = Fold { operation, variable, lower, upper, body: body.0 };
+        self.deeper(ExprKind::Fold(Box::new(fold)), span, body.1)
     }
 
     /// `if c then a else b`; the last part reaches as far as it can.
@@ -246,7 +270,7 @@ impl Parser<'_> {
 
 /// How deep the tree is; reads at plain offsets and negative numbers count as one. A block counts
 /// its `let`s: they will be nested.
-fn depth(expr: &Expr) -> usize {
+pub(crate) fn depth(expr: &Expr) -> usize {
     match &expr.node {
         ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Name(_) | ExprKind::Broken => 1,
         ExprKind::Unary(_, value)
@@ -272,6 +296,7 @@ fn depth(expr: &Expr) -> usize {
             }
             deepest.max(above + depth(left))
         }
+        ExprKind::Fold(fold) => 1 + depth(&fold.body),
         ExprKind::If(condition, yes, no) => 1 + depth(condition).max(depth(yes)).max(depth(no)),
         ExprKind::Block(lets, body) => {
             let values = lets.iter().map(|(_, value)| depth(value)).max().unwrap_or(0);

@@ -7,7 +7,7 @@
 //! later stages may recurse.
 
 mod cursor;
-mod expr;
+pub(crate) mod expr;
 
 use crate::ast::*;
 use crate::diagnostics::{self, Diagnostic};
@@ -60,6 +60,7 @@ fn partners(tokens: &[Token]) -> Vec<Option<usize>> {
     for (index, token) in tokens.iter().enumerate() {
         match &token.kind {
             TokenKind::Keyword(keyword) if keyword.starts_item() => open.clear(),
+            TokenKind::Keyword(Keyword::Let) if is_function(tokens, index) => open.clear(),
             TokenKind::Mark("(") => open.push((index, ")")),
             TokenKind::Mark("[") => open.push((index, "]")),
             TokenKind::Mark("{") => open.push((index, "}")),
@@ -84,6 +85,16 @@ fn partners(tokens: &[Token]) -> Vec<Option<usize>> {
     partner
 }
 
+/// Whether `let NAME (` stands there: an item, as no `let` of a block does.
+fn is_function(tokens: &[Token], at: usize) -> bool {
+    let kinds = tokens.get(at..at + 3).unwrap_or_default().iter().map(|token| &token.kind);
+    let kinds: Vec<&TokenKind> = kinds.collect();
+    matches!(
+        kinds.as_slice(),
+        [TokenKind::Keyword(Keyword::Let), TokenKind::Name(_), TokenKind::Mark("(")]
+    )
+}
+
 /// Stands for a piece that could not be read: it has no range, and its value is broken.
 fn broken_piece(span: Span) -> Piece {
     let values = vec![Expr::new(ExprKind::Broken, span)];
@@ -98,6 +109,7 @@ impl<'a> Parser<'a> {
             match self.peek() {
                 TokenKind::End => return File { items },
                 TokenKind::Keyword(keyword) if keyword.starts_item() => items.push(self.item()),
+                TokenKind::Keyword(Keyword::Let) => items.push(self.item()),
                 TokenKind::Mark(";") => {
                     self.bump();
                     let error = Diagnostic::error("an item ends without `;`", start, "");
@@ -116,7 +128,11 @@ impl<'a> Parser<'a> {
     fn stray_item(&mut self) -> Vec<Name> {
         let words = KEYWORDS.iter().filter(|(_, keyword)| keyword.starts_item());
         let hint = match self.peek() {
-            TokenKind::Name(name) => suggest::nearest(name, words.map(|(word, _)| *word)),
+            TokenKind::Name(name) => {
+                // Words that go on with an item.
+                let others = ["until", "every", "initially"];
+                suggest::nearest(name, words.map(|(word, _)| *word).chain(others))
+            }
             _ => None,
         };
         let error = Diagnostic::error(
@@ -128,12 +144,14 @@ impl<'a> Parser<'a> {
             (Some(word), _) => error.help(format!("did you mean `{word}`?")),
             (None, TokenKind::Mark("/")) => error.help("a comment starts with `#`"),
             (None, TokenKind::Mark("?")) => error.help("write `if c then a else b`"),
-            (None, _) => {
-                error.note("items are param, scalar, struct, grid, field, boundary, fn, steps")
-            }
+            (None, _) => error.note(
+                "items are param, scalar, struct, grid, field, boundary, let, fn, reduce, steps",
+            ),
         });
         self.bump();
-        match (hint, self.peek()) {
+        let is_item =
+            |word| KEYWORDS.iter().any(|(known, keyword)| *known == word && keyword.starts_item());
+        match (hint.filter(|word| is_item(*word)), self.peek()) {
             (Some(_), TokenKind::Name(_)) => self.name("a name").into_iter().collect(),
             _ => Vec::new(),
         }
@@ -199,13 +217,7 @@ impl<'a> Parser<'a> {
                     self.keyword(Keyword::Field)?;
                 }
                 let name = declared(self, "the field's name")?;
-                self.expect(":", "and the type of a cell, as in `: f32`")?;
-                let ty = self.ty()?;
-                if *self.peek() != TokenKind::Keyword(Keyword::On) {
-                    return Err(self.expected("`on` and a grid, as in `on G`"));
-                }
-                self.bump();
-                ItemKind::Field { role, name, ty, grid: self.name("the name of a grid")? }
+                self.field(role, name)?
             }
             Keyword::Boundary => {
                 let field = self.name("the name of a field")?;
@@ -221,9 +233,62 @@ impl<'a> Parser<'a> {
                 };
                 ItemKind::Function { name, updates, pieces: self.pieces()? }
             }
-            Keyword::Steps => ItemKind::Steps { count: self.expr()? },
+            Keyword::Let => {
+                let name = declared(self, "the function's name")?;
+                self.inlined(name)?
+            }
+            Keyword::Reduce => {
+                let name = declared(self, "the reduction's name")?;
+                self.reduction(name)?
+            }
+            Keyword::Steps => {
+                let count = self.expr()?;
+                let until = self.eat_word("until").then(|| self.until()).transpose()?;
+                ItemKind::Steps { count, until }
+            }
             _ => return Err(self.expected("an item")),
         })
+    }
+
+    /// What follows the name of a field.
+    fn field(&mut self, role: FieldRole, name: Name) -> Parsed<ItemKind> {
+        self.expect(":", "and the type of a cell, as in `: f32`")?;
+        let ty = self.ty()?;
+        if *self.peek() != TokenKind::Keyword(Keyword::On) {
+            return Err(self.expected("`on` and a grid, as in `on G`"));
+        }
+        self.bump();
+        Ok(ItemKind::Field { role, name, ty, grid: self.name("the name of a grid")? })
+    }
+
+    /// What follows the name of a function by `let`.
+    fn inlined(&mut self, name: Name) -> Parsed<ItemKind> {
+        if !self.is("(") {
+            let message = format!("expected `(`, found {}", self.peek().describe());
+            let error = Diagnostic::error(message, self.span(), "");
+            let help = "a function has parameters, as in `let square(a) = a * a`; a number is a \
+                        `scalar`, an integer a `param`";
+            return Err(self.fail(error.help(help)));
+        }
+        let parameters = self.list("(", ")", |parser| parser.name("a parameter"))?;
+        self.expect("=", "and the function's value")?;
+        Ok(ItemKind::Let { name, parameters, value: self.expr()? })
+    }
+
+    /// What follows the name of a reduction.
+    fn reduction(&mut self, name: Name) -> Parsed<ItemKind> {
+        self.expect(":", "and the type of the value, as in `: f32`")?;
+        let ty = self.ty()?;
+        self.expect("=", "and what is reduced, as in `= sum(A[0]) on [0..N-1]`")?;
+        let operation = self.name("an operation: sum, min, max, count, any, all")?;
+        let arguments = self.list("(", ")", Self::expr)?;
+        if *self.peek() != TokenKind::Keyword(Keyword::On) {
+            return Err(self.expected("`on` and a box, as in `on [0..N-1]`"));
+        }
+        self.bump();
+        let region = self.region()?;
+        let initial = self.eat_word("initially").then(|| self.expr()).transpose()?;
+        Ok(ItemKind::Reduce { name, ty, operation, arguments, region, initial })
     }
 
     /// `PIECE` or `{ PIECE ... }`

@@ -319,7 +319,7 @@ fn wrong_inputs_are_told() {
         run(&program, &sizes, scalars, 1, &mut fields, &mut |_, _| {
             std::ops::ControlFlow::Continue(())
         })
-        .map(|()| fields)
+        .map(|_| fields)
     };
     let none = BTreeMap::new();
     assert!(matches!(

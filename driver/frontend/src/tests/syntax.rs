@@ -33,6 +33,10 @@ temp field T : vec<4, f32> on G
 field A : u32 on G
 boundary A = nearest
 boundary T = if x0 < 3 && !(t == 0 || a >= 1.5) then nearest * 2. else -1
+let turn(v, k) = vec(-v.1, k * v.0)
+let one() = 1
+reduce most : f32 = max(A[0,0,0] + one()) on [0..N-1, 5, k in 1..M] initially -1e30
+reduce some : bool = any(a < 1) on [0]
 fn f -> A [i in 0..N-1, 5, k in 1..M] = A'[-1, 0, 2] - (A[0,0,0] - A[1,0,0]) * K(i, 2 * k, 0).v.1
 fn g -> (A, T) {
   [0, 5, 1] = (a + b, S { u: 1, v: vec(a, b) }.v)
@@ -42,7 +46,9 @@ fn g -> (A, T) {
 fn h -> A { }
 fn i -> A { [0] = (a + b) * 2 [1] = a [2] = -a [M] = (a).x }
 fn j -> A [0] = (a == b) == (a <= b) && a > (b > a) || - - a % !b / (a / b) > 0
-steps 10 * M
+fn k -> A [0] =
+  2 * (sum(k in -1..M) A[k] * max(l in 0..2) if a > l then k else (min(k in 0..1) k) + 1)
+steps 10 * M until most < 1 || some every 2 * M
 ";
 
 #[test]

@@ -3,11 +3,13 @@
 use super::code::{Strips, Tile};
 use super::plan::Warps;
 use super::windows;
+use crate::analysis::lane_addresses;
 use crate::kernel::lanes::WARP;
 use crate::kernel::peers::Peers;
 use crate::kernel::tile_place;
 use melior::Context;
-use melior::ir::Attribute;
+use melior::ir::r#type::MemRefType;
+use melior::ir::{Attribute, ShapedTypeLike, ValueLike};
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
@@ -20,8 +22,8 @@ pub struct Block<'c, 'p> {
     pub warps: Warps,
     /// The flags.
     pub peers: Peers<'c>,
-    /// The thread's warp.
-    pub warp: Val<'c>,
+    /// The role of the thread's warp.
+    pub role: Val<'c>,
     /// The thread.
     pub thread: Val<'c>,
     /// Tiles of a strip.
@@ -73,7 +75,7 @@ impl<'c> Block<'c, '_> {
             self.is_before(builder, warps.strips)?,
             &types,
             |builder| {
-                let tile = self.tile(builder, (tile_row, now), self.warp)?;
+                let tile = self.tile(builder, (tile_row, now), self.role)?;
                 builder.choose(
                     self.exists(builder, tile)?,
                     &types,
@@ -100,7 +102,7 @@ impl<'c> Block<'c, '_> {
             builder,
             warps.loading(),
             |builder| {
-                let strip = builder.add_constant(self.warp, -warps.strips)?;
+                let strip = builder.add_constant(self.role, -warps.strips)?;
                 let before = builder.add_constant(now, -1)?;
                 let tile = self.tile(builder, (tile_row, before), strip)?;
                 let stores = self.exists(builder, tile)?;
@@ -119,7 +121,12 @@ impl<'c> Block<'c, '_> {
                             builder,
                             warps.below(),
                             |builder| self.wait_above(builder, (tile_row, soon)),
-                            |builder| self.signal_below(builder, (tile_row, now)),
+                            |builder| {
+                                let signals = self.is_before(builder, warps.below() + 1)?;
+                                builder.when(signals, |builder| {
+                                    self.signal_below(builder, (tile_row, now))
+                                })
+                            },
                         )
                     },
                 )
@@ -136,7 +143,7 @@ impl<'c> Block<'c, '_> {
         if self.warps.loaders == 0 {
             return Ok(());
         }
-        let warp = builder.add_constant(self.warp, -self.warps.loading())?;
+        let warp = builder.add_constant(self.role, -self.warps.loading())?;
         let loaders = builder.index(self.warps.loaders)?;
         let strip = builder.binary("arith.divsi", warp, loaders)?;
         let part = builder.binary("arith.remsi", warp, loaders)?;
@@ -180,7 +187,7 @@ impl<'c> Block<'c, '_> {
             .when(builder.both(first, some)?, |builder| self.peers.signal(builder, tile_row, done))
     }
 
-    /// One branch for the warps before a number, another for the rest.
+    /// One branch for the roles before a number, another for the rest.
     fn either(
         &self,
         builder: &Builder<'c>,
@@ -194,9 +201,9 @@ impl<'c> Block<'c, '_> {
         builder.choose(self.is_before(builder, end)?, &[], before, from).map(|_| ())
     }
 
-    /// Whether the warp's number is less than `end`.
+    /// Whether the role's number is less than `end`.
     fn is_before(&self, builder: &Builder<'c>, end: i64) -> Result<Val<'c>, Error> {
-        builder.compare(Compare::Lt, self.warp, builder.index(end)?)
+        builder.compare(Compare::Lt, self.role, builder.index(end)?)
     }
 
     /// Whether a strip has a tile of this number.
@@ -225,22 +232,27 @@ impl<'c> Block<'c, '_> {
         Ok(Numbered { number, tile: Tile { strip, row: first, time, half } })
     }
 
-    /// Zeros in the rings: the first rows of a grid have no rows above.
+    /// Zeros in the rings, because the first rows of a grid have no rows above. Zeros in the old
+    /// values of rims, because only those outside the main piece are loaded.
     fn clear(&self, builder: &Builder<'c>) -> Result<(), Error> {
-        let geometry = &self.strips.geometry;
-        let ring = builder.index(geometry.ring())?;
-        for (window, buffer) in self.strips.windows.iter().zip(&self.strips.rings) {
-            let rows = builder.index(window.above().max(1))?;
-            let cells = geometry.strips * window.above().max(1) * geometry.ring();
-            let bounds =
-                (self.thread, builder.index(cells)?, builder.index(self.warps.all() * WARP)?);
-            let zero = builder.zero(window.element)?;
+        let strips = &self.strips;
+        let rims = strips.old.iter().filter(|(old, _)| old.only_rims).map(|(_, buffer)| *buffer);
+        for buffer in strips.rings.iter().copied().chain(rims) {
+            let extents = lane_addresses::extents(buffer);
+            let ty = MemRefType::try_from(buffer.r#type());
+            let ty = ty.map_err(|error| Error::internal(error.to_string()))?;
+            let zero = builder.zero(ty.element())?;
+            let cells = builder.index(extents.iter().product())?;
+            let bounds = (self.thread, cells, builder.index(self.warps.all() * WARP)?);
             builder.repeat(bounds, |builder, cell| {
-                let slot = builder.binary("arith.remsi", cell, ring)?;
-                let row = builder.binary("arith.divsi", cell, ring)?;
-                let strip = builder.binary("arith.divsi", row, rows)?;
-                let row = builder.binary("arith.remsi", row, rows)?;
-                builder.store(zero, *buffer, &[strip, row, slot])
+                let (mut place, mut rest) = (Vec::new(), cell);
+                for extent in extents.iter().rev() {
+                    let extent = builder.index(*extent)?;
+                    place.push(builder.binary("arith.remsi", rest, extent)?);
+                    rest = builder.binary("arith.divsi", rest, extent)?;
+                }
+                place.reverse();
+                builder.store(zero, buffer, &place)
             })?;
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! The code of a strip: its tiles, its times, its points.
 
+use super::coverage::Coverage;
 use super::geometry::Geometry;
 use super::old_values::OldValues;
 use super::sequences::Sequence;
@@ -64,15 +65,18 @@ pub struct Tile<'c> {
 }
 
 /// How a point's piece is found.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Points {
+#[derive(Clone, Copy)]
+pub enum Points<'c, 'r> {
     /// The main piece covers all points.
     Main,
     /// Pieces are evaluated at the nearest point that they cover, and selected.
-    Nearest,
+    Nearest(&'r Coverage<'c>),
     /// A branch stands before each piece.
     Branches,
 }
+
+/// Times whose values from the strip above are loaded at once.
+const HANDED: i64 = 4;
 
 /// Operations of point functions in the body of a tile's loop.
 const BODY: i64 = 600;
@@ -86,14 +90,20 @@ impl<'c> Strips<'c, '_> {
         carried: &[Val<'c>],
     ) -> Result<Vec<Val<'c>>, Error> {
         let types = windows::types(&self.windows);
+        let nearest = |builder: &Builder<'c>, settled| {
+            let coverage = self.coverage(builder, tile, settled)?;
+            self.times(builder, tile, carried, Points::Nearest(&coverage))
+        };
+        let selected = |builder: &Builder<'c>| {
+            let settled = self.settled(builder, tile)?;
+            let version = |settled| move |builder: &Builder<'c>| nearest(builder, settled);
+            builder.choose(settled, &types, version(true), version(false))
+        };
         let rim = |builder: &Builder<'c>| match self.filled {
-            None => self.times(builder, tile, carried, Points::Nearest),
-            Some(filled) => builder.choose(
-                filled,
-                &types,
-                |builder| self.times(builder, tile, carried, Points::Nearest),
-                |builder| self.times(builder, tile, carried, Points::Branches),
-            ),
+            None => selected(builder),
+            Some(filled) => builder.choose(filled, &types, selected, |builder| {
+                self.times(builder, tile, carried, Points::Branches)
+            }),
         };
         match self.interior(builder, tile)? {
             None => rim(builder),
@@ -142,24 +152,32 @@ impl<'c> Strips<'c, '_> {
         builder: &Builder<'c>,
         tile: Tile<'c>,
         carried: &[Val<'c>],
-        points: Points,
+        points: Points<'c, '_>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let width = self.geometry.width;
-        let handed = self.handed(builder, tile)?;
         let times = self.times_per_body(points)?;
         let bounds = (builder.index(0)?, builder.index(width)?, builder.index(times)?);
         builder.carry(bounds, carried, |builder, start, carried| {
             self.bodies.borrow_mut().push(builder.block);
+            let group = times.min(HANDED);
+            let load =
+                |time| self.handed(builder, tile, (builder.add_constant(start, time)?, group));
+            let mut handed = load(0)?.into_iter();
             let mut carried = carried.to_vec();
-            let (mut results, mut computed) = (Vec::new(), Vec::new());
-            for time in 0..times {
-                let time = builder.add_constant(start, time)?;
-                let mut kept = windows::unpack(&self.windows, &carried);
-                results.push(self.time(builder, (tile, time), &handed, &mut kept, points)?);
-                carried = windows::pack(&self.windows, &kept);
-                computed.push(kept);
+            let (mut results, mut handed_on) = (Vec::new(), Vec::new());
+            for first in (0..times).step_by(usize::try_from(group).unwrap_or(1)) {
+                // A group ahead, so that no time waits for shared memory.
+                let next = if first + group < times { load(first + group)? } else { Vec::new() };
+                for (time, handed) in (first..).zip(handed) {
+                    let time = builder.add_constant(start, time)?;
+                    let mut kept = windows::unpack(&self.windows, &carried);
+                    handed_on.push(self.last_rows(&kept)?);
+                    results.push(self.time(builder, (tile, time), &handed, &mut kept, points)?);
+                    carried = windows::pack(&self.windows, &kept);
+                }
+                handed = next.into_iter();
             }
-            self.hand_on(builder, (tile, start), &computed)?;
+            self.hand_on(builder, (tile, start), &handed_on)?;
             self.put(builder, (tile, start), &results)?;
             Ok(carried)
         })
@@ -189,11 +207,13 @@ impl<'c> Strips<'c, '_> {
     }
 
     /// Times in the body of a tile's loop: a divisor of its times.
-    fn times_per_body(&self, points: Points) -> Result<i64, Error> {
+    fn times_per_body(&self, points: Points<'c, '_>) -> Result<i64, Error> {
         let mut operations = 0;
-        let main = self.apply.main.iter().filter(|_| points == Points::Main);
-        let all = self.apply.pieces.iter().filter(|_| points != Points::Main);
-        for piece in main.chain(all) {
+        let pieces = match (points, &self.apply.main) {
+            (Points::Main, Some(main)) => std::slice::from_ref(main),
+            _ => self.apply.pieces.as_slice(),
+        };
+        for piece in pieces {
             let function = stencil::function(self.scope.module, piece.function)?;
             operations += i64::try_from(mlir::walk(function).len()).unwrap_or(i64::MAX);
         }
@@ -202,20 +222,31 @@ impl<'c> Strips<'c, '_> {
         Ok((1..=width).rev().find(|times| width % times == 0 && times * each <= BODY).unwrap_or(1))
     }
 
-    /// The values that the strip above hands to a tile, by window and row. Each lane holds those of
-    /// one time.
-    fn handed(&self, builder: &Builder<'c>, tile: Tile<'c>) -> Result<Vec<Val<'c>>, Error> {
-        let geometry = &self.geometry;
-        let last = builder.index(geometry.width - 1)?;
-        let time = builder.add(tile.time, builder.binary("arith.andi", self.lane, last)?)?;
-        let slot = self.slot(builder, builder.add_constant(time, geometry.handover())?)?;
-        let mut handed = Vec::new();
+    /// The values that the strip above hands to some times of a tile: by time, then window and row.
+    fn handed(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+        (start, times): (Val<'c>, i64),
+    ) -> Result<Vec<Vec<Val<'c>>>, Error> {
+        let slot = builder.add(self.slot(builder, tile.time)?, start)?;
+        let mut handed: Vec<_> = (0..times).map(|_| Vec::new()).collect();
         for (window, ring) in self.windows.iter().zip(&self.rings) {
+            let vector = lanes::vector_length(window.element, times);
             for row in 0..window.above() {
-                handed.push(builder.load(*ring, &[tile.strip, builder.index(row)?, slot])?);
+                let at = [tile.strip, builder.index(row)?, slot];
+                let values = lanes::load(builder, *ring, &at, times, vector)?;
+                handed.iter_mut().zip(values).for_each(|(time, value)| time.push(value));
             }
         }
         Ok(handed)
+    }
+
+    /// The newest values of the rows that lanes hand on, by window and row.
+    fn last_rows(&self, kept: &[Kept<'c>]) -> Result<Vec<Val<'c>>, Error> {
+        let rows = self.windows.iter().zip(kept);
+        let rows = rows.flat_map(|(window, kept)| (1..=window.above()).map(|row| kept.last(row)));
+        rows.collect()
     }
 
     /// The slot of a new value of a time on its way to memory.
@@ -223,7 +254,7 @@ impl<'c> Strips<'c, '_> {
         builder.binary("arith.andi", time, builder.index(self.geometry.kept_times() - 1)?)
     }
 
-    /// The slot of a ring for the value of a time of the strip above.
+    /// The slot of a ring for the value that the first lane takes at a time.
     pub fn slot(&self, builder: &Builder<'c>, time: Val<'c>) -> Result<Val<'c>, Error> {
         builder.binary("arith.andi", time, builder.index(self.geometry.ring() - 1)?)
     }
@@ -236,16 +267,18 @@ impl<'c> Strips<'c, '_> {
         (tile, time): (Tile<'c>, Val<'c>),
         handed: &[Val<'c>],
         kept: &mut [Kept<'c>],
-        points: Points,
+        points: Points<'c, '_>,
     ) -> Result<Vec<Vec<Val<'c>>>, Error> {
         let geometry = &self.geometry;
-        let first = builder.compare(Compare::Eq, self.lane, builder.index(0)?)?;
+        // A ring of lanes: no lane reads the last lane's value, so it passes on what is handed.
+        let last = builder.compare(Compare::Eq, self.lane, builder.index(WARP - 1)?)?;
+        let above = builder.add_constant(self.lane, WARP - 1)?;
+        let above = builder.binary("arith.andi", above, builder.index(WARP - 1)?)?;
         let mut handed = handed.iter();
         for (window, kept) in self.windows.iter().zip(kept.iter_mut()) {
             for (row, handed) in (1..=window.above()).zip(handed.by_ref()) {
-                let value = lanes::shuffle(builder, kept.last(row)?, -1)?;
-                let handed = lanes::broadcast(builder, *handed, time)?;
-                kept.take(row, builder.select(first, handed, value)?);
+                let value = builder.select(last, *handed, kept.last(row)?)?;
+                kept.take(row, lanes::broadcast(builder, value, above)?);
             }
         }
         let mut results = Vec::new();
@@ -262,12 +295,13 @@ impl<'c> Strips<'c, '_> {
         Ok(results)
     }
 
-    /// The last lane's last rows of some times go to the strip below, several times at once.
+    /// The last lane's last rows go to the strip below, several times at once: those of the time
+    /// before `start` and of the times behind it but the last, so that accesses are aligned.
     fn hand_on(
         &self,
         builder: &Builder<'c>,
         (tile, start): (Tile<'c>, Val<'c>),
-        times: &[Vec<Kept<'c>>],
+        times: &[Vec<Val<'c>>],
     ) -> Result<(), Error> {
         let geometry = &self.geometry;
         if geometry.strips == 1 || geometry.above == 0 {
@@ -278,18 +312,17 @@ impl<'c> Strips<'c, '_> {
         let strips = builder.index(geometry.strips)?;
         let there = builder.compare(Compare::Lt, below, strips)?;
         builder.when(builder.both(last, there)?, |builder| {
-            // Tiles begin at multiples of their width, and so does the ring.
-            let slot = builder.add(self.slot(builder, tile.time)?, start)?;
+            let time = builder.add_constant(tile.time, -1 - geometry.handover())?;
+            let slot = builder.add(self.slot(builder, time)?, start)?;
             let count = i64::try_from(times.len()).unwrap_or(1);
-            for (place, (window, ring)) in self.windows.iter().zip(&self.rings).enumerate() {
+            let rings = self.windows.iter().zip(&self.rings);
+            let rows = rings.flat_map(|ring| (0..ring.0.above()).map(move |row| (ring, row)));
+            for (place, ((window, ring), row)) in rows.enumerate() {
                 let vector = lanes::vector_length(window.element, count);
-                for row in 1..=window.above() {
-                    let newest = times.iter().filter_map(|kept| kept.get(place));
-                    let newest = newest.map(|kept| kept.newest(row));
-                    let newest = newest.collect::<Result<Vec<_>, _>>()?;
-                    let at = [below, builder.index(row - 1)?, slot];
-                    lanes::store(builder, &newest, *ring, &at, vector)?;
-                }
+                let values = times.iter().filter_map(|rows| rows.get(place).copied());
+                let values: Vec<_> = values.collect();
+                let at = [below, builder.index(row)?, slot];
+                lanes::store(builder, &values, *ring, &at, vector)?;
             }
             Ok(())
         })
@@ -319,6 +352,19 @@ impl<'c> Strips<'c, '_> {
         place: [Val<'c>; 2],
     ) -> Result<Vec<Val<'c>>, Error> {
         place.into_iter().zip(self.lower).map(|(at, lower)| builder.add(at, lower)).collect()
+    }
+
+    /// The first and last row, then column, of a box.
+    pub fn ends(
+        &self,
+        builder: &Builder<'c>,
+        (lower, upper): (AffineMap<'c>, AffineMap<'c>),
+    ) -> Result<[[Val<'c>; 2]; 2], Error> {
+        let ends = [self.scope.bounds(builder, lower)?, self.scope.bounds(builder, upper)?];
+        match ends.each_ref().map(Vec::as_slice) {
+            [&[top, left], &[bottom, right]] => Ok([[top, bottom], [left, right]]),
+            _ => Err(Error::internal("a box of another rank")),
+        }
     }
 
     /// The point of a box that is nearest to a point.

@@ -137,9 +137,9 @@ impl Geometry {
     }
 
     /// Tiles that a strip needs beyond those of its columns, because its last row runs behind its
-    /// first.
+    /// first and hands on a tile's last value with the next tile.
     pub fn late_tiles(&self) -> i64 {
-        ceil_div(self.depth(), self.width)
+        self.depth().div_euclid(self.width) + 1
     }
 
     /// The block below may begin tile `t` once the last strip of this block has stored
@@ -159,12 +159,9 @@ impl Geometry {
         4 * self.width
     }
 
-    /// Values per row that a strip may have handed over and the next has not yet used, as a power
-    /// of two.
+    /// Values per row that a strip is handed: a tile that it reads, and the next.
     pub fn ring(&self) -> i64 {
-        let most = (self.behind() + 1) * self.width - self.handover();
-        let most = u64::try_from(most.max(2 * self.width)).unwrap_or(1);
-        i64::try_from(most.next_power_of_two()).unwrap_or(i64::MAX)
+        2 * self.width
     }
 }
 
@@ -228,7 +225,7 @@ mod tests {
         let geometry = geometry(&[[-1, -1], [-1, 0], [0, -1]], 2).unwrap();
         assert_eq!((geometry.skew, geometry.lag, geometry.above), (0, 1, 1));
         assert_eq!((geometry.depth(), geometry.handover()), (31, 31));
-        assert_eq!((geometry.behind(), geometry.ring()), (3, 64));
+        assert_eq!((geometry.behind(), geometry.ring()), (3, 32));
         assert_eq!((geometry.stored(), geometry.late_tiles()), (3, 2));
         assert_eq!(geometry.source(0, [-1, -1]), Source::Above { row: 1, ago: 2 });
         assert_eq!(geometry.source(1, [-1, -1]), Source::Own { row: 0, ago: 1 });
@@ -273,24 +270,17 @@ mod tests {
         }
     }
 
-    /// A handed-over value stays in the ring until the strip below has used it.
+    /// A strip is handed whole tiles of values: it reads one while the next is written.
     #[test]
-    fn rings_hold_what_is_under_way() {
-        for vectors in [&[[-1, -1], [-1, 0]][..], &[[-1, 1]], &[[-2, 5], [-1, 2]]] {
-            for width in [8, 16, 32] {
+    fn strips_are_handed_a_tile_ahead() {
+        for vectors in [&[[-1, -1], [-1, 0]][..], &[[-1, 1]], &[[-2, 5], [-1, 2]], &[[-1, -7]]] {
+            for width in [2, 8, 16, 32] {
                 let geometry = of_width(vectors, width);
-                let (behind, ring) = (geometry.behind(), geometry.ring());
-                for tile in 0..4 {
-                    // The strip below is in `tile`, the strip above `behind` tiles farther.
-                    let written = |tile: i64| {
-                        let first = (tile + behind) * width - geometry.handover();
-                        first..first + width
-                    };
-                    let read = tile * width..(tile + 1) * width;
-                    assert!(written(tile).start >= read.end, "a race");
-                    assert!(written(tile - 1).end >= read.end, "a value that is not there");
-                    assert!(written(tile).end - read.start <= ring, "a value that is lost");
-                }
+                // The strip above is at the first time of this tile while this strip is in tile 0.
+                let above = geometry.behind() * width;
+                // It hands on the value of the time before, and those of the tile but the last.
+                let first = above - 1 - geometry.handover();
+                assert_eq!(first, width, "{geometry:?}");
             }
         }
     }

@@ -30,7 +30,7 @@ use super::block::Block;
 use super::code::Strips;
 use super::geometry::StripShape;
 use super::old_values::OldValues;
-use super::plan::{Function, Plan};
+use super::plan::{Function, Plan, Warps};
 use crate::analysis::hull::Hull;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_THREADS};
 use crate::kernel::early_loads;
@@ -204,8 +204,8 @@ fn body<'c>(
     let tiles = builder.select(none, builder.index(0)?, tiles)?;
     let all = builder.add_constant(tiles, strips.geometry.last_strip())?;
     let peers = Peers::new(&builder, flags.into(), (rows, all))?;
-    let warp = builder.binary("arith.divsi", thread, lanes)?;
-    let block = Block { strips, warps: plan.warps, peers, warp, thread, tiles, all };
+    let role = role(&builder, &plan.warps, builder.binary("arith.divsi", thread, lanes)?)?;
+    let block = Block { strips, warps: plan.warps, peers, role, thread, tiles, all };
     block.code(&builder, (rows, blocks))?;
     builder.op("gpu.return", &[], &[], &[])?;
 
@@ -218,6 +218,16 @@ fn body<'c>(
         early_loads::to_front(*body, &unwritten);
     }
     Ok(())
+}
+
+/// The role of a warp.
+fn role<'c>(builder: &Builder<'c>, warps: &Warps, warp: Val<'c>) -> Result<Val<'c>, Error> {
+    let mut found = warp;
+    for (place, role) in (0..).zip(warps.roles()).filter(|(place, role)| place != role) {
+        let here = builder.compare(Compare::Eq, warp, builder.index(place)?)?;
+        found = builder.select(here, builder.index(role)?, found)?;
+    }
+    Ok(found)
 }
 
 /// The shape that a schedule asks for.

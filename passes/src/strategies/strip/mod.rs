@@ -3,11 +3,13 @@
 
 mod block;
 mod code;
+mod coverage;
 mod geometry;
 pub mod lower_strip;
 mod old_values;
 mod plan;
 mod point;
+mod rims;
 mod sequences;
 mod transfers;
 mod wave;

@@ -31,8 +31,8 @@ pub struct Plan<'c> {
     pub buffers: Vec<(Vec<i64>, Type<'c>)>,
 }
 
-/// The warps of a block. Some compute, some store, some load. The last ones look after the blocks
-/// above and below.
+/// The roles of a block's warps, by number: some compute, some store, some load. The last ones look
+/// after the blocks above and below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warps {
     /// Strips, with a warp each.
@@ -42,31 +42,54 @@ pub struct Warps {
 }
 
 impl Warps {
-    /// The first warp that loads old values and sequences.
+    /// The first role that loads old values and sequences.
     pub fn loading(&self) -> i64 {
         2 * self.strips
     }
 
-    /// The warp that loads values of the block above.
+    /// The role that loads values of the block above.
     pub fn above(&self) -> i64 {
         self.loading() + self.loaders * self.strips
     }
 
-    /// The warp that signals to the block below.
+    /// The role that signals to the block below.
     pub fn below(&self) -> i64 {
         self.above() + 1
     }
 
+    /// The role of each warp; [`Self::below`] + 1 for a warp without work. Storing takes many
+    /// instructions, so these warps have schedulers without a computing warp, where there are any.
+    pub fn roles(&self) -> Vec<i64> {
+        let mut roles: Vec<_> = (0..self.strips).collect();
+        let mut stores = self.strips..self.loading();
+        let mut others = self.loading()..=self.below();
+        let mut place = self.strips;
+        while !stores.is_empty() || !others.is_empty() {
+            let free = place % SCHEDULERS >= self.strips || self.strips >= SCHEDULERS;
+            let role = match free {
+                true => stores.next().or_else(|| others.next()),
+                false => others.next(),
+            };
+            roles.push(role.unwrap_or(self.below() + 1));
+            place += 1;
+        }
+        roles
+    }
+
     /// All warps.
     pub fn all(&self) -> i64 {
-        self.below() + 1
+        i64::try_from(self.roles().len()).unwrap_or(i64::MAX)
     }
 }
+
+/// Schedulers of a multiprocessor: warp `w` of a block has scheduler `w` modulo their number.
+const SCHEDULERS: i64 = 4;
 
 /// Registers of a thread: a lane's values, those that are under way, and addresses.
 pub const REGISTERS: i64 = 128;
 
-/// From this many strips on, one warp per strip loads old values; blocks with fewer strips use two.
+/// From this many strips on, one warp per strip loads old values; blocks with fewer strips use two
+/// if tiles inside the main piece read old values.
 const STRIPS_WITH_ONE_LOADER: i64 = 8;
 
 /// A function as a plan needs it.
@@ -109,8 +132,9 @@ impl<'c> Plan<'c> {
         })?;
         let windows = windows::windows(program, function.pieces, &geometry)?;
         let old = old_values::of(program, function.pieces, &function.kept, &geometry)?;
-        let each = if geometry.strips < STRIPS_WITH_ONE_LOADER { 2 } else { 1 };
         let sequences = sequences::of((function.module, program), function.pieces)?;
+        let few = geometry.strips < STRIPS_WITH_ONE_LOADER;
+        let each = if few && old.iter().any(|old| !old.only_rims) { 2 } else { 1 };
         let loaders = if old.is_empty() && sequences.is_empty() { 0 } else { each };
         let warps = Warps { strips: geometry.strips, loaders };
         let mut plan = Self { geometry, windows, old, sequences, warps, buffers: Vec::new() };
@@ -178,5 +202,21 @@ fn pitch(element: Type, cells: i64, at_once: bool) -> i64 {
     match lanes::vector_length(element, cells) {
         vector @ 2.. if at_once => cells + vector,
         _ => cells | 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Warps;
+
+    /// Three strips compute on schedulers 0 to 2 and store on scheduler 3.
+    #[test]
+    fn storing_warps_have_free_schedulers() {
+        let roles = Warps { strips: 3, loaders: 1 }.roles();
+        assert_eq!(roles, [0, 1, 2, 3, 6, 7, 8, 4, 9, 10, 11, 5]);
+        let roles = Warps { strips: 2, loaders: 2 }.roles();
+        assert_eq!(roles, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let roles = Warps { strips: 4, loaders: 0 }.roles();
+        assert_eq!(roles, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     }
 }

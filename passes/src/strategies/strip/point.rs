@@ -1,6 +1,7 @@
 //! The code of a point of a strip: what it reads, and which piece covers it.
 
 use super::code::{Points, Strips, Tile};
+use super::coverage::Coverage;
 use super::sequences;
 use super::windows::Kept;
 use crate::kernel::evaluate::{At, Distance, Rules};
@@ -19,7 +20,7 @@ impl<'c> Strips<'c, '_> {
         (tile, time): (Tile<'c>, Val<'c>),
         row: i64,
         kept: &[Kept<'c>],
-        points: Points,
+        points: Points<'c, '_>,
     ) -> Result<Vec<Val<'c>>, Error> {
         let geometry = &self.geometry;
         let [first, second] = self.place(builder, tile, (self.lane, builder.index(row)?))?;
@@ -49,9 +50,9 @@ impl<'c> Strips<'c, '_> {
             (Points::Main, Some(main)) => at(&point, builder, &|builder, at| {
                 self.evaluate(builder, main, at, (tile, time, row))
             }),
-            (Points::Nearest, _) => {
+            (Points::Nearest(coverage), _) => {
                 let old = self.old_points(builder, &fetch)?;
-                let cases = self.cases(builder, &point)?;
+                let cases = self.cases(builder, (row, &point), coverage)?;
                 pieces::values(builder, &cases, &old, &|builder, piece| {
                     let place = self.nearest(builder, &point, (piece.lower, piece.upper))?;
                     at(&place, builder, &|builder, at| {
@@ -106,16 +107,19 @@ impl<'c> Strips<'c, '_> {
         Ok(values)
     }
 
-    /// The pieces that may cover a point.
+    /// The pieces that may cover a point of a lane's row.
     fn cases(
         &self,
         builder: &Builder<'c>,
-        point: &[Val<'c>],
+        (row, point): (i64, &[Val<'c>]),
+        coverage: &Coverage<'c>,
     ) -> Result<Vec<PieceCase<'c, '_>>, Error> {
         let scope = &self.scope;
+        let column = point.last().copied();
+        let column = column.ok_or_else(|| Error::internal("a point of no dimensions"))?;
         let mut cases = Vec::new();
-        for piece in &self.apply.pieces {
-            let covered = scope.inside(builder, point, piece.lower, piece.upper)?;
+        for (number, piece) in self.apply.pieces.iter().enumerate() {
+            let covered = coverage.of_point(builder, number, (row, column))?;
             let total = pieces::is_total_where_covered(scope.module, scope.program, piece)?;
             cases.push(PieceCase { piece, covered, total });
         }

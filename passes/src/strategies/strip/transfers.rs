@@ -12,7 +12,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
 /// Loads of a lane in flight.
-const BATCH: usize = 16;
+const BATCH: usize = 32;
 
 /// Rows of a warp in flight from shared to global memory.
 const ROWS: i64 = 8;
@@ -138,36 +138,38 @@ impl<'c> Strips<'c, '_> {
     }
 
     /// Loads the old values that a tile reads, those outside a grid from the nearest cell inside.
-    /// `part` of `parts` warps loads its share.
+    /// `part` of `parts` warps loads its share, and the first of them what rims keep.
     pub fn load(
         &self,
         builder: &Builder<'c>,
         tile: Tile<'c>,
         (part, parts): (Val<'c>, i64),
     ) -> Result<(), Error> {
-        for (old, buffer) in &self.old {
-            let load = |builder: &Builder<'c>| {
-                let columns = [old.before, old.columns - old.before - self.geometry.width];
-                let inside = self.inside(builder, tile, old.lanes, columns)?;
-                let from = (old, *buffer);
-                let version = |nearest| {
-                    move |builder: &Builder<'c>| {
-                        self.load_rows(builder, tile, (part, parts), from, nearest)
-                            .map(|()| Vec::new())
-                    }
-                };
-                if self.lies_alike(old.field)? {
-                    return builder.choose(inside, &[], version(false), version(true));
+        let mut rims = builder.compare(Compare::Eq, part, builder.index(0)?)?;
+        if let Some(interior) = self.interior(builder, tile)? {
+            let no = builder.constant(builder.integer_type(1), 0)?;
+            rims = builder.select(interior, no, rims)?;
+        }
+        for (old, buffer) in self.old.iter().filter(|(old, _)| old.only_rims) {
+            builder.when(rims, |builder| self.load_rims(builder, tile, (old, *buffer)))?;
+        }
+        for (old, buffer) in self.old.iter().filter(|(old, _)| !old.only_rims) {
+            let columns = [old.before, old.columns - old.before - self.geometry.width];
+            let inside = self.inside(builder, tile, old.lanes, columns)?;
+            let version = |nearest| {
+                move |builder: &Builder<'c>| {
+                    self.load_rows(builder, tile, (part, parts), (old, *buffer), nearest)
+                        .map(|()| Vec::new())
                 }
-                // A grid without points has no nearest cell.
-                let grid = self.scope.program.grid_of(old.field)?;
-                let filled = self.scope.holds_points(builder, grid.lower, grid.upper)?;
-                builder.choose(filled, &[], version(true), |_| Ok(Vec::new()))
             };
-            match self.interior(builder, tile)?.filter(|_| old.only_rims) {
-                Some(interior) => builder.choose(interior, &[], |_| Ok(Vec::new()), load)?,
-                None => load(builder)?,
-            };
+            if self.lies_alike(old.field)? {
+                builder.choose(inside, &[], version(false), version(true))?;
+                continue;
+            }
+            // A grid without points has no nearest cell.
+            let grid = self.scope.program.grid_of(old.field)?;
+            let filled = self.scope.holds_points(builder, grid.lower, grid.upper)?;
+            builder.choose(filled, &[], version(true), |_| Ok(Vec::new()))?;
         }
         Ok(())
     }
@@ -183,9 +185,7 @@ impl<'c> Strips<'c, '_> {
         let lanes = builder.add(builder.multiply_constant(part, WARP)?, self.lane)?;
         let mut loaded = Vec::new();
         for (sequence, buffer) in &self.sequences {
-            let source = self.sources.get(sequence.field).copied();
-            let none = || Error::internal(format!("no buffer of @{} to read", sequence.field));
-            let source = source.ok_or_else(none)?;
+            let source = self.source(sequence.field)?;
             let grid = self.scope.program.grid_of(sequence.field)?;
             let filled = self.scope.holds_points(builder, grid.lower, grid.upper)?;
             let [row, column] = self.lower;
@@ -226,9 +226,7 @@ impl<'c> Strips<'c, '_> {
         (old, buffer): (&OldValues<'c>, Val<'c>),
         nearest: bool,
     ) -> Result<(), Error> {
-        let source = self.sources.get(old.field).copied();
-        let source = source
-            .ok_or_else(|| Error::internal(format!("no buffer of @{} to read", old.field)))?;
+        let source = self.source(old.field)?;
         let grid = self.scope.program.grid_of(old.field)?;
         let geometry = &self.geometry;
         let side = (1..WARP).find(|side| WARP % side == 0 && old.columns <= *side);
@@ -265,47 +263,28 @@ impl<'c> Strips<'c, '_> {
                 let place_column = builder.add(place_column, column)?;
                 let place = [place_row, builder.add_constant(place_column, -old.before)?];
                 let mut point = self.point_at(builder, place)?;
-                let there = builder.all(&there)?;
-                let needed = match old.only_rims {
-                    true => {
-                        let kept = self.uncovered(builder, &point)?;
-                        Some(there.map_or(Ok(kept), |there| builder.both(there, kept))?)
-                    }
-                    false => there,
-                };
                 if nearest {
                     point = self.nearest(builder, &point, (grid.lower, grid.upper))?;
                 }
                 let cell = self.scope.cell(builder, old.field, &point)?;
-                loaded.push((cell, there, needed, [tile.half, tile.strip, row, lane, column]));
+                let to = [tile.half, tile.strip, row, lane, column];
+                loaded.push((cell, builder.all(&there)?, to));
             }
             for batch in loaded.chunks(BATCH) {
                 let mut values = Vec::new();
-                for (cell, _, needed, _) in batch {
-                    values.push(load_where(builder, *needed, source, cell)?);
+                for (cell, there, to) in batch {
+                    values.push((*there, load_where(builder, *there, source, cell)?, *to));
                 }
-                for ((_, there, _, to), value) in batch.iter().zip(values) {
-                    match there {
-                        Some(there) => {
-                            builder.when(*there, |builder| builder.store(value, buffer, to))?;
-                        }
-                        None => builder.store(value, buffer, to)?,
-                    }
-                }
+                store_where(builder, &values, buffer)?;
             }
         }
         Ok(())
     }
 
-    /// Whether no piece covers a point.
-    fn uncovered(&self, builder: &Builder<'c>, point: &[Val<'c>]) -> Result<Val<'c>, Error> {
-        let no = builder.constant(builder.integer_type(1), 0)?;
-        let mut none = builder.constant(builder.integer_type(1), 1)?;
-        for piece in &self.apply.pieces {
-            let covered = self.scope.inside(builder, point, piece.lower, piece.upper)?;
-            none = builder.select(covered, no, none)?;
-        }
-        Ok(none)
+    /// The buffer with a field's old values.
+    pub fn source(&self, field: &str) -> Result<Val<'c>, Error> {
+        let source = self.sources.get(field).copied();
+        source.ok_or_else(|| Error::internal(format!("no buffer of @{field} to read")))
     }
 
     /// Loads the values above a block that a tile of its first strip reads.
@@ -315,7 +294,7 @@ impl<'c> Strips<'c, '_> {
         let inside = builder.compare(Compare::Lt, self.lane, width)?;
         builder.when(inside, |builder| {
             let now = builder.add(tile.time, self.lane)?;
-            let slot = self.slot(builder, builder.add_constant(now, geometry.handover())?)?;
+            let slot = self.slot(builder, now)?;
             for (window, ring) in self.windows.iter().zip(&self.rings) {
                 let target = self.targets.get(window.field).copied();
                 let target = target
@@ -338,7 +317,7 @@ impl<'c> Strips<'c, '_> {
 }
 
 /// A value of a buffer where a condition holds, else zero.
-fn load_where<'c>(
+pub fn load_where<'c>(
     builder: &Builder<'c>,
     condition: Option<Val<'c>>,
     buffer: Val<'c>,
@@ -351,4 +330,19 @@ fn load_where<'c>(
     let zero = |builder: &Builder<'c>| Ok(vec![builder.zero(element)?]);
     let values = builder.choose(condition, &[element], load, zero)?;
     values.first().copied().ok_or_else(|| Error::internal("a condition without a value"))
+}
+
+/// Stores values where their conditions hold.
+pub fn store_where<'c, const RANK: usize>(
+    builder: &Builder<'c>,
+    values: &[(Option<Val<'c>>, Val<'c>, [Val<'c>; RANK])],
+    buffer: Val<'c>,
+) -> Result<(), Error> {
+    for (condition, value, place) in values {
+        match condition {
+            Some(there) => builder.when(*there, |builder| builder.store(*value, buffer, place))?,
+            None => builder.store(*value, buffer, place)?,
+        }
+    }
+    Ok(())
 }

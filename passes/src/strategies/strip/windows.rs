@@ -109,12 +109,6 @@ impl<'c> Kept<'c> {
         self.now.push(value);
     }
 
-    /// The value of this time of a row, from the last row as 1.
-    pub fn newest(&self, row: i64) -> Result<Val<'c>, Error> {
-        let found = from_last(&self.now, row).copied();
-        found.ok_or_else(|| Error::internal("a row that is not computed yet"))
-    }
-
     /// The value of the same sweep at a source.
     pub fn at(&self, source: Source) -> Result<Val<'c>, Error> {
         let (rows, row, ago) = match source {

@@ -362,7 +362,7 @@ fn traffic(plan: &Plan, bound: &Bound) -> (u64, u64) {
                 bytes += 2 * cells * size;
             }
             Role::Const => bytes += cells * size,
-            Role::Temp => {}
+            Role::Temp | Role::Reduction => {}
         }
     }
     (points, bytes)

@@ -2,7 +2,12 @@
 //! reductions, values that cross loops, and several outermost loops.
 //!
 //! Sizes are known here, so that each index is moved into its array. A few arrays are a cell too
-//! short: interpreter and plan must both refuse them.
+//! short: interpreter and plan must both refuse them. Some sizes are negative, and the array `L`
+//! has extents of its own, which `memref.dim` asks for. Arrays of integers are divided by those of
+//! `i32`, whose cells are never 0.
+
+mod products;
+mod values;
 
 use crate::random::Random;
 use std::fmt::Write;
@@ -20,6 +25,19 @@ pub struct Nest {
     pub data: u64,
     /// Whether it is compiled to PTX too.
     pub ptx: bool,
+    /// How its loops in time are tiled.
+    pub tiles: Tiles,
+}
+
+/// How loops in time are tiled.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Tiles {
+    /// Not at all.
+    None,
+    /// As the compiler chooses.
+    Default,
+    /// By a list of passes with a shape of its own.
+    Passes(String),
 }
 
 /// A counter with its least and largest value.
@@ -35,12 +53,14 @@ struct Buffer {
     element: &'static str,
     /// Cells that the accesses need along each dimension.
     needed: Vec<i64>,
+    /// Whether the shape is known before the accesses, which then stay within it.
+    exact: bool,
 }
 
 struct Writer<'r> {
     random: &'r mut Random,
     body: String,
-    sizes: [i64; 2],
+    sizes: [i64; 4],
     buffers: Vec<Buffer>,
     counters: Vec<Counter>,
     /// Values of type f32 in scope.
@@ -49,7 +69,11 @@ struct Writer<'r> {
     statements: usize,
 }
 
-const SIZE_NAMES: [&str; 2] = ["N", "M"];
+/// Sizes that are arguments, and then the extents of `L`, in the order of `Writer::sizes`.
+const SIZE_NAMES: [&str; 4] = ["N", "M", "D0", "D1"];
+
+/// The number of those that are arguments.
+const ARGUMENTS: usize = 2;
 
 /// Loops around a statement at most, and statements of a function.
 const DEEPEST: usize = 4;
@@ -58,15 +82,20 @@ const MOST_STATEMENTS: usize = 7;
 /// The function of a number.
 pub fn nest(seed: u64, index: u64) -> Nest {
     let random = &mut Random::of_case(seed, index);
-    let sizes = [random.range(0, 7), random.range(1, 6)];
+    let rows = if random.percent(6) { random.range(-3, -1) } else { random.range(0, 7) };
+    let extents = [random.range(1, 5), random.range(1, 5)];
+    let sizes = [rows, random.range(1, 6), extents[0], extents[1]];
     let data = random.bits();
     let count = random.range(2, 4);
     let buffers = (0..count).map(|place| Buffer {
         name: format!("A{place}"),
-        element: if random.percent(85) { "f32" } else { "i32" },
+        element: random.pick(&["f32", "f32", "f32", "f32", "f32", "f64", "i32", "i64"]),
         needed: vec![1; random.pick(&[1, 1, 2, 2, 2, 3])],
+        exact: false,
     });
-    let buffers: Vec<Buffer> = buffers.collect();
+    let mut buffers: Vec<Buffer> = buffers.collect();
+    let (name, needed) = ("L".to_owned(), extents.to_vec());
+    buffers.push(Buffer { name, element: "f32", needed, exact: true });
     let mut writer = Writer {
         random,
         body: String::new(),
@@ -77,7 +106,10 @@ pub fn nest(seed: u64, index: u64) -> Nest {
         names: 0,
         statements: 0,
     };
-    writer.repeat();
+    match writer.random.percent(40) {
+        true => writer.product(),
+        false => writer.repeat(),
+    }
     for _ in 0..writer.random.range(0, 2) {
         writer.item();
     }
@@ -145,7 +177,8 @@ impl Writer<'_> {
                 (shifted(&counter.name), counter.first + shift, counter.last + shift + more - more)
             }
             3..=7 if upper => {
-                let size = self.random.below(2);
+                let among = if self.random.percent(70) { ARGUMENTS } else { self.sizes.len() };
+                let size = self.random.below(among);
                 let value = self.sizes[size] + shift.min(1);
                 let name = format!("%{}", SIZE_NAMES[size].to_lowercase());
                 let text = match shift.min(1) {
@@ -213,33 +246,11 @@ impl Writer<'_> {
         self.line("}");
     }
 
-    /// A parallel loop, whose iterations have a cell each and read what none of them stores.
-    fn parallel(&mut self) {
-        if self.random.percent(50) {
-            return self.repeat();
-        }
-        let (rows, columns) = (self.sizes[0], self.sizes[1]);
-        let Some(place) = self.buffers.iter().position(|buffer| buffer.needed.len() == 2) else {
-            return self.repeat();
-        };
-        let names = [self.fresh("i"), self.fresh("i")];
-        let [i, j] = names.clone();
-        self.line(&format!("affine.parallel ({i}, {j}) = (0, 0) to (symbol(%n), symbol(%m)) {{"));
-        for (name, cells) in names.into_iter().zip([rows, columns]) {
-            self.counters.push(Counter { name, first: 0, last: (cells - 1).max(0) });
-        }
-        let known = self.values.len();
-        let value = self.value_but(Some(place));
-        let buffer = &mut self.buffers[place];
-        buffer.needed = vec![buffer.needed[0].max(rows), buffer.needed[1].max(columns)];
-        self.store_to(place, &format!("{i}, {j}"), &value);
-        self.values.truncate(known);
-        self.counters.truncate(self.counters.len() - 2);
-        self.line("}");
-    }
-
     /// Indices into a buffer, each moved so that it begins at 0 or later.
     fn indices(&mut self, place: usize) -> String {
+        if self.buffers[place].exact {
+            return self.exact_indices(place);
+        }
         let rank = self.buffers[place].needed.len();
         let plain = self.random.percent(65);
         let mut all = Vec::new();
@@ -286,111 +297,38 @@ impl Writer<'_> {
         all.join(", ")
     }
 
-    /// A load as a value of type f32.
-    fn load(&mut self) -> String {
-        let place = self.random.below(self.buffers.len());
-        self.load_of(place)
-    }
-
-    fn load_of(&mut self, place: usize) -> String {
-        let indices = self.indices(place);
-        self.load_at(place, &indices)
-    }
-
-    fn load_at(&mut self, place: usize, indices: &str) -> String {
-        let (loaded, ty) = (self.fresh("v"), self.memref(place));
-        let name = self.buffers[place].name.to_lowercase();
-        self.line(&format!("{loaded} = affine.load %{name}[{indices}] : {ty}"));
-        if self.buffers[place].element == "f32" {
-            return loaded;
-        }
-        let value = self.fresh("v");
-        self.line(&format!("{value} = arith.sitofp {loaded} : i32 to f32"));
-        value
-    }
-
-    /// Stands for the type until all accesses are known.
-    fn memref(&self, place: usize) -> String {
-        format!("<{place}>")
-    }
-
-    fn value_but(&mut self, without: Option<usize>) -> String {
-        let mut value = match self.random.below(4) {
-            0 => self.random.pick(&self.values.clone()),
-            1 if !self.counters.is_empty() => {
-                let counter = self.counters[self.random.below(self.counters.len())].name.clone();
-                let (whole, value) = (self.fresh("v"), self.fresh("v"));
-                self.line(&format!("{whole} = arith.index_cast {counter} : index to i32"));
-                self.line(&format!("{value} = arith.sitofp {whole} : i32 to f32"));
-                value
-            }
-            _ => {
-                let places = (0..self.buffers.len()).filter(|place| Some(*place) != without);
-                let place = self.random.pick(&places.collect::<Vec<_>>());
-                self.load_of(place)
+    /// Indices within a shape that is known: a counter that stays within the extent, or 0.
+    fn exact_indices(&mut self, place: usize) -> String {
+        let extents = self.buffers[place].needed.clone();
+        let mut index = |extent: i64| {
+            let fits = |at: &&Counter| at.first >= 0 && at.last < extent;
+            let names: Vec<_> = self.counters.iter().filter(fits).map(|at| &at.name).collect();
+            match names.is_empty() {
+                true => "0".to_owned(),
+                false => self.random.pick(&names).clone(),
             }
         };
-        for _ in 0..self.random.below(3) {
-            let other = match self.random.below(2) {
-                0 => self.random.pick(&self.values.clone()),
-                _ => {
-                    let places = (0..self.buffers.len()).filter(|place| Some(*place) != without);
-                    let place = self.random.pick(&places.collect::<Vec<_>>());
-                    self.load_of(place)
-                }
-            };
-            let op = self.random.pick(&["addf", "subf", "mulf", "maximumf"]);
-            let next = self.fresh("v");
-            self.line(&format!("{next} = arith.{op} {value}, {other} : f32"));
-            value = next;
-        }
-        let next = self.fresh("v");
-        self.line(&format!("{next} = arith.mulf {value}, %half : f32"));
-        next
-    }
-
-    fn store(&mut self) {
-        let place = self.random.below(self.buffers.len());
-        let mut value = self.value_but(None);
-        let indices = self.indices(place);
-        if self.random.percent(45) {
-            let before = self.load_at(place, &indices);
-            let next = self.fresh("v");
-            self.line(&format!("{next} = arith.addf {before}, {value} : f32"));
-            value = next;
-        }
-        self.store_to(place, &indices, &value);
-    }
-
-    fn store_to(&mut self, place: usize, indices: &str, value: &str) {
-        self.statements += 1;
-        let mut value = value.to_owned();
-        if self.buffers[place].element == "i32" {
-            let (most, whole) = (self.fresh("v"), self.fresh("v"));
-            // A cast of what no i32 holds has no value.
-            self.line(&format!("{most} = math.sin {value} : f32"));
-            let scaled = self.fresh("v");
-            self.line(&format!("{scaled} = arith.mulf {most}, %many : f32"));
-            self.line(&format!("{whole} = arith.fptosi {scaled} : f32 to i32"));
-            value = whole;
-        }
-        let (name, ty) = (self.buffers[place].name.to_lowercase(), self.memref(place));
-        self.line(&format!("affine.store {value}, %{name}[{indices}] : {ty}"));
+        extents.into_iter().map(&mut index).collect::<Vec<_>>().join(", ")
     }
 
     fn finished(self, data: u64) -> Nest {
         let Self { random, mut body, sizes, buffers, .. } = self;
+        let arguments_of_sizes = SIZE_NAMES.iter().take(ARGUMENTS);
         let mut all_sizes: Vec<(String, i64)> =
-            SIZE_NAMES.iter().map(|name| (*name).to_owned()).zip(sizes).collect();
+            arguments_of_sizes.map(|name| (*name).to_owned()).zip(sizes).collect();
         let (mut arguments, mut arrays) = (String::new(), Vec::new());
         for (place, buffer) in buffers.iter().enumerate() {
-            let short = random.percent(2);
+            // Plans refuse more: there a loop with a step reaches its last value.
+            let short = !buffer.exact && !body.contains(" step ") && random.percent(2);
             let shape: Vec<i64> = buffer
                 .needed
                 .iter()
-                .map(|needed| (needed + random.range(0, 1) - i64::from(short)).max(0))
+                .map(|needed| match buffer.exact {
+                    true => *needed,
+                    false => (needed + random.range(0, 1) - i64::from(short)).max(0),
+                })
                 .collect();
-            let fixed = random.percent(30);
+            let fixed = !buffer.exact && random.percent(30);
             let extents: Vec<String> = shape
                 .iter()
                 .map(|cells| if fixed { cells.to_string() } else { "?".to_owned() })
@@ -413,10 +351,14 @@ impl Writer<'_> {
         let text = format!(
             "func.func @nest(\n{arguments}    %s: f32 {{stencil.name = \"s\"}},\n    \
              %n: index {{stencil.name = \"N\"}}, %m: index {{stencil.name = \"M\"}}) {{\n  \
-             %half = arith.constant 0.5 : f32\n  %many = arith.constant 100.0 : f32\n\
-             {body}  return\n}}\n"
+             %half = arith.constant 0.5 : f32\n  %many = arith.constant 100.0 : f32\n  \
+             %one = arith.constant 1 : i32\n  %seven = arith.constant 7 : i32\n  \
+             %c0 = arith.constant 0 : index\n  %c1 = arith.constant 1 : index\n  \
+             %d0 = memref.dim %l, %c0 : memref<?x?xf32>\n  \
+             %d1 = memref.dim %l, %c1 : memref<?x?xf32>\n{body}  return\n}}\n"
         );
         let ptx = random.percent(3);
-        Nest { text, sizes: all_sizes, arrays, data, ptx }
+        let tiles = products::tiles(random);
+        Nest { text, sizes: all_sizes, arrays, data, ptx, tiles }
     }
 }

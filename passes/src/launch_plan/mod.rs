@@ -2,19 +2,21 @@
 //!
 //! Needs: a module whose tile kernels are all lowered. Changes nothing.
 
+mod reductions;
+mod values;
+
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
-use melior::ir::{AffineMap, Attribute, Module, ShapedTypeLike, Type, ValueLike};
+use melior::ir::{AffineMap, Module, ShapedTypeLike, Type, ValueLike};
 use stencil_dialects::affine::{self, Linear};
-use stencil_dialects::attribute;
 use stencil_dialects::error::Error;
 use stencil_dialects::limits::GRID_END;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{Check, Field, Member, Program, Role, Scalar};
+use stencil_dialects::stencil::{Check, Field, Program, Role, Scalar};
 use stencil_dialects::tiled::{self, Binding, Launch, Region};
 use stencil_runtime::array::Element;
 use stencil_runtime::expr::{Expr, Sizes};
-use stencil_runtime::number::{Number, Numeral};
+use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{
     self, Argument, BufferDecl, BufferKind, BufferLayout, FieldDecl, Kernel, Node, Part, Plan,
     Repeat, ScalarDecl, Settings, Start,
@@ -24,6 +26,7 @@ use crate::analysis::grid_ends::{FarEnd, far_ends};
 use crate::kernel::field_buffers::extents;
 use crate::target::Target;
 use melior::Context;
+use values::{all, count, element, expression, member, number, single};
 
 /// Reads the plan off a module, with the target that the module records. An error where a tile
 /// kernel is not lowered yet, where the module has no host schedule, and where kernels and schedule
@@ -46,6 +49,7 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
     let (fields, mut buffers) = fields(context, &program, &launches, &names)?;
     for launch in &launches {
         buffers.extend(flags(launch, &names)?);
+        buffers.extend(reductions::partials(&program, launch, &names)?);
     }
     let pyramid_height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
     let main = launches
@@ -71,14 +75,11 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
         scalars: program.scalars.iter().map(scalar).collect::<Result<_, _>>()?,
         fields,
         buffers,
-        steps: steps(&program, &launches, &repeats, &names)?,
+        steps: steps(&program, &names)?,
         checks: checks(context, &program, &names)?,
         index_width: tiled::index_width(module),
         kernels: launches.iter().map(kernel).collect::<Result<_, _>>()?,
-        schedule: repeats
-            .iter()
-            .map(|repeat| repeated(repeat, &launches, &names))
-            .collect::<Result<_, _>>()?,
+        schedule: reductions::schedule(&program, &repeats, &launches, &names)?,
         settings: Settings {
             strategy: main.strategy,
             tile: main.tile,
@@ -128,24 +129,17 @@ fn check(check: &Check, names: &[&str]) -> Result<plan::Check, Error> {
     Ok(plan::Check { value: single(check.value, names)?, unless_negative, message })
 }
 
-/// The steps of a run unless told otherwise. Kernels with axes come from loops that run as often as
-/// they say, and a loop may run no times: their steps are those of the schedule.
-fn steps(
-    program: &Program,
-    launches: &[Launch],
-    repeats: &[tiled::Repeat],
-    names: &[&str],
-) -> Result<Expr, Error> {
-    if !launches.iter().any(|launch| launch.axes) {
-        return single(program.steps, names);
+/// The steps of a run unless told otherwise: a number, or the sum of those of several that are
+/// positive.
+fn steps(program: &Program, names: &[&str]) -> Result<Expr, Error> {
+    match all(program.steps, names)?.as_slice() {
+        [steps] => Ok(steps.clone()),
+        several => {
+            let terms = several.iter().map(ToString::to_string).filter(|term| term != "0");
+            let terms: Vec<_> = terms.map(|term| format!("max(0, {term})")).collect();
+            expression(&if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") })
+        }
     }
-    let mut terms = Vec::new();
-    for repeat in repeats {
-        let own = launches.iter().filter(|launch| repeat.kernels.contains(&launch.name));
-        let steps: i64 = own.map(|launch| launch.schedule.steps).sum();
-        terms.push(format!("max(0, {}) * {steps}", single(repeat.count, names)?));
-    }
-    expression(&terms.join(" + "))
 }
 
 /// The launches of a `tiled.repeat`.
@@ -175,6 +169,12 @@ fn fields<'c>(
         rotates.extend(tiled::rotations(launch.op)?.into_iter().flatten());
     }
     for field in &program.fields {
+        if field.role.is_reduced() {
+            let (declared, buffer) = reductions::cell(field)?;
+            fields.extend(declared);
+            buffers.push(buffer);
+            continue;
+        }
         let grid = program.grid_of(field.name)?;
         let cells = extents(context, grid.lower, grid.upper)?;
         let bound =
@@ -188,7 +188,8 @@ fn fields<'c>(
             role: match field.role {
                 Role::State => plan::Role::State,
                 Role::Const => plan::Role::Const,
-                Role::Temp => plan::Role::Temp,
+                // Reductions have no cells beside their value.
+                Role::Temp | Role::Reduction | Role::Condition => plan::Role::Temp,
             },
             extents: cells
                 .into_iter()
@@ -247,7 +248,7 @@ fn buffer(field: &FieldDecl, name: String) -> BufferDecl {
         origin: Vec::new(),
         layout: BufferLayout::RowMajor,
         start: match field.role {
-            plan::Role::Temp => Start::Zeros,
+            plan::Role::Temp | plan::Role::Reduction => Start::Zeros,
             plan::Role::State | plan::Role::Const => Start::Input(field.name.clone()),
         },
         device: 0,
@@ -315,9 +316,12 @@ fn blocks(launch: &Launch, names: &[&str]) -> Result<Expr, Error> {
         largest.ok_or_else(|| Error::internal("an empty map"))
     };
     let axes = launch.grid.iter().map(axis).collect::<Result<Vec<_>, _>>()?;
-    let blocks = match axes.as_slice() {
-        [blocks] => expression(blocks)?,
-        axes => expression(&format!("({})", axes.join(") * (")))?,
+    let blocks = match (axes.as_slice(), launch.block_points) {
+        ([blocks], None) => expression(blocks)?,
+        (axes, None) => expression(&format!("({})", axes.join(") * (")))?,
+        (axes, Some(points)) => {
+            expression(&format!("(({})) ceildiv {points}", axes.join(") * (")))?
+        }
     };
     match blocks.evaluate(&Sizes::new()) {
         Ok(count) if !(0..=MOST_BLOCKS).contains(&count) => Err(Error::new(
@@ -355,6 +359,7 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
         Binding::Epoch => Argument::Epoch,
         Binding::Turn => Argument::Turn,
         Binding::Flags => Argument::ReadWrite(flags_name(launch)),
+        Binding::Partials(name) => Argument::ReadWrite(reductions::partials_name(name)),
     });
     let arguments = arguments.collect();
     if rotate.iter().filter(|names| names.len() > 2).count() < chains.len() {
@@ -383,59 +388,4 @@ fn node(launch: &Launch, names: &[&str]) -> Result<plan::Launch, Error> {
         epochs: launch.bindings.contains(&Binding::Epoch).into(),
         device: 0,
     })
-}
-
-/// A number that the verifier has found to be a count.
-fn count<N: TryFrom<i64>>(number: i64) -> Result<N, Error> {
-    N::try_from(number).map_err(|_| Error::internal(format!("{number} is no count")))
-}
-
-fn all(map: AffineMap, names: &[&str]) -> Result<Vec<Expr>, Error> {
-    (0..map.result_count())
-        .map(|index| {
-            expression(&affine::text(
-                map.result(index).map_err(|error| Error::internal(error.to_string()))?,
-                names,
-            ))
-        })
-        .collect()
-}
-
-fn single(map: AffineMap, names: &[&str]) -> Result<Expr, Error> {
-    all(map, names)?.into_iter().next().ok_or_else(|| Error::internal("an empty map"))
-}
-
-fn expression(text: &str) -> Result<Expr, Error> {
-    text.parse::<Expr>().map_err(|error| Error::internal(format!("'{text}': {error}")))
-}
-
-fn element(ty: Type, unsigned: bool) -> Result<Element, Error> {
-    let name = ty.to_string();
-    let name = if unsigned { name.replacen('i', "u", 1) } else { name };
-    Element::from_name(&name)
-        .ok_or_else(|| Error::user(format!("there are no cells of type {name}")))
-}
-
-fn member(member: Member) -> Result<plan::Member, Error> {
-    let bytes = |number: i64| {
-        usize::try_from(number)
-            .map_err(|_| Error::user(format!("a part of @{} at {number} bytes", member.field)))
-    };
-    Ok(plan::Member {
-        field: member.field.to_owned(),
-        offset: bytes(member.offset)?,
-        size: bytes(member.size)?,
-    })
-}
-
-/// A default as a number of its scalar's type.
-fn number(element: Element, default: Attribute) -> Option<Number> {
-    if let Some(value) = attribute::as_float(default) {
-        return Number::float(element, value);
-    }
-    let bits = attribute::as_integer(default)?;
-    Number::integer(
-        element,
-        if element.is_unsigned() { i128::from(bits as u64) } else { bits.into() },
-    )
 }

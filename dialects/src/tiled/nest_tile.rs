@@ -1,0 +1,62 @@
+//! The tile of a launch of affine loops, as an attribute of its outermost loop.
+
+use crate::attribute;
+use crate::error::Error;
+use crate::mlir::{self, Op};
+use melior::Context;
+use melior::ir::operation::OperationLike;
+
+const NEST_TILE: &str = "tiled.nest_tile";
+const NOT_TILED: &str = "tiled.not_tiled";
+const THREADS: &str = "threads";
+const PER_THREAD: &str = "per_thread";
+const TIME: &str = "time";
+
+/// The tile of a block: its threads, and the iterations between two copies to shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NestTile {
+    /// Threads of a block along each axis, slowest first.
+    pub threads: Vec<i64>,
+    /// Iterations of each thread along each axis, slowest first.
+    pub per_thread: Vec<i64>,
+    /// Iterations of a loop in time that share a copy.
+    pub time: i64,
+}
+
+/// The tile that a loop states.
+///
+/// # Errors
+/// An attribute of another form, with the place of the loop.
+pub fn nest_tile(op: Op) -> Result<Option<NestTile>, Error> {
+    let Some(stated) = mlir::attribute(op, NEST_TILE) else { return Ok(None) };
+    let integers = |name: &str| attribute::entry(stated, name).and_then(attribute::as_integers);
+    let time = attribute::entry(stated, TIME).and_then(attribute::as_integer);
+    match (integers(THREADS), integers(PER_THREAD), time) {
+        (Some(threads), Some(per_thread), Some(time)) => {
+            Ok(Some(NestTile { threads, per_thread, time }))
+        }
+        _ => Err(Error::new(
+            mlir::place(op.location()),
+            format!(
+                "{NEST_TILE} needs {THREADS} and {PER_THREAD}, each an array<i64>, and {TIME}, \
+                 an integer"
+            ),
+        )),
+    }
+}
+
+/// States the tile of a loop.
+pub fn set_nest_tile<'c>(context: &'c Context, op: Op<'c>, tile: &NestTile) {
+    let entries = [
+        (PER_THREAD, attribute::integers(context, &tile.per_thread)),
+        (THREADS, attribute::integers(context, &tile.threads)),
+        (TIME, attribute::integer(context, tile.time)),
+    ];
+    mlir::remove_attribute(op, NOT_TILED);
+    mlir::set_attribute(op, NEST_TILE, attribute::dictionary(context, &entries));
+}
+
+/// Notes why a loop has no tile.
+pub fn set_not_tiled<'c>(context: &'c Context, op: Op<'c>, reason: &str) {
+    mlir::set_attribute(op, NOT_TILED, attribute::string(context, reason));
+}

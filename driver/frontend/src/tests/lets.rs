@@ -1,0 +1,108 @@
+//! Functions in expressions and combinations over constant ranges mean what they would written out.
+
+use super::{line, messages, program};
+use crate::oracle;
+use crate::sizes::Sizes;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use stencil_runtime::array::{Array, Data};
+
+/// The cells of `A` after a step of a program of a line.
+fn step(rest: &str) -> Vec<f32> {
+    let program = program(&line(&format!("{rest}\nsteps 1")));
+    let cells: Vec<f32> = (0..9).map(|cell| cell as f32 * 0.5 - 1.25).collect();
+    let sizes: Sizes = program.params.keys().map(|id| (id, 9)).collect();
+    let input = Array::new(vec![9], Data::F32(cells)).unwrap();
+    let mut fields = BTreeMap::from([("A".to_owned(), input)]);
+    let mut go_on = |_, _| ControlFlow::Continue(());
+    oracle::run(&program, &sizes, &BTreeMap::new(), 1, &mut fields, &mut go_on).unwrap();
+    let Data::F32(cells) = fields["A"].data() else { panic!("no f32") };
+    cells.clone()
+}
+
+#[track_caller]
+fn same(short: &str, long: &str) {
+    assert_eq!(step(short), step(long));
+}
+
+#[test]
+fn a_call_is_the_body_with_its_arguments() {
+    same(
+        "let minmod(a, b) = if a * b > 0 then (if abs(a) < abs(b) then a else b) else 0\n\
+         fn f -> A [1..N-2] = minmod(A[0] - A[-1], A[1] - A[0] * 1.5)",
+        "fn f -> A [1..N-2] = { let a = A[0] - A[-1]; let b = A[1] - A[0] * 1.5;\n\
+         if a * b > 0 then (if abs(a) < abs(b) then a else b) else 0 }",
+    );
+    // Arguments are computed by the names of the caller, bodies by their own.
+    same(
+        "let half(x) = x / 2\nlet both(x, y) = { let z = half(y); x - z * half(x) }\n\
+         fn f -> A [i in 1..N-2] = { let x = A[1]; let z = both(A[-1], x); z + both(z, f32(i)) }",
+        "fn f -> A [i in 1..N-2] = { let x = A[1]; let z = A[-1] - x / 2 * (A[-1] / 2);\n\
+         z + (z - f32(i) / 2 * (z / 2)) }",
+    );
+    // Bodies see sizes, scalars, the step and cells beside the point of the call.
+    same(
+        "scalar s : f32 = 0.25\nlet slope(w) = w * s * (A[1] - A[-1]) + f32(N) + f32(t)\n\
+         fn f -> A [1..N-2] = slope(3)",
+        "scalar s : f32 = 0.25\nfn f -> A [1..N-2] = 3 * s * (A[1] - A[-1]) + f32(N) + f32(t)",
+    );
+    // A literal takes the type of each place, and no arguments are some.
+    same(
+        "let third() = 1/3\nlet twice(a) = a * 2\nfn f -> A [0] = third() + f32(twice(f64(0.1)))",
+        "fn f -> A [0] = 1.0/3 + f32(f64(0.1) * 2)",
+    );
+    same(
+        "let turn(v) = vec(-v.1, v.0)\nfn f -> A [1..N-2] = turn(turn(vec(A[1], A[-1]))).1",
+        "fn f -> A [1..N-2] = -A[-1]",
+    );
+    same(
+        "let outside(v) = 2 * v\nboundary A = outside(nearest)\nfn f -> A [0..N-1] = A[-1]",
+        "boundary A = 2 * nearest\nfn f -> A [0..N-1] = A[-1]",
+    );
+}
+
+#[test]
+fn a_range_is_written_out_from_the_left() {
+    same(
+        "param R = 2\nfn f -> A [R..N-1-R] = sum(k in -R..R) (1 + k) * A[k] / 7",
+        "fn f -> A [2..N-3] = (1 + -2) * A[-2] / 7 + (1 + -1) * A[-1] / 7 + 1 * A[0] / 7\n\
+         + 2 * A[1] / 7 + 3 * A[2] / 7",
+    );
+    same(
+        "fn f -> A [1..N-2] = (prod(k in 0..1) A[k]) + (max(k in -1..1) abs(A[k])) - \
+         min(j in -1..1) A[j] + A[0]",
+        "fn f -> A [1..N-2] = A[0] * A[1] + max(max(abs(A[-1]), abs(A[0])), abs(A[1]))\n\
+         - min(min(A[-1] + A[0], A[0] + A[0]), A[1] + A[0])",
+    );
+    same(
+        "let w(k) = 1 / f32(2 + k * k)\n\
+         fn f -> A [1..N-2] = sum(k in -1..1) { let a = A[k]; a * w(k) }",
+        "fn f -> A [1..N-2] = A[-1] * (1 / f32(3)) + A[0] * (1 / f32(2)) + A[1] * (1 / f32(3))",
+    );
+    same(
+        "fn f -> A [2..N-3] = sum(i in -1..1) sum(j in 0..1) A[i + j] * (i - j)",
+        "fn f -> A [2..N-3] = (A[-1] * -1 + A[0] * -2) + (A[0] * 0 + A[1] * -1)\n\
+         + (A[1] * 1 + A[2] * 0)",
+    );
+}
+
+#[test]
+fn what_would_be_too_long_is_refused_soon() {
+    let mut text = "let g0(a) = a + a * a\n".to_owned();
+    for level in 1..60 {
+        let before = level - 1;
+        text += &format!("let g{level}(a) = g{before}(a) * g{before}(a + 1)\n");
+    }
+    let found = messages(&line(&(text + "fn g -> A [0] = g59(A[0])\nsteps 1")));
+    assert!(found[0].starts_with("calls written out have more than 10000 operations"), "{found:?}");
+    assert!(found.len() < 5, "{found:?}");
+    let long = "fn g -> A [0] = sum(i in 1..900) sum(j in 1..900) A[0] * i\nsteps 1";
+    let found = messages(&line(long));
+    assert_eq!(found, ["ranges written out have more than 10000 operations"]);
+    let mut text = "let g0(a) = a + 1\n".to_owned();
+    for level in 1..120 {
+        text += &format!("let g{level}(a) = -(-(-(-(-g{}(a)))))\n", level - 1);
+    }
+    let found = messages(&line(&(text + "fn g -> A [0] = g119(A[0])\nsteps 1")));
+    assert!(found[0].contains("or more than 400 within each other"), "{found:?}");
+}

@@ -1,0 +1,125 @@
+//! Tiles of affine loops on the simulator: the reference's bits with fewer accesses to global
+//! memory, no bank conflict, and no barrier too many.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use stencil_compiler::stages::{self, Compilation};
+use stencil_compiler::{Control, Options, Source};
+use stencil_dialects::mlir;
+use stencil_runtime::array::{Array, Element};
+use stencil_runtime::bind::{Request, bind};
+use stencil_runtime::execute;
+use stencil_runtime::number::{Number, Numeral};
+use stencil_simulator::{Counts, Settings, Simulator};
+
+/// Arrays with their shapes, outputs first, and run-time scalars.
+struct Case {
+    program: &'static str,
+    arrays: &'static [(&'static str, &'static [usize])],
+    scalars: &'static [(&'static str, f32)],
+    sizes: &'static [(&'static str, i64)],
+}
+
+const MM: Case = Case {
+    program: "mm-f32",
+    arrays: &[("C", &[131, 140]), ("A", &[131, 21]), ("B", &[21, 140])],
+    scalars: &[("alpha", 1.5), ("beta", 0.25)],
+    sizes: &[],
+};
+const MV: Case = Case {
+    program: "mv",
+    arrays: &[("x", &[140]), ("A", &[140, 75]), ("y", &[75])],
+    scalars: &[],
+    sizes: &[],
+};
+const CONV: Case = Case {
+    program: "conv2d",
+    arrays: &[("O", &[37, 41]), ("A", &[39, 43]), ("W", &[3, 3])],
+    scalars: &[],
+    sizes: &[("N", 37), ("M", 41)],
+};
+
+/// The outputs' bytes, and the counters.
+type Ran = Result<(Vec<Vec<u8>>, Counts), String>;
+
+/// Runs the kernels of a case, whose text may be changed.
+fn run(case: &Case, tiles: bool, change: impl FnOnce(String) -> String) -> Ran {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-suite/nests");
+    let text = std::fs::read_to_string(folder.join(format!("{}.mlir", case.program))).unwrap();
+    let source = Source::new("nest.mlir", text.as_str());
+    let mut options = Options::default();
+    options.config.no_nest_tiles = !tiles;
+    let context = stages::context(&source).unwrap();
+    let mut compilation =
+        Compilation::new(&context, &source, &options, Control::default()).unwrap();
+    compilation.to_gpu().unwrap();
+    let plan = compilation.plan().unwrap();
+    let changed = change(stages::text(&compilation.module));
+    let module = mlir::parse_module(&context, &changed, "changed.mlir").unwrap();
+    let arrays: BTreeMap<String, Array> = (1..)
+        .zip(case.arrays)
+        .map(|(seed, (name, shape))| {
+            ((*name).to_owned(), Array::noise(Element::F32, shape, seed).unwrap())
+        })
+        .collect();
+    let shapes = arrays.iter().map(|(name, array)| (name.clone(), array.shape().to_vec()));
+    let scalar =
+        |(name, value): &(&str, f32)| ((*name).to_owned(), Numeral::from(Number::F32(*value)));
+    let request = Request {
+        shapes: shapes.collect(),
+        sizes: case.sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect(),
+        scalars: case.scalars.iter().map(scalar).collect(),
+        ..Request::default()
+    };
+    let bound = bind(&plan, &request).unwrap();
+    let settings = Settings { seed: Some(5), ..Settings::default() };
+    let options = stencil_simulator::Options { settings, ..stencil_simulator::Options::default() };
+    let mut simulator = Simulator::new(&module, options).unwrap();
+    let mut control = execute::Control::default();
+    let ran = execute::run(&plan, &bound, &arrays, &mut simulator, &mut control);
+    let outputs = ran.map_err(|error| error.to_string())?.outputs;
+    let bytes = outputs.values().map(|array| array.bytes().to_vec()).collect();
+    Ok((bytes, simulator.report().total()))
+}
+
+#[test]
+fn tiles_load_less_from_global_memory() {
+    // How many times fewer sectors at least.
+    for (case, times) in [(MM, 5), (MV, 3), (CONV, 5)] {
+        let (plain, before) = run(&case, false, |text| text).unwrap();
+        let (tiled, after) = run(&case, true, |text| text).unwrap();
+        let (before, least) = (before.global_read.moved, after.global_read.moved * times);
+        assert_eq!(tiled, plain, "{}", case.program);
+        assert!(before >= least, "{}: {before} sectors and {least}", case.program);
+        assert!(after.barriers > 0, "{}", case.program);
+    }
+}
+
+#[test]
+fn rows_of_copies_have_pads_where_threads_read_columns() {
+    let (_, counts) = run(&MV, true, |text| text).unwrap();
+    assert!(counts.shared_read.moved > 0);
+    assert_eq!(counts.shared_read.moved, counts.shared_read.ideal);
+}
+
+#[test]
+fn no_barrier_can_be_left_out() {
+    for case in [MM, MV] {
+        let mut texts = String::new();
+        run(&case, true, |text| {
+            texts.clone_from(&text);
+            text
+        })
+        .unwrap();
+        let barriers = texts.matches("gpu.barrier").count();
+        assert!(barriers >= 4, "{}: {barriers}", case.program);
+        for left_out in 0..barriers {
+            let without = |text: String| {
+                let place = text.match_indices("gpu.barrier").nth(left_out).unwrap().0;
+                format!("{}{}", &text[..place], &text[place + "gpu.barrier".len()..])
+            };
+            let outcome = run(&case, true, without);
+            assert!(outcome.is_err(), "{}: without barrier {left_out}", case.program);
+        }
+    }
+}

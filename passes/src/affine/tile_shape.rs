@@ -1,0 +1,279 @@
+//! The shape of the tiles of a launch: whether one that is stated fits, and the default.
+//!
+//! A default is chosen by rules, not by a model: nothing here was fitted to a device.
+//!
+//! A thread has several cells, 8 x 8 at most, where an element of each copy can serve several and
+//! loads outweigh arithmetic. Blocks then have 16 x 16 threads, otherwise 8 x 32, and 128 along one
+//! axis.
+
+use super::launches::{Function, Launch};
+use super::shared_tiles::{Copy, Home, Tileable, TimeLoop, factors};
+use crate::kernel::shared_memory::shared_bytes;
+use melior::ir::r#type::MemRefType;
+use melior::ir::{ShapedTypeLike, Type, ValueLike};
+use std::collections::BTreeMap;
+use stencil_dialects::affine::Linear;
+use stencil_dialects::error::{Decline, Error};
+use stencil_dialects::mlir;
+use stencil_dialects::tiled::NestTile;
+use stencil_runtime::device::Device;
+
+/// Bytes of shared memory that a default takes at most, so that several blocks fit.
+const DEFAULT_BYTES: i64 = 24 << 10;
+
+/// Bytes of registers with elements that a default has at most, of 1,024 of a thread.
+const DEFAULT_REGISTERS: i64 = 256;
+
+/// Operations of an iteration, times cells, of a default with several cells.
+const DEFAULT_OPERATIONS: i64 = 1024;
+
+/// Operations of the iterations of a tile, times cells, at most.
+const MOST_OPERATIONS: i64 = 1 << 15;
+
+/// Bytes of registers with elements at most.
+const MOST_REGISTERS: i64 = 512;
+
+/// Iterations of a loop in time that share a copy at most.
+pub const MOST_TIME: i64 = 1024;
+
+/// A tile with what follows from it.
+#[derive(Clone, Debug)]
+pub struct Fitted<'c> {
+    /// Threads of a block along each axis, x first.
+    pub threads: Vec<i64>,
+    /// Cells of a thread along each axis, x first.
+    pub per_thread: Vec<i64>,
+    /// For each loop in time, how many values each counter has in a tile.
+    pub values: Vec<BTreeMap<usize, i64>>,
+    /// For each loop in time, its copies.
+    pub copies: Vec<Vec<Buffer<'c>>>,
+}
+
+/// A copy of a part of an array.
+#[derive(Clone, Debug)]
+pub struct Buffer<'c> {
+    /// Cells along each dimension of the array.
+    pub extents: Vec<i64>,
+    /// The array's dimensions in the order of the buffer. A dimension along which a thread has
+    /// several cells comes last, so that accesses to neighbouring cells can be joined.
+    pub order: Vec<usize>,
+    /// The element.
+    pub element: Type<'c>,
+}
+
+impl Buffer<'_> {
+    /// Values for each dimension of the array, in the order of the buffer.
+    pub fn ordered<V: Clone>(order: &[usize], of: &[V]) -> Vec<V> {
+        order.iter().filter_map(|dimension| of.get(*dimension).cloned()).collect()
+    }
+}
+
+/// A tile of a launch, if the device can run it.
+///
+/// # Errors
+/// A decline: another number of axes, and threads, registers, code or copies beyond the limits.
+pub fn fit<'c>(
+    function: &Function<'c, '_>,
+    launch: &Launch<'c>,
+    tileable: &Tileable<'c>,
+    tile: &NestTile,
+    device: &Device,
+) -> Result<Fitted<'c>, Error> {
+    let axes = launch.axis_count();
+    let positive = |all: &[i64]| all.len() == axes && all.iter().all(|at| (1..=1024).contains(at));
+    if !positive(&tile.threads)
+        || !positive(&tile.per_thread)
+        || !(1..=MOST_TIME).contains(&tile.time)
+    {
+        let text = format!(
+            "a tile of this loop has {axes} numbers of threads and of cells per thread, and a \
+             time, each from 1 to {MOST_TIME}"
+        );
+        return Err(Error::declined(Decline::TileShape, text));
+    }
+    let threads: i64 = tile.threads.iter().product();
+    let most = i64::from(device.threads_per_block);
+    if threads > most {
+        let text = format!("a block would have {threads} threads, and the device allows {most}");
+        return Err(Error::declined(Decline::Threads, text));
+    }
+    let cells: i64 = tile.per_thread.iter().product();
+    for of in &tileable.loops {
+        let bytes = cells.saturating_mul(register_bytes(function, of));
+        if bytes > MOST_REGISTERS {
+            let text = format!(
+                "a thread would hold {bytes} bytes of elements in registers, and {MOST_REGISTERS} \
+                 are the limit; take fewer cells per thread"
+            );
+            return Err(Error::declined(Decline::Registers, text));
+        }
+        let operations = cells.saturating_mul(operations(of)).saturating_mul(tile.time);
+        if cells > 1 && operations > MOST_OPERATIONS {
+            let text = format!(
+                "a tile would have {operations} operations, and {MOST_OPERATIONS} are the limit; \
+                 take fewer cells per thread or less time"
+            );
+            return Err(Error::declined(Decline::CodeSize, text));
+        }
+    }
+    let fitted = sized(function, launch, tileable, tile)?;
+    let (bytes, limit) = (bytes(&fitted), device.static_shared_per_block);
+    if i64::try_from(limit).is_ok_and(|limit| bytes > limit) {
+        let text = format!(
+            "the copies of a tile would have {bytes} bytes, and a block can declare {limit} of \
+             shared memory; take smaller tiles"
+        );
+        return Err(Error::declined(Decline::SharedMemory, text));
+    }
+    Ok(fitted)
+}
+
+/// A tile with the extents of its copies.
+fn sized<'c>(
+    function: &Function<'c, '_>,
+    launch: &Launch<'c>,
+    tileable: &Tileable<'c>,
+    tile: &NestTile,
+) -> Result<Fitted<'c>, Error> {
+    let far = || Error::declined(Decline::SharedMemory, "a copy of a tile has no size in 64 bits");
+    let x_first = |all: &[i64]| all.iter().rev().copied().collect::<Vec<_>>();
+    let (threads, per_thread) = (x_first(&tile.threads), x_first(&tile.per_thread));
+    let (mut values, mut copies) = (Vec::new(), Vec::new());
+    for of in &tileable.loops {
+        let mut all = BTreeMap::from([(of.at, tile.time)]);
+        for (at, range) in &of.within {
+            if let Some((first, last)) = range {
+                let count = last.checked_sub(*first).and_then(|more| more.checked_add(1));
+                all.insert(*at, count.ok_or_else(far)?.max(1));
+            }
+        }
+        for (at, axis) in &launch.axes {
+            let cells = threads.get(*axis).zip(per_thread.get(*axis));
+            all.insert(*at, cells.map_or(1, |(threads, cells)| threads * cells));
+        }
+        let extents = |copy: &Copy| {
+            let extents =
+                copy.extents(function.nest, |at| Some(all.get(&at).copied().unwrap_or(1)));
+            let array = function.text.arrays.get(copy.array)?;
+            let element = MemRefType::try_from(array.r#type()).ok()?.element();
+            let extents = extents
+                .filter(|all| all.iter().try_fold(1_i64, |v, e| v.checked_mul(*e)).is_some())?;
+            let several = |at: &usize| {
+                launch.axes.get(at).and_then(|axis| per_thread.get(*axis)).is_some_and(|n| *n > 1)
+            };
+            let has = |index: &Linear| factors(function.nest, index).any(|(at, _)| several(&at));
+            let (mut order, last): (Vec<usize>, Vec<usize>) = (0..extents.len())
+                .partition(|dimension| !copy.indices.get(*dimension).is_some_and(has));
+            order.extend(last);
+            Some(Buffer { extents, order, element })
+        };
+        copies.push(of.copies.iter().map(extents).collect::<Option<Vec<_>>>().ok_or_else(far)?);
+        values.push(all);
+    }
+    Ok(Fitted { threads, per_thread, values, copies })
+}
+
+fn bytes(fitted: &Fitted) -> i64 {
+    let all = fitted.copies.iter().flatten();
+    let types: Vec<_> =
+        all.map(|copy| MemRefType::new(copy.element, &copy.extents, None, None)).collect();
+    shared_bytes(&types)
+}
+
+/// Bytes of the elements that a cell keeps in registers and stores to.
+fn register_bytes(function: &Function, of: &TimeLoop) -> i64 {
+    let stored = of.registers.iter().filter(|register| register.stored);
+    let bytes = stored.map(|register| {
+        let access = function.text.accesses.get(register.access);
+        let array = access.and_then(|access| function.text.arrays.get(access.reference.array));
+        let element = array.and_then(|array| MemRefType::try_from(array.r#type()).ok());
+        let bits = element.and_then(|array| mlir::bit_width(array.element())).unwrap_or(64);
+        i64::from(bits.div_ceil(8)).max(4)
+    });
+    bytes.sum()
+}
+
+/// Operations of an iteration.
+fn operations(of: &TimeLoop) -> i64 {
+    let within: i64 = of.within.values().flatten().fold(1, |all, (first, last)| {
+        all.saturating_mul(last.saturating_sub(*first).saturating_add(1).max(1))
+    });
+    let all = i64::try_from(mlir::walk(of.op).len()).unwrap_or(i64::MAX);
+    all.saturating_mul(within)
+}
+
+/// The default tile of a launch.
+///
+/// # Errors
+/// Why there is none, as a clause.
+pub fn default<'c>(
+    function: &Function<'c, '_>,
+    launch: &Launch<'c>,
+    tileable: &Tileable<'c>,
+    device: &Device,
+) -> Result<NestTile, String> {
+    let axes = launch.axis_count();
+    let cells = cells(function, tileable, axes);
+    let threads: &[i64] = match (axes, cells) {
+        (1, _) => &[128],
+        (2, 1) => &[32, 8],
+        (2, _) => &[16, 16],
+        (_, 1) => &[32, 4, 2],
+        _ => &[16, 16, 1],
+    };
+    let slowest_first = |all: &[i64]| all.iter().rev().copied().collect::<Vec<_>>();
+    let per_thread: Vec<i64> = (0..axes).map(|axis| if axis < 2 { cells } else { 1 }).collect();
+    let mut tile = NestTile {
+        threads: slowest_first(threads),
+        per_thread: slowest_first(&per_thread),
+        time: if cells > 1 { 8 } else { 128 },
+    };
+    let trips = tileable.loops.iter().filter_map(|of| of.trips(function.nest)).max();
+    let all_known = tileable.loops.iter().all(|of| of.trips(function.nest).is_some());
+    if let (Some(trips), true) = (trips, all_known) {
+        tile.time = tile.time.min(trips.max(1));
+    }
+    let size = |tile: &NestTile| sized(function, launch, tileable, tile).map(|all| bytes(&all));
+    while tile.time > 1 && size(&tile).is_ok_and(|bytes| bytes > DEFAULT_BYTES) {
+        tile.time /= 2;
+    }
+    match fit(function, launch, tileable, &tile, device) {
+        Ok(_) => Ok(tile),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Cells of a thread along each of the first two axes.
+fn cells(function: &Function, tileable: &Tileable, axes: usize) -> i64 {
+    let shares = |of: &TimeLoop| {
+        let everywhere =
+            |copy: &Copy| tileable.space.iter().all(|at| copy.depends_on(function.nest, *at));
+        let loads = of.homes.values().filter(|home| matches!(home, Home::Copied(..))).count();
+        let loads = i64::try_from(loads).unwrap_or(i64::MAX);
+        of.uniform && !of.copies.iter().any(everywhere) && loads.saturating_mul(4) >= arithmetic(of)
+    };
+    if !tileable.loops.iter().all(shares) {
+        return 1;
+    }
+    let fits = |along: &i64| {
+        let cells = if axes == 1 { *along } else { along * along };
+        tileable.loops.iter().all(|of| {
+            cells.saturating_mul(register_bytes(function, of)) <= DEFAULT_REGISTERS
+                && cells.saturating_mul(operations(of)) <= DEFAULT_OPERATIONS
+        })
+    };
+    let most = if axes == 1 { 4 } else { 8 };
+    [8, 4, 2].into_iter().filter(|along| *along <= most).find(fits).unwrap_or(1)
+}
+
+/// A rough number of instructions for the arithmetic of an iteration.
+fn arithmetic(of: &TimeLoop) -> i64 {
+    let instructions = |name: &str| match name {
+        "arith.divf" | "arith.remf" | "math.sqrt" | "math.rsqrt" => 8,
+        "arith.constant" | "arith.index_cast" => 0,
+        name if name.starts_with("math.") => 16,
+        name if name.starts_with("arith.") => 1,
+        _ => 0,
+    };
+    mlir::walk(of.op).into_iter().map(|op| instructions(mlir::name(op))).sum()
+}

@@ -1,0 +1,107 @@
+//! What the plan says of reductions: the buffers of their values and of the results of blocks, and
+//! the loop that ends where a condition holds.
+
+use super::values::{element, expression, number};
+use super::{blocks, repeated};
+use melior::ir::operation::OperationLike;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+use stencil_dialects::stencil::{Field, Program, Role};
+use stencil_dialects::tiled::{self, Binding, Launch, Part};
+use stencil_runtime::number::Numeral;
+use stencil_runtime::plan::{
+    self, BufferDecl, BufferKind, BufferLayout, FieldDecl, Limit, Node, Relation, Start, Until,
+};
+
+/// The buffer of a reduction's value, and its field where the value is an output.
+pub fn cell(field: &Field) -> Result<(Option<FieldDecl>, BufferDecl), Error> {
+    let element = element(field.element, field.unsigned)?;
+    let one = || Ok::<_, Error>(vec![expression("1")?]);
+    let initial = field.initial.and_then(|value| number(element, value));
+    let buffer = BufferDecl {
+        name: field.name.to_owned(),
+        kind: BufferKind::Reduction,
+        element,
+        extents: one()?,
+        origin: Vec::new(),
+        layout: BufferLayout::RowMajor,
+        start: initial.map_or(Start::Zeros, |value| Start::Value(Numeral::from(value))),
+        device: 0,
+    };
+    let part = plan::Part { buffer: field.name.to_owned(), cells: None };
+    let declared = FieldDecl {
+        name: field.name.to_owned(),
+        element,
+        member: None,
+        role: plan::Role::Reduction,
+        extents: one()?,
+        value: vec![part],
+    };
+    Ok(((field.role == Role::Reduction).then_some(declared), buffer))
+}
+
+/// The name of the buffer for the results of a reduction's blocks; no field has a space in its
+/// name.
+pub fn partials_name(field: &str) -> String {
+    format!("partials of {field}")
+}
+
+/// The buffer that a kernel over the points of a reduction fills, if it is one.
+pub fn partials(
+    program: &Program,
+    launch: &Launch,
+    names: &[&str],
+) -> Result<Option<BufferDecl>, Error> {
+    let field = launch.bindings.iter().find_map(|binding| match binding {
+        Binding::Partials(field) => Some(*field),
+        _ => None,
+    });
+    let (Some(field), Some(_)) = (field, launch.block_points) else { return Ok(None) };
+    let declared = program.field(field)?;
+    // A box without points has no blocks, and an array has a cell at least.
+    let count = expression(&format!("max(1, {})", blocks(launch, names)?))?;
+    Ok(Some(BufferDecl {
+        name: partials_name(field),
+        kind: BufferKind::Scratch,
+        element: element(declared.element, declared.unsigned)?,
+        extents: vec![count],
+        origin: Vec::new(),
+        layout: BufferLayout::RowMajor,
+        start: Start::Zeros,
+        device: 0,
+    }))
+}
+
+/// The nodes of the schedule. Those in the loop of a `stencil.until` stand together.
+pub fn schedule(
+    program: &Program,
+    repeats: &[tiled::Repeat],
+    launches: &[Launch],
+    names: &[&str],
+) -> Result<Vec<Node>, Error> {
+    let in_part = |part: Option<Part>| {
+        let own = repeats.iter().filter(move |repeat| repeat.part == part);
+        own.map(|repeat| repeated(repeat, launches, names)).collect::<Result<Vec<_>, Error>>()
+    };
+    let mut nodes = in_part(None)?;
+    let Some(until) = &program.until else { return Ok(nodes) };
+    let body = in_part(Some(Part::Body))?;
+    if body.is_empty() || !nodes.is_empty() {
+        return Err(Error::new(
+            mlir::place(until.op.location()),
+            "with a stencil.until, each tiled.repeat needs tiled.until, and one of them is in the \
+             body",
+        ));
+    }
+    nodes.push(Node::Until(Until {
+        reduction: until.condition.to_owned(),
+        is: Relation::NotEqual,
+        limit: Limit::Value("0".parse().map_err(|_| Error::internal("0 is no number"))?),
+        every: 1,
+        text: until.text.to_owned(),
+        most: expression(&format!("steps floordiv {}", until.every))?,
+        body,
+        otherwise: in_part(Some(Part::Otherwise))?,
+    }));
+    Ok(nodes)
+}

@@ -1,0 +1,203 @@
+//! The points of a box, numbered in row-major order, and what their values are combined to.
+//!
+//! A lane takes points at equal distances. It divides once to find its first point. The coordinates
+//! of each next one are a sum of digits, with a carry from each dimension to the slower one.
+
+use super::block::{Lanes, only};
+use crate::kernel::evaluate::{At, Distance, Rules};
+use crate::kernel::scope::Scope;
+use std::collections::BTreeMap;
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Val;
+use stencil_dialects::stencil::Piece;
+
+/// Points that a lane takes before it combines their values: their loads are under way at once.
+const AT_ONCE: i64 = 4;
+
+/// The points of a box.
+pub struct Points<'c, 'p> {
+    scope: &'p Scope<'c, 'p>,
+    piece: Piece<'c>,
+    /// The current buffers of fields.
+    sources: &'p BTreeMap<&'c str, Val<'c>>,
+    lower: Vec<Val<'c>>,
+    /// Points along each dimension; none is negative.
+    extents: Vec<Val<'c>>,
+    /// All points.
+    count: Val<'c>,
+    /// Points from one point of a lane to the next.
+    stride: i64,
+    /// The same, as digits of the extents.
+    digits: Vec<Val<'c>>,
+}
+
+impl<'c, 'p> Points<'c, 'p> {
+    pub fn new(
+        builder: &Builder<'c>,
+        scope: &'p Scope<'c, 'p>,
+        piece: Piece<'c>,
+        sources: &'p BTreeMap<&'c str, Val<'c>>,
+        stride: i64,
+    ) -> Result<Self, Error> {
+        let lower = scope.bounds(builder, piece.lower)?;
+        let upper = scope.bounds(builder, piece.upper)?;
+        let (zero, mut count) = (builder.index(0)?, builder.index(1)?);
+        let mut extents = Vec::new();
+        for (lower, upper) in lower.iter().zip(upper) {
+            let extent = builder.add_constant(builder.binary("arith.subi", upper, *lower)?, 1)?;
+            let extent = builder.binary("arith.maxsi", extent, zero)?;
+            count = builder.binary("arith.muli", count, extent)?;
+            extents.push(extent);
+        }
+        let digits = digits(builder, builder.index(stride)?, &extents)?;
+        Ok(Self { scope, piece, sources, lower, extents, count, stride, digits })
+    }
+
+    /// How many blocks of so many points there are.
+    pub fn blocks(&self, builder: &Builder<'c>, points: i64) -> Result<Val<'c>, Error> {
+        let filled = builder.add_constant(self.count, points - 1)?;
+        builder.binary("arith.divui", filled, builder.index(points)?)
+    }
+
+    /// What a lane makes of the points of a block, so many from `first` on. A block that the box
+    /// fills has no conditions.
+    pub fn combined(
+        &self,
+        builder: &Builder<'c>,
+        lanes: &Lanes<'c>,
+        first: Val<'c>,
+        each: i64,
+    ) -> Result<Val<'c>, Error> {
+        let behind = builder.add_constant(first, each * self.stride)?;
+        // Unsigned: a number behind the last point may leave the sign of 32 bits.
+        let over = builder.compare(Compare::Below, self.count, behind)?;
+        let own = builder.add(first, lanes.thread)?;
+        let code = |builder: &Builder<'c>, full: bool| {
+            self.lane(builder, lanes, own, each, full).map(|value| vec![value])
+        };
+        let values = builder.choose(
+            over,
+            &[lanes.element],
+            |builder| code(builder, false),
+            |builder| code(builder, true),
+        )?;
+        only(&values)
+    }
+
+    fn lane(
+        &self,
+        builder: &Builder<'c>,
+        lanes: &Lanes<'c>,
+        first: Val<'c>,
+        each: i64,
+        full: bool,
+    ) -> Result<Val<'c>, Error> {
+        let mut carried = vec![lanes.neutral(builder)?, first];
+        carried.extend(digits(builder, first, &self.extents)?);
+        let bounds = (builder.index(0)?, builder.index(each / AT_ONCE)?, builder.index(1)?);
+        let last = builder.carry(bounds, &carried, |builder, _, carried| {
+            let [value, number, place @ ..] = carried else {
+                return Err(Error::internal("a point without a number"));
+            };
+            let (mut value, mut number, mut place) = (*value, *number, place.to_vec());
+            let mut found = Vec::new();
+            for _ in 0..AT_ONCE {
+                found.push(self.value(builder, lanes, (number, &place), full)?);
+                number = builder.add_constant(number, self.stride)?;
+                place = self.next(builder, &place)?;
+            }
+            for one in found {
+                value = lanes.combine(builder, value, one)?;
+            }
+            Ok([&[value, number], place.as_slice()].concat())
+        })?;
+        last.first().copied().ok_or_else(|| Error::internal("a loop without results"))
+    }
+
+    /// The value at a point; behind the last point the neutral one.
+    fn value(
+        &self,
+        builder: &Builder<'c>,
+        lanes: &Lanes<'c>,
+        (number, place): (Val<'c>, &[Val<'c>]),
+        full: bool,
+    ) -> Result<Val<'c>, Error> {
+        let evaluated = |builder: &Builder<'c>| {
+            let at = self.lower.iter().zip(place);
+            let point: Vec<Val> =
+                at.map(|(lower, place)| builder.add(*lower, *place)).collect::<Result<_, _>>()?;
+            self.evaluate(builder, &point)
+        };
+        if full {
+            return only(&evaluated(builder)?);
+        }
+        let there = builder.compare(Compare::Below, number, self.count)?;
+        let nothing = |builder: &Builder<'c>| Ok(vec![lanes.neutral(builder)?]);
+        only(&builder.choose(there, &[lanes.element], evaluated, nothing)?)
+    }
+
+    fn evaluate(&self, builder: &Builder<'c>, point: &[Val<'c>]) -> Result<Vec<Val<'c>>, Error> {
+        let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
+            let cell = self.scope.cell(builder, field, point)?;
+            let at = cell.iter().zip(distances);
+            let at = at.map(|(index, distance)| distance.from(builder, *index));
+            let at = at.collect::<Result<Vec<_>, _>>()?;
+            let source = self.sources.get(field).copied();
+            let none = || Error::internal(format!("no buffer of @{field} to read"));
+            builder.load(source.ok_or_else(none)?, &at)
+        };
+        let at =
+            At { point, step: 0, rules: Rules::All, fetch: &fetch, current: None, partial: None };
+        self.scope.evaluate(builder, &self.piece, &at)
+    }
+
+    /// The place of a lane's next point.
+    fn next(&self, builder: &Builder<'c>, place: &[Val<'c>]) -> Result<Vec<Val<'c>>, Error> {
+        let mut carry: Option<Val> = None;
+        let mut next = Vec::new();
+        let all = place.iter().zip(&self.digits).zip(&self.extents).enumerate();
+        for (dimension, ((at, digit), extent)) in all.rev() {
+            let mut sum = builder.add(*at, *digit)?;
+            if let Some(carry) = carry {
+                sum = builder.add(sum, carry)?;
+            }
+            // The slowest digit has no dimension to carry to: it leaves the box.
+            if dimension > 0 {
+                let over = builder.compare(Compare::Ge, sum, *extent)?;
+                let less = builder.binary("arith.subi", sum, *extent)?;
+                sum = builder.select(over, less, sum)?;
+                carry = Some(builder.value(
+                    "arith.index_castui",
+                    &[over],
+                    builder.index_type(),
+                    &[],
+                )?);
+            }
+            next.push(sum);
+        }
+        next.reverse();
+        Ok(next)
+    }
+}
+
+/// A number in digits, slowest first; the slowest digit has what is left. An extent of 0 has no
+/// points, and counts as 1.
+fn digits<'c>(
+    builder: &Builder<'c>,
+    number: Val<'c>,
+    extents: &[Val<'c>],
+) -> Result<Vec<Val<'c>>, Error> {
+    let (mut rest, mut found) = (number, Vec::new());
+    for (dimension, extent) in extents.iter().enumerate().rev() {
+        if dimension == 0 {
+            found.push(rest);
+            break;
+        }
+        let extent = builder.binary("arith.maxsi", *extent, builder.index(1)?)?;
+        found.push(builder.binary("arith.remui", rest, extent)?);
+        rest = builder.binary("arith.divui", rest, extent)?;
+    }
+    found.reverse();
+    Ok(found)
+}
