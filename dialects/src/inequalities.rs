@@ -23,6 +23,19 @@ impl Rows {
         let kept = self.0.entry(coefficients).or_insert(constant);
         *kept = constant.min(*kept);
     }
+
+    /// Two rows that together are an equation with a size, first the one in which its coefficient
+    /// is positive. The smallest such coefficient is taken.
+    fn equation(&self, size: usize) -> Option<[Row; 2]> {
+        let opposite = |(coefficients, constant): (&Vec<i128>, &i128)| {
+            let opposite: Vec<i128> = coefficients.iter().map(|c| -c).collect();
+            (self.0.get(&opposite) == Some(&-constant)).then_some((opposite, -constant))
+        };
+        let positive = self.0.iter().filter(|(row, _)| coefficient(row, size) > 0);
+        let equations = positive.filter_map(|row| Some((row, opposite(row)?)));
+        let (row, opposite) = equations.min_by_key(|((row, _), _)| coefficient(row, size))?;
+        Some([(row.0.clone(), *row.1), opposite])
+    }
 }
 
 impl FromIterator<Row> for Rows {
@@ -104,18 +117,28 @@ fn coefficient(coefficients: &[i128], size: usize) -> i128 {
     coefficients.get(size).copied().unwrap_or(0)
 }
 
+/// The rows that eliminating a size makes.
 fn pairs(rows: &Rows, size: usize) -> usize {
     let above = rows.0.keys().filter(|row| coefficient(row, size) > 0).count();
-    above * rows.0.keys().filter(|row| coefficient(row, size) < 0).count()
+    let below = rows.0.keys().filter(|row| coefficient(row, size) < 0).count();
+    let joined = above * below;
+    if joined > above + below && rows.equation(size).is_some() { above + below } else { joined }
 }
 
 /// The consequences without one size; none where they get out of hand.
 fn eliminated(rows: Rows, size: usize) -> Option<Rows> {
+    // An equation gives the size, and each other row needs to be joined with it alone.
+    let equation = rows.equation(size);
     let (with, without): (Vec<Row>, Vec<Row>) =
         rows.0.into_iter().partition(|row| coefficient(&row.0, size) != 0);
     let mut result: Rows = without.into_iter().collect();
+    let [known, opposite] = equation.map_or([None, None], |equation| equation.map(Some));
     for above in with.iter().filter(|row| coefficient(&row.0, size) > 0) {
         for below in with.iter().filter(|row| coefficient(&row.0, size) < 0) {
+            let joins = known.as_ref().is_none_or(|known| known == above);
+            if !joins && opposite.as_ref() != Some(below) {
+                continue;
+            }
             let (p, q) = (coefficient(&above.0, size), -coefficient(&below.0, size));
             let join = |a: i128, b: i128| a.checked_mul(q)?.checked_add(b.checked_mul(p)?);
             let both = above.0.iter().zip(&below.0);

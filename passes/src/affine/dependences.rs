@@ -7,6 +7,8 @@
 
 use super::nest::{Nest, Reference, Statement};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use stencil_dialects::affine::Linear;
 use stencil_dialects::inequalities::infeasible;
 
@@ -27,21 +29,41 @@ pub fn shared<'n>(one: &'n Statement, other: &Statement) -> &'n [usize] {
     one.loops.get(..same).unwrap_or_default()
 }
 
-/// All dependences of a nest, each once.
-pub fn of(nest: &Nest) -> Vec<Dependence> {
+/// Systems of inequalities tested for a nest at most, so that each nest compiles within seconds.
+const MOST_TESTS: usize = 1 << 15;
+
+/// All dependences of a nest, each once. None where they take more than [`MOST_TESTS`] to find.
+pub fn of(nest: &Nest) -> Option<Vec<Dependence>> {
     let mut found = Vec::new();
+    let mut tests = MOST_TESTS;
+    // Many pairs of accesses differ by nothing that their inequalities show.
+    let mut known: BTreeMap<(&[usize], Vec<Linear>), Vec<Vec<Ordering>>> = BTreeMap::new();
     for (source, first) in nest.statements.iter().enumerate() {
         for (target, second) in nest.statements.iter().enumerate() {
+            let shared = shared(first, second);
             for (one, other) in pairs(first, second) {
-                let mut pair = Pair { nest, source, target, rows: Vec::new(), found: &mut found };
-                pair.start(one, other);
-                pair.directions(shared(first, second), &mut Vec::new());
+                let rows = rows(nest, [(first, one), (second, other)]);
+                let all = match known.entry((shared, rows)) {
+                    Entry::Occupied(kept) => kept.into_mut(),
+                    Entry::Vacant(open) => {
+                        let mut search =
+                            Search { nest, rows: open.key().1.clone(), tests, found: Vec::new() };
+                        search.directions(shared, &mut Vec::new())?;
+                        tests = search.tests;
+                        open.insert(search.found)
+                    }
+                };
+                let after =
+                    |way: &&Vec<Ordering>| source < target || way.iter().any(|at| at.is_ne());
+                let of =
+                    |way: &Vec<Ordering>| Dependence { source, target, directions: way.clone() };
+                found.extend(all.iter().filter(after).map(of));
             }
         }
     }
     found.sort();
     found.dedup();
-    found
+    Some(found)
 }
 
 /// Accesses to the same buffer of which one stores.
@@ -53,58 +75,55 @@ fn pairs<'s>(
     all.filter(|(a, b)| a.array == b.array && (a.write || b.write))
 }
 
-struct Pair<'n> {
-    nest: &'n Nest,
-    source: usize,
-    target: usize,
-    /// Each is at least 0 where both instances run and touch the same element. The unknowns are the
-    /// sizes, the source's counters and the target's.
-    rows: Vec<Linear>,
-    found: &'n mut Vec<Dependence>,
+/// The inequalities under which two instances run and touch the same element. The unknowns are the
+/// sizes, the source's counters and the target's. A row that leaves 64 bits is left out, which
+/// proves less.
+fn rows(nest: &Nest, [source, target]: [(&Statement, &Reference); 2]) -> Vec<Linear> {
+    let mut rows = Vec::new();
+    for (statement, second) in [(source.0, false), (target.0, true)] {
+        for at in statement.loops.iter().filter_map(|at| nest.loops.get(*at)) {
+            rows.extend(at.bounds.iter().map(|bound| placed(nest, bound, second)));
+        }
+    }
+    for (a, b) in source.1.indices.iter().zip(&target.1.indices) {
+        let (a, b) = (placed(nest, a, false), placed(nest, b, true));
+        rows.extend([a.minus(&b), b.minus(&a)].into_iter().flatten());
+    }
+    rows
 }
 
-impl Pair<'_> {
-    /// Collects the rows. One that leaves 64 bits is left out, which proves less.
-    fn start(&mut self, one: &Reference, other: &Reference) {
-        for (statement, second) in [(self.source, false), (self.target, true)] {
-            let around = self.nest.statements.get(statement).map(|found| found.loops.as_slice());
-            let around = around.unwrap_or_default().iter();
-            for at in around.filter_map(|at| self.nest.loops.get(*at)) {
-                let bounds = at.bounds.iter().map(|bound| self.placed(bound, second));
-                self.rows.extend(bounds.collect::<Vec<_>>());
-            }
-        }
-        for (a, b) in one.indices.iter().zip(&other.indices) {
-            let (a, b) = (self.placed(a, false), self.placed(b, true));
-            self.rows.extend([a.minus(&b), b.minus(&a)].into_iter().flatten());
+/// A linear form of one of the two instances over the unknowns of both.
+fn placed(nest: &Nest, of: &Linear, second: bool) -> Linear {
+    let loops = nest.loops.len();
+    let mut coefficients = vec![0; nest.sizes + 2 * loops];
+    for (place, coefficient) in of.coefficients.iter().enumerate() {
+        let moved = if second && place >= nest.sizes { place + loops } else { place };
+        if let Some(slot) = coefficients.get_mut(moved) {
+            *slot = *coefficient;
         }
     }
+    Linear { constant: of.constant, coefficients }
+}
 
-    /// A linear form of one of the two instances over the unknowns of both.
-    fn placed(&self, of: &Linear, second: bool) -> Linear {
-        let loops = self.nest.loops.len();
-        let mut coefficients = vec![0; self.nest.sizes + 2 * loops];
-        for (place, coefficient) in of.coefficients.iter().enumerate() {
-            let moved = if second && place >= self.nest.sizes { place + loops } else { place };
-            if let Some(slot) = coefficients.get_mut(moved) {
-                *slot = *coefficient;
-            }
-        }
-        Linear { constant: of.constant, coefficients }
-    }
+/// The directions in which two instances fulfil inequalities.
+struct Search<'n> {
+    nest: &'n Nest,
+    rows: Vec<Linear>,
+    /// How many tests are left.
+    tests: usize,
+    found: Vec<Vec<Ordering>>,
+}
 
-    fn directions(&mut self, open: &[usize], chosen: &mut Vec<Ordering>) {
+impl Search<'_> {
+    /// None where no tests are left.
+    fn directions(&mut self, open: &[usize], chosen: &mut Vec<Ordering>) -> Option<()> {
+        self.tests = self.tests.checked_sub(1)?;
         if infeasible(&self.rows) {
-            return;
+            return Some(());
         }
         let Some((at, rest)) = open.split_first() else {
-            let carried = chosen.iter().any(|direction| direction.is_ne());
-            if carried || self.source < self.target {
-                let (source, target) = (self.source, self.target);
-                let dependence = Dependence { source, target, directions: chosen.clone() };
-                self.found.push(dependence);
-            }
-            return;
+            self.found.push(chosen.clone());
+            return Some(());
         };
         let leads = chosen.iter().all(|direction| direction.is_eq());
         let parallel = self.nest.loops.get(*at).is_some_and(|at| at.parallel);
@@ -118,10 +137,11 @@ impl Pair<'_> {
             let target = source + self.nest.loops.len();
             self.rows.extend(self.ordered(source, target, direction));
             chosen.push(direction);
-            self.directions(rest, chosen);
+            self.directions(rest, chosen)?;
             chosen.pop();
             self.rows.truncate(before);
         }
+        Some(())
     }
 
     fn ordered(&self, source: usize, target: usize, direction: Ordering) -> Vec<Linear> {

@@ -10,7 +10,7 @@
 //! dependence leads to another thread. It stays correct if fewer loops become threads.
 //!
 //! Declines: a value that is loaded in one launch and used in another, unless nothing is stored to
-//! its array.
+//! its array; and a nest whose dependences take too long to find.
 
 use super::arguments::Declared;
 use super::dependences::{self, Dependence};
@@ -87,7 +87,7 @@ impl Launch<'_> {
 /// What the head of this file lists.
 pub fn of<'c>(function: &Function<'c, '_>) -> Result<Vec<Phase<'c>>, Error> {
     let Some(entry) = mlir::entry(function.op) else { return Ok(Vec::new()) };
-    let search = Search::new(function);
+    let search = Search::new(function)?;
     let mut phases = Vec::new();
     for mut launch in launches(entry) {
         launch.before = search.needed(entry, None, &launch)?;
@@ -159,8 +159,8 @@ struct Search<'c, 'p> {
 }
 
 impl<'c, 'p> Search<'c, 'p> {
-    fn new(function: &'p Function<'c, 'p>) -> Self {
-        let Function { nest, text, .. } = function;
+    fn new(function: &'p Function<'c, 'p>) -> Result<Self, Error> {
+        let Function { nest, text, op, .. } = function;
         let (mut with_loads, mut loads) = ((*nest).clone(), Vec::new());
         for (place, access) in text.accesses.iter().enumerate() {
             let users = text.of_statement.iter().zip(&nest.statements);
@@ -174,8 +174,13 @@ impl<'c, 'p> Search<'c, 'p> {
         }
         let first = nest.statements.len();
         let of_load = |found: &Dependence| found.source.max(found.target) >= first;
-        let (of_loads, dependences) = dependences::of(&with_loads).into_iter().partition(of_load);
-        Self { function, dependences, with_loads, loads, of_loads }
+        let all = dependences::of(&with_loads).ok_or_else(|| {
+            let message = "the dependences between the statements of this nest take too long to \
+                           find; split it, or use fewer loops around fewer different indices";
+            Error::declined(Decline::Nest, message).at(mlir::place(op.location()))
+        })?;
+        let (of_loads, dependences) = all.into_iter().partition(of_load);
+        Ok(Self { function, dependences, with_loads, loads, of_loads })
     }
 
     /// Whether a load of a launch depends on another thread.

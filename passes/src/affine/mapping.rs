@@ -20,7 +20,7 @@
 //! coalesces is counted. Where no schedule coalesces any, the one with the fewest loops in time is
 //! left (the fallback).
 
-use super::dependences::{self, Dependence, shared};
+use super::dependences::{Dependence, shared};
 use super::nest::{Nest, Reference};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -80,24 +80,9 @@ pub struct Buffer {
     pub register: bool,
 }
 
-/// The legal schedules of each outermost loop, the best first. An outermost loop with more than
-/// [`MOST_LOOPS`] loops, itself included, has only one schedule, the order of the text.
-pub fn of(nest: &Nest, settings: Settings) -> Vec<Vec<Mapping>> {
-    let dependences = dependences::of(nest);
-    let outermost: BTreeSet<usize> =
-        nest.statements.iter().filter_map(|statement| statement.loops.first().copied()).collect();
-    let of_root = |root: usize| {
-        let inside = |statement: &usize| {
-            nest.statements.get(*statement).is_some_and(|s| s.loops.first() == Some(&root))
-        };
-        let statements: Vec<usize> = (0..nest.statements.len()).filter(inside).collect();
-        of_part(nest, &dependences, statements, 0, settings)
-    };
-    outermost.into_iter().map(of_root).collect()
-}
-
 /// The legal schedules of some statements within one iteration of the `fixed` outermost loops,
-/// which they share. The best is the first.
+/// which they share. The best is the first. Loops in more than
+/// [`MOST_LOOPS`] have only one schedule, the order of the text.
 pub fn of_part(
     nest: &Nest,
     dependences: &[Dependence],

@@ -282,7 +282,8 @@ fn a_default_of_negative_zero_is_taken_or_refused_with_a_word() {
     assert_eq!(silent, outcome.new_files == ["out.ptx"]);
 }
 
-/// Ctrl-C ends a run in order, and nothing is written.
+/// Ctrl-C ends a run in order, and nothing is written. `timeout` sends SIGINT twice, to the process
+/// and to its group.
 #[test]
 fn an_interrupted_run_says_so_and_writes_nothing() {
     for target in ["reference", "sim"] {
