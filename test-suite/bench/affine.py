@@ -21,7 +21,7 @@ FEWER = {"sad": {"N": 19, "M": 23}, "cp": {"N": 31, "M": 43}}
 SINES = {"mri-q", "mri-fhd"}
 # Without tiles, with the compiler's own, and with some for one, two and three axes.
 TILES = [
-    "threads=96 per-thread=2 time=7", "threads=8,16 per-thread=4,4 time=5",
+    "threads=96 copiers=2 per-thread=2 time=7", "threads=8,16 copiers=3 per-thread=4,4 time=5",
     "threads=2,4,16 per-thread=1,2,1 time=2",
 ]
 SCHEDULES = {"no tiles": ["--no-nest-tiles"], "default": []} | {

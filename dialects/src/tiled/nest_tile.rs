@@ -8,6 +8,7 @@ use melior::ir::operation::OperationLike;
 
 const NEST_TILE: &str = "tiled.nest_tile";
 const NOT_TILED: &str = "tiled.not_tiled";
+const COPIERS: &str = "copiers";
 const THREADS: &str = "threads";
 const PER_THREAD: &str = "per_thread";
 const TIME: &str = "time";
@@ -17,6 +18,9 @@ const TIME: &str = "time";
 pub struct NestTile {
     /// Threads of a block along each axis, slowest first.
     pub threads: Vec<i64>,
+    /// Threads of a block that share the copies of one thread along the axes, itself included. The
+    /// others do nothing else. The attribute may leave out 1.
+    pub copiers: i64,
     /// Iterations of each thread along each axis, slowest first.
     pub per_thread: Vec<i64>,
     /// Iterations of a loop in time that share a copy.
@@ -31,15 +35,19 @@ pub fn nest_tile(op: Op) -> Result<Option<NestTile>, Error> {
     let Some(stated) = mlir::attribute(op, NEST_TILE) else { return Ok(None) };
     let integers = |name: &str| attribute::entry(stated, name).and_then(attribute::as_integers);
     let time = attribute::entry(stated, TIME).and_then(attribute::as_integer);
-    match (integers(THREADS), integers(PER_THREAD), time) {
-        (Some(threads), Some(per_thread), Some(time)) => {
-            Ok(Some(NestTile { threads, per_thread, time }))
+    let copiers = match attribute::entry(stated, COPIERS) {
+        Some(copiers) => attribute::as_integer(copiers),
+        None => Some(1),
+    };
+    match (integers(THREADS), integers(PER_THREAD), copiers, time) {
+        (Some(threads), Some(per_thread), Some(copiers), Some(time)) => {
+            Ok(Some(NestTile { threads, copiers, per_thread, time }))
         }
         _ => Err(Error::new(
             mlir::place(op.location()),
             format!(
                 "{NEST_TILE} needs {THREADS} and {PER_THREAD}, each an array<i64>, and {TIME}, \
-                 an integer"
+                 an integer; {COPIERS} is an integer"
             ),
         )),
     }
@@ -47,11 +55,14 @@ pub fn nest_tile(op: Op) -> Result<Option<NestTile>, Error> {
 
 /// States the tile of a loop.
 pub fn set_nest_tile<'c>(context: &'c Context, op: Op<'c>, tile: &NestTile) {
-    let entries = [
+    let mut entries = vec![
         (PER_THREAD, attribute::integers(context, &tile.per_thread)),
         (THREADS, attribute::integers(context, &tile.threads)),
         (TIME, attribute::integer(context, tile.time)),
     ];
+    if tile.copiers != 1 {
+        entries.push((COPIERS, attribute::integer(context, tile.copiers)));
+    }
     mlir::remove_attribute(op, NOT_TILED);
     mlir::set_attribute(op, NEST_TILE, attribute::dictionary(context, &entries));
 }

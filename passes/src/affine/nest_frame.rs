@@ -72,17 +72,17 @@ impl<'c> Frame<'c, '_> {
         let context = container.context;
         let hulls = self.hulls()?;
         let tiling = self.tiling(subject.device)?;
-        let (threads, per_thread) = match &tiling {
-            Some((_, fitted)) => (fitted.threads.clone(), fitted.per_thread.clone()),
+        let (threads, per_thread, copiers) = match &tiling {
+            Some((_, of)) => (of.threads.clone(), of.per_thread.clone(), of.copiers),
             None => {
                 let threads = threads(self.launch.axis_count());
-                (threads.to_vec(), vec![1; threads.len()])
+                (threads.to_vec(), vec![1; threads.len()], 1)
             }
         };
         let tile: Vec<i64> = threads.iter().zip(&per_thread).map(|(a, b)| a * b).collect();
         let grid = self.grid(container, &hulls, &tile)?;
         let mut block = [1_i32; 3];
-        for (slot, threads) in block.iter_mut().zip(&threads) {
+        for (slot, threads) in block.iter_mut().zip(threads.iter().chain([&copiers])) {
             *slot = i32::try_from(*threads).unwrap_or(i32::MAX);
         }
         let schedule = Schedule {
@@ -178,6 +178,10 @@ impl<'c> Frame<'c, '_> {
             threads: *threads,
             per_thread: *per_thread,
         });
+        let copier = match fitted.copiers {
+            1 => None,
+            _ => Some(place(builder, "gpu.thread_id", fitted.threads.len())?),
+        };
         let mut shared = shared.iter().copied();
         let buffers = fitted.copies.iter().map(|all| shared.by_ref().take(all.len()).collect());
         let mut code = TiledCode {
@@ -185,6 +189,7 @@ impl<'c> Frame<'c, '_> {
             tileable,
             fitted,
             axes: axes.collect(),
+            copier,
             starts,
             buffers: buffers.collect(),
             cells: Cells {
@@ -318,18 +323,12 @@ impl<'c> Frame<'c, '_> {
         grid: &[AffineMap<'c>],
         tile: &[i64],
     ) -> Result<Vec<AxisPlace<'c>>, Error> {
-        let gpu = |name: &str, axis: usize| {
-            let word = ["x", "y", "z"].get(axis).copied().unwrap_or("x");
-            let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {word}>"));
-            let dimension = dimension.ok_or_else(|| Error::internal("gpu is not loaded"))?;
-            builder.value(name, &[], builder.index_type(), &[("dimension", dimension)])
-        };
         let count = self.launch.axis_count();
         let mut axes = Vec::new();
         if count == 0 {
             return Ok(axes);
         }
-        let mut blocks = gpu("gpu.block_id", 0)?;
+        let mut blocks = place(builder, "gpu.block_id", 0)?;
         for (axis, (map, cells)) in grid.iter().rev().zip(tile).enumerate() {
             let block = if axis + 1 == count {
                 blocks
@@ -348,7 +347,7 @@ impl<'c> Frame<'c, '_> {
                 block
             };
             let first = builder.multiply_constant(block, *cells)?;
-            axes.push(AxisPlace { first, thread: gpu("gpu.thread_id", axis)? });
+            axes.push(AxisPlace { first, thread: place(builder, "gpu.thread_id", axis)? });
         }
         Ok(axes)
     }
@@ -395,6 +394,14 @@ impl<'c> Frame<'c, '_> {
         }
         Ok(values)
     }
+}
+
+/// The number of a thread or a block along an axis.
+fn place<'c>(builder: &Builder<'c>, name: &str, axis: usize) -> Result<Val<'c>, Error> {
+    let word = ["x", "y", "z"].get(axis).copied().unwrap_or("x");
+    let dimension = Attribute::parse(builder.context, &format!("#gpu<dim {word}>"));
+    let dimension = dimension.ok_or_else(|| Error::internal("gpu is not loaded"))?;
+    builder.value(name, &[], builder.index_type(), &[("dimension", dimension)])
 }
 
 /// A result of a map of the params.

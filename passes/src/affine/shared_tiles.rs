@@ -5,7 +5,8 @@
 //! time; before each, the block copies what the tile reads to shared memory. The references that
 //! are copied are those that algorithm 1 marks ([`mapping`](super::mapping)), if nothing in the
 //! launch stores to their array: a copy holds the hull of what is read, and may hold cells that
-//! other threads would change. References whose index differs by constants share a copy.
+//! other threads would change. With one axis of threads, coalesced references are copied too: more
+//! threads can load than compute. References whose index differs by constants share a copy.
 //!
 //! Elements that a thread alone uses, whose index a loop in time does not change, stay in registers
 //! (section 5.4 of the paper).
@@ -388,8 +389,8 @@ impl<'f, 'c, 'p> Homes<'f, 'c, 'p> {
             Some(range) => range.is_some(),
             None => true,
         };
-        let marked = self.launch.copied.contains(&reference.array)
-            && !self.stored.contains(&reference.array);
+        let marked = self.launch.copied.contains(&reference.array) || self.launch.axis_count() == 1;
+        let marked = marked && !self.stored.contains(&reference.array);
         let mut all = reference.indices.iter().flat_map(|index| factors(nest, index));
         if !marked || !all.all(|(at, _)| known(at)) {
             return Home::Memory;

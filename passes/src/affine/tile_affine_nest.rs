@@ -41,6 +41,8 @@ use stencil_runtime::device::Device;
 
 const THREADS: (&str, &str) =
     ("threads", "threads of a block along each axis, slowest first; for launches with these axes");
+const COPIERS: (&str, &str) =
+    ("copiers", "threads that share the copies of one thread along the axes, itself included");
 const PER_THREAD: (&str, &str) = ("per-thread", "iterations of a thread along each axis");
 const TIME: (&str, &str) = ("time", "iterations of a loop in time that share a copy");
 
@@ -48,10 +50,11 @@ const TIME: (&str, &str) = ("time", "iterations of a loop in time that share a c
 pub const INFO: Info = Info {
     name: "tile-affine-nest",
     summary: "tile loops in time of affine loops, with copies in shared memory",
-    options: &[THREADS, PER_THREAD, TIME],
+    options: &[THREADS, COPIERS, PER_THREAD, TIME],
     read: |options: &Options| {
         Ok(Box::new(TileAffineNest {
             threads: options.integers(THREADS.0, 1..=1024)?,
+            copiers: options.integer(COPIERS.0, 1..=1024)?,
             per_thread: options.integers(PER_THREAD.0, 1..=1024)?,
             time: options.integer(TIME.0, 1..=tile_shape::MOST_TIME)?,
         }))
@@ -63,6 +66,8 @@ pub const INFO: Info = Info {
 pub struct TileAffineNest {
     /// Threads of a block along each axis, slowest first; none for the default.
     pub threads: Option<Vec<i64>>,
+    /// Threads that share the copies of one along the axes; none for the default.
+    pub copiers: Option<i64>,
     /// Iterations of a thread along each axis; none for the default.
     pub per_thread: Option<Vec<i64>>,
     /// Iterations that share a copy; none for the default.
@@ -79,7 +84,8 @@ impl Pass for TileAffineNest {
         let threads = self.threads.as_ref().map(|all| (THREADS.0, list(all)));
         let cells = self.per_thread.as_ref().map(|all| (PER_THREAD.0, list(all)));
         let time = self.time.map(|time| (TIME.0, time.to_string()));
-        threads.into_iter().chain(cells).chain(time).collect()
+        let copiers = self.copiers.map(|copiers| (COPIERS.0, copiers.to_string()));
+        threads.into_iter().chain(copiers).chain(cells).chain(time).collect()
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
@@ -128,14 +134,17 @@ impl TileAffineNest {
         let lists = [&self.threads, &self.per_thread];
         let lists = || lists.into_iter().flatten();
         lists().all(|list| list.len() == launch.axis_count())
-            && (lists().next().is_some() || self.time.is_some())
+            && (lists().next().is_some() || self.time.or(self.copiers).is_some())
     }
 
     fn stated(&self) -> Result<NestTile, String> {
         match (&self.threads, &self.per_thread, self.time) {
-            (Some(threads), Some(per_thread), Some(time)) => {
-                Ok(NestTile { threads: threads.clone(), per_thread: per_thread.clone(), time })
-            }
+            (Some(threads), Some(per_thread), Some(time)) => Ok(NestTile {
+                threads: threads.clone(),
+                copiers: self.copiers.unwrap_or(1),
+                per_thread: per_thread.clone(),
+                time,
+            }),
             _ => Err("its default tile does not fit".to_owned()),
         }
     }
@@ -143,6 +152,11 @@ impl TileAffineNest {
     fn over(&self, default: &NestTile) -> NestTile {
         NestTile {
             threads: self.threads.clone().unwrap_or_else(|| default.threads.clone()),
+            copiers: self.copiers.unwrap_or(if self.threads.is_some() {
+                1
+            } else {
+                default.copiers
+            }),
             per_thread: self.per_thread.clone().unwrap_or_else(|| default.per_thread.clone()),
             time: self.time.unwrap_or(default.time),
         }

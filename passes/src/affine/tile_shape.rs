@@ -4,7 +4,9 @@
 //!
 //! A thread has several cells, 8 x 8 at most, where an element of each copy can serve several and
 //! loads outweigh arithmetic. Blocks then have 16 x 16 threads, otherwise 8 x 32, and 128 along one
-//! axis.
+//! axis. Where one axis is all there is and each thread reads elements of its own, as in a product
+//! of a matrix and a vector, the threads are too few to keep memory busy: a block then has 32 that
+//! compute, and eight times as many that copy.
 
 use super::launches::{Function, Launch};
 use super::shared_tiles::{Copy, Home, Tileable, TimeLoop, factors};
@@ -41,6 +43,8 @@ pub const MOST_TIME: i64 = 1024;
 pub struct Fitted<'c> {
     /// Threads of a block along each axis, x first.
     pub threads: Vec<i64>,
+    /// Threads that share the copies of each of them, itself included.
+    pub copiers: i64,
     /// Cells of a thread along each axis, x first.
     pub per_thread: Vec<i64>,
     /// For each loop in time, how many values each counter has in a tile.
@@ -91,7 +95,11 @@ pub fn fit<'c>(
         );
         return Err(Error::declined(Decline::TileShape, text));
     }
-    let threads: i64 = tile.threads.iter().product();
+    if tile.copiers != 1 && (tile.copiers < 1 || axes > 2) {
+        let text = "copiers are at least 1, and 1 where a block has three axes of threads";
+        return Err(Error::declined(Decline::TileShape, text));
+    }
+    let threads = tile.threads.iter().fold(tile.copiers, |all, at| all.saturating_mul(*at));
     let most = i64::from(device.threads_per_block);
     if threads > most {
         let text = format!("a block would have {threads} threads, and the device allows {most}");
@@ -170,7 +178,7 @@ fn sized<'c>(
         copies.push(of.copies.iter().map(extents).collect::<Option<Vec<_>>>().ok_or_else(far)?);
         values.push(all);
     }
-    Ok(Fitted { threads, per_thread, values, copies })
+    Ok(Fitted { threads, copiers: tile.copiers, per_thread, values, copies })
 }
 
 fn bytes(fitted: &Fitted) -> i64 {
@@ -214,7 +222,9 @@ pub fn default<'c>(
 ) -> Result<NestTile, String> {
     let axes = launch.axis_count();
     let cells = cells(function, tileable, axes);
+    let streams = axes == 1 && tileable.loops.iter().any(|of| streams(function, tileable, of));
     let threads: &[i64] = match (axes, cells) {
+        (1, _) if streams => &[32],
         (1, _) => &[128],
         (2, 1) => &[32, 8],
         (2, _) => &[16, 16],
@@ -225,8 +235,13 @@ pub fn default<'c>(
     let per_thread: Vec<i64> = (0..axes).map(|axis| if axis < 2 { cells } else { 1 }).collect();
     let mut tile = NestTile {
         threads: slowest_first(threads),
+        copiers: if streams { 8 } else { 1 },
         per_thread: slowest_first(&per_thread),
-        time: if cells > 1 { 8 } else { 128 },
+        time: match (cells, streams) {
+            (1, false) => 128,
+            (1, true) => 64,
+            _ => 8,
+        },
     };
     let trips = tileable.loops.iter().filter_map(|of| of.trips(function.nest)).max();
     let all_known = tileable.loops.iter().all(|of| of.trips(function.nest).is_some());
@@ -243,14 +258,18 @@ pub fn default<'c>(
     }
 }
 
+/// Whether a copy of a loop holds elements that one thread alone reads.
+fn streams(function: &Function, tileable: &Tileable, of: &TimeLoop) -> bool {
+    let own = |copy: &Copy| tileable.space.iter().all(|at| copy.depends_on(function.nest, *at));
+    of.copies.iter().any(own)
+}
+
 /// Cells of a thread along each of the first two axes.
 fn cells(function: &Function, tileable: &Tileable, axes: usize) -> i64 {
     let shares = |of: &TimeLoop| {
-        let everywhere =
-            |copy: &Copy| tileable.space.iter().all(|at| copy.depends_on(function.nest, *at));
         let loads = of.homes.values().filter(|home| matches!(home, Home::Copied(..))).count();
         let loads = i64::try_from(loads).unwrap_or(i64::MAX);
-        of.uniform && !of.copies.iter().any(everywhere) && loads.saturating_mul(4) >= arithmetic(of)
+        of.uniform && !streams(function, tileable, of) && loads.saturating_mul(4) >= arithmetic(of)
     };
     if !tileable.loops.iter().all(shares) {
         return 1;

@@ -54,6 +54,8 @@ pub struct TiledCode<'c, 'p> {
     pub fitted: &'p Fitted<'c>,
     /// The axes of threads, x first.
     pub axes: Vec<TiledAxis<'c>>,
+    /// The number of a thread among those that share the copies of one; none if it has its own.
+    pub copier: Option<Val<'c>>,
     /// The loops in space: where the first thread begins.
     pub starts: BTreeMap<usize, Start<'c>>,
     /// The shared buffers of each loop's copies.
@@ -71,7 +73,7 @@ impl<'c, 'p> TiledCode<'c, 'p> {
     /// Internal ones.
     pub fn build(&mut self, builder: &Builder<'c>) -> Result<(), Error> {
         self.place_cells(builder)?;
-        self.runs = vec![builder.constant(builder.integer_type(1), 1)?; self.cells.all.len()];
+        self.runs = vec![self.computes(builder)?; self.cells.all.len()];
         let all = self.cells.numbers();
         for op in &self.tileable.around {
             self.enter(builder, *op)?;
@@ -97,6 +99,14 @@ impl<'c, 'p> TiledCode<'c, 'p> {
             }
         }
         self.guarded(builder, &run, &[])
+    }
+
+    /// Whether a thread has cells: the first of those that share its copies has them.
+    pub fn computes(&self, builder: &Builder<'c>) -> Result<Val<'c>, Error> {
+        match self.copier {
+            Some(copier) => builder.compare(Compare::Eq, copier, builder.index(0)?),
+            None => builder.constant(builder.integer_type(1), 1),
+        }
     }
 
     /// The cells of a thread along each axis. They lie in groups of four, if they can, so that

@@ -15,6 +15,9 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 
+/// Iterations of one cell in a row without a branch.
+const ITERATIONS: i64 = 8;
+
 /// Elements that a thread holds of the next tile at most.
 const MOST_HELD: i64 = 40;
 
@@ -105,6 +108,10 @@ impl<'c, 'p> TiledCode<'c, 'p> {
         for axis in &self.axes {
             thread = builder.add(thread, builder.multiply_constant(axis.thread, threads)?)?;
             threads *= axis.threads;
+        }
+        if let Some(copier) = self.copier {
+            thread = builder.add(thread, builder.multiply_constant(copier, threads)?)?;
+            threads *= self.fitted.copiers;
         }
         let (mut copyings, mut corners) = (Vec::new(), Vec::new());
         let buffers = self.buffers.get(number).ok_or_else(missing)?;
@@ -345,55 +352,70 @@ impl<'c, 'p> TiledCode<'c, 'p> {
         start: Val<'c>,
         some: Option<Val<'c>>,
     ) -> Result<(), Error> {
-        let all = self.cells.numbers();
         let Some(of) = walk.tile.as_ref().map(|tile| tile.of) else { return Ok(()) };
         let time = self.fitted.values.get(walk.number).and_then(|values| values.get(&of.at));
         let time = time.copied().unwrap_or(1);
-        if of.uniform && some.is_none() && all.len() > 1 {
-            for iteration in 0..time {
-                let offset = Offset { value: None, constant: iteration };
-                self.iteration(builder, walk, (start, offset), &all)?;
-            }
-            return Ok(());
-        }
+        let all = self.cells.numbers();
+        let group = match some {
+            None if of.uniform && all.len() > 1 => time,
+            None if of.uniform => (1..=ITERATIONS).rev().find(|n| time % n == 0).unwrap_or(1),
+            _ => 1,
+        };
         let count = match some {
             Some(count) => count,
             None => builder.index(time)?,
         };
-        if of.uniform {
-            return self.iterations(builder, walk, (start, count), &all);
-        }
-        for (cell, runs) in self.runs.clone().into_iter().enumerate() {
-            let before = walk.tile.as_ref().map(|tile| tile.stored(&[cell])).unwrap_or_default();
+        let conditions = match (of.uniform, self.copier) {
+            (true, None) => {
+                return self.iterations(builder, walk, (start, count, group), &all);
+            }
+            (true, Some(_)) => vec![(all, self.computes(builder)?)],
+            (false, _) => all.iter().map(|cell| vec![*cell]).zip(self.runs.clone()).collect(),
+        };
+        for (cells, runs) in conditions {
+            let before = walk.tile.as_ref().map(|tile| tile.stored(&cells)).unwrap_or_default();
             let types: Vec<_> = before.iter().map(|value| value.r#type()).collect();
             let then = |builder: &Builder<'c>| {
-                self.iterations(builder, walk, (start, count), &[cell])?;
-                Ok(walk.tile.as_ref().map(|tile| tile.stored(&[cell])).unwrap_or_default())
+                self.iterations(builder, walk, (start, count, group), &cells)?;
+                Ok(walk.tile.as_ref().map(|tile| tile.stored(&cells)).unwrap_or_default())
             };
             let made = builder.choose(runs, &types, then, |_| Ok(before.clone()))?;
-            set(walk, &[cell], &made);
+            set(walk, &cells, &made);
         }
         Ok(())
     }
 
-    /// So many iterations of some cells, as a loop that carries their registers.
+    /// So many iterations of some cells, as a loop over groups that carries their registers.
     fn iterations(
         &mut self,
         builder: &Builder<'c>,
         walk: &mut Walk<'c, 'p>,
-        (start, count): (Val<'c>, Val<'c>),
+        (start, count, group): (Val<'c>, Val<'c>, i64),
         cells: &[usize],
     ) -> Result<(), Error> {
         let initial = walk.tile.as_ref().map(|tile| tile.stored(cells)).unwrap_or_default();
-        let bounds = (builder.index(0)?, count, builder.index(1)?);
+        let bounds = (builder.index(0)?, count, builder.index(group)?);
         let last = builder.carry(bounds, &initial, |builder, iteration, carried| {
             set(walk, cells, carried);
-            let offset = Offset { value: Some(iteration), constant: 0 };
-            self.iteration(builder, walk, (start, offset), cells)?;
+            self.unrolled(builder, walk, (start, Some(iteration)), group, cells)?;
             Ok(walk.tile.as_ref().map(|tile| tile.stored(cells)).unwrap_or_default())
         })?;
         set(walk, cells, &last);
         Ok(())
+    }
+
+    /// A group of iterations one after the other.
+    fn unrolled(
+        &mut self,
+        builder: &Builder<'c>,
+        walk: &mut Walk<'c, 'p>,
+        (start, first): (Val<'c>, Option<Val<'c>>),
+        group: i64,
+        cells: &[usize],
+    ) -> Result<(), Error> {
+        (0..group).try_for_each(|constant| {
+            self.iteration(builder, walk, (start, Offset { value: first, constant }), cells)
+        })
     }
 
     fn iteration(

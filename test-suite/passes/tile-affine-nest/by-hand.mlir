@@ -1,5 +1,6 @@
 // RUN: stencilc run %s --target sim --check --size N=23 --size M=9 --in W=random:1 --in U=random:2 --in V=random:3 --in G=random:4
 // RUN: stencilc run %s --target sim --check --size N=1 --size M=1 --in W=random:1 --in U=random:2 --in V=random:3 --in G=random:4
+// RUN: sed 's/per_thread = array/copiers = 3 : i64, &/' %s >%t.mlir && stencilc run %t.mlir --target sim --check --size N=23 --size M=9 --in W=random:1 --in U=random:2 --in V=random:3 --in G=random:4
 // RUN: stencil-opt %s --pass-pipeline='builtin.module(tile-affine-nest,lower-affine-nest)' | FileCheck %s
 // A tile that the text states is kept. Its threads fill no warp, and its cells and time divide nothing. The nest has a
 // parallel loop, two loops in time of which one has a loop within it, an index that runs backwards, a diagonal, and a

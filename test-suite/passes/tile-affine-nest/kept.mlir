@@ -1,5 +1,5 @@
 // RUN: stencil-opt %s --split-input-file --pass-pipeline='builtin.module(tile-affine-nest)' | FileCheck %s
-// Launches that are left alone, each with its reason.
+// Launches that are left alone, each with its reason, and one that is not.
 
 // CHECK-LABEL: func.func @still
 // CHECK: {tiled.not_tiled = "it has no loop in time"}
@@ -34,7 +34,26 @@ func.func @triangle(%x: memref<8xf32>, %a: memref<8x8xf32>) {
 // All accesses are coalesced, and nothing is read twice but the sum.
 // CHECK-LABEL: func.func @coalesced
 // CHECK: {tiled.not_tiled = "no reference of its loop in time is worth a copy"}
-func.func @coalesced(%x: memref<8xf32>, %a: memref<8x8xf32>) {
+func.func @coalesced(%x: memref<8x8xf32>, %a: memref<8x8x8xf32>) {
+  affine.for %i = 0 to 8 {
+    affine.for %j = 0 to 8 {
+      affine.for %k = 0 to 8 {
+        %0 = affine.load %x[%i, %j] : memref<8x8xf32>
+        %1 = affine.load %a[%k, %i, %j] : memref<8x8x8xf32>
+        %2 = arith.addf %0, %1 : f32
+        affine.store %2, %x[%i, %j] : memref<8x8xf32>
+      }
+    }
+  }
+  return
+}
+
+// -----
+
+// With one axis of threads, more threads load than compute.
+// CHECK-LABEL: func.func @streamed
+// CHECK: {tiled.nest_tile = {copiers = 8 : i64, per_thread = array<i64: 1>, threads = array<i64: 32>, time = 8 : i64}}
+func.func @streamed(%x: memref<8xf32>, %a: memref<8x8xf32>) {
   affine.for %i = 0 to 8 {
     affine.for %j = 0 to 8 {
       %0 = affine.load %x[%i] : memref<8xf32>
