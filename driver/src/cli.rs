@@ -54,6 +54,12 @@ pub(crate) struct CompileArgs {
     /// Print each kernel's schedule, registers, spills and shared memory (needs ptxas)
     #[arg(long)]
     pub(crate) report: bool,
+    /// Write the report as JSON
+    #[arg(long, value_name = "FILE", conflicts_with = "candidates")]
+    pub(crate) report_json: Option<PathBuf>,
+    /// Draw the predicted schedule under the roofline of the device, as SVG
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["candidates", "passes"])]
+    pub(crate) roofline: Option<PathBuf>,
     /// Draw when each block of a wavefront computes which tile row, by the model, as SVG
     #[arg(long, value_name = "FILE", conflicts_with_all = ["candidates", "passes"])]
     pub(crate) wave: Option<PathBuf>,

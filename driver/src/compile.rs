@@ -25,19 +25,30 @@ pub(crate) fn execute(
         return candidates(common, &levels, (count, stem), cancel);
     }
     let places = places(args, &levels)?;
-    let all: Vec<_> = places.iter().chain(&args.wave).cloned().collect();
+    let pictures = [&args.report_json, &args.roofline, &args.wave];
+    let all: Vec<_> = places.iter().chain(pictures.into_iter().flatten()).cloned().collect();
     files::check_outputs(&all, &common.files())?;
     let source = files::read(&common.file)?;
     let session = common.session(&source)?;
     let mut kept = levels.clone();
-    if args.report {
+    let reported = args.report || args.report_json.is_some() || args.roofline.is_some();
+    if reported {
         kept.extend([Level::Plan, Level::Ptx]);
     }
     let compiled = compile(common, &session, &source, &kept, cancel)?;
-    if args.report {
-        say(session.report(&source, &compiled)?);
-    }
+    let report = reported.then(|| session.report(&source, &compiled)).transpose()?;
     let mut outputs = Outputs::default();
+    if let Some(report) = &report {
+        if args.report {
+            say(report);
+        }
+        if let Some(place) = &args.report_json {
+            outputs.add_text(place, &report.to_json());
+        }
+        if let Some(place) = &args.roofline {
+            outputs.add_text(place, &report.roofline_picture()?);
+        }
+    }
     for (level, place) in levels.iter().zip(&places) {
         outputs.add_text(place, compiled.text(*level).unwrap_or_default());
     }

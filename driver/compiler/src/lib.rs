@@ -22,6 +22,7 @@ mod inline_calls;
 mod level;
 mod nest;
 mod report;
+mod roofline;
 mod schedules;
 mod session;
 pub mod stages;

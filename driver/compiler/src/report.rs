@@ -1,18 +1,23 @@
-//! What became of a program: its schedule, what each kernel takes of a multiprocessor, and the
-//! predicted rates of the schedules that were to choose from.
+//! What became of a program: its schedule, what each kernel takes of a multiprocessor, where the
+//! schedule lies under the device's roofline, and the predicted rates of the schedules that were to
+//! choose from.
 
 use crate::failure::Failure;
 use crate::session::{Compiled, Session};
 use crate::toolchain;
-use crate::waves;
+use crate::{roofline, waves};
+use serde::Serialize;
+use serde_json::json;
 use std::fmt::{self, Display, Formatter};
 use stencil_frontend::source::Source;
+use stencil_passes::affine;
 use stencil_passes::schedule::predict::Candidate;
 use stencil_passes::schedule::waves::Sweep;
+use stencil_runtime::model::{Residency, Roofline, Work, residency};
 use stencil_runtime::plan::Settings;
 
 /// What a kernel takes of a multiprocessor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KernelReport {
     /// Its name.
     pub name: String,
@@ -24,6 +29,8 @@ pub struct KernelReport {
     pub registers: Option<u32>,
     /// Bytes of registers that are spilled to memory; unknown without ptxas.
     pub spills: Option<u32>,
+    /// Blocks on a multiprocessor at a time; unknown without ptxas, none where a block does not fit.
+    pub residency: Option<Residency>,
 }
 
 /// The report on a compile; it displays as the text of `stencilc --report`.
@@ -42,6 +49,8 @@ pub struct Report {
     /// The schedules to choose from, the fastest by the model first; none where the options name
     /// the passes.
     pub candidates: Option<Vec<Candidate>>,
+    /// Where the first of them lies under the roofline; none without floating-point arithmetic.
+    pub roofline: Option<Roofline>,
     /// The predicted wavefronts under the chosen schedule.
     pub sweeps: Vec<Sweep>,
 }
@@ -59,20 +68,30 @@ impl Session {
             Some(ptxas) => Some(toolchain::assemble(&ptxas, ptx, &plan.target.arch)?),
             None => None,
         };
+        let device = self.options.target()?.device;
         let kernel = |kernel: &stencil_runtime::plan::Kernel| {
             let found = resources.iter().flatten().find(|found| found.name == kernel.name);
+            let threads = kernel.block.iter().copied().fold(1, u32::saturating_mul);
+            let shared = kernel.static_shared.saturating_add(kernel.dynamic_shared);
+            let work = |registers| Work { threads, shared, registers, ..Work::default() };
             KernelReport {
                 name: kernel.name.clone(),
-                threads: kernel.block.iter().copied().fold(1, u32::saturating_mul),
-                shared: kernel.static_shared.saturating_add(kernel.dynamic_shared),
+                threads,
+                shared,
                 registers: found.map(|found| found.registers),
                 spills: found.map(|found| found.spills),
+                residency: found.and_then(|found| residency(&work(found.registers), device)),
             }
         };
         let (candidates, sweeps) = match self.options.passes {
             None => (Some(self.candidates(source)?), self.waves(source)?),
             Some(_) => (None, Vec::new()),
         };
+        let chosen = candidates.iter().flatten().next();
+        let roofline = chosen.and_then(|chosen| {
+            let steps = u32::try_from(chosen.choice.pyramid_height.unwrap_or(1)).ok()?;
+            Roofline::of(&chosen.kernels, steps, &chosen.prediction, device)
+        });
         Ok(Report {
             program: plan.program.clone(),
             settings: plan.settings.clone(),
@@ -80,6 +99,7 @@ impl Session {
             kernels: plan.kernels.iter().map(kernel).collect(),
             assembled: resources.is_some(),
             candidates,
+            roofline,
             sweeps,
         })
     }
@@ -98,28 +118,21 @@ impl Display for Report {
             settings.pyramid_height,
             self.index_width
         )?;
-        writeln!(
-            out,
-            "{:<24} {:>8} {:>14} {:>10} {:>14}",
-            "kernel", "threads", "shared bytes", "registers", "spilled bytes"
-        )?;
-        let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |v| v.to_string());
-        for kernel in &self.kernels {
-            writeln!(
-                out,
-                "{:<24} {:>8} {:>14} {:>10} {:>14}",
-                kernel.name,
-                kernel.threads,
-                kernel.shared,
-                number(kernel.registers),
-                number(kernel.spills)
-            )?;
-        }
+        kernels(out, &self.kernels)?;
         waves::write(out, &self.sweeps)?;
         match &self.candidates {
             None => writeln!(out, "predicted: nothing; the passes are given by name")?,
+            Some(_) if settings.strategy == affine::STRATEGY => {
+                writeln!(out, "predicted: nothing; the model does not count affine loops")?;
+            }
             Some(candidates) if self.sweeps.is_empty() => predictions(out, candidates)?,
             Some(_) => {}
+        }
+        if let Some(roofline) = &self.roofline {
+            roofline::write(out, roofline)?;
+        }
+        if let Some(name) = self.bottleneck() {
+            writeln!(out, "bottleneck: {name}, by the prediction")?;
         }
         if !self.assembled {
             writeln!(
@@ -130,6 +143,59 @@ impl Display for Report {
         }
         Ok(())
     }
+}
+
+impl Report {
+    /// The term of the prediction that takes longest.
+    fn bottleneck(&self) -> Option<&'static str> {
+        let terms = self.candidates.iter().flatten().next()?.prediction.terms();
+        terms.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+    }
+
+    /// The report as JSON: kernels, the roofline, and the chosen schedule's predicted seconds a step.
+    pub fn to_json(&self) -> String {
+        let chosen = self.candidates.iter().flatten().next();
+        let value = json!({
+            "program": self.program,
+            "settings": self.settings,
+            "index_width": self.index_width,
+            "kernels": self.kernels,
+            "roofline": self.roofline,
+            "bottleneck": self.bottleneck(),
+            "predicted": chosen.map(|chosen| json!({
+                "gcells": chosen.gcells(),
+                "seconds": chosen.prediction,
+                "work": chosen.kernels,
+            })),
+        });
+        format!("{value:#}\n")
+    }
+}
+
+/// What each kernel takes of a multiprocessor.
+fn kernels(out: &mut Formatter, kernels: &[KernelReport]) -> fmt::Result {
+    writeln!(
+        out,
+        "{:<24} {:>8} {:>14} {:>10} {:>14} {:>10} {:>10}  limited by",
+        "kernel", "threads", "shared bytes", "registers", "spilled bytes", "blocks/SM", "occupancy"
+    )?;
+    let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |v| v.to_string());
+    for kernel in kernels {
+        let resident = kernel.residency;
+        writeln!(
+            out,
+            "{:<24} {:>8} {:>14} {:>10} {:>14} {:>10} {:>10}  {}",
+            kernel.name,
+            kernel.threads,
+            kernel.shared,
+            number(kernel.registers),
+            number(kernel.spills),
+            number(resident.map(|resident| resident.blocks)),
+            resident.map_or("?".to_owned(), |of| format!("{:.0} %", of.occupancy * 100.0)),
+            resident.map_or("?".to_owned(), |resident| resident.limit.to_string())
+        )?;
+    }
+    Ok(())
 }
 
 /// Schedules that a report shows beside the chosen one.

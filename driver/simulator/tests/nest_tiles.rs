@@ -103,6 +103,13 @@ fn rows_of_copies_have_pads_where_threads_read_columns() {
 }
 
 #[test]
+fn threads_that_only_copy_compute_nothing() {
+    // Five blocks of 32 threads that compute, and 75 terms.
+    let (_, counts) = run(&MV, true, |text| text).unwrap();
+    assert_eq!(counts.flops.add, 5 * 32 * 75);
+}
+
+#[test]
 fn no_barrier_can_be_left_out() {
     for case in [MM, MV] {
         let mut texts = String::new();

@@ -17,3 +17,5 @@ mod tiled_cells;
 mod tiled_copy;
 mod tiled_kernel;
 mod tiled_loop;
+
+pub use nest_frame::STRATEGY;

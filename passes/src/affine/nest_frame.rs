@@ -24,7 +24,7 @@ use stencil_dialects::tiled::{self, Binding, Region, Schedule};
 use stencil_runtime::device::Device;
 
 /// What the schedule of a kernel of a nest is called.
-const STRATEGY: &str = "affine";
+pub const STRATEGY: &str = "affine";
 
 /// Registers of a thread with several cells: as many as let two blocks of 16 x 16 threads run on a
 /// multiprocessor of 65,536 registers.

@@ -14,13 +14,16 @@
 
 mod pace;
 mod residency;
+mod roofline;
 pub mod wavefront;
 
 pub use pace::{Pace, Swept};
 
 pub use residency::{
-    BANDS, most_registers, overlapped, resident_blocks, resident_warps, stretch, waves,
+    BANDS, Limit, Residency, most_registers, overlapped, residency, resident_blocks,
+    resident_warps, stretch, waves,
 };
+pub use roofline::Roofline;
 
 use crate::device::{Device, WARP};
 use serde::Serialize;

@@ -3,6 +3,8 @@
 
 use super::{Work, norm};
 use crate::device::{Device, WARP};
+use serde::Serialize;
+use std::fmt::{self, Display, Formatter};
 
 /// Warps of so many registers a thread that a multiprocessor has registers for. Each scheduler has
 /// its part of them: on an H200 8 warps of 190 registers ran at a time, not 10.
@@ -19,9 +21,51 @@ pub fn most_registers(threads: u32, device: &Device) -> u32 {
     (each / device.register_unit * device.register_unit).min(device.registers_per_thread)
 }
 
+/// What a multiprocessor has too little of for one more block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Registers.
+    Registers,
+    /// Shared memory.
+    SharedMemory,
+    /// Threads.
+    Threads,
+    /// Blocks.
+    Blocks,
+}
+
+impl Display for Limit {
+    fn fmt(&self, out: &mut Formatter) -> fmt::Result {
+        out.write_str(match self {
+            Self::Registers => "registers",
+            Self::SharedMemory => "shared memory",
+            Self::Threads => "threads",
+            Self::Blocks => "blocks",
+        })
+    }
+}
+
+/// Blocks of a kernel that a multiprocessor holds at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Residency {
+    /// So many.
+    pub blocks: u32,
+    /// What one more block would lack.
+    pub limit: Limit,
+    /// Their warps over the most that a multiprocessor holds.
+    pub occupancy: f64,
+}
+
 /// Blocks of a kernel that a multiprocessor holds at a time: by registers, shared memory and
-/// threads.
+/// threads. 0 where a block has no room at all.
 pub fn resident_blocks(work: &Work, device: &Device) -> u32 {
+    residency(work, device).map_or(0, |residency| residency.blocks)
+}
+
+/// The same with what limits it; none where a block has no room at all. Of equal limits the one
+/// that a kernel can do most about is named.
+pub fn residency(work: &Work, device: &Device) -> Option<Residency> {
     let warps = work.threads.div_ceil(WARP).max(1);
     let by_registers = resident_warps(work.registers, device) / warps;
     let shared = work.shared + device.shared_reserved;
@@ -30,12 +74,15 @@ pub fn resident_blocks(work: &Work, device: &Device) -> u32 {
     let by_shared = u32::try_from(by_shared).unwrap_or(u32::MAX);
     let fits = work.shared <= device.shared_per_block && work.threads <= device.threads_per_block;
     let limits = [
-        by_registers,
-        by_shared,
-        device.threads_per_multiprocessor / (warps * WARP),
-        device.blocks_per_multiprocessor,
+        (by_registers, Limit::Registers),
+        (by_shared, Limit::SharedMemory),
+        (device.threads_per_multiprocessor / (warps * WARP), Limit::Threads),
+        (device.blocks_per_multiprocessor, Limit::Blocks),
     ];
-    if fits { limits.into_iter().min().unwrap_or(0) } else { 0 }
+    let (blocks, limit) = limits.into_iter().min_by_key(|(blocks, _)| *blocks)?;
+    let most = f64::from(device.threads_per_multiprocessor / WARP);
+    let occupancy = f64::from(blocks * warps) / most;
+    (fits && blocks > 0).then_some(Residency { blocks, limit, occupancy })
 }
 
 /// The time of blocks that run `slots` at a time over the time that full waves would take, and not
@@ -91,6 +138,18 @@ mod tests {
         assert_eq!(resident(Work { shared: 56 * 1024, ..work.clone() }), 4);
         assert_eq!(resident(Work { threads: 1025, registers: 16, ..work.clone() }), 0);
         assert_eq!(resident(Work { threads: 1024, registers: 128, ..work.clone() }), 0);
+        let named = |work: Work| {
+            let found = residency(&work, &H200).unwrap();
+            (found.limit, (found.occupancy * 64.0).round())
+        };
+        assert_eq!(named(Work { registers: 129, ..work.clone() }), (Limit::Registers, 12.0));
+        let shared = Work { shared: 56 * 1024, ..work.clone() };
+        assert_eq!(named(shared), (Limit::SharedMemory, 4.0));
+        let threads = Work { threads: 1024, registers: 32, ..work.clone() };
+        assert_eq!(named(threads), (Limit::Registers, 64.0));
+        let threads = Work { threads: 1024, registers: 16, ..work.clone() };
+        assert_eq!(named(threads), (Limit::Threads, 64.0));
+        assert_eq!(named(Work { registers: 16, ..work.clone() }), (Limit::Blocks, 32.0));
         // A device may reserve no shared memory, and a kernel use none.
         let unreserved = Device { shared_reserved: 0, ..H200.clone() };
         assert_eq!(resident_blocks(&work, &unreserved), 16);
