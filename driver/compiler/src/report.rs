@@ -29,7 +29,8 @@ pub struct KernelReport {
     pub registers: Option<u32>,
     /// Bytes of registers that are spilled to memory; unknown without ptxas.
     pub spills: Option<u32>,
-    /// Blocks on a multiprocessor at a time; unknown without ptxas, none where a block does not fit.
+    /// Blocks on a multiprocessor at a time; unknown without ptxas, none where a block does not
+    /// fit.
     pub residency: Option<Residency>,
 }
 
@@ -152,7 +153,8 @@ impl Report {
         terms.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
     }
 
-    /// The report as JSON: kernels, the roofline, and the chosen schedule's predicted seconds a step.
+    /// The report as JSON: kernels, the roofline, and the chosen schedule's predicted seconds a
+    /// step.
     pub fn to_json(&self) -> String {
         let chosen = self.candidates.iter().flatten().next();
         let value = json!({

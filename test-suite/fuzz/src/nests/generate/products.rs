@@ -122,6 +122,7 @@ pub(super) fn tiles(random: &mut Random) -> Tiles {
     let copiers = if axes < 3 { random.pick(&[1, 1, 2, 3, 8]) } else { 1 };
     Tiles::Passes(format!(
         "builtin.module(tile-affine-nest{{threads={threads} copiers={copiers} \
-         per-thread={per_thread} time={time}}},lower-affine-nest,gpu.module(canonicalize{{top-down=false}},cse),bank-pad)"
+         per-thread={per_thread} time={time}}},lower-affine-nest,\
+         gpu.module(canonicalize{{top-down=false}},cse),bank-pad)"
     ))
 }
