@@ -12,6 +12,9 @@ use std::collections::btree_map::Entry;
 use stencil_dialects::affine::Linear;
 use stencil_dialects::inequalities::infeasible;
 
+/// For each shared loop, outer ones first, how the source's counter compares with the target's.
+pub type Directions = Vec<Ordering>;
+
 /// An ordered pair of statements whose instances may touch the same element.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dependence {
@@ -19,8 +22,8 @@ pub struct Dependence {
     pub source: usize,
     /// The one that depends on it.
     pub target: usize,
-    /// For each shared loop, outer ones first, how the source's counter compares with the target's.
-    pub directions: Vec<Ordering>,
+    /// See [`Directions`].
+    pub directions: Directions,
 }
 
 /// The loops that two statements share.
@@ -37,7 +40,7 @@ pub fn of(nest: &Nest) -> Option<Vec<Dependence>> {
     let mut found = Vec::new();
     let mut tests = MOST_TESTS;
     // Many pairs of accesses differ by nothing that their inequalities show.
-    let mut known: BTreeMap<(&[usize], Vec<Linear>), Vec<Vec<Ordering>>> = BTreeMap::new();
+    let mut known: BTreeMap<(&[usize], Vec<Linear>), Vec<Directions>> = BTreeMap::new();
     for (source, first) in nest.statements.iter().enumerate() {
         for (target, second) in nest.statements.iter().enumerate() {
             let shared = shared(first, second);
@@ -53,10 +56,8 @@ pub fn of(nest: &Nest) -> Option<Vec<Dependence>> {
                         open.insert(search.found)
                     }
                 };
-                let after =
-                    |way: &&Vec<Ordering>| source < target || way.iter().any(|at| at.is_ne());
-                let of =
-                    |way: &Vec<Ordering>| Dependence { source, target, directions: way.clone() };
+                let after = |way: &&Directions| source < target || way.iter().any(|at| at.is_ne());
+                let of = |way: &Directions| Dependence { source, target, directions: way.clone() };
                 found.extend(all.iter().filter(after).map(of));
             }
         }
@@ -111,12 +112,12 @@ struct Search<'n> {
     rows: Vec<Linear>,
     /// How many tests are left.
     tests: usize,
-    found: Vec<Vec<Ordering>>,
+    found: Vec<Directions>,
 }
 
 impl Search<'_> {
     /// None where no tests are left.
-    fn directions(&mut self, open: &[usize], chosen: &mut Vec<Ordering>) -> Option<()> {
+    fn directions(&mut self, open: &[usize], chosen: &mut Directions) -> Option<()> {
         self.tests = self.tests.checked_sub(1)?;
         if infeasible(&self.rows) {
             return Some(());
