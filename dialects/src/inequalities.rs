@@ -24,6 +24,29 @@ impl Rows {
         *kept = constant.min(*kept);
     }
 
+    /// The open unknown whose elimination makes the fewest new rows.
+    fn cheapest(&self, open: &BTreeSet<usize>, unknowns: usize) -> Option<usize> {
+        let mut counts = vec![(0_usize, 0_usize, false); unknowns];
+        for (coefficients, constant) in &self.0 {
+            let first = coefficients.iter().find(|factor| **factor != 0);
+            let equation = first.is_some_and(|first| *first > 0) && {
+                let opposite: Vec<i128> = coefficients.iter().map(|c| -c).collect();
+                self.0.get(&opposite) == Some(&-constant)
+            };
+            for (factor, (above, below, equations)) in coefficients.iter().zip(&mut counts) {
+                *above += usize::from(*factor > 0);
+                *below += usize::from(*factor < 0);
+                *equations |= equation && *factor != 0;
+            }
+        }
+        let made = |at: &usize| match counts.get(*at) {
+            Some((above, below, true)) => (above * below).min(above + below),
+            Some((above, below, false)) => above * below,
+            None => 0,
+        };
+        open.iter().copied().min_by_key(made)
+    }
+
     /// Two rows that together are an equation with a size, first the one in which its coefficient
     /// is positive. The smallest such coefficient is taken.
     fn equation(&self, size: usize) -> Option<[Row; 2]> {
@@ -57,14 +80,23 @@ pub fn imply(known: &[Linear], value: &Linear) -> bool {
     };
     let sizes = value.coefficients.len();
     let unit = |size| ((0..sizes).map(|other| i128::from(other == size)).collect(), 0);
-    contradict(known.iter().chain([&opposite]).map(row).chain((0..sizes).map(unit)), sizes)
+    let rows = known.iter().chain([&opposite]).map(row).chain((0..sizes).map(unit));
+    let mut unbounded = usize::MAX;
+    contradict(rows, sizes, &mut unbounded).unwrap_or(false)
 }
 
 /// Whether no integers make all values at least 0; unknowns may be negative. `false` says that no
 /// proof was found.
 pub fn infeasible(values: &[Linear]) -> bool {
+    let mut unbounded = usize::MAX;
+    infeasible_within(values, &mut unbounded).unwrap_or(false)
+}
+
+/// The same within some effort, in coefficients looked at, which is used up; none where it is not
+/// enough. The time of an answer is proportional to its effort.
+pub fn infeasible_within(values: &[Linear], effort: &mut usize) -> Option<bool> {
     let unknowns = values.first().map_or(0, |value| value.coefficients.len());
-    contradict(values.iter().map(row), unknowns)
+    contradict(values.iter().map(row), unknowns, effort)
 }
 
 /// Projects the inequalities `value >= 0` onto the first `kept` unknowns, by Fourier-Motzkin
@@ -73,9 +105,9 @@ pub fn projected(values: &[Linear], kept: usize) -> Option<Vec<Linear>> {
     let unknowns = values.first().map_or(0, |value| value.coefficients.len());
     let mut rows: Rows = values.iter().map(row).collect();
     let mut open: BTreeSet<usize> = (kept..unknowns).collect();
-    while let Some(next) = open.iter().copied().min_by_key(|at| pairs(&rows, *at)) {
+    while let Some(next) = rows.cheapest(&open, unknowns) {
         open.remove(&next);
-        rows = eliminated(rows, next)?;
+        rows = eliminated(rows, next, &mut 0)?;
     }
     let linear = |(coefficients, constant): (Vec<i128>, i128)| {
         let number = |number: i128| i64::try_from(number).ok();
@@ -90,25 +122,27 @@ fn row(linear: &Linear) -> Row {
     tightened((coefficients, linear.constant.into()))
 }
 
-fn contradict(rows: impl Iterator<Item = Row>, unknowns: usize) -> bool {
+/// None where the effort was not enough.
+fn contradict(
+    rows: impl Iterator<Item = Row>,
+    unknowns: usize,
+    effort: &mut usize,
+) -> Option<bool> {
     let mut rows: Rows = rows.collect();
     let mut open: BTreeSet<usize> = (0..unknowns).collect();
+    let zeros = vec![0; unknowns];
     loop {
-        if rows
-            .0
-            .iter()
-            .any(|(coefficients, constant)| *constant < 0 && coefficients.iter().all(|c| *c == 0))
-        {
-            return true;
+        if rows.0.get(&zeros).is_some_and(|constant| *constant < 0) {
+            return Some(true);
         }
-        // The unknown whose elimination makes the fewest new rows.
-        let Some(size) = open.iter().copied().min_by_key(|size| pairs(&rows, *size)) else {
-            return false;
-        };
+        let Some(size) = rows.cheapest(&open, unknowns) else { return Some(false) };
+        let mut joins = rows.0.len() + 1;
         open.remove(&size);
-        match eliminated(rows, size) {
+        let next = eliminated(rows, size, &mut joins);
+        *effort = effort.checked_sub(joins * unknowns)?;
+        match next {
             Some(next) => rows = next,
-            None => return false,
+            None => return Some(false),
         }
     }
 }
@@ -117,16 +151,8 @@ fn coefficient(coefficients: &[i128], size: usize) -> i128 {
     coefficients.get(size).copied().unwrap_or(0)
 }
 
-/// The rows that eliminating a size makes.
-fn pairs(rows: &Rows, size: usize) -> usize {
-    let above = rows.0.keys().filter(|row| coefficient(row, size) > 0).count();
-    let below = rows.0.keys().filter(|row| coefficient(row, size) < 0).count();
-    let joined = above * below;
-    if joined > above + below && rows.equation(size).is_some() { above + below } else { joined }
-}
-
-/// The consequences without one size; none where they get out of hand.
-fn eliminated(rows: Rows, size: usize) -> Option<Rows> {
+/// The consequences without one size; none where they get out of hand. Adds the joins of rows.
+fn eliminated(rows: Rows, size: usize, joins: &mut usize) -> Option<Rows> {
     // An equation gives the size, and each other row needs to be joined with it alone.
     let equation = rows.equation(size);
     let (with, without): (Vec<Row>, Vec<Row>) =
@@ -135,10 +161,11 @@ fn eliminated(rows: Rows, size: usize) -> Option<Rows> {
     let [known, opposite] = equation.map_or([None, None], |equation| equation.map(Some));
     for above in with.iter().filter(|row| coefficient(&row.0, size) > 0) {
         for below in with.iter().filter(|row| coefficient(&row.0, size) < 0) {
-            let joins = known.as_ref().is_none_or(|known| known == above);
-            if !joins && opposite.as_ref() != Some(below) {
+            let gives = known.as_ref().is_none_or(|known| known == above);
+            if !gives && opposite.as_ref() != Some(below) {
                 continue;
             }
+            *joins += 1;
             let (p, q) = (coefficient(&above.0, size), -coefficient(&below.0, size));
             let join = |a: i128, b: i128| a.checked_mul(q)?.checked_add(b.checked_mul(p)?);
             let both = above.0.iter().zip(&below.0);

@@ -32,10 +32,14 @@ pub(super) fn verify(module: &Module, program: &Program, errors: &mut Vec<Error>
         for piece in &apply.pieces {
             // A function without meaning is the business of others.
             let arguments = program.arguments(piece.function).unwrap_or_default();
-            let is_read = |argument: &&Argument| {
-                matches!(argument, Argument::Read { .. } | Argument::Current { .. })
+            let of_read = |argument: &Argument| match argument {
+                Argument::Read { field, .. } | Argument::Current { field, .. } => {
+                    let has_rule = program.field(field).is_ok_and(|of| of.boundary.is_some());
+                    1 + usize::from(has_rule)
+                }
+                _ => 0,
             };
-            reads += arguments.iter().filter(is_read).count();
+            reads += arguments.iter().map(of_read).sum::<usize>();
         }
         let passes = |before: usize, now: usize, most: usize| {
             (before <= most && now > most).then_some(apply.op)

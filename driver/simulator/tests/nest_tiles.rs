@@ -28,7 +28,7 @@ const MM: Case = Case {
 };
 const MV: Case = Case {
     program: "mv",
-    arrays: &[("x", &[140]), ("A", &[140, 75]), ("y", &[75])],
+    arrays: &[("x", &[140]), ("A", &[140, 150]), ("y", &[150])],
     scalars: &[],
     sizes: &[],
 };
@@ -104,9 +104,9 @@ fn rows_of_copies_have_pads_where_threads_read_columns() {
 
 #[test]
 fn threads_that_only_copy_compute_nothing() {
-    // Five blocks of 32 threads that compute, and 75 terms.
+    // Five blocks of 32 threads that compute, and 150 terms.
     let (_, counts) = run(&MV, true, |text| text).unwrap();
-    assert_eq!(counts.flops.add, 5 * 32 * 75);
+    assert_eq!(counts.flops.add, 5 * 32 * 150);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use stencil_dialects::affine::Linear;
-use stencil_dialects::inequalities::infeasible;
+use stencil_dialects::inequalities::infeasible_within;
 
 /// For each shared loop, outer ones first, how the source's counter compares with the target's.
 pub type Directions = Vec<Ordering>;
@@ -32,27 +32,33 @@ pub fn shared<'n>(one: &'n Statement, other: &Statement) -> &'n [usize] {
     one.loops.get(..same).unwrap_or_default()
 }
 
-/// Systems of inequalities tested for a nest at most, so that each nest compiles within seconds.
-const MOST_TESTS: usize = 1 << 15;
+/// Coefficients of inequalities looked at for a nest at most, so that each nest compiles within
+/// seconds.
+const MOST_EFFORT: usize = 1 << 26;
 
-/// All dependences of a nest, each once. None where they take more than [`MOST_TESTS`] to find.
+/// All dependences of a nest, each once. None where they take more than [`MOST_EFFORT`] to find.
 pub fn of(nest: &Nest) -> Option<Vec<Dependence>> {
     let mut found = Vec::new();
-    let mut tests = MOST_TESTS;
+    let mut effort = MOST_EFFORT;
     // Many pairs of accesses differ by nothing that their inequalities show.
-    let mut known: BTreeMap<(&[usize], Vec<Linear>), Vec<Directions>> = BTreeMap::new();
+    let mut known: BTreeMap<(&[usize], usize, Vec<Linear>), Vec<Directions>> = BTreeMap::new();
     for (source, first) in nest.statements.iter().enumerate() {
         for (target, second) in nest.statements.iter().enumerate() {
-            let shared = shared(first, second);
+            let (shared, around) = (shared(first, second), first.loops.len());
             for (one, other) in pairs(first, second) {
                 let rows = rows(nest, [(first, one), (second, other)]);
-                let all = match known.entry((shared, rows)) {
+                let all = match known.entry((shared, around, rows)) {
                     Entry::Occupied(kept) => kept.into_mut(),
                     Entry::Vacant(open) => {
-                        let mut search =
-                            Search { nest, rows: open.key().1.clone(), tests, found: Vec::new() };
+                        let mut search = Search {
+                            nest,
+                            around,
+                            rows: open.key().2.clone(),
+                            effort,
+                            found: Vec::new(),
+                        };
                         search.directions(shared, &mut Vec::new())?;
-                        tests = search.tests;
+                        effort = search.effort;
                         open.insert(search.found)
                     }
                 };
@@ -77,49 +83,48 @@ fn pairs<'s>(
 }
 
 /// The inequalities under which two instances run and touch the same element. The unknowns are the
-/// sizes, the source's counters and the target's. A row that leaves 64 bits is left out, which
-/// proves less.
+/// sizes, the counters around the source, and those around the target. A row that leaves 64 bits is
+/// left out, which proves less.
 fn rows(nest: &Nest, [source, target]: [(&Statement, &Reference); 2]) -> Vec<Linear> {
+    let [before, behind] = [source, target].map(|(statement, _)| vec![0; statement.loops.len()]);
+    let placed = |of: &Linear, (statement, _): (&Statement, &Reference), second: bool| {
+        let sizes = of.coefficients.get(..nest.sizes).unwrap_or_default();
+        let factor = |at: &usize| of.coefficients.get(nest.sizes + at).copied().unwrap_or(0);
+        let own: Vec<i64> = statement.loops.iter().map(factor).collect();
+        let coefficients = match second {
+            false => [sizes, &own, &behind].concat(),
+            true => [sizes, &before, &own].concat(),
+        };
+        Linear { constant: of.constant, coefficients }
+    };
     let mut rows = Vec::new();
-    for (statement, second) in [(source.0, false), (target.0, true)] {
-        for at in statement.loops.iter().filter_map(|at| nest.loops.get(*at)) {
-            rows.extend(at.bounds.iter().map(|bound| placed(nest, bound, second)));
+    for (at, second) in [(source, false), (target, true)] {
+        for around in at.0.loops.iter().filter_map(|around| nest.loops.get(*around)) {
+            rows.extend(around.bounds.iter().map(|bound| placed(bound, at, second)));
         }
     }
     for (a, b) in source.1.indices.iter().zip(&target.1.indices) {
-        let (a, b) = (placed(nest, a, false), placed(nest, b, true));
+        let (a, b) = (placed(a, source, false), placed(b, target, true));
         rows.extend([a.minus(&b), b.minus(&a)].into_iter().flatten());
     }
     rows
 }
 
-/// A linear form of one of the two instances over the unknowns of both.
-fn placed(nest: &Nest, of: &Linear, second: bool) -> Linear {
-    let loops = nest.loops.len();
-    let mut coefficients = vec![0; nest.sizes + 2 * loops];
-    for (place, coefficient) in of.coefficients.iter().enumerate() {
-        let moved = if second && place >= nest.sizes { place + loops } else { place };
-        if let Some(slot) = coefficients.get_mut(moved) {
-            *slot = *coefficient;
-        }
-    }
-    Linear { constant: of.constant, coefficients }
-}
-
 /// The directions in which two instances fulfil inequalities.
 struct Search<'n> {
     nest: &'n Nest,
+    /// Counters around the source.
+    around: usize,
     rows: Vec<Linear>,
-    /// How many tests are left.
-    tests: usize,
+    /// What is left of the effort.
+    effort: usize,
     found: Vec<Directions>,
 }
 
 impl Search<'_> {
-    /// None where no tests are left.
+    /// None where the effort is used up.
     fn directions(&mut self, open: &[usize], chosen: &mut Directions) -> Option<()> {
-        self.tests = self.tests.checked_sub(1)?;
-        if infeasible(&self.rows) {
+        if infeasible_within(&self.rows, &mut self.effort)? {
             return Some(());
         }
         let Some((at, rest)) = open.split_first() else {
@@ -134,9 +139,8 @@ impl Search<'_> {
                 continue;
             }
             let before = self.rows.len();
-            let source = self.nest.sizes + at;
-            let target = source + self.nest.loops.len();
-            self.rows.extend(self.ordered(source, target, direction));
+            let source = self.nest.sizes + chosen.len();
+            self.rows.extend(self.ordered(source, source + self.around, direction));
             chosen.push(direction);
             self.directions(rest, chosen)?;
             chosen.pop();
@@ -146,7 +150,7 @@ impl Search<'_> {
     }
 
     fn ordered(&self, source: usize, target: usize, direction: Ordering) -> Vec<Linear> {
-        let unknowns = self.nest.sizes + 2 * self.nest.loops.len();
+        let unknowns = self.rows.first().map_or(0, |row| row.coefficients.len());
         let difference = |plus: usize, minus: usize, constant: i64| {
             let coefficient = |at: usize| i64::from(at == plus) - i64::from(at == minus);
             Linear { constant, coefficients: (0..unknowns).map(coefficient).collect() }

@@ -136,6 +136,18 @@ fn all() -> Vec<(&'static str, String, String)> {
         let sum = joined(count, " + ", |n| format!("A[{n}]"));
         line("", &format!("fn f -> A [0..N-{count}] = {sum}"))
     };
+    // Far offsets in three dimensions, none twice.
+    let rule_reads = |count: usize| {
+        let far = |n: usize, factor: usize| (n * factor % 60_000) as i64 - 30_000;
+        let sum = joined(count, " + ", |n| {
+            format!("A[{}, {}, {}]", far(n, 7919), far(n, 104_729), far(n, 15_485_863))
+        });
+        let box_of_all = "[0..N-1, 0..N-1, 0..N-1]";
+        format!(
+            "param N\ngrid G = {box_of_all}\nfield A : f16 on G\nboundary A = periodic\n\
+             fn f -> A {box_of_all} = {sum}\nsteps 1\n"
+        )
+    };
     // The sizes are checked too, neither is negative, and so is the first point of the piece.
     let checks = |count: usize| {
         let sum = joined(count - 3, " + ", |n| format!("A[-{}]", n + 1));
@@ -164,6 +176,7 @@ fn all() -> Vec<(&'static str, String, String)> {
         // A sum of n terms has 2 n - 1 operations.
         ("operations", functions(10, operations / 20), functions(10, operations / 20 + 1)),
         ("reads", reads(limits::READS), reads(limits::READS + 1)),
+        ("rule-reads", rule_reads(limits::READS / 2), rule_reads(limits::READS / 2 + 1)),
         ("checks", checks(limits::CHECKS), checks(limits::CHECKS + 1)),
         ("offset", offset(limits::OFFSET, ""), offset(limits::OFFSET + 1, "")),
         ("rule-offset", offset(limits::RULE_OFFSET, rule), offset(limits::RULE_OFFSET + 1, rule)),

@@ -14,7 +14,7 @@ impl Checker<'_> {
         let pieces = pieces.chain(reduced);
         let mut sums = [0; 3];
         let beyond = pieces.into_iter().find_map(|piece| {
-            let found = [1, reads(piece), operations(&self.program, piece)];
+            let found = [1, reads(&self.program, piece), operations(&self.program, piece)];
             sums.iter_mut().zip(found).for_each(|(sum, more)| *sum += more);
             let passed = LIMITS.iter().zip(sums).find(|((most, ..), sum)| sum > most);
             passed.map(|(limit, _)| (limit, piece.span))
@@ -35,15 +35,24 @@ impl Checker<'_> {
 /// The limits of all pieces together, with their remedies.
 const LIMITS: [(usize, &str, &str); 3] = [
     (limits::ALL_PIECES, "pieces", "use `if` on a coordinate, or write two programs"),
-    (limits::READS, "different reads", "use temp fields for sums along each dimension"),
+    (
+        limits::READS,
+        "different reads",
+        "use temp fields for sums along each dimension; reads of fields with a boundary rule count \
+         twice",
+    ),
     (limits::OPERATIONS, "operations", "structs, vecs and boundary rules count at each use"),
 ];
 
-/// Different cells that a piece reads at offsets.
-fn reads(piece: &Piece) -> usize {
+/// Different cells that a piece reads at offsets. Those of a field with a boundary rule count twice:
+/// their coordinates are computed one by one.
+fn reads(program: &Program, piece: &Piece) -> usize {
     let mut found = BTreeSet::new();
     values(piece).for_each(|value| different_reads(value, &mut found));
-    found.len()
+    let has_rule = |(field, ..): &&(FieldId, Vec<i64>, bool)| {
+        program.fields.get(*field).is_some_and(|field| field.boundary.is_some())
+    };
+    found.len() + found.iter().filter(has_rule).count()
 }
 
 /// Operations, reads and literals of a piece.
