@@ -19,7 +19,6 @@ use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Role};
 use stencil_frontend::program::{
     self, Expr, ExprKind, Function, LocalId, ParamId, Program, Role as FieldRole, Type as ExprType,
-    UnaryOp,
 };
 use stencil_frontend::source::{Source, Span};
 use stencil_passes::target::Arithmetic;
@@ -365,18 +364,7 @@ impl<'c, 'p> Body<'c, 'p, '_> {
                 self.locals.insert(*local, value);
                 self.expression(builder, body)
             }
-            ExprKind::Unary(UnaryOp::Neg, inner) => {
-                let inner = self.expression(builder, inner)?;
-                if is_float(expr.ty) {
-                    self.float(builder, "arith.negf", &[inner])
-                } else {
-                    builder.binary("arith.subi", builder.constant(ty, 0)?, inner)
-                }
-            }
-            ExprKind::Unary(UnaryOp::Not, inner) => {
-                let inner = self.expression(builder, inner)?;
-                builder.binary("arith.xori", inner, builder.constant(ty, 1)?)
-            }
+            ExprKind::Unary(op, inner) => self.unary(builder, *op, inner),
             ExprKind::Binary(op, left, right) => self.binary(builder, *op, left, right),
             ExprKind::If(condition, then, otherwise) => {
                 let condition = self.expression(builder, condition)?;

@@ -61,6 +61,25 @@ pub fn divide<'c>(
     builder.select(by_zero, a, result)
 }
 
+/// `a << b` or `a >> b`. The operations of the IR have no meaning where `b` is not below the bits of
+/// the type: it is taken modulo these, which are a power of two.
+pub fn shift<'c>(
+    builder: &Builder<'c>,
+    op: BinaryOp,
+    element: Element,
+    a: Val<'c>,
+    b: Val<'c>,
+) -> Result<Val<'c>, Error> {
+    let bits = 8 * element.size() as i64;
+    let count = builder.binary("arith.andi", b, builder.constant(b.r#type(), bits - 1)?)?;
+    let name = match op {
+        BinaryOp::Shl => "arith.shli",
+        _ if element.is_unsigned() => "arith.shrui",
+        _ => "arith.shrsi",
+    };
+    builder.binary(name, a, count)
+}
+
 /// A number in another type: from a float to an integer cut off, at the limits of the integer where
 /// it is beyond them, and 0 from a NaN; among integers the low bits; to a float rounded once.
 pub fn convert<'c>(

@@ -7,7 +7,7 @@ use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
-use stencil_frontend::program::{BinaryOp, Expr, MathFunction, Type as ExprType};
+use stencil_frontend::program::{BinaryOp, Expr, MathFunction, Type as ExprType, UnaryOp};
 use stencil_runtime::array::Element;
 
 impl<'c, 'p> Body<'c, 'p, '_> {
@@ -20,6 +20,23 @@ impl<'c, 'p> Body<'c, 'p, '_> {
     ) -> Result<Val<'c>, Error> {
         let ty = operands.first().map(|operand| operand.r#type()).ok_or_else(no_operand)?;
         builder.value(name, operands, ty, &[self.import.flags])
+    }
+
+    pub(super) fn unary(
+        &mut self,
+        builder: &Builder<'c>,
+        op: UnaryOp,
+        operand: &'p Expr,
+    ) -> Result<Val<'c>, Error> {
+        let float = is_float(operand.ty);
+        let operand = self.expression(builder, operand)?;
+        let constant = |value| builder.constant(operand.r#type(), value);
+        match op {
+            UnaryOp::Neg if float => self.float(builder, "arith.negf", &[operand]),
+            UnaryOp::Neg => builder.binary("arith.subi", constant(0)?, operand),
+            UnaryOp::Not => builder.binary("arith.xori", operand, constant(1)?),
+            UnaryOp::Inverse => builder.binary("arith.xori", operand, constant(-1)?),
+        }
     }
 
     pub(super) fn binary(
@@ -47,8 +64,12 @@ impl<'c, 'p> Body<'c, 'p, '_> {
             (BinaryOp::Mul, _) => ["arith.mulf", "arith.muli"],
             (BinaryOp::Div, _) => ["arith.divf", ""],
             (BinaryOp::Rem, _) => ["arith.remf", ""],
-            (BinaryOp::And, _) => ["", "arith.andi"],
-            (BinaryOp::Or, _) => ["", "arith.ori"],
+            (BinaryOp::And | BinaryOp::BitAnd, _) => ["", "arith.andi"],
+            (BinaryOp::Or | BinaryOp::BitOr, _) => ["", "arith.ori"],
+            (BinaryOp::BitXor, _) => ["", "arith.xori"],
+            (BinaryOp::Shl | BinaryOp::Shr, ExprType::Element(element)) => {
+                return numbers::shift(builder, op, element, left, right);
+            }
             _ => return self.compare(builder, op, (float, unsigned), left, right),
         };
         match name {

@@ -132,15 +132,22 @@ impl Checker<'_> {
         let ty = value.expr.ty;
         match (op, ty) {
             (UnaryOp::Neg, Type::Element(_)) | (UnaryOp::Not, Type::Bool) => {}
-            (UnaryOp::Neg, Type::Bool) => {
-                let error = Diagnostic::error("a condition has no negative", span, "");
+            (UnaryOp::Inverse, Type::Element(element)) => {
+                if value.literal.is_none() && !self.has_bits("~", element, span) {
+                    return None;
+                }
+            }
+            (UnaryOp::Neg | UnaryOp::Inverse, Type::Bool) => {
+                let what = if op == UnaryOp::Neg { "negative" } else { "bits" };
+                let error = Diagnostic::error(format!("a condition has no {what}"), span, "");
                 self.report(error.help("the opposite of a condition is `!`"));
                 return None;
             }
             (UnaryOp::Not, Type::Element(_)) => {
                 let message = "`!` takes a condition, not a number";
                 let error = Diagnostic::error(message, inner.span, "a number");
-                self.report(error.help("compare it, as in `x == 0`"));
+                let help = "compare it, as in `x == 0`; the bits of an integer are turned by `~`";
+                self.report(error.help(help));
                 return None;
             }
         }
@@ -212,6 +219,9 @@ impl Checker<'_> {
         {
             let error = Diagnostic::error("division by zero", right.span, "always zero");
             self.report(error.see(op.span, "").help("divide by something else"));
+            return None;
+        }
+        if literal.is_none() && !self.bits_fit(op.node, &right, written, span) {
             return None;
         }
         let ty = if compares { Type::Bool } else { left.ty };

@@ -64,8 +64,20 @@ impl Checker<'_> {
                     inner => ExprKind::Unary(UnaryOp::Neg, inner),
                 },
             },
-            ExprKind::Unary(op, inner) => ExprKind::Unary(op, boxed(inner)?),
-            ExprKind::Binary(op, a, b) => ExprKind::Binary(op, boxed(a)?, boxed(b)?),
+            ExprKind::Unary(op, inner) => {
+                let inner = boxed(inner)?;
+                if op == UnaryOp::Inverse && !self.has_bits("~", element, span) {
+                    return None;
+                }
+                ExprKind::Unary(op, inner)
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (boxed(a)?, boxed(b)?);
+                if !self.bits_fit(op, &b, true, span) {
+                    return None;
+                }
+                ExprKind::Binary(op, a, b)
+            }
             ExprKind::If(condition, a, b) => ExprKind::If(condition, boxed(a)?, boxed(b)?),
             ExprKind::Let(id, value, body) => ExprKind::Let(id, value, boxed(body)?),
             ExprKind::Call(function, arguments) => {

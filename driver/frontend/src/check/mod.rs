@@ -30,6 +30,7 @@
 //! | `literals.rs` | literals take the type of their context |
 
 mod aggregates;
+mod bits;
 mod boundary;
 mod calls;
 mod declarations;

@@ -9,6 +9,8 @@
 //! bounds on both sides with small coefficients, and sizes above 2^40 are refused before a run
 //! where that matters; in other types the result lies within the type's limits.
 
+mod bits;
+
 use super::Checker;
 use super::regions::bounds_of;
 use crate::limits;
@@ -255,6 +257,8 @@ impl Checker<'_> {
                 }
                 BinaryOp::Rem => self.remainder(left, right, element),
                 BinaryOp::Div => self.quotient_range(left, right, element),
+                BinaryOp::BitAnd => self.masked(left, right, element),
+                BinaryOp::Shr => self.shifted_down(left, element),
                 _ => all(),
             },
             _ => all(),

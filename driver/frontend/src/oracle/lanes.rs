@@ -4,7 +4,7 @@ use super::code::{Code, Constant, Layout, Op, Register, Source};
 use super::job::Cells;
 use super::numbers::Number;
 use super::outside::{Map, Reach};
-use crate::program::{BinaryOp, FieldId, MathFunction, Type};
+use crate::program::{BinaryOp, FieldId, MathFunction, Type, UnaryOp};
 use cranelift_entity::PrimaryMap;
 use stencil_runtime::array::{Array, Cell, Data, DataMut, each_cell, f16, with_cell};
 
@@ -166,7 +166,10 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
             }),
             Op::Copy { to, from } => registers.map(*to, *from, count, |value: i64| value),
             Op::Step { to } => registers.write(*to, count, |out, _| out.fill(strip.step)),
-            Op::Unary { to, ty, a } => typed!(
+            Op::Unary { to, ty, op: UnaryOp::Inverse, a } => {
+                typed!(ty, T => registers.map(*to, *a, count, <T as Number>::inverse), ());
+            }
+            Op::Unary { to, ty, a, .. } => typed!(
                 ty, T => registers.map(*to, *a, count, <T as Number>::neg),
                 registers.map(*to, *a, count, |a: bool| !a)
             ),
@@ -318,6 +321,9 @@ fn arithmetic<T: Number>(
         BinaryOp::Mul => registers.zip(to, operands, count, T::mul),
         BinaryOp::Div => registers.zip(to, operands, count, T::div),
         BinaryOp::Rem => registers.zip(to, operands, count, T::rem),
+        op if op.is_bitwise() => {
+            registers.zip(to, operands, count, move |a, b| T::bits(op, a, b));
+        }
         _ => {} // The others give conditions.
     }
 }

@@ -1,7 +1,7 @@
 //! Arithmetic of the number types: each operation in its own type, rounded once.
 
 use super::lanes::Lane;
-use crate::program::MathFunction;
+use crate::program::{BinaryOp, MathFunction};
 use stencil_runtime::array::f16;
 use stencil_runtime::number::half;
 
@@ -21,6 +21,14 @@ pub trait Number: Lane {
     fn div(self, b: Self) -> Self;
     fn rem(self, b: Self) -> Self;
     fn neg(self) -> Self;
+    /// `~a`; the checker lets it, and operators on bits, work on integers alone.
+    fn inverse(self) -> Self {
+        self
+    }
+    /// An operator on bits.
+    fn bits(_: BinaryOp, a: Self, _: Self) -> Self {
+        a
+    }
     fn widen(self) -> Wide;
     fn narrow(wide: Wide) -> Self;
     fn call(function: MathFunction, a: Self, b: Self, c: Self) -> Self;
@@ -153,6 +161,20 @@ macro_rules! integer {
             }
             fn neg(self) -> Self {
                 self.wrapping_neg()
+            }
+            fn inverse(self) -> Self {
+                !self
+            }
+            fn bits(op: BinaryOp, a: Self, b: Self) -> Self {
+                match op {
+                    BinaryOp::BitAnd => a & b,
+                    BinaryOp::BitOr => a | b,
+                    BinaryOp::BitXor => a ^ b,
+                    // The count is taken modulo the bits of the type.
+                    BinaryOp::Shl => a.wrapping_shl(b as u32),
+                    BinaryOp::Shr => a.wrapping_shr(b as u32),
+                    _ => a,
+                }
             }
             fn widen(self) -> Wide {
                 Wide::$wide(self.into())

@@ -23,7 +23,7 @@ fn expression(
         return leaf(random, ty, locals);
     }
     let deeper = depth - 1;
-    match random.below(9) {
+    match random.below(10) {
         0 => {
             let condition = expression(random, "bool", deeper, locals);
             let (yes, no) =
@@ -59,6 +59,16 @@ fn expression(
             let (a, b) =
                 (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
             format!("({a} {} ({b} - 1))", random.pick(&["/", "%"]))
+        }
+        7 if matches!(ty, "i32" | "i64" | "u32" | "u64") => {
+            let (a, b) =
+                (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
+            // A count that is written as a literal would be refused where it is too large.
+            let b = format!("({b} + {ty}(0))");
+            match random.below(6) {
+                5 => format!("(~{a})"),
+                place => format!("({a} {} {b})", ["&", "|", "^", "<<", ">>"][place]),
+            }
         }
         _ if ty == "bool" => match random.below(3) {
             0 => format!("(!{})", expression(random, ty, deeper, locals)),

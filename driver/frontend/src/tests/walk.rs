@@ -64,6 +64,13 @@ pub fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> 
             Bool(true) => walk(yes, cell, locals),
             _ => walk(no, cell, locals),
         },
+        ExprKind::Unary(UnaryOp::Inverse, a) => match walk(a, cell, locals) {
+            I32(a) => I32(-1 - a),
+            I64(a) => I64(-1 - a),
+            U32(a) => U32(u32::MAX - a),
+            U64(a) => U64(u64::MAX - a),
+            other => panic!("{other:?}"),
+        },
         ExprKind::Unary(_, a) => match walk(a, cell, locals) {
             F16(a) => F16(half(-a.to_f64())),
             F32(a) => F32(-a),
@@ -122,6 +129,11 @@ fn binary(op: BinaryOp, a: Value, b: Value) -> Value {
                 Mul => $kind($a.wrapping_mul($b)),
                 Div => $kind($a.checked_div($b).unwrap_or(if $b == 0 { 0 } else { $a })),
                 Rem => $kind($a.checked_rem($b).unwrap_or(if $b == 0 { $a } else { 0 })),
+                BitAnd => $kind($a & $b),
+                BitOr => $kind($a | $b),
+                BitXor => $kind($a ^ $b),
+                Shl => $kind($a << ($b.rem_euclid((8 * size_of_val(&$a)) as _))),
+                Shr => $kind($a >> ($b.rem_euclid((8 * size_of_val(&$a)) as _))),
                 _ => compared!($a, $b).map(Bool).unwrap(),
             }
         };

@@ -269,7 +269,22 @@ fn condition(random: &mut Random, scope: &mut Scope, deeper: i64) -> Expr {
 
 fn integer(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr {
     let a = expression(random, scope, ty, deeper);
-    match random.below(8) {
+    match random.below(11) {
+        8 => Expr { ty, kind: Kind::Unary("~", Box::new(a)) },
+        9 => {
+            let b = expression(random, scope, ty, deeper);
+            binary(random.pick(&["&", "|", "^"]), ty, a, b)
+        }
+        10 => {
+            // A literal that is too large is refused; other counts may be anything.
+            let count = random.below(8) as f64;
+            let b = match random.percent(50) {
+                true => number(ty, count),
+                false => expression(random, scope, ty, deeper.min(1)),
+            };
+            let b = if let Kind::Number(..) = b.kind { number(ty, count) } else { b };
+            binary(random.pick(&["<<", ">>"]), ty, a, b)
+        }
         0 | 1 => {
             let b = expression(random, scope, ty, deeper.min(1));
             // A literal 0 is refused.
