@@ -265,13 +265,15 @@ impl<'c> Import<'c, '_> {
     /// A number as an attribute of a declared type.
     fn number_attribute(&self, ty: Type<'c>, number: Number) -> Attribute<'c> {
         match number {
-            Number::F16(_) | Number::F32(_) | Number::F64(_) => {
-                FloatAttribute::new(self.builder.context, ty, number.as_f64()).into()
-            }
+            Number::I8(value) => IntegerAttribute::new(ty, value.into()).into(),
+            Number::I16(value) => IntegerAttribute::new(ty, value.into()).into(),
             Number::I32(value) => IntegerAttribute::new(ty, value.into()).into(),
             Number::I64(value) => IntegerAttribute::new(ty, value).into(),
+            Number::U8(value) => IntegerAttribute::new(ty, value.into()).into(),
+            Number::U16(value) => IntegerAttribute::new(ty, value.into()).into(),
             Number::U32(value) => IntegerAttribute::new(ty, value.into()).into(),
             Number::U64(value) => IntegerAttribute::new(ty, value as i64).into(),
+            float => FloatAttribute::new(self.builder.context, ty, float.as_f64()).into(),
         }
     }
 

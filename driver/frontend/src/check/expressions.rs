@@ -281,15 +281,14 @@ impl Checker<'_> {
             let _ = self.number(if left.ty == Type::Bool { left } else { right }, what);
             return;
         };
-        let rank = |element| match element {
-            Element::I32 => 0,
-            Element::U32 => 1,
-            Element::I64 => 2,
-            Element::U64 => 3,
-            other if Some(other) == self.scope.wanted => 7,
-            Element::F16 => 4,
-            Element::F32 => 5,
-            Element::F64 => 6,
+        // Integers before floats, short ones before long ones, signed ones before unsigned ones.
+        let rank = |element: Element| match element {
+            other if Some(other) == self.scope.wanted => 100,
+            other => {
+                50 * usize::from(other.is_float())
+                    + 2 * other.size()
+                    + usize::from(other.is_unsigned() || other == Element::Bf16)
+            }
         };
         let (convert, keep, target) =
             if rank(a) < rank(b) { (left, right, b) } else { (right, left, a) };

@@ -103,14 +103,14 @@ impl Checker<'_> {
                 let error =
                     Diagnostic::error(format!("`{value}` does not fit {element}"), span, "");
                 self.report(match element {
-                    Element::U32 | Element::U64 if value < 0 => {
+                    unsigned if unsigned.is_unsigned() && value < 0 => {
                         error.help("unsigned numbers are never negative")
                     }
-                    Element::I32 | Element::U32 => error.help("compute in i64"),
                     Element::I64 if value > 0 && value <= u64::MAX.into() => {
                         error.help("compute in u64")
                     }
                     Element::F16 => error.help(F16_RANGE),
+                    short if !short.is_float() && short.size() < 8 => error.help("compute in i64"),
                     _ => error.help(format!("write `{value}.0` for a float")),
                 });
                 None
@@ -141,6 +141,9 @@ impl Checker<'_> {
         let error = Diagnostic::error(format!("`{text}` is too {extent} for {element}"), span, "");
         self.report(match element {
             Element::F16 => error.help(F16_RANGE),
+            Element::Bf16 => {
+                error.help("the bf16 numbers reach from about 1e-40 to 3.4e38; use f64")
+            }
             _ => error.help("the f32 numbers reach from about 1e-45 to 3.4e38; use f64"),
         });
         None

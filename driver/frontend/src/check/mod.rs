@@ -33,6 +33,7 @@ mod aggregates;
 mod bits;
 mod boundary;
 mod calls;
+mod complex;
 mod declarations;
 mod disjoint;
 mod expressions;

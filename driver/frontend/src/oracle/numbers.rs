@@ -2,7 +2,7 @@
 
 use super::lanes::Lane;
 use crate::program::{BinaryOp, MathFunction};
-use stencil_runtime::array::f16;
+use stencil_runtime::array::{bf16, f16};
 use stencil_runtime::number::half;
 
 /// A number on its way from one type to another.
@@ -49,7 +49,7 @@ macro_rules! narrow {
 }
 
 macro_rules! float {
-    ($($name:ident),*) => {$(
+    ($($name:ident $erf:path),*) => {$(
         impl Number for $name {
             fn add(self, b: Self) -> Self {
                 self + b
@@ -88,11 +88,19 @@ macro_rules! float {
                     MathFunction::Abs => a.abs(),
                     MathFunction::Sqrt => a.sqrt(),
                     MathFunction::Rsqrt => 1.0 / a.sqrt(),
+                    MathFunction::Cbrt => a.cbrt(),
+                    MathFunction::Sign if a > 0.0 => 1.0,
+                    MathFunction::Sign if a < 0.0 => -1.0,
+                    MathFunction::Sign => a,
                     MathFunction::Exp => a.exp(),
+                    MathFunction::Exp2 => a.exp2(),
                     MathFunction::Log => a.ln(),
+                    MathFunction::Log2 => a.log2(),
                     MathFunction::Sin => a.sin(),
                     MathFunction::Cos => a.cos(),
                     MathFunction::Tan => a.tan(),
+                    MathFunction::Atan2 => a.atan2(b),
+                    MathFunction::Erf => $erf(a),
                     MathFunction::Tanh => a.tanh(),
                     MathFunction::Pow => a.powf(b),
                     MathFunction::Floor => a.floor(),
@@ -103,7 +111,7 @@ macro_rules! float {
         }
     )*};
 }
-float!(f32, f64);
+float!(f32 libm::erff, f64 libm::erf);
 
 /// By way of f32, which rounds `+ - * /` and roots to the same f16 as rounding them once; by f64
 /// where f32 has too few digits for that.
@@ -138,6 +146,37 @@ impl Number for f16 {
             MathFunction::Fma => half(a.to_f64() * b.to_f64() + c.to_f64()),
             _ => f16::from_f32(f32::call(function, a.to_f32(), b.to_f32(), c.to_f32())),
         }
+    }
+}
+
+/// Each operation is that of f32, rounded; other numbers become one by way of f32.
+impl Number for bf16 {
+    fn add(self, b: Self) -> Self {
+        bf16::from_f32(self.to_f32() + b.to_f32())
+    }
+    fn sub(self, b: Self) -> Self {
+        bf16::from_f32(self.to_f32() - b.to_f32())
+    }
+    fn mul(self, b: Self) -> Self {
+        bf16::from_f32(self.to_f32() * b.to_f32())
+    }
+    fn div(self, b: Self) -> Self {
+        bf16::from_f32(self.to_f32() / b.to_f32())
+    }
+    fn rem(self, b: Self) -> Self {
+        bf16::from_f32(self.to_f32() % b.to_f32())
+    }
+    fn neg(self) -> Self {
+        -self
+    }
+    fn widen(self) -> Wide {
+        Wide::Float(self.to_f64())
+    }
+    fn narrow(wide: Wide) -> Self {
+        bf16::from_f32(f32::narrow(wide))
+    }
+    fn call(function: MathFunction, a: Self, b: Self, c: Self) -> Self {
+        bf16::from_f32(f32::call(function, a.to_f32(), b.to_f32(), c.to_f32()))
     }
 }
 
@@ -185,6 +224,7 @@ macro_rules! integer {
                 match function {
                     MathFunction::Min => a.min(b),
                     MathFunction::Max => a.max(b),
+                    MathFunction::Sign => $name::from(a > 0) - $name::from(a != 0 && a < 1),
                     MathFunction::Abs if a < $name::default() => a.wrapping_neg(),
                     _ => a,
                 }
@@ -192,4 +232,7 @@ macro_rules! integer {
         }
     )*};
 }
-integer!(i32 Signed, i64 Signed, u32 Unsigned, u64 Unsigned);
+integer!(
+    i8 Signed, i16 Signed, i32 Signed, i64 Signed,
+    u8 Unsigned, u16 Unsigned, u32 Unsigned, u64 Unsigned
+);

@@ -116,6 +116,9 @@ impl<'a> Parser<'a> {
             TokenKind::Mark("+") if what == "an expression" => {
                 error.help("there is no sign `+` and no `++`; leave it out")
             }
+            TokenKind::Mark(mark @ (">" | "<")) if what == "an expression" => {
+                error.help(format!("a shift is written `{mark}{mark}`, without a space"))
+            }
             TokenKind::Mark("?") => error.help("write `if c then a else b`"),
             TokenKind::Mark(".") if matches!(self.peek_at(1), TokenKind::Int(_)) => {
                 error.help("a number starts with a digit, as in `0.5`")

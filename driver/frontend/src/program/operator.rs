@@ -77,16 +77,28 @@ pub enum MathFunction {
     Sqrt,
     /// `1 / sqrt(a)`, each operation rounded.
     Rsqrt,
+    /// Cubic root.
+    Cbrt,
+    /// 1 above 0, -1 below, and else the value itself.
+    Sign,
     /// Natural exponential.
     Exp,
+    /// 2 to the power `a`.
+    Exp2,
     /// Natural logarithm.
     Log,
+    /// Logarithm to the base 2.
+    Log2,
     /// Sine.
     Sin,
     /// Cosine.
     Cos,
     /// Tangent.
     Tan,
+    /// The angle of the point with the ordinate `a` and the abscissa `b`.
+    Atan2,
+    /// Error function.
+    Erf,
     /// Hyperbolic tangent.
     Tanh,
     /// `a` to the power `b`.

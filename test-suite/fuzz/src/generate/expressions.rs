@@ -82,7 +82,11 @@ pub fn value(random: &mut Random, scope: &mut Scope, ty: Type) -> Expr {
     if !random.percent(70) {
         return any;
     }
-    let (low, high) = if ty.is_float() { (-4.0, 4.0) } else { (0.0, 1000.0) };
+    let (low, high) = match ty {
+        _ if ty.is_float() => (-4.0, 4.0),
+        Type::Number(element) if element.size() == 1 => (0.0, 100.0),
+        _ => (0.0, 1000.0),
+    };
     call("min", ty, vec![call("max", ty, vec![any, number(ty, low)]), number(ty, high)])
 }
 
