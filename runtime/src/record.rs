@@ -231,7 +231,7 @@ mod tests {
             record.write(&path, &arrays.iter().collect::<Vec<_>>()).unwrap();
             assert_eq!(record.read(&path).unwrap(), arrays);
             let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
-            assert!(text.contains(descr) && text.contains("(2, 3)"), "{text}");
+            assert!(text.contains(descr) && text.contains("'shape': (2, 3, )"), "{text}");
             npy::write(&path, &Array::zeros(element, &[2, 3]).unwrap()).unwrap();
             let error = record.read(&path).unwrap_err().to_string();
             assert!(error.contains(&format!("where {descr} is wanted")), "{error}");

@@ -79,8 +79,8 @@ pub const KEYWORDS: [(&str, Keyword); 17] = [
     ("let", Keyword::Let),
 ];
 
-/// Longest first, so that `<=` is not read as `<` and `=`. A shift is two marks: `>>` also closes the
-/// types of `vec<2, vec<2, f32>>`.
+/// Longest first, so that `<=` is not read as `<` and `=`. A shift is two marks: `>>` also closes
+/// the types of `vec<2, vec<2, f32>>`.
 const MARKS: [&str; 33] = [
     "..", "->", "==", "!=", "<=", ">=", "&&", "||", "(", ")", "[", "]", "{", "}", ",", ";", ":",
     ".", "=", "+", "-", "*", "/", "%", "<", ">", "!", "'", "&", "|", "^", "~", "?",

@@ -188,15 +188,7 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
             Op::Call { to, ty, function, arguments } => {
                 typed!(ty, T => call::<T>(registers, *function, *to, *arguments, count), ());
             }
-            Op::Cast { to, ty, from, a } => {
-                // By way of a wide form: code for each pair of types would be much code.
-                let wide: Vec<Wide> = typed!(from, A => {
-                    registers.row::<A>(*a).iter().take(count).map(|a| a.widen()).collect()
-                }, Vec::new());
-                typed!(ty, T => registers.write(*to, count, |out, _| {
-                    out.iter_mut().zip(wide).for_each(|(out, wide)| *out = T::narrow(wide));
-                }), ());
-            }
+            Op::Cast { to, ty, from, a } => cast(registers, (*from, *a), (*ty, *to), count),
             Op::Branch { to, ty, condition, sides } => {
                 let condition =
                     registers.row::<bool>(*condition).get(..count).unwrap_or_default().to_vec();
@@ -214,6 +206,21 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
             }
         }
     }
+}
+
+/// Converts numbers by way of a wide form: code for each pair of types would be much code.
+fn cast(
+    registers: &mut Registers,
+    (from, a): (Type, Register),
+    (ty, to): (Type, Register),
+    count: usize,
+) {
+    let wide: Vec<Wide> = typed!(from, A => {
+        registers.row::<A>(a).iter().take(count).map(|a| a.widen()).collect()
+    }, Vec::new());
+    typed!(ty, T => registers.write(to, count, |out, _| {
+        out.iter_mut().zip(wide).for_each(|(out, wide)| *out = T::narrow(wide));
+    }), ());
 }
 
 /// Runs `$body` on the cells that a read takes its value from.

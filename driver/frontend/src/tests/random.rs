@@ -63,16 +63,7 @@ fn expression(
                 (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
             format!("({a} {} ({b} - 1))", random.pick(&["/", "%"]))
         }
-        7 if ty.starts_with(['i', 'u']) => {
-            let (a, b) =
-                (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
-            // A count that is written as a literal would be refused where it is too large.
-            let b = format!("({b} + {ty}(0))");
-            match random.below(6) {
-                5 => format!("(~{a})"),
-                place => format!("({a} {} {b})", ["&", "|", "^", "<<", ">>"][place]),
-            }
-        }
+        7 if ty.starts_with(['i', 'u']) => on_bits(random, ty, deeper, locals),
         _ if ty == "bool" => match random.below(3) {
             0 => format!("(!{})", expression(random, ty, deeper, locals)),
             1 => {
@@ -96,6 +87,22 @@ fn expression(
                 (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
             format!("({a} {} {b})", random.pick(&["+", "-", "*"]))
         }
+    }
+}
+
+/// Source text of an operator on bits and its operands.
+fn on_bits(
+    random: &mut Random,
+    ty: &str,
+    deeper: usize,
+    locals: &mut Vec<(String, String)>,
+) -> String {
+    let (a, b) = (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
+    // A count that is written as a literal would be refused where it is too large.
+    let b = format!("({b} + {ty}(0))");
+    match random.below(6) {
+        5 => format!("(~{a})"),
+        place => format!("({a} {} {b})", ["&", "|", "^", "<<", ">>"][place]),
     }
 }
 
