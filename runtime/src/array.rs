@@ -6,7 +6,7 @@
 mod data;
 mod noise;
 
-pub use crate::element::{Element, f16, with_cell};
+pub use crate::element::{Element, bf16, f16, with_cell};
 use crate::number::Number;
 use data::each;
 pub use data::{Cell, Data, DataMut, each_cell};
@@ -160,10 +160,15 @@ impl Array {
     pub fn data_mut(&mut self) -> DataMut<'_> {
         match &mut self.data {
             Data::F16(v) => DataMut::F16(v),
+            Data::Bf16(v) => DataMut::Bf16(v),
             Data::F32(v) => DataMut::F32(v),
             Data::F64(v) => DataMut::F64(v),
+            Data::I8(v) => DataMut::I8(v),
+            Data::I16(v) => DataMut::I16(v),
             Data::I32(v) => DataMut::I32(v),
             Data::I64(v) => DataMut::I64(v),
+            Data::U8(v) => DataMut::U8(v),
+            Data::U16(v) => DataMut::U16(v),
             Data::U32(v) => DataMut::U32(v),
             Data::U64(v) => DataMut::U64(v),
         }

@@ -18,6 +18,16 @@ pub enum Layout {
 }
 
 impl Layout {
+    /// The type of the parts of a complex number: a struct of two floats named `re` and `im`.
+    pub fn complex(&self) -> Option<Element> {
+        let Self::Struct(members) = self else { return None };
+        let [(re, Self::Number(first)), (im, Self::Number(second))] = members.as_slice() else {
+            return None;
+        };
+        let known = first == second && matches!(first, Element::F32 | Element::F64);
+        (known && re == "re" && im == "im").then_some(*first)
+    }
+
     /// The type of the cells that some leaves make up. A leaf is its path from the field's name on,
     /// such as `.v.0`, and its type. None where the leaves contradict each other, or lie deeper
     /// than [`MOST_DEPTH`].

@@ -1,6 +1,6 @@
 //! The comparison of two arrays, bit by bit and by the size of the errors.
 
-use crate::array::{Array, ArrayError, Data, f16};
+use crate::array::{Array, ArrayError, Data, bf16, f16};
 use serde::Serialize;
 use std::fmt;
 
@@ -80,10 +80,15 @@ pub fn compare(left: &Array, right: &Array) -> Result<Comparison, ArrayError> {
     }
     match (left.data(), right.data()) {
         (Data::F16(a), Data::F16(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (Data::Bf16(a), Data::Bf16(b)) => Ok(compare_cells(left.shape(), a, b)),
         (Data::F32(a), Data::F32(b)) => Ok(compare_cells(left.shape(), a, b)),
         (Data::F64(a), Data::F64(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (Data::I8(a), Data::I8(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (Data::I16(a), Data::I16(b)) => Ok(compare_cells(left.shape(), a, b)),
         (Data::I32(a), Data::I32(b)) => Ok(compare_cells(left.shape(), a, b)),
         (Data::I64(a), Data::I64(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (Data::U8(a), Data::U8(b)) => Ok(compare_cells(left.shape(), a, b)),
+        (Data::U16(a), Data::U16(b)) => Ok(compare_cells(left.shape(), a, b)),
         (Data::U32(a), Data::U32(b)) => Ok(compare_cells(left.shape(), a, b)),
         (Data::U64(a), Data::U64(b)) => Ok(compare_cells(left.shape(), a, b)),
         _ => Err(unlike()),
@@ -120,6 +125,7 @@ macro_rules! float_comparable {
     };
 }
 float_comparable!(f16, 0x8000u16);
+float_comparable!(bf16, 0x8000u16);
 float_comparable!(f32, 0x8000_0000u32);
 float_comparable!(f64, 0x8000_0000_0000_0000u64);
 
@@ -138,8 +144,12 @@ macro_rules! integer_comparable {
         }
     };
 }
+integer_comparable!(i8);
+integer_comparable!(i16);
 integer_comparable!(i32);
 integer_comparable!(i64);
+integer_comparable!(u8);
+integer_comparable!(u16);
 integer_comparable!(u32);
 integer_comparable!(u64);
 

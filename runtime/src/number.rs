@@ -1,6 +1,6 @@
 //! Single numbers: of a type that cells have, and as text that has no type yet.
 
-use crate::element::{Element, f16};
+use crate::element::{Element, bf16, f16};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,14 +11,24 @@ use std::str::FromStr;
 pub enum Number {
     /// IEEE half precision.
     F16(f16),
+    /// The upper half of a single: 8 bits of precision, the range of f32.
+    Bf16(bf16),
     /// IEEE single precision.
     F32(f32),
     /// IEEE double precision.
     F64(f64),
+    /// 8-bit signed integer.
+    I8(i8),
+    /// 16-bit signed integer.
+    I16(i16),
     /// 32-bit signed integer.
     I32(i32),
     /// 64-bit signed integer.
     I64(i64),
+    /// 8-bit unsigned integer.
+    U8(u8),
+    /// 16-bit unsigned integer.
+    U16(u16),
     /// 32-bit unsigned integer.
     U32(u32),
     /// 64-bit unsigned integer.
@@ -44,9 +54,10 @@ impl Number {
     pub fn float(element: Element, value: f64) -> Option<Self> {
         let number = match element {
             Element::F16 => Self::F16(half(value)),
+            Element::Bf16 => Self::Bf16(bf16::from_f32(value as f32)),
             Element::F32 => Self::F32(value as f32),
             Element::F64 => Self::F64(value),
-            Element::I32 | Element::I64 | Element::U32 | Element::U64 => return None,
+            _ => return None,
         };
         (number.as_f64().is_finite() || !value.is_finite()).then_some(number)
     }
@@ -55,12 +66,17 @@ impl Number {
     /// it is beyond the type.
     pub fn integer(element: Element, value: i128) -> Option<Self> {
         match element {
+            Element::I8 => i8::try_from(value).ok().map(Self::I8),
+            Element::I16 => i16::try_from(value).ok().map(Self::I16),
             Element::I32 => i32::try_from(value).ok().map(Self::I32),
             Element::I64 => i64::try_from(value).ok().map(Self::I64),
+            Element::U8 => u8::try_from(value).ok().map(Self::U8),
+            Element::U16 => u16::try_from(value).ok().map(Self::U16),
             Element::U32 => u32::try_from(value).ok().map(Self::U32),
             Element::U64 => u64::try_from(value).ok().map(Self::U64),
             // From the integer itself: through f64 it could round twice.
             Element::F32 => Some(Self::F32(value as f32)),
+            Element::Bf16 => Self::float(element, f64::from(value as f32)),
             Element::F16 | Element::F64 => Self::float(element, value as f64),
         }
     }
@@ -69,10 +85,15 @@ impl Number {
     pub fn element(self) -> Element {
         match self {
             Self::F16(_) => Element::F16,
+            Self::Bf16(_) => Element::Bf16,
             Self::F32(_) => Element::F32,
             Self::F64(_) => Element::F64,
+            Self::I8(_) => Element::I8,
+            Self::I16(_) => Element::I16,
             Self::I32(_) => Element::I32,
             Self::I64(_) => Element::I64,
+            Self::U8(_) => Element::U8,
+            Self::U16(_) => Element::U16,
             Self::U32(_) => Element::U32,
             Self::U64(_) => Element::U64,
         }
@@ -82,10 +103,15 @@ impl Number {
     pub fn as_f64(self) -> f64 {
         match self {
             Self::F16(value) => value.to_f64(),
+            Self::Bf16(value) => value.to_f64(),
             Self::F32(value) => value.into(),
             Self::F64(value) => value,
+            Self::I8(value) => value.into(),
+            Self::I16(value) => value.into(),
             Self::I32(value) => value.into(),
             Self::I64(value) => value as f64,
+            Self::U8(value) => value.into(),
+            Self::U16(value) => value.into(),
             Self::U32(value) => value.into(),
             Self::U64(value) => value as f64,
         }
@@ -95,10 +121,15 @@ impl Number {
     pub fn compare(self, other: Self) -> Option<Ordering> {
         match (self, other) {
             (Self::F16(a), Self::F16(b)) => a.partial_cmp(&b),
+            (Self::Bf16(a), Self::Bf16(b)) => a.partial_cmp(&b),
             (Self::F32(a), Self::F32(b)) => a.partial_cmp(&b),
             (Self::F64(a), Self::F64(b)) => a.partial_cmp(&b),
+            (Self::I8(a), Self::I8(b)) => Some(a.cmp(&b)),
+            (Self::I16(a), Self::I16(b)) => Some(a.cmp(&b)),
             (Self::I32(a), Self::I32(b)) => Some(a.cmp(&b)),
             (Self::I64(a), Self::I64(b)) => Some(a.cmp(&b)),
+            (Self::U8(a), Self::U8(b)) => Some(a.cmp(&b)),
+            (Self::U16(a), Self::U16(b)) => Some(a.cmp(&b)),
             (Self::U32(a), Self::U32(b)) => Some(a.cmp(&b)),
             (Self::U64(a), Self::U64(b)) => Some(a.cmp(&b)),
             _ => None,
@@ -109,10 +140,15 @@ impl Number {
     pub fn bytes(self) -> Vec<u8> {
         match self {
             Self::F16(value) => value.to_ne_bytes().to_vec(),
+            Self::Bf16(value) => value.to_ne_bytes().to_vec(),
             Self::F32(value) => value.to_ne_bytes().to_vec(),
             Self::F64(value) => value.to_ne_bytes().to_vec(),
+            Self::I8(value) => value.to_ne_bytes().to_vec(),
+            Self::I16(value) => value.to_ne_bytes().to_vec(),
             Self::I32(value) => value.to_ne_bytes().to_vec(),
             Self::I64(value) => value.to_ne_bytes().to_vec(),
+            Self::U8(value) => value.to_ne_bytes().to_vec(),
+            Self::U16(value) => value.to_ne_bytes().to_vec(),
             Self::U32(value) => value.to_ne_bytes().to_vec(),
             Self::U64(value) => value.to_ne_bytes().to_vec(),
         }
@@ -123,10 +159,15 @@ impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::F16(value) => write!(f, "{:?}", value.to_f32()),
+            Self::Bf16(value) => write!(f, "{:?}", value.to_f32()),
             Self::F32(value) => write!(f, "{value:?}"),
             Self::F64(value) => write!(f, "{value:?}"),
+            Self::I8(value) => write!(f, "{value}"),
+            Self::I16(value) => write!(f, "{value}"),
             Self::I32(value) => write!(f, "{value}"),
             Self::I64(value) => write!(f, "{value}"),
+            Self::U8(value) => write!(f, "{value}"),
+            Self::U16(value) => write!(f, "{value}"),
             Self::U32(value) => write!(f, "{value}"),
             Self::U64(value) => write!(f, "{value}"),
         }
@@ -157,7 +198,7 @@ impl Numeral {
                 let single: f32 = self.0.parse().ok()?;
                 (single.is_finite() || !wide.is_finite()).then_some(Number::F32(single))
             }
-            (Element::F16 | Element::F64, _) => Number::float(element, wide),
+            (Element::F16 | Element::Bf16 | Element::F64, _) => Number::float(element, wide),
             (_, Ok(whole)) => Number::integer(element, whole),
             (_, Err(_)) if wide.fract() == 0.0 => Number::integer(element, wide as i128),
             _ => None,

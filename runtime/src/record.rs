@@ -220,6 +220,25 @@ mod tests {
     }
 
     #[test]
+    fn complex_numbers_are_those_of_numpy() {
+        for (element, descr) in [(Element::F32, "'<c8'"), (Element::F64, "'<c16'")] {
+            let fields = fields("U", &[(".re", element), (".im", element)]);
+            let records = records(&fields);
+            let record = records.first().unwrap();
+            let arrays = record.noise(&[2, 3], 5).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("u.npy");
+            record.write(&path, &arrays.iter().collect::<Vec<_>>()).unwrap();
+            assert_eq!(record.read(&path).unwrap(), arrays);
+            let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+            assert!(text.contains(descr) && text.contains("'shape': (2, 3, )"), "{text}");
+            npy::write(&path, &Array::zeros(element, &[2, 3]).unwrap()).unwrap();
+            let error = record.read(&path).unwrap_err().to_string();
+            assert!(error.contains(&format!("where {descr} is wanted")), "{error}");
+        }
+    }
+
+    #[test]
     fn vecs_have_a_last_dimension() {
         let fields = fields("V", &[(".0", Element::F32), (".1", Element::F32)]);
         let records = records(&fields);

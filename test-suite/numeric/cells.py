@@ -28,3 +28,22 @@ def numbers(field):
     """Makes a number of the field's type, rounded once from the decimal text, as the language has
     it."""
     return lambda text: np.array(str(text)).astype(field.dtype)[()]
+
+
+def mapped(rule, cells, offset):
+    """For each cell of a dimension the one that a boundary rule gives at an offset from it."""
+    there = np.arange(cells) + offset
+    match rule:
+        case "nearest":
+            return there.clip(0, cells - 1)
+        case "periodic":
+            return there % max(cells, 1)
+        case "reflect":
+            there = abs(there) % max(2 * (cells - 1), 1)
+            return np.minimum(there, 2 * (cells - 1) - there) if cells > 1 else there * 0
+
+
+def anywhere(field, rule):
+    """Reads at offsets from all points, by a boundary rule."""
+    mapping = lambda offset: (mapped(rule, cells, by) for cells, by in zip(field.shape, offset))
+    return lambda *offset: field[np.ix_(*mapping(offset))]

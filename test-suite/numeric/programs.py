@@ -7,8 +7,9 @@ results agree bit for bit with any target that neither contracts nor re-associat
 
 import numpy as np
 
-from cells import at, inner, numbers, update
+from cells import anywhere, at, inner, numbers, update
 from lattices import LATTICES
+from quanta import QUANTA
 from reductions import REDUCTIONS
 from sums import AN5D, JACOBI, box, mean
 from wavefronts import SEQUENCES, TABLES, WAVEFRONTS
@@ -249,25 +250,6 @@ def flow2d(fields, scalars):
     update(W["h"], [1, 1], [1, 1], h(0, 0) - dt * out)
 
 
-def mapped(rule, cells, offset):
-    """For each cell of a dimension the one that a boundary rule gives at an offset from it."""
-    there = np.arange(cells) + offset
-    match rule:
-        case "nearest":
-            return there.clip(0, cells - 1)
-        case "periodic":
-            return there % max(cells, 1)
-        case "reflect":
-            there = abs(there) % max(2 * (cells - 1), 1)
-            return np.minimum(there, 2 * (cells - 1) - there) if cells > 1 else there * 0
-
-
-def anywhere(field, rule):
-    """Reads at offsets from all points, by a boundary rule."""
-    mapping = lambda offset: (mapped(rule, cells, by) for cells, by in zip(field.shape, offset))
-    return lambda *offset: field[np.ix_(*mapping(offset))]
-
-
 def advect2d(fields, scalars):
     A = fields["A"]
     a, c = anywhere(A, "periodic"), numbers(A)(scalars.get("c", "0.3"))
@@ -356,6 +338,7 @@ PROGRAMS = {
     **WAVEFRONTS,
     **LATTICES,
     **REDUCTIONS,
+    **QUANTA,
 }
 
 
@@ -366,7 +349,11 @@ def rank(name):
 
 # Types of cells that are no single float, from the float type.
 DTYPES = {
-    ("life2d", "A"): lambda real: np.int32,
+    ("life2d", "A"): lambda real: np.uint8,
+    ("ising2d", "S"): lambda real: np.int8,
+    ("ising2d", "R"): lambda real: np.uint32,
+    ("schroedinger2d", "P"): lambda real: np.result_type(real, np.complex64),
+    ("schroedinger2d", "U"): lambda real: np.result_type(real, np.complex64),
     ("cell3d", "A"): lambda real: np.int32,
     ("flow2d", "W"): lambda real: [("h", real), ("v", real, (2,))],
     ("flow2d", "F"): lambda real: (real, (2,)),

@@ -77,6 +77,8 @@ def noise(seed, shape, kind):
     """The cells of `random:SEED`: splitmix64, as `Array::noise` of the runtime documents it. The
     numbers of a vec or a struct count as one more dimension."""
     number = kind.base if kind.names is None else kind[0].base
+    if kind.kind == "c":
+        number = np.dtype(f"f{kind.itemsize // 2}")
     whole = (*shape, kind.itemsize // number.itemsize)
     with np.errstate(over="ignore"):
         places = np.arange(1, int(np.prod(whole)) + 1, dtype=np.uint64)
@@ -85,9 +87,10 @@ def noise(seed, shape, kind):
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z = z ^ (z >> np.uint64(31))
     whole_numbers = np.issubdtype(number, np.integer)
-    values = z >> np.uint64(56) if whole_numbers else (z >> np.uint64(11)) * 2.0**-53
+    bits = 7 if number == np.int8 else 8
+    values = z >> np.uint64(64 - bits) if whole_numbers else (z >> np.uint64(11)) * 2.0**-53
     cells = values.astype(number).reshape(whole)
-    if kind.names:
+    if kind.names or kind.kind == "c":
         return cells.view(kind).reshape(shape)
     return cells if kind.shape else cells.reshape(shape)
 
@@ -138,7 +141,7 @@ class Case:
         if self.double:
             text = source.read_text()
             source = Path(folder) / source.name
-            source.write_text(text.replace("f32", "f64"))
+            source.write_text(text.replace("f32", "f64").replace("complex64", "complex128"))
         words = [tool, "run", source]
         words += ["--target", target, "--fp-contract=off", "--steps", self.steps, *schedule]
         wide = self.double or self.program[-2:] in ("3r", "4r")
@@ -165,7 +168,7 @@ def difference(name, found, wanted):
     if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
         return f"{name} is {found.dtype} {found.shape}, wanted {wanted.dtype} {wanted.shape}"
     size = wanted.dtype.itemsize
-    bits = f"u{size}" if size in (2, 4, 8) else f"V{size}"
+    bits = f"u{size}" if size in (1, 2, 4, 8) else f"V{size}"
     unlike = np.ascontiguousarray(found).view(bits) != np.ascontiguousarray(wanted).view(bits)
     if not unlike.any():
         return ""
@@ -220,6 +223,13 @@ def cases():
         np.save(alive, noise(1, shape, dtype(program, "A")) % 2)
         for steps in STEPS:
             yield Case(program, {"A": alive}, shape, steps)
+    for shape in ((2, 6), (38, 102)):
+        spins = f"{FOLDER.name}/spins-{shape[0]}.npy"
+        np.save(spins, noise(1, shape, np.dtype(np.int8)) % 2 * 2 - 1)
+        seeds = f"{FOLDER.name}/seeds-{shape[0]}.npy"
+        np.save(seeds, np.random.default_rng(1).integers(1, 1 << 32, shape, dtype=np.uint32))
+        for steps in STEPS:
+            yield Case("ising2d", {"S": spins, "R": seeds}, shape, steps)
 
 
 def tool_path():

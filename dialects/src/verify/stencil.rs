@@ -194,7 +194,8 @@ fn symbols_of(wanted: usize, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
 }
 
 /// The types of fields and scalars.
-const ELEMENTS: [&str; 7] = ["f16", "f32", "f64", "i32", "i64", "ui32", "ui64"];
+const ELEMENTS: [&str; 12] =
+    ["f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64"];
 
 /// The declared type of a field or scalar.
 fn element<'c>(op: Op<'c>, errors: &mut Vec<Error>) -> Option<Type<'c>> {

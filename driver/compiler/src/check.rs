@@ -43,6 +43,7 @@ pub fn compare(
         let comparison =
             stencil_runtime::compare::compare(found, expected).map_err(Failure::user)?;
         let rounded = match expected.element() {
+            Element::Bf16 => 5e-2,
             Element::F16 => 1e-2,
             Element::F32 => 1e-4,
             Element::F64 => 1e-10,

@@ -19,7 +19,6 @@ use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Role};
 use stencil_frontend::program::{
     self, Expr, ExprKind, Function, LocalId, ParamId, Program, Role as FieldRole, Type as ExprType,
-    UnaryOp,
 };
 use stencil_frontend::source::{Source, Span};
 use stencil_passes::target::Arithmetic;
@@ -266,13 +265,15 @@ impl<'c> Import<'c, '_> {
     /// A number as an attribute of a declared type.
     fn number_attribute(&self, ty: Type<'c>, number: Number) -> Attribute<'c> {
         match number {
-            Number::F16(_) | Number::F32(_) | Number::F64(_) => {
-                FloatAttribute::new(self.builder.context, ty, number.as_f64()).into()
-            }
+            Number::I8(value) => IntegerAttribute::new(ty, value.into()).into(),
+            Number::I16(value) => IntegerAttribute::new(ty, value.into()).into(),
             Number::I32(value) => IntegerAttribute::new(ty, value.into()).into(),
             Number::I64(value) => IntegerAttribute::new(ty, value).into(),
+            Number::U8(value) => IntegerAttribute::new(ty, value.into()).into(),
+            Number::U16(value) => IntegerAttribute::new(ty, value.into()).into(),
             Number::U32(value) => IntegerAttribute::new(ty, value.into()).into(),
             Number::U64(value) => IntegerAttribute::new(ty, value as i64).into(),
+            float => FloatAttribute::new(self.builder.context, ty, float.as_f64()).into(),
         }
     }
 
@@ -365,18 +366,7 @@ impl<'c, 'p> Body<'c, 'p, '_> {
                 self.locals.insert(*local, value);
                 self.expression(builder, body)
             }
-            ExprKind::Unary(UnaryOp::Neg, inner) => {
-                let inner = self.expression(builder, inner)?;
-                if is_float(expr.ty) {
-                    self.float(builder, "arith.negf", &[inner])
-                } else {
-                    builder.binary("arith.subi", builder.constant(ty, 0)?, inner)
-                }
-            }
-            ExprKind::Unary(UnaryOp::Not, inner) => {
-                let inner = self.expression(builder, inner)?;
-                builder.binary("arith.xori", inner, builder.constant(ty, 1)?)
-            }
+            ExprKind::Unary(op, inner) => self.unary(builder, *op, inner),
             ExprKind::Binary(op, left, right) => self.binary(builder, *op, left, right),
             ExprKind::If(condition, then, otherwise) => {
                 let condition = self.expression(builder, condition)?;

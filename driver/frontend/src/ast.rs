@@ -246,7 +246,7 @@ pub enum ExprKind {
     Member(Box<Expr>, Name),
     /// `e.0`
     Lane(Box<Expr>, Spanned<u64>),
-    /// `-e`, `!e`
+    /// `-e`, `!e`, `~e`
     Unary(UnaryOp, Box<Expr>),
     /// `a + b`
     Binary(Spanned<BinaryOp>, Box<Expr>, Box<Expr>),
@@ -306,8 +306,12 @@ pub fn precedence(op: BinaryOp) -> u8 {
         BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
             COMPARISON
         }
-        BinaryOp::Add | BinaryOp::Sub => 4,
-        BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 5,
+        BinaryOp::BitOr => 4,
+        BinaryOp::BitXor => 5,
+        BinaryOp::BitAnd => 6,
+        BinaryOp::Shl | BinaryOp::Shr => 7,
+        BinaryOp::Add | BinaryOp::Sub => 8,
+        BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 9,
     }
 }
 
@@ -315,7 +319,7 @@ pub fn precedence(op: BinaryOp) -> u8 {
 pub const COMPARISON: u8 = 3;
 
 /// The precedence of prefix operators, above all infix ones.
-pub const PREFIX: u8 = 6;
+pub const PREFIX: u8 = 10;
 
 /// How an infix operator is written.
 pub fn symbol(op: BinaryOp) -> &'static str {
@@ -325,6 +329,11 @@ pub fn symbol(op: BinaryOp) -> &'static str {
         BinaryOp::Mul => "*",
         BinaryOp::Div => "/",
         BinaryOp::Rem => "%",
+        BinaryOp::BitAnd => "&",
+        BinaryOp::BitOr => "|",
+        BinaryOp::BitXor => "^",
+        BinaryOp::Shl => "<<",
+        BinaryOp::Shr => ">>",
         BinaryOp::Eq => "==",
         BinaryOp::Ne => "!=",
         BinaryOp::Lt => "<",
@@ -337,12 +346,17 @@ pub fn symbol(op: BinaryOp) -> &'static str {
 }
 
 /// Every infix operator.
-pub const BINARY_OPS: [BinaryOp; 13] = [
+pub const BINARY_OPS: [BinaryOp; 18] = [
     BinaryOp::Add,
     BinaryOp::Sub,
     BinaryOp::Mul,
     BinaryOp::Div,
     BinaryOp::Rem,
+    BinaryOp::BitAnd,
+    BinaryOp::BitOr,
+    BinaryOp::BitXor,
+    BinaryOp::Shl,
+    BinaryOp::Shr,
     BinaryOp::Eq,
     BinaryOp::Ne,
     BinaryOp::Lt,

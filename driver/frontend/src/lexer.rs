@@ -79,10 +79,11 @@ pub const KEYWORDS: [(&str, Keyword); 17] = [
     ("let", Keyword::Let),
 ];
 
-/// Longest first, so that `<=` is not read as `<` and `=`.
-const MARKS: [&str; 31] = [
+/// Longest first, so that `<=` is not read as `<` and `=`. A shift is two marks: `>>` also closes
+/// the types of `vec<2, vec<2, f32>>`.
+const MARKS: [&str; 33] = [
     "..", "->", "==", "!=", "<=", ">=", "&&", "||", "(", ")", "[", "]", "{", "}", ",", ";", ":",
-    ".", "=", "+", "-", "*", "/", "%", "<", ">", "!", "'", "&", "|", "?",
+    ".", "=", "+", "-", "*", "/", "%", "<", ">", "!", "'", "&", "|", "^", "~", "?",
 ];
 
 impl Keyword {
@@ -280,7 +281,7 @@ impl<'a> Lexer<'a> {
         let run = take(self.rest(), |c| {
             !c.is_whitespace()
                 && !c.is_ascii_alphanumeric()
-                && !"_#()[]{},;:.=+-*/%<>!'&|?".contains(c)
+                && !"_#()[]{},;:.=+-*/%<>!'&|^~?".contains(c)
         });
         let length = run.len().max(self.rest().chars().next().map_or(1, char::len_utf8));
         let error = Diagnostic::error(
@@ -291,7 +292,6 @@ impl<'a> Lexer<'a> {
         let error = match run.chars().next() {
             Some('\u{2212}' | '\u{2013}' | '\u{2014}') => error.help("write the minus sign as `-`"),
             Some('\u{d7}' | '\u{b7}') => error.help("write the product as `*`"),
-            Some('^') => error.help("write a power as `pow(a, b)`, a square as `a * a`"),
             Some('"') => error.help("the language has no strings; a comment starts with `#`"),
             _ => error
                 .help("names use the letters a-z, A-Z, digits and `_`; a comment starts with `#`"),

@@ -148,6 +148,7 @@ impl Display for ExprKind {
                 f.write_str(match op {
                     UnaryOp::Neg => "-",
                     UnaryOp::Not => "!",
+                    UnaryOp::Inverse => "~",
                 })?;
                 operand(f, value, PREFIX)
             }

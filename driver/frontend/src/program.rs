@@ -3,8 +3,10 @@
 //! The checker builds it, the oracle interprets it, and the driver writes it as `stencil` IR.
 //! Nothing here is an error any more: what a checked program says has a meaning.
 
+mod operator;
 mod reduction;
 
+pub use operator::{BinaryOp, MathFunction, UnaryOp};
 pub use reduction::{Combine, Reduction, Until};
 
 use crate::source::Span;
@@ -343,79 +345,4 @@ pub enum ExprKind {
     Call(MathFunction, Vec<Expr>),
     /// A conversion to the expression's type.
     Cast(Box<Expr>),
-}
-
-/// Operators on one operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnaryOp {
-    /// `-a`
-    Neg,
-    /// `!a`
-    Not,
-}
-
-/// Operators on two operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BinaryOp {
-    /// `a + b`
-    Add,
-    /// `a - b`
-    Sub,
-    /// `a * b`
-    Mul,
-    /// `a / b`; of integers toward zero, and 0 where `b` is 0.
-    Div,
-    /// `a % b`; the sign of `a`, and of integers `a` where `b` is 0.
-    Rem,
-    /// `a == b`
-    Eq,
-    /// `a != b`
-    Ne,
-    /// `a < b`
-    Lt,
-    /// `a <= b`
-    Le,
-    /// `a > b`
-    Gt,
-    /// `a >= b`
-    Ge,
-    /// `a && b`
-    And,
-    /// `a || b`
-    Or,
-}
-
-/// Math functions of the language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MathFunction {
-    /// Smaller of two; of a number and a NaN the number.
-    Min,
-    /// Larger of two; of a number and a NaN the number.
-    Max,
-    /// Absolute value.
-    Abs,
-    /// Square root, correctly rounded.
-    Sqrt,
-    /// `1 / sqrt(a)`, each operation rounded.
-    Rsqrt,
-    /// Natural exponential.
-    Exp,
-    /// Natural logarithm.
-    Log,
-    /// Sine.
-    Sin,
-    /// Cosine.
-    Cos,
-    /// Tangent.
-    Tan,
-    /// Hyperbolic tangent.
-    Tanh,
-    /// `a` to the power `b`.
-    Pow,
-    /// Largest integer not above.
-    Floor,
-    /// Smallest integer not below.
-    Ceil,
-    /// `a * b + c`, rounded once.
-    Fma,
 }

@@ -1,5 +1,5 @@
 //! Memory with a shadow: for every word who wrote it last and who read it since. A word has 4
-//! bytes, or 2 where the buffer holds numbers of 2 bytes, which threads write on their own.
+//! bytes, or 1 or 2 where the buffer holds numbers of so many, which threads write on their own.
 //!
 //! Words are atomics, so that blocks may run on several threads of the host; whether two accesses
 //! race is decided from the stamps, never from the order in which the host happened to run them.
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 #[derive(Debug, Default)]
 pub struct Memory {
     words: Vec<AtomicU32>,
-    /// Bytes of a word: 2 or 4.
+    /// Bytes of a word: 1, 2 or 4.
     unit: usize,
     /// Whether this launch may write; otherwise readers are not noted.
     tracked: bool,

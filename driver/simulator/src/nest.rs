@@ -91,6 +91,7 @@ fn kind(ty: Type) -> Option<Kind> {
         "i32" => Kind::I32,
         "i64" => Kind::I64,
         "f16" => Kind::F16,
+        "bf16" => Kind::Bf16,
         "f32" => Kind::F32,
         "f64" => Kind::F64,
         "index" => Kind::Index64,
@@ -111,11 +112,11 @@ fn fits(array: &Array, ty: Type) -> bool {
     let Some(inner) = inner else { return false };
     let mut parts: Vec<&str> = inner.split('x').collect();
     let element = match array.element() {
-        Element::F16 => "f16",
-        Element::F32 => "f32",
-        Element::F64 => "f64",
-        Element::I32 | Element::U32 => "i32",
-        Element::I64 | Element::U64 => "i64",
+        Element::U8 => "i8",
+        Element::U16 => "i16",
+        Element::U32 => "i32",
+        Element::U64 => "i64",
+        signed => signed.name(),
     };
     parts.pop() == Some(element)
         && parts.len() == array.shape().len()

@@ -280,13 +280,15 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Bytes of the smallest number that it keeps in memory, from 2 to 4.
+    /// Bytes of the smallest number that it keeps in memory, from 1 to 4.
     pub fn word(&self) -> usize {
-        let short = self.code.iter().any(|instr| match instr {
-            Instr::Load { access, .. } | Instr::Store { access, .. } => access.element.bytes() == 2,
-            _ => false,
+        let sizes = self.code.iter().filter_map(|instr| match instr {
+            Instr::Load { access, .. } | Instr::Store { access, .. } => {
+                Some(access.element.bytes())
+            }
+            _ => None,
         });
-        if short { 2 } else { 4 }
+        sizes.fold(4, |least, bytes| least.min(bytes as usize))
     }
 
     /// Threads of a block.

@@ -12,7 +12,7 @@ mod tests;
 pub use kind::Kind;
 pub use operation::{Binary, Cast, Predicate, Unary};
 use std::ops::Neg;
-use stencil_runtime::array::f16;
+use stencil_runtime::array::{bf16, f16};
 use stencil_runtime::number::half;
 
 fn map(to: &mut [u64], a: &[u64], f: impl Fn(u64) -> u64) {
@@ -29,8 +29,24 @@ fn map2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(u64, u64) -> u64) {
 
 /// Computes in f32. Its digits suffice for `+ - * /`, roots and remainders to be rounded as if
 /// once.
-fn short(to: &mut [u64], a: &[u64], f: impl Fn(f32) -> f32) {
-    map(to, a, |a| u64::from(f16::from_f32(f(f16::from_bits(a as u16).to_f32())).to_bits()));
+fn short(kind: Kind, to: &mut [u64], a: &[u64], f: impl Fn(f32) -> f32) {
+    map(to, a, |a| shortened(kind, f(single(kind, a))));
+}
+
+/// The bits of an f16 or a bf16 as f32.
+fn single(kind: Kind, bits: u64) -> f32 {
+    match kind {
+        Kind::Bf16 => bf16::from_bits(bits as u16).to_f32(),
+        _ => f16::from_bits(bits as u16).to_f32(),
+    }
+}
+
+/// The bits of a number rounded to f16 or bf16.
+fn shortened(kind: Kind, value: f32) -> u64 {
+    u64::from(match kind {
+        Kind::Bf16 => bf16::from_f32(value).to_bits(),
+        _ => f16::from_f32(value).to_bits(),
+    })
 }
 
 fn narrow(to: &mut [u64], a: &[u64], f: impl Fn(f32) -> f32) {
@@ -41,9 +57,8 @@ fn wide(to: &mut [u64], a: &[u64], f: impl Fn(f64) -> f64) {
     map(to, a, |a| f(f64::from_bits(a)).to_bits());
 }
 
-fn short2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(f32, f32) -> f32) {
-    let wide = |bits: u64| f16::from_bits(bits as u16).to_f32();
-    map2(to, a, b, |a, b| u64::from(f16::from_f32(f(wide(a), wide(b))).to_bits()));
+fn short2(kind: Kind, to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(f32, f32) -> f32) {
+    map2(to, a, b, |a, b| shortened(kind, f(single(kind, a), single(kind, b))));
 }
 
 fn narrow2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(f32, f32) -> f32) {
@@ -59,7 +74,7 @@ fn wide2(to: &mut [u64], a: &[u64], b: &[u64], f: impl Fn(f64, f64) -> f64) {
 /// The bits of a float as f64, which holds them all.
 fn float(kind: Kind, bits: u64) -> f64 {
     match kind {
-        Kind::F16 => f16::from_bits(bits as u16).to_f64(),
+        Kind::F16 | Kind::Bf16 => f64::from(single(kind, bits)),
         Kind::F32 => f64::from(f32::from_bits(bits as u32)),
         _ => f64::from_bits(bits),
     }
@@ -70,7 +85,7 @@ pub fn unary(op: Unary, kind: Kind, to: &mut [u64], a: &[u64]) {
     macro_rules! float {
         ($f:ident) => {
             match kind {
-                Kind::F16 => short(to, a, f32::$f),
+                Kind::F16 | Kind::Bf16 => short(kind, to, a, f32::$f),
                 Kind::F32 => narrow(to, a, f32::$f),
                 _ => wide(to, a, f64::$f),
             }
@@ -87,8 +102,13 @@ pub fn unary(op: Unary, kind: Kind, to: &mut [u64], a: &[u64]) {
         Unary::Sqrt => float!(sqrt),
         Unary::Rsqrt if kind == Kind::F64 => wide(to, a, |a| 1.0 / a.sqrt()),
         Unary::Rsqrt if kind == Kind::F32 => narrow(to, a, |a| 1.0 / a.sqrt()),
-        Unary::Rsqrt => short(to, a, |a| 1.0 / a.sqrt()),
+        Unary::Rsqrt => short(kind, to, a, |a| 1.0 / a.sqrt()),
         Unary::Cbrt => float!(cbrt),
+        Unary::Erf => match kind {
+            Kind::F16 | Kind::Bf16 => short(kind, to, a, libm::erff),
+            Kind::F32 => narrow(to, a, libm::erff),
+            _ => wide(to, a, libm::erf),
+        },
         Unary::Exp => float!(exp),
         Unary::Exp2 => float!(exp2),
         Unary::ExpM1 => float!(exp_m1),
@@ -159,7 +179,7 @@ pub fn binary(op: Binary, kind: Kind, to: &mut [u64], a: &[u64], b: &[u64]) {
     macro_rules! float {
         (|$x:ident, $y:ident| $e:expr) => {
             match kind {
-                Kind::F16 => short2(to, a, b, |$x, $y| $e),
+                Kind::F16 | Kind::Bf16 => short2(kind, to, a, b, |$x, $y| $e),
                 Kind::F32 => narrow2(to, a, b, |$x, $y| $e),
                 _ => wide2(to, a, b, |$x, $y| $e),
             }
@@ -264,6 +284,9 @@ pub fn fma(
             // f16.
             let [a, b, c] = [*a, *b, *c].map(|bits| float(kind, bits));
             u64::from(half(a * product * b + c * addend).to_bits())
+        } else if kind == Kind::Bf16 {
+            let [a, b, c] = [*a, *b, *c].map(|bits| single(kind, bits));
+            shortened(kind, (a * product as f32).mul_add(b, c * addend as f32))
         } else if kind == Kind::F32 {
             let (a, b, c) =
                 (f32::from_bits(*a as u32), f32::from_bits(*b as u32), f32::from_bits(*c as u32));
@@ -323,11 +346,17 @@ pub fn cast(cast: Cast, from: Kind, into: Kind, to: &mut [u64], a: &[u64]) {
         Cast::Signed => map(to, a, |a| into.wrap(from.signed(a))),
         Cast::Unsigned => map(to, a, |a| into.wrap(from.unsigned(a) as i64)),
         // From i64 to f32 directly: through f64 it would round twice.
+        Cast::SignedToFloat if into == Kind::Bf16 => {
+            map(to, a, |a| shortened(into, from.signed(a) as f32))
+        }
         Cast::SignedToFloat if into == Kind::F32 => {
             map(to, a, |a| u64::from((from.signed(a) as f32).to_bits()))
         }
         // Integers that f64 would round are beyond f16.
         Cast::SignedToFloat => map(to, a, |a| into.number(from.signed(a) as f64)),
+        Cast::UnsignedToFloat if into == Kind::Bf16 => {
+            map(to, a, |a| shortened(into, from.unsigned(a) as f32))
+        }
         Cast::UnsignedToFloat if into == Kind::F32 => {
             map(to, a, |a| u64::from((from.unsigned(a) as f32).to_bits()))
         }

@@ -66,7 +66,7 @@ pub enum Extent {
 }
 
 /// Types of numbers in arrays and scalars.
-const ELEMENTS: [&str; 5] = ["f16", "f32", "f64", "i32", "i64"];
+const ELEMENTS: [&str; 8] = ["f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64"];
 
 /// Dimensions of an array at most.
 const MOST_RANK: usize = 3;

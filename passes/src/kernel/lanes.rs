@@ -95,7 +95,7 @@ pub fn broadcast<'c>(
     exchange(builder, value, ("idx", lane))
 }
 
-/// Exchanges values of 16, 32 or 64 bits by a mode of shuffle and its operand.
+/// Exchanges values of 8, 16, 32 or 64 bits by a mode of shuffle and its operand.
 fn exchange<'c>(
     builder: &Builder<'c>,
     value: Val<'c>,
@@ -105,13 +105,15 @@ fn exchange<'c>(
     let bits = mlir::bit_width(ty).unwrap_or(0);
     match bits {
         32 => shuffle_word(builder, value, from),
-        16 => {
-            let (short, word) = (builder.integer_type(16), builder.integer_type(32));
-            let bits = builder.value("arith.bitcast", &[value], short, &[])?;
-            let wide = builder.value("arith.extui", &[bits], word, &[])?;
-            let bits =
-                builder.value("arith.trunci", &[shuffle_word(builder, wide, from)?], short, &[])?;
-            builder.value("arith.bitcast", &[bits], ty, &[])
+        8 | 16 => {
+            let (short, word) = (builder.integer_type(bits), builder.integer_type(32));
+            let as_type = |value: Val<'c>, ty| match value.r#type() == ty {
+                true => Ok(value),
+                false => builder.value("arith.bitcast", &[value], ty, &[]),
+            };
+            let wide = builder.value("arith.extui", &[as_type(value, short)?], word, &[])?;
+            let wide = shuffle_word(builder, wide, from)?;
+            as_type(builder.value("arith.trunci", &[wide], short, &[])?, ty)
         }
         64 => {
             let (word, long) = (builder.integer_type(32), builder.integer_type(64));

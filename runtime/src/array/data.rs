@@ -1,6 +1,6 @@
 //! The numbers of an array, of any type, and code that is the same for all types.
 
-use crate::element::{Element, f16};
+use crate::element::{Element, bf16, f16};
 use crate::number::Number;
 use std::fmt;
 
@@ -9,14 +9,24 @@ use std::fmt;
 pub enum Data {
     /// IEEE half precision.
     F16(Vec<f16>),
+    /// The upper half of a single: 8 bits of precision, the range of f32.
+    Bf16(Vec<bf16>),
     /// IEEE single precision.
     F32(Vec<f32>),
     /// IEEE double precision.
     F64(Vec<f64>),
+    /// 8-bit signed integers.
+    I8(Vec<i8>),
+    /// 16-bit signed integers.
+    I16(Vec<i16>),
     /// 32-bit signed integers.
     I32(Vec<i32>),
     /// 64-bit signed integers.
     I64(Vec<i64>),
+    /// 8-bit unsigned integers.
+    U8(Vec<u8>),
+    /// 16-bit unsigned integers.
+    U16(Vec<u16>),
     /// 32-bit unsigned integers.
     U32(Vec<u32>),
     /// 64-bit unsigned integers.
@@ -28,7 +38,8 @@ pub enum Data {
 #[macro_export]
 macro_rules! each_cell {
     ($enum:ident, $data:expr, $wrap:ident($v:ident) => $body:expr) => {
-        $crate::each_cell!(@ $enum, $data, $wrap($v) => $body; F16, F32, F64, I32, I64, U32, U64)
+        $crate::each_cell!(@ $enum, $data, $wrap($v) => $body;
+            F16, Bf16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64)
     };
     (@ $enum:ident, $data:expr, $wrap:ident($v:ident) => $body:expr; $($name:ident),*) => {
         match $data {
@@ -91,7 +102,10 @@ macro_rules! cells_of {
         }
     )*};
 }
-cells_of!(F16 f16, F32 f32, F64 f64, I32 i32, I64 i64, U32 u32, U64 u64);
+cells_of!(
+    F16 f16, Bf16 bf16, F32 f32, F64 f64,
+    I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64
+);
 pub(super) use each;
 
 /// The numbers of an array, to be changed in place; the length is fixed.
@@ -99,14 +113,24 @@ pub(super) use each;
 pub enum DataMut<'a> {
     /// IEEE half precision.
     F16(&'a mut [f16]),
+    /// The upper half of a single: 8 bits of precision, the range of f32.
+    Bf16(&'a mut [bf16]),
     /// IEEE single precision.
     F32(&'a mut [f32]),
     /// IEEE double precision.
     F64(&'a mut [f64]),
+    /// 8-bit signed integers.
+    I8(&'a mut [i8]),
+    /// 16-bit signed integers.
+    I16(&'a mut [i16]),
     /// 32-bit signed integers.
     I32(&'a mut [i32]),
     /// 64-bit signed integers.
     I64(&'a mut [i64]),
+    /// 8-bit unsigned integers.
+    U8(&'a mut [u8]),
+    /// 16-bit unsigned integers.
+    U16(&'a mut [u16]),
     /// 32-bit unsigned integers.
     U32(&'a mut [u32]),
     /// 64-bit unsigned integers.

@@ -1,6 +1,6 @@
 //! Seeded noise that any language can reproduce.
 
-use super::{Array, ArrayError, Data, Element};
+use super::{Array, ArrayError, Data, Element, bf16};
 use crate::number;
 
 impl Array {
@@ -12,7 +12,9 @@ impl Array {
     /// | f64 | `(z >> 11) * 2^-53` | [0, 1) |
     /// | f32 | the f64 rounded to nearest, ties to even | [0, 1]: one in 2^25 rounds up to 1 |
     /// | f16 | the f64 rounded to nearest, ties to even | [0, 1]: one in 2^12 rounds up to 1 |
-    /// | i32, i64, u32, u64 | `z >> 56` | 0 to 255 |
+    /// | bf16 | the f64 rounded to f32, and then to bf16 | [0, 1]: one in 2^9 rounds up to 1 |
+    /// | i8 | `z >> 57` | 0 to 127 |
+    /// | other integers | `z >> 56` | 0 to 255 |
     ///
     /// In NumPy (arithmetic of `uint64` wraps):
     ///
@@ -24,7 +26,8 @@ impl Array {
     ///     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     ///     z = z ^ (z >> np.uint64(31))
     ///     if np.issubdtype(dtype, np.integer):
-    ///         return (z >> np.uint64(56)).astype(dtype).reshape(shape)
+    ///         bits = 7 if dtype == np.int8 else 8
+    ///         return (z >> np.uint64(64 - bits)).astype(dtype).reshape(shape)
     ///     return ((z >> np.uint64(11)) * 2.0**-53).astype(dtype).reshape(shape)
     /// ```
     ///
@@ -48,10 +51,15 @@ impl Array {
         let mut array = Array::zeros(element, shape)?;
         match &mut array.data {
             Data::F16(v) => fill.cells(v, |z| number::half(unit(z))),
+            Data::Bf16(v) => fill.cells(v, |z| bf16::from_f32(unit(z) as f32)),
             Data::F32(v) => fill.cells(v, |z| unit(z) as f32),
             Data::F64(v) => fill.cells(v, unit),
+            Data::I8(v) => fill.cells(v, |z| (z >> 57) as i8),
+            Data::I16(v) => fill.cells(v, |z| (z >> 56) as i16),
             Data::I32(v) => fill.cells(v, |z| (z >> 56) as i32),
             Data::I64(v) => fill.cells(v, |z| (z >> 56) as i64),
+            Data::U8(v) => fill.cells(v, |z| (z >> 56) as u8),
+            Data::U16(v) => fill.cells(v, |z| (z >> 56) as u16),
             Data::U32(v) => fill.cells(v, |z| (z >> 56) as u32),
             Data::U64(v) => fill.cells(v, |z| z >> 56),
         }

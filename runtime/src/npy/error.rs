@@ -103,7 +103,7 @@ pub enum NpyError {
         wanted: String,
     },
     /// The numbers of a struct's cells in column-major order.
-    #[error("{} holds structs in Fortran order; save numpy.ascontiguousarray of \
+    #[error("{} holds structs or complex numbers in Fortran order; save numpy.ascontiguousarray of \
         it", path.display())]
     Fortran {
         /// The file.

@@ -81,10 +81,14 @@ fn depth(text: &[u8]) -> usize {
 
 /// The type of a cell in NumPy's words, little endian.
 pub fn dtype(layout: &Layout) -> io::Result<DType> {
+    let scalar = |descr: &str| {
+        Ok(DType::new_scalar(descr.parse().map_err(|e| io::Error::other(format!("{e}")))?))
+    };
+    if let Some(element) = layout.complex() {
+        return scalar(if element == Element::F32 { "<c8" } else { "<c16" });
+    }
     Ok(match layout {
-        Layout::Number(element) => DType::new_scalar(
-            element.descr().parse().map_err(|e| io::Error::other(format!("{e}")))?,
-        ),
+        Layout::Number(element) => scalar(element.descr())?,
         Layout::Vec(count, of) => DType::Array(*count as u64, Box::new(dtype(of)?)),
         Layout::Struct(members) => {
             let member = |(name, layout): &(String, Layout)| {
@@ -104,10 +108,11 @@ pub fn element_of(dtype: &DType) -> Option<(Element, bool)> {
         TypeChar::Float => 'f',
         TypeChar::Int => 'i',
         TypeChar::Uint => 'u',
+        TypeChar::RawData => 'V',
         _ => return None,
     };
-    let descr = format!("<{kind}{}", plain.size_field());
-    let element = Element::ALL.into_iter().find(|element| element.descr() == descr)?;
+    let name = format!("{kind}{}", plain.size_field());
+    let element = Element::ALL.into_iter().find(|one| one.descr().get(1..) == Some(&name))?;
     let swapped = match plain.endianness() {
         Endianness::Little => cfg!(target_endian = "big"),
         Endianness::Big => cfg!(target_endian = "little"),

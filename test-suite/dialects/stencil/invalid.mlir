@@ -165,15 +165,15 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
-  // expected-error @+1 {{there are no cells of type bf16; a cell is one of f16, f32, f64, i32, i64, ui32, ui64}}
-  "stencil.field"() {sym_name = "A", grid = @G, type = bf16, role = "state"} : () -> ()
+  // expected-error @+1 {{there are no cells of type tf32; a cell is one of f16, bf16, f32, f64, i8, i16, i32, i64, ui8, ui16, ui32, ui64}}
+  "stencil.field"() {sym_name = "A", grid = @G, type = tf32, role = "state"} : () -> ()
 }
 
 // -----
 
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
-  // expected-error @+1 {{there are no cells of type i16}}
-  "stencil.scalar"() {sym_name = "c", type = i16, default = []} : () -> ()
+  // expected-error @+1 {{there are no cells of type i24}}
+  "stencil.scalar"() {sym_name = "c", type = i24, default = []} : () -> ()
 }
 
 // -----
@@ -540,10 +540,10 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 // Every wrong declaration is told of.
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
-  // expected-error @+1 {{cells of type i8}}
-  "stencil.field"() {sym_name = "A", grid = @G, type = i8, role = "state"} : () -> ()
-  // expected-note @+1 {{cells of type i16}}
-  "stencil.scalar"() {sym_name = "c", type = i16, default = []} : () -> ()
+  // expected-error @+1 {{cells of type i7}}
+  "stencil.field"() {sym_name = "A", grid = @G, type = i7, role = "state"} : () -> ()
+  // expected-note @+1 {{cells of type i24}}
+  "stencil.scalar"() {sym_name = "c", type = i24, default = []} : () -> ()
 }
 
 // -----
@@ -856,7 +856,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 // -----
 
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
-  // expected-error @+1 {{there are no cells of type memref<4xf32>; a cell is one of f16, f32, f64, i32, i64, ui32, ui64}}
+  // expected-error @+1 {{there are no cells of type memref<4xf32>; a cell is one of f16, bf16, f32, f64, i8, i16, i32, i64, ui8, ui16, ui32, ui64}}
   "stencil.scalar"() {sym_name = "c", type = memref<4xf32>, default = []} : () -> ()
 }
 

@@ -342,6 +342,7 @@ fn scalar(random: &mut Random) -> Scalar {
     };
     let value = match element.is_float() {
         true => random.pick(&[0.0, 0.1, 0.25, 0.5, 1.0, 1.5]),
+        false if element.size() < 4 => random.pick(&[0.0, 1.0, 2.0, 3.0, 100.0, 127.0]),
         false => random.pick(&[0.0, 1.0, 2.0, 3.0, 100.0, 2147483647.0]),
     };
     Scalar { element, value, given: random.percent(50) }

@@ -19,7 +19,7 @@ use stencil_passes::launch_plan;
 use stencil_passes::pass::Step;
 use stencil_passes::pipeline;
 use stencil_passes::runner::Runner;
-use stencil_runtime::array::{Array, DataMut};
+use stencil_runtime::array::{Array, DataMut, bf16};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::execute::{self, Control};
 use stencil_runtime::number::{Numeral, half};
@@ -159,10 +159,17 @@ fn roughen(array: &mut Array, seed: u64) {
     };
     match array.data_mut() {
         DataMut::F16(cells) => cells.iter_mut().for_each(|cell| *cell = half(float(cell.to_f64()))),
+        DataMut::Bf16(cells) => {
+            cells.iter_mut().for_each(|cell| *cell = bf16::from_f64(float(cell.to_f64())));
+        }
         DataMut::F32(cells) => {
             cells.iter_mut().for_each(|cell| *cell = float(f64::from(*cell)) as f32)
         }
         DataMut::F64(cells) => cells.iter_mut().for_each(|cell| *cell = float(*cell)),
+        DataMut::I8(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as i8),
+        DataMut::I16(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as i16),
+        DataMut::U8(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as u8),
+        DataMut::U16(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as u16),
         DataMut::I32(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as i32),
         DataMut::I64(cells) => cells.iter_mut().for_each(|cell| *cell = integer()),
         DataMut::U32(cells) => cells.iter_mut().for_each(|cell| *cell = integer() as u32),

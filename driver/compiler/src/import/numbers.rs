@@ -15,16 +15,18 @@ use stencil_runtime::array::Element;
 pub fn value_type<'c>(builder: &Builder<'c>, element: Element) -> Type<'c> {
     match element {
         Element::F16 => Type::float16(builder.context),
+        Element::Bf16 => Type::bfloat16(builder.context),
         Element::F32 => Type::float32(builder.context),
         Element::F64 => Type::float64(builder.context),
-        Element::I32 | Element::U32 => builder.integer_type(32),
-        Element::I64 | Element::U64 => builder.integer_type(64),
+        _ => builder.integer_type(8 * element.size() as u32),
     }
 }
 
 /// An integer as the bits of its type, in the form that an attribute takes.
 pub fn bits(element: Element, value: i128) -> i64 {
     match element.size() {
+        1 => i64::from(value as i8),
+        2 => i64::from(value as i16),
         4 => i64::from(value as i32),
         _ => value as i64,
     }
@@ -61,6 +63,25 @@ pub fn divide<'c>(
     builder.select(by_zero, a, result)
 }
 
+/// `a << b` or `a >> b`. The operations of the IR have no meaning where `b` is not below the bits
+/// of the type: it is taken modulo these, which are a power of two.
+pub fn shift<'c>(
+    builder: &Builder<'c>,
+    op: BinaryOp,
+    element: Element,
+    a: Val<'c>,
+    b: Val<'c>,
+) -> Result<Val<'c>, Error> {
+    let bits = 8 * element.size() as i64;
+    let count = builder.binary("arith.andi", b, builder.constant(b.r#type(), bits - 1)?)?;
+    let name = match op {
+        BinaryOp::Shl => "arith.shli",
+        _ if element.is_unsigned() => "arith.shrui",
+        _ => "arith.shrsi",
+    };
+    builder.binary(name, a, count)
+}
+
 /// A number in another type: from a float to an integer cut off, at the limits of the integer where
 /// it is beyond them, and 0 from a NaN; among integers the low bits; to a float rounded once.
 pub fn convert<'c>(
@@ -70,6 +91,12 @@ pub fn convert<'c>(
     to: Element,
 ) -> Result<Val<'c>, Error> {
     let ty = value_type(builder, to);
+    // All but an f32 becomes a bf16 by way of f32, and a bf16 another type by way of f32.
+    let by = |from: Element, to: Element| from == Element::Bf16 && to != Element::F32;
+    if from != to && (by(from, to) || by(to, from)) {
+        let wide = convert(builder, value, from, Element::F32)?;
+        return convert(builder, wide, Element::F32, to);
+    }
     let name = match (from.is_float(), to.is_float()) {
         _ if value.r#type() == ty => return Ok(value),
         (true, true) if from.size() < to.size() => "arith.extf",

@@ -25,7 +25,7 @@ pub enum Tree {
 
 impl Checker<'_> {
     /// What a value is, for messages.
-    fn describe(&self, tree: &Tree) -> String {
+    pub(super) fn describe(&self, tree: &Tree) -> String {
         match tree {
             Tree::One(Value { literal: Some(_), .. }) => "a number".into(),
             Tree::One(Value { expr: Expr { ty: Type::Element(element), .. }, .. }) => {
@@ -74,7 +74,7 @@ impl Checker<'_> {
     }
 
     /// A value that several components use: bound once, unless it is a name or a literal.
-    fn shared(&mut self, value: Value) -> Value {
+    pub(super) fn shared(&mut self, value: Value) -> Value {
         use ExprKind::{Coordinate, Float, Int, Local, Param, Read, Scalar, Step};
         let leaf = |kind: &ExprKind| {
             matches!(
@@ -382,10 +382,14 @@ impl Checker<'_> {
             (Tree::One(found), Ty::Number(element)) => {
                 self.coerce_number(found, *element, name, span).map(|e| vec![e])
             }
-            (Tree::Vec(lanes), Ty::Vec(count, element)) if lanes.len() == *count => lanes
-                .into_iter()
-                .map(|lane| self.coerce_number(lane, *element, name, span))
-                .collect(),
+            (Tree::Vec(lanes), Ty::Vec(_, element) | Ty::Complex(element))
+                if lanes.len() == self.leaves(ty).len() =>
+            {
+                lanes
+                    .into_iter()
+                    .map(|lane| self.coerce_number(lane, *element, name, span))
+                    .collect()
+            }
             (Tree::Struct(id, parts), Ty::Struct(wanted)) if id == *wanted => {
                 Some(parts.into_iter().flat_map(leaf_values).map(|value| value.expr).collect())
             }
@@ -397,6 +401,7 @@ impl Checker<'_> {
                     Ty::Number(_) => error.help("take one of its parts"),
                     Ty::Vec(lanes, _) => error
                         .help(format!("write it out: `vec({})`", vec!["..."; *lanes].join(", "))),
+                    Ty::Complex(_) => error.help("write it out: `vec(real, imaginary)`"),
                     Ty::Struct(_) => error.help(format!("write it out: `{holds} {{ ... }}`")),
                 });
                 None

@@ -1,6 +1,7 @@
 //! Accesses of fields, and calls: casts, math functions, absolute reads.
 
 use super::aggregates::Tree;
+use super::complex::Complex;
 use super::expressions::{Literal, Value};
 use super::names::{MATH, Symbol};
 use super::{Checker, OFFSET, Read};
@@ -149,6 +150,9 @@ impl Checker<'_> {
         if let Some((_, function, count)) = MATH.iter().find(|(known, ..)| *known == name.node) {
             return self.math(*function, *count, name, arguments, span).map(Tree::One);
         }
+        if let Some(function) = Complex::named(name) {
+            return self.complex(function, name, arguments, span);
+        }
         match self.resolve(name, name.span)? {
             Symbol::Let(place) => return self.written_out(place, name, arguments, span),
             Symbol::Field(_) if self.reads_in_rule(name, span) => {}
@@ -174,7 +178,7 @@ impl Checker<'_> {
         None
     }
 
-    fn arity(&mut self, wanted: usize, name: &Name, found: usize, span: Span) -> bool {
+    pub(super) fn arity(&mut self, wanted: usize, name: &Name, found: usize, span: Span) -> bool {
         if wanted == found {
             return true;
         }
@@ -266,7 +270,8 @@ impl Checker<'_> {
 
     /// Whether a math function works on a type.
     pub(super) fn takes(&mut self, function: MathFunction, element: Element, span: Span) -> bool {
-        let any = matches!(function, MathFunction::Min | MathFunction::Max | MathFunction::Abs);
+        use MathFunction::{Abs, Max, Min, Sign};
+        let any = matches!(function, Min | Max | Abs | Sign);
         if any || element.is_float() {
             return true;
         }

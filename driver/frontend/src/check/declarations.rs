@@ -181,6 +181,8 @@ impl Checker<'_> {
             "float" | "single" | "real" => Some("f32"),
             "double" => Some("f64"),
             "int" => Some("i32"),
+            "byte" | "uchar" | "uint8" => Some("u8"),
+            "bfloat16" | "bfloat" => Some("bf16"),
             "long" => Some("i64"),
             _ => crate::suggest::nearest(name, Element::ALL.map(Element::name)),
         };
@@ -189,7 +191,10 @@ impl Checker<'_> {
             let error = Diagnostic::error(message, span, "");
             self.report(match meant {
                 Some(other) => error.help(format!("did you mean `{other}`?")),
-                None => error.help("the number types are f16 f32 f64 i32 i64 u32 u64"),
+                None => {
+                    let all = Element::ALL.map(Element::name).join(" ");
+                    error.help(format!("the number types are {all}"))
+                }
             });
         } else if let Some(symbol) = self.resolve(name, span) {
             let message = format!("expected a type, but `{name}` is {}", symbol.describe());

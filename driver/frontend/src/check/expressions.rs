@@ -132,15 +132,22 @@ impl Checker<'_> {
         let ty = value.expr.ty;
         match (op, ty) {
             (UnaryOp::Neg, Type::Element(_)) | (UnaryOp::Not, Type::Bool) => {}
-            (UnaryOp::Neg, Type::Bool) => {
-                let error = Diagnostic::error("a condition has no negative", span, "");
+            (UnaryOp::Inverse, Type::Element(element)) => {
+                if value.literal.is_none() && !self.has_bits("~", element, span) {
+                    return None;
+                }
+            }
+            (UnaryOp::Neg | UnaryOp::Inverse, Type::Bool) => {
+                let what = if op == UnaryOp::Neg { "negative" } else { "bits" };
+                let error = Diagnostic::error(format!("a condition has no {what}"), span, "");
                 self.report(error.help("the opposite of a condition is `!`"));
                 return None;
             }
             (UnaryOp::Not, Type::Element(_)) => {
                 let message = "`!` takes a condition, not a number";
                 let error = Diagnostic::error(message, inner.span, "a number");
-                self.report(error.help("compare it, as in `x == 0`"));
+                let help = "compare it, as in `x == 0`; the bits of an integer are turned by `~`";
+                self.report(error.help(help));
                 return None;
             }
         }
@@ -214,6 +221,9 @@ impl Checker<'_> {
             self.report(error.see(op.span, "").help("divide by something else"));
             return None;
         }
+        if literal.is_none() && !self.bits_fit(op.node, &right, written, span) {
+            return None;
+        }
         let ty = if compares { Type::Bool } else { left.ty };
         if compares {
             literal = None;
@@ -271,15 +281,14 @@ impl Checker<'_> {
             let _ = self.number(if left.ty == Type::Bool { left } else { right }, what);
             return;
         };
-        let rank = |element| match element {
-            Element::I32 => 0,
-            Element::U32 => 1,
-            Element::I64 => 2,
-            Element::U64 => 3,
-            other if Some(other) == self.scope.wanted => 7,
-            Element::F16 => 4,
-            Element::F32 => 5,
-            Element::F64 => 6,
+        // Integers before floats, short ones before long ones, signed ones before unsigned ones.
+        let rank = |element: Element| match element {
+            other if Some(other) == self.scope.wanted => 100,
+            other => {
+                50 * usize::from(other.is_float())
+                    + 2 * other.size()
+                    + usize::from(other.is_unsigned() || other == Element::Bf16)
+            }
         };
         let (convert, keep, target) =
             if rank(a) < rank(b) { (left, right, b) } else { (right, left, a) };

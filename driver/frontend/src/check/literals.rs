@@ -64,8 +64,20 @@ impl Checker<'_> {
                     inner => ExprKind::Unary(UnaryOp::Neg, inner),
                 },
             },
-            ExprKind::Unary(op, inner) => ExprKind::Unary(op, boxed(inner)?),
-            ExprKind::Binary(op, a, b) => ExprKind::Binary(op, boxed(a)?, boxed(b)?),
+            ExprKind::Unary(op, inner) => {
+                let inner = boxed(inner)?;
+                if op == UnaryOp::Inverse && !self.has_bits("~", element, span) {
+                    return None;
+                }
+                ExprKind::Unary(op, inner)
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (boxed(a)?, boxed(b)?);
+                if !self.bits_fit(op, &b, true, span) {
+                    return None;
+                }
+                ExprKind::Binary(op, a, b)
+            }
             ExprKind::If(condition, a, b) => ExprKind::If(condition, boxed(a)?, boxed(b)?),
             ExprKind::Let(id, value, body) => ExprKind::Let(id, value, boxed(body)?),
             ExprKind::Call(function, arguments) => {
@@ -91,14 +103,14 @@ impl Checker<'_> {
                 let error =
                     Diagnostic::error(format!("`{value}` does not fit {element}"), span, "");
                 self.report(match element {
-                    Element::U32 | Element::U64 if value < 0 => {
+                    unsigned if unsigned.is_unsigned() && value < 0 => {
                         error.help("unsigned numbers are never negative")
                     }
-                    Element::I32 | Element::U32 => error.help("compute in i64"),
                     Element::I64 if value > 0 && value <= u64::MAX.into() => {
                         error.help("compute in u64")
                     }
                     Element::F16 => error.help(F16_RANGE),
+                    short if !short.is_float() && short.size() < 8 => error.help("compute in i64"),
                     _ => error.help(format!("write `{value}.0` for a float")),
                 });
                 None
@@ -129,6 +141,9 @@ impl Checker<'_> {
         let error = Diagnostic::error(format!("`{text}` is too {extent} for {element}"), span, "");
         self.report(match element {
             Element::F16 => error.help(F16_RANGE),
+            Element::Bf16 => {
+                error.help("the bf16 numbers reach from about 1e-40 to 3.4e38; use f64")
+            }
             _ => error.help("the f32 numbers reach from about 1e-45 to 3.4e38; use f64"),
         });
         None

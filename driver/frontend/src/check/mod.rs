@@ -30,8 +30,10 @@
 //! | `literals.rs` | literals take the type of their context |
 
 mod aggregates;
+mod bits;
 mod boundary;
 mod calls;
+mod complex;
 mod declarations;
 mod disjoint;
 mod expressions;

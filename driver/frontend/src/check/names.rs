@@ -50,18 +50,24 @@ impl Symbol {
 }
 
 /// Math functions with their number of arguments.
-pub const MATH: [(&str, MathFunction, usize); 15] = [
+pub const MATH: [(&str, MathFunction, usize); 21] = [
     ("min", MathFunction::Min, 2),
     ("max", MathFunction::Max, 2),
     ("abs", MathFunction::Abs, 1),
     ("sqrt", MathFunction::Sqrt, 1),
     ("rsqrt", MathFunction::Rsqrt, 1),
+    ("cbrt", MathFunction::Cbrt, 1),
+    ("sign", MathFunction::Sign, 1),
     ("exp", MathFunction::Exp, 1),
+    ("exp2", MathFunction::Exp2, 1),
     ("log", MathFunction::Log, 1),
+    ("log2", MathFunction::Log2, 1),
     ("sin", MathFunction::Sin, 1),
     ("cos", MathFunction::Cos, 1),
     ("tan", MathFunction::Tan, 1),
+    ("atan2", MathFunction::Atan2, 2),
     ("tanh", MathFunction::Tanh, 1),
+    ("erf", MathFunction::Erf, 1),
     ("pow", MathFunction::Pow, 2),
     ("floor", MathFunction::Floor, 1),
     ("ceil", MathFunction::Ceil, 1),
@@ -69,7 +75,18 @@ pub const MATH: [(&str, MathFunction, usize); 15] = [
 ];
 
 /// Names of the language that are neither types nor math functions.
-const OTHERS: [&str; 5] = ["t", "vec", "nearest", "periodic", "reflect"];
+const OTHERS: [&str; 10] = [
+    "t",
+    "vec",
+    "nearest",
+    "periodic",
+    "reflect",
+    "complex64",
+    "complex128",
+    "cmul",
+    "conj",
+    "cabs",
+];
 
 /// Whether the language itself uses the name.
 pub fn is_reserved(name: &str) -> bool {

@@ -9,6 +9,8 @@
 //! bounds on both sides with small coefficients, and sizes above 2^40 are refused before a run
 //! where that matters; in other types the result lies within the type's limits.
 
+mod bits;
+
 use super::Checker;
 use super::regions::bounds_of;
 use crate::limits;
@@ -124,8 +126,7 @@ impl Range {
     /// All values of a type, as far as they are bounds to compute with.
     fn of_type(element: Element) -> Self {
         match element {
-            Element::I32 => Self::numbers(i32::MIN.into(), i32::MAX.into()),
-            Element::U32 => Self::numbers(0, u32::MAX.into()),
+            short if let Some((least, most)) = ends(short) => Self::numbers(least, most),
             Element::U64 => Self::new(vec![Bound::one(Affine::number(0))], Vec::new()),
             _ => Self::default(),
         }
@@ -208,6 +209,16 @@ impl Range {
     }
 }
 
+/// The least and the largest number of a type of less than 64 bits.
+fn ends(element: Element) -> Option<(i64, i64)> {
+    let bits = 8 * element.size();
+    let short = !element.is_float() && bits < 64;
+    short.then(|| match element.is_unsigned() {
+        true => (0, (1 << bits) - 1),
+        false => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+    })
+}
+
 fn element_of(expr: &Expr) -> Option<Element> {
     match expr.ty {
         Type::Element(element) => Some(element),
@@ -255,6 +266,8 @@ impl Checker<'_> {
                 }
                 BinaryOp::Rem => self.remainder(left, right, element),
                 BinaryOp::Div => self.quotient_range(left, right, element),
+                BinaryOp::BitAnd => self.masked(left, right, element),
+                BinaryOp::Shr => self.shifted_down(left, element),
                 _ => all(),
             },
             _ => all(),
@@ -286,8 +299,7 @@ impl Checker<'_> {
     /// The range, where it lies within the limits of a type. Bounds are small enough for 64 bits.
     fn within(&self, range: &Range, element: Element) -> Option<Range> {
         let (least, most) = match element {
-            Element::I32 => (i32::MIN.into(), i32::MAX.into()),
-            Element::U32 => (0, u32::MAX.into()),
+            short if let Some(ends) = ends(short) => ends,
             Element::U64 => return Some(range.needing(&self.not_negative(range)?)),
             _ => return range.is_bounded().then(|| range.clone()),
         };
@@ -343,8 +355,9 @@ impl Checker<'_> {
             (MathFunction::Abs, [a]) => {
                 let a = self.cut(a);
                 // The smallest integer has no absolute value.
-                let smallest = a.limits().is_some_and(|(lower, _)| lower == i64::from(i32::MIN));
-                if !a.is_bounded() || element == Element::I32 && smallest {
+                let least = ends(element).map(|(least, _)| least);
+                let smallest = a.limits().is_some_and(|(lower, _)| Some(lower) == least);
+                if !a.is_bounded() || smallest {
                     return Range::of_type(element);
                 }
                 let upper = either(&a.upper, &a.times(-1).upper);

@@ -19,6 +19,8 @@ pub enum Ty {
     Number(Element),
     /// `vec<LANES, TYPE>`
     Vec(usize, Element),
+    /// `complex64` or `complex128`: as a value a vec of two lanes.
+    Complex(Element),
     /// A struct, by its place among the declared ones.
     Struct(usize),
 }
@@ -78,6 +80,8 @@ impl Checker<'_> {
     /// A type as it is written.
     pub(super) fn ty(&mut self, ty: &ast::Type) -> Option<Ty> {
         match &ty.node {
+            TypeKind::Named(name) if name == "complex64" => Some(Ty::Complex(Element::F32)),
+            TypeKind::Named(name) if name == "complex128" => Some(Ty::Complex(Element::F64)),
             TypeKind::Named(name) => match (Element::from_name(name), self.symbols.get(name)) {
                 (Some(element), _) => Some(Ty::Number(element)),
                 (None, Some((Symbol::Struct(id), _))) => Some(Ty::Struct(*id)),
@@ -118,6 +122,7 @@ impl Checker<'_> {
         match ty {
             Ty::Number(element) => element.to_string(),
             Ty::Vec(lanes, element) => format!("vec<{lanes}, {element}>"),
+            Ty::Complex(element) => format!("complex{}", 16 * element.size()),
             Ty::Struct(id) => {
                 self.structs.get(*id).map_or(String::new(), |found| found.name.clone())
             }
@@ -131,6 +136,10 @@ impl Checker<'_> {
             Ty::Number(element) => vec![(String::new(), *element)],
             Ty::Vec(lanes, element) => {
                 (0..*lanes).map(|lane| (format!(".{lane}"), *element)).collect()
+            }
+            // By these names files know the two as one complex number.
+            Ty::Complex(element) => {
+                vec![(".re".to_owned(), *element), (".im".to_owned(), *element)]
             }
             Ty::Struct(id) => {
                 let members =
@@ -162,6 +171,7 @@ impl Checker<'_> {
         match ty {
             Ty::Number(element) => Tree::One(leaf(*element)),
             Ty::Vec(lanes, element) => Tree::Vec((0..*lanes).map(|_| leaf(*element)).collect()),
+            Ty::Complex(element) => Tree::Vec(vec![leaf(*element), leaf(*element)]),
             Ty::Struct(id) => {
                 let members =
                     self.structs.get(*id).map(|found| found.members.as_slice()).unwrap_or_default();
@@ -189,7 +199,7 @@ impl Checker<'_> {
     /// The type that the literals of a `let` take: that of all numbers of a cell.
     pub(super) fn wanted(&self, ty: &Ty) -> Option<Element> {
         match ty {
-            Ty::Number(element) | Ty::Vec(_, element) => Some(*element),
+            Ty::Number(element) | Ty::Vec(_, element) | Ty::Complex(element) => Some(*element),
             Ty::Struct(_) => {
                 let leaves = self.leaves(ty);
                 let (_, first) = leaves.first()?;

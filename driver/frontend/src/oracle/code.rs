@@ -104,8 +104,8 @@ pub enum Op {
     Coordinate { to: Register, dimension: usize, last: bool, plus: i64 },
     /// The number of the step.
     Step { to: Register },
-    /// `-a`, or `!a` for a condition.
-    Unary { to: Register, ty: Type, a: Register },
+    /// `-a` or `~a`, or `!a` for a condition.
+    Unary { to: Register, ty: Type, op: UnaryOp, a: Register },
     /// Arithmetic.
     Binary { to: Register, ty: Type, op: BinaryOp, a: Register, b: Register },
     /// A comparison of two values of type `ty`.

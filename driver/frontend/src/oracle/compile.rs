@@ -111,10 +111,10 @@ impl<'a> Compiler<'a> {
                 Some(slot) => Slot { owned: false, ..*slot },
                 None => self.fill(ty, |_| None, ops), // The checker binds before it uses.
             },
-            ExprKind::Unary(_, a) => {
+            ExprKind::Unary(op, a) => {
                 let a = self.expr(a, ops);
                 let to = self.take(ty);
-                ops.push(Op::Unary { to: to.register, ty, a: a.register });
+                ops.push(Op::Unary { to: to.register, ty, op: *op, a: a.register });
                 self.give(a);
                 to
             }

@@ -2,11 +2,11 @@
 
 use super::code::{Code, Constant, Layout, Op, Register, Source};
 use super::job::Cells;
-use super::numbers::Number;
+use super::numbers::{Number, Wide};
 use super::outside::{Map, Reach};
-use crate::program::{BinaryOp, FieldId, MathFunction, Type};
+use crate::program::{BinaryOp, FieldId, MathFunction, Type, UnaryOp};
 use cranelift_entity::PrimaryMap;
-use stencil_runtime::array::{Array, Cell, Data, DataMut, each_cell, f16, with_cell};
+use stencil_runtime::array::{Array, Cell, Data, DataMut, bf16, each_cell, f16, with_cell};
 
 /// Cells of a strip at most. The registers of a piece then fit the nearest cache.
 pub const LANES: usize = 256;
@@ -29,10 +29,15 @@ pub struct Strip<'a> {
 #[derive(Default)]
 pub struct Registers {
     f16: Vec<Vec<f16>>,
+    bf16: Vec<Vec<bf16>>,
     f32: Vec<Vec<f32>>,
     f64: Vec<Vec<f64>>,
+    i8: Vec<Vec<i8>>,
+    i16: Vec<Vec<i16>>,
     i32: Vec<Vec<i32>>,
     i64: Vec<Vec<i64>>,
+    u8: Vec<Vec<u8>>,
+    u16: Vec<Vec<u16>>,
     u32: Vec<Vec<u32>>,
     u64: Vec<Vec<u64>>,
     bool: Vec<Vec<bool>>,
@@ -60,7 +65,7 @@ macro_rules! lane {
         }
     )*};
 }
-lane!(f16, f32, f64, i32, i64, u32, u64, bool);
+lane!(f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, bool);
 
 impl Registers {
     /// The values of a register.
@@ -166,7 +171,10 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
             }),
             Op::Copy { to, from } => registers.map(*to, *from, count, |value: i64| value),
             Op::Step { to } => registers.write(*to, count, |out, _| out.fill(strip.step)),
-            Op::Unary { to, ty, a } => typed!(
+            Op::Unary { to, ty, op: UnaryOp::Inverse, a } => {
+                typed!(ty, T => registers.map(*to, *a, count, <T as Number>::inverse), ());
+            }
+            Op::Unary { to, ty, a, .. } => typed!(
                 ty, T => registers.map(*to, *a, count, <T as Number>::neg),
                 registers.map(*to, *a, count, |a: bool| !a)
             ),
@@ -180,9 +188,7 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
             Op::Call { to, ty, function, arguments } => {
                 typed!(ty, T => call::<T>(registers, *function, *to, *arguments, count), ());
             }
-            Op::Cast { to, ty, from, a } => typed!(from, A => typed!(ty, T => {
-                registers.map(*to, *a, count, |a: A| T::narrow(a.widen()))
-            }, ()), ()),
+            Op::Cast { to, ty, from, a } => cast(registers, (*from, *a), (*ty, *to), count),
             Op::Branch { to, ty, condition, sides } => {
                 let condition =
                     registers.row::<bool>(*condition).get(..count).unwrap_or_default().to_vec();
@@ -200,6 +206,21 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
             }
         }
     }
+}
+
+/// Converts numbers by way of a wide form: code for each pair of types would be much code.
+fn cast(
+    registers: &mut Registers,
+    (from, a): (Type, Register),
+    (ty, to): (Type, Register),
+    count: usize,
+) {
+    let wide: Vec<Wide> = typed!(from, A => {
+        registers.row::<A>(a).iter().take(count).map(|a| a.widen()).collect()
+    }, Vec::new());
+    typed!(ty, T => registers.write(to, count, |out, _| {
+        out.iter_mut().zip(wide).for_each(|(out, wide)| *out = T::narrow(wide));
+    }), ());
 }
 
 /// Runs `$body` on the cells that a read takes its value from.
@@ -318,6 +339,9 @@ fn arithmetic<T: Number>(
         BinaryOp::Mul => registers.zip(to, operands, count, T::mul),
         BinaryOp::Div => registers.zip(to, operands, count, T::div),
         BinaryOp::Rem => registers.zip(to, operands, count, T::rem),
+        op if op.is_bitwise() => {
+            registers.zip(to, operands, count, move |a, b| T::bits(op, a, b));
+        }
         _ => {} // The others give conditions.
     }
 }

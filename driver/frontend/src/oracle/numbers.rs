@@ -1,8 +1,8 @@
 //! Arithmetic of the number types: each operation in its own type, rounded once.
 
 use super::lanes::Lane;
-use crate::program::MathFunction;
-use stencil_runtime::array::f16;
+use crate::program::{BinaryOp, MathFunction};
+use stencil_runtime::array::{bf16, f16};
 use stencil_runtime::number::half;
 
 /// A number on its way from one type to another.
@@ -21,6 +21,14 @@ pub trait Number: Lane {
     fn div(self, b: Self) -> Self;
     fn rem(self, b: Self) -> Self;
     fn neg(self) -> Self;
+    /// `~a`; the checker lets it, and operators on bits, work on integers alone.
+    fn inverse(self) -> Self {
+        self
+    }
+    /// An operator on bits.
+    fn bits(_: BinaryOp, a: Self, _: Self) -> Self {
+        a
+    }
     fn widen(self) -> Wide;
     fn narrow(wide: Wide) -> Self;
     fn call(function: MathFunction, a: Self, b: Self, c: Self) -> Self;
@@ -41,7 +49,7 @@ macro_rules! narrow {
 }
 
 macro_rules! float {
-    ($($name:ident),*) => {$(
+    ($($name:ident $erf:path),*) => {$(
         impl Number for $name {
             fn add(self, b: Self) -> Self {
                 self + b
@@ -80,11 +88,19 @@ macro_rules! float {
                     MathFunction::Abs => a.abs(),
                     MathFunction::Sqrt => a.sqrt(),
                     MathFunction::Rsqrt => 1.0 / a.sqrt(),
+                    MathFunction::Cbrt => a.cbrt(),
+                    MathFunction::Sign if a > 0.0 => 1.0,
+                    MathFunction::Sign if a < 0.0 => -1.0,
+                    MathFunction::Sign => a,
                     MathFunction::Exp => a.exp(),
+                    MathFunction::Exp2 => a.exp2(),
                     MathFunction::Log => a.ln(),
+                    MathFunction::Log2 => a.log2(),
                     MathFunction::Sin => a.sin(),
                     MathFunction::Cos => a.cos(),
                     MathFunction::Tan => a.tan(),
+                    MathFunction::Atan2 => a.atan2(b),
+                    MathFunction::Erf => $erf(a),
                     MathFunction::Tanh => a.tanh(),
                     MathFunction::Pow => a.powf(b),
                     MathFunction::Floor => a.floor(),
@@ -95,7 +111,7 @@ macro_rules! float {
         }
     )*};
 }
-float!(f32, f64);
+float!(f32 libm::erff, f64 libm::erf);
 
 /// By way of f32, which rounds `+ - * /` and roots to the same f16 as rounding them once; by f64
 /// where f32 has too few digits for that.
@@ -133,6 +149,37 @@ impl Number for f16 {
     }
 }
 
+/// Each operation is that of f32, rounded; other numbers become one by way of f32.
+impl Number for bf16 {
+    fn add(self, b: Self) -> Self {
+        bf16::from_f32(self.to_f32() + b.to_f32())
+    }
+    fn sub(self, b: Self) -> Self {
+        bf16::from_f32(self.to_f32() - b.to_f32())
+    }
+    fn mul(self, b: Self) -> Self {
+        bf16::from_f32(self.to_f32() * b.to_f32())
+    }
+    fn div(self, b: Self) -> Self {
+        bf16::from_f32(self.to_f32() / b.to_f32())
+    }
+    fn rem(self, b: Self) -> Self {
+        bf16::from_f32(self.to_f32() % b.to_f32())
+    }
+    fn neg(self) -> Self {
+        -self
+    }
+    fn widen(self) -> Wide {
+        Wide::Float(self.to_f64())
+    }
+    fn narrow(wide: Wide) -> Self {
+        bf16::from_f32(f32::narrow(wide))
+    }
+    fn call(function: MathFunction, a: Self, b: Self, c: Self) -> Self {
+        bf16::from_f32(f32::call(function, a.to_f32(), b.to_f32(), c.to_f32()))
+    }
+}
+
 macro_rules! integer {
     ($($name:ident $wide:ident),*) => {$(
         impl Number for $name {
@@ -154,6 +201,20 @@ macro_rules! integer {
             fn neg(self) -> Self {
                 self.wrapping_neg()
             }
+            fn inverse(self) -> Self {
+                !self
+            }
+            fn bits(op: BinaryOp, a: Self, b: Self) -> Self {
+                match op {
+                    BinaryOp::BitAnd => a & b,
+                    BinaryOp::BitOr => a | b,
+                    BinaryOp::BitXor => a ^ b,
+                    // The count is taken modulo the bits of the type.
+                    BinaryOp::Shl => a.wrapping_shl(b as u32),
+                    BinaryOp::Shr => a.wrapping_shr(b as u32),
+                    _ => a,
+                }
+            }
             fn widen(self) -> Wide {
                 Wide::$wide(self.into())
             }
@@ -163,6 +224,7 @@ macro_rules! integer {
                 match function {
                     MathFunction::Min => a.min(b),
                     MathFunction::Max => a.max(b),
+                    MathFunction::Sign => $name::from(a > 0) - $name::from(a != 0 && a < 1),
                     MathFunction::Abs if a < $name::default() => a.wrapping_neg(),
                     _ => a,
                 }
@@ -170,4 +232,7 @@ macro_rules! integer {
         }
     )*};
 }
-integer!(i32 Signed, i64 Signed, u32 Unsigned, u64 Unsigned);
+integer!(
+    i8 Signed, i16 Signed, i32 Signed, i64 Signed,
+    u8 Unsigned, u16 Unsigned, u32 Unsigned, u64 Unsigned
+);

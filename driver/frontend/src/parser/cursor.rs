@@ -27,6 +27,11 @@ impl<'a> Parser<'a> {
         last.map_or(Span::default(), |token| token.span)
     }
 
+    /// Whether nothing stands between the present token and the next one.
+    pub(super) fn touches_next(&self) -> bool {
+        self.tokens.get(self.at + 1).is_some_and(|next| next.span.start == self.span().end)
+    }
+
     pub(super) fn bump(&mut self) {
         if *self.peek() != TokenKind::End {
             self.at += 1;
@@ -111,8 +116,9 @@ impl<'a> Parser<'a> {
             TokenKind::Mark("+") if what == "an expression" => {
                 error.help("there is no sign `+` and no `++`; leave it out")
             }
-            TokenKind::Mark("&") => error.help("write `&&`"),
-            TokenKind::Mark("|") => error.help("write `||`"),
+            TokenKind::Mark(mark @ (">" | "<")) if what == "an expression" => {
+                error.help(format!("a shift is written `{mark}{mark}`, without a space"))
+            }
             TokenKind::Mark("?") => error.help("write `if c then a else b`"),
             TokenKind::Mark(".") if matches!(self.peek_at(1), TokenKind::Int(_)) => {
                 error.help("a number starts with a digit, as in `0.5`")

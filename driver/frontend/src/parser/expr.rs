@@ -58,6 +58,10 @@ impl Parser<'_> {
                 return Err(self.too_deep(message, span));
             }
             self.bump();
+            let span = if op.is_shift() { span.to(self.span()) } else { span };
+            if op.is_shift() {
+                self.bump();
+            }
             let right = self.nested(|parser| parser.climb(own))?;
             let whole = left.0.span.to(right.0.span);
             let depth = left.1.max(right.1);
@@ -72,7 +76,13 @@ impl Parser<'_> {
         let TokenKind::Mark(mark) = self.peek() else {
             return None;
         };
-        BINARY_OPS.into_iter().find(|op| symbol(*op) == *mark)
+        // A shift is two marks without a space between them.
+        let joined = || self.peek_at(1) == self.peek() && self.touches_next();
+        match *mark {
+            "<" if joined() => Some(BinaryOp::Shl),
+            ">" if joined() => Some(BinaryOp::Shr),
+            mark => BINARY_OPS.into_iter().find(|op| symbol(*op) == mark),
+        }
     }
 
     fn prefix(&mut self) -> Parsed<Deep> {
@@ -80,6 +90,7 @@ impl Parser<'_> {
         let op = match self.peek() {
             TokenKind::Mark("-") => UnaryOp::Neg,
             TokenKind::Mark("!") => UnaryOp::Not,
+            TokenKind::Mark("~") => UnaryOp::Inverse,
             _ => {
                 let first = self.primary()?;
                 return self.postfix(first);

@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-const WORDS: [&str; 74] = [
+const WORDS: [&str; 80] = [
     "param",
     "scalar",
     "struct",
@@ -89,6 +89,12 @@ const WORDS: [&str; 74] = [
     ">=",
     "&&",
     "||",
+    "&",
+    "|",
+    "^",
+    "~",
+    "<<",
+    ">>",
     "!",
     "+",
     "-",

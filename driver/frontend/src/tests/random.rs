@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use stencil_runtime::array::{Array, Data};
 
 /// The number types.
-const NUMBERS: [&str; 7] = ["f16", "f32", "f64", "i32", "i64", "u32", "u64"];
+const NUMBERS: [&str; 12] =
+    ["f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
 
 /// Source text of a random expression of a type.
 fn expression(
@@ -23,7 +24,7 @@ fn expression(
         return leaf(random, ty, locals);
     }
     let deeper = depth - 1;
-    match random.below(9) {
+    match random.below(10) {
         0 => {
             let condition = expression(random, "bool", deeper, locals);
             let (yes, no) =
@@ -31,8 +32,10 @@ fn expression(
             format!("(if {condition} then {yes} else {no})")
         }
         1 => {
-            let of =
-                random.pick(&["f16", "f32", "f64", "i32", "i64", "u32", "u64", "bool"]).to_string();
+            let of = match random.below(8) {
+                0 => "bool".to_string(),
+                _ => random.pick(&NUMBERS).to_string(),
+            };
             let value = expression(random, &of, deeper, locals);
             let name = format!("x{}", locals.len());
             locals.push((name.clone(), of));
@@ -50,16 +53,17 @@ fn expression(
                 (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
             format!("{function}({a}, {b})")
         }
-        4 if matches!(ty, "f16" | "f32" | "f64") => {
-            let function = random.pick(&["sqrt", "abs", "floor", "exp", "rsqrt"]);
+        4 if ty.contains('f') => {
+            let function = random.pick(&["sqrt", "abs", "floor", "exp", "rsqrt", "sign"]);
             format!("{function}({})", expression(random, ty, deeper, locals))
         }
         5 if ty != "bool" => format!("(-{})", expression(random, ty, deeper, locals)),
-        6 if matches!(ty, "i32" | "i64" | "u32" | "u64") => {
+        6 if ty.starts_with(['i', 'u']) => {
             let (a, b) =
                 (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
             format!("({a} {} ({b} - 1))", random.pick(&["/", "%"]))
         }
+        7 if ty.starts_with(['i', 'u']) => on_bits(random, ty, deeper, locals),
         _ if ty == "bool" => match random.below(3) {
             0 => format!("(!{})", expression(random, ty, deeper, locals)),
             1 => {
@@ -86,6 +90,22 @@ fn expression(
     }
 }
 
+/// Source text of an operator on bits and its operands.
+fn on_bits(
+    random: &mut Random,
+    ty: &str,
+    deeper: usize,
+    locals: &mut Vec<(String, String)>,
+) -> String {
+    let (a, b) = (expression(random, ty, deeper, locals), expression(random, ty, deeper, locals));
+    // A count that is written as a literal would be refused where it is too large.
+    let b = format!("({b} + {ty}(0))");
+    match random.below(6) {
+        5 => format!("(~{a})"),
+        place => format!("({a} {} {b})", ["&", "|", "^", "<<", ">>"][place]),
+    }
+}
+
 /// Source text of an expression without parts.
 fn leaf(random: &mut Random, ty: &str, locals: &[(String, String)]) -> String {
     let known: Vec<String> =
@@ -101,9 +121,9 @@ fn leaf(random: &mut Random, ty: &str, locals: &[(String, String)]) -> String {
         ("f64", 0) => format!("B[{}, 0]", random.below(3) as i64 - 1),
         ("i64", 0) => random.pick(&["i", "j", "t", "N"]).to_string(),
         ("bool", _) => format!("(A[0, 0] < {number} / 7.0)"),
-        (ty @ ("f16" | "f32" | "f64"), 1) => format!("{ty}({number}.25)"),
-        ("i32" | "i64", _) => format!("{ty}({})", number as i64 - 3),
-        ("u32" | "u64", _) => format!("{ty}({number})"),
+        (ty, 1) if ty.contains('f') => format!("{ty}({number}.25)"),
+        (ty, _) if ty.starts_with('i') => format!("{ty}({})", number as i64 - 3),
+        (ty, _) if ty.starts_with('u') => format!("{ty}({number})"),
         (ty, _) => format!("{ty}(-{number})"),
     }
 }

@@ -2,17 +2,22 @@
 
 use crate::program::*;
 use std::collections::BTreeMap;
-use stencil_runtime::array::{Data, Element, f16};
+use stencil_runtime::array::{Data, Element, bf16, f16};
 use stencil_runtime::number::half;
 
 /// A value of any type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     F16(f16),
+    Bf16(bf16),
     F32(f32),
     F64(f64),
+    I8(i8),
+    I16(i16),
     I32(i32),
     I64(i64),
+    U8(u8),
+    U16(u16),
     U32(u32),
     U64(u64),
     Bool(bool),
@@ -33,11 +38,16 @@ pub fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> 
     match &expr.kind {
         ExprKind::Float(value) => match expr.ty {
             Type::Element(Element::F16) => F16(half(*value)),
+            Type::Element(Element::Bf16) => Bf16(bf16::from_f64(*value)),
             Type::Element(Element::F32) => F32(*value as f32),
             _ => F64(*value),
         },
         ExprKind::Int(value) => match expr.ty {
+            Type::Element(Element::I8) => I8(*value as i8),
+            Type::Element(Element::I16) => I16(*value as i16),
             Type::Element(Element::I32) => I32(*value as i32),
+            Type::Element(Element::U8) => U8(*value as u8),
+            Type::Element(Element::U16) => U16(*value as u16),
             Type::Element(Element::U32) => U32(*value as u32),
             Type::Element(Element::U64) => U64(*value as u64),
             _ => I64(*value as i64),
@@ -64,14 +74,30 @@ pub fn walk(expr: &Expr, cell: &Cell, locals: &mut BTreeMap<LocalId, Value>) -> 
             Bool(true) => walk(yes, cell, locals),
             _ => walk(no, cell, locals),
         },
+        ExprKind::Unary(UnaryOp::Inverse, a) => match walk(a, cell, locals) {
+            I8(a) => I8(-1 - a),
+            I16(a) => I16(-1 - a),
+            I32(a) => I32(-1 - a),
+            I64(a) => I64(-1 - a),
+            U8(a) => U8(u8::MAX - a),
+            U16(a) => U16(u16::MAX - a),
+            U32(a) => U32(u32::MAX - a),
+            U64(a) => U64(u64::MAX - a),
+            other => panic!("{other:?}"),
+        },
         ExprKind::Unary(_, a) => match walk(a, cell, locals) {
             F16(a) => F16(half(-a.to_f64())),
+            Bf16(a) => Bf16(bf16::from_bits(a.to_bits() ^ 0x8000)),
             F32(a) => F32(-a),
             F64(a) => F64(-a),
+            I8(a) => I8(a.wrapping_neg()),
+            I16(a) => I16(a.wrapping_neg()),
             I32(a) => I32(a.wrapping_neg()),
             I64(a) => I64(a.wrapping_neg()),
-            U32(a) => U32(0_u32.wrapping_sub(a)),
-            U64(a) => U64(0_u64.wrapping_sub(a)),
+            U8(a) => U8((0 as u8).wrapping_sub(a)),
+            U16(a) => U16((0 as u16).wrapping_sub(a)),
+            U32(a) => U32((0 as u32).wrapping_sub(a)),
+            U64(a) => U64((0 as u64).wrapping_sub(a)),
             Bool(a) => Bool(!a),
         },
         ExprKind::Binary(op, a, b) => binary(*op, walk(a, cell, locals), walk(b, cell, locals)),
@@ -122,6 +148,11 @@ fn binary(op: BinaryOp, a: Value, b: Value) -> Value {
                 Mul => $kind($a.wrapping_mul($b)),
                 Div => $kind($a.checked_div($b).unwrap_or(if $b == 0 { 0 } else { $a })),
                 Rem => $kind($a.checked_rem($b).unwrap_or(if $b == 0 { $a } else { 0 })),
+                BitAnd => $kind($a & $b),
+                BitOr => $kind($a | $b),
+                BitXor => $kind($a ^ $b),
+                Shl => $kind($a << ($b.rem_euclid((8 * size_of_val(&$a)) as _))),
+                Shr => $kind($a >> ($b.rem_euclid((8 * size_of_val(&$a)) as _))),
                 _ => compared!($a, $b).map(Bool).unwrap(),
             }
         };
@@ -132,10 +163,18 @@ fn binary(op: BinaryOp, a: Value, b: Value) -> Value {
             F64(value) => F16(half(value)),
             other => other,
         },
+        (Bf16(a), Bf16(b)) => match floats!(F32, a.to_f32(), b.to_f32()) {
+            F32(value) => Bf16(bf16::from_f32(value)),
+            other => other,
+        },
         (F32(a), F32(b)) => floats!(F32, a, b),
         (F64(a), F64(b)) => floats!(F64, a, b),
+        (I8(a), I8(b)) => integers!(I8, a, b),
+        (I16(a), I16(b)) => integers!(I16, a, b),
         (I32(a), I32(b)) => integers!(I32, a, b),
         (I64(a), I64(b)) => integers!(I64, a, b),
+        (U8(a), U8(b)) => integers!(U8, a, b),
+        (U16(a), U16(b)) => integers!(U16, a, b),
         (U32(a), U32(b)) => integers!(U32, a, b),
         (U64(a), U64(b)) => integers!(U64, a, b),
         (Bool(a), Bool(b)) => Bool(if op == And { a && b } else { a || b }),
@@ -159,6 +198,8 @@ fn call(function: MathFunction, a: Value, b: Value) -> Value {
                 MathFunction::Sqrt => a.sqrt(),
                 MathFunction::Rsqrt => 1.0 / a.sqrt(),
                 MathFunction::Abs => a.abs(),
+                MathFunction::Sign if a == 0.0 || a.is_nan() => a,
+                MathFunction::Sign => a.signum(),
                 MathFunction::Floor => a.floor(),
                 MathFunction::Exp => a.exp(),
                 other => panic!("{other:?}"),
@@ -173,12 +214,20 @@ fn call(function: MathFunction, a: Value, b: Value) -> Value {
             F32(value) => F16(f16::from_f32(value)),
             other => other,
         },
+        (Bf16(a), Bf16(b)) => match float!(F32, a.to_f32(), b.to_f32()) {
+            F32(value) => Bf16(bf16::from_f32(value)),
+            other => other,
+        },
         (F32(a), F32(b)) => float!(F32, a, b),
         (F64(a), F64(b)) => float!(F64, a, b),
+        (I8(a), I8(b)) => I8(if function == MathFunction::Min { a.min(b) } else { a.max(b) }),
+        (I16(a), I16(b)) => I16(if function == MathFunction::Min { a.min(b) } else { a.max(b) }),
         (I32(a), I32(b)) => I32(if function == MathFunction::Min { a.min(b) } else { a.max(b) }),
+        (I64(a), I64(b)) => I64(if function == MathFunction::Min { a.min(b) } else { a.max(b) }),
+        (U8(a), U8(b)) => U8(if function == MathFunction::Min { a.min(b) } else { a.max(b) }),
+        (U16(a), U16(b)) => U16(if function == MathFunction::Min { a.min(b) } else { a.max(b) }),
         (U32(a), U32(b)) => U32(if function == MathFunction::Min { a.min(b) } else { a.max(b) }),
         (U64(a), U64(b)) => U64(if function == MathFunction::Min { a.min(b) } else { a.max(b) }),
-        (I64(a), I64(b)) => I64(if function == MathFunction::Min { a.min(b) } else { a.max(b) }),
         pair => panic!("{pair:?}"),
     }
 }
@@ -189,24 +238,34 @@ fn cast(value: Value, ty: Type) -> Value {
         ($a:expr) => {
             match ty {
                 Type::Element(Element::F16) => F16(half($a as f64)),
-                Type::Element(Element::U32) => U32($a as u32),
-                Type::Element(Element::U64) => U64($a as u64),
+                Type::Element(Element::Bf16) => Bf16(bf16::from_f32($a as f32)),
                 Type::Element(Element::F32) => F32($a as f32),
                 Type::Element(Element::F64) => F64($a as f64),
+                Type::Element(Element::I8) => I8($a as i8),
+                Type::Element(Element::I16) => I16($a as i16),
                 Type::Element(Element::I32) => I32($a as i32),
                 Type::Element(Element::I64) => I64($a as i64),
+                Type::Element(Element::U8) => U8($a as u8),
+                Type::Element(Element::U16) => U16($a as u16),
+                Type::Element(Element::U32) => U32($a as u32),
+                Type::Element(Element::U64) => U64($a as u64),
                 Type::Bool => panic!(),
             }
         };
     }
     match value {
         F16(a) => cast!(a.to_f32()),
-        U32(a) => cast!(a),
-        U64(a) => cast!(a),
+        Bf16(a) => cast!(a.to_f32()),
         F32(a) => cast!(a),
         F64(a) => cast!(a),
+        I8(a) => cast!(a),
+        I16(a) => cast!(a),
         I32(a) => cast!(a),
         I64(a) => cast!(a),
+        U8(a) => cast!(a),
+        U16(a) => cast!(a),
+        U32(a) => cast!(a),
+        U64(a) => cast!(a),
         Bool(_) => panic!(),
     }
 }

@@ -50,6 +50,20 @@ fn threads_race_within_an_interval_only() {
 }
 
 #[test]
+fn words_of_one_byte_are_written_apart() {
+    let mut memory = Memory::new(3, 1, true);
+    memory.forget();
+    let time = Timeline::new(0);
+    memory.store(0, 0x12, by(&time, 0)).unwrap();
+    memory.store(1, 0x34, by(&time, 1)).unwrap();
+    assert!(matches!(memory.store(1, 0, by(&time, 0)), Err(Conflict::Race { .. })));
+    memory.fill(&[1, 2, 3]);
+    let mut bytes = [0; 3];
+    assert_eq!(memory.download(&mut bytes), Ok(()));
+    assert_eq!((bytes, memory.word_mask(), memory.bytes()), ([1, 2, 3], 0xff, 3));
+}
+
+#[test]
 fn words_of_two_bytes_are_written_apart() {
     let mut memory = Memory::new(6, 2, true);
     memory.forget();

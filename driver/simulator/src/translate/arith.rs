@@ -185,7 +185,7 @@ pub(crate) fn element(attribute: Attribute, kind: Kind, index: usize) -> Option<
     let index = if dense.is_splat() { 0 } else { index };
     match kind {
         // The C interface reads no f16; the text is exact.
-        Kind::F16 => {
+        Kind::F16 | Kind::Bf16 => {
             let text = attribute.to_string();
             let list =
                 text.strip_prefix("dense<")?.split('>').next()?.trim_matches(['[', ']']).to_owned();

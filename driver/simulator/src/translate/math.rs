@@ -98,6 +98,7 @@ pub(crate) fn unary_op(name: &str) -> Option<(Unary, Flop)> {
         "sqrt" => (Unary::Sqrt, Flop::Sqrt),
         "rsqrt" => (Unary::Rsqrt, Flop::Sqrt),
         "cbrt" => (Unary::Cbrt, Flop::Special),
+        "erf" => (Unary::Erf, Flop::Special),
         "exp" => (Unary::Exp, Flop::Special),
         "exp2" => (Unary::Exp2, Flop::Special),
         "expm1" => (Unary::ExpM1, Flop::Special),

@@ -138,8 +138,8 @@ impl<'c> Translator<'c> {
                 })
             })
             .collect::<Result<Vec<_>, Error>>()?;
-        if source.element.bytes() < 2 {
-            return Err(unsupported(op, "elements of less than 16 bits in memory"));
+        if source.element == Kind::I1 {
+            return Err(unsupported(op, "elements of one bit in memory"));
         }
         if count > 1 && source.strides.last() != Some(&Operand::Constant(1)) {
             return Err(unsupported(

@@ -26,6 +26,7 @@ impl<'c> Translator<'c> {
             "i32" => Kind::I32,
             "i64" => Kind::I64,
             "f16" => Kind::F16,
+            "bf16" => Kind::Bf16,
             "f32" => Kind::F32,
             "f64" => Kind::F64,
             "index" => self.index,

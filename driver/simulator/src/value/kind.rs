@@ -1,5 +1,6 @@
 //! Scalar types: their widths, and how their values lie in 64 bits.
 
+use stencil_runtime::array::bf16;
 use stencil_runtime::number::half;
 
 /// A scalar type.
@@ -21,6 +22,8 @@ pub enum Kind {
     Index64,
     /// IEEE half precision.
     F16,
+    /// The upper half of a single.
+    Bf16,
     /// IEEE single precision.
     F32,
     /// IEEE double precision.
@@ -33,7 +36,7 @@ impl Kind {
     pub fn bytes(self) -> u64 {
         match self {
             Self::I1 | Self::I8 => 1,
-            Self::I16 | Self::F16 => 2,
+            Self::I16 | Self::F16 | Self::Bf16 => 2,
             Self::I32 | Self::Index32 | Self::F32 => 4,
             Self::I64 | Self::Index64 | Self::F64 => 8,
         }
@@ -45,7 +48,7 @@ impl Kind {
         match self {
             Self::I1 => 1,
             Self::I8 => 8,
-            Self::I16 | Self::F16 => 16,
+            Self::I16 | Self::F16 | Self::Bf16 => 16,
             Self::I32 | Self::F32 => 32,
             _ => 64,
         }
@@ -54,7 +57,7 @@ impl Kind {
     /// Whether this is a floating-point type.
     #[inline]
     pub fn is_float(self) -> bool {
-        matches!(self, Self::F16 | Self::F32 | Self::F64)
+        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }
 
     /// Brings an integer to its type.
@@ -65,7 +68,7 @@ impl Kind {
             Self::I8 => value as i8 as u64,
             Self::I16 => value as i16 as u64,
             Self::I32 => value as i32 as u64,
-            Self::F16 => u64::from(value as u16),
+            Self::F16 | Self::Bf16 => u64::from(value as u16),
             Self::F32 => u64::from(value as u32),
             _ => value as u64,
         }
@@ -82,6 +85,7 @@ impl Kind {
     pub fn number(self, value: f64) -> u64 {
         match self {
             Self::F16 => u64::from(half(value).to_bits()),
+            Self::Bf16 => u64::from(bf16::from_f32(value as f32).to_bits()),
             Self::F32 => u64::from((value as f32).to_bits()),
             Self::F64 => value.to_bits(),
             _ => self.wrap(value as i64),

@@ -9,6 +9,7 @@ pub enum Unary {
     Sqrt,
     Rsqrt,
     Cbrt,
+    Erf,
     Exp,
     Exp2,
     ExpM1,

@@ -114,7 +114,7 @@ impl<'c> Plan<'c> {
     pub fn of(function: &Function<'c, '_>, shape: StripShape) -> Result<Self, Error> {
         let program = function.program;
         for field in function.updates {
-            if !matches!(mlir::bit_width(program.field(field)?.element), Some(16 | 32 | 64)) {
+            if !matches!(mlir::bit_width(program.field(field)?.element), Some(8 | 16 | 32 | 64)) {
                 let message =
                     format!("lanes can't exchange values of @{field}; leave the strategy open");
                 return Err(Error::declined(Decline::Registers, message));

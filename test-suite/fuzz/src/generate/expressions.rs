@@ -82,7 +82,11 @@ pub fn value(random: &mut Random, scope: &mut Scope, ty: Type) -> Expr {
     if !random.percent(70) {
         return any;
     }
-    let (low, high) = if ty.is_float() { (-4.0, 4.0) } else { (0.0, 1000.0) };
+    let (low, high) = match ty {
+        _ if ty.is_float() => (-4.0, 4.0),
+        Type::Number(element) if element.size() == 1 => (0.0, 100.0),
+        _ => (0.0, 1000.0),
+    };
     call("min", ty, vec![call("max", ty, vec![any, number(ty, low)]), number(ty, high)])
 }
 
@@ -269,7 +273,22 @@ fn condition(random: &mut Random, scope: &mut Scope, deeper: i64) -> Expr {
 
 fn integer(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr {
     let a = expression(random, scope, ty, deeper);
-    match random.below(8) {
+    match random.below(11) {
+        8 => Expr { ty, kind: Kind::Unary("~", Box::new(a)) },
+        9 => {
+            let b = expression(random, scope, ty, deeper);
+            binary(random.pick(&["&", "|", "^"]), ty, a, b)
+        }
+        10 => {
+            // A literal that is too large is refused; other counts may be anything.
+            let count = random.below(8) as f64;
+            let b = match random.percent(50) {
+                true => number(ty, count),
+                false => expression(random, scope, ty, deeper.min(1)),
+            };
+            let b = if let Kind::Number(..) = b.kind { number(ty, count) } else { b };
+            binary(random.pick(&["<<", ">>"]), ty, a, b)
+        }
         0 | 1 => {
             let b = expression(random, scope, ty, deeper.min(1));
             // A literal 0 is refused.

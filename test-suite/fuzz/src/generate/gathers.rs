@@ -120,7 +120,13 @@ fn inside(random: &mut Random, scope: &mut Scope, first: Affine, last: Affine) -
         6 if first == Affine::number(0) => {
             let twice = plus(binary("*", ty, number(ty, 2.0), bound(last)), 1);
             let any = leaf(random, scope, ty);
-            binary("/", ty, clamp(any, twice), number(ty, 2.0))
+            let (half, by) = random.pick(&[("/", 2.0), (">>", 1.0)]);
+            binary(half, ty, clamp(any, twice), number(ty, by))
+        }
+        10 if first == Affine::number(0) && last.term.is_none() && last.constant >= 0 => {
+            let any = expression(random, scope, ty, depth);
+            let mask = (last.constant + 2) as u64;
+            binary("&", ty, any, number(ty, (mask.next_power_of_two() / 2 - 1) as f64))
         }
         7 => {
             let any = expression(random, scope, ty, depth);
