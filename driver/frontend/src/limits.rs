@@ -50,7 +50,8 @@ pub const ALL_PIECES: usize = 400;
 /// boundary rule counted at each read that may need it.
 pub const OPERATIONS: usize = 10_000;
 
-/// Different reads of a piece, added up over all pieces of a program.
+/// Different reads of a piece, added up over all pieces of a program. A read of a field with a
+/// boundary rule counts twice.
 pub const READS: usize = 1000;
 
 /// Conditions on the sizes that a run checks.
