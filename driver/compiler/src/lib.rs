@@ -21,6 +21,7 @@ mod import;
 mod inline_calls;
 mod level;
 mod nest;
+mod pauses;
 mod report;
 mod schedules;
 mod session;
@@ -29,7 +30,7 @@ pub mod toolchain;
 mod waves;
 
 pub use check::{Checked, compare};
-pub use control::{Control, Progress};
+pub use control::{Control, Pause, Pauses, Progress};
 pub use declarations::declarations;
 pub use executable::{Ended, Executable, Outcome, Target};
 pub use failure::{Class, Failure, Message, shortened};

@@ -38,7 +38,8 @@ const MARKS: [(&str, &str); 4] = [
 ];
 
 /// Documents whose commands are run.
-const RUN: [&str; 4] = ["README.md", "docs/ir.md", "docs/add-a-pass.md", "docs/plan.md"];
+const RUN: [&str; 5] =
+    ["README.md", "docs/ir.md", "docs/add-a-pass.md", "docs/plan.md", "docs/running.md"];
 
 /// Documents that quote code.
 const QUOTING: [&str; 2] = ["docs/add-a-pass.md", "docs/add-an-op.md"];

@@ -191,7 +191,7 @@ pub fn measure(
     let first_seconds = load_seconds + start.elapsed().as_secs_f64();
     let is_checked = reference.is_some() || !options.expect.is_empty();
     let outputs = if is_checked {
-        download(plan, &checked, &inputs, &launched.current, &mut program)?
+        download(plan, &checked, &inputs, &launched.current, false, &mut program)?
     } else {
         BTreeMap::new()
     };
@@ -258,7 +258,7 @@ fn time(
         if turn + 1 == options.warmup + options.repeat
             && let Some(wanted) = wanted
         {
-            let last = download(plan, bound, inputs, &launched.current, program)?;
+            let last = download(plan, bound, inputs, &launched.current, false, program)?;
             timed.repeats = Some(are_same(&last, wanted));
         }
     }
