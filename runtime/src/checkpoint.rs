@@ -1,8 +1,8 @@
 //! Checkpoints: the state of a run in a file, from which another run goes on with the same bits.
 //!
 //! A file has a line that names the format, the length of the header in 8 bytes, the header as
-//! JSON, the cells of the fields in the header's order as they lie in memory, and a hash of all that
-//! in 8 bytes. A file is written whole or not at all, and the hash finds a damaged one.
+//! JSON, the cells of the fields in the header's order as they lie in memory, and a hash of all
+//! that in 8 bytes. A file is written whole or not at all, and the hash finds a damaged one.
 
 use crate::array::{Array, Element, shape_text};
 use crate::whole_file::write_whole;

@@ -57,8 +57,8 @@ impl fmt::Display for Comparison {
                 0 => write!(f, "all {} cells agree bit for bit", self.cells),
                 lost => write!(
                     f,
-                    "{lost} of {} cells are NaN on both sides (--check-finite finds the first), the \
-                     others agree bit for bit",
+                    "{lost} of {} cells are NaN on both sides (--check-finite finds the first), \
+                     the others agree bit for bit",
                     self.cells
                 ),
             };

@@ -232,8 +232,8 @@ pub fn run(
     Ok(Outcome { outputs, launched })
 }
 
-/// Checks that every state and const field has data of its type and shape. Temp fields and reductions
-/// may have data, with which a run goes on where another one ended.
+/// Checks that every state and const field has data of its type and shape. Temp fields and
+/// reductions may have data, with which a run goes on where another one ended.
 ///
 /// # Errors
 /// The first input that is missing, unknown or wrong.

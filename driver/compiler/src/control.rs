@@ -57,8 +57,8 @@ pub struct Control<'a> {
     pub cancel: Arc<AtomicBool>,
     /// Called with each `snapshot` of the plan; the reference has none.
     pub snapshot: Option<&'a mut dyn FnMut(Taken)>,
-    /// Whether the reference ends at the first NaN or infinity, with an error that shows its cell and
-    /// its expression.
+    /// Whether the reference ends at the first NaN or infinity, with an error that shows its cell
+    /// and its expression.
     pub finite: bool,
     /// Where a run pauses, and what is done there.
     pub pauses: Option<Pauses<'a>>,

@@ -1,6 +1,7 @@
 //! A program that is ready to run, and its runs.
 
 use crate::control::{Control, Progress};
+use crate::copies::{self, copies};
 use crate::declarations::declarations;
 use crate::failure::{Class, Failure};
 use crate::nest;
@@ -16,11 +17,10 @@ use stencil_frontend::diagnostics::Diagnostic;
 use stencil_frontend::oracle::{self, OracleError};
 use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
-use stencil_runtime::array::{Array, ArrayError};
+use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{self, ExecuteError};
-use stencil_runtime::memory;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{self, FieldDecl, Plan};
 use stencil_simulator::{Settings, Simulator, simulation_error};
@@ -229,12 +229,7 @@ impl Executable {
         let number = |step: i64| u64::try_from(step).map_err(Failure::internal);
         let steps = number(bound.first_step)?..number(bound.first_step + bound.steps)?;
         execute::check_inputs(&self.plan, bound, inputs).map_err(Failure::user)?;
-        // A copy of each input, room for the next values of each state field, temp fields.
-        let bytes = |role| bound.field_bytes(&self.plan, |field| field.role == role);
-        let temps = bytes(plan::Role::Temp).saturating_mul(2);
-        let states = bytes(plan::Role::State).saturating_mul(2);
-        let all = [states, temps, bytes(plan::Role::Const)];
-        memory::require(all.into_iter().fold(0, u64::saturating_add)).map_err(Failure::user)?;
+        copies::require(&self.plan, bound)?;
         let mut outputs = copies(inputs)?;
         let start = Instant::now();
         let finite = control.finite;
@@ -389,12 +384,6 @@ fn outcome(bound: &Bound) -> Outcome {
         device: None,
         counters: None,
     }
-}
-
-/// Copies of arrays, or an error where memory runs out.
-fn copies(of: &BTreeMap<String, Array>) -> Result<BTreeMap<String, Array>, Failure> {
-    let copy = |(name, array): (&String, &Array)| Ok((name.clone(), array.copy()?));
-    of.iter().map(copy).collect::<Result<_, ArrayError>>().map_err(Failure::user)
 }
 
 #[cfg(test)]

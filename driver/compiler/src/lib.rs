@@ -14,6 +14,7 @@
 
 mod check;
 mod control;
+mod copies;
 mod declarations;
 mod executable;
 mod failure;

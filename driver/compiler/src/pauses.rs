@@ -10,6 +10,8 @@ use stencil_runtime::array::{Array, ArrayError};
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::plan::Plan;
 
+type Arrays = BTreeMap<String, Array>;
+
 /// A run that is asked for.
 pub struct Run<'a> {
     /// The plan, or its declarations.
@@ -25,7 +27,7 @@ impl Run<'_> {
     pub fn go(
         &self,
         mut control: Control<'_>,
-        mut part: impl FnMut(&Bound, &BTreeMap<String, Array>, Control<'_>) -> Result<Outcome, Failure>,
+        mut part: impl FnMut(&Bound, &Arrays, Control<'_>) -> Result<Outcome, Failure>,
     ) -> Result<Outcome, Failure> {
         let bound = bind(self.plan, self.request).map_err(Failure::user)?;
         let Some(every) = control.pauses.as_ref().map(|pauses| pauses.every.clone()) else {
@@ -80,8 +82,8 @@ impl Run<'_> {
     }
 }
 
-/// Checks that a run in parts ends where a run in one would: it looks after `every` steps whether it
-/// ends early.
+/// Checks that a run in parts ends where a run in one would: it looks after `every` steps whether
+/// it ends early.
 pub fn check(every: Option<i64>, request: &Request, control: &Control<'_>) -> Result<(), Failure> {
     let pauses = control.pauses.iter().flat_map(|pauses| &pauses.every);
     let pauses = pauses.map(|every| i64::try_from(every.get()).unwrap_or(i64::MAX));

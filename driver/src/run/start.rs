@@ -1,5 +1,5 @@
-//! What a run begins with: arrays from files, noise or zeros, or a checkpoint to go on from; and the
-//! checkpoints that it writes.
+//! What a run begins with: arrays from files, noise or zeros, or a checkpoint to go on from. And
+//! the checkpoints that it writes.
 
 use crate::cli::{RunArgs, unique};
 use std::collections::BTreeMap;
@@ -75,7 +75,8 @@ pub fn start(
         let left = bound.first_step + bound.steps - checkpoint.step;
         if left < 0 {
             return Err(Failure::user(format!(
-                "the checkpoint {} is of step {}, and the run ends after step {}; give more --steps",
+                "the checkpoint {} is of step {}, and the run ends after step {}; give more \
+                 --steps",
                 path.display(),
                 checkpoint.step,
                 bound.first_step + bound.steps

@@ -132,8 +132,8 @@ pub enum BindError {
     Steps(i64),
     /// The number of the first step is negative or too large.
     #[error(
-        "a run can't begin at step {0}; --first-step is at least 0, and with the steps of the run at \
-         most {MOST_STEPS}"
+        "a run can't begin at step {0}; --first-step is at least 0, and with the steps of the run \
+         at most {MOST_STEPS}"
     )]
     FirstStep(i64),
     /// A scalar is given that the program does not have.

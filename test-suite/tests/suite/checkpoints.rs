@@ -1,5 +1,5 @@
-//! Runs in parts: with `--first-step`, and from checkpoints. A run that was killed at any moment goes
-//! on and ends with the bits of one that was not.
+//! Runs in parts: with `--first-step`, and from checkpoints. A run that was killed at any moment
+//! goes on and ends with the bits of one that was not.
 
 use crate::snapshot;
 use std::os::unix::fs::MetadataExt;

@@ -6,7 +6,8 @@ use stencil_test_suite::Scratch;
 /// The cell that grows the fastest is infinite after some steps.
 const GROWS: &str = "param N\ngrid G = [0..N-1, 0..N-1]\nfield A : f32 on G\nfield B : f32 on G\n\
     fn copy -> B [0..N-1, 0..N-1] = A[0,0]\n\
-    fn grow -> A {\n  [0..0, 0..N-1]   = 1.0\n  [1..N-1, 0..N-1] = 3.0 * B[-1,0] * (A[0,0] + 1)\n}\n\
+    fn grow -> A {\n  [0..0, 0..N-1]   = 1.0\n\
+    \x20 [1..N-1, 0..N-1] = 3.0 * B[-1,0] * (A[0,0] + 1)\n}\n\
     steps 60\n";
 const ROOT: &str = "param N\ngrid G = [0..N-1]\nfield A : f64 on G\ntemp field T : f64 on G\n\
     fn f -> T [1..N-2] = sqrt(A[0] - 0.5)\nfn g -> A [0..N-1] = A[0]\nsteps 3\n";

@@ -1,4 +1,5 @@
-//! Memory that is not there is refused before any is spent, and sizes given to a run fix its compile.
+//! Memory that is not there is refused before any is spent, and sizes given to a run fix its
+//! compile.
 
 use stencil_test_suite::Scratch;
 

@@ -4,7 +4,8 @@
 use crate::snapshot;
 use stencil_test_suite::Scratch;
 
-const HEAT: &str = "param N\ngrid G = [0..N-1, 0..N-1]\nfield A : f32 on G\ntemp field D : f32 on G\n\
+const HEAT: &str = "param N\ngrid G = [0..N-1, 0..N-1]\nfield A : f32 on G\n\
+    temp field D : f32 on G\n\
     fn slope -> D [1..N-2, 1..N-2] = A[0,1] - A[0,-1]\n\
     fn move -> A [1..N-2, 1..N-2] = A[0,0] + 0.1 * D[0,0]\n\
     reduce most : f32 = max(A[0,0]) on [0..N-1, 0..N-1]\nsteps 7\n";

@@ -72,3 +72,13 @@ impl Finite<'_> {
         })
     }
 }
+
+/// The words for a value that is a NaN or an infinity.
+pub fn lost(field: &str, point: &[i64], value: &str, step: Option<u64>) -> String {
+    let point: Vec<_> = point.iter().map(i64::to_string).collect();
+    let cell = if point.is_empty() { String::new() } else { format!("[{}]", point.join(", ")) };
+    match step {
+        Some(step) => format!("`{field}{cell}` becomes {value} in step {step}"),
+        None => format!("`{field}{cell}` is {value} before the first step"),
+    }
+}

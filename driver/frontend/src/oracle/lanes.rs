@@ -129,7 +129,8 @@ macro_rules! typed {
 /// Runs operations.
 fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
     let count = strip.count;
-    for op in ops {
+    let mut ops = ops.iter().peekable();
+    while let Some(op) = ops.next() {
         match op {
             Op::Fill { to, value: Constant::Bool(value) } => {
                 registers.write(*to, count, |out, _| out.fill(*value))
@@ -140,6 +141,14 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
             }),
             Op::Read { to, from, layout } => read(registers, strip, *to, *from, layout),
             Op::Reach { to, from, reach } => self::reach(registers, strip, *to, *from, reach),
+            // A read inside the grid, whatever the rule is for others.
+            Op::Inside { to, reach: wanted }
+                if wanted.all_inside(strip.point, count)
+                    && let Some((to, from, place)) = read_inside(*to, ops.peek().copied()) =>
+            {
+                reach(registers, strip, to, from, place);
+                ops.next();
+            }
             Op::Inside { to, reach } => {
                 let lanes = reach.lanes_inside(strip.point, count);
                 let inside = reach.row_inside(strip.point);
@@ -374,6 +383,15 @@ fn call<T: Number>(
             *out = T::call(function, *a, or_first(b, lane, *a), or_first(c, lane, *a));
         }
     });
+}
+
+/// The register, the field and the place of a read that follows a look whether it lies inside.
+fn read_inside(looked: Register, next: Option<&Op>) -> Option<(Register, Source, &Reach)> {
+    let Some(Op::Branch { to, condition, sides, .. }) = next else { return None };
+    let ([Op::Reach { to: own, from, reach }], result) = (sides[0].0.as_slice(), sides[0].1) else {
+        return None;
+    };
+    (*condition == looked && *own == result).then_some((*to, *from, reach))
 }
 
 /// The side that all cells take.

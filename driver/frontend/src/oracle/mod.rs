@@ -31,7 +31,7 @@ use crate::sizes::{self, SizeError, Sizes};
 use crate::source::Span;
 use code::Environment;
 use cranelift_entity::PrimaryMap;
-use finite::Finite;
+use finite::{Finite, lost};
 use job::{Cells, Job, split};
 use lanes::Registers;
 use reduce::{Condition, Reducer};
@@ -131,15 +131,6 @@ pub enum OracleError {
     /// Not enough memory.
     #[error(transparent)]
     Memory(#[from] ArrayError),
-}
-
-fn lost(field: &str, point: &[i64], value: &str, step: Option<u64>) -> String {
-    let point: Vec<_> = point.iter().map(i64::to_string).collect();
-    let cell = if point.is_empty() { String::new() } else { format!("[{}]", point.join(", ")) };
-    match step {
-        Some(step) => format!("`{field}{cell}` becomes {value} in step {step}"),
-        None => format!("`{field}{cell}` is {value} before the first step"),
-    }
 }
 
 /// How a run ended.

@@ -25,10 +25,15 @@ pub enum Map {
 }
 
 impl Reach {
-    /// Whether the reads from the row of a point lie inside the grid in all dimensions but the last.
+    /// Whether the reads from the row of a point lie inside the grid, but for the last dimension.
     pub fn row_inside(&self, point: &[i64]) -> bool {
         let mut outer = self.outer(point);
         outer.all(|(at, (first, last))| (first..=last).contains(&at))
+    }
+
+    /// Whether the reads from a point and its next neighbours, `count` together, lie inside.
+    pub fn all_inside(&self, point: &[i64], count: usize) -> bool {
+        self.row_inside(point) && self.lanes_inside(point, count) == (0..count)
     }
 
     /// Which of `count` neighbours along the last dimension, from a point on, read inside the grid
