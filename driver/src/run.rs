@@ -68,8 +68,13 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     let session = session.keeping(temps.clone());
     let declared = if temps.is_empty() { declared } else { session.declared(&source)? };
     let states = check_names(&declared, &results)?;
-    let mut files = Results::new(args, &declared, &results, read)?;
-    let start = start(args, &source, &declared, sources, &temps)?;
+    let pictures = results::Asked {
+        snapshots: args.snapshot_every.is_some(),
+        colors: args.colors,
+        range: args.range,
+    };
+    let mut files = Results::new(pictures, &declared, &results, read)?;
+    let start = start(asked(args)?, &source, &declared, sources, &temps)?;
     // Kernels for these sizes alone are faster than kernels for all.
     let session = args.common.measured(session.with_sizes(&source, &start.sizes), &source)?;
     let request = Request { choices: unique("--choose", &args.choose)?, ..start.request };
@@ -140,6 +145,21 @@ fn check_names<'p>(
     }
     let states = fields.iter().filter(|field| field.role() == Some(Role::State));
     Ok(states.map(|field| field.name).collect())
+}
+
+/// What the command line asks of the begin of a run.
+fn asked(args: &RunArgs) -> Result<start::Asked<'_>, Failure> {
+    Ok(start::Asked {
+        request: Request {
+            sizes: unique("--size", &args.sizes)?,
+            steps: args.steps,
+            scalars: unique("--set", &args.scalars)?,
+            ..Request::default()
+        },
+        first_step: args.first_step,
+        resume: args.resume.as_deref(),
+        saved: args.checkpoint.is_some(),
+    })
 }
 
 /// The temp fields among the results.

@@ -13,8 +13,8 @@ pub fn copies(of: &BTreeMap<String, Array>) -> Result<BTreeMap<String, Array>, F
     of.iter().map(copy).collect::<Result<_, ArrayError>>().map_err(Failure::user)
 }
 
-/// Checks that there is memory for a copy of each input, for temp fields, and for the next values of
-/// both.
+/// Checks that there is memory for a copy of each input, for temp fields, and for the next values
+/// of both.
 pub fn require(plan: &Plan, bound: &Bound) -> Result<(), Failure> {
     let bytes = |role: Role, copies: u64| {
         bound.field_bytes(plan, |field| field.role == role).saturating_mul(copies)

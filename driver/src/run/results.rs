@@ -1,7 +1,6 @@
 //! The files of `--out`: cells, pictures and animations, after the last step and at snapshots.
 
-use super::picture::{Frame, write_gif, write_png};
-use crate::cli::RunArgs;
+use super::picture::{Colors, Frame, write_gif, write_png};
 use crate::files::{self, Outputs};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,9 +29,20 @@ impl Kind {
     }
 }
 
+/// What the command line asks for.
+#[derive(Clone, Copy)]
+pub struct Asked {
+    /// Whether there are snapshots.
+    pub snapshots: bool,
+    /// The colours of pictures.
+    pub colors: Option<Colors>,
+    /// The values of the first and the last colour.
+    pub range: Option<(f64, f64)>,
+}
+
 /// The files of a run.
 pub struct Results<'a> {
-    args: &'a RunArgs,
+    asked: Asked,
     declared: &'a Plan,
     /// By field.
     paths: &'a BTreeMap<String, PathBuf>,
@@ -66,7 +76,7 @@ pub fn at_step(path: &Path, step: i64) -> PathBuf {
 impl<'a> Results<'a> {
     /// Checks what can be known of the files before the run.
     pub fn new(
-        args: &'a RunArgs,
+        asked: Asked,
         declared: &'a Plan,
         paths: &'a BTreeMap<String, PathBuf>,
         read: Vec<PathBuf>,
@@ -84,7 +94,7 @@ impl<'a> Results<'a> {
                     path.display()
                 ));
             }
-            if Kind::of(path) == Kind::Animation && args.snapshot_every.is_none() {
+            if Kind::of(path) == Kind::Animation && !asked.snapshots {
                 return user(format!(
                     "{} would be an animation of one frame; add --snapshot-every K, or write .png",
                     path.display()
@@ -92,7 +102,7 @@ impl<'a> Results<'a> {
             }
         }
         if !paths.values().any(|path| drawn(path))
-            && (args.colors.is_some() || args.range.is_some())
+            && (asked.colors.is_some() || asked.range.is_some())
         {
             return user(
                 "--colors and --range are for pictures; add --out FIELD=FILE.png".to_owned(),
@@ -108,13 +118,13 @@ impl<'a> Results<'a> {
             }
         }
         let shows = |path: &PathBuf| has_step(path) || Kind::of(path) == Kind::Animation;
-        if args.snapshot_every.is_some() && !paths.values().any(shows) {
+        if asked.snapshots && !paths.values().any(shows) {
             return user(format!(
                 "--snapshot-every needs a file for each snapshot or an animation; add \
                  --out FIELD=FILE{STEP}.npy or --out FIELD=FILE.gif"
             ));
         }
-        Ok(Self { args, declared, paths, read, frames: BTreeMap::new() })
+        Ok(Self { asked, declared, paths, read, frames: BTreeMap::new() })
     }
 
     /// Takes a snapshot.
@@ -150,7 +160,7 @@ impl<'a> Results<'a> {
         let records = records(&self.declared.fields);
         let mut frames = std::mem::take(&mut self.frames);
         let mut outputs = Outputs::default();
-        let (colors, range) = (self.args.colors.unwrap_or_default(), self.args.range);
+        let (colors, range) = (self.asked.colors.unwrap_or_default(), self.asked.range);
         let mut written = Vec::new();
         for (field, path) in fields(&records, self.paths) {
             let path = at_step(path, step);
@@ -180,7 +190,7 @@ impl<'a> Results<'a> {
         values: &'o BTreeMap<String, Array>,
     ) -> Result<(), Failure> {
         let leaves = leaves(field, values)?;
-        let (colors, range) = (self.args.colors.unwrap_or_default(), self.args.range);
+        let (colors, range) = (self.asked.colors.unwrap_or_default(), self.asked.range);
         match (Kind::of(path), leaves.as_slice()) {
             (Kind::Picture, [array]) => {
                 let frame = Frame::of(array);

@@ -1,7 +1,6 @@
 //! What a run begins with: arrays from files, noise or zeros, or a checkpoint to go on from. And
 //! the checkpoints that it writes.
 
-use crate::cli::{RunArgs, unique};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -13,6 +12,18 @@ use stencil_runtime::npy::NpyError;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Role;
 use stencil_runtime::record::records;
+
+/// What the command line asks for.
+pub struct Asked<'a> {
+    /// Sizes, scalars and steps.
+    pub request: Request,
+    /// The number of the first step.
+    pub first_step: Option<i64>,
+    /// The checkpoint to go on from.
+    pub resume: Option<&'a Path>,
+    /// Whether checkpoints are written.
+    pub saved: bool,
+}
 
 /// What a run begins with.
 pub struct Start {
@@ -28,24 +39,19 @@ pub struct Start {
 
 /// Makes the inputs ready: `temps` are zeros. With --resume, state fields come from the checkpoint.
 pub fn start(
-    args: &RunArgs,
+    asked: Asked<'_>,
     source: &Source,
     declared: &Plan,
     mut sources: BTreeMap<String, Input>,
     temps: &[String],
 ) -> Result<Start, Failure> {
-    let mut request = Request {
-        sizes: unique("--size", &args.sizes)?,
-        steps: args.steps,
-        first_step: args.first_step.unwrap_or(0),
-        scalars: unique("--set", &args.scalars)?,
-        ..Request::default()
-    };
-    let from = args.resume.as_deref().map(|path| Ok((path, checkpoint::read(path)?)));
+    let mut request = asked.request;
+    request.first_step = asked.first_step.unwrap_or(0);
+    let from = asked.resume.map(|path| Ok((path, checkpoint::read(path)?)));
     let from =
         from.transpose().map_err(|error: checkpoint::CheckpointError| Failure::user(error))?;
     if let Some((path, checkpoint)) = &from {
-        begin_at(args, path, checkpoint, declared, &mut request)?;
+        begin_at(asked.first_step, path, checkpoint, declared, &mut request)?;
         let state = |name: &String| {
             let fields = records(&declared.fields);
             fields.iter().any(|field| field.name == *name && field.role() == Some(Role::State))
@@ -62,7 +68,7 @@ pub fn start(
         .map_err(|error| unprepared(&error))?;
     let open = |name: &String| Some((name.clone(), *bound.sizes.get(name)?));
     let sizes = declared.params.iter().filter_map(open).collect();
-    let wanted = args.checkpoint.is_some() || from.is_some();
+    let wanted = asked.saved || from.is_some();
     let run = wanted.then(|| identity(source, declared, &bound, &inputs));
     if let (Some((path, checkpoint)), Some(run)) = (from, &run) {
         checkpoint.check(path, run).map_err(Failure::user)?;
@@ -90,7 +96,7 @@ pub fn start(
 
 /// Takes over from a checkpoint what the command line leaves open.
 fn begin_at(
-    args: &RunArgs,
+    first_step: Option<i64>,
     path: &Path,
     checkpoint: &Checkpoint,
     declared: &Plan,
@@ -101,7 +107,7 @@ fn begin_at(
         let own = Run { program: declared.program.clone(), ..run.clone() };
         checkpoint.check(path, &own).map_err(Failure::user)?;
     }
-    if let Some(step) = args.first_step.filter(|step| *step != run.first_step) {
+    if let Some(step) = first_step.filter(|step| *step != run.first_step) {
         return Err(Failure::user(format!(
             "the run of the checkpoint {} began at step {}, not at {step}; leave --first-step out",
             path.display(),

@@ -199,29 +199,41 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
                 registers.map(*to, *a, count, |a: A| T::narrow(a.widen()))
             }, ()), ()),
             Op::Branch { to, ty, condition, sides } => {
-                let condition = registers.row::<bool>(*condition).get(..count).unwrap_or_default();
-                if let Some((ops, result)) = side_of_all(condition, sides) {
-                    run(ops, strip, registers);
-                    typed!(
-                        ty, T => registers.map(*to, *result, count, |value: T| value),
-                        registers.map(*to, *result, count, |value: bool| value)
-                    );
-                    continue;
-                }
-                let condition = condition.to_vec();
-                for (side, (ops, result)) in sides.iter().enumerate() {
-                    let taken: Vec<bool> = condition.iter().map(|c| *c == (side == 0)).collect();
-                    if !taken.contains(&true) {
-                        continue;
-                    }
-                    run(ops, strip, registers);
-                    typed!(
-                        ty, T => choose::<T>(registers, *to, *result, &taken),
-                        choose::<bool>(registers, *to, *result, &taken)
-                    );
-                }
+                branch(registers, strip, (*to, *ty), *condition, sides);
             }
         }
+    }
+}
+
+/// `if`: a side runs where some cell takes it.
+fn branch(
+    registers: &mut Registers,
+    strip: &Strip,
+    (to, ty): (Register, Type),
+    condition: Register,
+    sides: &[(Vec<Op>, Register); 2],
+) {
+    let count = strip.count;
+    let condition = registers.row::<bool>(condition).get(..count).unwrap_or_default();
+    if let Some((ops, result)) = side_of_all(condition, sides) {
+        run(ops, strip, registers);
+        typed!(
+            ty, T => registers.map(to, *result, count, |value: T| value),
+            registers.map(to, *result, count, |value: bool| value)
+        );
+        return;
+    }
+    let condition = condition.to_vec();
+    for (side, (ops, result)) in sides.iter().enumerate() {
+        let taken: Vec<bool> = condition.iter().map(|c| *c == (side == 0)).collect();
+        if !taken.contains(&true) {
+            continue;
+        }
+        run(ops, strip, registers);
+        typed!(
+            ty, T => choose::<T>(registers, to, *result, &taken),
+            choose::<bool>(registers, to, *result, &taken)
+        );
     }
 }
 

@@ -136,6 +136,7 @@ impl<'l> Job<'l> {
         let request = Request {
             sizes: options.define.iter().cloned().collect(),
             steps: options.steps,
+            first_step: 0,
             scalars: options.set.iter().cloned().collect(),
             shapes: BTreeMap::new(),
             choices: options.choose.iter().cloned().collect(),
