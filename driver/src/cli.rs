@@ -3,10 +3,12 @@
 mod help;
 mod values;
 
+use crate::run::Colors;
 use crate::{compile, run};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +20,7 @@ use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::tune::Schedules;
 pub use values::unique;
-use values::{one_of_several, positive, size, tolerance, whole, word};
+use values::{one_of_several, positive, range, several, size, tolerance, whole, word};
 
 /// Compile stencil programs to PTX, and run them.
 #[derive(Debug, Parser)]
@@ -86,6 +88,18 @@ pub(crate) struct RunArgs {
     /// Steps to take; the program's own number if left out
     #[arg(long, allow_negative_numbers = true, value_parser = whole::<i64>)]
     pub(crate) steps: Option<i64>,
+    /// Steps that were taken before; the first step then has this number, which `t` gives
+    #[arg(long, value_name = "STEP", allow_negative_numbers = true, value_parser = whole::<i64>)]
+    pub(crate) first_step: Option<i64>,
+    /// A file for the state of the run, from which --resume goes on; an older one is replaced
+    #[arg(long, value_name = "FILE", requires = "checkpoint_every")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Write the checkpoint after every K steps
+    #[arg(long, value_name = "K", requires = "checkpoint", value_parser = several)]
+    pub(crate) checkpoint_every: Option<NonZeroU64>,
+    /// Go on from a checkpoint of the same program; state fields need no --in then
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
     /// A run-time size that no input file determines: N=344 (-D fixes it at compile time)
     #[arg(long = "size", value_name = "PARAM=SIZE", value_parser = size)]
     pub(crate) sizes: Vec<(String, i64)>,
@@ -107,9 +121,22 @@ pub(crate) struct RunArgs {
     /// Permute the order in which the simulator runs blocks
     #[arg(long, value_parser = whole::<u64>)]
     pub(crate) seed: Option<u64>,
-    /// Where an output goes: A=b.npy
+    /// Where an output goes: A=b.npy, or a picture A=b.png, or an animation A=b.gif; {step} stands
+    /// for the number of steps taken
     #[arg(long = "out", value_name = "FIELD=FILE", value_parser = assignment::<PathBuf>)]
     pub(crate) outputs: Vec<(String, PathBuf)>,
+    /// End at the first NaN or infinity, with its step, cell and expression
+    #[arg(long)]
+    pub(crate) check_finite: bool,
+    /// Write the outputs with {step} in their names, and a frame of each .gif, after every K steps
+    #[arg(long, value_name = "K", value_parser = several)]
+    pub(crate) snapshot_every: Option<NonZeroU64>,
+    /// The colours of pictures (.png, .gif); by default viridis
+    #[arg(long, value_enum)]
+    pub(crate) colors: Option<Colors>,
+    /// The values of the first and the last colour; by default the least and the greatest
+    #[arg(long, value_name = "LOW,HIGH", allow_negative_numbers = true, value_parser = range)]
+    pub(crate) range: Option<(f64, f64)>,
     /// Compare the result with the reference (--target sim or cuda); a difference is an error
     #[arg(long)]
     pub(crate) check: bool,
@@ -224,11 +251,32 @@ pub(crate) enum TargetName {
     Cuda,
 }
 
+/// For two files, says that one is expected; clap takes the second one for a command.
+fn several_programs(error: &mut clap::Error) {
+    let second = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand]
+        .into_iter()
+        .find_map(|kind| error.get(kind));
+    let Some(ContextValue::String(second)) = second else { return };
+    let is_program = second.ends_with(".stencil") || second.ends_with(".mlir");
+    if is_program && !second.starts_with('-') {
+        let tip = format!(
+            "one program is expected; compile it by 'stencilc {second}', run it by 'stencilc run \
+             {second}'"
+        );
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+}
+
 impl CommonArgs {
     /// The session that the options describe.
     pub(crate) fn session(&self, source: &Source) -> Result<Session, Failure> {
+        self.measured(self.unmeasured()?, source)
+    }
+
+    /// The same without measured schedules.
+    pub(crate) fn unmeasured(&self) -> Result<Session, Failure> {
         unique("-D", &self.defines)?;
-        let session = Session::new(Options {
+        Ok(Session::new(Options {
             defines: self.defines.clone(),
             config: Config {
                 choice: Choice {
@@ -250,7 +298,12 @@ impl CommonArgs {
             device: self.device.clone(),
             libdevice: self.libdevice.clone(),
             passes: self.passes.clone(),
-        });
+            ..Options::default()
+        }))
+    }
+
+    /// A session with the schedule that was measured to be fastest for a source.
+    pub(crate) fn measured(&self, session: Session, source: &Source) -> Result<Session, Failure> {
         let Some(file) = self.schedules_file() else { return Ok(session) };
         let schedules = match &self.schedules {
             Some(_) => Schedules::read(&file),
@@ -286,6 +339,7 @@ impl Cli {
     /// What is wrong with it, or the help that was asked for.
     pub fn read() -> Result<Self, clap::Error> {
         Self::try_parse().map_err(|mut error| {
+            several_programs(&mut error);
             let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
                 return error;
             };

@@ -18,6 +18,12 @@ pub fn is_standard(path: &Path) -> bool {
 
 /// Reads a program, or a module whose name says so; `-` is standard input.
 pub fn read(path: &Path) -> Result<Source, Failure> {
+    if path.extension().is_some_and(|extension| extension == "json") {
+        let plan = path.display();
+        return Err(Failure::user(format!(
+            "{plan} is no program; a launch plan is run by stencil-bench {plan}"
+        )));
+    }
     read_within(path, most_bytes(&path.display().to_string()))
 }
 
@@ -78,7 +84,8 @@ impl<'a> Outputs<'a> {
         self.add(path, Box::new(move |file| field.write_to(file, &leaves)));
     }
 
-    fn add(&mut self, path: &Path, body: Body<'a>) {
+    /// A file.
+    pub fn add(&mut self, path: &Path, body: Body<'a>) {
         self.files.push((path.to_owned(), body));
     }
 

@@ -2,23 +2,32 @@
 
 use crate::cli::{RunArgs, TargetName, unique};
 use crate::compile::{print_ir, print_timing};
-use crate::files::{self, Outputs, is_standard};
+use crate::files::{self, is_standard};
 use crate::message::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Array, Control, Ended, Failure, Outcome, Plan, Progress, Request, Session, Source, Target,
-    compare,
+    Array, Control, Ended, Failure, Outcome, Pause, Pauses, Plan, Progress, Request, Session,
+    Source, Target, compare,
 };
-use stencil_runtime::input::{self, InputError, Source as Input};
-use stencil_runtime::npy::NpyError;
+use stencil_runtime::input::Source as Input;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::Role;
 use stencil_runtime::record::records;
+
+mod finite;
+mod picture;
+mod results;
+mod start;
+
+use finite::Watched;
+pub use picture::Colors;
+use results::{Results, at_step};
+use start::{Saved, start};
 
 /// A program that is to be run on arrays.
 struct Job<'a> {
@@ -42,47 +51,55 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
              them out",
         ));
     }
+    let pauses = args.checkpoint_every.is_some() || args.snapshot_every.is_some();
+    if pauses && (args.report || args.report_json.is_some()) {
+        return Err(Failure::user(
+            "--report and --report-json count a run without pauses; leave them out, or \
+             --checkpoint-every and --snapshot-every",
+        ));
+    }
     let sources = unique("--in", &args.inputs)?;
     let results = unique("--out", &args.outputs)?;
-    check_places(args, &sources, &results)?;
+    let read = check_places(args, &sources, &results)?;
     let source = files::read(&args.common.file)?;
-    let session = args.common.session(&source)?;
+    let session = args.common.unmeasured()?;
     let declared = session.declared(&source)?;
+    let temps = temps(&declared, &results);
+    let session = session.keeping(temps.clone());
+    let declared = if temps.is_empty() { declared } else { session.declared(&source)? };
     let states = check_names(&declared, &results)?;
-    let request = Request {
-        sizes: unique("--size", &args.sizes)?,
-        steps: args.steps,
-        scalars: unique("--set", &args.scalars)?,
-        ..Request::default()
+    let pictures = results::Asked {
+        snapshots: args.snapshot_every.is_some(),
+        colors: args.colors,
+        range: args.range,
     };
-    let (_, inputs) = input::prepare(&declared, request.clone(), &sources, |_| None)
-        .map_err(|error| unprepared(&error))?;
-    // The declarations have no schedule to choose from.
-    let request = Request { choices: unique("--choose", &args.choose)?, ..request };
+    let mut files = Results::new(pictures, &declared, &results, read)?;
+    let start = start(asked(args)?, &source, &declared, sources, &temps)?;
+    // Kernels for these sizes alone are faster than kernels for all.
+    let session = args.common.measured(session.with_sizes(&source, &start.sizes), &source)?;
+    let request = Request { choices: unique("--choose", &args.choose)?, ..start.request };
     let target = target(args)?;
     let (print_ir, print_timing) = (args.common.print_ir_after_all, args.common.timing);
+    let inputs = start.inputs;
     let job = Job { session, source, inputs, request, cancel, print_ir, print_timing };
-    let outcome = job.run(target)?;
+    let mut saved = Saved { path: args.checkpoint.as_deref(), run: start.run, written: None };
+    let begin = job.request.first_step;
+    let outcome = job.run(target, args, &mut files, &mut saved)?;
     let mut told = summary(&outcome);
-    told += &values(&declared, &outcome);
+    told += &values(&declared, &outcome, begin);
     if let Some(counters) = outcome.counters.as_ref().filter(|_| args.report) {
         told += &counters.to_string();
     }
     if args.check {
-        // The reference has no schedule.
-        let request = Request { choices: BTreeMap::new(), ..job.request.clone() };
-        let reference = job.run_as(Target::Reference, request)?;
-        let arithmetic = job.session.options().arithmetic;
-        for field in compare(&reference.outputs, &outcome.outputs, arithmetic, args.tolerance)? {
-            told += &format!("{field}\n");
-        }
+        told += &job.checked(&outcome, args.tolerance)?;
     }
     // A run on the simulator is for its findings.
     if results.is_empty() && !states.is_empty() && !args.check && args.target != TargetName::Sim {
         let names: Vec<_> = states.iter().map(|name| format!("--out {name}=FILE.npy")).collect();
         told += &format!("the result was not kept; keep it with {}\n", names.join(" "));
     }
-    write(args, &declared, &results, &outcome)?;
+    let json = outcome.counters.as_ref().map(|counters| counters.json() + "\n");
+    files.last(begin + outcome.steps, &outcome.outputs, args.report_json.as_deref().zip(json))?;
     say(told);
     Ok(())
 }
@@ -92,7 +109,7 @@ fn check_places(
     args: &RunArgs,
     sources: &BTreeMap<String, Input>,
     results: &BTreeMap<String, PathBuf>,
-) -> Result<(), Failure> {
+) -> Result<Vec<PathBuf>, Failure> {
     if let Some((name, _)) = results.iter().find(|(_, path)| is_standard(path)) {
         return Err(Failure::user(format!(
             "the cells of `{name}` can't go to standard output; name a file: --out {name}=FILE.npy"
@@ -103,8 +120,12 @@ fn check_places(
         Input::File(path) => Some(path.clone()),
         Input::Random(_) | Input::Zeros => None,
     }));
-    let written: Vec<PathBuf> = results.values().chain(&args.report_json).cloned().collect();
-    files::check_outputs(&written, &read)
+    // A run may go on in the file from which it was resumed.
+    read.extend(args.resume.clone().filter(|file| Some(file) != args.checkpoint.as_ref()));
+    let results = results.values().map(|path| at_step(path, 0));
+    let others = args.report_json.iter().chain(&args.checkpoint).cloned();
+    files::check_outputs(&results.chain(others).collect::<Vec<_>>(), &read)?;
+    Ok(read)
 }
 
 /// The names of the state fields; each result must be one of these, or a reduction.
@@ -126,6 +147,29 @@ fn check_names<'p>(
     Ok(states.map(|field| field.name).collect())
 }
 
+/// What the command line asks of the begin of a run.
+fn asked(args: &RunArgs) -> Result<start::Asked<'_>, Failure> {
+    Ok(start::Asked {
+        request: Request {
+            sizes: unique("--size", &args.sizes)?,
+            steps: args.steps,
+            scalars: unique("--set", &args.scalars)?,
+            ..Request::default()
+        },
+        first_step: args.first_step,
+        resume: args.resume.as_deref(),
+        saved: args.checkpoint.is_some(),
+    })
+}
+
+/// The temp fields among the results.
+fn temps(declared: &Plan, results: &BTreeMap<String, PathBuf>) -> Vec<String> {
+    let fields = records(&declared.fields);
+    let temps = fields.iter().filter(|field| field.role() == Some(Role::Temp));
+    let names = temps.map(|field| field.name.to_owned());
+    names.filter(|name| results.contains_key(name)).collect()
+}
+
 fn target(args: &RunArgs) -> Result<Target, Failure> {
     let target = match args.target {
         TargetName::Auto => Target::available(),
@@ -144,12 +188,71 @@ fn target(args: &RunArgs) -> Result<Target, Failure> {
     Ok(target)
 }
 
+/// Where a run pauses, and what it does there.
+type At<'a> = (Vec<NonZeroU64>, &'a mut dyn FnMut(&Pause<'_>) -> Result<(), Failure>);
+
 impl Job<'_> {
-    fn run(&self, target: Target) -> Result<Outcome, Failure> {
-        self.run_as(target, self.request.clone())
+    /// The run, with its snapshots and checkpoints.
+    fn run(
+        &self,
+        target: Target,
+        args: &RunArgs,
+        files: &mut Results<'_>,
+        saved: &mut Saved<'_>,
+    ) -> Result<Outcome, Failure> {
+        if args.snapshot_every.is_some() && args.resume.is_none() {
+            files.snapshot(self.request.first_step, &self.inputs)?;
+        }
+        let mut watched = Watched::new(args.check_finite && target != Target::Reference);
+        let mut call = |pause: &Pause<'_>| {
+            watched.look(self, pause.step, pause.values)?;
+            let due = |every: Option<NonZeroU64>| {
+                every.is_some_and(|every| pause.step.unsigned_abs() % every == 0)
+            };
+            if due(args.snapshot_every) && !pause.last {
+                files.snapshot(pause.step, pause.values)?;
+            }
+            if due(args.checkpoint_every) { saved.save(pause) } else { Ok(()) }
+        };
+        let every = [args.checkpoint_every, args.snapshot_every];
+        let every: Vec<_> = every.into_iter().flatten().collect();
+        let at: Option<At<'_>> = (!every.is_empty()).then_some((every, &mut call));
+        let (request, finite) = (self.request.clone(), args.check_finite);
+        let ran = self.run_as(target, request, finite && target == Target::Reference, at);
+        let outcome = ran.map_err(|failure| saved.note(failure))?;
+        let last = self.request.first_step + outcome.steps;
+        watched.look(self, last, &outcome.outputs)?;
+        Ok(outcome)
     }
 
-    fn run_as(&self, target: Target, request: Request) -> Result<Outcome, Failure> {
+    /// How the result compares with the reference's.
+    fn checked(&self, outcome: &Outcome, tolerance: Option<f64>) -> Result<String, Failure> {
+        // The reference has no schedule.
+        let request = Request { choices: BTreeMap::new(), ..self.request.clone() };
+        let reference = self.run_as(Target::Reference, request, false, None)?;
+        let arithmetic = self.session.options().arithmetic;
+        let fields = compare(&reference.outputs, &outcome.outputs, arithmetic, tolerance)?;
+        Ok(fields.iter().map(|field| format!("{field}\n")).collect())
+    }
+
+    fn run_as(
+        &self,
+        target: Target,
+        request: Request,
+        finite: bool,
+        at: Option<At<'_>>,
+    ) -> Result<Outcome, Failure> {
+        self.run_on(target, &self.inputs, request, finite, at)
+    }
+
+    fn run_on(
+        &self,
+        target: Target,
+        inputs: &BTreeMap<String, Array>,
+        request: Request,
+        finite: bool,
+        at: Option<At<'_>>,
+    ) -> Result<Outcome, Failure> {
         let what = match target {
             Target::Reference => "reference",
             Target::Simulator { .. } => "simulator",
@@ -166,13 +269,15 @@ impl Job<'_> {
         let mut control = Control {
             progress: Some(&mut show),
             cancel: Arc::clone(self.cancel),
+            finite,
+            pauses: at.map(|(every, call)| Pauses { every, call: &mut *call }),
             ..Control::default()
         };
         let executable = self.session.executable(&self.source, target, control.reborrow())?;
         if self.print_timing {
             print_timing(executable.timing());
         }
-        let outcome = executable.run(&self.inputs, request, control);
+        let outcome = executable.run(inputs, request, control);
         if let Some(bar) = bar {
             bar.finish_and_clear();
         }
@@ -183,7 +288,9 @@ impl Job<'_> {
 fn new_bar(what: &'static str, total: u64) -> ProgressBar {
     // Short runs show nothing; a bar that appears and vanishes only disturbs.
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
-    let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} steps, {eta} left");
+    let style = ProgressStyle::with_template(
+        "{prefix} {wide_bar} {pos}/{len} steps, {per_sec}, {eta} left",
+    );
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_prefix(what);
     bar
@@ -206,10 +313,10 @@ fn summary(outcome: &Outcome) -> String {
 }
 
 /// How the run ended, where it may end early, and the values of its reductions.
-fn values(declared: &Plan, outcome: &Outcome) -> String {
+fn values(declared: &Plan, outcome: &Outcome, begin: i64) -> String {
     let mut told = String::new();
     if let Some(Ended { condition, met }) = &outcome.ended {
-        let steps = outcome.steps;
+        let steps = begin + outcome.steps;
         told += &match met {
             true => format!("stopped after {steps} steps: {condition}\n"),
             false => format!("took all {steps} steps; this never held: {condition}\n"),
@@ -223,36 +330,4 @@ fn values(declared: &Plan, outcome: &Outcome) -> String {
         }
     }
     told
-}
-
-/// Why inputs could not be made ready; a file that is not there may be meant as another kind of
-/// data.
-fn unprepared(error: &InputError) -> Failure {
-    match error {
-        InputError::Npy(NpyError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
-            Failure::user(format!("{error}; an input is an .npy file, random:SEED or zeros"))
-        }
-        _ => Failure::user(error),
-    }
-}
-
-fn write(
-    args: &RunArgs,
-    declared: &Plan,
-    results: &BTreeMap<String, PathBuf>,
-    outcome: &Outcome,
-) -> Result<(), Failure> {
-    let records = records(&declared.fields);
-    let mut outputs = Outputs::default();
-    for field in &records {
-        let Some(path) = results.get(field.name) else { continue };
-        let leaves = field.leaves.iter().map(|(_, leaf)| outcome.outputs.get(&leaf.name));
-        let leaves: Option<Vec<&Array>> = leaves.collect();
-        let missing = || Failure::user(format!("there is no output `{}`", field.name));
-        outputs.add_cells(path, field, leaves.ok_or_else(missing)?);
-    }
-    if let (Some(path), Some(counters)) = (&args.report_json, &outcome.counters) {
-        outputs.add_text(path, &(counters.json() + "\n"));
-    }
-    outputs.write()
 }

@@ -88,7 +88,13 @@ impl Array {
     /// # Errors
     /// When the size overflows or the machine has too little memory.
     pub fn zeros(element: Element, shape: &[usize]) -> Result<Array, ArrayError> {
-        Self::filled(with_cell!(element, T => <T as Cell>::number(T::default())), shape)
+        let cells = cells(shape, element)?;
+        // Memory that is only read costs nothing then, as the system gives it out when written.
+        let data = with_cell!(element, T => {
+            let cells = bytemuck::allocation::try_zeroed_vec::<T>(cells);
+            T::data(cells.map_err(|()| out_of_memory(shape, element))?)
+        });
+        Ok(Array { shape: shape.to_vec(), data })
     }
 
     /// An array of one number, in each cell.
@@ -103,11 +109,7 @@ impl Array {
         ) -> Result<Vec<T>, ArrayError> {
             let cells = cells(shape, element)?;
             let mut v: Vec<T> = Vec::new();
-            v.try_reserve_exact(cells).map_err(|_| ArrayError::OutOfMemory {
-                shape: shape.to_vec(),
-                element,
-                bytes: cells * element.size(),
-            })?;
+            v.try_reserve_exact(cells).map_err(|_| out_of_memory(shape, element))?;
             v.resize(cells, value);
             Ok(v)
         }
@@ -126,6 +128,16 @@ impl Array {
         let mut copy = Array::zeros(self.element(), &self.shape)?;
         copy.bytes_mut().copy_from_slice(self.bytes());
         Ok(copy)
+    }
+
+    /// The first cell that is a NaN or an infinity.
+    pub fn first_not_finite(&self) -> Option<usize> {
+        match &self.data {
+            Data::F16(cells) => cells.iter().position(|cell| !cell.is_finite()),
+            Data::F32(cells) => cells.iter().position(|cell| !cell.is_finite()),
+            Data::F64(cells) => cells.iter().position(|cell| !cell.is_finite()),
+            _ => None,
+        }
     }
 
     /// Cells per dimension, slowest first.
@@ -227,6 +239,11 @@ fn cells(shape: &[usize], element: Element) -> Result<usize, ArrayError> {
         }
         _ => Err(too_large()),
     }
+}
+
+fn out_of_memory(shape: &[usize], element: Element) -> ArrayError {
+    let bytes = shape.iter().fold(element.size(), |all, cells| all.saturating_mul(*cells));
+    ArrayError::OutOfMemory { shape: shape.to_vec(), element, bytes }
 }
 
 #[cfg(test)]

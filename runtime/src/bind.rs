@@ -12,7 +12,7 @@ mod tests;
 
 use crate::expr::Sizes;
 use crate::number::{Number, Numeral};
-use crate::plan::{MOST_STEPS, Node, Plan};
+use crate::plan::{FieldDecl, MOST_STEPS, Node, Plan};
 pub use buffers::{Buffer, BufferId, Held};
 pub use error::BindError;
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ pub struct Request {
     pub sizes: Sizes,
     /// Number of steps; `None` for the plan's own.
     pub steps: Option<i64>,
+    /// Steps that were taken before: the number of the first step, from 0.
+    pub first_step: i64,
     /// Run-time scalars by name.
     pub scalars: BTreeMap<String, Numeral>,
     /// Shapes of the arrays that are there, by field.
@@ -39,6 +41,8 @@ pub struct Bound {
     pub sizes: Sizes,
     /// Number of steps.
     pub steps: i64,
+    /// The number of the first step.
+    pub first_step: i64,
     /// Cells per dimension of each field, in the plan's order.
     pub shapes: Vec<Vec<usize>>,
     /// The device buffers, in the plan's order.
@@ -57,6 +61,16 @@ impl Bound {
         self.buffers.iter().map(|buffer| buffer.bytes() as u64).fold(0, u64::saturating_add)
     }
 
+    /// Bytes of some fields on the host.
+    pub fn field_bytes(&self, plan: &Plan, of: impl Fn(&FieldDecl) -> bool) -> u64 {
+        let fields = plan.fields.iter().zip(&self.shapes).filter(|(field, _)| of(field));
+        let bytes = fields.map(|(field, shape)| {
+            let cells = shape.iter().fold(1_u64, |all, cells| all.saturating_mul(*cells as u64));
+            cells.saturating_mul(field.element.size() as u64)
+        });
+        bytes.fold(0, u64::saturating_add)
+    }
+
     /// The sizes for messages: `N = 344, M = 403`.
     pub fn sizes_text(&self) -> String {
         sizes_text(&self.sizes)
@@ -71,8 +85,10 @@ impl Bound {
 pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
     let mut known = sizes::given(plan, request)?;
     sizes::solve(plan, request, &mut known)?;
-    if let Some(name) = plan.params.iter().find(|name| !known.contains_key(*name)) {
-        return Err(sizes::missing(plan, name));
+    let missing = plan.params.iter().filter(|name| !known.contains_key(*name));
+    let missing: Vec<_> = missing.cloned().collect();
+    if !missing.is_empty() {
+        return Err(sizes::missing(plan, missing));
     }
     let mut sizes: Sizes = known.iter().map(|(name, size)| (name.clone(), size.value)).collect();
     sizes::compare_shapes(plan, request, &sizes, &known)?;
@@ -84,7 +100,12 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
     if !(0..=MOST_STEPS).contains(&steps) {
         return Err(BindError::Steps(steps));
     }
-    sizes.insert("steps".to_string(), steps);
+    let first_step = request.first_step;
+    if !(0..=MOST_STEPS - steps).contains(&first_step) {
+        return Err(BindError::FirstStep(first_step));
+    }
+    // Conditions bound the number of the last step, the schedule counts the steps of this run.
+    sizes.insert("steps".to_string(), first_step + steps);
 
     let shapes = plan
         .fields
@@ -92,6 +113,7 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
         .map(|field| buffers::shape_of(plan, field, &sizes))
         .collect::<Result<Vec<_>, _>>()?;
     check(plan, &sizes)?;
+    sizes.insert("steps".to_string(), steps);
     let buffers = plan
         .buffers
         .iter()
@@ -100,6 +122,7 @@ pub fn bind(plan: &Plan, request: &Request) -> Result<Bound, BindError> {
     let values = buffers::values(plan, &shapes, &buffers, &sizes)?;
     Ok(Bound {
         steps,
+        first_step,
         shapes,
         buffers,
         values,

@@ -12,7 +12,9 @@ pub struct Comparison {
     /// Cells whose bits differ. Two NaNs count as the same, whatever their payload; the zeros of
     /// either sign count as different.
     pub differing: usize,
-    /// The first of them.
+    /// Cells that are NaN on both sides, which agree about nothing.
+    pub lost: usize,
+    /// The first that differs.
     pub first: Option<Difference>,
     /// Largest `|a - b|`; infinite where one is a NaN or an infinity that the other is not.
     pub max_absolute: f64,
@@ -51,7 +53,15 @@ impl Comparison {
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(first) = &self.first else {
-            return write!(f, "all {} cells agree bit for bit", self.cells);
+            return match self.lost {
+                0 => write!(f, "all {} cells agree bit for bit", self.cells),
+                lost => write!(
+                    f,
+                    "{lost} of {} cells are NaN on both sides (--check-finite finds the first), \
+                     the others agree bit for bit",
+                    self.cells
+                ),
+            };
         };
         write!(
             f,
@@ -176,6 +186,7 @@ fn compare_cells<T: Comparable>(shape: &[usize], left: &[T], right: &[T]) -> Com
     for part in parts {
         result.cells += part.cells;
         result.differing += part.differing;
+        result.lost += part.lost;
         result.first = result.first.or(part.first);
         result.max_absolute = result.max_absolute.max(part.max_absolute);
         result.max_relative = result.max_relative.max(part.max_relative);
@@ -195,6 +206,7 @@ fn compare_part<T: Comparable>(
     let mut result = Comparison {
         cells: left.len(),
         differing: 0,
+        lost: 0,
         first: None,
         max_absolute: 0.0,
         max_relative: 0.0,
@@ -207,6 +219,7 @@ fn compare_part<T: Comparable>(
             result.largest = result.largest.max(y.abs());
         }
         if a.same(b) {
+            result.lost += usize::from(a.rank().is_none());
             continue;
         }
         result.differing += 1;
@@ -263,13 +276,14 @@ mod tests {
         let b =
             Array::new(vec![2, 3], Data::F32(vec![1.0, 2.0, -f32::NAN, -0.0, 5.0, 3.0])).unwrap();
         let found = compare(&a, &b).unwrap();
-        assert_eq!((found.cells, found.differing), (6, 2));
+        assert_eq!((found.cells, found.differing, found.lost), (6, 2, 1));
         assert_eq!(
             found.first,
             Some(Difference { index: vec![1, 0], left: "0.0".into(), right: "-0.0".into() })
         );
         assert_eq!((found.max_absolute, found.max_relative, found.max_ulp), (3.0, 0.5, 1 << 23));
-        assert!(compare(&a, &a).unwrap().exact());
+        let same = compare(&a, &a).unwrap();
+        assert!(same.exact() && same.to_string().starts_with("1 of 6 cells are NaN on both"));
     }
 
     #[test]

@@ -169,6 +169,8 @@ pub struct Control<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// Called with each snapshot; without it there are none.
     pub snapshot: Option<&'a mut dyn FnMut(Taken)>,
+    /// Whether the outcome has the temp fields too, so that another run can go on from it.
+    pub temps: bool,
 }
 
 /// A field's value at a `snapshot` of the plan.
@@ -185,7 +187,8 @@ pub struct Taken {
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The state fields and reductions after the last step.
+    /// The state fields and reductions after the last step, and temp fields where they are asked
+    /// for. A temp field that no kernel keeps from step to step may be missing.
     pub outputs: BTreeMap<String, Array>,
     /// Launches, steps and time.
     pub launched: Launched,
@@ -225,11 +228,12 @@ pub fn run(
     target.allocate(bound).map_err(ExecuteError::Target)?;
     upload(plan, bound, inputs, target)?;
     let launched = launch_all(plan, bound, inputs, target, control)?;
-    let outputs = download(plan, bound, inputs, &launched.current, target)?;
+    let outputs = download(plan, bound, inputs, &launched.current, control.temps, target)?;
     Ok(Outcome { outputs, launched })
 }
 
-/// Checks that every state and const field has data of its type and shape, and nothing else has.
+/// Checks that every state and const field has data of its type and shape. Temp fields and
+/// reductions may have data, with which a run goes on where another one ended.
 ///
 /// # Errors
 /// The first input that is missing, unknown or wrong.
@@ -238,21 +242,22 @@ pub fn check_inputs(
     bound: &Bound,
     inputs: &BTreeMap<String, Array>,
 ) -> Result<(), ExecuteError> {
-    let fields = || plan.fields.iter().filter(|field| field.role.is_input());
-    if let Some(name) = inputs.keys().find(|name| fields().all(|field| field.name != **name)) {
-        let known: Vec<_> = fields().map(|field| field.name.as_str()).collect();
+    if let Some(name) = inputs.keys().find(|name| plan.field(name).is_none()) {
+        let fields = plan.fields.iter().filter(|field| field.role.is_input());
+        let known: Vec<_> = fields.map(|field| field.name.as_str()).collect();
         return Err(ExecuteError::UnknownInput {
             program: plan.program.clone(),
             name: name.clone(),
             known: known.join(", "),
         });
     }
-    for (field, shape) in
-        plan.fields.iter().zip(&bound.shapes).filter(|(field, _)| field.role.is_input())
-    {
-        let array = inputs
-            .get(&field.name)
-            .ok_or_else(|| ExecuteError::MissingInput(field.name.clone()))?;
+    for (field, shape) in plan.fields.iter().zip(&bound.shapes) {
+        let Some(array) = inputs.get(&field.name) else {
+            if field.role.is_input() {
+                return Err(ExecuteError::MissingInput(field.name.clone()));
+            }
+            continue;
+        };
         if array.element() != field.element || array.shape() != shape {
             return Err(ExecuteError::Input {
                 field: field.name.clone(),
@@ -325,7 +330,8 @@ pub fn launch_all(
         if matches!(action, Action::Launch(_)) {
             count += 1;
             if let Some(progress) = &mut control.progress {
-                progress(RunProgress { launches: count, steps: launches.step(), of: bound.steps });
+                let steps = launches.step() - bound.first_step;
+                progress(RunProgress { launches: count, steps, of: bound.steps });
             }
         }
     }
@@ -333,7 +339,7 @@ pub fn launch_all(
     Ok(Launched {
         count,
         elapsed,
-        steps: launches.step(),
+        steps: launches.step() - bound.first_step,
         iterations: launches.iterations().to_vec(),
         current: launches.current().to_vec(),
     })

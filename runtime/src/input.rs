@@ -3,8 +3,9 @@
 use crate::array::{Array, ArrayError};
 use crate::bind::{BindError, Bound, Request, bind};
 use crate::execute::ExecuteError;
+use crate::memory::{self, TooLittleMemory};
 use crate::npy::NpyError;
-use crate::plan::{Plan, Role};
+use crate::plan::{FieldDecl, Plan, Role};
 use crate::record::{Record, records};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,6 +32,9 @@ pub enum InputError {
     /// An array could not be made.
     #[error(transparent)]
     Array(#[from] ArrayError),
+    /// The inputs need more memory than there is.
+    #[error(transparent)]
+    Memory(#[from] TooLittleMemory),
     /// The sizes don't fit.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -116,6 +120,9 @@ pub fn prepare(
         }
     }
     let bound = bind(plan, &request)?;
+    // Files are read already.
+    let made = |field: &FieldDecl| field.role.is_input() && !arrays.contains_key(&field.name);
+    memory::require(bound.field_bytes(plan, made))?;
     for field in &fields {
         let Some((place, first)) = field.leaves.first() else { continue };
         if arrays.contains_key(&first.name) {

@@ -25,6 +25,8 @@
 //! | [`device`] | devices as data |
 //! | [`tune`] | schedules that were measured to be fastest |
 //! | [`model`] | what a schedule is predicted to take on a device |
+//! | [`checkpoint`] | the state of a run in a file, from which it goes on |
+//! | [`memory`] | how much memory is free |
 //! | [`bounded_read`] | files read whole, within a limit |
 //! | [`whole_file`] | files written whole or not at all |
 //! | `signals` | the end of a tool at a signal (feature `signals`) |
@@ -38,6 +40,7 @@ pub mod bands;
 pub mod bind;
 pub mod bounded_read;
 pub mod cell;
+pub mod checkpoint;
 pub mod compare;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -49,6 +52,7 @@ pub mod expr;
 pub mod input;
 pub mod launch;
 pub mod layout;
+pub mod memory;
 pub mod model;
 pub mod npy;
 pub mod number;

@@ -1,8 +1,11 @@
 //! How a caller follows a compile or a run, and ends it early.
 
 use crate::failure::Failure;
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use stencil_runtime::array::Array;
 use stencil_runtime::execute::Taken;
 
 /// How far a compile or a run is.
@@ -24,6 +27,26 @@ pub enum Progress<'a> {
     },
 }
 
+/// Where a run pauses: after each step whose number is a multiple of one of these, and after the
+/// last. A run that goes on from there with the same pauses gives the same bits.
+pub struct Pauses<'a> {
+    /// Numbers of steps.
+    pub every: Vec<NonZeroU64>,
+    /// Called at each pause. A failure ends the run.
+    pub call: &'a mut dyn FnMut(&Pause<'_>) -> Result<(), Failure>,
+}
+
+/// The state of a run between two steps.
+pub struct Pause<'a> {
+    /// Steps taken, with those before the run.
+    pub step: i64,
+    /// Whether the run ends here.
+    pub last: bool,
+    /// State fields and reductions, and the temp fields that the program keeps from step to step.
+    /// As inputs, with `step` as [`crate::Request::first_step`], they make a run go on.
+    pub values: &'a BTreeMap<String, Array>,
+}
+
 /// Hooks into a compile or a run; the default has none.
 #[derive(Default)]
 pub struct Control<'a> {
@@ -34,6 +57,11 @@ pub struct Control<'a> {
     pub cancel: Arc<AtomicBool>,
     /// Called with each `snapshot` of the plan; the reference has none.
     pub snapshot: Option<&'a mut dyn FnMut(Taken)>,
+    /// Whether the reference ends at the first NaN or infinity, with an error that shows its cell
+    /// and its expression.
+    pub finite: bool,
+    /// Where a run pauses, and what is done there.
+    pub pauses: Option<Pauses<'a>>,
 }
 
 impl Control<'_> {
@@ -43,7 +71,17 @@ impl Control<'_> {
         let progress = self.progress.as_mut().map(|hook| &mut **hook as Hook<'_>);
         type Take<'h> = &'h mut dyn FnMut(Taken);
         let snapshot = self.snapshot.as_mut().map(|hook| &mut **hook as Take<'_>);
-        Control { progress, cancel: Arc::clone(&self.cancel), snapshot }
+        let pauses = self
+            .pauses
+            .as_mut()
+            .map(|pauses| Pauses { every: pauses.every.clone(), call: &mut *pauses.call });
+        Control {
+            progress,
+            cancel: Arc::clone(&self.cancel),
+            snapshot,
+            finite: self.finite,
+            pauses,
+        }
     }
 
     /// Reports progress to the caller.

@@ -1,9 +1,11 @@
 //! A program that is ready to run, and its runs.
 
 use crate::control::{Control, Progress};
+use crate::copies::{self, copies};
 use crate::declarations::declarations;
 use crate::failure::{Class, Failure};
 use crate::nest;
+use crate::pauses;
 use crate::session::Session;
 use crate::stages::{self, Compilation, Timing, text_with_places};
 use std::collections::BTreeMap;
@@ -11,10 +13,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use stencil_dialects::mlir;
+use stencil_frontend::diagnostics::Diagnostic;
 use stencil_frontend::oracle::{self, OracleError};
 use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
-use stencil_runtime::array::{Array, ArrayError};
+use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request, bind};
 use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{self, ExecuteError};
@@ -52,6 +55,8 @@ pub struct Executable {
     code: Code,
     /// Whether it is a function of affine loops, which has no steps to choose.
     nest: bool,
+    /// After how many steps it looks whether it ends early.
+    every: Option<i64>,
     timing: Timing,
 }
 
@@ -119,8 +124,9 @@ impl Executable {
                 let program = session.check(source)?;
                 let timing = vec![(stages::CHECK.to_owned(), start.elapsed())];
                 let plan = declarations(&program)?;
+                let every = program.until.as_ref().map(|until| until.every);
                 let code = Code::Program(Box::new(program));
-                Ok(Self { source: source.clone(), plan, code, nest: false, timing })
+                Ok(Self { source: source.clone(), plan, code, nest: false, every, timing })
             }
             Target::Simulator { seed } => {
                 Self::compiled(session, source, control, true, |compilation| {
@@ -157,7 +163,9 @@ impl Executable {
         let (plan, code) =
             lowered(&mut compilation).map_err(|failure| session.with_origin(failure))?;
         let (nest, timing) = (compilation.is_nest(), compilation.timing);
-        Ok(Self { source: source.clone(), plan, code, nest, timing })
+        let until = if stages::is_mlir(source) { None } else { session.check(source)?.until };
+        let every = until.map(|until| until.every);
+        Ok(Self { source: source.clone(), plan, code, nest, every, timing })
     }
 
     /// Its launch plan; for the reference the declarations alone.
@@ -182,20 +190,27 @@ impl Executable {
         mut request: Request,
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
-        if self.nest && request.steps.is_some() {
+        let paused = control.pauses.is_some() || request.first_step != 0;
+        if self.nest && (request.steps.is_some() || paused) {
             return Err(Failure::user(format!(
                 "{}: a function of affine loops has no steps to choose; leave them out",
                 self.source.name
             )));
         }
+        pauses::check(self.every, &request, &control)?;
         let shapes = inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec()));
         request.shapes.extend(shapes);
-        let bound = bind(&self.plan, &request).map_err(Failure::user)?;
+        let run = pauses::Run { plan: &self.plan, request: &request, inputs };
         match &self.code {
-            Code::Program(program) => self.interpret(program, &bound, inputs, control),
-            Code::Nest => self.interpret_nest(&bound, inputs, &control),
-            Code::Simulated { gpu, seed } => self.simulate(gpu, *seed, &bound, inputs, control),
-            Code::Ptx { ptx, device } => self.launch(ptx, *device, &bound, inputs, control),
+            Code::Program(program) => run.go(control, |bound, inputs, control| {
+                self.interpret(program, bound, inputs, control)
+            }),
+            Code::Nest => {
+                let bound = bind(&self.plan, &request).map_err(Failure::user)?;
+                self.interpret_nest(&bound, inputs, &control)
+            }
+            Code::Simulated { gpu, seed } => self.simulate(gpu, *seed, &run, control),
+            Code::Ptx { ptx, device } => self.launch(ptx, *device, &run, control),
         }
     }
 
@@ -211,28 +226,44 @@ impl Executable {
             sizes.filter_map(|(id, param)| Some((id, *bound.sizes.get(&param.name)?))).collect();
         let scalars = bound.scalars.iter();
         let scalars = scalars.map(|(name, value)| (name.clone(), Numeral::from(*value))).collect();
-        let steps = u64::try_from(bound.steps)
-            .map_err(|_| Failure::user("the number of steps is negative"))?;
+        let number = |step: i64| u64::try_from(step).map_err(Failure::internal);
+        let steps = number(bound.first_step)?..number(bound.first_step + bound.steps)?;
         execute::check_inputs(&self.plan, bound, inputs).map_err(Failure::user)?;
+        copies::require(&self.plan, bound)?;
         let mut outputs = copies(inputs)?;
         let start = Instant::now();
-        let ran = oracle::run(program, &sizes, &scalars, steps, &mut outputs, &mut |done, of| {
-            control.report(Progress::Steps { done, of });
-            match control.is_cancelled() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        })
+        let finite = control.finite;
+        let ran = oracle::go_on(
+            program,
+            &sizes,
+            &scalars,
+            steps,
+            finite,
+            &mut outputs,
+            &mut |done, of| {
+                control.report(Progress::Steps { done, of });
+                match control.is_cancelled() {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            },
+        )
         .map_err(|error| match error {
             OracleError::Cancelled(_) => Failure::cancelled(error),
+            OracleError::NotFinite { span: Some(span), .. } => {
+                let found = Diagnostic::error(error.to_string(), span, "this value");
+                Failure::diagnostics(vec![found], &self.source)
+            }
             error => Failure::user(error),
         })?;
         let elapsed = Some(start.elapsed());
-        let is_output = |role| matches!(role, Role::State | Role::Reduction);
+        let temps = control.pauses.is_some();
+        let is_output =
+            |role| matches!(role, Role::State | Role::Reduction) || (temps && role == Role::Temp);
         outputs.retain(|name, _| {
             program.fields.values().any(|field| field.name == *name && is_output(field.role))
         });
-        let steps = i64::try_from(ran.steps).unwrap_or(bound.steps);
+        let steps = i64::try_from(ran.steps).map_or(bound.steps, |last| last - bound.first_step);
         let until = program.until.as_ref();
         let ended = until.map(|until| Ended { condition: until.text.clone(), met: ran.met });
         Ok(Outcome { outputs, elapsed, steps, ended, ..outcome(bound) })
@@ -259,8 +290,7 @@ impl Executable {
         &self,
         gpu: &str,
         seed: Option<u64>,
-        bound: &Bound,
-        inputs: &BTreeMap<String, Array>,
+        run: &pauses::Run<'_>,
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let context = stages::context(&self.source)?;
@@ -273,7 +303,9 @@ impl Executable {
         };
         let mut simulator = Simulator::new(&module, options)
             .map_err(|error| Failure::in_source(&error, &self.source))?;
-        let ran = self.on(&mut simulator, bound, inputs, control)?;
+        let ran = run.go(control, |bound, inputs, control| {
+            self.on(&mut simulator, bound, inputs, control)
+        })?;
         let counters = Some(simulator.report());
         Ok(Outcome { counters, ..ran })
     }
@@ -282,14 +314,14 @@ impl Executable {
         &self,
         ptx: &str,
         device: i32,
-        bound: &Bound,
-        inputs: &BTreeMap<String, Array>,
+        run: &pauses::Run<'_>,
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let cuda = Cuda::open(device).map_err(Failure::user)?;
         let mut loaded = cuda.load(&self.plan, ptx.as_bytes()).map_err(Failure::user)?;
         loaded.use_graphs(GraphSettings::default()).map_err(Failure::user)?;
-        let ran = self.on(&mut loaded, bound, inputs, control)?;
+        let ran =
+            run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))?;
         Ok(Outcome { device: Some(cuda.facts().name.clone()), ..ran })
     }
 
@@ -302,6 +334,7 @@ impl Executable {
         mut control: Control<'_>,
     ) -> Result<Outcome, Failure> {
         let cancel = Arc::clone(&control.cancel);
+        let temps = control.pauses.is_some();
         type Take<'h> = &'h mut dyn FnMut(execute::Taken);
         let snapshot = control.snapshot.take().map(|hook| hook as Take<'_>);
         let whole = |steps: i64| u64::try_from(steps).unwrap_or(0);
@@ -313,6 +346,7 @@ impl Executable {
             progress: Some(&mut report),
             cancel: Some(cancel.as_ref()),
             snapshot,
+            temps,
         };
         let ran = execute::run(&self.plan, bound, inputs, target, &mut hooks);
         let ran = ran.map_err(|error| match (simulation_error(&error), &error) {
@@ -350,12 +384,6 @@ fn outcome(bound: &Bound) -> Outcome {
         device: None,
         counters: None,
     }
-}
-
-/// Copies of arrays, or an error where memory runs out.
-fn copies(of: &BTreeMap<String, Array>) -> Result<BTreeMap<String, Array>, Failure> {
-    let copy = |(name, array): (&String, &Array)| Ok((name.clone(), array.copy()?));
-    of.iter().map(copy).collect::<Result<_, ArrayError>>().map_err(Failure::user)
 }
 
 #[cfg(test)]

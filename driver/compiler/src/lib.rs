@@ -14,6 +14,7 @@
 
 mod check;
 mod control;
+mod copies;
 mod declarations;
 mod executable;
 mod failure;
@@ -21,6 +22,7 @@ mod import;
 mod inline_calls;
 mod level;
 mod nest;
+mod pauses;
 mod report;
 mod roofline;
 mod schedules;
@@ -30,7 +32,7 @@ pub mod toolchain;
 mod waves;
 
 pub use check::{Checked, compare};
-pub use control::{Control, Progress};
+pub use control::{Control, Pause, Pauses, Progress};
 pub use declarations::declarations;
 pub use executable::{Ended, Executable, Outcome, Target};
 pub use failure::{Class, Failure, Message, shortened};

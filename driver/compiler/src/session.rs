@@ -23,6 +23,8 @@ use stencil_runtime::plan::Plan;
 pub struct Options {
     /// Values for params.
     pub defines: Vec<(String, i64)>,
+    /// Temp fields whose values are wanted: they become state fields, whose inputs must be zeros.
+    pub outputs: Vec<String>,
     /// Strategy and sizes of tiles.
     pub config: Config,
     /// Contraction and fast math.
@@ -43,6 +45,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             defines: Vec::new(),
+            outputs: Vec::new(),
             config: Config::default(),
             arithmetic: Arithmetic { contract: true, fast_math: false },
             arch: None,
@@ -125,6 +128,20 @@ impl Session {
         Self { options, schedule_from: None }
     }
 
+    /// The same with other [`Options::outputs`].
+    pub fn keeping(mut self, temps: Vec<String>) -> Self {
+        self.options.outputs = temps;
+        self
+    }
+
+    /// The same with more params fixed at compile time. A module in MLIR keeps its sizes open.
+    pub fn with_sizes(mut self, source: &Source, sizes: &BTreeMap<String, i64>) -> Self {
+        if !stages::is_mlir(source) {
+            self.options.defines.extend(sizes.iter().map(|(name, size)| (name.clone(), *size)));
+        }
+        self
+    }
+
     /// Its options.
     pub fn options(&self) -> &Options {
         &self.options
@@ -135,7 +152,7 @@ impl Session {
     /// # Errors
     /// What is wrong with the program.
     pub fn check(&self, source: &Source) -> Result<Program, Failure> {
-        stages::check(source, &self.options.defines)
+        stages::check(source, &self.options)
     }
 
     /// The declarations of a source: enough to bind sizes and to read inputs.

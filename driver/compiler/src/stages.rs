@@ -16,7 +16,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::tiled::Choice;
 use stencil_dialects::{mlir, stencil, tiled};
 use stencil_frontend::limits;
-use stencil_frontend::program::Program;
+use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
 use stencil_passes::affine::lower_affine_nest;
 use stencil_passes::launch_plan;
@@ -63,9 +63,16 @@ pub fn context(source: &Source) -> Result<Context, Failure> {
 ///
 /// # Errors
 /// What is wrong with the program.
-pub fn check(source: &Source, defines: &[(String, i64)]) -> Result<Program, Failure> {
-    let (program, diagnostics) = stencil_frontend::load(source, defines);
-    program.ok_or_else(|| Failure::diagnostics(diagnostics, source))
+pub fn check(source: &Source, options: &Options) -> Result<Program, Failure> {
+    let (program, diagnostics) = stencil_frontend::load(source, &options.defines);
+    let mut program = program.ok_or_else(|| Failure::diagnostics(diagnostics, source))?;
+    for field in program.fields.values_mut().filter(|field| field.role == Role::Temp) {
+        let declared = field.member.as_ref().map_or(&field.name, |member| &member.field);
+        if options.outputs.contains(declared) {
+            field.role = Role::State;
+        }
+    }
+    Ok(program)
 }
 
 /// Whether a source is a module in MLIR: its name ends so.
@@ -109,7 +116,7 @@ impl<'c, 's> Compilation<'c, 's> {
             inline_calls::run(context, &mut module).map_err(in_source)?;
             module
         } else {
-            import::module(context, &check(source, &options.defines)?, source, options.arithmetic)
+            import::module(context, &check(source, options)?, source, options.arithmetic)
                 .map_err(in_source)?
         };
         let timing = vec![(CHECK.to_owned(), start.elapsed())];

@@ -2,12 +2,14 @@
 //! cancellation, errors with places.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use stencil_compiler::{
     Arithmetic, Array, Choice, Class, Compiled, Config, Control, Element, Executable, Failure,
-    Level, Look, Options, Outcome, Progress, Request, Session, Source, Target, compare,
+    Level, Look, Options, Outcome, Pause, Pauses, Progress, Request, Session, Source, Target,
+    compare,
 };
 use stencil_runtime::plan::Settings;
 use stencil_runtime::tune::{Entry, Schedules};
@@ -269,7 +271,7 @@ fn failures_have_places_and_classes() {
     let executable = session.executable(&heat(), Target::Reference, Control::default()).unwrap();
     let run = |inputs| executable.run(&inputs, Request::default(), Control::default());
     let missing = run(BTreeMap::new()).unwrap_err();
-    assert!(missing.to_string().contains("`N` has no value"), "{missing}");
+    assert!(missing.to_string().contains("`N`, `M` have no values"), "{missing}");
     let wrong = run(arrays(&[("A", Element::F64, &[9, 9])])).unwrap_err();
     assert!(wrong.to_string().contains("field `A`"), "{wrong}");
 }
@@ -380,4 +382,34 @@ fn modules_and_programs_have_the_same_limits() {
     assert_eq!(modules::GRID_END, programs::GRID_END);
     assert_eq!(modules::PIECE_END, programs::PIECE_END);
     assert_eq!(modules::STEPS, programs::STEPS);
+}
+
+/// The values at a pause, as inputs of a run with that first step, end with the same bits.
+#[test]
+fn a_run_goes_on_from_a_pause() {
+    let session = Session::new(options("naive"));
+    for target in [Target::Reference, SIMULATOR] {
+        let executable = session.executable(&heat(), target, Control::default()).unwrap();
+        let inputs = arrays(&[("A", Element::F32, &[9, 9])]);
+        let request = Request::default;
+        let whole = executable.run(&inputs, request(), Control::default()).unwrap();
+        let mut seen = Vec::new();
+        let mut kept = BTreeMap::new();
+        let mut call = |pause: &Pause<'_>| {
+            seen.push((pause.step, pause.last));
+            if pause.step == 4 {
+                let copy = |(name, array): (&String, &Array)| (name.clone(), array.copy().unwrap());
+                kept = pause.values.iter().map(copy).collect();
+            }
+            Ok(())
+        };
+        let pauses = Pauses { every: vec![NonZeroU64::new(4).unwrap()], call: &mut call };
+        let control = Control { pauses: Some(pauses), ..Control::default() };
+        let parts = executable.run(&inputs, request(), control).unwrap();
+        assert_eq!(seen, [(4, false), (8, false), (9, true)]);
+        assert_eq!((parts.steps, &parts.outputs), (9, &whole.outputs));
+        let rest = Request { first_step: 4, steps: Some(5), ..request() };
+        let rest = executable.run(&kept, rest, Control::default()).unwrap();
+        assert_eq!((rest.steps, &rest.outputs), (5, &whole.outputs));
+    }
 }

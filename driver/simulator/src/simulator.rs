@@ -18,6 +18,7 @@ use stencil_runtime::array::Element;
 use stencil_runtime::bind::{self, Bound, BufferId};
 use stencil_runtime::execute::{ExecuteError, Target, TargetError};
 use stencil_runtime::launch::{Copy, Launch, Value};
+use stencil_runtime::memory;
 use stencil_runtime::number::Number;
 use thiserror::Error as ThisError;
 
@@ -347,6 +348,7 @@ impl Target for Simulator {
     fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
         let bytes = bound.buffers.iter().map(host_bytes).fold(0, usize::saturating_add);
         // Shadows are made launch by launch, where a refusal would end the process.
+        memory::require(bytes as u64)?;
         let mut room: Vec<u8> = Vec::new();
         room.try_reserve_exact(bytes).map_err(|_| SimulatorError::HostMemory(bytes))?;
         std::hint::black_box(&mut room);

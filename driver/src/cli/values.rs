@@ -1,7 +1,7 @@
 //! Values of options: how each is read, and what is said of one that is none.
 
 use std::collections::BTreeMap;
-use std::num::{IntErrorKind, ParseIntError};
+use std::num::{IntErrorKind, NonZeroU64, ParseIntError};
 use std::str::FromStr;
 use stencil_compiler::Failure;
 use stencil_runtime::input::assignment;
@@ -25,6 +25,11 @@ pub fn positive(text: &str) -> Result<usize, String> {
         0 => Err("expected a number of at least 1".to_owned()),
         number => Ok(number),
     }
+}
+
+/// A number of steps of at least 1.
+pub fn several(text: &str) -> Result<NonZeroU64, String> {
+    NonZeroU64::new(whole(text)?).ok_or_else(|| "expected a number of at least 1".to_owned())
 }
 
 /// A whole number in the range of its type.
@@ -58,6 +63,16 @@ pub fn size(text: &str) -> Result<(String, i64), String> {
             Err(format!("`{value}`: {said} (a scalar is set by stencilc run --set {name}={value})"))
         }
         Err(said) => Err(format!("`{value}`: {said}")),
+    }
+}
+
+/// Two numbers, the first one below the second.
+pub fn range(text: &str) -> Result<(f64, f64), String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+    let pair = text.split_once(',').and_then(|(low, high)| Some((number(low)?, number(high)?)));
+    match pair {
+        Some((low, high)) if low < high => Ok((low, high)),
+        _ => Err("expected two numbers, the lower one first: 0,1".to_owned()),
     }
 }
 

@@ -248,8 +248,9 @@ fn buffer(field: &FieldDecl, name: String) -> BufferDecl {
         origin: Vec::new(),
         layout: BufferLayout::RowMajor,
         start: match field.role {
-            plan::Role::Temp | plan::Role::Reduction => Start::Zeros,
-            plan::Role::State | plan::Role::Const => Start::Input(field.name.clone()),
+            plan::Role::Reduction => Start::Zeros,
+            // A temp field starts as zeros, or where another run ended.
+            _ => Start::Input(field.name.clone()),
         },
         device: 0,
     }

@@ -35,15 +35,11 @@ pub enum BindError {
         wanted: i64,
     },
     /// A size has no value.
-    #[error(
-        "the run-time size `{name}` has no value; give one with --size {name}=... or an array \
-         whose shape tells it{}",
-        told_by(fields)
-    )]
+    #[error("{}", missing(names, fields))]
     MissingSize {
-        /// The size.
-        name: String,
-        /// The fields whose shape would tell it.
+        /// The sizes.
+        names: Vec<String>,
+        /// The fields whose shapes would tell them.
         fields: Vec<String>,
     },
     /// The shape of an array and the sizes known so far exclude each other.
@@ -134,6 +130,12 @@ pub enum BindError {
     /// The number of steps is negative or too large.
     #[error("{0} steps can't be run; give 0 to {MOST_STEPS} with --steps")]
     Steps(i64),
+    /// The number of the first step is negative or too large.
+    #[error(
+        "a run can't begin at step {0}; --first-step is at least 0, and with the steps of the run \
+         at most {MOST_STEPS}"
+    )]
+    FirstStep(i64),
     /// A scalar is given that the program does not have.
     #[error("{program} has no scalar `{name}`; it has {known}")]
     UnknownScalar {
@@ -182,6 +184,20 @@ pub enum BindError {
     Expr(#[from] ExprError),
 }
 
-fn told_by(fields: &[String]) -> String {
-    if fields.is_empty() { String::new() } else { format!(" (--in {}=...)", fields.join(", ")) }
+fn missing(names: &[String], fields: &[String]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let options: Vec<_> = names.iter().map(|name| format!("--size {name}=...")).collect();
+    let (quoted, options) = (quoted.join(", "), options.join(" "));
+    let inputs: Vec<_> = fields.iter().map(|field| format!("--in {field}=...")).collect();
+    let inputs = if fields.is_empty() { String::new() } else { format!(" ({})", inputs.join(" ")) };
+    match names {
+        [_] => format!(
+            "the run-time size {quoted} has no value; give one with {options} or an array whose \
+             shape tells it{inputs}"
+        ),
+        _ => format!(
+            "the run-time sizes {quoted} have no values; give them with {options} or by arrays \
+             whose shapes tell them{inputs}"
+        ),
+    }
 }

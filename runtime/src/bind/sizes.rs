@@ -153,11 +153,12 @@ pub fn compare_shapes(
 }
 
 /// The error of a size without a value, and the fields whose shapes would tell it.
-pub fn missing(plan: &Plan, name: &str) -> BindError {
-    let fields = plan.fields.iter().filter(|field| field.role.is_input() && tells(field, name));
+pub fn missing(plan: &Plan, names: Vec<String>) -> BindError {
+    let told = |field: &&FieldDecl| names.iter().any(|name| tells(field, name));
+    let fields = plan.fields.iter().filter(|field| field.role.is_input()).filter(told);
     let mut fields: Vec<String> = fields.map(|field| field.declared_name().to_owned()).collect();
     fields.dedup();
-    BindError::MissingSize { name: name.to_owned(), fields }
+    BindError::MissingSize { names, fields }
 }
 
 fn tells(field: &FieldDecl, name: &str) -> bool {

@@ -3,7 +3,7 @@
 use super::{ExecuteError, Inputs, Target};
 use crate::array::{Array, Element};
 use crate::bind::{Bound, Buffer, BufferId};
-use crate::plan::Plan;
+use crate::plan::{Plan, Role};
 use std::collections::BTreeMap;
 
 /// Fills all buffers as the plan says: with the input of a field or with a number.
@@ -18,7 +18,10 @@ pub fn upload(
 ) -> Result<(), ExecuteError> {
     let named = |field: usize| inputs.get(&plan.fields.get(field)?.name);
     for (place, buffer) in bound.buffers.iter().enumerate() {
-        let input = buffer.input.and_then(|field| Some((field, named(field)?)));
+        // A reduction starts with a number, or where another run ended.
+        let value = || value_of(plan, bound, place);
+        let field = buffer.input.or_else(value);
+        let input = field.and_then(|field| Some((field, named(field)?)));
         // A copy within the device is faster than another one from the host.
         let before = bound.buffers.iter().take(place);
         let alike = |one: &Buffer| Buffer { name: buffer.name.clone(), ..one.clone() } == *buffer;
@@ -48,6 +51,14 @@ pub fn upload(
     Ok(())
 }
 
+/// The reduction whose value lies in a buffer.
+fn value_of(plan: &Plan, bound: &Bound, buffer: usize) -> Option<usize> {
+    let mut fields = plan.fields.iter().zip(&bound.values);
+    fields.position(|(field, parts)| {
+        field.role == Role::Reduction && parts.iter().any(|held| held.buffer == buffer)
+    })
+}
+
 fn copy_cells(to: &mut [u8], at: usize, from: &[u8], place: usize, cells: usize, size: usize) {
     let range = |first: usize| first * size..(first + cells) * size;
     if let (Some(to), Some(from)) = (to.get_mut(range(at)), from.get(range(place))) {
@@ -55,7 +66,8 @@ fn copy_cells(to: &mut [u8], at: usize, from: &[u8], place: usize, cells: usize,
     }
 }
 
-/// Downloads the values of the state fields and reductions; `current` is the memory of each buffer.
+/// Downloads the values of the state fields and reductions, and of the `temps` that have buffers;
+/// `current` is the memory of each buffer.
 ///
 /// # Errors
 /// When the target fails or there is too little memory.
@@ -64,11 +76,12 @@ pub fn download(
     bound: &Bound,
     inputs: &Inputs,
     current: &[BufferId],
+    temps: bool,
     target: &mut dyn Target,
 ) -> Result<BTreeMap<String, Array>, ExecuteError> {
     let mut outputs = BTreeMap::new();
     for (place, field) in plan.fields.iter().enumerate() {
-        if field.role.is_output() {
+        if field.role.is_output() || (temps && !field.role.is_input() && !field.value.is_empty()) {
             let value = value(plan, bound, inputs, current, place, target)?;
             outputs.insert(field.name.clone(), value);
         }

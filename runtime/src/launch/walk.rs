@@ -11,6 +11,7 @@ use crate::plan::{Node, Plan};
 #[derive(Clone, Debug)]
 pub struct Launches<'p> {
     frames: Vec<Frame<'p>>,
+    /// Steps taken, with those before the run.
     step: i64,
     epoch: i64,
     /// The number of the next launch among the turns of its node.
@@ -60,7 +61,7 @@ impl<'p> Launches<'p> {
         let untils = plan.nodes().into_iter().filter(|node| matches!(node, Node::Until(_)));
         Ok(Launches {
             frames: vec![Frame::once(body)],
-            step: 0,
+            step: bound.first_step,
             epoch: 0,
             turn: 0,
             memory: (0..plan.buffers.len()).map(BufferId).collect(),
@@ -68,7 +69,7 @@ impl<'p> Launches<'p> {
         })
     }
 
-    /// Steps taken by the launches given out so far.
+    /// Steps taken by the launches given out so far, with those before the run.
     pub fn step(&self) -> i64 {
         self.step
     }

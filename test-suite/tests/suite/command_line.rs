@@ -214,6 +214,13 @@ refused! {
     libdevice_missing: "stencilc exp.stencil --libdevice missing.bc -o out.ptx";
     libdevice_broken: "stencilc exp.stencil --libdevice text.npy -o out.ptx";
     no_arguments: "stencilc";
+    plan_as_program: "stencilc run broken.plan.json --in A=a.npy";
+    plan_to_compile: "stencilc broken.plan.json -o out.ptx";
+    two_programs: "stencilc 3d heat2d.stencil";
+    two_programs_to_run: "stencilc run 3d heat2d.stencil";
+    sizes_missing: "stencilc run heat2d.stencil --in A=zeros --in K=zeros";
+    size_twice: "stencilc run heat2d.stencil -D N=5 --size N=6 --size M=5 --in A=zeros \
+        --in K=zeros";
 
     // IR and pipelines.
     ir_unreadable: "stencil-opt broken.mlir -o out.mlir";

@@ -2,17 +2,21 @@
 //! `cargo build --release && cargo nextest run --release -p stencil-test-suite`.
 
 mod agreement;
+mod checkpoints;
 mod command_line;
 mod compiles;
 mod diagnostics;
 mod documents;
+mod finite;
 mod index_width;
 mod large;
 mod limits;
+mod memory;
 mod names;
 mod operations;
 mod outputs;
 mod plans;
+mod snapshots;
 
 /// Compares a text with its stored snapshot, which stands in a file of the given name.
 fn snapshot(name: &str, text: &str) {

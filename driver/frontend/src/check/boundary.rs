@@ -19,7 +19,7 @@ const RULES: [(&str, Boundary); 3] = [
 
 impl Checker<'_> {
     pub(super) fn boundary(&mut self, name: &Name, rule: &ast::Expr, span: Span) {
-        let field = match self.resolve(name, name.span) {
+        let field = match self.resolve_field(name) {
             None => {
                 self.sound = false;
                 return;

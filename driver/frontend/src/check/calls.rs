@@ -29,7 +29,7 @@ impl Checker<'_> {
             self.report(Diagnostic::error(message, name.span, "").help("write its name alone"));
             return None;
         }
-        let field = match self.resolve(name, name.span)? {
+        let field = match self.resolve_field(name)? {
             Symbol::Field(id) => id,
             other => {
                 let message =

@@ -112,7 +112,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn updated_field(&mut self, name: &Name) -> Option<FieldId> {
-        let id = match self.resolve(name, name.span)? {
+        let id = match self.resolve_field(name)? {
             Symbol::Field(id) => id,
             other => {
                 let message = format!(

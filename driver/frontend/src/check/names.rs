@@ -131,13 +131,23 @@ impl Checker<'_> {
             Some((symbol, _)) => Some(*symbol),
             None if let Some(field) = self.reduction_ahead(name) => Some(Symbol::Reduction(field)),
             None => {
-                self.unknown(name, span);
+                self.unknown(name, span, false);
                 None
             }
         }
     }
 
-    fn unknown(&mut self, name: &str, span: Span) {
+    /// The same where only a field makes sense.
+    pub fn resolve_field(&mut self, name: &Name) -> Option<Symbol> {
+        let known = self.symbols.contains_key(&name.node);
+        if known || self.reduction_ahead(name).is_some() {
+            return self.resolve(name, name.span);
+        }
+        self.unknown(name, name.span, true);
+        None
+    }
+
+    fn unknown(&mut self, name: &str, span: Span, field: bool) {
         if let Some(later) = self.declared_at.get(name) {
             let message = format!("`{name}` is used before it is declared");
             let error = Diagnostic::error(message, span, "used here").see(*later, "declared here");
@@ -176,6 +186,14 @@ impl Checker<'_> {
                 error.help(format!("the coordinates of this rule's field: {coordinates}"))
             }
             Some(other) => error.help(format!("did you mean `{other}`?")),
+            None if field => {
+                let grid = self.program.grids.values().next();
+                let grid = grid.map_or("G", |grid| grid.name.as_str());
+                error.help(format!(
+                    "declare it above: `field {name} : f32 on {grid}`, or `const field` for one \
+                     that stays"
+                ))
+            }
             None if self.scope.rule.is_some() => error.help(format!(
                 "a rule is nearest, periodic, reflect, or an expression of nearest, {coordinates}, \
                  t, params and scalars"

@@ -5,6 +5,7 @@ use super::code::{Code, Environment, Layout};
 use super::lanes::{self, LANES, Registers, Strip};
 use crate::program::{FieldId, Function};
 use crate::sizes;
+use crate::source::Span;
 use cranelift_entity::PrimaryMap;
 use std::ops::Range;
 use stencil_runtime::array::{Array, Cell, Data, DataMut, each_cell};
@@ -34,6 +35,8 @@ pub struct Updated {
 struct Part {
     bounds: Vec<(i64, i64)>,
     code: Code,
+    /// Where the values stand in the source, in the order of the updated fields.
+    spans: Vec<Span>,
 }
 
 /// Some neighbouring cells of a field, with the linear index of the first.
@@ -61,7 +64,8 @@ impl Job {
         for piece in &function.pieces {
             let bounds = sizes::bounds(program, &piece.region, sizes)?;
             let code = Code::new(piece, bounds.len(), &function.updates, environment);
-            pieces.push(Part { bounds, code });
+            let spans = piece.values.iter().map(|value| value.span).collect();
+            pieces.push(Part { bounds, code, spans });
         }
         Ok(Self {
             name: function.name.clone(),
@@ -69,6 +73,15 @@ impl Job {
             pieces,
             in_order: independent_cells(function),
         })
+    }
+
+    /// Where the value at a point stands in the source, of the updated field with this number.
+    pub fn span(&self, point: &[i64], updated: usize) -> Option<Span> {
+        let holds = |piece: &&Part| {
+            let mut all = point.iter().zip(&piece.bounds);
+            all.all(|(at, (first, last))| (first..=last).contains(&at))
+        };
+        self.pieces.iter().find(holds)?.spans.get(updated).copied()
     }
 
     /// Whether some piece holds a point.

@@ -134,7 +134,8 @@ macro_rules! typed {
 /// Runs operations.
 fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
     let count = strip.count;
-    for op in ops {
+    let mut ops = ops.iter().peekable();
+    while let Some(op) = ops.next() {
         match op {
             Op::Fill { to, value: Constant::Bool(value) } => {
                 registers.write(*to, count, |out, _| out.fill(*value))
@@ -145,9 +146,23 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
             }),
             Op::Read { to, from, layout } => read(registers, strip, *to, *from, layout),
             Op::Reach { to, from, reach } => self::reach(registers, strip, *to, *from, reach),
+            // A read inside the grid, whatever the rule is for others.
+            Op::Inside { to, reach: wanted }
+                if wanted.all_inside(strip.point, count)
+                    && let Some((to, from, place)) = read_inside(*to, ops.peek().copied()) =>
+            {
+                reach(registers, strip, to, from, place);
+                ops.next();
+            }
             Op::Inside { to, reach } => {
-                registers
-                    .write(*to, count, |out, _| at_points(strip, out, |point| reach.inside(point)));
+                let lanes = reach.lanes_inside(strip.point, count);
+                let inside = reach.row_inside(strip.point);
+                registers.write(*to, count, |out: &mut [bool], _| {
+                    out.fill(false);
+                    if let Some(out) = out.get_mut(lanes).filter(|_| inside) {
+                        out.fill(true);
+                    }
+                });
             }
             Op::Coordinate { to, dimension, last, plus } => {
                 let start = strip.point.get(*dimension).copied().unwrap_or(0).wrapping_add(*plus);
@@ -190,19 +205,7 @@ fn run(ops: &[Op], strip: &Strip, registers: &mut Registers) {
             }
             Op::Cast { to, ty, from, a } => cast(registers, (*from, *a), (*ty, *to), count),
             Op::Branch { to, ty, condition, sides } => {
-                let condition =
-                    registers.row::<bool>(*condition).get(..count).unwrap_or_default().to_vec();
-                for (side, (ops, result)) in sides.iter().enumerate() {
-                    let taken: Vec<bool> = condition.iter().map(|c| *c == (side == 0)).collect();
-                    if !taken.contains(&true) {
-                        continue;
-                    }
-                    run(ops, strip, registers);
-                    typed!(
-                        ty, T => choose::<T>(registers, *to, *result, &taken),
-                        choose::<bool>(registers, *to, *result, &taken)
-                    );
-                }
+                branch(registers, strip, (*to, *ty), *condition, sides);
             }
         }
     }
@@ -221,6 +224,38 @@ fn cast(
     typed!(ty, T => registers.write(to, count, |out, _| {
         out.iter_mut().zip(wide).for_each(|(out, wide)| *out = T::narrow(wide));
     }), ());
+}
+
+/// `if`: a side runs where some cell takes it.
+fn branch(
+    registers: &mut Registers,
+    strip: &Strip,
+    (to, ty): (Register, Type),
+    condition: Register,
+    sides: &[(Vec<Op>, Register); 2],
+) {
+    let count = strip.count;
+    let condition = registers.row::<bool>(condition).get(..count).unwrap_or_default();
+    if let Some((ops, result)) = side_of_all(condition, sides) {
+        run(ops, strip, registers);
+        typed!(
+            ty, T => registers.map(to, *result, count, |value: T| value),
+            registers.map(to, *result, count, |value: bool| value)
+        );
+        return;
+    }
+    let condition = condition.to_vec();
+    for (side, (ops, result)) in sides.iter().enumerate() {
+        let taken: Vec<bool> = condition.iter().map(|c| *c == (side == 0)).collect();
+        if !taken.contains(&true) {
+            continue;
+        }
+        run(ops, strip, registers);
+        typed!(
+            ty, T => choose::<T>(registers, to, *result, &taken),
+            choose::<bool>(registers, to, *result, &taken)
+        );
+    }
 }
 
 /// Runs `$body` on the cells that a read takes its value from.
@@ -258,29 +293,32 @@ fn read(registers: &mut Registers, strip: &Strip, to: Register, from: Source, la
     cells_of!(strip, from, values => copy(registers, to, values, start, strip.count));
 }
 
-/// Computes a value at each point of a strip.
-fn at_points<T>(strip: &Strip, out: &mut [T], value: impl Fn(&[i64]) -> T) {
-    let mut point = strip.point.to_vec();
-    for out in out {
-        *out = value(&point);
-        if let Some(last) = point.last_mut() {
-            *last += 1;
-        }
-    }
-}
-
+/// Reads of a boundary rule: those inside the grid lie side by side.
 fn reach(registers: &mut Registers, strip: &Strip, to: Register, from: Source, reach: &Reach) {
-    fn gather<T: Lane>(
+    fn copy<T: Lane>(
         registers: &mut Registers,
         strip: &Strip,
         to: Register,
         reach: &Reach,
         from: &[T],
     ) {
-        let value = |point: &[i64]| from.get(reach.index(point)).copied().unwrap_or_default();
-        registers.write(to, strip.count, |out, _| at_points(strip, out, value));
+        let inside = reach.lanes_inside(strip.point, strip.count);
+        let row = reach.row(strip.point);
+        let cell = |lane: usize| row + reach.cell_of_row(strip.point, lane);
+        registers.write(to, strip.count, |out, _| {
+            let first = cell(inside.start);
+            let cells = from.get(first..first.saturating_add(inside.len()));
+            if let (Some(out), Some(cells)) = (out.get_mut(inside.clone()), cells) {
+                out.copy_from_slice(cells);
+            }
+            for lane in (0..inside.start).chain(inside.end..strip.count) {
+                if let Some(out) = out.get_mut(lane) {
+                    *out = from.get(cell(lane)).copied().unwrap_or_default();
+                }
+            }
+        });
     }
-    cells_of!(strip, from, values => gather(registers, strip, to, reach, values));
+    cells_of!(strip, from, values => copy(registers, strip, to, reach, values));
 }
 
 /// Cells at computed places. Places outside are kept in `registers.outside`: the checker has shown
@@ -381,6 +419,23 @@ fn call<T: Number>(
             *out = T::call(function, *a, or_first(b, lane, *a), or_first(c, lane, *a));
         }
     });
+}
+
+/// The register, the field and the place of a read that follows a look whether it lies inside.
+fn read_inside(looked: Register, next: Option<&Op>) -> Option<(Register, Source, &Reach)> {
+    let Some(Op::Branch { to, condition, sides, .. }) = next else { return None };
+    let ([Op::Reach { to: own, from, reach }], result) = (sides[0].0.as_slice(), sides[0].1) else {
+        return None;
+    };
+    (*condition == looked && *own == result).then_some((*to, *from, reach))
+}
+
+/// The side that all cells take.
+fn side_of_all<'s, S>(condition: &[bool], [yes, no]: &'s [S; 2]) -> Option<&'s S> {
+    // Without an early end, which would keep this from running over several cells at a time.
+    let all = condition.iter().fold(true, |all, one| all & one);
+    let any = condition.iter().fold(false, |any, one| any | one);
+    (all || !any).then_some(if all { yes } else { no })
 }
 
 /// Takes over the cells of a side's result that took that side.

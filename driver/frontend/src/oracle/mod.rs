@@ -13,11 +13,13 @@
 //! | `lanes.rs` | runs operations over strips of neighbouring cells |
 //! | `numbers.rs` | arithmetic of the number types |
 //! | `reduce.rs` | reductions, and the condition that ends a run |
+//! | `finite.rs` | the search for the first NaN or infinity |
 //! | `outside.rs` | which cell a boundary rule takes |
 //! | `job.rs` | a function over some rows; here they are divided among the cores |
 
 mod code;
 mod compile;
+mod finite;
 mod job;
 mod lanes;
 mod numbers;
@@ -26,8 +28,10 @@ mod reduce;
 
 use crate::program::{FieldId, Program, Role};
 use crate::sizes::{self, SizeError, Sizes};
+use crate::source::Span;
 use code::Environment;
 use cranelift_entity::PrimaryMap;
+use finite::{Finite, lost};
 use job::{Cells, Job, split};
 use lanes::Registers;
 use reduce::{Condition, Reducer};
@@ -107,6 +111,20 @@ pub enum OracleError {
         /// The step, from 0.
         step: u64,
     },
+    /// A value is a NaN or an infinity, and the run was to end there.
+    #[error("{}", lost(field, point, value, *step))]
+    NotFinite {
+        /// The field or reduction.
+        field: String,
+        /// The coordinates of the first such cell; none of a reduction.
+        point: Vec<i64>,
+        /// The value.
+        value: String,
+        /// The step that gave it, from 0; none for an input.
+        step: Option<u64>,
+        /// The expression that gave it.
+        span: Option<Span>,
+    },
     /// The run was cancelled.
     #[error("cancelled after step {0}")]
     Cancelled(u64),
@@ -118,7 +136,7 @@ pub enum OracleError {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Steps taken.
+    /// The number of steps taken, with those before the run.
     pub steps: u64,
     /// Whether the condition of `until` held; the run took all its steps where not.
     pub met: bool,
@@ -141,7 +159,29 @@ pub fn run(
     fields: &mut BTreeMap<String, Array>,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Ended, OracleError> {
-    sizes::check(program, sizes, steps)?;
+    let ended = go_on(program, sizes, scalars, 0..steps, false, fields, progress);
+    fields.retain(|name, _| {
+        program.fields.values().any(|field| field.name == *name && field.role != Role::Temp)
+    });
+    ended
+}
+
+/// Takes the steps with the given numbers, as [`run`] does those from 0. `fields` may hold arrays
+/// for temp fields and reductions too, as they are after the steps before; afterwards it has an
+/// array for every field. With `finite`, the first NaN or infinity ends the run as an error.
+///
+/// # Errors
+/// As for [`run`].
+pub fn go_on(
+    program: &Program,
+    sizes: &Sizes,
+    scalars: &BTreeMap<String, Numeral>,
+    steps: Range<u64>,
+    finite: bool,
+    fields: &mut BTreeMap<String, Array>,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Ended, OracleError> {
+    sizes::check(program, sizes, steps.end)?;
     let shapes = sizes::extents(program, sizes)?;
     let values = scalar_values(program, scalars)?;
     compare(program, &shapes, fields)?;
@@ -161,7 +201,8 @@ pub fn run(
     let until = until.map(|until| Condition::new(&until.condition, until.every, &environment));
     let items = Items { functions, reductions, until };
     let mut state = State::take(program, &shapes, fields)?;
-    let outcome = state.steps(&items, steps, progress);
+    let finite = finite.then_some(Finite { program, bounds: &bounds });
+    let outcome = state.steps(&items, steps, finite.as_ref(), progress);
     state.put_back(program, fields);
     outcome
 }
@@ -195,14 +236,17 @@ fn compare(
     arrays: &BTreeMap<String, Array>,
 ) -> Result<(), OracleError> {
     let is_input = |role| matches!(role, Role::State | Role::Const);
-    let inputs = || program.fields.iter().filter(|(_, field)| is_input(field.role));
-    if let Some(name) = arrays.keys().find(|name| inputs().all(|(_, field)| field.name != **name)) {
+    let named = |name: &str| program.fields.values().any(|field| field.name == name);
+    if let Some(name) = arrays.keys().find(|name| !named(name)) {
         return Err(OracleError::Unexpected { name: name.clone() });
     }
-    for (id, field) in inputs() {
+    for (id, field) in &program.fields {
         let name = field.name.clone();
         let Some(array) = arrays.get(&name) else {
-            return Err(OracleError::MissingField { name });
+            if is_input(field.role) {
+                return Err(OracleError::MissingField { name });
+            }
+            continue;
         };
         let shape = shapes.get(id).map_or(&[][..], Vec::as_slice);
         if array.shape() != shape {
@@ -264,7 +308,7 @@ impl State {
         }
         let mut fields = PrimaryMap::new();
         for (id, field) in &program.fields {
-            let array = temps.remove(&id).or_else(|| arrays.remove(&field.name));
+            let array = arrays.remove(&field.name).or_else(|| temps.remove(&id));
             // The inputs were compared with the program: all are there.
             fields.push(array.map_or_else(|| zeros(id), Ok)?);
         }
@@ -275,25 +319,26 @@ impl State {
 
     fn put_back(self, program: &Program, arrays: &mut BTreeMap<String, Array>) {
         for ((_, array), field) in self.fields.into_iter().zip(program.fields.values()) {
-            if field.role != Role::Temp {
-                arrays.insert(field.name.clone(), array);
-            }
+            arrays.insert(field.name.clone(), array);
         }
     }
 
     fn steps(
         &mut self,
         items: &Items,
-        steps: u64,
+        steps: Range<u64>,
+        finite: Option<&Finite<'_>>,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Ended, OracleError> {
         let Items { functions, reductions, until } = items;
+        finite.map_or(Ok(()), |finite| finite.inputs(&self.fields))?;
         // Steps that compute nothing are all alike.
         let idle = !functions.iter().any(Job::has_points) && reductions.is_empty();
-        let first = if idle && until.is_none() { steps.max(1) - 1 } else { 0 };
-        for step in first..steps {
+        let all = steps.end - steps.start.min(steps.end);
+        let skipped = if idle && until.is_none() { all.max(1) - 1 } else { 0 };
+        for step in steps.start + skipped..steps.end {
             for (place, function) in functions.iter().enumerate() {
-                self.reduce(reductions, place, step)?;
+                self.reduce(reductions, place, step, finite)?;
                 self.apply(function, step);
                 if let Some(point) =
                     self.registers.iter().find_map(|registers| registers.outside.clone())
@@ -304,18 +349,21 @@ impl State {
                         step,
                     });
                 }
+                if let Some(finite) = finite {
+                    finite.function(&self.fields, function, step)?;
+                }
             }
-            self.reduce(reductions, functions.len(), step)?;
+            self.reduce(reductions, functions.len(), step, finite)?;
             if let (Some(until), Some(registers)) = (until, self.registers.first_mut())
                 && until.holds(&self.fields, step, registers)
             {
                 return Ok(Ended { steps: step + 1, met: true });
             }
-            if progress(step + 1, steps).is_break() {
+            if progress(step + 1 - steps.start, all).is_break() {
                 return Err(OracleError::Cancelled(step + 1));
             }
         }
-        Ok(Ended { steps, met: false })
+        Ok(Ended { steps: steps.end, met: false })
     }
 
     /// Computes the reductions behind so many functions of a step.
@@ -324,12 +372,17 @@ impl State {
         reductions: &[Reducer],
         place: usize,
         step: u64,
+        finite: Option<&Finite<'_>>,
     ) -> Result<(), OracleError> {
         let Some(registers) = self.registers.first_mut() else { return Ok(()) };
         for reduction in reductions.iter().filter(|one| one.place == place) {
             let value = reduction.value(&self.fields, step, registers)?;
             if let Some(field) = self.fields.get_mut(reduction.field) {
                 *field = value;
+            }
+            if let Some(finite) = finite {
+                finite
+                    .field(&self.fields, reduction.field, Some(step), |_| Some(reduction.span))?;
             }
         }
         Ok(())

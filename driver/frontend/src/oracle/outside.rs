@@ -1,5 +1,7 @@
 //! Reads that may lie outside the grid: which cell a boundary rule takes instead.
 
+use std::ops::Range;
+
 /// A read by a boundary rule that takes another cell.
 #[derive(Clone, Debug)]
 pub struct Reach {
@@ -23,22 +25,54 @@ pub enum Map {
 }
 
 impl Reach {
-    /// Whether the read from a point lies inside the grid.
-    pub fn inside(&self, point: &[i64]) -> bool {
-        let mut all = point.iter().zip(&self.offset).zip(&self.bounds);
-        all.all(|((at, offset), (first, last))| {
-            (*first..=*last).contains(&at.wrapping_add(*offset))
-        })
+    /// Whether the reads from the row of a point lie inside the grid, but for the last dimension.
+    pub fn row_inside(&self, point: &[i64]) -> bool {
+        let mut outer = self.outer(point);
+        outer.all(|(at, (first, last))| (first..=last).contains(&at))
     }
 
-    /// Row-major index of the cell that is read from a point.
-    pub fn index(&self, point: &[i64]) -> usize {
-        let all = point.iter().zip(&self.offset).zip(&self.bounds);
-        all.fold(0, |index, ((at, offset), (first, last))| {
+    /// Whether the reads from a point and its next neighbours, `count` together, lie inside.
+    pub fn all_inside(&self, point: &[i64], count: usize) -> bool {
+        self.row_inside(point) && self.lanes_inside(point, count) == (0..count)
+    }
+
+    /// Which of `count` neighbours along the last dimension, from a point on, read inside the grid
+    /// in that dimension.
+    pub fn lanes_inside(&self, point: &[i64], count: usize) -> Range<usize> {
+        let (at, first, last) = self.along(point);
+        let lanes = |cells: i64| usize::try_from(cells).unwrap_or(0).min(count);
+        let start = lanes(first.saturating_sub(at));
+        start..lanes(last.saturating_sub(at).saturating_add(1)).max(start)
+    }
+
+    /// Row-major index of the first cell of the row that is read from a point.
+    pub fn row(&self, point: &[i64]) -> usize {
+        let outer = self.outer(point).fold(0, |index, (at, (first, last))| {
             let extent = last - first + 1;
-            let cell = self.map.cell(at.wrapping_add(*offset), *first, extent);
-            index * extent.max(0) as usize + cell.max(0) as usize
-        })
+            index * extent.max(0) as usize + self.map.cell(at, first, extent).max(0) as usize
+        });
+        let (_, first, last) = self.along(point);
+        outer * (last - first + 1).max(0) as usize
+    }
+
+    /// The cell of that row which is read from a neighbour along the last dimension.
+    pub fn cell_of_row(&self, point: &[i64], neighbour: usize) -> usize {
+        let (at, first, last) = self.along(point);
+        self.map.cell(at.wrapping_add(neighbour as i64), first, last - first + 1).max(0) as usize
+    }
+
+    /// The coordinates that are read and the ends of the grid, in all dimensions but the last.
+    fn outer(&self, point: &[i64]) -> impl Iterator<Item = (i64, (i64, i64))> {
+        let all = point.iter().zip(&self.offset).zip(&self.bounds);
+        all.take(point.len().saturating_sub(1))
+            .map(|((at, offset), ends)| (at.wrapping_add(*offset), *ends))
+    }
+
+    /// The coordinate that is read and the ends of the grid, in the last dimension.
+    fn along(&self, point: &[i64]) -> (i64, i64, i64) {
+        let last = |values: &[i64]| values.last().copied().unwrap_or(0);
+        let (first, end) = self.bounds.last().copied().unwrap_or((0, 0));
+        (last(point).wrapping_add(last(&self.offset)), first, end)
     }
 }
 

@@ -13,6 +13,7 @@ use super::lanes::{self, LANES, Lane, Registers, Strip};
 use super::numbers::{Number, Wide};
 use crate::program::{Affine, Combine, Expr, FieldId, MathFunction, Piece, Reduction, Region};
 use crate::sizes;
+use crate::source::Span;
 use cranelift_entity::PrimaryMap;
 use stencil_runtime::array::{Array, ArrayError, Cell, Element, with_cell};
 
@@ -33,6 +34,8 @@ pub struct Reducer {
     combine: Combine,
     bounds: Vec<(i64, i64)>,
     code: Code,
+    /// Where its expression stands in the source.
+    pub span: Span,
 }
 
 impl Reducer {
@@ -43,7 +46,9 @@ impl Reducer {
         let field = program.fields.get(reduction.field);
         let element = field.map_or(Element::F32, |field| field.element);
         let Reduction { field, place, combine, .. } = *reduction;
-        Ok(Self { field, place, element, combine, bounds, code })
+        let value = reduction.piece.values.first();
+        let span = value.map_or(reduction.piece.span, |value| value.span);
+        Ok(Self { field, place, element, combine, bounds, code, span })
     }
 
     /// The value after a step, in an array of one cell.

@@ -134,7 +134,9 @@ impl<'a> Parser<'a> {
         if let Some(token) = self.tokens.get(open) {
             error = error.see(token.span, "opened here");
         }
-        if self.is("=") {
+        if self.is(":") && what.contains('`') && what.contains(']') {
+            error = error.help("a range is written `0..N-1`, and both ends belong to it");
+        } else if self.is("=") {
             error = error.help("equality is written `==`");
         }
         self.fail(error)

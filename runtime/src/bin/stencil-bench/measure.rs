@@ -136,6 +136,7 @@ impl<'l> Job<'l> {
         let request = Request {
             sizes: options.define.iter().cloned().collect(),
             steps: options.steps,
+            first_step: 0,
             scalars: options.set.iter().cloned().collect(),
             shapes: BTreeMap::new(),
             choices: options.choose.iter().cloned().collect(),
@@ -191,7 +192,7 @@ pub fn measure(
     let first_seconds = load_seconds + start.elapsed().as_secs_f64();
     let is_checked = reference.is_some() || !options.expect.is_empty();
     let outputs = if is_checked {
-        download(plan, &checked, &inputs, &launched.current, &mut program)?
+        download(plan, &checked, &inputs, &launched.current, false, &mut program)?
     } else {
         BTreeMap::new()
     };
@@ -258,7 +259,7 @@ fn time(
         if turn + 1 == options.warmup + options.repeat
             && let Some(wanted) = wanted
         {
-            let last = download(plan, bound, inputs, &launched.current, program)?;
+            let last = download(plan, bound, inputs, &launched.current, false, program)?;
             timed.repeats = Some(are_same(&last, wanted));
         }
     }
