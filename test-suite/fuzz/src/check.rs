@@ -213,7 +213,7 @@ fn outlined(case: &Case, inputs: &Arrays, expected: &Arrays) -> Result<(), Stop>
     };
     let Some(schedule) = case.schedules.first() else { return Ok(()) };
     let source = run::source(&case);
-    let checked = stencil_compiler::stages::check(&source, &run::options(&case, schedule).defines);
+    let checked = stencil_compiler::stages::check(&source, &run::options(&case, schedule));
     let checked = checked.map_err(|failure| fault(failure.to_string()))?;
     let found = run::reference(&case, &checked, inputs).map_err(fault)?;
     same(&found, expected).map_err(fault)
@@ -239,11 +239,9 @@ fn whole(
     known: Option<(Fault, &Arrays)>,
 ) -> Result<Arrays, Stop> {
     let source = run::source(case);
-    let mut defines = Vec::new();
-    for schedule in case.schedules.iter().take(1) {
-        defines = run::options(case, schedule).defines;
-    }
-    let program = stencil_compiler::stages::check(&source, &defines)
+    let first = case.schedules.first();
+    let options = first.map(|schedule| run::options(case, schedule)).unwrap_or_default();
+    let program = stencil_compiler::stages::check(&source, &options)
         .map_err(|failure| only_known(run::stop(&failure), KNOWN))?;
     let expected = run::reference(case, &program, inputs);
     if let (Some((fault, known)), Ok(expected)) = (known, &expected) {

@@ -2,7 +2,8 @@
 
 use super::OracleError;
 use super::code::{Code, Environment, Layout};
-use super::lanes::{self, LANES, Registers, Strip};
+use super::lanes::{self, Strip};
+use super::registers::{LANES, Registers};
 use crate::program::{FieldId, Function};
 use crate::sizes;
 use crate::source::Span;

@@ -25,6 +25,7 @@ mod lanes;
 mod numbers;
 mod outside;
 mod reduce;
+mod registers;
 
 use crate::program::{FieldId, Program, Role};
 use crate::sizes::{self, SizeError, Sizes};
@@ -33,8 +34,8 @@ use code::Environment;
 use cranelift_entity::PrimaryMap;
 use finite::{Finite, lost};
 use job::{Cells, Job, split};
-use lanes::Registers;
 use reduce::{Condition, Reducer};
+use registers::Registers;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::ops::Range;

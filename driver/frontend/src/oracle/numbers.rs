@@ -1,6 +1,6 @@
 //! Arithmetic of the number types: each operation in its own type, rounded once.
 
-use super::lanes::Lane;
+use super::registers::Lane;
 use crate::program::{BinaryOp, MathFunction};
 use stencil_runtime::array::{bf16, f16};
 use stencil_runtime::number::half;

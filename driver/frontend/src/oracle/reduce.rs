@@ -9,8 +9,9 @@
 use super::OracleError;
 use super::code::{Code, Environment};
 use super::job::next_row;
-use super::lanes::{self, LANES, Lane, Registers, Strip};
+use super::lanes::{self, Strip};
 use super::numbers::{Number, Wide};
+use super::registers::{LANES, Lane, Registers};
 use crate::program::{Affine, Combine, Expr, FieldId, MathFunction, Piece, Reduction, Region};
 use crate::sizes;
 use crate::source::Span;
