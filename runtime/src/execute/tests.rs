@@ -143,7 +143,7 @@ fn runs_report_progress_and_can_be_cancelled() {
         cancel.store(p.steps >= 4, Ordering::Relaxed);
     };
     let mut control =
-        Control { progress: Some(&mut progress), cancel: Some(&cancel), snapshot: None };
+        Control { progress: Some(&mut progress), cancel: Some(&cancel), ..Control::default() };
     let mut fake = Fake::default();
     let result = run(&plan, &bound, &inputs(&bound), &mut fake, &mut control);
     assert!(matches!(result, Err(ExecuteError::Cancelled(4))), "{result:?}");
