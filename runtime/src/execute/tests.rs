@@ -121,10 +121,10 @@ fn buffers_swap_between_launches() {
 fn inputs_are_checked() {
     let (plan, bound) = (heat(), bound(20, 5));
     let mut given = inputs(&bound);
-    given.insert("W".to_string(), given["K"].clone());
+    given.insert("Q".to_string(), given["K"].clone());
     let text = check_inputs(&plan, &bound, &given).unwrap_err().to_string();
-    assert_eq!(text, "heat has no input `W`; it has A, K");
-    given.remove("W");
+    assert_eq!(text, "heat has no input `Q`; it has A, K");
+    given.remove("Q");
     given.insert("K".to_string(), Array::zeros(Element::F64, &[20]).unwrap());
     let text = check_inputs(&plan, &bound, &given).unwrap_err().to_string();
     assert_eq!(text, "the data of field `K` is f64 20 where f32 20 is wanted");
@@ -143,7 +143,7 @@ fn runs_report_progress_and_can_be_cancelled() {
         cancel.store(p.steps >= 4, Ordering::Relaxed);
     };
     let mut control =
-        Control { progress: Some(&mut progress), cancel: Some(&cancel), snapshot: None };
+        Control { progress: Some(&mut progress), cancel: Some(&cancel), ..Control::default() };
     let mut fake = Fake::default();
     let result = run(&plan, &bound, &inputs(&bound), &mut fake, &mut control);
     assert!(matches!(result, Err(ExecuteError::Cancelled(4))), "{result:?}");
