@@ -198,11 +198,14 @@ pub struct RangeKind {
 /// A sub-grid of a function.
 pub type Piece = Spanned<PieceKind>;
 
-/// `REGION = VALUE`, or `REGION = (VALUE, ...)` where several fields are updated.
+/// `REGION = VALUE`; `REGION = (VALUE, ...)` or `REGION = { let x = e; ... (VALUE, ...) }` where
+/// several fields are updated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PieceKind {
     /// The points.
     pub region: Region,
+    /// What several values share; those of one value are part of it.
+    pub lets: Vec<(Name, Expr)>,
     /// One value per updated field.
     pub values: Vec<Expr>,
 }

@@ -79,9 +79,15 @@ impl Display for ItemKind {
 
 impl Display for PieceKind {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self.values.as_slice() {
-            [value] => write!(f, "{} = {}", Points(&self.region), value.node),
-            values => write!(f, "{} = ({})", Points(&self.region), list(values)),
+        write!(f, "{} = ", Points(&self.region))?;
+        match (self.lets.as_slice(), self.values.as_slice()) {
+            (_, [value]) => write!(f, "{}", value.node),
+            ([], values) => write!(f, "({})", list(values)),
+            (lets, values) => {
+                f.write_str("{ ")?;
+                shared(f, lets)?;
+                write!(f, "({}) }}", list(values))
+            }
         }
     }
 }
@@ -157,9 +163,7 @@ impl Display for ExprKind {
             }
             Self::Block(lets, body) => {
                 f.write_str("{ ")?;
-                for (name, value) in lets {
-                    write!(f, "let {} = {}; ", name.node, value.node)?;
-                }
+                shared(f, lets)?;
                 write!(f, "{} }}", body.node)
             }
             Self::Fold(fold) => {
@@ -215,6 +219,11 @@ fn parenthesized(f: &mut Formatter<'_>, node: &ExprKind, required: u8) -> fmt::R
         true => write!(f, "({node})"),
         false => write!(f, "{node}"),
     }
+}
+
+/// `let x = e; ` for each name.
+fn shared(f: &mut Formatter<'_>, lets: &[(Name, Expr)]) -> fmt::Result {
+    lets.iter().try_for_each(|(name, value)| write!(f, "let {} = {}; ", name.node, value.node))
 }
 
 fn list<T: Display>(nodes: &[Spanned<T>]) -> String {

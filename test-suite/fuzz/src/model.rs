@@ -181,6 +181,8 @@ pub struct Reduction {
 pub struct Piece {
     /// The points that it covers.
     pub region: Region,
+    /// Locals that the values share, by their numbers.
+    pub lets: Vec<(usize, Expr)>,
     /// A value an updated field.
     pub values: Vec<Expr>,
 }
@@ -385,6 +387,18 @@ impl Expr {
     }
 }
 
+impl Piece {
+    /// What the values share, then the values.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.lets.iter().map(|(_, value)| value).chain(&self.values)
+    }
+
+    /// The same, to be changed in place.
+    pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.lets.iter_mut().map(|(_, value)| value).chain(&mut self.values)
+    }
+}
+
 impl Program {
     /// Dimensions of the first grid.
     pub fn rank(&self) -> usize {
@@ -426,7 +440,7 @@ impl Program {
     pub fn values(&self) -> impl Iterator<Item = &Expr> {
         let pieces = self.functions.iter().flat_map(|function| &function.pieces);
         let reduced = self.reductions.iter().map(|reduction| &reduction.piece);
-        pieces.chain(reduced).flat_map(|piece| &piece.values)
+        pieces.chain(reduced).flat_map(Piece::exprs)
     }
 
     /// The expressions of all pieces, reductions and rules, with the number of their coordinates.
@@ -441,7 +455,7 @@ impl Program {
         let until = self.until.iter_mut().map(|(condition, _)| (1, condition));
         rules.chain(until).chain(pieces.chain(reduced).flat_map(|piece| {
             let rank = piece.region.rank();
-            piece.values.iter_mut().map(move |value| (rank, value))
+            piece.exprs_mut().map(move |value| (rank, value))
         }))
     }
 }

@@ -98,13 +98,21 @@ fn expression(expr: &Expr, coordinates: &[&str; 3]) -> String {
 
 fn piece(piece: &Piece) -> String {
     let mut named = false;
-    for value in &piece.values {
+    for value in piece.exprs() {
         value.visit(&mut |part| named |= matches!(part.kind, Kind::Coordinate(_)));
     }
     let values: Vec<_> = piece.values.iter().map(|value| expression(value, &COORDINATES)).collect();
     let values =
         if values.len() == 1 { values.concat() } else { format!("({})", values.join(",\n      ")) };
-    format!("{} = {values}", region(&piece.region, named))
+    let mut lets = String::new();
+    for (number, value) in &piece.lets {
+        let _ = write!(lets, "let v{number} = {}; ", expression(value, &COORDINATES));
+    }
+    let region = region(&piece.region, named);
+    if lets.is_empty() {
+        return format!("{region} = {values}");
+    }
+    format!("{region} = {{ {lets}{values} }}")
 }
 
 impl Program {

@@ -175,9 +175,14 @@ impl Checker<'_> {
             let error = Diagnostic::error(message, span, "");
             self.report(error.help(match fields.len() {
                 1 => "write one value, or update several fields: `fn f -> (A, B) ...`",
-                _ => "write one value per field, in order: `= (a, b)`",
+                _ => {
+                    "write one value per field, in order: `= (a, b)`, or \
+                      `= { let s = ...; (a, b) }`"
+                }
             }));
         }
+        self.scope.wanted = self.common_element(fields);
+        self.bind_all(&piece.lets);
         let mut values = Vec::new();
         for (index, value) in piece.values.iter().enumerate() {
             let field = fields.get(index).copied().flatten();
@@ -188,6 +193,14 @@ impl Checker<'_> {
         let region = region?;
         self.reads_inside(&region, &grids, &reads, piece.region.span);
         Some(Piece { region, lets, values, span: piece.region.span })
+    }
+
+    /// The type of which all updated fields are, if they are of one.
+    fn common_element(&self, fields: &[Option<FieldId>]) -> Option<Element> {
+        let element = |field: &Option<FieldId>| self.wanted(&self.field_type((*field)?)?);
+        let mut elements = fields.iter().map(element);
+        let first = elements.next().flatten()?;
+        elements.all(|other| other == Some(first)).then_some(first)
     }
 
     /// The values for the fields that an updated one consists of.

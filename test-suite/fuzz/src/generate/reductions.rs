@@ -44,6 +44,11 @@ fn reduction(random: &mut Random, program: &Program, field: usize) -> Reduction 
     let corners = boxes(random, &extents, ruled);
     let corners = random.pick(&corners);
     let mut piece = piece(random, program, &[field], &grid, &corners);
+    for (number, bound) in std::mem::take(&mut piece.lets).into_iter().rev() {
+        let body = piece.values.remove(0);
+        let kind = Kind::Let(number, Box::new(bound), Box::new(body));
+        piece.values.push(Expr { ty: program.fields[field].ty, kind });
+    }
     let operation = random.pick(&["sum", "sum", "sum", "min", "max", "max", "count", "any", "all"]);
     let mut ty = program.fields[field].ty;
     if ["count", "any", "all"].contains(&operation) {
@@ -67,8 +72,7 @@ fn read(random: &mut Random, program: &mut Program, place: usize) {
     let mut early = false;
     for number in 0..program.functions.len() {
         let before = number < program.reductions[place].place;
-        for part in program.functions[number].pieces.iter_mut().flat_map(|piece| &mut piece.values)
-        {
+        for part in program.functions[number].pieces.iter_mut().flat_map(Piece::exprs_mut) {
             if random.percent(45) && replace(random, part, ty, &value) {
                 early |= before;
             }
