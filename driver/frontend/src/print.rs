@@ -59,6 +59,11 @@ impl Display for ItemKind {
                     }
                 }
             }
+            Self::Repeat { count, items } => {
+                writeln!(f, "repeat {} {{", count.node)?;
+                items.iter().try_for_each(|item| writeln!(f, "{}", item.node))?;
+                f.write_str("}")
+            }
             Self::Reduce { name, ty, operation, arguments, region, initial } => {
                 let (name, ty, operation) = (&name.node, &ty.node, &operation.node);
                 let arguments = list(arguments);

@@ -88,6 +88,14 @@ fn runs(case: &Case) -> Vec<Case> {
 
 fn parts(case: &Case) -> Vec<Case> {
     let mut found = Vec::new();
+    for (place, (.., times)) in case.program.repeats.iter().enumerate() {
+        found.push(with(case, |case| {
+            case.program.repeats.remove(place);
+        }));
+        for times in nearer(*times, 1) {
+            found.push(with(case, |case| case.program.repeats[place].2 = times));
+        }
+    }
     let functions = &case.program.functions;
     for (place, function) in functions.iter().enumerate() {
         if functions.len() > 1 {

@@ -64,7 +64,7 @@ enum Operation {
 impl Checker<'_> {
     /// Makes the fields of all reductions.
     pub(super) fn look_ahead(&mut self, file: &ast::File) {
-        for item in &file.items {
+        for item in file.all_items() {
             let ItemKind::Reduce { name, ty, initial, .. } = &item.node else { continue };
             let TypeKind::Named(ty) = &ty.node else { continue };
             let condition = ty == BOOL;

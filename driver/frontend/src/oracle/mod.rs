@@ -292,18 +292,18 @@ impl State {
         let idle = !functions.iter().any(Job::has_points) && reductions.is_empty();
         let first = if idle && until.is_none() { steps.max(1) - 1 } else { 0 };
         for step in first..steps {
-            for (place, function) in functions.iter().enumerate() {
+            let mut place = 0;
+            while let Some((first, rest)) = functions.get(place..).and_then(<[Job]>::split_first) {
                 self.reduce(reductions, place, step)?;
-                self.apply(function, step);
-                if let Some(point) =
-                    self.registers.iter().find_map(|registers| registers.outside.clone())
-                {
-                    return Err(OracleError::Outside {
-                        function: function.name.clone(),
-                        point,
-                        step,
-                    });
+                let with = |job: &&Job| first.repeat.is_some() && job.repeat == first.repeat;
+                let count = 1 + rest.iter().take_while(with).count();
+                for _ in 0..first.repeat.map_or(1, |repeat| repeat.count) {
+                    for function in functions.iter().skip(place).take(count) {
+                        self.apply(function, step);
+                        self.all_inside(function, step)?;
+                    }
                 }
+                place += count;
             }
             self.reduce(reductions, functions.len(), step)?;
             if let (Some(until), Some(registers)) = (until, self.registers.first_mut())
@@ -316,6 +316,17 @@ impl State {
             }
         }
         Ok(Ended { steps, met: false })
+    }
+
+    /// Whether no absolute read of a function was outside a grid.
+    fn all_inside(&self, function: &Job, step: u64) -> Result<(), OracleError> {
+        let outside = |registers: &Registers| registers.outside.clone();
+        match self.registers.iter().find_map(outside) {
+            None => Ok(()),
+            Some(point) => {
+                Err(OracleError::Outside { function: function.name.clone(), point, step })
+            }
+        }
     }
 
     /// Computes the reductions behind so many functions of a step.

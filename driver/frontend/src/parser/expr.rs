@@ -143,7 +143,7 @@ impl Parser<'_> {
         } else if self.is("(") {
             let arguments = self.list("(", ")", Self::expr);
             arguments.map(|arguments| ExprKind::Call { name, arguments })
-        } else if self.is("{") {
+        } else if self.is("{") && !self.before_list {
             let members = self.list("{", "}", |parser| {
                 let name = parser.name("a member's name")?;
                 parser.expect(":", "and the member's value")?;

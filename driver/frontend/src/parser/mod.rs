@@ -29,6 +29,7 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
         nesting: 0,
         brackets: 0,
         in_pieces: false,
+        before_list: false,
     };
     let file = parser.file();
     let mut errors = parser.errors;
@@ -52,6 +53,8 @@ struct Parser<'a> {
     brackets: usize,
     /// Whether the present piece stands in a list of pieces.
     in_pieces: bool,
+    /// Whether a `{` behind a name opens a list of items, and no literal of a struct.
+    before_list: bool,
 }
 
 /// Matches brackets. They never match across the start of an item.
@@ -140,7 +143,8 @@ impl<'a> Parser<'a> {
             (None, TokenKind::Mark("/")) => error.help("a comment starts with `#`"),
             (None, TokenKind::Mark("?")) => error.help("write `if c then a else b`"),
             (None, _) => error.note(
-                "items are param, scalar, struct, grid, field, boundary, let, fn, reduce, steps",
+                "items are param, scalar, struct, grid, field, boundary, let, fn, reduce, repeat, \
+                 steps",
             ),
         });
         self.bump();
@@ -236,13 +240,17 @@ impl<'a> Parser<'a> {
                 let name = declared(self, "the reduction's name")?;
                 self.reduction(name)?
             }
-            Keyword::Steps => {
-                let count = self.expr()?;
-                let until = self.eat_word("until").then(|| self.until()).transpose()?;
-                ItemKind::Steps { count, until }
-            }
+            Keyword::Repeat => self.repeat()?,
+            Keyword::Steps => self.steps()?,
             _ => return Err(self.expected("an item")),
         })
+    }
+
+    /// What follows `steps`.
+    fn steps(&mut self) -> Parsed<ItemKind> {
+        let count = self.expr()?;
+        let until = self.eat_word("until").then(|| self.until()).transpose()?;
+        Ok(ItemKind::Steps { count, until })
     }
 
     /// What follows the name of a field.

@@ -1,8 +1,9 @@
-//! Pieces: a box, and one value for each updated field.
+//! `repeat`, and pieces: a box, and one value for each updated field.
 
 use super::{Failed, Parsed, Parser};
 use crate::ast::*;
-use crate::lexer::TokenKind;
+use crate::diagnostics::Diagnostic;
+use crate::lexer::{Keyword, TokenKind};
 use crate::source::Span;
 
 /// What several values share, and the values.
@@ -15,6 +16,60 @@ fn broken_piece(span: Span) -> Piece {
 }
 
 impl Parser<'_> {
+    /// What follows `repeat`.
+    pub(super) fn repeat(&mut self) -> Parsed<ItemKind> {
+        let start = self.span();
+        let count = match self.is("{") {
+            true => {
+                self.expected("how often each step repeats the functions, as in `repeat 20 {`");
+                Expr::new(ExprKind::Broken, start)
+            }
+            false => self.repetitions()?,
+        };
+        let open = self.at;
+        self.expect("{", "and the functions to repeat")?;
+        let mut items = Vec::new();
+        while !self.eat("}") {
+            match self.peek() {
+                TokenKind::Keyword(Keyword::Fn) => items.push(self.item()),
+                TokenKind::Keyword(Keyword::Reduce | Keyword::Repeat) => {
+                    self.holds_functions();
+                    items.push(self.item());
+                }
+                _ if self.at_item() || *self.peek() == TokenKind::End => {
+                    return Err(self.unclosed("`}`", open));
+                }
+                _ => {
+                    self.expected("a function, as in `fn f -> A [0] = 1`, or `}`");
+                    while !self.at_item() && !self.is("}") && *self.peek() != TokenKind::End {
+                        self.bump();
+                    }
+                    items.push(Item::new(ItemKind::Broken { names: Vec::new() }, start));
+                }
+            }
+        }
+        Ok(ItemKind::Repeat { count, items })
+    }
+
+    /// The number before the `{` of a `repeat`.
+    fn repetitions(&mut self) -> Parsed<Expr> {
+        self.before_list = true;
+        let count = self.expr();
+        self.before_list = false;
+        count
+    }
+
+    /// Reports an item in a `repeat` that is no function.
+    fn holds_functions(&mut self) {
+        let error = Diagnostic::error("a `repeat` holds functions alone", self.span(), "");
+        self.fail(match self.peek() {
+            TokenKind::Keyword(Keyword::Reduce) => error.help(
+                "write the reduction before or behind; functions inside read the value that it has",
+            ),
+            _ => error.help("multiply the numbers of repetitions"),
+        });
+    }
+
     /// `PIECE` or `{ PIECE ... }`
     pub(super) fn pieces(&mut self) -> Parsed<Vec<Piece>> {
         if self.is("[") {

@@ -97,6 +97,20 @@ fn a_block_of_several_values_binds_what_they_share_once() {
 }
 
 #[test]
+fn repeated_functions_mean_what_they_would_written_several_times() {
+    let (f, g) = ("-> A [1..N-2] = (A[-1] + A[1]) / 2 + s", "-> A [i in 0..N-1] = A[0] * f32(i)");
+    let start = "reduce s : f32 = max(A[0]) on [0..N-1]\nfn a -> A [0] = A[1]";
+    same(
+        &format!(
+            "{start} param K = 1 repeat K + 2 {{ fn f {f} fn g {g} }} repeat 2 {{ fn h {f} }}"
+        ),
+        &format!(
+            "{start} fn f {f} fn g {g} fn f1 {f} fn g1 {g} fn f2 {f} fn g2 {g} fn h {f} fn h1 {f}"
+        ),
+    );
+}
+
+#[test]
 fn a_range_is_written_out_from_the_left() {
     same(
         "param R = 2\nfn f -> A [R..N-1-R] = sum(k in -R..R) (1 + k) * A[k] / 7",

@@ -61,6 +61,9 @@ fn reduction(random: &mut Random, program: &Program, field: usize) -> Reduction 
         };
     }
     let place = random.range(0, program.functions.len() as i64) as usize;
+    let within = |(first, count, _): &&(usize, usize, i64)| *first < place && place < first + count;
+    let around = program.repeats.iter().find(within);
+    let place = around.map_or(place, |(first, count, _)| first + count);
     let initial = random.percent(20).then(|| f64::from(random.range(0, 2) as i32));
     Reduction { ty, operation, piece, place, initial }
 }
