@@ -11,6 +11,7 @@
 //! | `declarations.rs` | params, scalars, fields, steps |
 //! | `boundary.rs` | boundary rules |
 //! | `functions.rs` | functions, their pieces and values |
+//! | `places.rs` | `argmin` and `argmax` |
 //! | `reductions.rs` | reductions, the condition of `until` |
 //! | `size.rs` | the size of the whole program |
 //! | `names.rs` | scopes, built-in names, "did you mean" |
@@ -42,6 +43,7 @@ mod integer;
 mod lets;
 mod literals;
 mod names;
+mod places;
 mod prove;
 mod ranges;
 mod reads;

@@ -2,7 +2,7 @@
 
 use super::{line, messages, program};
 use crate::oracle;
-use crate::program::Field;
+use crate::program::{Field, Role};
 use crate::sizes::Sizes;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,7 +15,10 @@ fn step(rest: &str) -> Vec<f32> {
     let sizes: Sizes = program.params.keys().map(|id| (id, 9)).collect();
     let input = Array::new(vec![9], Data::F32(cells)).unwrap();
     let zeros = |field: &Field| (field.name.clone(), Array::zeros(field.element, &[9]).unwrap());
-    let mut fields: BTreeMap<String, Array> = program.fields.values().map(zeros).collect();
+    let mut fields: BTreeMap<String, Array> = {
+        let states = program.fields.values().filter(|field| field.role == Role::State);
+        states.map(zeros).collect()
+    };
     fields.insert("A".to_owned(), input);
     let mut go_on = |_, _| ControlFlow::Continue(());
     oracle::run(&program, &sizes, &BTreeMap::new(), 1, &mut fields, &mut go_on).unwrap();

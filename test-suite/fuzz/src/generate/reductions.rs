@@ -49,8 +49,13 @@ fn reduction(random: &mut Random, program: &Program, field: usize) -> Reduction 
         let kind = Kind::Let(number, Box::new(bound), Box::new(body));
         piece.values.push(Expr { ty: program.fields[field].ty, kind });
     }
-    let operation = random.pick(&["sum", "sum", "sum", "min", "max", "max", "count", "any", "all"]);
+    let operation = random.pick(&[
+        "sum", "sum", "sum", "min", "max", "max", "argmin", "argmax", "count", "any", "all",
+    ]);
     let mut ty = program.fields[field].ty;
+    if ["argmin", "argmax"].contains(&operation) {
+        ty = Type::INDEX;
+    }
     if ["count", "any", "all"].contains(&operation) {
         let value = piece.values.remove(0);
         let limit = number(random, ty);
