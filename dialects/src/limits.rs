@@ -16,6 +16,9 @@ pub const UPDATES: usize = 64;
 /// Applies of a step.
 pub const APPLIES: usize = 128;
 
+/// Repetitions of an apply in a step.
+pub const REPETITIONS: i64 = 1024;
+
 /// Pieces of one apply.
 pub const PIECES: usize = 200;
 

@@ -7,9 +7,11 @@ mod point_function;
 mod reduce;
 mod target;
 
-pub use build::{apply, check, field, grid, pieces_attribute, scalar, set_member, set_program};
+pub use build::{
+    apply, check, field, grid, pieces_attribute, scalar, set_member, set_program, set_repeat,
+};
 pub use declarations::{
-    Apply, Boundary, Check, Field, Grid, Member, Piece, Role, Scalar, as_pieces,
+    Apply, Boundary, Check, Field, Grid, Member, Piece, Repetition, Role, Scalar, as_pieces,
 };
 pub use nest_argument::{NestArgument, nest_argument};
 pub use point_function::{
@@ -97,6 +99,7 @@ const CONSTANTS: &str = "stencil.constants";
 const STEPS: &str = "stencil.steps";
 const BOUNDARY: &str = "stencil.boundary";
 const MEMBER: &str = "stencil.member";
+const REPEATED: &str = "stencil.repeat";
 const INITIAL: &str = "stencil.initial";
 
 /// All declarations of a module.

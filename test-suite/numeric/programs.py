@@ -10,7 +10,7 @@ import numpy as np
 from cells import anywhere, at, inner, numbers, update
 from lattices import LATTICES
 from quanta import QUANTA
-from reductions import REDUCTIONS
+from reductions import REDUCTIONS, around
 from sums import AN5D, JACOBI, box, mean
 from wavefronts import SEQUENCES, TABLES, WAVEFRONTS
 
@@ -308,7 +308,33 @@ RULED = {
 }
 
 # A program's step, the fields that are read and written, and those that are only read.
+def navier_stokes(fields, scalars):
+    U, V, P = fields["U"], fields["V"], fields["P"]
+    D = fields.setdefault("D", np.zeros_like(U))
+    c = numbers(U)
+    dt, nu = c(scalars.get("dt", "0.1")), c(scalars.get("nu", "0.2"))
+    u, v = inner(U, 1), inner(V, 1)
+    x, y = u(0, 0).copy(), v(0, 0).copy()
+
+    def moved(q):
+        here = q(0, 0)
+        spread = q(-1, 0) + q(1, 0) + q(0, -1) + q(0, 1) - c(4) * here
+        carried = (x * (q(0, 1) - q(0, -1)) + y * (q(1, 0) - q(-1, 0))) / c(2)
+        return here + dt * (nu * spread - carried)
+
+    new = moved(u), moved(v)
+    u(0, 0)[:], v(0, 0)[:] = new
+    inner(D, 1)(0, 0)[:] = (u(0, 1) - u(0, -1) + v(1, 0) - v(-1, 0)) / (c(2) * dt)
+    for _ in range(20 if P.size else 0):
+        at = around(P)
+        P[:] = (at(-1, 0) + at(1, 0) + at(0, -1) + at(0, 1) - D) / c(4)
+    p = inner(P, 1)
+    u(0, 0)[:] -= dt * (p(0, 1) - p(0, -1)) / c(2)
+    v(0, 0)[:] -= dt * (p(1, 0) - p(-1, 0)) / c(2)
+
+
 PROGRAMS = {
+    "navier-stokes": (navier_stokes, ["U", "V", "P"], []),
     "heat2d": (heat2d, ["A"], ["K"]),
     "fdtd2d": (fdtd2d, ["Ex", "Ey", "Hz"], []),
     "lookup": (lookup, ["A"], ["rate", "weight"]),

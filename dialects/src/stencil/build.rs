@@ -1,8 +1,8 @@
 //! Builders of the declarations.
 
 use super::{
-    APPLY, BOUNDARY, Boundary, CHECK, CONSTANTS, FIELD, GRID, MEMBER, Member, PARAMS, Piece, Role,
-    SCALAR, STEPS,
+    APPLY, BOUNDARY, Boundary, CHECK, CONSTANTS, FIELD, GRID, MEMBER, Member, PARAMS, Piece,
+    REPEATED, Repetition, Role, SCALAR, STEPS,
 };
 use crate::attribute;
 use crate::builder::Builder;
@@ -142,6 +142,12 @@ pub fn apply<'c>(
         &[],
         &[("updates", updates), ("pieces", pieces_attribute(builder, pieces))],
     )
+}
+
+/// Repeats an apply in each step, together with its neighbours of the same number.
+pub fn set_repeat<'c>(builder: &Builder<'c>, apply: Op<'c>, repeat: Repetition) {
+    let numbers = attribute::integers(builder.context, &[repeat.number, repeat.count]);
+    mlir::set_attribute(apply, REPEATED, numbers);
 }
 
 /// Builds `stencil.check`.

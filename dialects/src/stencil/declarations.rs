@@ -1,7 +1,7 @@
 //! Declarations of a program as plain data: grids, fields, scalars, applies and checks.
 
-use super::{BOUNDARY, INITIAL, MEMBER};
-use crate::attribute::{self, read};
+use super::{BOUNDARY, INITIAL, MEMBER, REPEATED};
+use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{self, Op};
@@ -205,6 +205,18 @@ pub struct Apply<'c> {
     pub updates: Vec<&'c str>,
     /// Disjoint sub-grids with their functions.
     pub pieces: Vec<Piece<'c>>,
+    /// How often a step repeats it, if it does: the attribute `stencil.repeat`.
+    pub repeat: Option<Repetition>,
+}
+
+/// `stencil.repeat = array<i64: NUMBER, COUNT>`: consecutive applies of one number are repeated
+/// together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repetition {
+    /// Tells it from its neighbours.
+    pub number: i64,
+    /// How often.
+    pub count: i64,
 }
 
 impl<'c> Apply<'c> {
@@ -214,6 +226,7 @@ impl<'c> Apply<'c> {
             op,
             updates: read(op, "updates", attribute::as_symbols)?,
             pieces: read(op, "pieces", as_pieces)?,
+            repeat: read_optional(op, REPEATED, repetition)?,
         })
     }
 }
@@ -257,6 +270,13 @@ impl<'c> Check<'c> {
             unless_empty: read(op, "unless_empty", bounds)?,
             message: read(op, "message", attribute::as_string)?,
         })
+    }
+}
+
+fn repetition(attribute: Attribute) -> Option<Repetition> {
+    match attribute::as_integers(attribute)?.as_slice() {
+        [number, count] => Some(Repetition { number: *number, count: *count }),
+        _ => None,
     }
 }
 

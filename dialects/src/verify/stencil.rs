@@ -11,7 +11,7 @@ use crate::affine::Linear;
 use crate::attribute;
 use crate::cover::{Bounds, checked_values, of_points};
 use crate::error::Error;
-use crate::limits::{GRID_END, STEPS};
+use crate::limits::{GRID_END, REPETITIONS, STEPS};
 use crate::mlir::{self, Op};
 use crate::stencil::{Apply, Boundary, Grid, Program, Role};
 use melior::ir::{AffineMap, Module, Type};
@@ -41,7 +41,32 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     for apply in &program.applies {
         pieces(&program, apply, false, errors);
     }
+    repetitions(&program, errors);
     reduce::verify(&program, errors);
+}
+
+/// Repeated applies stand together, their numbers are in range, no reduction stands among them, and
+/// none reads values of its own sweep.
+fn repetitions(program: &Program, errors: &mut Vec<Error>) {
+    for (place, apply) in program.applies.iter().enumerate() {
+        let Some(repeat) = apply.repeat else { continue };
+        if !(1..=REPETITIONS).contains(&repeat.count) {
+            let message = format!("stencil.repeat needs a count from 1 to {REPETITIONS}");
+            errors.push(at(apply.op, message));
+        }
+        let before = place.checked_sub(1).and_then(|place| program.applies.get(place));
+        let mut earlier = program.applies.iter().take(place).filter_map(|apply| apply.repeat);
+        let reduced = program.reduces.iter().any(|reduce| reduce.place == place);
+        let goes_on = before.and_then(|before| before.repeat) == Some(repeat);
+        if (!goes_on || reduced) && earlier.any(|other| other.number == repeat.number) {
+            let message = "applies of one stencil.repeat stand together, with one count";
+            errors.push(at(apply.op, message));
+        }
+        if program.dependences(&apply.pieces).is_ok_and(|found| !found.is_empty()) {
+            let message = "a repeated apply reads no values of its own sweep";
+            errors.push(at(apply.op, message));
+        }
+    }
 }
 
 /// MLIR's own verifier has checked that the names of a module are unique.

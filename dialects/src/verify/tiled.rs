@@ -73,7 +73,7 @@ fn verify_kernel<'c>(
             let key = (["updates", "pieces"].map(attribute), partial);
             if !sound_pieces.contains(&key) {
                 let pieces = apply.pieces.clone();
-                let apply = stencil::Apply { op: apply.op, updates, pieces };
+                let apply = stencil::Apply { op: apply.op, updates, pieces, repeat: None };
                 stencil_pieces(program, &apply, partial, errors);
             }
             if errors.len() == before {
@@ -394,19 +394,8 @@ fn verify_schedule(module: &Module, program: &Program, kernels: &[Kernel]) -> Re
             return Err(at(repeat.op, "tiled.until needs a stencil.until in the module"));
         }
         divides(repeat.op, repeat.count, "the count of a tiled.repeat")?;
-        for (index, name) in repeat.kernels.iter().enumerate() {
-            if !known.contains(name) {
-                return Err(at(repeat.op, format!("there is no kernel @{name}")));
-            }
-            if repeat.kernels.iter().take(index).any(|before| before == name) {
-                return Err(at(
-                    repeat.op,
-                    format!(
-                        "the kernel @{name} stands twice in one tiled.repeat; write a second \
-                         tiled.repeat"
-                    ),
-                ));
-            }
+        if let Some(name) = repeat.kernels.iter().find(|name| !known.contains(name)) {
+            return Err(at(repeat.op, format!("there is no kernel @{name}")));
         }
     }
     Ok(())

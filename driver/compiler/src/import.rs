@@ -16,7 +16,7 @@ use stencil_dialects::builder::{Builder, Named};
 use stencil_dialects::error::Error;
 use stencil_dialects::fast_math::FastMath;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Role};
+use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Repetition, Role};
 use stencil_frontend::program::{
     self, Expr, ExprKind, Function, LocalId, ParamId, Program, Role as FieldRole, Type as ExprType,
 };
@@ -210,7 +210,13 @@ impl<'c> Import<'c, '_> {
             .iter()
             .map(|field| self.program.fields[*field].name.as_str())
             .collect();
-        stencil::apply(&self.at(function.span), &updates, &pieces)?;
+        let builder = self.at(function.span);
+        let apply = stencil::apply(&builder, &updates, &pieces)?;
+        if let Some(repeat) = function.repeat {
+            let number = i64::try_from(repeat.number)
+                .map_err(|_| Error::internal("more than 2^63 repetitions"))?;
+            stencil::set_repeat(&builder, apply, Repetition { number, count: repeat.count });
+        }
         Ok(())
     }
 

@@ -42,6 +42,19 @@ pub struct File {
     pub items: Vec<Item>,
 }
 
+impl File {
+    /// Its items, each `repeat` followed by those in it.
+    pub fn all_items(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().flat_map(|item| {
+            let inner = match &item.node {
+                ItemKind::Repeat { items, .. } => items.as_slice(),
+                _ => &[],
+            };
+            std::iter::once(item).chain(inner)
+        })
+    }
+}
+
 /// A name where it is declared or used.
 pub type Name = Spanned<String>;
 
@@ -116,6 +129,13 @@ pub enum ItemKind {
         updates: Vec<Name>,
         /// Its pieces.
         pieces: Vec<Piece>,
+    },
+    /// `repeat COUNT { FUNCTION ... }`
+    Repeat {
+        /// How often in each step.
+        count: Expr,
+        /// Functions, in order.
+        items: Vec<Item>,
     },
     /// `reduce NAME : TYPE = OPERATION(VALUE) on REGION [initially VALUE]`
     Reduce {
@@ -198,11 +218,14 @@ pub struct RangeKind {
 /// A sub-grid of a function.
 pub type Piece = Spanned<PieceKind>;
 
-/// `REGION = VALUE`, or `REGION = (VALUE, ...)` where several fields are updated.
+/// `REGION = VALUE`; `REGION = (VALUE, ...)` or `REGION = { let x = e; ... (VALUE, ...) }` where
+/// several fields are updated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PieceKind {
     /// The points.
     pub region: Region,
+    /// What several values share; those of one value are part of it.
+    pub lets: Vec<(Name, Expr)>,
     /// One value per updated field.
     pub values: Vec<Expr>,
 }

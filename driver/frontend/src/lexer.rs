@@ -49,6 +49,7 @@ pub enum Keyword {
     Boundary,
     Fn,
     Reduce,
+    Repeat,
     Steps,
     On,
     In,
@@ -59,7 +60,7 @@ pub enum Keyword {
 }
 
 /// Every reserved word with its spelling.
-pub const KEYWORDS: [(&str, Keyword); 17] = [
+pub const KEYWORDS: [(&str, Keyword); 18] = [
     ("param", Keyword::Param),
     ("scalar", Keyword::Scalar),
     ("struct", Keyword::Struct),
@@ -70,6 +71,7 @@ pub const KEYWORDS: [(&str, Keyword); 17] = [
     ("boundary", Keyword::Boundary),
     ("fn", Keyword::Fn),
     ("reduce", Keyword::Reduce),
+    ("repeat", Keyword::Repeat),
     ("steps", Keyword::Steps),
     ("on", Keyword::On),
     ("in", Keyword::In),

@@ -34,6 +34,9 @@ pub const FUNCTIONS: usize = 128;
 /// Steps between two looks at the condition of `until`.
 pub const EVERY: i64 = 1 << 20;
 
+/// Repetitions of functions in a step.
+pub const REPETITIONS: i64 = 1024;
+
 /// Functions by `let` of a program.
 pub const LETS: usize = 128;
 

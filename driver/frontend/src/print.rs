@@ -59,6 +59,11 @@ impl Display for ItemKind {
                     }
                 }
             }
+            Self::Repeat { count, items } => {
+                writeln!(f, "repeat {} {{", count.node)?;
+                items.iter().try_for_each(|item| writeln!(f, "{}", item.node))?;
+                f.write_str("}")
+            }
             Self::Reduce { name, ty, operation, arguments, region, initial } => {
                 let (name, ty, operation) = (&name.node, &ty.node, &operation.node);
                 let arguments = list(arguments);
@@ -79,9 +84,15 @@ impl Display for ItemKind {
 
 impl Display for PieceKind {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self.values.as_slice() {
-            [value] => write!(f, "{} = {}", Points(&self.region), value.node),
-            values => write!(f, "{} = ({})", Points(&self.region), list(values)),
+        write!(f, "{} = ", Points(&self.region))?;
+        match (self.lets.as_slice(), self.values.as_slice()) {
+            (_, [value]) => write!(f, "{}", value.node),
+            ([], values) => write!(f, "({})", list(values)),
+            (lets, values) => {
+                f.write_str("{ ")?;
+                shared(f, lets)?;
+                write!(f, "({}) }}", list(values))
+            }
         }
     }
 }
@@ -158,9 +169,7 @@ impl Display for ExprKind {
             }
             Self::Block(lets, body) => {
                 f.write_str("{ ")?;
-                for (name, value) in lets {
-                    write!(f, "let {} = {}; ", name.node, value.node)?;
-                }
+                shared(f, lets)?;
                 write!(f, "{} }}", body.node)
             }
             Self::Fold(fold) => {
@@ -216,6 +225,11 @@ fn parenthesized(f: &mut Formatter<'_>, node: &ExprKind, required: u8) -> fmt::R
         true => write!(f, "({node})"),
         false => write!(f, "{node}"),
     }
+}
+
+/// `let x = e; ` for each name.
+fn shared(f: &mut Formatter<'_>, lets: &[(Name, Expr)]) -> fmt::Result {
+    lets.iter().try_for_each(|(name, value)| write!(f, "let {} = {}; ", name.node, value.node))
 }
 
 fn list<T: Display>(nodes: &[Spanned<T>]) -> String {

@@ -182,6 +182,8 @@ pub struct Function {
     pub updates: Vec<FieldId>,
     /// Disjoint sub-grids with the values to be written there.
     pub pieces: Vec<Piece>,
+    /// The `repeat` that it stands in.
+    pub repeat: Option<Repetition>,
     /// Where it is declared.
     pub span: Span,
 }
@@ -202,6 +204,15 @@ impl Function {
         }
         found
     }
+}
+
+/// `repeat COUNT { ... }`: consecutive functions that each step runs several times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repetition {
+    /// Which `repeat` of the file.
+    pub number: usize,
+    /// How often.
+    pub count: i64,
 }
 
 /// One sub-grid of a function.

@@ -13,25 +13,34 @@ pub struct Reductions<'c, 'p> {
     pub last_step: Vec<&'p Reduce<'c>>,
 }
 
-/// The reductions of a program. The condition that ends a run counts as one that nothing reads.
+/// The reductions of a program.
 pub fn of<'c, 'p>(program: &'p Program<'c>) -> Result<Reductions<'c, 'p>, Error> {
-    let mut read = Vec::new();
-    let condition = program.until.as_ref().map(|until| until.condition);
-    let applied = program.applies.iter().flat_map(|apply| &apply.pieces);
-    let others = program.reduces.iter().filter(|reduce| Some(reduce.field) != condition);
-    let functions = applied.map(|piece| piece.function).chain(others.map(|one| one.function));
-    for function in functions {
+    let gathered = |function: &str| -> Result<Vec<&'c str>, Error> {
         let gathers = stencil::gathers(program.function(function)?)?;
-        read.extend(gathers.into_iter().map(|gather| gather.field));
+        Ok(gathers.into_iter().map(|gather| gather.field).collect())
+    };
+    let mut applied = Vec::new();
+    for piece in program.applies.iter().flat_map(|apply| &apply.pieces) {
+        applied.extend(gathered(piece.function)?);
+    }
+    let reads = program.reduces.iter().map(|reduce| gathered(reduce.function));
+    let reads = reads.collect::<Result<Vec<_>, Error>>()?;
+    // Backwards: one that the last step's read is the last step's too, unless they read the value
+    // of the step before.
+    let mut last: Vec<bool> = Vec::new();
+    for (number, reduce) in program.reduces.iter().enumerate().rev() {
+        let mut later = program.reduces.iter().skip(number);
+        let own = reads.get(number).map(Vec::as_slice).unwrap_or_default();
+        let before = later.any(|other| own.contains(&other.field));
+        let each_step = last.iter().rev().map(|last| !last);
+        let kept = std::iter::repeat_n(true, number + 1).chain(each_step);
+        let read =
+            reads.iter().zip(kept).any(|(fields, kept)| kept && fields.contains(&reduce.field));
+        let behind = reduce.place == program.applies.len();
+        last.push(behind && !before && !read && !applied.contains(&reduce.field));
     }
     let mut found = Reductions::default();
-    for (number, reduce) in program.reduces.iter().enumerate() {
-        let gathers = stencil::gathers(program.function(reduce.function)?)?;
-        // A value of the step before has to be there still.
-        let mut later = program.reduces.iter().skip(number);
-        let before = later.any(|other| gathers.iter().any(|gather| gather.field == other.field));
-        let behind = reduce.place == program.applies.len();
-        let last = behind && !before && !read.contains(&reduce.field);
+    for (reduce, last) in program.reduces.iter().zip(last.into_iter().rev()) {
         let list = if last { &mut found.last_step } else { &mut found.each_step };
         list.push(reduce);
     }

@@ -45,10 +45,15 @@ pub fn of<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<TileTraffic,
     Ok(traffic)
 }
 
-/// The first tile kernels of the host schedule: those that take the most steps a launch.
-pub fn main_kernels<'c>(module: &Module<'c>) -> Result<Vec<Kernel<'c>>, Error> {
+/// The first tile kernels of the host schedule: those that take the most steps a launch; each with
+/// how often it stands there.
+pub fn main_kernels<'c>(module: &Module<'c>) -> Result<Vec<(Kernel<'c>, usize)>, Error> {
     let repeats = stencil_dialects::tiled::repeats(module)?;
     let names = repeats.first().map(|repeat| repeat.kernels.clone()).unwrap_or_default();
-    let kernels = stencil_dialects::tiled::kernels(module)?;
-    Ok(kernels.into_iter().filter(|kernel| names.contains(&kernel.name)).collect())
+    let kernels = stencil_dialects::tiled::kernels(module)?.into_iter();
+    let counted = kernels.map(|kernel| {
+        let times = names.iter().filter(|name| **name == kernel.name).count();
+        (kernel, times)
+    });
+    Ok(counted.filter(|(_, times)| *times > 0).collect())
 }

@@ -5,7 +5,8 @@
 //! consecutive applies whose hull is tight; then each group is a kernel, and no launch takes more
 //! than one step. The step is also cut where a periodic field is read and the fields lie on
 //! different points. A function that reads values of its own sweep is a kernel too, of the
-//! strategy that `tile-wavefront` gives it. A reduction that each step computes stands between
+//! strategy that `tile-wavefront` gives it. Functions that a step repeats are groups of their own,
+//! whose kernels may take several repetitions. A reduction that each step computes stands between
 //! kernels.
 
 use crate::analysis::footprint;
@@ -14,7 +15,7 @@ use crate::analysis::reductions;
 use crate::analysis::transfers::{self, Transfers};
 use melior::Context;
 use stencil_dialects::error::Error;
-use stencil_dialects::stencil::{Apply, Program};
+use stencil_dialects::stencil::{Apply, Program, Repetition};
 use stencil_dialects::tiled;
 
 /// Consecutive applies of one kernel, whose tiles cover one hull.
@@ -29,12 +30,17 @@ pub struct Group<'c, 'p> {
     pub transfers: Transfers<'c>,
     /// Whether its apply reads values of its own sweep. Such an apply is a group by itself.
     pub sweeps: bool,
+    /// How often a step repeats its applies.
+    pub repeat: Option<Repetition>,
 }
 
 impl<'c, 'p> Group<'c, 'p> {
-    /// The applies of some steps, each with its step.
+    /// The applies of some steps, each with its step; of some repetitions in one step, if the step
+    /// repeats them.
     pub fn steps(&self, steps: i64) -> Vec<(i64, &'p Apply<'c>)> {
-        (0..steps).flat_map(|step| self.applies.iter().map(move |apply| (step, *apply))).collect()
+        let place = |step| if self.repeat.is_some() { 0 } else { step };
+        let of = |step| self.applies.iter().map(move |apply| (place(step), *apply));
+        (0..steps).flat_map(of).collect()
     }
 
     /// Whether an apply keeps a field's values where its pieces leave cells out: unless it is the
@@ -64,7 +70,8 @@ pub fn of<'c, 'p>(
     for (place, apply) in program.applies.iter().enumerate() {
         let alone = alone || cuts.contains(&place);
         let sweeps = !program.dependences(&apply.pieces)?.is_empty();
-        if let Some(last) = groups.last_mut().filter(|last| !alone && !sweeps && !last.sweeps) {
+        let beside = |last: &&mut Group| last.repeat == apply.repeat && !sweeps && !last.sweeps;
+        if let Some(last) = groups.last_mut().filter(beside).filter(|_| !alone) {
             let joined = [last.applies.as_slice(), &[apply]].concat();
             let together = repeats_alike(context, program, &joined)?;
             if let Some(hull) = hull(&joined)?.filter(|hull| hull.tight && together) {
@@ -76,7 +83,8 @@ pub fn of<'c, 'p>(
         let hull = hull(&[apply])?
             .ok_or_else(|| Error::internal("an apply to grids of different ranks"))?;
         let transfers = Transfers::default();
-        groups.push(Group { applies: vec![apply], place, hull, transfers, sweeps });
+        let (applies, repeat) = (vec![apply], apply.repeat);
+        groups.push(Group { applies, place, hull, transfers, sweeps, repeat });
     }
     let launches: Vec<_> = groups.iter().map(|group| group.applies.clone()).collect();
     for (group, transfers) in groups.iter_mut().zip(transfers::of(program, &launches)?) {

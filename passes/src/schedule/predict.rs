@@ -210,7 +210,7 @@ fn candidate<'c>(
     let (program, launches) = (Program::read(&copy)?, tiled::launches(&copy)?);
     let sizes = Large::of(&program);
     let mut kernels = Vec::new();
-    for (name, traffic) in &main {
+    for (name, traffic, times) in &main {
         let launch = launches.iter().find(|launch| launch.name == name);
         let launch = launch.ok_or_else(|| Error::internal(format!("no pass lowered @{name}")))?;
         let work = kernel_work::of(launch, subject.device)?;
@@ -225,7 +225,8 @@ fn candidate<'c>(
         let (own, halo) = (tiles * traffic.own, tiles * traffic.halo);
         let grid = launch.grid.iter().map(|map| count(*map)).collect::<Result<Vec<_>, _>>()?;
         let (blocks, redundancy) = (grid.into_iter().product(), traffic.redundancy);
-        kernels.push(Work { blocks, bands, own, halo, redundancy, ..work });
+        let work = Work { blocks, bands, own, halo, redundancy, ..work };
+        kernels.extend(std::iter::repeat_n(work, *times));
     }
     let schedules = launches.iter().map(|launch| &launch.schedule);
     let Some(schedule) = schedules.max_by_key(|schedule| schedule.steps) else { return Ok(None) };
@@ -235,7 +236,10 @@ fn candidate<'c>(
     let steps = u32::try_from(schedule.steps).unwrap_or(1);
     Ok(model::predict(&kernels, steps, subject.device).map(|prediction| Candidate {
         choice: Choice {
-            pyramid_height: Some(schedule.steps),
+            pyramid_height: match subject.program.applies.iter().any(|one| one.repeat.is_some()) {
+                true => choice.pyramid_height,
+                false => Some(schedule.steps),
+            },
             per_thread: Some(per_thread.clone()),
             ..choice.clone()
         },
@@ -263,15 +267,15 @@ fn lowered<'c>(
     module: &mut Module<'c>,
     choice: &Choice,
     settings: Settings,
-) -> Result<Vec<(String, tile_traffic::TileTraffic)>, Error> {
+) -> Result<Vec<(String, tile_traffic::TileTraffic, usize)>, Error> {
     lowering::tile(choice).iter().try_for_each(|step| step.run(context, module))?;
     let mut main = Vec::new();
     let program = Program::read(module)?;
-    for kernel in tile_traffic::main_kernels(module)? {
-        main.push((kernel.name.to_owned(), tile_traffic::of(&program, &kernel)?));
+    for (kernel, times) in tile_traffic::main_kernels(module)? {
+        main.push((kernel.name.to_owned(), tile_traffic::of(&program, &kernel)?, times));
     }
     let others = tiled::kernels(module)?;
-    for kernel in others.iter().filter(|kernel| main.iter().all(|(name, _)| name != kernel.name)) {
+    for kernel in others.iter().filter(|kernel| main.iter().all(|(name, ..)| name != kernel.name)) {
         mlir::erase(kernel.op);
     }
     let steps = lowering::split(settings).into_iter().chain(lowering::lower());

@@ -49,6 +49,7 @@ use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Module};
+use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
@@ -135,6 +136,7 @@ impl<'c> Tiling<'c, '_> {
             [group]
                 if fuses
                     && !group.sweeps
+                    && group.repeat.is_none()
                     && reductions.each_step.is_empty()
                     && launch_groups::repeats_alike(builder.context, program, &group.applies)? =>
             {
@@ -151,6 +153,7 @@ impl<'c> Tiling<'c, '_> {
                 return self.pyramids(builder, (group, strategy), &schedule, pyramid_height);
             }
             _ if pyramid_height.is_none_or(|pyramid_height| pyramid_height == 1) => {}
+            _ if fuses && groups.iter().any(|group| group.repeat.is_some()) => {}
             _ if !fuses => {
                 return Err(Error::declined(
                     Decline::Height,
@@ -178,23 +181,81 @@ impl<'c> Tiling<'c, '_> {
         }
         let mut names = Vec::new();
         let mut reduces = reductions.each_step.iter().peekable();
-        for (index, group) in groups.iter().enumerate() {
-            while let Some(reduce) = reduces.next_if(|reduce| reduce.place <= group.place) {
+        let mut first = 0;
+        for body in groups.chunk_by(|a, b| a.repeat.is_some() && a.repeat == b.repeat) {
+            let place = body.first().map_or(0, |group| group.place);
+            while let Some(reduce) = reduces.next_if(|reduce| reduce.place <= place) {
                 names.push(reduce.field.to_owned());
             }
-            if group.sweeps {
-                names.push(sweeping_kernel(group)?);
-                continue;
-            }
-            let name = tile_kernel::name(&self.subject, index);
-            let (strategy, schedule) = self.schedule(group, groups)?;
-            let schedule = Schedule { steps: i64::from(index + 1 == groups.len()), ..schedule };
-            self.kernel(builder, &name, (group, strategy), 1, schedule)?;
-            names.push(name);
+            names.extend(self.repeated(builder, groups, (first, body))?);
+            first += body.len();
         }
         names.extend(reduces.map(|reduce| reduce.field.to_owned()));
         let schedule = StepSchedule { program, builder };
         schedule.all(|steps| vec![(steps, names.clone())])
+    }
+
+    /// Groups that a step does once or repeats: their kernels in order. One group takes several
+    /// repetitions per launch. The last launch of a step counts it, by a kernel of its own.
+    fn repeated(
+        &self,
+        builder: &Builder<'c>,
+        groups: &[Group<'c, '_>],
+        (first, body): (usize, &[Group<'c, '_>]),
+    ) -> Result<Vec<String>, Error> {
+        let launches = self.repetitions(builder, groups, body)?;
+        let (turns, last) = (launches.len(), first + body.len() == groups.len());
+        let mut made = BTreeMap::new();
+        let mut names = Vec::new();
+        for (turn, repetitions) in launches.into_iter().enumerate() {
+            for (place, group) in body.iter().enumerate() {
+                if group.sweeps {
+                    names.push(sweeping_kernel(group)?);
+                    continue;
+                }
+                let steps = i64::from(last && turn + 1 == turns && place + 1 == body.len());
+                let key = (place, repetitions, steps);
+                if !made.contains_key(&key) {
+                    let name = tile_kernel::name(&self.subject, first + place);
+                    let (strategy, schedule) = self.schedule(group, groups)?;
+                    let schedule = Schedule { steps, ..schedule };
+                    self.kernel(builder, &name, (group, strategy), repetitions, schedule)?;
+                    made.insert(key, name);
+                }
+                names.extend(made.get(&key).cloned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// The repetitions that each launch of some groups takes.
+    fn repetitions(
+        &self,
+        builder: &Builder<'c>,
+        groups: &[Group<'c, '_>],
+        body: &[Group<'c, '_>],
+    ) -> Result<Vec<i64>, Error> {
+        let [group, others @ ..] = body else { return Ok(Vec::new()) };
+        let Some(repeat) = group.repeat else { return Ok(vec![1]) };
+        let program = self.subject.program;
+        let together = self.strategy.fuses_steps()
+            && others.is_empty()
+            && launch_groups::repeats_alike(builder.context, program, &group.applies)?;
+        let mut height = 1;
+        if together {
+            let (strategy, schedule) = self.schedule(group, groups)?;
+            let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
+            let usual = || Ok(strategy.pyramid_height(&self.subject, group, &schedule)?.min(most));
+            height = self.choice.pyramid_height.map_or_else(usual, Ok)?.clamp(1, repeat.count);
+        }
+        let (mut launches, mut left) = (Vec::new(), repeat.count);
+        while left > 0 {
+            // What is left over goes by binary digits, as the steps of a run do.
+            let taken = if left >= height { height } else { 1 << left.ilog2() };
+            launches.push(taken);
+            left -= taken;
+        }
+        Ok(launches)
     }
 
     /// A group's strategy with its tile and cells per thread, as they are asked for or by default.
@@ -325,7 +386,8 @@ impl<'c> Tiling<'c, '_> {
         }
         if self.choice.tile.is_none() {
             let halos: Vec<_> = regions.all().collect();
-            if let Some(tile) = strategy.fit(&self.subject, group, &schedule, &halos)? {
+            let whole = Schedule { steps, ..schedule.clone() };
+            if let Some(tile) = strategy.fit(&self.subject, group, &whole, &halos)? {
                 schedule.tile = tile;
             }
         }

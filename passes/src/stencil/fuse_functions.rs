@@ -173,6 +173,10 @@ fn consumers<'c>(program: &Program<'c>, place: usize) -> Result<Option<Vec<usize
         if !updates.is_disjoint(&made) || reads && (other < place || changed) {
             return Ok(None);
         }
+        // In another repetition the sources have other values.
+        if reads && apply.repeat != producer.repeat {
+            return Ok(None);
+        }
         if reads {
             found.push(other);
         }
@@ -207,6 +211,9 @@ fn fold<'c>(
         let pieces: Vec<Piece> =
             pieces.map(|(piece, name)| Piece { function: name, ..*piece }).collect();
         let apply = stencil::apply(&builder, &consumer.updates, &pieces)?;
+        if let Some(repeat) = consumer.repeat {
+            stencil::set_repeat(&builder, apply, repeat);
+        }
         mlir::move_before(apply, consumer.op);
         mlir::erase(consumer.op);
     }

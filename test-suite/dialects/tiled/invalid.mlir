@@ -1123,18 +1123,6 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 
 // -----
 
-module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
-  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
-  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
-  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 1 : i64} {
-    return
-  }
-  // expected-error @+1 {{the kernel @k stands twice in one tiled.repeat; write a second tiled.repeat}}
-  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps)>, kernels = [@k, @k]} : () -> ()
-}
-
-// -----
-
 // Kernels that are lowered and those that are not share their names.
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()

@@ -34,6 +34,7 @@ pub fn case(seed: u64, index: u64) -> Case {
     if random.percent(25) {
         sweeps::prime(&mut random, &mut program);
     }
+    repeats(&mut random, &mut program, 15);
     if random.percent(20) {
         reductions::add(&mut random, &mut program);
     }
@@ -106,6 +107,7 @@ pub fn reduction(seed: u64, index: u64) -> Case {
             sweeps::prime(&mut random, &mut program);
         }
         program.steps = program.steps.min(6);
+        repeats(&mut random, &mut program, 20);
         reductions::add(&mut random, &mut program);
         if !program.reductions.is_empty() {
             break program;
@@ -149,6 +151,7 @@ fn program(random: &mut Random, rank: usize, most: [i64; 3], ruled: bool) -> Pro
         fields: Vec::new(),
         lets: Vec::new(),
         functions: Vec::new(),
+        repeats: Vec::new(),
         reductions: Vec::new(),
         steps: steps(random),
         until: None,
@@ -364,6 +367,22 @@ fn rules(random: &mut Random, program: &mut Program) {
         };
         program.fields[place].rule = Some(rule);
     }
+}
+
+/// Repeats some functions of a program, if it is one of so many in a hundred. No sweep is repeated.
+fn repeats(random: &mut Random, program: &mut Program, percent: usize) {
+    let count = program.functions.len();
+    if !random.percent(percent) || sweeps::has_any(program) {
+        return;
+    }
+    let first = random.below(count);
+    let length = random.range(1, (count - first) as i64) as usize;
+    program.repeats.push((first, length, random.pick(&[1, 2, 3, 4, 5, 7])));
+    let behind = first + length;
+    if behind < count && random.percent(50) {
+        program.repeats.push((behind, count - behind, random.range(1, 4)));
+    }
+    program.steps = program.steps.min(5);
 }
 
 fn functions(random: &mut Random, program: &mut Program) {

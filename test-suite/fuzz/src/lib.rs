@@ -37,3 +37,4 @@ pub mod shrink;
 pub mod summary;
 pub mod text;
 pub mod transform;
+mod walk;

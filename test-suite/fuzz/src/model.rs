@@ -46,6 +46,8 @@ pub struct Program {
     pub lets: Vec<(usize, Expr)>,
     /// Functions, named `f0`, `f1`, ...
     pub functions: Vec<Function>,
+    /// Functions that each step repeats: the first, how many, and how often.
+    pub repeats: Vec<(usize, usize, i64)>,
     /// Reductions, named `r0`, `r1`, ..., in their order.
     pub reductions: Vec<Reduction>,
     /// Steps.
@@ -181,6 +183,8 @@ pub struct Reduction {
 pub struct Piece {
     /// The points that it covers.
     pub region: Region,
+    /// Locals that the values share, by their numbers.
+    pub lets: Vec<(usize, Expr)>,
     /// A value an updated field.
     pub values: Vec<Expr>,
 }
@@ -332,59 +336,6 @@ impl Type {
     }
 }
 
-impl Expr {
-    /// The expressions that it consists of.
-    pub fn children(&self) -> Vec<&Expr> {
-        match &self.kind {
-            Kind::Unary(_, a) | Kind::Cast(a) | Kind::Part(a, _) => vec![a],
-            Kind::Binary(_, a, b) | Kind::Let(_, a, b) => vec![a, b],
-            Kind::If(parts) => parts.iter().collect(),
-            Kind::Call(_, parts)
-            | Kind::Called(_, parts)
-            | Kind::Gather(_, parts)
-            | Kind::Whole(parts) => parts.iter().collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The same, to be changed in place.
-    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
-        match &mut self.kind {
-            Kind::Unary(_, a) | Kind::Cast(a) | Kind::Part(a, _) => vec![a],
-            Kind::Binary(_, a, b) | Kind::Let(_, a, b) => vec![a, b],
-            Kind::If(parts) => parts.iter_mut().collect(),
-            Kind::Call(_, parts)
-            | Kind::Called(_, parts)
-            | Kind::Gather(_, parts)
-            | Kind::Whole(parts) => parts.iter_mut().collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Calls a function on every part, the whole first.
-    pub fn visit(&self, f: &mut impl FnMut(&Expr)) {
-        f(self);
-        for child in self.children() {
-            child.visit(f);
-        }
-    }
-
-    /// Calls a function on every part, the innermost first.
-    pub fn change(&mut self, f: &mut impl FnMut(&mut Expr)) {
-        for child in self.children_mut() {
-            child.change(f);
-        }
-        f(self);
-    }
-
-    /// Number of parts.
-    pub fn size(&self) -> usize {
-        let mut count = 0;
-        self.visit(&mut |_| count += 1);
-        count
-    }
-}
-
 impl Program {
     /// Dimensions of the first grid.
     pub fn rank(&self) -> usize {
@@ -426,7 +377,7 @@ impl Program {
     pub fn values(&self) -> impl Iterator<Item = &Expr> {
         let pieces = self.functions.iter().flat_map(|function| &function.pieces);
         let reduced = self.reductions.iter().map(|reduction| &reduction.piece);
-        pieces.chain(reduced).flat_map(|piece| &piece.values)
+        pieces.chain(reduced).flat_map(Piece::exprs)
     }
 
     /// The expressions of all pieces, reductions and rules, with the number of their coordinates.
@@ -441,7 +392,7 @@ impl Program {
         let until = self.until.iter_mut().map(|(condition, _)| (1, condition));
         rules.chain(until).chain(pieces.chain(reduced).flat_map(|piece| {
             let rank = piece.region.rank();
-            piece.values.iter_mut().map(move |value| (rank, value))
+            piece.exprs_mut().map(move |value| (rank, value))
         }))
     }
 }

@@ -14,7 +14,7 @@ pub fn outlined(program: &Program, random: &mut Random) -> Program {
     let mut made = Vec::new();
     let pieces = changed.functions.iter_mut().flat_map(|function| &mut function.pieces);
     let reduced = changed.reductions.iter_mut().map(|reduction| &mut reduction.piece);
-    for value in pieces.chain(reduced).flat_map(|piece| &mut piece.values) {
+    for value in pieces.chain(reduced).flat_map(Piece::exprs_mut) {
         if random.percent(70) {
             let number = random.below(value.size());
             outline(part(value, number), random, &mut made);

@@ -98,13 +98,38 @@ fn expression(expr: &Expr, coordinates: &[&str; 3]) -> String {
 
 fn piece(piece: &Piece) -> String {
     let mut named = false;
-    for value in &piece.values {
+    for value in piece.exprs() {
         value.visit(&mut |part| named |= matches!(part.kind, Kind::Coordinate(_)));
     }
     let values: Vec<_> = piece.values.iter().map(|value| expression(value, &COORDINATES)).collect();
     let values =
         if values.len() == 1 { values.concat() } else { format!("({})", values.join(",\n      ")) };
-    format!("{} = {values}", region(&piece.region, named))
+    let mut lets = String::new();
+    for (number, value) in &piece.lets {
+        let _ = write!(lets, "let v{number} = {}; ", expression(value, &COORDINATES));
+    }
+    let region = region(&piece.region, named);
+    if lets.is_empty() {
+        return format!("{region} = {values}");
+    }
+    format!("{region} = {{ {lets}{values} }}")
+}
+
+/// A function, named by its place.
+fn write_function(place: usize, function: &Function, text: &mut String) {
+    let updates: Vec<_> = function.updates.iter().map(|field| field_name(*field)).collect();
+    let updates =
+        if updates.len() == 1 { updates.concat() } else { format!("({})", updates.join(", ")) };
+    match function.pieces.as_slice() {
+        [only] => drop(writeln!(text, "fn f{place} -> {updates} {}", piece(only))),
+        pieces => {
+            let _ = writeln!(text, "fn f{place} -> {updates} {{");
+            for part in pieces {
+                let _ = writeln!(text, "  {}", piece(part));
+            }
+            *text += "}\n";
+        }
+    }
 }
 
 impl Program {
@@ -156,21 +181,15 @@ impl Program {
         }
         for (place, function) in self.functions.iter().enumerate() {
             self.reductions_at(place, &mut text);
-            let updates: Vec<_> = function.updates.iter().map(|field| field_name(*field)).collect();
-            let updates = if updates.len() == 1 {
-                updates.concat()
-            } else {
-                format!("({})", updates.join(", "))
+            if let Some((.., times)) = self.repeats.iter().find(|(first, ..)| *first == place) {
+                let _ = writeln!(text, "repeat {times} {{");
+            }
+            write_function(place, function, &mut text);
+            let last = |(first, count, _): &(usize, usize, i64)| {
+                *first <= place && place + 1 == self.functions.len().min(first + count)
             };
-            match function.pieces.as_slice() {
-                [only] => drop(writeln!(text, "fn f{place} -> {updates} {}", piece(only))),
-                pieces => {
-                    let _ = writeln!(text, "fn f{place} -> {updates} {{");
-                    for part in pieces {
-                        let _ = writeln!(text, "  {}", piece(part));
-                    }
-                    text += "}\n";
-                }
+            if self.repeats.iter().any(last) {
+                text += "}\n";
             }
         }
         self.reductions_at(self.functions.len(), &mut text);

@@ -192,8 +192,12 @@ pub fn reference(case: &Case, program: &Program, inputs: &Arrays) -> Result<Arra
     })
     .map_err(|error| error.to_string())?;
     let leaves = leaves(&case.program);
-    let reductions: Vec<String> =
-        (0..case.program.reductions.len()).map(|place| format!("r{place}")).collect();
+    let named = |(place, one): (usize, &model::Reduction)| {
+        let best = one.operation.starts_with("arg").then(|| format!("r{place}.best"));
+        [Some(format!("r{place}")), best]
+    };
+    let all = case.program.reductions.iter().enumerate();
+    let reductions: Vec<String> = all.flat_map(named).flatten().collect();
     fields.retain(|name, _| {
         leaves.iter().any(|leaf| leaf.role == Role::State && leaf.name == *name)
             || reductions.contains(name)

@@ -88,6 +88,14 @@ fn runs(case: &Case) -> Vec<Case> {
 
 fn parts(case: &Case) -> Vec<Case> {
     let mut found = Vec::new();
+    for (place, (.., times)) in case.program.repeats.iter().enumerate() {
+        found.push(with(case, |case| {
+            case.program.repeats.remove(place);
+        }));
+        for times in nearer(*times, 1) {
+            found.push(with(case, |case| case.program.repeats[place].2 = times));
+        }
+    }
     let functions = &case.program.functions;
     for (place, function) in functions.iter().enumerate() {
         if functions.len() > 1 {
@@ -298,16 +306,36 @@ fn expressions(case: &Case) -> Vec<Case> {
     }
     for (place, function) in case.program.functions.iter().enumerate() {
         for (piece, known) in function.pieces.iter().enumerate() {
-            for (value, whole) in known.values.iter().enumerate() {
+            for shared in 0..known.lets.len() {
+                found.push(with(case, |case| {
+                    without_let(&mut case.program.functions[place].pieces[piece], shared);
+                }));
+            }
+            for (number, whole) in known.exprs().enumerate() {
                 for simpler in simplified(&case.program, whole) {
                     found.push(with(case, |case| {
-                        case.program.functions[place].pieces[piece].values[value] = simpler;
+                        let known = &mut case.program.functions[place].pieces[piece];
+                        known.exprs_mut().nth(number).into_iter().for_each(|old| {
+                            old.clone_from(&simpler);
+                        });
                     }));
                 }
             }
         }
     }
     found
+}
+
+/// Writes out a local that the values of a piece share.
+fn without_let(piece: &mut Piece, place: usize) {
+    let (number, bound) = piece.lets.remove(place);
+    for value in piece.exprs_mut() {
+        value.change(&mut |part| {
+            if part.kind == Kind::Local(number) {
+                *part = bound.clone();
+            }
+        });
+    }
 }
 
 /// An expression with one part of it simpler.
@@ -382,7 +410,7 @@ mod tests {
         let far = |case: &Case| {
             let mut found = false;
             for piece in case.program.functions.iter().flat_map(|function| &function.pieces) {
-                for value in &piece.values {
+                for value in piece.exprs() {
                     value.visit(&mut |part| {
                         found |= matches!(&part.kind, Kind::Read(_, offset) if offset[0].abs() >= 2)
                     });

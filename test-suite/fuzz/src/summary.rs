@@ -120,6 +120,7 @@ fn kinds(case: &Case) -> Vec<String> {
             kinds.push(name.to_owned());
         }
     };
+    flag("repeated functions", !program.repeats.is_empty());
     flag("several pieces", program.functions.iter().any(|function| function.pieces.len() > 1));
     flag(
         "several fields updated at once",

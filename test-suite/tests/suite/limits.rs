@@ -97,6 +97,11 @@ fn looks(every: i64) -> String {
     program.replace("steps 3", &format!("steps 3000000 until most < 0 every {every}"))
 }
 
+/// Repetitions of a function in a step.
+fn repetitions(count: i64) -> String {
+    line("", &format!("repeat {count} {{ fn f -> A [1..N-2] = A[-1] }}"))
+}
+
 /// The name of each limit, an input at it, and one beyond it.
 fn all() -> Vec<(&'static str, String, String)> {
     let text = |bytes: usize| {
@@ -170,6 +175,7 @@ fn all() -> Vec<(&'static str, String, String)> {
         ("lets", lets(limits::LETS), lets(limits::LETS + 1)),
         // A parameter is one level.
         ("call-depth", calls(limits::CALL_DEPTH - 5), calls(limits::CALL_DEPTH - 4)),
+        ("repetitions", repetitions(limits::REPETITIONS), repetitions(limits::REPETITIONS + 1)),
         ("looks", looks(limits::EVERY), looks(limits::EVERY + 1)),
         ("pieces", pieces(1, limits::PIECES), pieces(1, limits::PIECES + 1)),
         ("all-pieces", pieces(2, limits::ALL_PIECES / 2), pieces(3, limits::ALL_PIECES / 2)),
@@ -336,6 +342,7 @@ fn the_documents_name_every_limit() {
         limits::FUNCTIONS,
         limits::LETS,
         limits::CALL_DEPTH,
+        limits::REPETITIONS as usize,
         limits::EVERY as usize,
         limits::PIECES,
         limits::ALL_PIECES,

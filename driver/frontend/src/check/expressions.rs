@@ -351,14 +351,19 @@ impl Checker<'_> {
     fn block(&mut self, lets: &[(Name, ast::Expr)], body: &ast::Expr, span: Span) -> Option<Tree> {
         let outer = self.scope.locals.len();
         self.scope.frames.push(Vec::new());
-        for (name, value) in lets {
-            let tree = self.tree(value).and_then(|tree| self.bound(tree));
-            self.bind(name, tree.into());
-        }
+        self.bind_all(lets);
         let body = self.tree(body);
         self.scope.locals.truncate(outer);
         let bound = self.scope.frames.pop().unwrap_or_default();
         self.with_bound(body?, bound, span)
+    }
+
+    /// `let x = value;` for each, in the innermost block that is open, or in the piece.
+    pub(super) fn bind_all(&mut self, lets: &[(Name, ast::Expr)]) {
+        for (name, value) in lets {
+            let tree = self.tree(value).and_then(|tree| self.bound(tree));
+            self.bind(name, tree.into());
+        }
     }
 
     /// A body with what is bound around it.

@@ -54,8 +54,35 @@ impl Checker<'_> {
         }
         self.disjoint(&checked, &self.grids_of(&known), &name.node);
         let checked = held(checked);
-        let function = Function { name: name.node.clone(), updates: known, pieces: checked, span };
+        let repeat = self.repeat.filter(|_| self.in_repeat);
+        let name = name.node.clone();
+        let function = Function { name, updates: known, pieces: checked, repeat, span };
+        if repeat.is_some() && !function.dependences().is_empty() {
+            let message = "a function in `repeat` reads no values of its own sweep";
+            let error = Diagnostic::error(message, span, "has primed reads");
+            self.report(error.help("leave out the primes, or write the function several times"));
+        }
         self.program.functions.push(function);
+    }
+
+    /// `repeat COUNT { FUNCTION ... }`
+    pub(super) fn repeat(&mut self, count: &ast::Expr, items: &[ast::Item], span: Span) {
+        let found = self.constant(count, "the number of repetitions");
+        self.sound &= found.is_some();
+        if let Some(count_found) = found.filter(|one| !(1..=limits::REPETITIONS).contains(one)) {
+            let message = format!("functions are repeated {count_found} times in a step");
+            let error = Diagnostic::error(message, count.span, "");
+            self.report(error.help(format!("write a number from 1 to {}", limits::REPETITIONS)));
+        }
+        if items.is_empty() {
+            let error = Diagnostic::error("a `repeat` without functions", span, "");
+            self.report(error.help("as in `repeat 20 { fn f -> A [1..N-2] = A[-1] }`"));
+        }
+        let number = self.repeat.map_or(0, |last| last.number + 1);
+        self.repeat = Some(Repetition { number, count: found.unwrap_or(1) });
+        self.in_repeat = true;
+        items.iter().for_each(|item| self.item(item));
+        self.in_repeat = false;
     }
 
     /// The limits of a function.
@@ -175,9 +202,14 @@ impl Checker<'_> {
             let error = Diagnostic::error(message, span, "");
             self.report(error.help(match fields.len() {
                 1 => "write one value, or update several fields: `fn f -> (A, B) ...`",
-                _ => "write one value per field, in order: `= (a, b)`",
+                _ => {
+                    "write one value per field, in order: `= (a, b)`, or \
+                      `= { let s = ...; (a, b) }`"
+                }
             }));
         }
+        self.scope.wanted = self.common_element(fields);
+        self.bind_all(&piece.lets);
         let mut values = Vec::new();
         for (index, value) in piece.values.iter().enumerate() {
             let field = fields.get(index).copied().flatten();
@@ -188,6 +220,14 @@ impl Checker<'_> {
         let region = region?;
         self.reads_inside(&region, &grids, &reads, piece.region.span);
         Some(Piece { region, lets, values, span: piece.region.span })
+    }
+
+    /// The type of which all updated fields are, if they are of one.
+    fn common_element(&self, fields: &[Option<FieldId>]) -> Option<Element> {
+        let element = |field: &Option<FieldId>| self.wanted(&self.field_type((*field)?)?);
+        let mut elements = fields.iter().map(element);
+        let first = elements.next().flatten()?;
+        elements.all(|other| other == Some(first)).then_some(first)
     }
 
     /// The values for the fields that an updated one consists of.

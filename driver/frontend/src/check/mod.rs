@@ -11,6 +11,7 @@
 //! | `declarations.rs` | params, scalars, fields, steps |
 //! | `boundary.rs` | boundary rules |
 //! | `functions.rs` | functions, their pieces and values |
+//! | `places.rs` | `argmin` and `argmax` |
 //! | `reductions.rs` | reductions, the condition of `until` |
 //! | `size.rs` | the size of the whole program |
 //! | `names.rs` | scopes, built-in names, "did you mean" |
@@ -44,6 +45,7 @@ mod integer;
 mod lets;
 mod literals;
 mod names;
+mod places;
 mod prove;
 mod ranges;
 mod reads;
@@ -117,6 +119,10 @@ struct Checker<'a> {
     steps_at: Option<Span>,
     /// Functions and reductions so far, faulty or not.
     functions: usize,
+    /// The `repeat` of the file that was begun last.
+    repeat: Option<Repetition>,
+    /// Whether the present function stands in it.
+    in_repeat: bool,
     scope: Scope,
     /// Declared structs.
     structs: Vec<StructType>,
@@ -192,7 +198,7 @@ impl<'a> Checker<'a> {
         let mut bounded = BTreeMap::new();
         let mut names_lost = false;
         let mut poisoned = Vec::new();
-        for item in &file.items {
+        for item in file.all_items() {
             match &item.node {
                 ItemKind::Boundary { field, .. } => {
                     bounded.entry(field.node.clone()).or_insert(field.span);
@@ -237,6 +243,8 @@ impl<'a> Checker<'a> {
             written_out: 0,
             steps_at: None,
             functions: 0,
+            repeat: None,
+            in_repeat: false,
             scope: Scope::default(),
             structs: Vec::new(),
             shapes: BTreeMap::new(),
@@ -275,6 +283,7 @@ impl<'a> Checker<'a> {
             ItemKind::Function { name, updates, pieces } => {
                 self.function(name, updates, pieces, item.span);
             }
+            ItemKind::Repeat { count, items } => self.repeat(count, items, item.span),
             ItemKind::Reduce { .. } => self.reduction(&item.node, item.span),
             ItemKind::Steps { count, until } => self.steps(count, until.as_ref(), item.span),
             ItemKind::Broken { .. } => self.sound = false,
@@ -290,8 +299,8 @@ impl<'a> Checker<'a> {
                 self.unknown_define(name);
             }
         }
-        let readable = !file.items.iter().any(|item| matches!(item.node, ItemKind::Broken { .. }));
-        let has = |wanted: fn(&ItemKind) -> bool| file.items.iter().any(|item| wanted(&item.node));
+        let readable = !file.all_items().any(|item| matches!(item.node, ItemKind::Broken { .. }));
+        let has = |wanted: fn(&ItemKind) -> bool| file.all_items().any(|item| wanted(&item.node));
         let end = self.source.text.trim_end().len().min(u32::MAX as usize) as u32;
         let mut missing = |present: bool, what: &str, help: &str| {
             if readable && !present {
@@ -363,6 +372,9 @@ fn declared_name(item: &ItemKind) -> Option<&Name> {
         | ItemKind::Let { name, .. }
         | ItemKind::Function { name, .. }
         | ItemKind::Reduce { name, .. } => Some(name),
-        ItemKind::Boundary { .. } | ItemKind::Steps { .. } | ItemKind::Broken { .. } => None,
+        ItemKind::Boundary { .. }
+        | ItemKind::Repeat { .. }
+        | ItemKind::Steps { .. }
+        | ItemKind::Broken { .. } => None,
     }
 }

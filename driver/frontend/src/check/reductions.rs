@@ -41,10 +41,12 @@ const KEPT: Element = Element::U32;
 /// The grid of the cells that hold the values; no name of the language has a dot.
 const CELL: &str = "reduction.cell";
 
-const OPERATIONS: [(&str, Operation); 6] = [
+const OPERATIONS: [(&str, Operation); 8] = [
     ("sum", Operation::Number(Combine::Sum)),
     ("min", Operation::Number(Combine::Min)),
     ("max", Operation::Number(Combine::Max)),
+    ("argmin", Operation::Place(Combine::Min)),
+    ("argmax", Operation::Place(Combine::Max)),
     ("count", Operation::Count),
     ("any", Operation::Condition(Combine::Max)),
     ("all", Operation::Condition(Combine::Min)),
@@ -55,6 +57,8 @@ const OPERATIONS: [(&str, Operation); 6] = [
 enum Operation {
     /// Numbers, to one of their type.
     Number(Combine),
+    /// Numbers, to the number of the first point that has the smallest or largest.
+    Place(Combine),
     /// Conditions, to the number of those that hold.
     Count,
     /// Conditions, to one.
@@ -64,7 +68,7 @@ enum Operation {
 impl Checker<'_> {
     /// Makes the fields of all reductions.
     pub(super) fn look_ahead(&mut self, file: &ast::File) {
-        for item in &file.items {
+        for item in file.all_items() {
             let ItemKind::Reduce { name, ty, initial, .. } = &item.node else { continue };
             let TypeKind::Named(ty) = &ty.node else { continue };
             let condition = ty == BOOL;
@@ -168,12 +172,20 @@ impl Checker<'_> {
             return;
         };
         let initial = initial.flatten();
+        let (combine, piece) = match known {
+            Some(Operation::Place(_)) => match self.placed((combine, piece), name, place, span) {
+                Some(placed) => (Combine::Min, placed),
+                None => return,
+            },
+            _ => (combine, piece),
+        };
         self.program.reductions.push(Reduction { field, combine, piece, initial, place, span });
     }
 
     /// The type of a reduction's value, as it is kept.
     fn reduction_type(&mut self, ty: &ast::Type, operation: &Name) -> Option<Element> {
         let conditions = ["any", "all"].contains(&operation.as_str());
+        let places = ["argmin", "argmax"].contains(&operation.as_str());
         let named = match &ty.node {
             TypeKind::Named(name) => name.as_str(),
             TypeKind::Vec(..) => "",
@@ -181,6 +193,11 @@ impl Checker<'_> {
         let element = Element::from_name(named);
         let (message, help) = match element {
             None if named == BOOL && conditions => return Some(KEPT),
+            Some(Element::I64) if places => return Some(Element::I64),
+            Some(_) if places => {
+                let message = format!("`{}` gives the number of a point", operation.node);
+                (message, "declare it as `i64`")
+            }
             Some(element) if operation.node == "count" && element.is_float() => {
                 ("`count` gives an integer".to_owned(), "declare it as `i64`")
             }
@@ -191,7 +208,11 @@ impl Checker<'_> {
             }
             None if named == BOOL => {
                 let message = format!("`{}` gives a number, not a condition", operation.node);
-                (message, "declare it as `f32` or the like; `any` and `all` give conditions")
+                let help = match places {
+                    true => "declare it as `i64`",
+                    false => "declare it as `f32` or the like; `any` and `all` give conditions",
+                };
+                (message, help)
             }
             None => {
                 let found = self.ty(ty)?;
@@ -263,6 +284,17 @@ impl Checker<'_> {
                 let ty = super::types::Ty::Number(element);
                 let values = self.coerce(value, &ty, name, at.span)?;
                 return values.into_iter().next().map(|value| (combine, value));
+            }
+            Operation::Place(combine) => {
+                let number = match value {
+                    Tree::One(value) if value.expr.ty != Type::Bool => self.settle(value),
+                    _ => {
+                        let message = "the place is that of a number, which each point needs";
+                        self.report(Diagnostic::error(message, at.span, "not a number"));
+                        None
+                    }
+                };
+                return number.map(|number| (combine, self.hoist(number)));
             }
             Operation::Count => Combine::Sum,
             Operation::Condition(combine) => combine,

@@ -4,7 +4,7 @@ use super::OracleError;
 use super::code::{Code, Environment, Layout};
 use super::lanes::{self, Strip};
 use super::registers::{LANES, Registers};
-use crate::program::{FieldId, Function};
+use crate::program::{FieldId, Function, Repetition};
 use crate::sizes;
 use crate::source::Span;
 use cranelift_entity::PrimaryMap;
@@ -21,6 +21,8 @@ pub struct Job {
     /// Where the function reads values of its own sweep: how many neighbouring cells of a row don't
     /// depend on each other. Points are then computed one row after the other.
     pub in_order: Option<usize>,
+    /// The `repeat` that it stands in.
+    pub repeat: Option<Repetition>,
 }
 
 /// An updated field.
@@ -73,6 +75,7 @@ impl Job {
             updates: function.updates.iter().map(updated).collect(),
             pieces,
             in_order: independent_cells(function),
+            repeat: function.repeat,
         })
     }
 

@@ -5,9 +5,9 @@ use super::job::Cells;
 use super::numbers::{Number, Wide};
 use super::outside::{Map, Reach};
 use super::registers::{Lane, Registers, arithmetic, call, compare};
-use crate::program::{BinaryOp, FieldId, Type, UnaryOp};
+use crate::program::{FieldId, Type, UnaryOp};
 use cranelift_entity::PrimaryMap;
-use stencil_runtime::array::{Array, Cell, Data, DataMut, bf16, each_cell, f16, with_cell};
+use stencil_runtime::array::{Array, Cell, Data, DataMut, each_cell, with_cell};
 
 /// Where a strip lies, and what it reads.
 pub struct Strip<'a> {

@@ -26,6 +26,7 @@ mod numbers;
 mod outside;
 mod reduce;
 mod registers;
+mod scalars;
 
 use crate::program::{FieldId, Program, Role};
 use crate::sizes::{self, SizeError, Sizes};
@@ -40,7 +41,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::ops::Range;
 use stencil_runtime::array::{Array, ArrayError, Element, shape_text};
-use stencil_runtime::number::{Number, Numeral};
+use stencil_runtime::number::Numeral;
 
 /// Why a run could not be done or finished.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -184,7 +185,7 @@ pub fn go_on(
 ) -> Result<Ended, OracleError> {
     sizes::check(program, sizes, steps.end)?;
     let shapes = sizes::extents(program, sizes)?;
-    let values = scalar_values(program, scalars)?;
+    let values = scalars::values(program, scalars)?;
     compare(program, &shapes, fields)?;
     let mut bounds = PrimaryMap::new();
     for grid in program.grids.values() {
@@ -206,28 +207,6 @@ pub fn go_on(
     let outcome = state.steps(&items, steps, finite.as_ref(), progress);
     state.put_back(program, fields);
     outcome
-}
-
-fn scalar_values(
-    program: &Program,
-    given: &BTreeMap<String, Numeral>,
-) -> Result<Vec<Number>, OracleError> {
-    let unknown =
-        given.keys().find(|name| program.scalars.values().all(|scalar| scalar.name != **name));
-    if let Some(name) = unknown {
-        return Err(OracleError::UnknownScalar { name: name.clone() });
-    }
-    let value = |scalar: &crate::program::Scalar| {
-        let value = given.get(&scalar.name).or(scalar.default.as_ref());
-        let value =
-            value.ok_or_else(|| OracleError::MissingScalar { name: scalar.name.clone() })?;
-        value.number(scalar.element).ok_or_else(|| OracleError::Scalar {
-            name: scalar.name.clone(),
-            element: scalar.element,
-            value: value.clone(),
-        })
-    };
-    program.scalars.values().map(value).collect()
 }
 
 /// Whether the arrays are those that the program needs.
@@ -338,21 +317,21 @@ impl State {
         let all = steps.end - steps.start.min(steps.end);
         let skipped = if idle && until.is_none() { all.max(1) - 1 } else { 0 };
         for step in steps.start + skipped..steps.end {
-            for (place, function) in functions.iter().enumerate() {
+            let mut place = 0;
+            while let Some((first, rest)) = functions.get(place..).and_then(<[Job]>::split_first) {
                 self.reduce(reductions, place, step, finite)?;
-                self.apply(function, step);
-                if let Some(point) =
-                    self.registers.iter().find_map(|registers| registers.outside.clone())
-                {
-                    return Err(OracleError::Outside {
-                        function: function.name.clone(),
-                        point,
-                        step,
-                    });
+                let with = |job: &&Job| first.repeat.is_some() && job.repeat == first.repeat;
+                let count = 1 + rest.iter().take_while(with).count();
+                for _ in 0..first.repeat.map_or(1, |repeat| repeat.count) {
+                    for function in functions.iter().skip(place).take(count) {
+                        self.apply(function, step);
+                        self.all_inside(function, step)?;
+                        if let Some(finite) = finite {
+                            finite.function(&self.fields, function, step)?;
+                        }
+                    }
                 }
-                if let Some(finite) = finite {
-                    finite.function(&self.fields, function, step)?;
-                }
+                place += count;
             }
             self.reduce(reductions, functions.len(), step, finite)?;
             if let (Some(until), Some(registers)) = (until, self.registers.first_mut())
@@ -365,6 +344,17 @@ impl State {
             }
         }
         Ok(Ended { steps: steps.end, met: false })
+    }
+
+    /// Whether no absolute read of a function was outside a grid.
+    fn all_inside(&self, function: &Job, step: u64) -> Result<(), OracleError> {
+        let outside = |registers: &Registers| registers.outside.clone();
+        match self.registers.iter().find_map(outside) {
+            None => Ok(()),
+            Some(point) => {
+                Err(OracleError::Outside { function: function.name.clone(), point, step })
+            }
+        }
     }
 
     /// Computes the reductions behind so many functions of a step.

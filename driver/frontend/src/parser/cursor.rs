@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
         while *self.peek() != TokenKind::End {
             let next = self.peek_at(1);
             let item = match self.peek() {
-                TokenKind::Keyword(Keyword::Steps) => {
+                TokenKind::Keyword(Keyword::Steps | Keyword::Repeat) => {
                     matches!(next, TokenKind::Int(_) | TokenKind::Name(_))
                 }
                 TokenKind::Keyword(Keyword::Const | Keyword::Temp) => {

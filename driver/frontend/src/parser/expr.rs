@@ -21,13 +21,6 @@ impl Parser<'_> {
         self.climb(floor).map(|Deep(expr, _)| expr)
     }
 
-    /// The rest of an expression whose first operand was read already.
-    pub(super) fn expr_from(&mut self, first: Expr) -> Parsed<Expr> {
-        let depth = depth(&first);
-        let first = self.postfix(Deep(first, depth))?;
-        self.infix(first, 0).map(|Deep(expr, _)| expr)
-    }
-
     fn climb(&mut self, floor: u8) -> Parsed<Deep> {
         let first = self.prefix()?;
         self.infix(first, floor)
@@ -133,7 +126,7 @@ impl Parser<'_> {
             }
             TokenKind::Name(_) => self.named(),
             TokenKind::Keyword(Keyword::If) => self.nested(Self::conditional),
-            TokenKind::Mark("(") => self.bracketed(")", Self::expr),
+            TokenKind::Mark("(") => self.bracketed(")", Self::parenthesized),
             TokenKind::Mark("{") => self.bracketed("}", Self::block),
             _ => Err(self.expected("an expression")),
         }
@@ -161,7 +154,7 @@ impl Parser<'_> {
         } else if self.is("(") {
             let arguments = self.list("(", ")", Self::expr);
             arguments.map(|arguments| ExprKind::Call { name, arguments })
-        } else if self.is("{") {
+        } else if self.is("{") && !self.before_list {
             let members = self.list("{", "}", |parser| {
                 let name = parser.name("a member's name")?;
                 parser.expect(":", "and the member's value")?;
@@ -172,9 +165,8 @@ impl Parser<'_> {
             Ok(ExprKind::Name(name.node))
         };
         let kind = kind.or_else(|Failed| self.resume_behind(open))?;
-        let expr = Expr::new(kind, start.to(self.last_span()));
-        let depth = depth(&expr);
-        self.deeper(expr.node, expr.span, depth - 1)
+        let span = start.to(self.last_span());
+        self.measured(kind, span)
     }
 
     /// `(NAME in LOWER..UPPER) BODY`, which reaches as far as it can.
@@ -219,6 +211,15 @@ impl Parser<'_> {
     /// What stands between `{` and `}`.
     fn block(&mut self) -> Parsed<Expr> {
         let start = self.span();
+        let lets = self.lets()?;
+        let body = self.expr()?;
+        self.no_semicolon()?;
+        let span = start.to(body.span);
+        Ok(Expr::new(ExprKind::Block(lets, Box::new(body)), span))
+    }
+
+    /// `let x = e;` as often as it stands there.
+    pub(super) fn lets(&mut self) -> Parsed<Vec<(Name, Expr)>> {
         let mut lets = Vec::new();
         while *self.peek() == TokenKind::Keyword(Keyword::Let) {
             self.bump();
@@ -228,15 +229,31 @@ impl Parser<'_> {
             self.expect(";", "to end the `let`")?;
             lets.push((name, value));
         }
-        let body = self.expr()?;
-        if self.is(";") {
-            let error = Diagnostic::error("expected `}`, found `;`", self.span(), "");
-            return Err(
-                self.fail(error.help("the last expression is the block's value and takes no `;`"))
-            );
+        Ok(lets)
+    }
+
+    /// A block's value ends without `;`.
+    pub(super) fn no_semicolon(&mut self) -> Parsed<()> {
+        if !self.is(";") {
+            return Ok(());
         }
-        let span = start.to(body.span);
-        Ok(Expr::new(ExprKind::Block(lets, Box::new(body)), span))
+        let error = Diagnostic::error("expected `}`, found `;`", self.span(), "");
+        Err(self.fail(error.help("the last expression is the block's value and takes no `;`")))
+    }
+
+    /// `(EXPR)`
+    fn parenthesized(&mut self) -> Parsed<Expr> {
+        let start = self.span();
+        let value = self.expr()?;
+        if !self.is(",") {
+            return Ok(value);
+        }
+        let error = Diagnostic::error("several values where one is needed", self.span(), "");
+        let error = error.see(start.to(value.span), "the first value");
+        let help = "write a vec as `vec(a, b)`; a function of two fields has its two values \
+                    behind the box, `= (a, b)`, or at the end of the block there, \
+                    `= { let s = ...; (a, b) }`";
+        Err(self.fail(error.help(help)))
     }
 
     /// Something in brackets. Where it is broken, the reading goes on behind them.
@@ -260,9 +277,22 @@ impl Parser<'_> {
             Ok(expr) => expr.node,
             Err(Failed) => self.resume_behind(open)?,
         };
-        let expr = Expr::new(kind, start.to(self.last_span()));
+        let span = start.to(self.last_span());
+        self.measured(kind, span)
+    }
+
+    /// An expression whose parts were not counted.
+    fn measured(&mut self, kind: ExprKind, span: Span) -> Parsed<Deep> {
+        let expr = Expr::new(kind, span);
         let depth = depth(&expr);
-        self.deeper(expr.node, expr.span, depth - 1)
+        self.deeper(expr.node, span, depth - 1)
+    }
+
+    /// An expression that begins with one whose parts were not counted.
+    pub(super) fn begun(&mut self, kind: ExprKind, span: Span) -> Parsed<Expr> {
+        let first = self.measured(kind, span)?;
+        let first = self.postfix(first)?;
+        self.infix(first, 0).map(|Deep(expr, _)| expr)
     }
 
     fn deeper(&mut self, kind: ExprKind, span: Span, depth: usize) -> Parsed<Deep> {

@@ -1,5 +1,5 @@
-//! Tokens to the syntax tree: items and pieces. Expressions are in `parser/expr.rs`, tokens and
-//! recovery in `parser/cursor.rs`.
+//! Tokens to the syntax tree: items. Pieces are in `parser/pieces.rs`, expressions in
+//! `parser/expr.rs`, tokens and recovery in `parser/cursor.rs`.
 //!
 //! Never fails. A fault is reported once and the reading goes on behind the innermost bracket,
 //! piece or item that it lies in; what was lost there becomes a `Broken` node, so that later
@@ -8,12 +8,13 @@
 
 mod cursor;
 pub(crate) mod expr;
+mod pieces;
 
 use crate::ast::*;
 use crate::diagnostics::{self, Diagnostic};
 use crate::lexer::{self, KEYWORDS, Keyword, Token, TokenKind};
 use crate::limits;
-use crate::source::{Source, Span};
+use crate::source::Source;
 use crate::suggest;
 
 /// Reads a source. The diagnostics are sorted by place; without any, the tree has no broken node.
@@ -28,6 +29,7 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
         nesting: 0,
         brackets: 0,
         in_pieces: false,
+        before_list: false,
     };
     let file = parser.file();
     let mut errors = parser.errors;
@@ -51,6 +53,8 @@ struct Parser<'a> {
     brackets: usize,
     /// Whether the present piece stands in a list of pieces.
     in_pieces: bool,
+    /// Whether a `{` behind a name opens a list of items, and no literal of a struct.
+    before_list: bool,
 }
 
 /// Matches brackets. They never match across the start of an item.
@@ -93,12 +97,6 @@ fn is_function(tokens: &[Token], at: usize) -> bool {
         kinds.as_slice(),
         [TokenKind::Keyword(Keyword::Let), TokenKind::Name(_), TokenKind::Mark("(")]
     )
-}
-
-/// Stands for a piece that could not be read: it has no range, and its value is broken.
-fn broken_piece(span: Span) -> Piece {
-    let values = vec![Expr::new(ExprKind::Broken, span)];
-    Piece::new(PieceKind { region: Region::new(Vec::new(), span), values }, span)
 }
 
 impl<'a> Parser<'a> {
@@ -145,7 +143,8 @@ impl<'a> Parser<'a> {
             (None, TokenKind::Mark("/")) => error.help("a comment starts with `#`"),
             (None, TokenKind::Mark("?")) => error.help("write `if c then a else b`"),
             (None, _) => error.note(
-                "items are param, scalar, struct, grid, field, boundary, let, fn, reduce, steps",
+                "items are param, scalar, struct, grid, field, boundary, let, fn, reduce, repeat, \
+                 steps",
             ),
         });
         self.bump();
@@ -241,13 +240,17 @@ impl<'a> Parser<'a> {
                 let name = declared(self, "the reduction's name")?;
                 self.reduction(name)?
             }
-            Keyword::Steps => {
-                let count = self.expr()?;
-                let until = self.eat_word("until").then(|| self.until()).transpose()?;
-                ItemKind::Steps { count, until }
-            }
+            Keyword::Repeat => self.repeat()?,
+            Keyword::Steps => self.steps()?,
             _ => return Err(self.expected("an item")),
         })
+    }
+
+    /// What follows `steps`.
+    fn steps(&mut self) -> Parsed<ItemKind> {
+        let count = self.expr()?;
+        let until = self.eat_word("until").then(|| self.until()).transpose()?;
+        Ok(ItemKind::Steps { count, until })
     }
 
     /// What follows the name of a field.
@@ -289,71 +292,6 @@ impl<'a> Parser<'a> {
         let region = self.region()?;
         let initial = self.eat_word("initially").then(|| self.expr()).transpose()?;
         Ok(ItemKind::Reduce { name, ty, operation, arguments, region, initial })
-    }
-
-    /// `PIECE` or `{ PIECE ... }`
-    fn pieces(&mut self) -> Parsed<Vec<Piece>> {
-        if self.is("[") {
-            return Ok(vec![self.piece()?]);
-        }
-        if !self.is("{") {
-            return Err(self.expected("a box such as `[1..N-2]`, or `{` and several pieces"));
-        }
-        let open = self.at;
-        self.bump();
-        let mut pieces = Vec::new();
-        self.in_pieces = true;
-        while !self.eat("}") {
-            if self.is("[") {
-                let start = self.span();
-                pieces.push(self.piece().unwrap_or_else(|Failed| {
-                    self.skip_to_piece(open);
-                    broken_piece(start)
-                }));
-            } else if self.at_item() || *self.peek() == TokenKind::End {
-                self.in_pieces = false;
-                return Err(self.unclosed("`}`", open));
-            } else {
-                self.expected("a piece, as in `[0] = 1`, or `}`");
-                pieces.push(broken_piece(self.span()));
-                self.bump();
-                self.skip_to_piece(open);
-            }
-        }
-        self.in_pieces = false;
-        Ok(pieces)
-    }
-
-    fn piece(&mut self) -> Parsed<Piece> {
-        let start = self.span();
-        (self.nesting, self.brackets) = (0, 0);
-        let region = self.region()?;
-        self.expect("=", "and the value there")?;
-        let values = self.values()?;
-        Ok(Piece::new(PieceKind { region, values }, start.to(self.last_span())))
-    }
-
-    /// One value, or several in parentheses.
-    fn values(&mut self) -> Parsed<Vec<Expr>> {
-        if !self.is("(") {
-            return Ok(vec![self.expr()?]);
-        }
-        let (open, start) = (self.at, self.span());
-        let mut values = match self.list("(", ")", Self::expr) {
-            Ok(values) => values,
-            Err(Failed) => vec![Expr::new(self.resume_behind(open)?, start)],
-        };
-        match values.pop() {
-            // A value that begins with a parenthesis.
-            Some(only) if values.is_empty() => {
-                let only = Expr::new(only.node, start.to(self.last_span()));
-                Ok(vec![self.expr_from(only)?])
-            }
-            last => {
-                values.extend(last);
-                Ok(values)
-            }
-        }
     }
 
     /// `[RANGE, ...]`

@@ -2,6 +2,7 @@
 
 use super::{line, messages, program};
 use crate::oracle;
+use crate::program::{Field, Role};
 use crate::sizes::Sizes;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,7 +14,12 @@ fn step(rest: &str) -> Vec<f32> {
     let cells: Vec<f32> = (0..9).map(|cell| cell as f32 * 0.5 - 1.25).collect();
     let sizes: Sizes = program.params.keys().map(|id| (id, 9)).collect();
     let input = Array::new(vec![9], Data::F32(cells)).unwrap();
-    let mut fields = BTreeMap::from([("A".to_owned(), input)]);
+    let zeros = |field: &Field| (field.name.clone(), Array::zeros(field.element, &[9]).unwrap());
+    let mut fields: BTreeMap<String, Array> = {
+        let states = program.fields.values().filter(|field| field.role == Role::State);
+        states.map(zeros).collect()
+    };
+    fields.insert("A".to_owned(), input);
     let mut go_on = |_, _| ControlFlow::Continue(());
     oracle::run(&program, &sizes, &BTreeMap::new(), 1, &mut fields, &mut go_on).unwrap();
     let Data::F32(cells) = fields["A"].data() else { panic!("no f32") };
@@ -58,6 +64,52 @@ fn a_call_is_the_body_with_its_arguments() {
     same(
         "let outside(v) = 2 * v\nboundary A = outside(nearest)\nfn f -> A [0..N-1] = A[-1]",
         "boundary A = 2 * nearest\nfn f -> A [0..N-1] = A[-1]",
+    );
+}
+
+#[test]
+fn a_block_of_several_values_binds_what_they_share_once() {
+    let start = "field B : f32 on G\nfield C : f64 on G\n";
+    let text = |rest: &str| line(&format!("{start}{rest}\nsteps 1"));
+    let pieces = |rest: &str| {
+        let mut program = program(&text(rest));
+        program.functions.remove(0).pieces
+    };
+    let both = pieces(
+        "fn f -> (A, B) [i in 1..N-2] = { let s = A[1] / 3; let w = 1 / 3; { let p = s * w;\n\
+         (p - s, f32(i) * p) } }",
+    );
+    assert_eq!((both[0].lets.len(), both[0].values.len()), (3, 2));
+    // What is made of literals has the type of the fields where they have one.
+    let types = |piece: &crate::program::Piece| {
+        piece.lets.iter().map(|(_, value)| format!("{:?}", value.ty)).collect::<Vec<_>>()
+    };
+    assert_eq!(types(&both[0]), ["Element(F32)"; 3]);
+    let mixed = pieces("fn f -> (A, C) [0] = { let w = 1 / 3.0; (f32(w), w) }");
+    assert_eq!(types(&mixed[0]), ["Element(F64)"]);
+    // One value may begin with a block.
+    same(
+        "fn f -> A [1..N-2] = { let a = A[1]; a * a } / 2 - A[-1]",
+        "fn f -> A [1..N-2] = A[1] * A[1] / 2 - A[-1]",
+    );
+    same(
+        "field B : f32 on G\nfn f -> (A, B) { [0] = { let a = A[1]; (a - 1, a) }\n\
+         [N-1] = { (A[-1], { let a = 3; a }) } }",
+        "field B : f32 on G\nfn f -> (A, B) { [0] = (A[1] - 1, A[1]) [N-1] = (A[-1], 3) }",
+    );
+}
+
+#[test]
+fn repeated_functions_mean_what_they_would_written_several_times() {
+    let (f, g) = ("-> A [1..N-2] = (A[-1] + A[1]) / 2 + s", "-> A [i in 0..N-1] = A[0] * f32(i)");
+    let start = "reduce s : f32 = max(A[0]) on [0..N-1]\nfn a -> A [0] = A[1]";
+    same(
+        &format!(
+            "{start} param K = 1 repeat K + 2 {{ fn f {f} fn g {g} }} repeat 2 {{ fn h {f} }}"
+        ),
+        &format!(
+            "{start} fn f {f} fn g {g} fn f1 {f} fn g1 {g} fn f2 {f} fn g2 {g} fn h {f} fn h1 {f}"
+        ),
     );
 }
 

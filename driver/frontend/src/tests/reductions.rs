@@ -27,6 +27,24 @@ fn value(outputs: &BTreeMap<String, Array>, name: &str) -> f64 {
 const STAY: &str = "fn stay -> A [0] = A[0]\n";
 
 #[test]
+fn a_place_is_the_first_in_order_and_a_nan_is_best() {
+    let text = line(&format!(
+        "{STAY}reduce high : i64 = argmax(A[0]) on [1..N-1]\n\
+         reduce low : i64 = argmin(A[0]) on [0..N-1]\n\
+         reduce none : i64 = argmax(A[0]) on [N..N-1]\nsteps 1"
+    ));
+    let places = |cells: &[f32]| {
+        let (outputs, _) = run(&text, cells, 1);
+        ["high", "low"].map(|name| value(&outputs, name))
+    };
+    assert_eq!(places(&[9.0, 2.0, 7.0, 7.0, 2.0, 1.0, 1.0]), [1.0, 5.0]);
+    assert_eq!(places(&[9.0, 2.0, 7.0, f32::NAN, 2.0, f32::NAN, 1.0]), [2.0, 3.0]);
+    let (outputs, _) = run(&text, &[1.0, 2.0], 1);
+    assert_eq!(value(&outputs, "none"), i64::MAX as f64);
+    assert_eq!(value(&outputs, "high.best"), 2.0);
+}
+
+#[test]
 fn a_sum_goes_by_lanes_halves_and_blocks() {
     // 2^24 + 1 is no f32: what meets first tells.
     let big = 16_777_216.0;

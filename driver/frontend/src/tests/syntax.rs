@@ -43,6 +43,14 @@ fn g -> (A, T) {
   [1, 5, 1] = ((a + b) * 2, { let x = (if a < b then a else b) + 1; let y = x; if x != y then x \
   else { y } })
 }
+fn p -> (A, T) {
+  [0] = { let x = a; { let y = -x; (x, { y } + x * 2) } } [1] = { ((a), b) }
+  [2] = { let z = a; (z + 1) * 2 }.x - { a }
+}
+repeat 2 * M {
+  fn q -> A { [0] = a [1] = { a } }
+  fn r -> A [0] = a
+}
 fn h -> A { }
 fn i -> A { [0] = (a + b) * 2 [1] = a [2] = -a [M] = (a).x }
 fn j -> A [0] = (a == b) == (a <= b) && a > (b > a) || - - a % !b / (a / b) > 0

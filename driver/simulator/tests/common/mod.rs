@@ -183,7 +183,8 @@ pub fn bind_sizes(plan: &Plan, sizes: &[i64], steps: i64) -> (Bound, BTreeMap<St
 
 /// Dimensions of the field that is updated first.
 pub fn rank(case: &Case) -> usize {
-    let program = check(&case.source(), &[]).unwrap_or_else(|failure| panic!("{failure}"));
+    let program = check(&case.source(), &CompileOptions::default())
+        .unwrap_or_else(|failure| panic!("{failure}"));
     let field = program.functions[0].updates[0];
     program.grids[program.fields[field].grid].region.lower.len()
 }
@@ -194,7 +195,8 @@ pub fn expected(
     bound: &Bound,
     inputs: &BTreeMap<String, Array>,
 ) -> BTreeMap<String, Array> {
-    let program = check(&case.source(), &[]).unwrap_or_else(|failure| panic!("{failure}"));
+    let program = check(&case.source(), &CompileOptions::default())
+        .unwrap_or_else(|failure| panic!("{failure}"));
     let sizes = program
         .params
         .iter()

@@ -50,11 +50,17 @@ impl<'p> Scope<'p> {
         Self { nearest: Some(cell), ..Self::of_piece(program, rank, Vec::new(), Vec::new()) }
     }
 
-    /// `{ let v = bound; body }`.
-    pub fn bind(&mut self, bound: Expr, body: impl FnOnce(&mut Self) -> Expr) -> Expr {
+    /// `let v = bound;` for all that follows; the number of the name.
+    pub fn share(&mut self, bound: &Expr) -> usize {
         let number = self.next_local;
         self.next_local += 1;
         self.locals.push((number, bound.ty));
+        number
+    }
+
+    /// `{ let v = bound; body }`.
+    pub fn bind(&mut self, bound: Expr, body: impl FnOnce(&mut Self) -> Expr) -> Expr {
+        let number = self.share(&bound);
         let body = body(self);
         self.locals.pop();
         Expr { ty: body.ty, kind: Kind::Let(number, Box::new(bound), Box::new(body)) }

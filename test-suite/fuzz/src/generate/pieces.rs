@@ -1,6 +1,6 @@
 //! Pieces of a function: disjoint boxes in a grid, and values that read where they may.
 
-use super::expressions::{Scope, value};
+use super::expressions::{Scope, any, value};
 use crate::model::*;
 use crate::random::Random;
 
@@ -126,9 +126,17 @@ pub fn piece(
     });
     let offsets = offsets.collect();
     let mut scope = Scope::of_piece(program, region.rank(), offsets, inside);
+    let mut lets = Vec::new();
+    if random.percent(if updates.len() > 1 { 40 } else { 5 }) {
+        for _ in 0..random.range(1, 2) {
+            let of = program.fields[random.pick(updates)].ty;
+            let bound = any(random, &mut scope, of, 2);
+            lets.push((scope.share(&bound), bound));
+        }
+    }
     let values =
         updates.iter().map(|field| value(random, &mut scope, program.fields[*field].ty)).collect();
-    Piece { region, values }
+    Piece { region, lets, values }
 }
 
 /// The offsets at which a piece may read from a grid, none where there are none in some dimension:

@@ -44,8 +44,18 @@ fn reduction(random: &mut Random, program: &Program, field: usize) -> Reduction 
     let corners = boxes(random, &extents, ruled);
     let corners = random.pick(&corners);
     let mut piece = piece(random, program, &[field], &grid, &corners);
-    let operation = random.pick(&["sum", "sum", "sum", "min", "max", "max", "count", "any", "all"]);
+    for (number, bound) in std::mem::take(&mut piece.lets).into_iter().rev() {
+        let body = piece.values.remove(0);
+        let kind = Kind::Let(number, Box::new(bound), Box::new(body));
+        piece.values.push(Expr { ty: program.fields[field].ty, kind });
+    }
+    let operation = random.pick(&[
+        "sum", "sum", "sum", "min", "max", "max", "argmin", "argmax", "count", "any", "all",
+    ]);
     let mut ty = program.fields[field].ty;
+    if ["argmin", "argmax"].contains(&operation) {
+        ty = Type::INDEX;
+    }
     if ["count", "any", "all"].contains(&operation) {
         let value = piece.values.remove(0);
         let limit = number(random, ty);
@@ -56,6 +66,9 @@ fn reduction(random: &mut Random, program: &Program, field: usize) -> Reduction 
         };
     }
     let place = random.range(0, program.functions.len() as i64) as usize;
+    let within = |(first, count, _): &&(usize, usize, i64)| *first < place && place < first + count;
+    let around = program.repeats.iter().find(within);
+    let place = around.map_or(place, |(first, count, _)| first + count);
     let initial = random.percent(20).then(|| f64::from(random.range(0, 2) as i32));
     Reduction { ty, operation, piece, place, initial }
 }
@@ -67,8 +80,7 @@ fn read(random: &mut Random, program: &mut Program, place: usize) {
     let mut early = false;
     for number in 0..program.functions.len() {
         let before = number < program.reductions[place].place;
-        for part in program.functions[number].pieces.iter_mut().flat_map(|piece| &mut piece.values)
-        {
+        for part in program.functions[number].pieces.iter_mut().flat_map(Piece::exprs_mut) {
             if random.percent(45) && replace(random, part, ty, &value) {
                 early |= before;
             }

@@ -26,7 +26,7 @@ fn lanes_schedule(
     let mut reach = 0;
     for function in &program.functions {
         let (mut before, mut after) = (0, 0);
-        for value in function.pieces.iter().flat_map(|piece| &piece.values) {
+        for value in function.pieces.iter().flat_map(Piece::exprs) {
             value.visit(&mut |part| {
                 if let Kind::Read(field, offset) = &part.kind {
                     let last = offset[offset.len() - 1];

@@ -19,7 +19,7 @@ pub fn prime(random: &mut Random, program: &mut Program) {
         .collect();
     for function in &mut program.functions {
         let updates = function.updates.clone();
-        for value in function.pieces.iter_mut().flat_map(|piece| &mut piece.values) {
+        for value in function.pieces.iter_mut().flat_map(Piece::exprs_mut) {
             value.change(&mut |part| {
                 let Kind::Read(field, offset) = &part.kind else { return };
                 let before =
