@@ -3,9 +3,9 @@
 //!
 //! Sources: Williams, Waterman, Patterson, "Roofline: An Insightful Visual Performance Model for
 //! Multicore Architectures", 2009; Ryoo et al., "Optimization Principles and Application
-//! Performance Evaluation of a Multithreaded GPU Using CUDA", section 4: the potential throughput is
-//! the rate at which instructions are issued times the share of them that are floating-point, and
-//! what it needs of memory is that rate over the arithmetic intensity.
+//! Performance Evaluation of a Multithreaded GPU Using CUDA", section 4: the potential throughput
+//! is the rate at which instructions are issued times the share of them that are floating-point,
+//! and what it needs of memory is that rate over the arithmetic intensity.
 //!
 //! Rates are in floating-point instructions of a lane a second. A fused multiply-add counts one.
 

@@ -70,6 +70,17 @@ fn offset(cells: u64, rule: &str) -> String {
     line(rule, &format!("fn f -> A [{first}..N-1] = A[-{cells}]"))
 }
 
+/// Reads under a boundary rule, at far offsets in three dimensions, none of which comes twice.
+fn rule_reads(count: usize) -> String {
+    let far = |n: usize, factor: usize| (n * factor % 60_000) as i64 - 30_000;
+    let read = |n| format!("A[{}, {}, {}]", far(n, 7919), far(n, 104_729), far(n, 15_485_863));
+    let (sum, all) = (joined(count, " + ", read), "[0..N-1, 0..N-1, 0..N-1]");
+    format!(
+        "param N\ngrid G = {all}\nfield A : f16 on G\nboundary A = periodic\nfn f -> A {all} = \
+         {sum}\nsteps 1\n"
+    )
+}
+
 /// Functions by `let`, each of which calls the one before.
 fn lets(count: usize) -> String {
     let items = each(count - 1, |n| format!("let g{}(a) = g{n}(a) + 1\n", n + 1));
@@ -140,18 +151,6 @@ fn all() -> Vec<(&'static str, String, String)> {
     let reads = |count: usize| {
         let sum = joined(count, " + ", |n| format!("A[{n}]"));
         line("", &format!("fn f -> A [0..N-{count}] = {sum}"))
-    };
-    // Far offsets in three dimensions, none twice.
-    let rule_reads = |count: usize| {
-        let far = |n: usize, factor: usize| (n * factor % 60_000) as i64 - 30_000;
-        let sum = joined(count, " + ", |n| {
-            format!("A[{}, {}, {}]", far(n, 7919), far(n, 104_729), far(n, 15_485_863))
-        });
-        let box_of_all = "[0..N-1, 0..N-1, 0..N-1]";
-        format!(
-            "param N\ngrid G = {box_of_all}\nfield A : f16 on G\nboundary A = periodic\n\
-             fn f -> A {box_of_all} = {sum}\nsteps 1\n"
-        )
     };
     // The sizes are checked too, neither is negative, and so is the first point of the piece.
     let checks = |count: usize| {

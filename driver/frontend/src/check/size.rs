@@ -44,8 +44,8 @@ const LIMITS: [(usize, &str, &str); 3] = [
     (limits::OPERATIONS, "operations", "structs, vecs and boundary rules count at each use"),
 ];
 
-/// Different cells that a piece reads at offsets. Those of a field with a boundary rule count twice:
-/// their coordinates are computed one by one.
+/// Different cells that a piece reads at offsets. Those of a field with a boundary rule count
+/// twice: their coordinates are computed one by one.
 fn reads(program: &Program, piece: &Piece) -> usize {
     let mut found = BTreeSet::new();
     values(piece).for_each(|value| different_reads(value, &mut found));
