@@ -198,8 +198,8 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointError> {
         serde_json::from_slice(&header).map_err(|error| damaged(&error.to_string()))?;
     // Shapes are believed only where the file has their cells.
     let bytes = header.fields.iter().try_fold(0_u64, |all, field| {
-        let cells = field.shape.iter().map(|extent| *extent as u64);
-        let bytes = cells.fold(Some(field.element.size() as u64), |all, n| all?.checked_mul(n));
+        let mut cells = field.shape.iter().map(|extent| *extent as u64);
+        let bytes = cells.try_fold(field.element.size() as u64, |all: u64, n| all.checked_mul(n));
         all.checked_add(bytes?)
     });
     let rest = length.checked_sub(MAGIC.len() as u64 + 16 + size);

@@ -15,6 +15,10 @@ use stencil_dialects::inequalities::infeasible_within;
 /// For each shared loop, outer ones first, how the source's counter compares with the target's.
 pub type Directions = Vec<Ordering>;
 
+/// What the directions of a pair of accesses follow from: shared loops, counters around the source,
+/// and inequalities.
+type Question<'n> = (&'n [usize], usize, Vec<Linear>);
+
 /// An ordered pair of statements whose instances may touch the same element.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dependence {
@@ -41,7 +45,7 @@ pub fn of(nest: &Nest) -> Option<Vec<Dependence>> {
     let mut found = Vec::new();
     let mut effort = MOST_EFFORT;
     // Many pairs of accesses differ by nothing that their inequalities show.
-    let mut known: BTreeMap<(&[usize], usize, Vec<Linear>), Vec<Directions>> = BTreeMap::new();
+    let mut known: BTreeMap<Question, Vec<Directions>> = BTreeMap::new();
     for (source, first) in nest.statements.iter().enumerate() {
         for (target, second) in nest.statements.iter().enumerate() {
             let (shared, around) = (shared(first, second), first.loops.len());

@@ -50,6 +50,7 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{AffineExpr, Module};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir;
@@ -214,15 +215,17 @@ impl<'c> Tiling<'c, '_> {
                     continue;
                 }
                 let steps = i64::from(last && turn + 1 == turns && place + 1 == body.len());
-                let key = (place, repetitions, steps);
-                if !made.contains_key(&key) {
-                    let name = tile_kernel::name(&self.subject, first + place);
-                    let (strategy, schedule) = self.schedule(group, groups)?;
-                    let schedule = Schedule { steps, ..schedule };
-                    self.kernel(builder, &name, (group, strategy), repetitions, schedule)?;
-                    made.insert(key, name);
-                }
-                names.extend(made.get(&key).cloned());
+                let name = match made.entry((place, repetitions, steps)) {
+                    Entry::Occupied(name) => name.into_mut(),
+                    Entry::Vacant(open) => {
+                        let name = tile_kernel::name(&self.subject, first + place);
+                        let (strategy, schedule) = self.schedule(group, groups)?;
+                        let schedule = Schedule { steps, ..schedule };
+                        self.kernel(builder, &name, (group, strategy), repetitions, schedule)?;
+                        open.insert(name)
+                    }
+                };
+                names.push(name.clone());
             }
         }
         Ok(names)
