@@ -31,7 +31,10 @@ use start::{Saved, start};
 
 /// A program that is to be run on arrays.
 struct Job<'a> {
+    /// It knows the sizes of the run.
     session: Session,
+    /// The same with the sizes that are fixed anyway.
+    open: Session,
     source: Source,
     inputs: BTreeMap<String, Array>,
     request: Request,
@@ -76,12 +79,13 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     let mut files = Results::new(pictures, &declared, &results, read)?;
     let start = start(asked(args)?, &source, &declared, sources, &temps)?;
     // Kernels for these sizes alone are faster than kernels for all.
+    let open = args.common.measured(session.clone(), &source)?;
     let session = args.common.measured(session.with_sizes(&source, &start.sizes), &source)?;
     let request = Request { choices: unique("--choose", &args.choose)?, ..start.request };
     let target = target(args)?;
     let (print_ir, print_timing) = (args.common.print_ir_after_all, args.common.timing);
     let inputs = start.inputs;
-    let job = Job { session, source, inputs, request, cancel, print_ir, print_timing };
+    let job = Job { session, open, source, inputs, request, cancel, print_ir, print_timing };
     let mut saved = Saved { path: args.checkpoint.as_deref(), run: start.run, written: None };
     let begin = job.request.first_step;
     let outcome = job.run(target, args, &mut files, &mut saved)?;
@@ -273,7 +277,14 @@ impl Job<'_> {
             pauses: at.map(|(every, call)| Pauses { every, call: &mut *call }),
             ..Control::default()
         };
-        let executable = self.session.executable(&self.source, target, control.reborrow())?;
+        let compile = |session: &Session, control: &mut Control| {
+            session.executable(&self.source, target, control.reborrow())
+        };
+        // A schedule that was asked for may not suit what these sizes leave of the program.
+        let executable = match compile(&self.session, &mut control) {
+            Err(failure) if failure.decline.is_some() => compile(&self.open, &mut control)?,
+            compiled => compiled?,
+        };
         if self.print_timing {
             print_timing(executable.timing());
         }

@@ -9,13 +9,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Two SIGINT within this time are one. Nobody presses Ctrl-C twice as fast.
-const SAME_WISH: Duration = Duration::from_millis(100);
+/// A second SIGINT within this time counts as the first. Nobody presses Ctrl-C twice as fast.
+const REPEAT_WINDOW: Duration = Duration::from_millis(100);
 
 /// From now on a signal that asks the process to end removes what is unfinished
 /// ([`remove_unfinished`]), and then ends the process as it would have without this. At SIGINT
 /// (Ctrl-C) `ends_by_itself` is asked first: if it returns true, the tool goes on and ends in
-/// order. A SIGINT soon after such a one counts as the same: `timeout` and some shells send it to
+/// order. A second SIGINT within 100 ms counts as the first: `timeout` and some shells send it to
 /// the process and to its group.
 ///
 /// A file that reaches the limit on its size (SIGXFSZ, `ulimit -f`) does not end the process: the
@@ -24,14 +24,14 @@ const SAME_WISH: Duration = Duration::from_millis(100);
 /// # Errors
 /// When the system refuses the handler.
 pub fn end_in_order(mut ends_by_itself: impl FnMut() -> bool + Send + 'static) -> io::Result<()> {
-    // Nobody reads it: with any handler, the write fails instead.
+    // The flag is not read. With a handler the write fails, and the process goes on.
     flag::register(SIGXFSZ, Arc::default())?;
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU])?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut asked: Option<Instant> = None;
         for signal in signals.forever() {
             if signal == SIGINT {
-                if asked.is_some_and(|asked| asked.elapsed() < SAME_WISH) {
+                if asked.is_some_and(|asked| asked.elapsed() < REPEAT_WINDOW) {
                     continue;
                 }
                 asked = Some(Instant::now());

@@ -238,9 +238,12 @@ fn a_signal_leaves_the_old_file_and_nothing_else() {
             seen.push(char::from(byte[0]));
         }
         assert_eq!(names(&folder).len(), 2, "the temporary file is there");
+        // `wait` would close it, and the write would end.
+        let input = child.stdin.take();
         let kill = format!("kill -{name} {}", child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
         assert_eq!(child.wait().unwrap().signal(), Some(number));
+        drop(input);
         assert_eq!((text(&path), names(&folder)), ("old".to_owned(), vec!["a".into()]));
     }
 }

@@ -5,7 +5,7 @@
 mod bounds;
 mod launch;
 pub mod peer;
-mod point_function;
+pub mod point_function;
 mod reduce;
 mod size;
 pub mod stencil;

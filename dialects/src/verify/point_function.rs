@@ -6,8 +6,10 @@ use crate::mlir::{self, Op, Val};
 use crate::stencil::{self, Argument, Field, Program, Role};
 use melior::ir::{Type, ValueLike};
 
-/// The types of values in a point function: the lowerings have instructions for these.
-const TYPES: [&str; 10] = ["index", "i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"];
+/// The types of values in a point function and in affine loops: the lowerings have instructions for
+/// these.
+pub const TYPES: [&str; 10] =
+    ["index", "i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"];
 
 /// The operations of `math` that the lowerings have instructions or functions for.
 const MATH: [&str; 38] = [

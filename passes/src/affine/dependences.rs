@@ -40,11 +40,11 @@ pub fn shared<'n>(one: &'n Statement, other: &Statement) -> &'n [usize] {
 /// seconds.
 const MOST_EFFORT: usize = 1 << 26;
 
-/// All dependences of a nest, each once. None where they take more than [`MOST_EFFORT`] to find.
+/// All dependences of a nest, each once. None where they take too long to find.
 pub fn of(nest: &Nest) -> Option<Vec<Dependence>> {
     let mut found = Vec::new();
     let mut effort = MOST_EFFORT;
-    // Many pairs of accesses differ by nothing that their inequalities show.
+    // Many pairs of accesses have the same inequalities.
     let mut known: BTreeMap<Question, Vec<Directions>> = BTreeMap::new();
     for (source, first) in nest.statements.iter().enumerate() {
         for (target, second) in nest.statements.iter().enumerate() {

@@ -28,8 +28,8 @@
 //! none.
 //!
 //! Declines, with a place: what [`nest`](super::nest), [`arguments`](super::arguments),
-//! [`access_checks`], [`bound_checks`] and [`launches`] decline, and bounds or
-//! indices of other index values than arguments and `memref.dim`.
+//! [`access_checks`], [`bound_checks`] and [`launches`] decline, bounds or indices of other index
+//! values than arguments and `memref.dim`, and values of types that there are no instructions for.
 
 use super::access_checks;
 use super::arguments::{Declared, Extent, Kind};
@@ -42,14 +42,16 @@ use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
 use melior::Context;
-use melior::ir::Module;
 use melior::ir::operation::OperationLike;
+use melior::ir::r#type::MemRefType;
+use melior::ir::{Module, ValueLike};
 use stencil_dialects::affine::Linear;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
 use stencil_dialects::mlir::{self, Op};
 use stencil_dialects::stencil::{self, Program, Role};
 use stencil_dialects::tiled;
+use stencil_dialects::verify::point_function::TYPES;
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -143,11 +145,32 @@ pub fn with_launches<'c, R>(
         )
     })?;
     let declared = Declared::read(op)?;
+    types(op)?;
     let (nest, text) = Nest::with_text(op)?;
     let sizes = sizes(op, &nest, &text, &declared)?;
     let function = Function { op, nest: &nest, text: &text, declared: &declared, sizes: &sizes };
     let phases = launches::of(&function)?;
     act(&function, &phases)
+}
+
+/// Refuses values that the lowerings have no instructions for.
+fn types(function: Op) -> Result<(), Error> {
+    for op in mlir::walk(function) {
+        let results = mlir::results(op).into_iter().map(|value| value.r#type());
+        let mut unknown = results
+            .filter(|ty| MemRefType::try_from(*ty).is_err())
+            .map(|ty| ty.to_string())
+            .filter(|ty| !TYPES.contains(&ty.as_str()));
+        if let Some(ty) = unknown.next() {
+            let message = format!(
+                "{} has a result of type {ty}; the values of affine loops have the types {}",
+                mlir::name(op),
+                TYPES.join(", ")
+            );
+            return Err(Error::declined(Decline::Nest, message).at(mlir::place(op.location())));
+        }
+    }
+    Ok(())
 }
 
 /// The sizes of a nest over the params. One that no bound and no index has may be any number.

@@ -107,3 +107,16 @@ func.func @extent(%a: memref<?xf32> {stencil.extents = ["p q"]}) {
   }
   return
 }
+
+// -----
+
+func.func @wide(%a: memref<8xf32>) {
+  affine.for %i = 0 to 8 {
+    %0 = affine.load %a[%i] : memref<8xf32>
+    // expected-error @+1 {{arith.fptosi has a result of type i128; the values of affine loops have the types index, i1, i8}}
+    %1 = arith.fptosi %0 : f32 to i128
+    %2 = arith.sitofp %1 : i128 to f32
+    affine.store %2, %a[%i] : memref<8xf32>
+  }
+  return
+}

@@ -7,6 +7,7 @@ use crate::kernel::tile_kernels;
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::AffineExpr;
+use stencil_dialects::affine::Linear;
 use stencil_dialects::error::Error;
 use stencil_dialects::tiled::Kernel;
 
@@ -44,8 +45,13 @@ impl<'c> Rows<'c> {
         };
         let sheared = |(dimension, extent): (usize, &AffineExpr<'c>)| match outer.first() {
             Some(first) if dimension == 1 && front.skew.shear > 0 => {
-                let shear = front.skew.shear;
-                *extent + *first * constant(shear) + constant(-shear)
+                let sum = *extent + *first * constant(front.skew.shear);
+                let sum = sum + constant(-front.skew.shear);
+                // A sum reads the same after it was printed if it has one term for each symbol.
+                let symbols = subject.program.params.len();
+                let terms = Linear::of(sum, symbols);
+                let terms = terms.map(|sum| Linear::map(context, symbols, &[sum]).result(0));
+                terms.and_then(Result::ok).unwrap_or(sum)
             }
             _ => *extent,
         };
