@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Array, Control, Ended, Failure, Outcome, Pause, Pauses, Plan, Progress, Request, Session,
-    Source, Target, compare,
+    Array, Class, Control, Ended, Failure, Outcome, Pause, Pauses, Plan, Progress, Request,
+    Session, Source, Target, compare,
 };
 use stencil_runtime::input::Source as Input;
 use stencil_runtime::number::Numeral;
@@ -280,9 +280,10 @@ impl Job<'_> {
         let compile = |session: &Session, control: &mut Control| {
             session.executable(&self.source, target, control.reborrow())
         };
-        // A schedule that was asked for may not suit what these sizes leave of the program.
+        // What is left of the program for these sizes may not suit a schedule or a limit that the
+        // whole program suits.
         let executable = match compile(&self.session, &mut control) {
-            Err(failure) if failure.decline.is_some() => compile(&self.open, &mut control)?,
+            Err(failure) if failure.class == Class::Input => compile(&self.open, &mut control)?,
             compiled => compiled?,
         };
         if self.print_timing {
