@@ -174,7 +174,7 @@ impl Report {
     }
 }
 
-/// What each kernel takes of a multiprocessor.
+/// Writes a line for each kernel: its use of a multiprocessor.
 fn kernels(out: &mut Formatter, kernels: &[KernelReport]) -> fmt::Result {
     writeln!(
         out,
