@@ -18,6 +18,9 @@ const REPEAT_WINDOW: Duration = Duration::from_millis(100);
 /// order. A second SIGINT within 100 ms counts as the first: `timeout` and some shells send it to
 /// the process and to its group.
 ///
+/// A signal that the process was started to ignore stays ignored: SIGHUP under `nohup`, SIGINT and
+/// SIGQUIT in the background of a script.
+///
 /// A file that reaches the limit on its size (SIGXFSZ, `ulimit -f`) does not end the process: the
 /// write fails, as on a full disk.
 ///
@@ -26,7 +29,10 @@ const REPEAT_WINDOW: Duration = Duration::from_millis(100);
 pub fn end_in_order(mut ends_by_itself: impl FnMut() -> bool + Send + 'static) -> io::Result<()> {
     // The flag is not read. With a handler the write fails, and the process goes on.
     flag::register(SIGXFSZ, Arc::default())?;
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU])?;
+    let ignored = ignored_signals();
+    let is_heard = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
+    let heard = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU].into_iter().filter(is_heard);
+    let mut signals = Signals::new(heard)?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut asked: Option<Instant> = None;
         for signal in signals.forever() {
@@ -44,4 +50,12 @@ pub fn end_in_order(mut ends_by_itself: impl FnMut() -> bool + Send + 'static) -
         }
     })?;
     Ok(())
+}
+
+/// The signals that the process ignores: signal `n` is bit `n - 1`. None where the system has no
+/// `/proc`.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
 }

@@ -225,12 +225,12 @@ fn put(mut drafts: Vec<Draft>) -> Result<(), (PathBuf, io::Error)> {
     for draft in &mut drafts {
         let Some(temporary) = draft.temporary.take() else { continue };
         let name = temporary.path().to_path_buf();
-        let old = draft.old.is_some().then(|| name.with_extension("old"));
+        let old = (several && draft.old.is_some()).then(|| name.with_extension("old"));
         let keep = |old: &PathBuf| {
             std::fs::hard_link(&draft.target, old)
                 .or_else(|_| std::fs::copy(&draft.target, old).map(drop))
         };
-        let ready = old.iter().filter(|_| several).try_for_each(keep);
+        let ready = old.iter().try_for_each(keep);
         kept.extend(old.clone());
         let put = ready.and_then(|()| temporary.persist(&draft.target).map_err(io::Error::from));
         names.retain(|other| *other != name);
@@ -242,19 +242,33 @@ fn put(mut drafts: Vec<Draft>) -> Result<(), (PathBuf, io::Error)> {
             }
         }
     }
-    if failure.is_some() {
-        for (target, old) in renamed.iter().rev() {
-            let _ = match old {
-                Some(old) => std::fs::rename(old, target),
-                None => std::fs::remove_file(target),
-            };
+    if let Some((_, error)) = &mut failure {
+        let left = put_back(&renamed);
+        kept.retain(|old| left.iter().all(|(_, other)| *other != old));
+        for (target, old) in left {
+            let (target, old) = (target.display(), old.display());
+            let words = format!("{error}; the old content of {target} is in {old}: move it back");
+            *error = io::Error::new(error.kind(), words);
         }
     }
-    if several {
-        kept.iter().for_each(|old| drop(std::fs::remove_file(old)));
-    }
+    kept.iter().for_each(|old| drop(std::fs::remove_file(old)));
     drop(names);
     failure.map_or(Ok(()), Err)
+}
+
+/// Puts back what was there before files were renamed into place, the last first. Returns the files
+/// that could not be put back, each with the copy of its old content.
+fn put_back(renamed: &[(PathBuf, Option<PathBuf>)]) -> Vec<(&PathBuf, &PathBuf)> {
+    let mut left = Vec::new();
+    for (target, old) in renamed.iter().rev() {
+        match old {
+            Some(old) if std::fs::rename(old, target).is_err() => left.push((target, old)),
+            Some(_) => {}
+            // It was no file of anybody; nothing else can be done about a failure.
+            None => drop(std::fs::remove_file(target)),
+        }
+    }
+    left
 }
 
 /// The file or device that a path leads to.
@@ -414,5 +428,26 @@ mod elsewhere {
 
     pub fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_file_that_cannot_be_put_back_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for (name, text) in [("a", "new"), ("a.old", "old"), ("b.old", "old"), ("c", "new")] {
+            std::fs::write(at(name), text).unwrap();
+        }
+        // No file can be renamed to a folder's name.
+        std::fs::create_dir(at("b")).unwrap();
+        let renamed = [(at("a"), Some(at("a.old"))), (at("b"), Some(at("b.old"))), (at("c"), None)];
+        assert_eq!(put_back(&renamed), [(&at("b"), &at("b.old"))]);
+        assert_eq!(std::fs::read_to_string(at("a")).unwrap(), "old");
+        assert_eq!(std::fs::read_to_string(at("b.old")).unwrap(), "old");
+        assert!(!at("c").exists() && !at("a.old").exists());
     }
 }

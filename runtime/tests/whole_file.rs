@@ -213,9 +213,15 @@ fn in_another_process() {
 }
 
 fn another_process(path: &Path, shell: &str) -> Command {
-    let mut command = Command::new("sh");
+    // Signals are as usual, however the tests were started.
+    let mut command = Command::new("env");
     command
-        .args(["-c", &format!("{shell} exec \"$0\" in_another_process --exact --nocapture")])
+        .args([
+            "--default-signal",
+            "sh",
+            "-c",
+            &format!("{shell} exec \"$0\" in_another_process --exact --nocapture"),
+        ])
         .arg(std::env::current_exe().unwrap())
         .env("WHOLE_FILE_PATH", path);
     command

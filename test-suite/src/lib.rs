@@ -123,7 +123,9 @@ impl Scratch {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::iter::once(tools).chain(std::env::split_paths(&path));
         let path = std::env::join_paths(path).unwrap_or_else(|error| panic!("{error}"));
-        self.outcome(Command::new("sh").args(["-c", line]).env("PATH", path))
+        // Signals are as usual, however the tests were started.
+        let shell = ["--default-signal", "sh", "-c", line];
+        self.outcome(Command::new("env").args(shell).env("PATH", path))
     }
 
     fn outcome(&self, command: &mut Command) -> Outcome {

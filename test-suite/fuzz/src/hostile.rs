@@ -1,5 +1,5 @@
 //! Hostile use of the built tools: command lines, files in the way, signals, damaged plans and
-//! damaged headers. The tools must find words, end in time, and lose nothing.
+//! damaged headers. The tools must end in time, print a message where they fail, and lose nothing.
 //!
 //! Seed and number make an attempt: a folder, a command to run in it, and the outputs that the
 //! command names. It is judged by its exit code, its words, and the folder afterwards. A file
@@ -25,6 +25,31 @@ use tempfile::TempDir;
 const PROGRAM: &str = "param N\nparam M\nscalar alpha : f32 = 0.1\n\
     grid G = [0..N-1, 0..M-1]\nfield A : f32 on G\nconst field K : f32 on G\n\
     fn heat -> A [1..N-2, 1..M-2] =\n    A[0,0] + alpha * K[0,0] * (A[-1,0] + A[1,0])\nsteps 3\n";
+
+/// A program that stops by a value over its grid, with the names of the first.
+const REDUCING: &str = "param N\nparam M\nscalar alpha : f32 = 0.1\n\
+    grid G = [0..N-1, 0..M-1]\nfield A : f32 on G\nconst field K : f32 on G\n\
+    reduce worst : f32 = max(A[0,0] * K[0,0]) on [0..N-1, 0..M-1]\n\
+    fn heat -> A [0..N-1, 0..M-1] = A[0,0] * alpha + K[0,0] * worst\n\
+    steps 3 until worst < 0.01 every 2\n";
+
+/// A program that reads what the sweep has computed, with the names of the first.
+const SWEEP: &str = "param N\nparam M\nscalar alpha : f32 = 0.1\n\
+    grid G = [0..N-1, 0..M-1]\nfield A : f32 on G\nconst field K : f32 on G\n\
+    fn heat -> A [1..N-1, 1..M-1] =\n\
+    A'[-1,0] + alpha * (K[0,0] + A'[0,-1]) + A[0,0]\nsteps 3\n";
+
+/// An affine nest with the names of the first program.
+const NEST: &str = "func.func @heat(\n\
+    %a: memref<?x?xf32> {stencil.name = \"A\", stencil.extents = [\"N\", \"M\"]},\n\
+    %k: memref<?x?xf32> {stencil.name = \"K\", stencil.extents = [\"N\", \"M\"]},\n\
+    %alpha: f32 {stencil.name = \"alpha\"}, %n: index {stencil.name = \"N\"},\n\
+    %m: index {stencil.name = \"M\"}) {\n\
+    affine.parallel (%i, %j) = (0, 0) to (symbol(%n), symbol(%m)) {\n\
+    %0 = affine.load %a[%i, %j] : memref<?x?xf32>\n\
+    %1 = affine.load %k[%i, %j] : memref<?x?xf32>\n\
+    %2 = arith.mulf %alpha, %1 : f32\n    %3 = arith.addf %0, %2 : f32\n\
+    affine.store %3, %a[%i, %j] : memref<?x?xf32>\n    }\n    return\n}\n";
 
 /// The tools, and what they made to be damaged.
 #[derive(Debug)]
@@ -80,11 +105,12 @@ pub fn check(inputs: &Inputs, seed: u64, index: u64) -> Outcome {
     }
 }
 
-/// A tool as a process without devices, with its memory limited.
+/// A tool as a process without devices, with its memory limited and signals as usual.
 fn command(tools: &Path, name: &str) -> Command {
-    let mut command = Command::new("sh");
+    let mut command = Command::new("env");
     command
-        .args(["-c", "ulimit -v 4000000; exec \"$0\" \"$@\""])
+        .args(["--default-signal", "sh", "-c"])
+        .arg("ulimit -c 0; ulimit -v 4000000; exec \"$0\" \"$@\"")
         .arg(tools.join(name))
         .env("CUDA_VISIBLE_DEVICES", "-1")
         .env_remove("STENCILC_SCHEDULES");

@@ -18,7 +18,7 @@ use stencil_fuzz::summary::Summary;
 use stencil_fuzz::{generate, hostile, ir, nests, record, shrink, text};
 
 /// Run random programs on the simulator and compare with the oracle, bit for bit; or damaged
-/// inputs and hostile use, for which the tools must find words.
+/// inputs and hostile use, for which the tools must print a message.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "stencil-fuzz", version)]
 struct Args {

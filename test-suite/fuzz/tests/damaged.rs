@@ -1,6 +1,8 @@
 //! Some damaged inputs, and some hostile use of the built tools, in every test run. An abort in
 //! here has no number; `stencil-fuzz` finds it.
 
+use std::collections::BTreeMap;
+use stencil_fuzz::hostile::Class;
 use stencil_fuzz::outcome::Outcome;
 use stencil_fuzz::random::Random;
 use stencil_fuzz::{hostile, ir, text};
@@ -43,29 +45,51 @@ fn damaged_ir_is_refused_in_words() {
     assert!(accepted > 10 && refused > 250, "{accepted} accepted, {refused} refused");
 }
 
+/// How many of a class succeeded or were ended by the signal, and how many were refused.
+type Counts = BTreeMap<Class, [u64; 2]>;
+
 #[test]
 fn hostile_use_loses_nothing() {
     const WORKERS: u64 = 2;
     let work = |first: u64| {
         let inputs = hostile::inputs().unwrap();
-        let counts = (first..1_000).step_by(WORKERS as usize).map(|index| {
-            match hostile::check(&inputs, SEED, index) {
-                Outcome::Accepted("done") => (1_u64, 0_u64),
+        let mut counts = Counts::new();
+        for index in (first..1_000).step_by(WORKERS as usize) {
+            let class = hostile::attempt(&inputs, SEED, index).class;
+            let refused = match hostile::check(&inputs, SEED, index) {
+                Outcome::Accepted(how) => how == "refused",
+                Outcome::Refused => true,
                 Outcome::Failed(fault, message) => {
                     let script = hostile::attempt(&inputs, SEED, index).script();
                     panic!("case {index}: {fault:?}: {message}\n{script}")
                 }
-                _ => (0, 1),
-            }
-        });
-        counts.fold((0_u64, 0_u64), |sum, count| (sum.0 + count.0, sum.1 + count.1))
+            };
+            counts.entry(class).or_default()[usize::from(refused)] += 1;
+        }
+        counts
     };
     let counts = std::thread::scope(|scope| {
         let workers = (0..WORKERS).map(|first| scope.spawn(move || work(first)));
         let workers = workers.collect::<Vec<_>>().into_iter();
         workers.map(|worker| worker.join().unwrap()).collect::<Vec<_>>()
     });
-    let done: u64 = counts.iter().map(|count| count.0).sum();
-    let refused: u64 = counts.iter().map(|count| count.1).sum();
-    assert!(done > 40 && refused > 200, "{done} done, {refused} refused");
+    let least = [
+        (Class::Options, [40, 200]),
+        (Class::Files, [30, 60]),
+        // No device is there to run a plan.
+        (Class::Plans, [0, 100]),
+        (Class::Headers, [5, 60]),
+        (Class::Signals, [20, 0]),
+    ];
+    for (class, least) in least {
+        let [done, refused] = [0, 1].map(|at| {
+            counts
+                .iter()
+                .filter_map(|counts| counts.get(&class))
+                .map(|count| count[at])
+                .sum::<u64>()
+        });
+        let enough = done >= least[0] && refused >= least[1];
+        assert!(enough, "{class:?}: {done} done, {refused} refused");
+    }
 }

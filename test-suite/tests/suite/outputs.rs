@@ -282,6 +282,22 @@ fn a_default_of_negative_zero_is_taken_or_refused_with_a_word() {
     assert_eq!(silent, outcome.new_files == ["out.ptx"]);
 }
 
+/// A run that `nohup` or a script's background starts is not ended by what it was told to ignore.
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    for signal in ["HUP", "INT", "QUIT"] {
+        let scratch = scratch();
+        let run = "stencilc run heat2d.stencil --target reference --steps 2000 --in A=a.npy --in \
+                   K=zeros --out A=out.npy";
+        // The signal comes while it runs, or the exit code is that of a run too short.
+        let line =
+            format!("env --ignore-signal={signal} {run} & sleep 0.3; kill -{signal} $! && wait $!");
+        let outcome = scratch.shell(&line);
+        assert_eq!(outcome.code, Some(0), "{signal}: {}", outcome.stderr);
+        assert_eq!(outcome.new_files, ["out.npy"], "{signal}");
+    }
+}
+
 /// Ctrl-C ends a run in order, and nothing is written. `timeout` sends SIGINT twice, to the process
 /// and to its group.
 #[test]

@@ -9,8 +9,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-use stencil_runtime::npy;
 use stencil_runtime::plan::Plan;
+use stencil_runtime::{checkpoint, npy};
 
 /// Time for a tool.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -20,7 +20,7 @@ const FORBIDDEN: [&str; 5] =
     ["panicked at", "internal fault", "LLVM ERROR", "stack overflow", "RUST_BACKTRACE"];
 
 /// Kinds of attempts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Command lines.
     Options,
@@ -50,10 +50,12 @@ pub struct Attempt {
     pub arguments: Vec<OsString>,
     /// Files that a success makes.
     pub outputs: Vec<OsString>,
+    /// Files that a success may make.
+    pub may_make: Vec<OsString>,
     /// Whether standard output and standard error are full.
     pub full: [bool; 2],
-    /// A signal, and how long after the start it comes.
-    pub signal: Option<(Signal, Duration)>,
+    /// Signals, each with how long after the start it comes, in order.
+    pub signals: Vec<(Signal, Duration)>,
     /// A plan that the runtime reads by itself too.
     pub plan: Option<String>,
 }
@@ -70,8 +72,9 @@ impl Attempt {
             tool,
             arguments: Vec::new(),
             outputs: Vec::new(),
+            may_make: Vec::new(),
             full: [false; 2],
-            signal: None,
+            signals: Vec::new(),
             plan: None,
         }
     }
@@ -91,10 +94,13 @@ impl Attempt {
         for (full, redirection) in self.full.iter().zip([" >/dev/full", " 2>/dev/full"]) {
             text += if *full { redirection } else { "" };
         }
-        if let Some(((name, _), after)) = self.signal {
-            text += &format!(" &\nsleep {}\nkill -{name} $!\nwait $!", after.as_secs_f64());
+        let mut time = Duration::ZERO;
+        for (place, ((name, _), after)) in self.signals.iter().enumerate() {
+            text += if place == 0 { " &" } else { "" };
+            text += &format!("\nsleep {}\nkill -{name} $!", (*after - time).as_secs_f64());
+            time = *after;
         }
-        text + "\n"
+        text + if self.signals.is_empty() { "\n" } else { "\nwait $!\n" }
     }
 
     /// Runs the tool in `work`, which is laid out, with what it says in `words`.
@@ -144,13 +150,12 @@ impl Attempt {
     /// Waits for the end, sends the signal on the way; none when it takes too long.
     fn wait(&self, child: &mut Child) -> io::Result<Option<ExitStatus>> {
         let begin = Instant::now();
-        let mut signal = self.signal;
+        let mut signals = self.signals.iter().peekable();
         loop {
             if let Some(status) = child.try_wait()? {
                 return Ok(Some(status));
             }
-            if let Some(((name, _), _)) = signal.filter(|(_, after)| begin.elapsed() >= *after) {
-                signal = None;
+            if let Some(((name, _), _)) = signals.next_if(|(_, after)| begin.elapsed() >= *after) {
                 let line = format!("kill -{name} {}", child.id());
                 // It may have ended meanwhile.
                 Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status()?;
@@ -180,11 +185,20 @@ impl Attempt {
             }
             (Some(1), _) => Ok("refused"),
             (Some(101), _) => Err((Fault::Panic, last.to_owned())),
-            (None, Some(number)) if self.signal.is_some_and(|((_, sent), _)| sent == number) => {
+            (None, Some(number)) if self.signals.iter().any(|((_, sent), _)| *sent == number) => {
                 Ok("ended by the signal")
             }
             _ => Err((Fault::Crash, format!("{status}: {last}"))),
         }
+    }
+
+    /// Whether files may be there though the command fails later.
+    fn writes_as_it_goes(&self) -> bool {
+        let during = ["--checkpoint", "--snapshot-every"];
+        let given = |word: &OsString| {
+            during.iter().any(|name| word.as_encoded_bytes().starts_with(name.as_bytes()))
+        };
+        self.arguments.iter().any(given)
     }
 
     /// Inputs are as before, outputs are whole or as before, and nothing else is there.
@@ -199,7 +213,11 @@ impl Attempt {
             let name = path.file_name().unwrap_or_default().display();
             Err((Fault::Lost, format!("{name}: {what}")))
         };
-        let is_output = |path: &PathBuf| outputs.iter().flatten().any(|output| output == path);
+        let is_output = |path: &PathBuf| {
+            let named = path.file_name().unwrap_or_default();
+            outputs.iter().flatten().any(|output| output == path)
+                || self.may_make.iter().any(|name| name == named)
+        };
         for (path, (mode, thing)) in before {
             match after.get(path) {
                 None => return lost(path, "it is gone"),
@@ -217,10 +235,11 @@ impl Attempt {
         }
         let succeeded = status.success();
         // Standard output is written last; files may be there if it can't be.
-        let may_stand = self.signal.is_some() || self.full[0];
-        for path in outputs.iter().flatten() {
+        let may_stand = !self.signals.is_empty() || self.full[0];
+        let all = after.keys().chain(outputs.iter().flatten()).filter(|path| is_output(path));
+        for path in all {
             let (old, new) = (before.get(path), after.get(path));
-            if old != new && !succeeded && !may_stand {
+            if old != new && !succeeded && !may_stand && !self.writes_as_it_goes() {
                 return lost(path, "it was written by a command that failed");
             }
             match new {
@@ -252,6 +271,15 @@ fn takes_all(work: &Path, output: &OsStr) -> bool {
 fn whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if bytes.starts_with(b"\x93NUMPY") {
         return npy::read(path).map(drop).map_err(|error| error.to_string());
+    }
+    if bytes.starts_with(b"stencilc checkpoint") {
+        return checkpoint::read(path).map(drop).map_err(|error| error.to_string());
+    }
+    let pictures: [(&[u8], &[u8]); 2] =
+        [(b"\x89PNG", b"IEND\xae\x42\x60\x82"), (b"GIF89a", b"\x3b")];
+    if let Some((_, end)) = pictures.iter().find(|(begin, _)| bytes.starts_with(begin)) {
+        let cut = || Err("its end is missing".to_owned());
+        return if bytes.ends_with(end) { Ok(()) } else { cut() };
     }
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     if !text.ends_with('\n') {

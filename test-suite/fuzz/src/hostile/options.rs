@@ -2,7 +2,7 @@
 
 use super::attempt::{Attempt, Class, joined};
 use super::folder::Thing;
-use super::{PROGRAM, headers};
+use super::{NEST, PROGRAM, REDUCING, SWEEP, headers};
 use crate::random::Random;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -20,13 +20,18 @@ enum Value {
     Data,
     /// A file to read.
     Input,
+    /// A file to write.
+    Output,
+    /// `NAME=FILE` to write.
+    Results,
 }
 
-use Value::{Data, Input, None as Nothing, Number, Numbers, Pair, Word};
+use Value::{Data, Input, None as Nothing, Number, Numbers, Output, Pair, Results, Word};
 
 const LEVELS: &[&str] =
     &["ast", "stencil", "tiled", "gpu", "plan", "ast,plan", "stencil,stencil", "ptx", "nvvm", ","];
-const STRATEGIES: &[&str] = &["naive", "block", "stream", "warp", "naive{x=1}", "Block"];
+const STRATEGIES: &[&str] =
+    &["naive", "block", "stream", "warp", "wavefront", "strip", "naive{x=1}", "Block"];
 const PASSES: &[&str] = &[
     "builtin.module(choose-schedule,tile-overlapped)",
     "builtin.module(choose-schedule{tile=0})",
@@ -38,7 +43,9 @@ const PASSES: &[&str] = &[
     "choose-schedule{",
 ];
 
-const COMMON: [(&str, Value); 15] = [
+const COMMON: [(&str, Value); 17] = [
+    ("--device", Word(&["h200", "a100", "H200", ""])),
+    ("--no-nest-tiles", Nothing),
     ("-D", Pair),
     ("--arch", Word(&["sm_75", "sm_90", "sm_90a", "sm_1", "90"])),
     ("--strategy", Word(STRATEGIES)),
@@ -55,13 +62,28 @@ const COMMON: [(&str, Value); 15] = [
     ("--libdevice", Input),
     ("--timing", Nothing),
 ];
-const COMPILE: [(&str, Value); 4] = [
+const COMPILE: [(&str, Value); 8] = [
+    ("--report", Nothing),
+    ("--report-json", Output),
+    ("--roofline", Output),
+    ("--wave", Output),
     ("--emit", Word(LEVELS)),
     ("--print-ir-after-all", Nothing),
     ("--candidates", Number),
     ("--help", Nothing),
 ];
-const RUN: [(&str, Value); 10] = [
+const RUN: [(&str, Value); 21] = [
+    ("--first-step", Number),
+    ("--checkpoint", Output),
+    ("--checkpoint-every", Number),
+    ("--resume", Input),
+    ("--out", Results),
+    ("--choose", Pair),
+    ("--report-json", Output),
+    ("--check-finite", Nothing),
+    ("--snapshot-every", Number),
+    ("--colors", Word(&["gray", "viridis", "coolwarm", "Gray", "none"])),
+    ("--range", Numbers),
     ("--target", Word(&["reference", "sim", "auto", "cuda", "gpu"])),
     ("--steps", Number),
     ("--size", Pair),
@@ -80,7 +102,11 @@ const OPT: [(&str, Value); 5] = [
     ("--print-ir-after-all", Nothing),
     ("--timing", Nothing),
 ];
-const BENCH: [(&str, Value); 16] = [
+const BENCH: [(&str, Value); 20] = [
+    ("--choose", Pair),
+    ("--cut-all", Nothing),
+    ("--tune", Output),
+    ("--json", Output),
     ("--ptx", Input),
     ("-D", Pair),
     ("--steps", Number),
@@ -133,10 +159,18 @@ const NAMES: [&str; 10] = ["N", "M", "A", "K", "alpha", "G", "heat", "", "=", "\
 const FILES: [&str; 8] =
     ["p.stencil", "a.npy", "missing", ".", "s.json", "/dev/null", "", "p.stencil/x"];
 
+/// Places of outputs, each of which a success may make.
+const OUTPUTS: [&str; 8] =
+    ["o.npy", "o.png", "o.gif", "o.json", "o{step}.npy", "o", "o.svg", "sub/o"];
+/// Outputs whose name holds the number of steps.
+const NUMBERED: [&str; 4] = ["o0.npy", "o1.npy", "o2.npy", "o3.npy"];
+
 /// An attempt of this class.
 pub fn attempt(random: &mut Random) -> Attempt {
+    let program = random.pick(&[PROGRAM, PROGRAM, REDUCING, SWEEP]);
     let things = vec![
-        ("p.stencil".to_owned(), Thing::File(PROGRAM.into())),
+        ("p.stencil".to_owned(), Thing::File(program.into())),
+        ("n.mlir".to_owned(), Thing::File(NEST.into())),
         ("m.mlir".to_owned(), Thing::File(b"module {\n}\n".into())),
         ("a.npy".to_owned(), Thing::File(headers::array())),
         (
@@ -154,9 +188,14 @@ pub fn attempt(random: &mut Random) -> Attempt {
     };
     // Less than all that it needs, now and then.
     let begin = if random.percent(95) { begin } else { begin.get(..1).unwrap_or_default() };
-    let file = if tool == "stencil-opt" { "m.mlir" } else { "p.stencil" };
+    let file = match tool {
+        "stencil-opt" => random.pick(&["m.mlir", "n.mlir"]),
+        "stencilc" if random.percent(15) => "n.mlir",
+        _ => "p.stencil",
+    };
     let attempt = Attempt::new(Class::Options, tool, things).with(begin);
     let mut attempt = with_options(attempt, &options, file, random);
+    attempt.may_make = OUTPUTS.iter().chain(&NUMBERED).map(Into::into).collect();
     attempt.full = [random.percent(3), random.percent(3)];
     attempt
 }
@@ -240,5 +279,10 @@ fn value_of(value: Value, large: bool, random: &mut Random) -> Option<OsString> 
             joined(&format!("{}=", random.pick(&NAMES)), OsStr::new(&data))
         }
         Input => random.pick(&FILES).into(),
+        Output => random.pick(&OUTPUTS).into(),
+        Results => {
+            let name = random.pick(&["A", "A", "worst", "K", "G"]);
+            format!("{name}={}", random.pick(&OUTPUTS)).into()
+        }
     })
 }

@@ -6,7 +6,7 @@ use super::folder::Thing;
 use crate::random::Random;
 use std::time::Duration;
 
-const SIGNALS: [Signal; 3] = [("INT", 2), ("TERM", 15), ("HUP", 1)];
+const SIGNALS: [Signal; 5] = [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3), ("XCPU", 24)];
 
 /// An attempt of this class.
 pub fn attempt(random: &mut Random) -> Attempt {
@@ -65,6 +65,13 @@ pub fn attempt(random: &mut Random) -> Attempt {
     attempt.outputs = outputs.iter().map(Into::into).collect();
     let most = random.pick(&[10_000, 40_000, 150_000]);
     let after = Duration::from_micros(random.below(most) as u64);
-    attempt.signal = Some((random.pick(&SIGNALS), after));
+    attempt.signals = vec![(random.pick(&SIGNALS), after)];
+    if random.percent(30) {
+        // One more: Ctrl-C twice, or an impatient system.
+        let wait = Duration::from_millis(random.below(200) as u64);
+        let (first, _) = attempt.signals[0];
+        let second = if random.percent(60) { first } else { random.pick(&SIGNALS) };
+        attempt.signals.push((second, after + wait));
+    }
     attempt
 }
