@@ -264,7 +264,6 @@ fn put_back(renamed: &[(PathBuf, Option<PathBuf>)]) -> Vec<(&PathBuf, &PathBuf)>
         match old {
             Some(old) if std::fs::rename(old, target).is_err() => left.push((target, old)),
             Some(_) => {}
-            // It was no file of anybody; nothing else can be done about a failure.
             None => drop(std::fs::remove_file(target)),
         }
     }
@@ -444,10 +443,10 @@ mod tests {
         }
         // No file can be renamed to a folder's name.
         std::fs::create_dir(at("b")).unwrap();
+        let text = |name: &str| std::fs::read_to_string(at(name)).unwrap();
         let renamed = [(at("a"), Some(at("a.old"))), (at("b"), Some(at("b.old"))), (at("c"), None)];
         assert_eq!(put_back(&renamed), [(&at("b"), &at("b.old"))]);
-        assert_eq!(std::fs::read_to_string(at("a")).unwrap(), "old");
-        assert_eq!(std::fs::read_to_string(at("b.old")).unwrap(), "old");
+        assert_eq!((text("a"), text("b.old")), ("old".to_owned(), "old".to_owned()));
         assert!(!at("c").exists() && !at("a.old").exists());
     }
 }

@@ -287,8 +287,8 @@ fn a_default_of_negative_zero_is_taken_or_refused_with_a_word() {
 fn an_ignored_signal_stays_ignored() {
     for signal in ["HUP", "INT", "QUIT"] {
         let scratch = scratch();
-        let run = "stencilc run heat2d.stencil --target reference --steps 2000 --in A=a.npy --in \
-                   K=zeros --out A=out.npy";
+        let run = "stencilc run heat2d.stencil --target reference --steps 2000 --in A=zeros --in \
+                   K=zeros --out A=out.npy --size N=500 --size M=500";
         // The signal comes while it runs, or the exit code is that of a run too short.
         let line =
             format!("env --ignore-signal={signal} {run} & sleep 0.3; kill -{signal} $! && wait $!");
