@@ -1,23 +1,29 @@
 //! Checks of IR text before MLIR's parser sees it: what would end the process there is an error.
 
+mod aliases;
+
 use crate::error::{Error, Place};
+use aliases::Aliases;
 
 /// Levels of brackets, and of operators of an affine expression, in IR text. MLIR's parser recurses
 /// at each; with 2 MiB of stack it overflows between 600 and 1,000 regions.
 pub const MAX_NESTING: usize = 400;
 
-/// Refuses text at which MLIR's parser crashes: too many levels of brackets or operators, and
-/// `array<index: ...>`.
+/// Refuses text at which MLIR crashes or never ends: too many levels of brackets or operators,
+/// aliases that stand for too much, and `array<index: ...>`.
 pub fn check(text: &str, name: &str) -> Result<(), Error> {
     let mut levels = 0_usize;
     // Operators of the expression so far, and of those around the open brackets.
     let mut operators = 0;
     let mut around = Vec::new();
-    for token in Tokens::new(text) {
-        let Token { kind, line, column } = token;
+    let mut aliases = Aliases::default();
+    let mut tokens = Tokens::new(text).peekable();
+    while let Some(token) = tokens.next() {
+        let Token { kind, line, column, .. } = token;
         let error = |message: String| {
             Err(Error::new(Place { file: name.to_owned(), line, column }, message))
         };
+        let outermost = around.is_empty();
         match kind {
             Kind::Open => {
                 levels += 1;
@@ -32,17 +38,23 @@ pub fn check(text: &str, name: &str) -> Result<(), Error> {
                 operators += 1;
             }
             Kind::Word => {}
-            Kind::Other => levels -= std::mem::take(&mut operators),
+            Kind::Other | Kind::Text | Kind::Alias => levels -= std::mem::take(&mut operators),
             Kind::IndexArray => {
                 return error(
                     "MLIR 22 can't read an array of index; write array<i64: ...>".to_owned(),
                 );
             }
         }
-        if levels > MAX_NESTING {
+        let defines =
+            kind == Kind::Alias && outermost && tokens.peek().is_some_and(|next| next.text == "=");
+        let depth = match aliases.next(&token, outermost, defines, levels) {
+            Ok(depth) => depth,
+            Err(message) => return error(message),
+        };
+        if depth > MAX_NESTING {
             return error(format!(
                 "the IR is nested more than {MAX_NESTING} levels deep; brackets are levels, and \
-                 the operators of an affine expression"
+                 the operators of an affine expression, also those that an alias stands for"
             ));
         }
     }
@@ -59,18 +71,23 @@ enum Kind {
     Word,
     /// `array<index`.
     IndexArray,
+    /// A string.
+    Text,
+    /// `#name` or `!name`: an alias, or an attribute or type of a dialect.
+    Alias,
     /// A token that ends an affine expression, because none holds it.
     Other,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Token {
+struct Token<'t> {
     kind: Kind,
+    text: &'t str,
     line: usize,
     column: usize,
 }
 
-/// The tokens of a text, less blanks, comments and strings.
+/// The tokens of a text, less blanks and comments.
 struct Tokens<'t> {
     rest: &'t str,
     line: usize,
@@ -83,7 +100,7 @@ impl<'t> Tokens<'t> {
     }
 
     /// Takes some bytes off the text, which end at the end of a character.
-    fn skip(&mut self, bytes: usize) {
+    fn skip(&mut self, bytes: usize) -> &'t str {
         let (gone, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
         self.line += gone.matches('\n').count();
         self.column = match gone.rsplit_once('\n') {
@@ -91,35 +108,50 @@ impl<'t> Tokens<'t> {
             None => self.column + gone.chars().count(),
         };
         self.rest = rest;
+        gone
     }
 
     /// Bytes of what lies between tokens at the head of the text.
     fn gap(&self) -> usize {
         if self.rest.starts_with("//") {
             self.rest.find('\n').unwrap_or(self.rest.len())
-        } else if let Some(string) = self.rest.strip_prefix('"') {
+        } else {
+            self.rest.len() - self.rest.trim_start().len()
+        }
+    }
+
+    /// Bytes of the string or the alias at the head of the text, if one is there.
+    fn long(&self) -> Option<(Kind, usize)> {
+        if let Some(string) = self.rest.strip_prefix('"') {
             let mut escaped = false;
             let end = string.find(|letter| {
                 let ends = !escaped && (letter == '"' || letter == '\n');
                 escaped = !escaped && letter == '\\';
                 ends
             });
-            end.map_or(self.rest.len(), |end| end + 2)
-        } else {
-            self.rest.len() - self.rest.trim_start().len()
+            return Some((Kind::Text, end.map_or(self.rest.len(), |end| end + 2)));
         }
+        let name = self.rest.strip_prefix(['#', '!'])?;
+        // A number, or what MLIR calls a suffix identifier.
+        let numbered = name.starts_with(|c: char| c.is_ascii_digit());
+        let ends = |c: char| match numbered {
+            true => !c.is_ascii_digit(),
+            false => !c.is_ascii_alphanumeric() && !"$._-".contains(c),
+        };
+        let length = name.find(ends).unwrap_or(name.len());
+        (length > 0).then_some((Kind::Alias, 1 + length))
     }
 }
 
-impl Iterator for Tokens<'_> {
-    type Item = Token;
+impl<'t> Iterator for Tokens<'t> {
+    type Item = Token<'t>;
 
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<Token<'t>> {
         loop {
             match self.gap() {
                 0 => break,
                 bytes => self.skip(bytes),
-            }
+            };
         }
         let first = self.rest.chars().next()?;
         let index_array = self
@@ -141,11 +173,10 @@ impl Iterator for Tokens<'_> {
                 let is_operator = ["floordiv", "ceildiv", "mod"].contains(&word);
                 (if is_operator { Kind::Operator } else { Kind::Word }, end)
             }
-            _ => (Kind::Other, first.len_utf8()),
+            _ => self.long().unwrap_or((Kind::Other, first.len_utf8())),
         };
-        let token = Token { kind, line: self.line, column: self.column };
-        self.skip(bytes);
-        Some(token)
+        let (line, column) = (self.line, self.column);
+        Some(Token { kind, text: self.skip(bytes), line, column })
     }
 }
 

@@ -307,6 +307,35 @@ fn modules_beyond_a_limit_are_refused_with_it() {
     }
 }
 
+/// MLIR would overflow its stack at these, or never end.
+#[test]
+fn aliases_that_stand_for_too_much_are_refused() {
+    let chain = |sigil: char, first: &str, count: usize, of: &dyn Fn(String) -> String| {
+        let line = |n| format!("{sigil}a{} = {}\n", n + 1, of(format!("{sigil}a{n}")));
+        let used = format!("module attributes {{x.y = {sigil}a{count}, ");
+        let module = module(1, 0, 1, 0, &[1]).replace("module attributes {", &used);
+        format!("{sigil}a0 = {first}\n{}{module}", each(count, line))
+    };
+    let twice = |a| format!("[{a}, {a}]");
+    for (text, fault) in [
+        (chain('#', "1", 17, &twice), None),
+        (chain('#', "1", 20_000, &|a| format!("[{a}]")), Some("more than 400 levels deep")),
+        (chain('#', "1", 60, &twice), Some("the alias #a18 written out has more than 1048576")),
+        (chain('!', "i1", 60, &|a| format!("tuple<{a}, {a}>")), Some("the alias !a18 written out")),
+    ] {
+        for (tool, option) in
+            [("stencilc", "--emit=stencil"), ("stencil-opt", "--pass-pipeline=stencil-verify")]
+        {
+            let scratch = Scratch::new();
+            scratch.write("limit.mlir", &text);
+            let outcome = scratch.run(tool, &["limit.mlir", option, "-o", "out.mlir"]);
+            let code = Some(i32::from(fault.is_some()));
+            assert_eq!(outcome.code, code, "{tool} {fault:?}: {}", outcome.stderr);
+            assert!(outcome.stderr.contains(fault.unwrap_or_default()), "{}", outcome.stderr);
+        }
+    }
+}
+
 #[test]
 fn the_front_end_needs_no_large_stack() {
     for (name, at, beyond) in all() {
