@@ -24,15 +24,42 @@ impl Rows {
         *kept = constant.min(*kept);
     }
 
+    /// The row that makes this one an equation.
+    fn opposite(&self, coefficients: &[i128], constant: i128) -> Option<Row> {
+        let opposite: Vec<i128> = coefficients.iter().map(|c| -c).collect();
+        (self.0.get(&opposite) == Some(&-constant)).then_some((opposite, -constant))
+    }
+
+    /// Removes the rows of unknowns that all rows have with one sign: large values of these satisfy
+    /// them, so no contradiction needs them.
+    fn remove_satisfied(&mut self, unknowns: usize) {
+        loop {
+            let mut signs = vec![(false, false); unknowns];
+            for row in self.0.keys() {
+                for (factor, (above, below)) in row.iter().zip(&mut signs) {
+                    *above |= *factor > 0;
+                    *below |= *factor < 0;
+                }
+            }
+            let satisfied = |row: &[i128]| {
+                let mut both = row.iter().zip(&signs);
+                both.any(|(factor, (above, below))| *factor != 0 && above != below)
+            };
+            let before = self.0.len();
+            self.0.retain(|row, _| !satisfied(row));
+            if self.0.len() == before {
+                return;
+            }
+        }
+    }
+
     /// The open unknown whose elimination makes the fewest new rows.
     fn cheapest(&self, open: &BTreeSet<usize>, unknowns: usize) -> Option<usize> {
         let mut counts = vec![(0_usize, 0_usize, false); unknowns];
         for (coefficients, constant) in &self.0 {
             let first = coefficients.iter().find(|factor| **factor != 0);
-            let equation = first.is_some_and(|first| *first > 0) && {
-                let opposite: Vec<i128> = coefficients.iter().map(|c| -c).collect();
-                self.0.get(&opposite) == Some(&-constant)
-            };
+            let equation = first.is_some_and(|first| *first > 0)
+                && self.opposite(coefficients, *constant).is_some();
             for (factor, (above, below, equations)) in coefficients.iter().zip(&mut counts) {
                 *above += usize::from(*factor > 0);
                 *below += usize::from(*factor < 0);
@@ -50,12 +77,8 @@ impl Rows {
     /// Two rows that together are an equation with a size, first the one in which its coefficient
     /// is positive. The smallest such coefficient is taken.
     fn equation(&self, size: usize) -> Option<[Row; 2]> {
-        let opposite = |(coefficients, constant): (&Vec<i128>, &i128)| {
-            let opposite: Vec<i128> = coefficients.iter().map(|c| -c).collect();
-            (self.0.get(&opposite) == Some(&-constant)).then_some((opposite, -constant))
-        };
         let positive = self.0.iter().filter(|(row, _)| coefficient(row, size) > 0);
-        let equations = positive.filter_map(|row| Some((row, opposite(row)?)));
+        let equations = positive.filter_map(|row| Some((row, self.opposite(row.0, *row.1)?)));
         let (row, opposite) = equations.min_by_key(|((row, _), _)| coefficient(row, size))?;
         Some([(row.0.clone(), *row.1), opposite])
     }
@@ -135,6 +158,8 @@ fn contradict(
         if rows.0.get(&zeros).is_some_and(|constant| *constant < 0) {
             return Some(true);
         }
+        *effort = effort.checked_sub(rows.0.len() * unknowns)?;
+        rows.remove_satisfied(unknowns);
         let Some(size) = rows.cheapest(&open, unknowns) else { return Some(false) };
         let mut joins = rows.0.len() + 1;
         open.remove(&size);
@@ -217,6 +242,33 @@ mod tests {
         assert!(!imply(&[], &value(-1, [0, 0, 0])));
         assert!(imply(&[], &value(0, [1, 0, 2])));
         assert!(!imply(&[], &value(i64::MIN, [i64::MIN, 0, 0])));
+    }
+
+    #[test]
+    fn an_equation_with_a_larger_factor_is_brought_to_integers() {
+        // 3 N = 2 M + 1: N = 1, M = 1 satisfies it, N = 2 does not, and M is never 2.
+        let equation = [value(-1, [3, -2, 0]), value(1, [-3, 2, 0])];
+        let fixed = |at: usize, number: i64| {
+            let factor = |sign| {
+                let mut factors = [0; 3];
+                factors[at] = sign;
+                factors
+            };
+            [value(-number, factor(1)), value(number, factor(-1))]
+        };
+        let with = |at, number| [equation.as_slice(), &fixed(at, number)].concat();
+        assert!(!infeasible(&with(0, 1)));
+        assert!(infeasible(&with(0, 2)));
+        assert!(infeasible(&with(1, 2)));
+        assert!(!infeasible(&with(1, 4)));
+    }
+
+    #[test]
+    fn unknowns_of_one_sign_prove_nothing() {
+        // K is in no value with the other sign, and N <= 4 contradicts N >= 5 without it.
+        let known = [value(0, [1, 0, 1]), value(4, [-1, 0, 0])];
+        assert!(!infeasible(&known));
+        assert!(infeasible(&[value(-5, [1, 0, 0]), value(4, [-1, 0, 0]), value(9, [1, 1, 1])]));
     }
 
     #[test]
