@@ -220,10 +220,11 @@ impl<'c> Program<'c> {
         Ok(Piece { function: reduce.function, lower: grid.lower, upper: grid.upper })
     }
 
-    /// The fields of which reductions read cells at offsets.
+    /// The fields of which reductions read cells.
     pub fn fields_reduced(&self) -> Result<BTreeSet<&'c str>, Error> {
         let mut found = BTreeSet::new();
         for reduce in &self.reduces {
+            found.extend(self.gathered(reduce.function)?);
             for argument in self.arguments(reduce.function)? {
                 if let Argument::Read { field, .. } = argument {
                     found.insert(*field);
@@ -231,6 +232,18 @@ impl<'c> Program<'c> {
             }
         }
         Ok(found)
+    }
+
+    /// The fields that a point function reads at computed places.
+    pub fn gathered(&self, function: &str) -> Result<BTreeSet<&'c str>, Error> {
+        let gathers = gathers(self.function(function)?)?;
+        Ok(gathers.into_iter().map(|gather| gather.field).collect())
+    }
+
+    /// The fields that any of the pieces reads at computed places.
+    pub fn gathered_by(&self, pieces: &[Piece<'c>]) -> Result<BTreeSet<&'c str>, Error> {
+        let all = pieces.iter().map(|piece| self.gathered(piece.function));
+        Ok(all.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// The offsets at which an apply reads values of its own sweep, each once: its dependence

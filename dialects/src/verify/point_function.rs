@@ -3,7 +3,7 @@
 use super::at;
 use crate::error::Error;
 use crate::mlir::{self, Op, Val};
-use crate::stencil::{self, Argument, Field, Program, Role};
+use crate::stencil::{self, Argument, Field, Program};
 use melior::ir::{Type, ValueLike};
 
 /// The types of values in a point function and in affine loops: the lowerings have instructions for
@@ -286,12 +286,6 @@ fn verify_gather(program: &Program, gather: &stencil::Gather) -> Result<(), Erro
     let field = program.field(gather.field).map_err(|error| at(gather.op, error.message))?;
     let rank = program.grid_of(gather.field)?.rank();
     let found = mlir::results(gather.op).first().map(|value| value.r#type());
-    if field.role != Role::Const && !field.role.is_reduced() {
-        return Err(at(
-            gather.op,
-            format!("@{} is no const field; read it at an offset", field.name),
-        ));
-    }
     if gather.at.len() != rank {
         let count = gather.at.len();
         return Err(at(

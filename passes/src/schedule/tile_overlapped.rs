@@ -137,6 +137,7 @@ impl<'c> Tiling<'c, '_> {
             [group]
                 if fuses
                     && !group.sweeps
+                    && !group.gathers_own
                     && group.repeat.is_none()
                     && reductions.each_step.is_empty()
                     && launch_groups::repeats_alike(builder.context, program, &group.applies)? =>
@@ -170,6 +171,13 @@ impl<'c> Tiling<'c, '_> {
                     Decline::Height,
                     "each step computes a reduction that a function reads, so a launch takes at \
                      most one step; leave pyramid-height out",
+                ));
+            }
+            _ if groups.iter().any(|group| group.gathers_own) => {
+                return Err(Error::declined(
+                    Decline::Height,
+                    "a function reads a field at computed places that the step updates, so a \
+                     launch takes at most one step; leave pyramid-height out",
                 ));
             }
             _ => {
@@ -243,6 +251,7 @@ impl<'c> Tiling<'c, '_> {
         let program = self.subject.program;
         let together = self.strategy.fuses_steps()
             && others.is_empty()
+            && !group.gathers_own
             && launch_groups::repeats_alike(builder.context, program, &group.applies)?;
         let mut height = 1;
         if together {
