@@ -234,10 +234,23 @@ impl<'c> Program<'c> {
         Ok(found)
     }
 
-    /// The fields that a point function reads at computed places.
+    /// The fields that a point function reads at computed places, by itself or by the boundary
+    /// rules of its reads.
     pub fn gathered(&self, function: &str) -> Result<BTreeSet<&'c str>, Error> {
-        let gathers = gathers(self.function(function)?)?;
-        Ok(gathers.into_iter().map(|gather| gather.field).collect())
+        self.gathered_in(self.function(function)?)
+    }
+
+    /// The same of a point function that may be newer than the program.
+    pub fn gathered_in(&self, function: Op<'c>) -> Result<BTreeSet<&'c str>, Error> {
+        let mut all = gathers(function)?;
+        for argument in arguments(function)? {
+            if let Argument::Read { field, .. } = argument
+                && let Some(Boundary::Value(rule)) = self.field(field)?.boundary
+            {
+                all.extend(gathers(self.function(rule)?)?);
+            }
+        }
+        Ok(all.into_iter().map(|gather| gather.field).collect())
     }
 
     /// The fields that any of the pieces reads at computed places.

@@ -111,9 +111,21 @@ pub(super) fn verify<'c>(
             ));
         }
     }
-    operations(function, !matches!(purpose, Purpose::Boundary(_)))?;
+    operations(function)?;
     for gather in stencil::gathers(function)? {
         verify_gather(program, &gather)?;
+        if let Purpose::Boundary(field) = purpose
+            && !program.field(gather.field)?.role.is_reduced()
+        {
+            return Err(at(
+                gather.op,
+                format!(
+                    "the boundary rule of @{} reads no cells but those of reductions, and @{} is \
+                     none",
+                    field.name, gather.field
+                ),
+            ));
+        }
     }
     let last = mlir::operations(entry).last().map(|op| mlir::operands(*op)).unwrap_or_default();
     results(program, function, name, purpose, &last)
@@ -247,12 +259,11 @@ fn in_order(function: Op, field: &str, offset: &[i64]) -> Result<(), Error> {
 }
 
 /// Checks that a function has no other operations and types than those that can be lowered.
-fn operations(function: Op, may_gather: bool) -> Result<(), Error> {
+fn operations(function: Op) -> Result<(), Error> {
     for op in mlir::walk(function).into_iter().skip(1) {
         let name = mlir::name(op);
         let allowed = ["arith.", "math.", "scf.if", "scf.yield", "func.return"];
-        let gathers = may_gather && name == stencil::GATHER;
-        if !gathers && !allowed.iter().any(|allowed| name.starts_with(allowed)) {
+        if name != stencil::GATHER && !allowed.iter().any(|allowed| name.starts_with(allowed)) {
             return Err(at(
                 op,
                 format!(

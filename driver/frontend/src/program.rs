@@ -297,6 +297,15 @@ impl Expr {
             || self.children().into_iter().any(Self::reads_nearest)
     }
 
+    /// Whether it reads a cell of one of some fields.
+    pub fn reads_any(&self, fields: &[FieldId]) -> bool {
+        let own = match &self.kind {
+            ExprKind::Read { field, .. } | ExprKind::Gather { field, .. } => fields.contains(field),
+            _ => false,
+        };
+        own || self.children().into_iter().any(|child| child.reads_any(fields))
+    }
+
     /// The expressions that it consists of, in the order in which they are evaluated.
     pub fn children(&self) -> Vec<&Expr> {
         match &self.kind {
