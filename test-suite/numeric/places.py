@@ -79,3 +79,17 @@ PLACES = {
     "multigrid2d": (multigrid2d, ["U"], ["F"]),
     "semi-lagrange2d": (semi_lagrange2d, ["A"], ["V"]),
 }
+
+# Shapes of the fields on several grids, from the sizes N and M.
+SHAPES_OF_PLACES = {
+    "acoustic2d": lambda n, m: {
+        **dict.fromkeys("PUC", (n, m)),
+        "trace": (5, 9),
+        "source": (5,),
+        **dict.fromkeys("yx", (9,)),
+    },
+    "multigrid2d": lambda n, m: dict.fromkeys("UF", (2 * n + 1, 2 * m + 1)),
+}
+
+# The least sizes of programs that do not take all.
+LEAST_OF_PLACES = {"acoustic2d": (1, 1), "semi-lagrange2d": (1, 1)}

@@ -9,7 +9,7 @@ import numpy as np
 
 from cells import anywhere, at, inner, numbers, update
 from lattices import LATTICES
-from places import PLACES
+from places import LEAST_OF_PLACES, PLACES, SHAPES_OF_PLACES
 from quanta import QUANTA
 from reductions import REDUCTIONS, around
 from sums import AN5D, JACOBI, box, mean
@@ -415,13 +415,7 @@ def dtype(program, field, double=False):
 
 # Shapes of the fields, for programs whose fields lie on several grids, from the sizes N, M, ...
 SHAPES = {
-    "acoustic2d": lambda n, m: {
-        **dict.fromkeys("PUC", (n, m)),
-        "trace": (5, 9),
-        "source": (5,),
-        **dict.fromkeys("yx", (9,)),
-    },
-    "multigrid2d": lambda n, m: dict.fromkeys("UF", (2 * n + 1, 2 * m + 1)),
+    **SHAPES_OF_PLACES,
     "lookup": lambda n, m: {"A": (n, m), "rate": (n + m + 1,), "weight": (n,)},
     "pathfinder": lambda n, m: {"best": (m,), "cost": (n, m)},
     **{
@@ -439,7 +433,7 @@ MORE_SIZES = {
 
 # The least sizes of programs that do not take all.
 LEAST = {"pathfinder": (1, 2), "fluxes2d": (1, 1), "burgers1d": (1,), "needleman-wunsch": (1, 1),
-         "acoustic2d": (1, 1), "semi-lagrange2d": (1, 1), "srad": (1, 1), "shallow-water": (1, 1), "weno1d": (1,)}
+         "srad": (1, 1), "shallow-water": (1, 1), "weno1d": (1,), **LEAST_OF_PLACES}
 
 # Programs whose steps take their number.
 NUMBERED = {"pathfinder", "laser2d", "acoustic2d"}

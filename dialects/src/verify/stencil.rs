@@ -277,12 +277,8 @@ pub(super) fn pieces<'c>(
                 ));
             }
         }
-        if let Err(error) = point_function::verify(
-            program,
-            apply.op,
-            piece.function,
-            &Purpose::Point(&apply.updates, partial),
-        ) {
+        let purpose = Purpose::Point(&apply.updates, partial);
+        if let Err(error) = point_function::verify(program, apply.op, piece.function, &purpose) {
             errors.push(error);
         } else if let Some(error) = grids.iter().find_map(|grid| {
             inside(program, apply, piece, &grids, grid, &vec![0; grid.rank()], "the piece reaches")

@@ -50,8 +50,8 @@ pub fn of_pieces<'c>(program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<Vec<
     Ok(reads)
 }
 
-/// Whether a tile kernel reads a field at computed places that it updates. Some of its functions may
-/// be newer than the program.
+/// Whether a tile kernel reads a field at computed places that it updates. Some of its functions
+/// may be newer than the program.
 pub fn gathers_own<'c>(module: &Module<'c>, kernel: &Kernel<'c>) -> Result<bool, Error> {
     let mut gathered = BTreeSet::new();
     for piece in kernel.applies().flat_map(|apply| &apply.pieces) {

@@ -166,26 +166,18 @@ impl<'c> Tiling<'c, '_> {
                     ),
                 ));
             }
-            _ if !reductions.each_step.is_empty() => {
-                return Err(Error::declined(
-                    Decline::Height,
-                    "each step computes a reduction that a function reads, so a launch takes at \
-                     most one step; leave pyramid-height out",
-                ));
-            }
-            _ if groups.iter().any(|group| group.gathers_own) => {
-                return Err(Error::declined(
-                    Decline::Height,
-                    "a function reads a field at computed places that the step updates, so a \
-                     launch takes at most one step; leave pyramid-height out",
-                ));
-            }
             _ => {
-                return Err(Error::declined(
-                    Decline::Height,
-                    "the functions update fields on grids that no tile covers or repeats \
-                     together, so a launch takes at most one step; leave pyramid-height out",
-                ));
+                let reason = if !reductions.each_step.is_empty() {
+                    "each step computes a reduction that a function reads"
+                } else if groups.iter().any(|group| group.gathers_own) {
+                    "a function reads a field at computed places that the step updates"
+                } else {
+                    "the functions update fields on grids that no tile covers or repeats together"
+                };
+                let message = format!(
+                    "{reason}, so a launch takes at most one step; leave pyramid-height out"
+                );
+                return Err(Error::declined(Decline::Height, message));
             }
         }
         let mut names = Vec::new();
