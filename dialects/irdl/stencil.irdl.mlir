@@ -58,8 +58,8 @@ irdl.dialect @stencil {
     irdl.attributes {"condition" = %condition, "every" = %every, "text" = %text}
   }
 
-  // %v = stencil.gather(%i, %j) {field = @K}: a cell of a const field at these coordinates, in a point
-  // function. They lie in the field's grid.
+  // %v = stencil.gather(%i, %j) {field = @K}: a field's cell at these coordinates, in a point function:
+  // its value before the apply. They lie in the field's grid.
   irdl.operation @gather {
     %field = irdl.base "#builtin.symbol_ref"
     %coordinate = irdl.is i64

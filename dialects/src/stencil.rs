@@ -220,10 +220,11 @@ impl<'c> Program<'c> {
         Ok(Piece { function: reduce.function, lower: grid.lower, upper: grid.upper })
     }
 
-    /// The fields of which reductions read cells at offsets.
+    /// The fields of which reductions read cells.
     pub fn fields_reduced(&self) -> Result<BTreeSet<&'c str>, Error> {
         let mut found = BTreeSet::new();
         for reduce in &self.reduces {
+            found.extend(self.gathered(reduce.function)?);
             for argument in self.arguments(reduce.function)? {
                 if let Argument::Read { field, .. } = argument {
                     found.insert(*field);
@@ -231,6 +232,31 @@ impl<'c> Program<'c> {
             }
         }
         Ok(found)
+    }
+
+    /// The fields that a point function reads at computed places, by itself or by the boundary
+    /// rules of its reads.
+    pub fn gathered(&self, function: &str) -> Result<BTreeSet<&'c str>, Error> {
+        self.gathered_in(self.function(function)?)
+    }
+
+    /// The same of a point function that may be newer than the program.
+    pub fn gathered_in(&self, function: Op<'c>) -> Result<BTreeSet<&'c str>, Error> {
+        let mut all = gathers(function)?;
+        for argument in arguments(function)? {
+            if let Argument::Read { field, .. } = argument
+                && let Some(Boundary::Value(rule)) = self.field(field)?.boundary
+            {
+                all.extend(gathers(self.function(rule)?)?);
+            }
+        }
+        Ok(all.into_iter().map(|gather| gather.field).collect())
+    }
+
+    /// The fields that any of the pieces reads at computed places.
+    pub fn gathered_by(&self, pieces: &[Piece<'c>]) -> Result<BTreeSet<&'c str>, Error> {
+        let all = pieces.iter().map(|piece| self.gathered(piece.function));
+        Ok(all.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// The offsets at which an apply reads values of its own sweep, each once: its dependence

@@ -30,7 +30,11 @@ STEPS = {1: 47, 2: 37, 3: 15}
 # Fewer for a program whose values grow seventeenfold a step.
 FEWER_STEPS = {"poisson2d": 29}
 # Params that are no extent of the main grid; `None` is the extent N.
-PARAMS = {"lookup": {"K": 13}, "pathfinder": {"N": 19, "M": None}}
+PARAMS = {
+    "lookup": {"K": 13},
+    "pathfinder": {"N": 19, "M": None},
+    "acoustic2d": {"R": 100, "NT": 50},
+}
 # Per rank: strategy, tile, cells a thread, steps a launch; the compiler's own where there is none.
 SCHEDULES = {
     1: [

@@ -9,6 +9,7 @@ import numpy as np
 
 from cells import anywhere, at, inner, numbers, update
 from lattices import LATTICES
+from places import LEAST_OF_PLACES, PLACES, SHAPES_OF_PLACES
 from quanta import QUANTA
 from reductions import REDUCTIONS, around
 from sums import AN5D, JACOBI, box, mean
@@ -365,6 +366,7 @@ PROGRAMS = {
     **LATTICES,
     **REDUCTIONS,
     **QUANTA,
+    **PLACES,
 }
 
 
@@ -375,6 +377,9 @@ def rank(name):
 
 # Types of cells that are no single float, from the float type.
 DTYPES = {
+    ("acoustic2d", "y"): lambda real: np.int32,
+    ("acoustic2d", "x"): lambda real: np.int32,
+    ("semi-lagrange2d", "V"): lambda real: (real, (2,)),
     ("life2d", "A"): lambda real: np.uint8,
     ("ising2d", "S"): lambda real: np.int8,
     ("ising2d", "R"): lambda real: np.uint32,
@@ -410,6 +415,7 @@ def dtype(program, field, double=False):
 
 # Shapes of the fields, for programs whose fields lie on several grids, from the sizes N, M, ...
 SHAPES = {
+    **SHAPES_OF_PLACES,
     "lookup": lambda n, m: {"A": (n, m), "rate": (n + m + 1,), "weight": (n,)},
     "pathfinder": lambda n, m: {"best": (m,), "cost": (n, m)},
     **{
@@ -420,14 +426,17 @@ SHAPES = {
 }
 
 # Sizes that a program has beside N, M, ..., from these.
-MORE_SIZES = {"lookup": lambda n, m: {"K": n + m + 1}}
+MORE_SIZES = {
+    "lookup": lambda n, m: {"K": n + m + 1},
+    "acoustic2d": lambda *_: {"NT": 5, "R": 9},
+}
 
 # The least sizes of programs that do not take all.
 LEAST = {"pathfinder": (1, 2), "fluxes2d": (1, 1), "burgers1d": (1,), "needleman-wunsch": (1, 1),
-         "srad": (1, 1), "shallow-water": (1, 1), "weno1d": (1,)}
+         "srad": (1, 1), "shallow-water": (1, 1), "weno1d": (1,), **LEAST_OF_PLACES}
 
 # Programs whose steps take their number.
-NUMBERED = {"pathfinder", "laser2d"}
+NUMBERED = {"pathfinder", "laser2d", "acoustic2d"}
 
 
 def shapes(name, sizes):

@@ -197,6 +197,7 @@ REDUCTIONS = {
 # The reductions of a program, with their types from the float type and their values before the
 # first step.
 REDUCED = {
+    "multigrid2d": {"worst": ("real", 0)},
     "srad": {"total": ("f8", 0), "squares": ("f8", 0)},
     "conjugate-gradients": {"before": ("f8", 1), "energy": ("f8", 0), "after": ("f8", 0)},
     "shallow-water": {"speed": ("real", 0), "time": ("f8", 0)},

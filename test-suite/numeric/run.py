@@ -22,6 +22,7 @@ import numpy as np
 sys.dont_write_bytecode = True
 import nests
 from lattices import LATTICES
+from places import PLACES
 from programs import LEAST, MORE_SIZES, NUMBERED, PROGRAMS, RULED, dtype, rank, shapes
 from reductions import REDUCED
 from sums import AN5D
@@ -201,6 +202,9 @@ def cases():
     yield Case("j2d9pt-gol", {"A": camera}, (512, 512), 3)
     yield Case("rician", {"U": mri, "F": mri}, (256, 256), 5, {"sigma": 0.08, "lambda": 0.1})
     yield Case("tvupdate", {"U": camera, "F": camera}, (512, 512), 3, {"V": 20})
+    heard = {name: f"random:{seed}" for seed, name in enumerate(
+        ("P", "U", "trace", "C", "source", "y", "x"), 1)}
+    yield Case("acoustic2d", heard, (37, 101), 4, {"row": 17, "column": 40})
     for program, (_, state, const) in PROGRAMS.items():
         inputs = {name: f"random:{seed}" for seed, name in enumerate(state + const, 1)}
         least = LEAST.get(program, ())
@@ -267,6 +271,8 @@ def selected(case, found, words):
             more = [*more, *KEPT[rank(case.program)]]
         if target != "reference" and case.program in LATTICES:
             more = [*more, PLAIN_STREAM]
+        if target != "reference" and case.program in PLACES:
+            more = [*more, []]
         schedules = SCHEDULES[target] + more
         if target != "reference" and case.program in WAVEFRONTS:
             schedules = SWEEPS[rank(case.program)]

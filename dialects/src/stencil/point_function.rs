@@ -178,7 +178,7 @@ pub fn point_function<'c>(
 pub struct Gather<'c> {
     /// The operation.
     pub op: Op<'c>,
-    /// The const field.
+    /// The field.
     pub field: &'c str,
     /// One coordinate a dimension, slowest first, as i64.
     pub at: Vec<Val<'c>>,

@@ -3,7 +3,7 @@
 use super::at;
 use crate::error::Error;
 use crate::mlir::{self, Op, Val};
-use crate::stencil::{self, Argument, Field, Program, Role};
+use crate::stencil::{self, Argument, Field, Program};
 use melior::ir::{Type, ValueLike};
 
 /// The types of values in a point function and in affine loops: the lowerings have instructions for
@@ -111,9 +111,21 @@ pub(super) fn verify<'c>(
             ));
         }
     }
-    operations(function, !matches!(purpose, Purpose::Boundary(_)))?;
+    operations(function)?;
     for gather in stencil::gathers(function)? {
         verify_gather(program, &gather)?;
+        if let Purpose::Boundary(field) = purpose
+            && !program.field(gather.field)?.role.is_reduced()
+        {
+            return Err(at(
+                gather.op,
+                format!(
+                    "the boundary rule of @{} reads no cells but those of reductions, and @{} is \
+                     none",
+                    field.name, gather.field
+                ),
+            ));
+        }
     }
     let last = mlir::operations(entry).last().map(|op| mlir::operands(*op)).unwrap_or_default();
     results(program, function, name, purpose, &last)
@@ -247,12 +259,11 @@ fn in_order(function: Op, field: &str, offset: &[i64]) -> Result<(), Error> {
 }
 
 /// Checks that a function has no other operations and types than those that can be lowered.
-fn operations(function: Op, may_gather: bool) -> Result<(), Error> {
+fn operations(function: Op) -> Result<(), Error> {
     for op in mlir::walk(function).into_iter().skip(1) {
         let name = mlir::name(op);
         let allowed = ["arith.", "math.", "scf.if", "scf.yield", "func.return"];
-        let gathers = may_gather && name == stencil::GATHER;
-        if !gathers && !allowed.iter().any(|allowed| name.starts_with(allowed)) {
+        if name != stencil::GATHER && !allowed.iter().any(|allowed| name.starts_with(allowed)) {
             return Err(at(
                 op,
                 format!(
@@ -286,12 +297,6 @@ fn verify_gather(program: &Program, gather: &stencil::Gather) -> Result<(), Erro
     let field = program.field(gather.field).map_err(|error| at(gather.op, error.message))?;
     let rank = program.grid_of(gather.field)?.rank();
     let found = mlir::results(gather.op).first().map(|value| value.r#type());
-    if field.role != Role::Const && !field.role.is_reduced() {
-        return Err(at(
-            gather.op,
-            format!("@{} is no const field; read it at an offset", field.name),
-        ));
-    }
     if gather.at.len() != rank {
         let count = gather.at.len();
         return Err(at(

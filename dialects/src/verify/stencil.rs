@@ -277,12 +277,8 @@ pub(super) fn pieces<'c>(
                 ));
             }
         }
-        if let Err(error) = point_function::verify(
-            program,
-            apply.op,
-            piece.function,
-            &Purpose::Point(&apply.updates, partial),
-        ) {
+        let purpose = Purpose::Point(&apply.updates, partial);
+        if let Err(error) = point_function::verify(program, apply.op, piece.function, &purpose) {
             errors.push(error);
         } else if let Some(error) = grids.iter().find_map(|grid| {
             inside(program, apply, piece, &grids, grid, &vec![0; grid.rank()], "the piece reaches")
@@ -314,6 +310,26 @@ pub(super) fn pieces<'c>(
                 ));
             }
         }
+    }
+    errors.extend(sweeps_before(program, apply).err());
+}
+
+/// Checks that a sweep reads no field at computed places that it updates.
+fn sweeps_before<'c>(program: &Program<'c>, apply: &Apply<'c>) -> Result<(), Error> {
+    let functions = apply.pieces.iter().all(|piece| program.function(piece.function).is_ok());
+    if !functions || program.dependences(&apply.pieces)?.is_empty() {
+        return Ok(());
+    }
+    let gathered = program.gathered_by(&apply.pieces)?;
+    match apply.updates.iter().find(|field| gathered.contains(*field)) {
+        None => Ok(()),
+        Some(field) => Err(at(
+            apply.op,
+            format!(
+                "@{field} is updated by a sweep that reads it at computed places, where its old \
+                 value may be gone; copy it to another field by an apply before"
+            ),
+        )),
     }
 }
 

@@ -35,6 +35,31 @@ pub(super) fn wraps<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<()
     Ok(())
 }
 
+/// Checks that absolute reads see fields as they were before the launch: no apply before has
+/// updated them.
+pub(super) fn gathered<'c>(program: &Program<'c>, kernel: &Kernel<'c>) -> Result<(), Error> {
+    let partial: BTreeSet<usize> =
+        kernel.applies().filter_map(|apply| apply.partial.map(mlir::key)).collect();
+    let mut updated = BTreeSet::new();
+    for apply in kernel.applies() {
+        let gathered = program.gathered_by(&apply.pieces)?;
+        if let Some(field) = gathered.intersection(&updated).next() {
+            return Err(at(
+                apply.op,
+                format!(
+                    "@{field} is read at computed places, and an apply before it in @{} updates \
+                     it; the reads need the whole field, so put the apply into a kernel of its own",
+                    kernel.name
+                ),
+            ));
+        }
+        // A part of a value is not the new one yet.
+        let whole = apply.outputs.iter().filter(|(_, tile)| !partial.contains(&mlir::key(*tile)));
+        updated.extend(whole.map(|(field, _)| *field));
+    }
+    Ok(())
+}
+
 /// Checks that every cell which is read or stored has a value. A tile that is loaded has them all;
 /// the result of an apply has those of its pieces, and of its operand of the same field where it
 /// has one.

@@ -86,6 +86,7 @@ fn verify_kernel<'c>(
     errors.extend(wave::verify(program, kernel, rank).err());
     if sound && errors.is_empty() {
         errors.extend(tile_values::wraps(program, kernel).err());
+        errors.extend(tile_values::gathered(program, kernel).err());
         errors.extend(tile_values::defined(program, kernel).err());
         if kernel.schedule.region == Region::Fixed {
             errors.extend(tile_values::valid(program, kernel).err());

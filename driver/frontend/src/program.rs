@@ -191,18 +191,36 @@ pub struct Function {
 impl Function {
     /// The offsets of reads of its own sweep: the dependence vectors, each once.
     pub fn dependences(&self) -> BTreeSet<Vec<i64>> {
-        fn collect(expr: &Expr, found: &mut BTreeSet<Vec<i64>>) {
+        let mut found = BTreeSet::new();
+        self.visit(&mut |expr| {
             if let ExprKind::Read { offset, current: true, .. } = &expr.kind {
                 found.insert(offset.clone());
             }
-            expr.children().into_iter().for_each(|child| collect(child, found));
+        });
+        found
+    }
+
+    /// The fields of its absolute reads, and where these stand.
+    pub fn gathers(&self) -> Vec<(FieldId, Span)> {
+        let mut found = Vec::new();
+        self.visit(&mut |expr| {
+            if let ExprKind::Gather { field, .. } = &expr.kind {
+                found.push((*field, expr.span));
+            }
+        });
+        found
+    }
+
+    /// Shows all expressions of its pieces.
+    fn visit(&self, show: &mut dyn FnMut(&Expr)) {
+        fn walk(expr: &Expr, show: &mut dyn FnMut(&Expr)) {
+            show(expr);
+            expr.children().into_iter().for_each(|child| walk(child, show));
         }
-        let mut found = BTreeSet::new();
         for piece in &self.pieces {
             let lets = piece.lets.iter().map(|(_, value)| value);
-            lets.chain(&piece.values).for_each(|value| collect(value, &mut found));
+            lets.chain(&piece.values).for_each(|value| walk(value, show));
         }
-        found
     }
 }
 
@@ -279,6 +297,15 @@ impl Expr {
             || self.children().into_iter().any(Self::reads_nearest)
     }
 
+    /// Whether it reads a cell of one of some fields.
+    pub fn reads_any(&self, fields: &[FieldId]) -> bool {
+        let own = match &self.kind {
+            ExprKind::Read { field, .. } | ExprKind::Gather { field, .. } => fields.contains(field),
+            _ => false,
+        };
+        own || self.children().into_iter().any(|child| child.reads_any(fields))
+    }
+
     /// The expressions that it consists of, in the order in which they are evaluated.
     pub fn children(&self) -> Vec<&Expr> {
         match &self.kind {
@@ -323,8 +350,8 @@ pub enum ExprKind {
         /// Whether it is the value of the function's own sweep, in place of the old one.
         current: bool,
     },
-    /// A cell of a const field at a place that is computed, inside its grid or where its boundary
-    /// rule says what there is; or the one cell of a reduction.
+    /// The old value of a cell at a place that is computed, inside the field's grid or where its
+    /// boundary rule says what there is; or the one cell of a reduction.
     Gather {
         /// Which field.
         field: FieldId,

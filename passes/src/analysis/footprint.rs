@@ -1,10 +1,12 @@
 //! The footprint of an apply: which cells of which fields a point's new values come from.
 
+use melior::ir::Module;
+use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
 use stencil_dialects::fast_math;
 use stencil_dialects::mlir;
-use stencil_dialects::stencil::{Argument, Piece, Program};
-use stencil_dialects::tiled::Halo;
+use stencil_dialects::stencil::{self, Argument, Piece, Program};
+use stencil_dialects::tiled::{Halo, Kernel};
 
 /// One read of a point function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +48,18 @@ pub fn of_pieces<'c>(program: &Program<'c>, pieces: &[Piece<'c>]) -> Result<Vec<
     }
     reads.sort_by_key(|read| read.field);
     Ok(reads)
+}
+
+/// Whether a tile kernel reads a field at computed places that it updates. Some of its functions
+/// may be newer than the program.
+pub fn gathers_own<'c>(module: &Module<'c>, kernel: &Kernel<'c>) -> Result<bool, Error> {
+    let mut gathered = BTreeSet::new();
+    for piece in kernel.applies().flat_map(|apply| &apply.pieces) {
+        let function = stencil::function(module, piece.function)?;
+        gathered.extend(stencil::gathers(function)?.into_iter().map(|gather| gather.field));
+    }
+    let mut updated = kernel.applies().flat_map(|apply| &apply.outputs);
+    Ok(updated.any(|(field, _)| gathered.contains(field)))
 }
 
 /// How many cells those reads of a point may take together that a boundary rule sends elsewhere:

@@ -1,7 +1,7 @@
 //! Which reductions each step has to compute, and which the last one alone.
 
 use stencil_dialects::error::Error;
-use stencil_dialects::stencil::{self, Program, Reduce};
+use stencil_dialects::stencil::{Program, Reduce};
 
 /// The reductions of a program, in order.
 #[derive(Clone, Debug, Default)]
@@ -15,10 +15,7 @@ pub struct Reductions<'c, 'p> {
 
 /// The reductions of a program.
 pub fn of<'c, 'p>(program: &'p Program<'c>) -> Result<Reductions<'c, 'p>, Error> {
-    let gathered = |function: &str| -> Result<Vec<&'c str>, Error> {
-        let gathers = stencil::gathers(program.function(function)?)?;
-        Ok(gathers.into_iter().map(|gather| gather.field).collect())
-    };
+    let gathered = |function: &str| program.gathered(function);
     let mut applied = Vec::new();
     for piece in program.applies.iter().flat_map(|apply| &apply.pieces) {
         applied.extend(gathered(piece.function)?);
@@ -30,12 +27,12 @@ pub fn of<'c, 'p>(program: &'p Program<'c>) -> Result<Reductions<'c, 'p>, Error>
     let mut last: Vec<bool> = Vec::new();
     for (number, reduce) in program.reduces.iter().enumerate().rev() {
         let mut later = program.reduces.iter().skip(number);
-        let own = reads.get(number).map(Vec::as_slice).unwrap_or_default();
-        let before = later.any(|other| own.contains(&other.field));
+        let own = reads.get(number);
+        let before = later.any(|other| own.is_some_and(|own| own.contains(other.field)));
         let each_step = last.iter().rev().map(|last| !last);
         let kept = std::iter::repeat_n(true, number + 1).chain(each_step);
         let read =
-            reads.iter().zip(kept).any(|(fields, kept)| kept && fields.contains(&reduce.field));
+            reads.iter().zip(kept).any(|(fields, kept)| kept && fields.contains(reduce.field));
         let behind = reduce.place == program.applies.len();
         last.push(behind && !before && !read && !applied.contains(&reduce.field));
     }

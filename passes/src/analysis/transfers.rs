@@ -76,6 +76,8 @@ fn read_in_sweep(program: &Program, accesses: &[Access], name: &str) -> Result<b
 /// An apply with the reads of its pieces, by field.
 struct Access<'c, 'p> {
     apply: &'p Apply<'c>,
+    /// Fields that it reads at computed places, as they were before the launch.
+    gathered: BTreeSet<&'c str>,
     reads: BTreeMap<&'c str, Vec<(&'p Piece<'c>, &'p [i64])>>,
 }
 
@@ -89,7 +91,7 @@ impl<'c, 'p> Access<'c, 'p> {
                 }
             }
         }
-        Ok(Self { apply, reads })
+        Ok(Self { apply, gathered: program.gathered_by(&apply.pieces)?, reads })
     }
 }
 
@@ -102,9 +104,12 @@ fn overwritten<'c>(
 ) -> Result<(Defined, Vec<bool>), Error> {
     let field = program.field(name)?;
     let (mut defined, mut reads) = (Defined::Pieces(Vec::new()), Vec::new());
-    for Access { apply, reads: cells } in accesses {
+    for Access { apply, gathered, reads: cells } in accesses {
         let mut cells = cells.get(name).into_iter().flatten();
-        reads.push(cells.all(|(piece, offset)| defined.holds_read(program, piece, field, offset)));
+        reads.push(
+            !gathered.contains(name)
+                && cells.all(|(piece, offset)| defined.holds_read(program, piece, field, offset)),
+        );
         if apply.updates.contains(&name) {
             defined = defined.and(program, program.grid_of(name)?, &apply.pieces);
         }

@@ -144,14 +144,14 @@ fn scalar_type<'c>(program: &Program<'c>, name: &str) -> Result<Type<'c>, Error>
 }
 
 /// The fields that a point function reads, at offsets or at computed places.
-pub fn read_by<'c>(module: &Module<'c>, function: &str) -> Result<BTreeSet<&'c str>, Error> {
-    let function = stencil::function(module, function)?;
-    let gathers = stencil::gathers(function)?.into_iter().map(|gather| gather.field);
+pub fn read_by<'c>(program: &Program<'c>, function: &str) -> Result<BTreeSet<&'c str>, Error> {
+    let gathers = program.gathered(function)?;
+    let function = program.function(function)?;
     let offsets = stencil::arguments(function)?.into_iter().filter_map(|argument| match argument {
         Argument::Read { field, .. } => Some(field),
         _ => None,
     });
-    Ok(gathers.chain(offsets).collect())
+    Ok(gathers.into_iter().chain(offsets).collect())
 }
 
 /// Arguments in a fixed order: buffers to read, buffers to write, sizes, scalars, step.
@@ -167,8 +167,8 @@ fn bindings<'c>(
             TileOp::Load { field, .. } => drop(read.insert(*field)),
             TileOp::Apply(apply) => {
                 for piece in &apply.pieces {
-                    let gathers = stencil::gathers(stencil::function(module, piece.function)?)?;
-                    read.extend(gathers.into_iter().map(|gather| gather.field));
+                    let function = stencil::function(module, piece.function)?;
+                    read.extend(program.gathered_in(function)?);
                 }
             }
             TileOp::Store { .. } => {}

@@ -138,7 +138,7 @@ impl<'c> Lowering<'c, '_> {
         let piece = program.reduced(reduce)?;
         let rank = piece.lower.result_count();
         let outer = function::container(context, module, reduce.op.location())?;
-        let read: BTreeSet<&str> = read_by(module, reduce.function)?;
+        let read: BTreeSet<&str> = read_by(program, reduce.function)?;
         let mut bindings = fields_first(program, &read, alone.then_some(reduce.field));
         if !alone {
             bindings.push(Binding::Partials(reduce.field));

@@ -7,13 +7,15 @@
 //! different points. A function that reads values of its own sweep is a kernel too, of the
 //! strategy that `tile-wavefront` gives it. Functions that a step repeats are groups of their own,
 //! whose kernels may take several repetitions. A reduction that each step computes stands between
-//! kernels.
+//! kernels. An absolute read needs its field whole: it begins a group where one before it updates
+//! the field.
 
 use crate::analysis::footprint;
 use crate::analysis::hull::{self, Hull};
 use crate::analysis::reductions;
 use crate::analysis::transfers::{self, Transfers};
 use melior::Context;
+use std::collections::BTreeSet;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::{Apply, Program, Repetition};
 use stencil_dialects::tiled;
@@ -30,6 +32,9 @@ pub struct Group<'c, 'p> {
     pub transfers: Transfers<'c>,
     /// Whether its apply reads values of its own sweep. Such an apply is a group by itself.
     pub sweeps: bool,
+    /// Whether its applies read fields at computed places that they update: then the fields must
+    /// be whole before each step, and no launch takes several.
+    pub gathers_own: bool,
     /// How often a step repeats its applies.
     pub repeat: Option<Repetition>,
 }
@@ -73,10 +78,12 @@ pub fn of<'c, 'p>(
         let beside = |last: &&mut Group| last.repeat == apply.repeat && !sweeps && !last.sweeps;
         if let Some(last) = groups.last_mut().filter(beside).filter(|_| !alone) {
             let joined = [last.applies.as_slice(), &[apply]].concat();
-            let together = repeats_alike(context, program, &joined)?;
+            let together = repeats_alike(context, program, &joined)?
+                && program.gathered_by(&apply.pieces)?.is_disjoint(&updated_by(&last.applies));
             if let Some(hull) = hull(&joined)?.filter(|hull| hull.tight && together) {
                 last.applies = joined;
                 last.hull = hull;
+                last.gathers_own = gathers_own(program, &last.applies)?;
                 continue;
             }
         }
@@ -84,13 +91,30 @@ pub fn of<'c, 'p>(
             .ok_or_else(|| Error::internal("an apply to grids of different ranks"))?;
         let transfers = Transfers::default();
         let (applies, repeat) = (vec![apply], apply.repeat);
-        groups.push(Group { applies, place, hull, transfers, sweeps, repeat });
+        let gathers_own = gathers_own(program, &applies)?;
+        groups.push(Group { applies, place, hull, transfers, sweeps, gathers_own, repeat });
     }
     let launches: Vec<_> = groups.iter().map(|group| group.applies.clone()).collect();
     for (group, transfers) in groups.iter_mut().zip(transfers::of(program, &launches)?) {
         group.transfers = transfers;
     }
     Ok(groups)
+}
+
+/// The fields that some applies update.
+fn updated_by<'c>(applies: &[&Apply<'c>]) -> BTreeSet<&'c str> {
+    applies.iter().flat_map(|apply| apply.updates.iter().copied()).collect()
+}
+
+/// Whether applies read a field at computed places that one of them updates.
+fn gathers_own<'c>(program: &Program<'c>, applies: &[&Apply<'c>]) -> Result<bool, Error> {
+    let updated = updated_by(applies);
+    for apply in applies {
+        if !program.gathered_by(&apply.pieces)?.is_disjoint(&updated) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether applies may stand in one kernel that computes more than its tile: unless they read a

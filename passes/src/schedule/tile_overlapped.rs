@@ -137,6 +137,7 @@ impl<'c> Tiling<'c, '_> {
             [group]
                 if fuses
                     && !group.sweeps
+                    && !group.gathers_own
                     && group.repeat.is_none()
                     && reductions.each_step.is_empty()
                     && launch_groups::repeats_alike(builder.context, program, &group.applies)? =>
@@ -165,19 +166,18 @@ impl<'c> Tiling<'c, '_> {
                     ),
                 ));
             }
-            _ if !reductions.each_step.is_empty() => {
-                return Err(Error::declined(
-                    Decline::Height,
-                    "each step computes a reduction that a function reads, so a launch takes at \
-                     most one step; leave pyramid-height out",
-                ));
-            }
             _ => {
-                return Err(Error::declined(
-                    Decline::Height,
-                    "the functions update fields on grids that no tile covers or repeats \
-                     together, so a launch takes at most one step; leave pyramid-height out",
-                ));
+                let reason = if !reductions.each_step.is_empty() {
+                    "each step computes a reduction that a function reads"
+                } else if groups.iter().any(|group| group.gathers_own) {
+                    "a function reads a field at computed places that the step updates"
+                } else {
+                    "the functions update fields on grids that no tile covers or repeats together"
+                };
+                let message = format!(
+                    "{reason}, so a launch takes at most one step; leave pyramid-height out"
+                );
+                return Err(Error::declined(Decline::Height, message));
             }
         }
         let mut names = Vec::new();
@@ -243,6 +243,7 @@ impl<'c> Tiling<'c, '_> {
         let program = self.subject.program;
         let together = self.strategy.fuses_steps()
             && others.is_empty()
+            && !group.gathers_own
             && launch_groups::repeats_alike(builder.context, program, &group.applies)?;
         let mut height = 1;
         if together {

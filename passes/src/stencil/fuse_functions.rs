@@ -18,6 +18,7 @@
 //! Declines a producer
 //! - that reads one of its own fields, or shares one with another apply;
 //! - of a field that an apply before it reads: that is the value of the step before;
+//! - of a field that is read at computed places;
 //! - of which a field that it reads is updated before the last consumer;
 //! - where a read may leave the one piece that it begins in, or the verifier does not find, for all
 //!   sizes, that what is inlined stays within the grids;
@@ -156,7 +157,8 @@ fn consumers<'c>(program: &Program<'c>, place: usize) -> Result<Option<Vec<usize
             .collect())
     };
     let made: BTreeSet<&str> = producer.updates.iter().copied().collect();
-    let sources = fields_read(producer)?;
+    let mut sources = fields_read(producer)?;
+    sources.extend(program.gathered_by(&producer.pieces)?);
     let temp = |field: &&str| program.field(field).is_ok_and(|field| field.role == Role::Temp);
     if !made.iter().all(temp) || !sources.is_disjoint(&made) || program.applies.len() == 1 {
         return Ok(None);
@@ -169,6 +171,9 @@ fn consumers<'c>(program: &Program<'c>, place: usize) -> Result<Option<Vec<usize
     for (other, apply) in program.applies.iter().enumerate().filter(|(other, _)| *other != place) {
         let updates: BTreeSet<&str> = apply.updates.iter().copied().collect();
         let reads = !fields_read(apply)?.is_disjoint(&made);
+        if !program.gathered_by(&apply.pieces)?.is_disjoint(&made) {
+            return Ok(None);
+        }
         // A consumer sees the fields as they were before its own updates.
         if !updates.is_disjoint(&made) || reads && (other < place || changed) {
             return Ok(None);

@@ -245,7 +245,9 @@ fn may_lose_rim<'c>(
     let Some(covered) = boxes(pieces) else { return Ok(false) };
     let defined = Defined::Pieces(covered.clone());
     for apply in kernels.iter().flat_map(Kernel::applies) {
-        if updates(apply, field.name) && boxes(&apply.pieces).as_ref() != Some(&covered) {
+        if updates(apply, field.name) && boxes(&apply.pieces).as_ref() != Some(&covered)
+            || program.gathered_by(&apply.pieces)?.contains(field.name)
+        {
             return Ok(false);
         }
         for piece in &apply.pieces {

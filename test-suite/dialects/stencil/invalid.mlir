@@ -700,16 +700,18 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
 
 // -----
 
-// Absolute reads are of const fields, with a coordinate a dimension and the field's type.
+// A sweep reads no field at computed places that it updates. Absolute reads have a coordinate a
+// dimension and the field's type.
 module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
   "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
   "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
-  func.func private @f(%i: i64 {stencil.coord = 0 : i64}) -> f32 {
-    // expected-error @+1 {{@A is no const field; read it at an offset}}
+  func.func private @f(%w: f32 {stencil.current = @A, stencil.offset = array<i64: -1>}, %i: i64 {stencil.coord = 0 : i64}) -> f32 {
     %a = "stencil.gather"(%i) {field = @A} : (i64) -> f32
-    return %a : f32
+    %r = arith.addf %a, %w : f32
+    return %r : f32
   }
-  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
+  // expected-error @+1 {{@A is updated by a sweep that reads it at computed places, where its old value may be gone; copy it to another field by an apply before}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (1)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
 }
 
 // -----

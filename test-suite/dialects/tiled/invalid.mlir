@@ -1187,3 +1187,26 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
     }
   }
 }
+
+// -----
+
+// An absolute read sees the field as it was before the launch.
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%i: i64 {stencil.coord = 0 : i64}) -> f32 {
+    %a = "stencil.gather"(%i) {field = @A} : (i64) -> f32
+    return %a : f32
+  }
+  func.func @k() attributes {tiled.strategy = "block", tiled.tile = array<i64: 64>, tiled.per_thread = array<i64: 1>, tiled.steps = 2 : i64} {
+    %a = "tiled.load"() {field = @A, lower = array<i64: 0>, upper = array<i64: 0>} : () -> !tiled.tile
+    %u = "tiled.apply"(%a) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 0 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    // expected-error @+1 {{@A is read at computed places, and an apply before it in @k updates it; the reads need the whole field, so put the apply into a kernel of its own}}
+    %v = "tiled.apply"(%u) {reads = [@A], updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}],
+                          step = 1 : i64, lower = array<i64: 0>, upper = array<i64: 0>} : (!tiled.tile) -> !tiled.tile
+    "tiled.store"(%v) {field = @A} : (!tiled.tile) -> ()
+    return
+  }
+  "tiled.repeat"() {count = affine_map<()[n, steps] -> (steps floordiv 2)>, kernels = [@k]} : () -> ()
+}

@@ -76,7 +76,7 @@ pub fn sweep(seed: u64, index: u64) -> Case {
         let mut program = program(&mut random, rank, most, ruled);
         sweeps::prime(&mut random, &mut program);
         program.steps = program.steps.min(3);
-        if sweeps::has_any(&program) {
+        if sweeps::has_any(&program) && (computes(&program) || random.percent(20)) {
             break program;
         }
     };
@@ -92,6 +92,18 @@ pub fn sweep(seed: u64, index: u64) -> Case {
         ptx: false,
         program,
     }
+}
+
+/// Whether a run updates a cell of a state field.
+fn computes(program: &Program) -> bool {
+    let states = |function: &Function| {
+        function.updates.iter().any(|field| program.fields[*field].role == Role::State)
+    };
+    let holds = |piece: &Piece| {
+        piece.region.bounds(&program.params).iter().all(|(first, last)| first <= last)
+    };
+    let mut functions = program.functions.iter().filter(|function| states(function));
+    program.steps > 0 && functions.any(|function| function.pieces.iter().any(holds))
 }
 
 /// The case of a seed and a number whose program has reductions. It is small.

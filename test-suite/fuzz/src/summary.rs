@@ -103,15 +103,19 @@ fn kinds(case: &Case) -> Vec<String> {
             _ => None,
         });
     }
+    let updated: Vec<usize> =
+        program.functions.iter().flat_map(|function| function.updates.clone()).collect();
     for value in program.values() {
         value.visit(&mut |part| {
-            if matches!(part.kind, Kind::Gather(..)) {
+            if let Kind::Gather(field, _) = part.kind {
                 kinds.push("absolute reads".to_owned());
+                if updated.contains(&field) {
+                    kinds.push("absolute reads of updated fields".to_owned());
+                }
             }
         });
     }
-    let updated = program.functions.iter().flat_map(|function| &function.updates);
-    let mut homes: Vec<_> = updated.map(|field| program.grid_of(*field)).collect();
+    let mut homes: Vec<_> = updated.iter().map(|field| program.grid_of(*field)).collect();
     homes.dedup();
     kinds.sort();
     kinds.dedup();

@@ -55,7 +55,7 @@ fn random_programs_agree_with_the_oracle() {
 
 #[test]
 fn random_sweeps_agree_with_the_oracle() {
-    agree(300, generate::sweep, 50);
+    agree(300, generate::sweep, 55);
 }
 
 #[test]

@@ -295,24 +295,6 @@ impl Checker<'_> {
         let places: Vec<_> = arguments.iter().map(|argument| self.place(name, argument)).collect();
         let declared = self.program.fields.get(field)?;
         let dimensions = self.program.grids.get(declared.grid)?.region.lower.len();
-        if declared.role != crate::program::Role::Const {
-            let error = Diagnostic::error(
-                format!(
-                    "only const fields can be read at absolute places, and `{}` is none",
-                    name.node
-                ),
-                span,
-                "",
-            )
-            .see(declared.span, "declared here")
-            .help(format!(
-                "read it at a constant offset, as in `{}[{}]`",
-                name.node,
-                vec!["0"; dimensions].join(", ")
-            ));
-            self.report(error);
-            return None;
-        }
         if !self.arity(dimensions, name, arguments.len(), span) {
             return None;
         }

@@ -62,7 +62,32 @@ impl Checker<'_> {
             let error = Diagnostic::error(message, span, "has primed reads");
             self.report(error.help("leave out the primes, or write the function several times"));
         }
+        self.reads_before_its_sweep(&function);
         self.program.functions.push(function);
+    }
+
+    /// A function that reads values of its own sweep reads old ones of the fields that it updates
+    /// at offsets alone: they are gone elsewhere.
+    fn reads_before_its_sweep(&mut self, function: &Function) {
+        if function.dependences().is_empty() {
+            return;
+        }
+        let mut told = BTreeSet::new();
+        for (field, span) in function.gathers() {
+            if !function.updates.contains(&field) || !told.insert((span.start, span.end)) {
+                continue;
+            }
+            let name = self.field_name(field).to_owned();
+            let message = format!(
+                "`{name}` is read at a computed place by `{}`, which updates it and has primed \
+                 reads",
+                function.name
+            );
+            let error = Diagnostic::error(message, span, "its old value may be gone");
+            self.report(error.help(format!(
+                "copy `{name}` to a temp field by a function before, and read that field"
+            )));
+        }
     }
 
     /// `repeat COUNT { FUNCTION ... }`

@@ -65,9 +65,10 @@ impl Checker<'_> {
                 "",
             );
             self.report(match what {
-                super::OFFSET => {
-                    error.help("an offset counts from the present point: `A[0]` is the value here")
-                }
+                super::OFFSET => error.help(
+                    "an offset counts from the present point: `A[0]` is the value here, \
+                         `A(i)` the one at the coordinate `i`",
+                ),
                 _ => error.help("boxes are rectangular; use `if` for another shape"),
             });
             return None;

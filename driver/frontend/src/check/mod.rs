@@ -9,7 +9,7 @@
 //! | file | what |
 //! |---|---|
 //! | `declarations.rs` | params, scalars, fields, steps |
-//! | `boundary.rs` | boundary rules |
+//! | `boundary.rs`, `rule_reductions.rs` | boundary rules, and reductions in them |
 //! | `functions.rs` | functions, their pieces and values |
 //! | `places.rs` | `argmin` and `argmax` |
 //! | `reductions.rs` | reductions, the condition of `until` |
@@ -51,9 +51,11 @@ mod ranges;
 mod reads;
 mod reductions;
 mod regions;
+mod rule_reductions;
 mod size;
 mod types;
 
+use self::rule_reductions::RuleUse;
 use crate::ast::{self, ItemKind, Name};
 use crate::diagnostics::{self, Diagnostic};
 use crate::program::*;
@@ -110,6 +112,8 @@ struct Checker<'a> {
     bounded: BTreeMap<String, Span>,
     /// Reductions of the file by name: earlier items may read some of them.
     reductions: BTreeMap<String, Ahead>,
+    /// Reductions that boundary rules read.
+    rule_uses: Vec<RuleUse>,
     /// Functions in expressions, in order of declaration.
     lets: Vec<Inlined>,
     /// Calls of such functions that are being written out, the outermost first.
@@ -238,6 +242,7 @@ impl<'a> Checker<'a> {
             names_lost,
             bounded,
             reductions: BTreeMap::new(),
+            rule_uses: Vec::new(),
             lets: Vec::new(),
             calls: Vec::new(),
             written_out: 0,
@@ -316,6 +321,7 @@ impl<'a> Checker<'a> {
         let steps = has(|item| matches!(item, ItemKind::Steps { .. }));
         missing(steps || !functions, "`steps`", "say how many steps a run takes: `steps 100`");
         self.has_output();
+        self.reduced_before_rules();
         self.not_too_large();
     }
 

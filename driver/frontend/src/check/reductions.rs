@@ -9,6 +9,7 @@ use super::expressions::Value;
 use super::names::Symbol;
 use super::prove::Facts;
 use super::regions::bounds_of;
+use super::rule_reductions::RuleUse;
 use super::{Checker, Scope};
 use crate::ast::{self, ItemKind, Name, TypeKind};
 use crate::diagnostics::Diagnostic;
@@ -110,13 +111,9 @@ impl Checker<'_> {
         span: Span,
     ) -> Option<Value> {
         let ahead = self.reductions.get(name)?;
-        if self.scope.rule.is_some() {
-            let error = Diagnostic::error("a boundary rule reads no reductions", span, "");
-            let error = error.see(ahead.span, "a reduction");
-            self.report(error.help("compute these cells by a piece of a function"));
-            return None;
-        }
-        if !ahead.done && !ahead.initial && !self.scope.ends_run {
+        if let Some(of) = self.scope.rule {
+            self.rule_uses.push(RuleUse { of, reduction: field, span });
+        } else if !ahead.done && !ahead.initial && !self.scope.ends_run {
             let message = format!("`{name}` has no value here in the first step");
             let error =
                 Diagnostic::error(message, span, "read here").see(ahead.span, "computed here");

@@ -2,9 +2,9 @@
 //!
 //! Shares no code with any pass. Every operation is done in its own type, in the order of the
 //! expression tree, rounded once; nothing is contracted or re-associated. All reads of a function
-//! see the fields as they were before it. Reads of its own sweep see what was computed before in
-//! row-major order. Points that no piece covers keep their values. Integers wrap; `a / 0` is 0 and
-//! `a % 0` is `a`; a float becomes an integer by cutting off, at the type's
+//! see the fields as they were before it, absolute ones too. Reads of its own sweep see what was
+//! computed before in row-major order. Points that no piece covers keep their values. Integers
+//! wrap; `a / 0` is 0 and `a % 0` is `a`; a float becomes an integer by cutting off, at the type's
 //! limits where it lies outside, 0 from NaN.
 //!
 //! | file | what |

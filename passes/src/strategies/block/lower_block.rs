@@ -145,7 +145,7 @@ fn all_total<'c>(
                     format!(
                         "with a fixed region, cells at a tile's rim are computed from any \
                          operands, and @{} divides integers or reads a \
-                         const field at coordinates; take the region shrinking",
+                         field at coordinates; take the region shrinking",
                         piece.function
                     ),
                 )

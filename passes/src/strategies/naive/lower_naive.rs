@@ -89,7 +89,8 @@ fn lower<'c>(
     let reads = footprint::of_pieces(subject.program, &apply.pieces)?;
     let updated = |field: &str| apply.outputs.iter().any(|(name, _)| *name == field);
     let here = Halo::none(kernel.schedule.tile.len());
-    let reads_here = reads.iter().all(|read| !updated(read.field) || read.reach == here);
+    let reads_here = reads.iter().all(|read| !updated(read.field) || read.reach == here)
+        && !footprint::gathers_own(subject.module, kernel)?;
     // A buffer that is handed on has to stay as it is.
     let in_place = reads_here && tiled::rotations(kernel.op)?.is_empty();
     let threads = &kernel.schedule.tile;

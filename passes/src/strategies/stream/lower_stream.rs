@@ -58,6 +58,7 @@
 use super::layout::Layout;
 use super::walk::Walk;
 use super::{NAME, shared};
+use crate::analysis::footprint;
 use crate::kernel::block_limits::{BlockLimits, Demand, MAX_SHARED, MAX_THREADS};
 use crate::kernel::frame::Frame;
 use crate::kernel::launch::FrameSpec;
@@ -173,7 +174,10 @@ impl LowerStream {
             rim_first: true,
             margin: &margin,
             registers: Some(layout.limit),
-            row_distance: if layout.wraps { None } else { Some(row_distance(kernel)?) },
+            row_distance: match layout.wraps || footprint::gathers_own(subject.module, kernel)? {
+                true => None,
+                false => Some(row_distance(kernel)?),
+            },
             ..FrameSpec::plain(kernel, &threads)
         };
         let frame = Frame::new(context, subject, &spec)?;
@@ -183,8 +187,7 @@ impl LowerStream {
     }
 }
 
-/// How many tiles away along the slowest dimension a tile reads. Point functions read only const
-/// fields at computed coordinates, so nothing that another launch writes lies farther away.
+/// How many tiles away along the slowest dimension a tile reads at offsets.
 fn row_distance(kernel: &Kernel) -> Result<i64, Error> {
     let mut farthest = 0;
     for op in &kernel.body {

@@ -21,6 +21,8 @@ pub struct Scope<'p> {
     next_local: usize,
     /// In a boundary rule: the type of the nearest cell, the only one that it reads.
     pub nearest: Option<Type>,
+    /// Whether fields that the program updates are read at absolute places too.
+    pub updated: bool,
     /// How many absolute reads this is a coordinate of, one in the other.
     pub within: usize,
 }
@@ -41,6 +43,7 @@ impl<'p> Scope<'p> {
             locals: Vec::new(),
             next_local: 0,
             nearest: None,
+            updated: false,
             within: 0,
         }
     }
@@ -131,10 +134,11 @@ pub fn cell(random: &mut Random, scope: &mut Scope, wanted: impl Fn(Type) -> boo
     let fits = |place: &usize| wanted(fields[*place].ty);
     let near: Vec<usize> =
         (0..fields.len()).filter(|place| scope.offsets[*place].is_some()).filter(fits).collect();
-    let constant = |place: &usize| {
-        fields[*place].role == Role::Const && gathers::may_hold(scope.program, *place)
+    let absolute = |place: &usize| {
+        let fixed = fields[*place].role == Role::Const;
+        (fixed || scope.updated) && gathers::may_hold(scope.program, *place)
     };
-    let far: Vec<usize> = (0..fields.len()).filter(constant).filter(fits).collect();
+    let far: Vec<usize> = (0..fields.len()).filter(absolute).filter(fits).collect();
     let chance = if near.is_empty() { 100 } else { 20 };
     if !far.is_empty() && scope.within < 2 && random.percent(chance) {
         let field = random.pick(&far);

@@ -16,7 +16,7 @@ pub fn may_hold(program: &Program, field: usize) -> bool {
     bounds.all(|((first, last), upper)| first <= last || at_run(upper))
 }
 
-/// A cell of a const field.
+/// A cell of a field.
 pub fn gather(random: &mut Random, scope: &mut Scope, field: usize) -> Expr {
     scope.within += 1;
     let program = scope.program;

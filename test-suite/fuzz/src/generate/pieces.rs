@@ -126,6 +126,7 @@ pub fn piece(
     });
     let offsets = offsets.collect();
     let mut scope = Scope::of_piece(program, region.rank(), offsets, inside);
+    scope.updated = random.percent(8);
     let mut lets = Vec::new();
     if random.percent(if updates.len() > 1 { 40 } else { 5 }) {
         for _ in 0..random.range(1, 2) {

@@ -92,6 +92,13 @@ fn read(random: &mut Random, program: &mut Program, place: usize) {
             early |= other <= place;
         }
     }
+    for field in &mut program.fields {
+        if let Some(Rule::Value(rule)) = &mut field.rule
+            && random.percent(30)
+        {
+            early |= replace(random, rule, ty, &value);
+        }
+    }
     if early {
         let initial = f64::from(random.range(0, 2) as i32);
         program.reductions[place].initial.get_or_insert(initial);

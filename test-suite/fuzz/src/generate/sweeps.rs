@@ -19,6 +19,16 @@ pub fn prime(random: &mut Random, program: &mut Program) {
         .collect();
     for function in &mut program.functions {
         let updates = function.updates.clone();
+        // A sweep reads no field at computed places that it updates.
+        let mut gathers = false;
+        for value in function.pieces.iter().flat_map(Piece::exprs) {
+            value.visit(&mut |part| {
+                gathers |= matches!(part.kind, Kind::Gather(field, _) if updates.contains(&field));
+            });
+        }
+        if gathers {
+            continue;
+        }
         for value in function.pieces.iter_mut().flat_map(Piece::exprs_mut) {
             value.change(&mut |part| {
                 let Kind::Read(field, offset) = &part.kind else { return };

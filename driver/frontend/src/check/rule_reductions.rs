@@ -1,0 +1,66 @@
+//! Reductions in boundary rules: each has a value wherever the rule is used.
+
+use super::Checker;
+use crate::diagnostics::Diagnostic;
+use crate::program::*;
+use crate::source::Span;
+
+/// The use of a reduction by the boundary rule of a field.
+pub(super) struct RuleUse {
+    /// The field of the rule.
+    pub(super) of: FieldId,
+    /// The field of the reduction.
+    pub(super) reduction: FieldId,
+    /// Where it stands.
+    pub(super) span: Span,
+}
+
+impl Checker<'_> {
+    /// Refuses a rule whose field is read in the first step before the reduction has a value.
+    pub(super) fn reduced_before_rules(&mut self) {
+        for used in std::mem::take(&mut self.rule_uses) {
+            let found = self.program.reductions.iter().enumerate();
+            let Some((number, reduction)) =
+                found.into_iter().find(|(_, one)| one.field == used.reduction)
+            else {
+                continue;
+            };
+            if reduction.initial.is_some() {
+                continue;
+            }
+            let leaves = self.leaf_fields(used.of);
+            let Some((reader, at)) = self.first_reader(&leaves, (reduction.place, number)) else {
+                continue;
+            };
+            let (name, of) = (self.field_name(used.reduction), self.field_name(used.of));
+            let message =
+                format!("`{name}` has no value in the first step where `{reader}` reads `{of}`");
+            let error = Diagnostic::error(message, used.span, "read in this rule")
+                .see(at, format!("reads `{of}`"))
+                .see(reduction.span, "computed here");
+            self.report(error.help(
+                "write its value before the first step behind its box, as in `initially 0`, or \
+                 move its item up",
+            ));
+        }
+    }
+
+    /// The first function or reduction that reads some fields and stands before a reduction, given
+    /// by the functions before it and its number, or is the reduction itself.
+    fn first_reader(
+        &self,
+        fields: &[FieldId],
+        (place, number): (usize, usize),
+    ) -> Option<(String, Span)> {
+        let reads = |piece: &Piece| {
+            let lets = piece.lets.iter().map(|(_, value)| value);
+            lets.chain(&piece.values).any(|value| value.reads_any(fields))
+        };
+        let functions = self.program.functions.iter().take(place);
+        let function = functions.into_iter().find(|one| one.pieces.iter().any(reads));
+        let reductions = self.program.reductions.iter().take(number + 1);
+        let reduction = reductions.into_iter().find(|one| reads(&one.piece));
+        let name = |one: &Reduction| (self.field_name(one.field).to_owned(), one.span);
+        function.map(|one| (one.name.clone(), one.span)).or(reduction.map(name))
+    }
+}
