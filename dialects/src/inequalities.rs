@@ -245,22 +245,12 @@ mod tests {
     }
 
     #[test]
-    fn an_equation_with_a_larger_factor_is_brought_to_integers() {
-        // 3 N = 2 M + 1: N = 1, M = 1 satisfies it, N = 2 does not, and M is never 2.
-        let equation = [value(-1, [3, -2, 0]), value(1, [-3, 2, 0])];
-        let fixed = |at: usize, number: i64| {
-            let factor = |sign| {
-                let mut factors = [0; 3];
-                factors[at] = sign;
-                factors
-            };
-            [value(-number, factor(1)), value(number, factor(-1))]
-        };
-        let with = |at, number| [equation.as_slice(), &fixed(at, number)].concat();
-        assert!(!infeasible(&with(0, 1)));
-        assert!(infeasible(&with(0, 2)));
-        assert!(infeasible(&with(1, 2)));
-        assert!(!infeasible(&with(1, 4)));
+    fn an_equation_with_a_larger_factor_gives_its_unknown() {
+        // 3 N = 2 M + 1 and N >= 5 give M >= 7.
+        let equation = [value(-1, [3, -2, 0]), value(1, [-3, 2, 0]), value(-5, [1, 0, 0])];
+        let with = |most| [equation.as_slice(), &[value(most, [0, -1, 0])]].concat();
+        assert!(infeasible(&with(6)));
+        assert!(!infeasible(&with(7)));
     }
 
     #[test]

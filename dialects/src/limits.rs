@@ -45,6 +45,9 @@ pub const GRID_END: i64 = 1 << 60;
 /// passes make of these lie a little further out, and sums of two bounds still fit 64 bits.
 pub const PIECE_END: i64 = 1 << 61;
 
+/// Run-time sizes in a bound of a grid or a piece.
+pub const BOUND_SIZES: usize = 8;
+
 /// Cells of a grid: fields of more fit no memory.
 pub const MOST_CELLS: i64 = 1 << 59;
 

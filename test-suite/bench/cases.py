@@ -138,7 +138,7 @@ class Program(common.Program):
         shape = common.size(extents.values())
         data = {}
         for seed, (name, kind) in enumerate(self.inputs.items(), 1):
-            whole = kind == "i32" and not self.sweeps
+            whole = kind == "i32" and not self.sweeps and not self.others
             data[name] = f"alive.{shape}.{seed}.npy" if whole else f"random:{seed}"
         return data
 
@@ -148,8 +148,8 @@ def ways(strategy, plan):
     if strategy == "naive":
         return ["one by one"]
     # The launches of a step that takes several are never cut.
-    bodies = [node["repeat"]["body"] for node in plan["schedule"]]
-    can_be_cut = any("bands" in body[0]["launch"] for body in bodies if len(body) == 1)
+    bodies = [loop["body"] for node in plan["schedule"] for loop in node.values()]
+    can_be_cut = any("bands" in body[0].get("launch", {}) for body in bodies if len(body) == 1)
     return ["whole", "in bands"] if can_be_cut else ["whole"]
 
 

@@ -11,7 +11,7 @@ use crate::affine::Linear;
 use crate::attribute;
 use crate::cover::{Bounds, checked_values, of_points};
 use crate::error::Error;
-use crate::limits::{GRID_END, REPETITIONS, STEPS};
+use crate::limits::{BOUND_SIZES, GRID_END, REPETITIONS, STEPS};
 use crate::mlir::{self, Op};
 use crate::stencil::{Apply, Boundary, Grid, Program, Role};
 use melior::ir::{AffineMap, Module, Type};
@@ -186,10 +186,14 @@ fn checks(program: &Program, errors: &mut Vec<Error>) {
 /// Bounds of a grid or a piece: [`symbols`], and numbers that sums of bounds can hold.
 fn bounds(program: &Program, op: Op, map: AffineMap, errors: &mut Vec<Error>) {
     symbols(program, op, map, errors);
-    let numbers = Linear::of_map(map).into_iter().flatten();
-    let mut numbers = numbers.flat_map(|bound| {
-        bound.coefficients.into_iter().chain([bound.constant]).collect::<Vec<_>>()
-    });
+    let linear: Vec<_> = Linear::of_map(map).into_iter().flatten().collect();
+    let sizes = |bound: &Linear| bound.coefficients.iter().filter(|factor| **factor != 0).count();
+    if linear.iter().any(|bound| sizes(bound) > BOUND_SIZES) {
+        errors.push(at(op, format!("a bound has at most {BOUND_SIZES} run-time sizes: {map}")));
+    }
+    let mut numbers = linear
+        .iter()
+        .flat_map(|bound| bound.coefficients.iter().chain([&bound.constant]).collect::<Vec<_>>());
     if numbers.any(|number| number.unsigned_abs() > GRID_END.unsigned_abs()) {
         errors.push(at(
             op,

@@ -75,5 +75,8 @@ pub const GRID_END: i64 = 1 << 60;
 /// stay within 64 bits.
 pub const PIECE_END: i64 = 1 << 61;
 
+/// Params in a bound of a grid or a piece.
+pub const BOUND_PARAMS: usize = 8;
+
 /// Steps of a run.
 pub const STEPS: i64 = stencil_runtime::plan::MOST_STEPS;

@@ -39,7 +39,7 @@ pub fn check(
     let copies = strategy.copies(per_thread);
     let mut operations = count(applies.len()).saturating_mul(APPLY);
     for piece in applies.iter().flat_map(|apply| &apply.pieces) {
-        let own: i64 = mlir::walk(program.function(piece.function)?).iter().map(instructions).sum();
+        let own: i64 = mlir::walk(program.function(piece.function)?).iter().map(cost).sum();
         let each = own.saturating_add(EVALUATION).saturating_mul(copies);
         operations = operations.saturating_add(each);
     }
@@ -58,6 +58,18 @@ pub fn check(
         ),
     )
     .at(place))
+}
+
+/// How much an operation adds to the time of a compile: its instructions, visited once for each
+/// region around them.
+fn cost(op: &Op) -> i64 {
+    let mut regions = 1;
+    let mut around = op.parent_operation();
+    while let Some(parent) = around.filter(|parent| mlir::name(*parent).starts_with("scf.")) {
+        regions += 1;
+        around = parent.parent_operation();
+    }
+    instructions(op).saturating_mul(regions)
 }
 
 /// Instructions of an operation. Libdevice's functions are inlined: theirs are those of PTX for f32

@@ -173,8 +173,9 @@ impl Checker<'_> {
             .any(|check| by(&check.value) && check.unless_empty.as_ref().is_none_or(void))
     }
 
-    /// Whether a bound is small enough for the sums that are made of it; an error where not.
-    fn is_near(&mut self, bound: &Affine, span: Span) -> bool {
+    /// Whether a bound is small enough for the sums and proofs that are made of it; an error where
+    /// not.
+    fn is_small(&mut self, bound: &Affine, span: Span) -> bool {
         let factors = bound.terms.iter().map(|(_, factor)| factor);
         let most = limits::GRID_END.unsigned_abs();
         let near = factors.chain([&bound.constant]).all(|number| number.unsigned_abs() <= most);
@@ -182,8 +183,16 @@ impl Checker<'_> {
             let shown = bound.show(&self.program.params);
             let error = Diagnostic::error(format!("the bound {shown} is too large"), span, "");
             self.report(error.help(format!("bounds lie between -{most} and {most}")));
+            return false;
         }
-        near
+        let few = bound.terms.len() <= limits::BOUND_PARAMS;
+        if !few {
+            let message = format!("a bound has at most {} params", limits::BOUND_PARAMS);
+            let label = format!("this one has {}", bound.terms.len());
+            let error = Diagnostic::error(message, span, label);
+            self.report(error.help("declare a param for the sum, and give its value to the run"));
+        }
+        few
     }
 
     pub(super) fn overflow(&mut self, what: &str, span: Span) {
@@ -203,7 +212,7 @@ impl Checker<'_> {
             };
             match (lower, upper) {
                 (Some(lower), Some(upper))
-                    if self.is_near(&lower, range.span) && self.is_near(&upper, range.span) =>
+                    if self.is_small(&lower, range.span) && self.is_small(&upper, range.span) =>
                 {
                     result.lower.push(lower);
                     result.upper.push(upper);
