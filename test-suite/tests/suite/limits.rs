@@ -3,7 +3,7 @@
 
 use crate::snapshot;
 use std::time::{Duration, Instant};
-use stencil_frontend::limits;
+use stencil_frontend::limits::{self, BOUND_PARAMS};
 use stencil_test_suite::Scratch;
 
 /// How much slower than documented another machine, or a loaded one, may be.
@@ -116,11 +116,11 @@ fn looks(every: i64) -> String {
     program.replace("steps 3", &format!("steps 3000000 until most < 0 every {every}"))
 }
 
-/// Pieces with so many params in each bound.
-fn bound(params: usize) -> String {
+/// Pieces, each with so many params in its bounds.
+fn bound(params: usize, pieces: usize) -> String {
     let names = each(params, |n| format!("param P{n}\n"));
     let place = joined(params, " + ", |n| format!("P{n}"));
-    let pieces = each(limits::PIECES, |n| format!("[{place} + {n}] = A[0] + {n}\n"));
+    let pieces = each(pieces, |n| format!("[{place} + {n}] = A[0] + {n}\n"));
     line(&names, &format!("fn f -> A {{\n{pieces}}}"))
 }
 
@@ -182,7 +182,7 @@ fn all() -> Vec<(&'static str, String, String)> {
         ("terms", terms(limits::TERMS), terms(limits::TERMS + 1)),
         ("depth", deep(depth), deep(depth + 1)),
         ("params", params(limits::PARAMS), params(limits::PARAMS + 1)),
-        ("bound-params", bound(limits::BOUND_PARAMS), bound(limits::BOUND_PARAMS + 1)),
+        ("bound-params", bound(BOUND_PARAMS, limits::PIECES), bound(BOUND_PARAMS + 1, 1)),
         ("scalars", scalars(limits::SCALARS), scalars(limits::SCALARS + 1)),
         ("fields", fields(limits::FIELDS), fields(limits::FIELDS + 1)),
         ("cell", cells(limits::CELL), cells(limits::CELL + 1)),
