@@ -135,7 +135,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum)]
     pub(crate) colors: Option<Colors>,
     /// The values of the first and the last colour; by default the least and the greatest
-    #[arg(long, value_name = "LOW,HIGH", allow_negative_numbers = true, value_parser = range)]
+    #[arg(long, value_name = "LOW,HIGH", allow_hyphen_values = true, value_parser = range)]
     pub(crate) range: Option<(f64, f64)>,
     /// Compare the result with the reference (--target sim or cuda); a difference is an error
     #[arg(long)]

@@ -52,6 +52,31 @@ def inputs(folder):
     save("other", other)
     save("rims", rims(series, other))
 
+    # A short pulse in rock with a fast layer; receivers along a row near the surface.
+    time = np.arange(1000.0)
+    phase = (np.pi * (time - 60) / 45) ** 2
+    save("pulse", (1 - 2 * phase) * np.exp(-phase))
+    rock = np.full((400, 600), 0.12)
+    rock[220:300] = 0.36
+    save("rock", rock)
+    np.save(folder / "rows.npy", np.full(100, 40, np.int32))
+    np.save(folder / "columns.npy", np.linspace(30, 570, 100).astype(np.int32))
+
+    # A box whose lid moves.
+    lid = np.zeros((128, 128))
+    lid[0] = 1
+    save("lid", lid)
+
+    # Spins in disorder, and a state of xor-shift for each.
+    spins = random.choice(np.array([-1, 1], np.int8), (400, 600))
+    np.save(folder / "spins.npy", spins)
+    np.save(folder / "states.npy", random.integers(1, 2**32, spins.shape, np.uint32))
+
+    # A vortex that turns faster the nearer to its middle.
+    y, x = np.mgrid[0:512, 0:512] - 255.5
+    speed = 0.02 * np.exp(-(y**2 + x**2) / 150**2)
+    save("vortex", np.stack([speed * x, -speed * y], axis=-1))
+
     # U is everywhere, V in some spots.
     u, v = np.ones((2, 256, 256)) * [[[1.0]], [[0.0]]]
     for row, column in random.integers(10, 240, (20, 2)):

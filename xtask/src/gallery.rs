@@ -25,7 +25,7 @@ const MRI: &str = "test-suite/data/mri.npy";
 const CAMERA: &str = "test-suite/data/camera.npy";
 
 /// The runs of `docs/gallery.md`.
-const EXHIBITS: [Exhibit; 6] = [
+const EXHIBITS: [Exhibit; 10] = [
     Exhibit {
         program: "rician",
         arguments: "--steps 60 --set sigma=0.08 --set lambda=0.2 --in U=out/gallery/mri.npy --in \
@@ -76,6 +76,36 @@ const EXHIBITS: [Exhibit; 6] = [
         arguments: "--steps 5000 --in U=out/gallery/u.npy --in V=out/gallery/v.npy --out \
             V=out/gallery/grayscott.npy",
         pictures: &[("out/gallery/grayscott.npy", "grayscott", Palette::Viridis)],
+        check: &[],
+    },
+    Exhibit {
+        program: "acoustic2d",
+        arguments: "--steps 1000 --in P=zeros --in U=zeros --in trace=zeros --in \
+            C=out/gallery/rock.npy --in source=out/gallery/pulse.npy --in y=out/gallery/rows.npy \
+            --in x=out/gallery/columns.npy --colors coolwarm --range -0.4,0.4 \
+            --out U=docs/images/acoustic.png --out trace=docs/images/traces.png",
+        pictures: &[],
+        check: &[],
+    },
+    Exhibit {
+        program: "navier-stokes",
+        arguments: "--steps 2000 --in U=out/gallery/lid.npy --in V=zeros --in P=zeros --colors \
+            coolwarm --range -0.5,0.5 --out U=docs/images/cavity.png",
+        pictures: &[],
+        check: &[],
+    },
+    Exhibit {
+        program: "ising2d",
+        arguments: "--steps 400 --in S=out/gallery/spins.npy --in R=out/gallery/states.npy \
+            --colors gray --out S=docs/images/ising.png",
+        pictures: &[],
+        check: &[],
+    },
+    Exhibit {
+        program: "semi-lagrange2d",
+        arguments: "--steps 40 --in A=test-suite/data/camera.npy --in V=out/gallery/vortex.npy \
+            --colors gray --range 0,1 --out A=docs/images/vortex.png",
+        pictures: &[],
         check: &[],
     },
     Exhibit {

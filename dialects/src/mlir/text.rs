@@ -1,28 +1,34 @@
 //! Checks of IR text before MLIR's parser sees it: what would end the process there is an error.
 
 mod aliases;
+mod applies;
 
 use crate::error::{Error, Place};
 use aliases::Aliases;
+use applies::Applies;
 
 /// Levels of brackets, and of operators of an affine expression, in IR text. MLIR's parser recurses
 /// at each; with 2 MiB of stack it overflows between 600 and 1,000 regions.
 pub const MAX_NESTING: usize = 400;
 
 /// Refuses text at which MLIR crashes or never ends: too many levels of brackets or operators,
-/// aliases that stand for too much, and `array<index: ...>`.
+/// aliases that stand for too much, `affine.apply` of too many others, and `array<index: ...>`.
 pub fn check(text: &str, name: &str) -> Result<(), Error> {
     let mut levels = 0_usize;
     // Operators of the expression so far, and of those around the open brackets.
     let mut operators = 0;
     let mut around = Vec::new();
     let mut aliases = Aliases::default();
+    let mut applies = Applies::default();
     let mut tokens = Tokens::new(text).peekable();
     while let Some(token) = tokens.next() {
         let Token { kind, line, column, .. } = token;
         let error = |message: String| {
             Err(Error::new(Place { file: name.to_owned(), line, column }, message))
         };
+        if let Err(message) = applies.next(&token) {
+            return error(message);
+        }
         let outermost = around.is_empty();
         match kind {
             Kind::Open => {

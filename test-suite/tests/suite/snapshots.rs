@@ -77,7 +77,7 @@ fn pictures_and_an_animation_are_written() {
     done(&scratch, &format!("{run} --out A=a.png --out D=d.png"));
     let files = scratch.contents();
     assert!(files["a.png"].starts_with(b"\x89PNG") && files["a.png"] == files["s/a7.png"]);
-    done(&scratch, &format!("{run} --snapshot-every 1 --out A=a.gif --colors gray --range 0,1"));
+    done(&scratch, &format!("{run} --snapshot-every 1 --out A=a.gif --colors gray --range -0,1"));
     let gif = &scratch.contents()["a.gif"];
     // Each frame has a descriptor of the whole picture, behind its control block.
     let frame = [0x2c, 0, 0, 0, 0, 12, 0, 12, 0];
