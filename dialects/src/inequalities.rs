@@ -158,10 +158,9 @@ fn contradict(
         if rows.0.get(&zeros).is_some_and(|constant| *constant < 0) {
             return Some(true);
         }
-        *effort = effort.checked_sub(rows.0.len() * unknowns)?;
+        let mut joins = rows.0.len() + 1;
         rows.remove_satisfied(unknowns);
         let Some(size) = rows.cheapest(&open, unknowns) else { return Some(false) };
-        let mut joins = rows.0.len() + 1;
         open.remove(&size);
         let next = eliminated(rows, size, &mut joins);
         *effort = effort.checked_sub(joins * unknowns)?;
