@@ -245,8 +245,7 @@ fn put(mut drafts: Vec<Draft>) -> Result<(), (PathBuf, io::Error)> {
     if let Some((_, error)) = &mut failure {
         let left = put_back(&renamed);
         kept.retain(|old| left.iter().all(|(_, other)| *other != old));
-        for (target, old) in left {
-            let (target, old) = (target.display(), old.display());
+        for (target, old) in left.iter().map(|(target, old)| (target.display(), old.display())) {
             let words = format!("{error}; the old content of {target} is in {old}: move it back");
             *error = io::Error::new(error.kind(), words);
         }
@@ -443,10 +442,9 @@ mod tests {
         }
         // No file can be renamed to a folder's name.
         std::fs::create_dir(at("b")).unwrap();
-        let text = |name: &str| std::fs::read_to_string(at(name)).unwrap();
         let renamed = [(at("a"), Some(at("a.old"))), (at("b"), Some(at("b.old"))), (at("c"), None)];
         assert_eq!(put_back(&renamed), [(&at("b"), &at("b.old"))]);
-        assert_eq!((text("a"), text("b.old")), ("old".to_owned(), "old".to_owned()));
+        assert_eq!(std::fs::read(at("a")).unwrap(), std::fs::read(at("b.old")).unwrap());
         assert!(!at("c").exists() && !at("a.old").exists());
     }
 }
