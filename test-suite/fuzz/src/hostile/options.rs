@@ -195,7 +195,7 @@ pub fn attempt(random: &mut Random) -> Attempt {
     };
     let attempt = Attempt::new(Class::Options, tool, things).with(begin);
     let mut attempt = with_options(attempt, &options, file, random);
-    attempt.may_make = OUTPUTS.iter().chain(&NUMBERED).map(Into::into).collect();
+    attempt.may_make.extend(OUTPUTS.iter().chain(&NUMBERED).map(Into::into));
     attempt.full = [random.percent(3), random.percent(3)];
     attempt
 }
@@ -215,6 +215,9 @@ fn with_options(
                 attempt.arguments.push(name.into());
                 continue;
             };
+            if let Output = value {
+                attempt.may_make.push(word.clone());
+            }
             match random.below(8) {
                 0 => attempt.arguments.push(name.into()),
                 1..5 if name.starts_with("--") => {
@@ -225,7 +228,10 @@ fn with_options(
         }
     }
     if random.percent(3) {
-        attempt.arguments.push(odd(random));
+        // Behind an option without its value it names an output.
+        let word = odd(random);
+        attempt.may_make.push(word.clone());
+        attempt.arguments.push(word);
     }
     // The program comes anywhere, twice, or not at all.
     let count = if random.percent(94) { 1 } else { random.pick(&[0, 2]) };
