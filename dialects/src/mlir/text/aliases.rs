@@ -1,4 +1,4 @@
-//! What the aliases of attributes and types in IR text stand for.
+//! Depth and size of the aliases in IR text, with the aliases in them written out.
 //!
 //! MLIR keeps `#a1 = [#a0, #a0]` once, but its printer and its walks of attributes go through it as
 //! a tree, with a call for each level. Some lines of aliases would overflow the stack, or take
@@ -13,7 +13,7 @@ pub const MOST_IN_ONE: usize = 1 << 20;
 /// Tokens of all that aliases stand for where they are used.
 pub const MOST_IN_ALL: usize = 1 << 24;
 
-/// What an alias stands for.
+/// Depth and size of an alias.
 #[derive(Clone, Copy, Default)]
 struct Extent {
     tokens: usize,
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_definition_ends_where_another_value_begins() {
-        // What stands behind the last definition is no part of it.
+        // The last definition ends before the next value.
         let long = "1, ".repeat(1 << 19);
         for next in ["module", "\"builtin.module\"()", "%0 = \"f\"()"] {
             for value in ["[1]", "#d.e<1>", "1 : i32", "\"a\"", "affine_map<(d0) -> (d0)>", "@b"] {

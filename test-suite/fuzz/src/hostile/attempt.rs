@@ -147,7 +147,7 @@ impl Attempt {
             .and_then(|how| self.nothing_lost(status, &before, &after, &outputs).map(|()| how)))
     }
 
-    /// Waits for the end, sends the signal on the way; none when it takes too long.
+    /// Waits for the end, sends the signals on the way; none when it takes too long.
     fn wait(&self, child: &mut Child) -> io::Result<Option<ExitStatus>> {
         let begin = Instant::now();
         let mut signals = self.signals.iter().peekable();
