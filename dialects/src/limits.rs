@@ -29,6 +29,10 @@ pub const ALL_PIECES: usize = 400;
 /// boundary rule counts twice.
 pub const READS: usize = 1000;
 
+/// Operations of point functions, counted for each piece, and those of a boundary rule for each
+/// read of its field. The language's conversions and divisions have up to five operations each.
+pub const OPERATIONS: usize = 100_000;
+
 /// Conditions on the sizes.
 pub const CHECKS: usize = 500;
 

@@ -126,8 +126,9 @@ fn check_places(
     }));
     // A run may go on in the file from which it was resumed.
     read.extend(args.resume.clone().filter(|file| Some(file) != args.checkpoint.as_ref()));
+    let others: Vec<_> = args.report_json.iter().chain(&args.checkpoint).cloned().collect();
+    results::check_steps(results, &others, &read)?;
     let results = results.values().map(|path| at_step(path, 0));
-    let others = args.report_json.iter().chain(&args.checkpoint).cloned();
     files::check_outputs(&results.chain(others).collect::<Vec<_>>(), &read)?;
     Ok(read)
 }

@@ -2,7 +2,7 @@
 
 use super::picture::{Colors, Frame, write_gif, write_png};
 use crate::files::{self, Outputs};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use stencil_compiler::{Array, Failure, Plan};
 use stencil_runtime::record::{Record, records};
@@ -50,19 +50,78 @@ pub struct Results<'a> {
     read: Vec<PathBuf>,
     /// The frames of each animation so far, by field.
     frames: BTreeMap<String, Vec<Frame>>,
+    /// The files that were written, without links, and after how many steps.
+    written: BTreeMap<PathBuf, i64>,
 }
 
 fn has_step(path: &Path) -> bool {
     path.to_string_lossy().contains(STEP)
 }
 
-/// Whether a file has the name of a snapshot.
-fn is_some_step(path: &Path, file: &Path) -> bool {
-    let (path, file) = (path.to_string_lossy(), file.to_string_lossy());
-    let step = path.split_once(STEP).and_then(|(before, behind)| {
-        file.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind))
-    });
-    step.is_some_and(|step| !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()))
+/// Whether two names can be of one file, where each `{step}` stands for digits.
+fn may_meet(one: &Path, other: &Path) -> bool {
+    let [one, other] = [one, other].map(letters);
+    // The places in both names that some common beginning leads to.
+    let mut reached = BTreeSet::from([(0, 0)]);
+    let mut open = vec![(0, 0)];
+    while let Some((at, place)) = open.pop() {
+        let (Some(a), Some(b)) = (one.get(at), other.get(place)) else { continue };
+        let digits = |letter: &Option<char>| letter.is_none_or(|letter| letter.is_ascii_digit());
+        if a != b && !(digits(a) && digits(b) && (a.is_none() || b.is_none())) {
+            continue;
+        }
+        // Digits may go on.
+        let after = |letter: &Option<char>, at| {
+            if letter.is_none() { at..=at + 1 } else { at + 1..=at + 1 }
+        };
+        for next in after(a, at).flat_map(|at| after(b, place).map(move |place| (at, place))) {
+            if reached.insert(next) {
+                open.push(next);
+            }
+        }
+    }
+    reached.contains(&(one.len(), other.len()))
+}
+
+/// The letters of a name with its folder; none stands for the digits of a step.
+fn letters(path: &Path) -> Vec<Option<char>> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let text = path.to_string_lossy();
+    let mut parts = text.split(STEP);
+    let mut letters: Vec<_> = parts.next().unwrap_or_default().chars().map(Some).collect();
+    for part in parts {
+        letters.push(None);
+        letters.extend(part.chars().map(Some));
+    }
+    letters
+}
+
+/// Checks that no snapshot takes the place of an input, of another output, or of another field's
+/// snapshot, whatever the step.
+pub fn check_steps(
+    paths: &BTreeMap<String, PathBuf>,
+    others: &[PathBuf],
+    read: &[PathBuf],
+) -> Result<(), Failure> {
+    for (place, path) in paths.values().enumerate() {
+        let meets = |other: &&PathBuf| (has_step(path) || has_step(other)) && may_meet(path, other);
+        if let Some(input) = read.iter().find(meets) {
+            return Err(Failure::user(format!(
+                "writing {} would replace the input {}; choose another name",
+                path.display(),
+                input.display()
+            )));
+        }
+        if let Some(other) = paths.values().skip(place + 1).chain(others).find(meets) {
+            return Err(Failure::user(format!(
+                "{} and {} may be one file for two outputs; choose names that differ in more than \
+                 digits",
+                path.display(),
+                other.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The file for a step.
@@ -108,15 +167,6 @@ impl<'a> Results<'a> {
                 "--colors and --range are for pictures; add --out FIELD=FILE.png".to_owned(),
             );
         }
-        for path in paths.values() {
-            if let Some(input) = read.iter().find(|input| is_some_step(path, input)) {
-                return user(format!(
-                    "writing {} would replace the input {}; choose another name",
-                    path.display(),
-                    input.display()
-                ));
-            }
-        }
         let shows = |path: &PathBuf| has_step(path) || Kind::of(path) == Kind::Animation;
         if asked.snapshots && !paths.values().any(shows) {
             return user(format!(
@@ -124,7 +174,7 @@ impl<'a> Results<'a> {
                  --out FIELD=FILE{STEP}.npy or --out FIELD=FILE.gif"
             ));
         }
-        Ok(Self { asked, declared, paths, read, frames: BTreeMap::new() })
+        Ok(Self { asked, declared, paths, read, frames: BTreeMap::new(), written: BTreeMap::new() })
     }
 
     /// Takes a snapshot.
@@ -146,8 +196,29 @@ impl<'a> Results<'a> {
                 written.push(path);
             }
         }
-        files::check_outputs(&written, &self.read)?;
-        outputs.write()
+        self.check(step, &written)?;
+        outputs.write()?;
+        let places = written.iter().filter_map(|path| path.canonicalize().ok());
+        self.written.extend(places.map(|place| (place, step)));
+        Ok(())
+    }
+
+    /// Checks that the files of a step are different ones, and neither inputs nor those of another
+    /// step.
+    fn check(&self, step: i64, files: &[PathBuf]) -> Result<(), Failure> {
+        files::check_outputs(files, &self.read)?;
+        for file in files {
+            let place = file.canonicalize().ok();
+            let before = place.and_then(|place| self.written.get(&place));
+            if let Some(before) = before.filter(|before| **before != step) {
+                return Err(Failure::user(format!(
+                    "writing {} after step {step} would replace the output of step {before}; \
+                     choose names without links",
+                    file.display()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Adds the files for the values after the last step.
@@ -175,7 +246,7 @@ impl<'a> Results<'a> {
             }
             written.push(path);
         }
-        files::check_outputs(&written, &self.read)?;
+        self.check(step, &written)?;
         if let Some((path, text)) = report {
             outputs.add_text(path, &text);
         }

@@ -95,6 +95,7 @@ fn rows(nest: &Nest, [source, target]: [(&Statement, &Reference); 2]) -> Vec<Lin
         let sizes = of.coefficients.get(..nest.sizes).unwrap_or_default();
         let factor = |at: &usize| of.coefficients.get(nest.sizes + at).copied().unwrap_or(0);
         let own: Vec<i64> = statement.loops.iter().map(factor).collect();
+        debug_assert_eq!(of.coefficients.len(), nest.sizes + nest.loops.len());
         let coefficients = match second {
             false => [sizes, &own, &behind].concat(),
             true => [sizes, &before, &own].concat(),

@@ -17,7 +17,7 @@ impl FromStr for Expr {
     }
 }
 
-/// Parts of one expression; more are refused, so that no text can exhaust the stack.
+/// Numbers, names, signs and brackets of one expression; more are refused, so that no text can exhaust the stack.
 const MOST_PARTS: usize = 1000;
 
 struct Parser<'a> {

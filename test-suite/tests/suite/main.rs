@@ -12,6 +12,7 @@ mod index_width;
 mod large;
 mod limits;
 mod memory;
+mod module_limits;
 mod names;
 mod operations;
 mod outputs;

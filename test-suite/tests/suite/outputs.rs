@@ -9,6 +9,9 @@ use stencil_test_suite::Scratch;
 const RUN: &str =
     "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy --in K=zeros";
 
+const FDTD: &str = "stencilc run fdtd2d.stencil --target reference --size N=9 --size M=9 --steps 20 \
+                    --in Ex=zeros --in Ey=zeros --in Hz=zeros --snapshot-every 1";
+
 /// Programs, an input, and links to them.
 fn scratch() -> Scratch {
     let scratch = Scratch::new();
@@ -64,6 +67,15 @@ refused! {
     input_as_result: format!("{RUN} --out A=./a.npy");
     input_by_a_hard_link: format!("{RUN} --out A=same.npy");
     program_as_result: format!("{RUN} --out A=heat2d.stencil");
+    snapshot_in_a_later_result: format!(
+        "{FDTD} --out 'Ex=w{{step}}.npy' --out Ey=./w1.npy"
+    );
+    snapshots_that_meet: format!(
+        "{FDTD} --out 'Ex=w{{step}}.npy' --out 'Ey=w1{{step}}.npy'"
+    );
+    checkpoint_in_a_snapshot: format!(
+        "{RUN} --snapshot-every 1 --out 'A=c{{step}}.npy' --checkpoint c10.npy --checkpoint-every 1"
+    );
     report_in_a_result: "stencilc run heat2d.stencil --target sim --steps 1 --in A=a.npy --in \
         K=zeros --out A=new.npy --report-json folder/../new.npy";
     standard_input_as_output: "stencilc - -o heat2d.stencil <heat2d.stencil";
@@ -116,6 +128,23 @@ fn all_outputs_appear_or_none() {
     let after = scratch.contents();
     assert!(after["out.plan.json"].len() < 8 << 10 && after["out.ptx"].len() > 16 << 10);
     assert_eq!(after.len(), before.len());
+}
+
+/// Names that differ, of folders that do not.
+#[test]
+fn a_snapshot_does_not_replace_one_of_another_step() {
+    let scratch = scratch();
+    let folders = "for n in $(seq 0 20); do ln -s folder s$n; done";
+    assert_eq!(scratch.shell(folders).code, Some(0));
+    let outcome = scratch.shell(&format!("{FDTD} --out 'Ex=s{{step}}/x.npy'"));
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    let words = "writing s1/x.npy after step 1 would replace the output of step 0";
+    assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+    assert!(scratch.path().join("folder/x.npy").exists());
+    // Names of other letters, and one field's own, never meet.
+    let two = "--out 'Ex=x1-{step}.npy' --out 'Ey=x2-{step}.npy'";
+    let outcome = scratch.shell(&format!("{FDTD} {two}"));
+    assert_eq!((outcome.code, outcome.new_files.len()), (Some(0), 40), "{}", outcome.stderr);
 }
 
 #[test]

@@ -299,13 +299,13 @@ impl Parser<'_> {
         if depth < limits::DEPTH {
             return Ok(Deep(Expr::new(kind, span), depth + 1));
         }
-        let message = format!("an expression of more than {} operations in a row", limits::DEPTH);
+        let message = format!("an expression of more than {} operations within each other", limits::DEPTH);
         Err(self.too_deep(message, self.last_span()))
     }
 
     fn too_deep(&mut self, message: String, span: Span) -> Failed {
         let error = Diagnostic::error(message, span, "one too many");
-        self.fail(error.help("bracket it in halves, or name parts with `{ let x = ...; ... }`"))
+        self.fail(error.help("bracket a long sum in halves, or keep a part in a temp field"))
     }
 }
 

@@ -119,6 +119,19 @@ fn what_the_sizes_decide_is_left_to_the_run() {
     // Both ends: they must not be the same point.
     let found = conditions(&line("fn f -> A { [0] = 1 [N-1] = 2 [1..N-2] = A[0] }\nsteps N - 5"));
     assert_eq!(found, ["N >= 0", "N >= 1", "N >= 1", "N >= 2", "N >= 5"]);
+    // A box without a point at every size does nothing; two literals are a mistake.
+    for empty in ["[N..N-1]", "[K..3]"] {
+        let text = line(&format!("param K = 5\nfn f -> A {empty} = A[-9]\nsteps 1"));
+        assert_eq!(conditions(&text), ["N >= 0"], "{empty}");
+    }
+    assert_eq!(
+        messages(&line("fn f -> A [5..3] = A[0]\nsteps 1")),
+        ["the range 5..3 holds no point"]
+    );
+    // A coordinate within a grid whose size is fixed.
+    let text = "param M = 7\ngrid H = [0..M-1]\nconst field K : f32 on H\n\
+                fn f -> A [i in 0..N-1] = A[0] + K(min(i, M-1))\nsteps 1";
+    assert_eq!(conditions(&line(text)), ["N >= 0"]);
     // Two sizes.
     let text = "param N\nparam K\ngrid G = [0..N-1]\nfield A : f32 on G\n\
                 fn f -> A { [0..K-1] = 1 [K..N-1] = 2 }\nsteps 1";

@@ -60,6 +60,13 @@ fn literals_take_the_type_of_a_conversion_and_of_the_cells() {
     let parts = ["A.u", "A.v.0", "A.v.1"].map(|name| (name, singles(&[1], vec![8.])));
     let fields = take(text, 1, &parts).unwrap();
     assert_eq!(f32s(&fields, "A.u"), [2.0]);
+    // In one of mixed types it has the type that it has alone.
+    let mixed = "param N\nstruct S { u : f32, n : i32 }\ngrid G = [0..N-1]\nfield A : S on G\n\
+                 fn f -> A [0..N-1] = { let w = 3 * 2; S { u: f32(w), n: i32(w) } }\nsteps 1";
+    super::program(mixed);
+    assert_eq!(messages(&mixed.replace("f32(w)", "w")).len(), 1);
+    // A comparison of literals is one of floats where one of them is.
+    assert_eq!(each("(if 7/2 < 3.5 then 1 else 2) + (if 7/2 < 4 then 10 else 20)", &[0.0]), [12.0]);
     // `-0` of an integer is 0, of a float it has its sign.
     let program =
         super::program(&line("scalar s : i32 = -0\nfn f -> A [0..N-1] = f32(s)\nsteps 1"));
