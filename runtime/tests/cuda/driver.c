@@ -229,6 +229,17 @@ static int lie_within(uint64_t address, size_t bytes) {
     pthread_mutex_unlock(&lock);
     return found;
 }
+Result cuMemGetAddressRange_v2(uint64_t *base, size_t *bytes, uint64_t address) {
+    ENTER(NULL);
+    pthread_mutex_lock(&lock);
+    Block *block = blocks;
+    while (block && (address < (uint64_t)(uintptr_t)block + BLOCK_HEAD ||
+                     address >= (uint64_t)(uintptr_t)block + BLOCK_HEAD + block->bytes))
+        block = block->next;
+    if (block) { *base = (uint64_t)(uintptr_t)block + BLOCK_HEAD; *bytes = block->bytes; }
+    pthread_mutex_unlock(&lock);
+    return block ? OK : NOT_FOUND;
+}
 static void *memory(uint64_t address) { return (void *)(uintptr_t)address; }
 Result cuMemFree_v2(uint64_t address) {
     Block *block = block_of(address);
