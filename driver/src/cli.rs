@@ -1,5 +1,6 @@
 //! The command line of `stencilc`.
 
+mod embedded;
 mod help;
 mod values;
 
@@ -8,13 +9,14 @@ use crate::{compile, run};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+pub use embedded::embedded;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Arithmetic, Choice, Config, Failure, Level, Lowering, Options, Session, Source, architectures,
-    toolchain,
+    Arithmetic, Choice, Config, Failure, Level, Lowering, Options, Session, Source, Target,
+    architectures, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
@@ -249,6 +251,18 @@ pub(crate) enum TargetName {
     Sim,
     /// A CUDA device
     Cuda,
+}
+
+impl TargetName {
+    /// The target; the seed is for the simulator.
+    pub(crate) fn target(self, seed: Option<u64>) -> Target {
+        match self {
+            Self::Auto => Target::available(),
+            Self::Reference => Target::Reference,
+            Self::Sim => Target::Simulator { seed },
+            Self::Cuda => Target::Cuda(0),
+        }
+    }
 }
 
 /// For two files, says that one is expected; clap takes the second one for a command.
