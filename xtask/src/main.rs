@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod c_host;
 mod demo;
 mod gallery;
 mod install;
