@@ -126,8 +126,8 @@ extern "C" {{
  * the caller. One that is not const has the result afterwards; after a failure it is as before. A
  * value may be null. 16-bit floats are passed by their bits.
  *
- * Returns 0, or a status of stencil.h; {prefix}_message has its text. Any thread may call this. The
- * first call loads the program. */
+ * Returns 0, or a status of stencil.h, whose text {prefix}_message has. Any thread may call this.
+ * The first call loads the program. */
 {host};
 
 /* The same on any device, in a stream of it (null for one of its own). Fields are device memory. */
@@ -209,7 +209,8 @@ void {prefix}_unload(void) {{
                              {c_name})"
                         ),
                         (false, false) => format!(
-                            "stencil_run_bind(run, {name}, {element}, {rank}, shape, NULL, {c_name})"
+                            "stencil_run_bind(run, {name}, {element}, {rank}, shape, NULL, \
+                             {c_name})"
                         ),
                     });
                 }

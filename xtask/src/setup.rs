@@ -1,9 +1,9 @@
 //! `cargo xtask setup`: installs what the project needs and this machine lacks.
 //!
-//! Debian's packages (LLVM and MLIR 22, a C++ compiler, CMake, Valgrind, Python's pip) come by apt-get. NVIDIA's
-//! assembler and libdevice, and NumPy for the numeric tests, come by pip into `.toolchain/`, each
-//! in a folder that appears only when it is complete. Parts that are there already stay, so a
-//! second run touches neither the network nor the disk.
+//! Debian's packages (LLVM and MLIR 22, a C++ compiler, CMake, Valgrind, Python's pip) come by
+//! apt-get. NVIDIA's assembler and libdevice, and NumPy for the numeric tests, come by pip into
+//! `.toolchain/`, each in a folder that appears only when it is complete. Parts that are there
+//! already stay, so a second run touches neither the network nor the disk.
 
 use std::path::Path;
 use std::process::Command;
