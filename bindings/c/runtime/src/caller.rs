@@ -119,10 +119,11 @@ pub fn dense(binding: &Binding) -> Option<&[u8]> {
     let Memory::Host { address, .. } = &binding.memory else { return None };
     match (binding.bytes(), binding.is_dense()) {
         (0, _) => Some(&[]),
-        // SAFETY: the binding's constructor has checked that the address is not null, and by the
-        // contract so many bytes lie there during the run.
         (bytes, true) => {
-            Some(unsafe { slice::from_raw_parts(with_exposed_provenance::<u8>(*address), bytes) })
+            let cells = with_exposed_provenance::<u8>(*address);
+            // SAFETY: the binding's constructor has checked that the address is not null, and by
+            // the contract so many bytes lie there during the run.
+            Some(unsafe { slice::from_raw_parts(cells, bytes) })
         }
         (_, false) => None,
     }
@@ -133,10 +134,11 @@ pub fn dense_mut(binding: &mut Binding) -> Option<&mut [u8]> {
     let Memory::Host { address, writable: true, .. } = &binding.memory else { return None };
     match (binding.bytes(), binding.is_dense()) {
         (0, _) => Some(&mut []),
-        // SAFETY: as for `dense`; no other slice of this memory is in use.
-        (bytes, true) => Some(unsafe {
-            slice::from_raw_parts_mut(with_exposed_provenance_mut::<u8>(*address), bytes)
-        }),
+        (bytes, true) => {
+            let cells = with_exposed_provenance_mut::<u8>(*address);
+            // SAFETY: as for `dense`; no other slice of this memory is in use.
+            Some(unsafe { slice::from_raw_parts_mut(cells, bytes) })
+        }
         (_, false) => None,
     }
 }

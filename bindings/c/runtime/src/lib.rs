@@ -16,7 +16,12 @@
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod binding;
-#[allow(unsafe_code, reason = "reads and writes memory of the caller")]
+#[allow(
+    unsafe_code,
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "reads and writes memory of the caller; only the functions that C calls have pointers"
+)]
+#[doc(hidden)]
 pub mod caller;
 mod device;
 #[allow(unsafe_code, reason = "the attribute that exports a function's name is unsafe")]
