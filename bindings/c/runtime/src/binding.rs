@@ -200,3 +200,47 @@ fn row_major(element: Element, shape: &[usize]) -> Vec<isize> {
     }
     strides
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binding(shape: &[usize], strides: &[isize]) -> Binding {
+        let memory = Memory::Host { address: 1 << 20, strides: strides.to_vec(), writable: true };
+        Binding { element: Element::F32, shape: shape.to_vec(), memory }
+    }
+
+    fn runs(binding: &Binding) -> Vec<(isize, usize, usize)> {
+        let mut runs = Vec::new();
+        binding.for_each_run(|offset, place, bytes| runs.push((offset, place, bytes)));
+        runs
+    }
+
+    #[test]
+    fn rows_are_copied_whole_and_cells_alone() {
+        let rows = binding(&[2, 3], &[100, 4]);
+        assert_eq!(runs(&rows), [(0, 0, 12), (100, 12, 12)]);
+        assert!(!rows.is_dense() && binding(&[2, 3], &[12, 4]).is_dense());
+        assert!(binding(&[1, 3], &[100, 4]).is_dense());
+        let columns = binding(&[2, 2], &[4, -8]);
+        assert_eq!(runs(&columns), [(0, 0, 4), (-8, 4, 4), (4, 8, 4), (-4, 12, 4)]);
+        assert_eq!(runs(&binding(&[2, 0], &[4, 4])), []);
+    }
+
+    #[test]
+    fn state_fields_have_cells_of_their_own() {
+        let wrong = |shape: &[usize], strides: &[isize], role| {
+            binding(shape, strides).check(role).err().unwrap_or_default()
+        };
+        assert_eq!(wrong(&[3, 4], &[16, 4], Role::State), "");
+        assert_eq!(wrong(&[3, 4], &[4, 12], Role::State), "");
+        assert!(wrong(&[3, 4], &[12, 4], Role::State).contains("several cells in one place"));
+        assert!(wrong(&[3, 4], &[0, 4], Role::State).contains("several cells in one place"));
+        assert_eq!(wrong(&[3, 4], &[0, 4], Role::Const), "");
+        assert_eq!(wrong(&[1, 4], &[0, 4], Role::State), "");
+        for stride in [isize::MAX, isize::MIN, isize::MAX / 2] {
+            let found = wrong(&[4, 1], &[stride, 4], Role::Const);
+            assert_eq!(found, "the strides lead beyond all memory addresses");
+        }
+    }
+}

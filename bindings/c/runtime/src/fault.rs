@@ -172,3 +172,18 @@ fn told(panic: &(dyn Any + Send)) -> String {
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
     format!("internal fault: {text}; please report it")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_status_and_a_message() {
+        assert_eq!(guarded(|| panic!("planned")), Status::Internal);
+        assert_eq!(message(), "internal fault: planned; please report it");
+        assert_eq!(guarded(|| Err(Fault::argument("wrong"))), Status::Argument);
+        assert_eq!(guarded(|| Ok(())), Status::Ok);
+        assert_eq!(message(), "wrong");
+        assert_eq!(std::thread::spawn(message).join().ok().as_deref(), Some(""));
+    }
+}
