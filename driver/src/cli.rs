@@ -1,5 +1,6 @@
 //! The command line of `stencilc`.
 
+mod embedded;
 mod help;
 mod values;
 
@@ -8,13 +9,14 @@ use crate::{compile, run};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+pub use embedded::embedded;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Arithmetic, Choice, Config, Failure, Level, Lowering, Options, Session, Source, architectures,
-    toolchain,
+    Arithmetic, Choice, Config, Failure, Level, Lowering, Options, Session, Source, Target,
+    architectures, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
@@ -48,8 +50,8 @@ enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct CompileArgs {
     /// What to print; several are written to files named after -o
-    #[arg(long, value_delimiter = ',', default_value = "ptx", value_parser = level())]
-    pub(crate) emit: Vec<Level>,
+    #[arg(long, value_delimiter = ',', default_value = "ptx", value_parser = emitted())]
+    pub(crate) emit: Vec<Emit>,
     /// The file to write; with several --emit, the name that gets an extension each
     #[arg(short, long)]
     pub(crate) output: Option<PathBuf>,
@@ -232,10 +234,23 @@ pub(crate) struct CommonArgs {
     pub(crate) timing: bool,
 }
 
-/// Reads the name of a level.
-fn level() -> impl TypedValueParser<Value = Level> {
-    let names = Level::ALL.map(|level| PossibleValue::new(level.name()).help(level.summary()));
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<Level>())
+/// What a compile writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Emit {
+    /// The text of a level.
+    Level(Level),
+    /// A function in C.
+    C,
+}
+
+/// Reads the name of a level, or `c`.
+fn emitted() -> impl TypedValueParser<Value = Emit> {
+    let levels = Level::ALL.map(|level| PossibleValue::new(level.name()).help(level.summary()));
+    let c = PossibleValue::new("c").help("A function in C with plan and PTX, as -o NAME.h and .c");
+    PossibleValuesParser::new(levels.into_iter().chain([c])).try_map(|name| match name.as_str() {
+        "c" => Ok(Emit::C),
+        name => name.parse::<Level>().map(Emit::Level),
+    })
 }
 
 /// A target, as a word of the command line.
@@ -249,6 +264,18 @@ pub(crate) enum TargetName {
     Sim,
     /// A CUDA device
     Cuda,
+}
+
+impl TargetName {
+    /// The target; the seed is for the simulator.
+    pub(crate) fn target(self, seed: Option<u64>) -> Target {
+        match self {
+            Self::Auto => Target::available(),
+            Self::Reference => Target::Reference,
+            Self::Sim => Target::Simulator { seed },
+            Self::Cuda => Target::Cuda(0),
+        }
+    }
 }
 
 /// For two files, says that one is expected; clap takes the second one for a command.

@@ -1,6 +1,7 @@
 //! `stencilc FILE`: compiles a source and writes the levels that are asked for.
 
-use crate::cli::{CommonArgs, CompileArgs};
+use crate::cli::{CommonArgs, CompileArgs, Emit};
+use crate::emit_c;
 use crate::files::{self, Outputs, is_standard};
 use crate::message::say;
 use std::path::{Path, PathBuf};
@@ -16,23 +17,28 @@ pub(crate) fn execute(
     cancel: &Arc<AtomicBool>,
 ) -> Result<(), Failure> {
     let mut levels: Vec<Level> = Vec::new();
-    for level in &args.emit {
-        if !levels.contains(level) {
+    for emit in &args.emit {
+        if let Emit::Level(level) = emit
+            && !levels.contains(level)
+        {
             levels.push(*level);
         }
     }
+    let c_stem = c_stem(args)?;
     if let (Some(count), Some(stem)) = (args.candidates, &args.output) {
         return candidates(common, &levels, (count, stem), cancel);
     }
     let places = places(args, &levels)?;
+    let c_places = c_stem.map(|stem| ["h", "c"].map(|extension| with_extension(stem, extension)));
     let pictures = [&args.report_json, &args.roofline, &args.wave];
-    let all: Vec<_> = places.iter().chain(pictures.into_iter().flatten()).cloned().collect();
+    let all = places.iter().chain(pictures.into_iter().flatten()).cloned();
+    let all: Vec<_> = all.chain(c_places.iter().flatten().cloned()).collect();
     files::check_outputs(&all, &common.files())?;
     let source = files::read(&common.file)?;
     let session = common.session(&source)?;
     let mut kept = levels.clone();
     let reported = args.report || args.report_json.is_some() || args.roofline.is_some();
-    if reported {
+    if reported || c_stem.is_some() {
         kept.extend([Level::Plan, Level::Ptx]);
     }
     let compiled = compile(common, &session, &source, &kept, cancel)?;
@@ -51,6 +57,13 @@ pub(crate) fn execute(
     }
     for (level, place) in levels.iter().zip(&places) {
         outputs.add_text(place, compiled.text(*level).unwrap_or_default());
+    }
+    if let (Some(stem), Some([header, c])) = (c_stem, &c_places)
+        && let (Some(plan), Some(ptx)) = (compiled.plan(), compiled.ptx())
+    {
+        let files = emit_c::files(stem, plan, ptx)?;
+        outputs.add_text(header, &files.header);
+        outputs.add_text(c, &files.source);
     }
     if let Some(place) = &args.wave {
         outputs.add_text(place, &session.wave_picture(&source)?);
@@ -78,9 +91,10 @@ fn compile(
 
 /// Where each level goes; `-` is standard output.
 fn places(args: &CompileArgs, levels: &[Level]) -> Result<Vec<PathBuf>, Failure> {
+    let alone = !args.emit.contains(&Emit::C);
     match (levels, &args.output) {
-        ([_], Some(output)) => Ok(vec![output.clone()]),
-        ([_], None) => Ok(vec![PathBuf::from("-")]),
+        ([_], Some(output)) if alone => Ok(vec![output.clone()]),
+        ([_], None) if alone => Ok(vec![PathBuf::from("-")]),
         (_, Some(stem)) => {
             check_stem(stem)?;
             Ok(levels.iter().map(|level| with_extension(stem, level.extension())).collect())
@@ -90,6 +104,21 @@ fn places(args: &CompileArgs, levels: &[Level]) -> Result<Vec<PathBuf>, Failure>
              own",
         )),
     }
+}
+
+/// The name of the C files, where they are asked for.
+fn c_stem(args: &CompileArgs) -> Result<Option<&Path>, Failure> {
+    if !args.emit.contains(&Emit::C) {
+        return Ok(None);
+    }
+    let Some(stem) = &args.output else {
+        return Err(Failure::user("--emit=c needs -o NAME; it writes NAME.h and NAME.c"));
+    };
+    if args.candidates.is_some() {
+        return Err(Failure::user("--candidates makes no C; leave c out of --emit"));
+    }
+    check_stem(stem)?;
+    Ok(Some(stem))
 }
 
 /// Compiles the schedules that are predicted to be fastest, each to files with its number.

@@ -5,6 +5,7 @@
 
 pub mod cli;
 mod compile;
+mod emit_c;
 mod files;
 pub mod manual;
 pub mod message;

@@ -176,12 +176,7 @@ fn temps(declared: &Plan, results: &BTreeMap<String, PathBuf>) -> Vec<String> {
 }
 
 fn target(args: &RunArgs) -> Result<Target, Failure> {
-    let target = match args.target {
-        TargetName::Auto => Target::available(),
-        TargetName::Reference => Target::Reference,
-        TargetName::Sim => Target::Simulator { seed: args.seed },
-        TargetName::Cuda => Target::Cuda(0),
-    };
+    let target = args.target.target(args.seed);
     if args.check && target == Target::Reference {
         let is_auto = args.target == TargetName::Auto;
         let why = if is_auto { ", as there is no CUDA device" } else { "" };

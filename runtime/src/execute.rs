@@ -1,6 +1,7 @@
 //! Executes a bound plan on any target: the order of launches, which memory a buffer stands for,
 //! upload and download. A target ([`Target`]) only allocates, copies and launches.
 
+mod lent;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -9,12 +10,13 @@ use crate::array::{Array, ArrayError, Element, shape_text};
 use crate::bind::{Bound, BufferId};
 use crate::launch::{Action, Compare, Copy, Iterations, Launch, LaunchError, Launches};
 use crate::plan::Plan;
+pub use lent::{homeward, lendable};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use thiserror::Error;
 use transfer::value;
-pub use transfer::{download, upload};
+pub use transfer::{download, read_value, upload};
 
 /// The error of a target; its text names the call and the device.
 pub type TargetError = Box<dyn std::error::Error + Send + Sync>;
@@ -212,6 +214,33 @@ pub struct Launched {
 /// The data of the inputs, by field.
 pub type Inputs = BTreeMap<String, Array>;
 
+/// The data of an input, in an array or in memory of the caller.
+pub trait Input {
+    /// Type of a cell.
+    fn element(&self) -> Element;
+
+    /// Cells per dimension, slowest first.
+    fn shape(&self) -> &[usize];
+
+    /// The cells, row-major without padding. None where they are in the buffer that [`lendable`]
+    /// tells.
+    fn bytes(&self) -> Option<&[u8]>;
+}
+
+impl Input for Array {
+    fn element(&self) -> Element {
+        self.element()
+    }
+
+    fn shape(&self) -> &[usize] {
+        self.shape()
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(self.bytes())
+    }
+}
+
 /// Runs a plan once: allocate, upload, launch, download.
 ///
 /// # Errors
@@ -237,10 +266,10 @@ pub fn run(
 ///
 /// # Errors
 /// The first input that is missing, unknown or wrong.
-pub fn check_inputs(
+pub fn check_inputs<I: Input>(
     plan: &Plan,
     bound: &Bound,
-    inputs: &BTreeMap<String, Array>,
+    inputs: &BTreeMap<String, I>,
 ) -> Result<(), ExecuteError> {
     if let Some(name) = inputs.keys().find(|name| plan.field(name).is_none()) {
         let fields = plan.fields.iter().filter(|field| field.role.is_input());
@@ -261,7 +290,7 @@ pub fn check_inputs(
         if array.element() != field.element || array.shape() != shape {
             return Err(ExecuteError::Input {
                 field: field.name.clone(),
-                found: array.kind(),
+                found: kind(array.element(), array.shape()),
                 wanted: kind(field.element, shape),
             });
         }

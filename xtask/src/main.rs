@@ -5,8 +5,10 @@
 
 #![forbid(unsafe_code)]
 
+mod c_host;
 mod demo;
 mod gallery;
+mod install;
 mod links;
 mod picture;
 mod project;
@@ -26,6 +28,9 @@ Usage: cargo xtask COMMAND
   demo                           set up, build, then compile, run, check and draw the heat equation
   gallery                        set up, build, then run the programs of docs/gallery.md and draw \
   them
+  install --prefix DIR [--runtime]
+                                 put the libraries for C programs and their headers into DIR;
+                                 --runtime leaves out the compiler, and needs no LLVM
   test [--keep-going] [STAGE]... set up, then every check that a change must pass, or only the
                                  stages named: {stages}
   same-code REVISION [--stencilc PATH] [--all] [FILTER]
@@ -51,6 +56,7 @@ fn run(arguments: &[String]) -> Result<()> {
         ("setup", []) => setup::run(&Project::find()?),
         ("demo", []) => demo::run(&Project::find()?),
         ("gallery", []) => gallery::run(&Project::find()?),
+        ("install", _) => install::run(&Project::find()?, rest),
         ("test", _) => stages::run(&Project::find()?, &stages::Selection::parse(rest)?),
         ("same-code", _) => same_code::run(&Project::find()?, &same_code::Request::parse(rest)?),
         ("help" | "--help" | "-h", []) => {
@@ -60,6 +66,8 @@ fn run(arguments: &[String]) -> Result<()> {
         ("setup" | "demo" | "gallery" | "help", [extra, ..]) => {
             bail!("'{command}' takes no '{extra}'")
         }
-        _ => bail!("no command '{command}': there are setup, demo, gallery, test, same-code"),
+        _ => bail!(
+            "no command '{command}': there are setup, demo, gallery, install, test, same-code"
+        ),
     }
 }

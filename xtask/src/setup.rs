@@ -1,9 +1,9 @@
 //! `cargo xtask setup`: installs what the project needs and this machine lacks.
 //!
-//! Debian's packages (LLVM and MLIR 22, a C++ compiler, Python's pip) come by apt-get. NVIDIA's
-//! assembler and libdevice, and NumPy for the numeric tests, come by pip into `.toolchain/`, each
-//! in a folder that appears only when it is complete. Parts that are there already stay, so a
-//! second run touches neither the network nor the disk.
+//! Debian's packages (LLVM and MLIR 22, a C++ compiler, CMake, Valgrind, Python's pip) come by
+//! apt-get. NVIDIA's assembler and libdevice, and NumPy for the numeric tests, come by pip into
+//! `.toolchain/`, each in a folder that appears only when it is complete. Parts that are there
+//! already stay, so a second run touches neither the network nor the disk.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::project::{LLVM, Project, capture};
 
 /// Debian's packages. The libraries after LLVM's own are what MLIR's static archives link with.
-const PACKAGES: [&str; 13] = [
+const PACKAGES: [&str; 15] = [
     "llvm-22-dev",
     "libmlir-22-dev",
     "mlir-22-tools",
@@ -25,6 +25,8 @@ const PACKAGES: [&str; 13] = [
     "libxml2-dev",
     "libz3-dev",
     "g++",
+    "cmake",
+    "valgrind",
     "python3",
     "python3-pip",
 ];

@@ -5,13 +5,39 @@ use super::error::CudaError;
 use super::stream::Stream;
 use crate::launch::Copy;
 use cudarc::driver::sys::{self, CUresult};
+use std::fmt;
 use std::sync::Arc;
 
-/// A block of device memory, used in the order of a stream and freed when dropped.
+/// Memory of a device that somebody else owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lent {
+    address: sys::CUdeviceptr,
+    bytes: usize,
+}
+
+impl Lent {
+    /// So many bytes from an address of a device.
+    ///
+    /// # Safety
+    /// The memory stays allocated, and nobody else uses it, while a program has it.
+    pub unsafe fn new(address: u64, bytes: usize) -> Self {
+        Self { address, bytes }
+    }
+}
+
+impl fmt::Display for Lent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes from {:#x} on", self.bytes, self.address)
+    }
+}
+
+/// A block of device memory, used in the order of a stream and freed when dropped, unless it is
+/// lent.
 #[derive(Debug)]
 pub(super) struct Buffer {
     address: sys::CUdeviceptr,
     bytes: usize,
+    lent: bool,
     stream: Arc<Stream>,
 }
 
@@ -30,10 +56,27 @@ impl Buffer {
             }
             result => stream.ok("cuMemAlloc", result)?,
         }
-        let buffer = Self { address, bytes, stream: Arc::clone(stream) };
+        let buffer = Self { address, bytes, lent: false, stream: Arc::clone(stream) };
         buffer.fill_with_zeros()?;
         stream.synchronize()?;
         Ok(buffer)
+    }
+
+    /// Memory that is lent; none where the driver knows no block that holds all of it.
+    pub fn lent(stream: &Arc<Stream>, lent: Lent) -> Result<Option<Self>, CudaError> {
+        stream.enter()?;
+        let Lent { address, bytes } = lent;
+        let (mut base, mut size) = (0, 0);
+        // SAFETY: the context is current; the driver writes two numbers, and knows its own blocks.
+        let result = unsafe { sys::cuMemGetAddressRange_v2(&mut base, &mut size, address.max(1)) };
+        if matches!(result, CUresult::CUDA_ERROR_NOT_FOUND | CUresult::CUDA_ERROR_INVALID_VALUE) {
+            return Ok(None);
+        }
+        stream.ok("cuMemGetAddressRange", result)?;
+        let end = address.checked_add(bytes as u64);
+        let inside = base <= address && end.is_some_and(|end| end - base <= size as u64);
+        let stream = Arc::clone(stream);
+        Ok(inside.then_some(Self { address, bytes, lent: true, stream }))
     }
 
     /// Where it begins on the device.
@@ -105,6 +148,9 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if self.lent {
+            return;
+        }
         let _ = self.stream.enter();
         // SAFETY: the memory is freed once; the driver waits for the work that uses it.
         let _ = unsafe { sys::cuMemFree_v2(self.address) };

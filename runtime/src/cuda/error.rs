@@ -56,6 +56,17 @@ pub enum CudaError {
         /// Bytes of the device.
         total: u64,
     },
+    /// Memory that is lent is none of the device's.
+    #[error(
+        "the driver knows no memory of {device} that holds {memory}: bind an address of cuMemAlloc \
+         or cudaMalloc, of memory that is large enough"
+    )]
+    Lent {
+        /// The device.
+        device: String,
+        /// The memory.
+        memory: String,
+    },
     /// The PTX or cubin can't be loaded.
     #[error(
         "{device} rejects the code of {program} (made for {target}): {reason}{}",

@@ -37,6 +37,7 @@ mod stream;
 
 use crate::plan::Plan;
 use buffer::Buffer;
+pub use buffer::Lent;
 use clock::Clock;
 use device::Device;
 pub use device::DeviceFacts;
@@ -45,6 +46,7 @@ pub use graph::GraphSettings;
 pub use kernel::KernelFacts;
 pub use program::Program;
 use std::sync::Arc;
+pub use stream::LentStream;
 use stream::Stream;
 
 /// A CUDA device, ready for work. Clones are the same device; it closes with the last of them and
@@ -102,5 +104,18 @@ impl Cuda {
     /// the plan, when a block needs more shared memory than there is.
     pub fn load(&self, plan: &Plan, code: &[u8]) -> Result<Program, CudaError> {
         Program::load(Stream::new(&self.device)?, plan, code)
+    }
+
+    /// As [`Cuda::load`], for work in a stream of the caller, behind the work that it has.
+    ///
+    /// # Errors
+    /// As [`Cuda::load`].
+    pub fn load_on(
+        &self,
+        plan: &Plan,
+        code: &[u8],
+        stream: LentStream,
+    ) -> Result<Program, CudaError> {
+        Program::load(Stream::lent(&self.device, stream), plan, code)
     }
 }

@@ -1,6 +1,6 @@
 //! A loaded program with its buffers: a plan's kernels as a [`Target`].
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Lent};
 use super::call::{Call, Word};
 use super::clock::Clock;
 use super::error::CudaError;
@@ -25,6 +25,8 @@ pub struct Program {
     clock: Clock,
     buffers: Vec<Buffer>,
     saved: Vec<Buffer>,
+    /// Memory of the caller that takes the place of buffers.
+    lent: Vec<(BufferId, Lent)>,
     kernels: Vec<Kernel>,
     stream: Arc<Stream>,
     /// The program's name.
@@ -43,6 +45,7 @@ impl Program {
             graphs: None,
             buffers: Vec::new(),
             saved: Vec::new(),
+            lent: Vec::new(),
             stream,
             name: plan.program.clone(),
         })
@@ -93,6 +96,60 @@ impl Program {
         let pairs = self.buffers.iter().zip(&self.saved);
         pairs.into_iter().try_for_each(|(buffer, saved)| buffer.copy_from(saved))?;
         self.stream.synchronize()
+    }
+
+    /// From the next allocation on these buffers are the caller's memory. Buffers from before are
+    /// freed.
+    pub fn lend(&mut self, lent: Vec<(BufferId, Lent)>) {
+        self.saved.clear();
+        self.buffers.clear();
+        self.lent = lent;
+    }
+
+    /// Does copies between buffers as if all were done at once, and waits for them.
+    ///
+    /// # Errors
+    /// When the device has no room for what is on the way, or a copy fails.
+    pub fn copy_all(&self, copies: &[(BufferId, BufferId)]) -> Result<(), CudaError> {
+        self.stream.enter()?;
+        let crossed = copies.iter().any(|(_, to)| copies.iter().any(|(from, _)| from == to));
+        let mut between = Vec::new();
+        for (from, to) in copies {
+            let (from, to) = (self.buffer(*from)?, self.buffer(*to)?);
+            if crossed {
+                let image = Buffer::new(&self.stream, from.bytes())?;
+                image.copy_from(from)?;
+                between.push((image, to));
+            } else {
+                to.copy_from(from)?;
+            }
+        }
+        between.iter().try_for_each(|(image, to)| to.copy_from(image))?;
+        self.stream.synchronize()
+    }
+
+    /// Reads memory of the caller to the host.
+    ///
+    /// # Errors
+    /// When the driver does not know the memory, or the copy fails.
+    pub fn read_lent(&self, lent: Lent, bytes: &mut [u8]) -> Result<(), CudaError> {
+        self.lent_buffer(lent)?.download(bytes)
+    }
+
+    /// Fills memory of the caller from the host.
+    ///
+    /// # Errors
+    /// As [`Program::read_lent`].
+    pub fn write_lent(&self, lent: Lent, bytes: &[u8]) -> Result<(), CudaError> {
+        self.lent_buffer(lent)?.upload(bytes)
+    }
+
+    fn lent_buffer(&self, lent: Lent) -> Result<Buffer, CudaError> {
+        let unknown = || CudaError::Lent {
+            device: self.stream.device().label().to_owned(),
+            memory: lent.to_string(),
+        };
+        Buffer::lent(&self.stream, lent)?.ok_or_else(unknown)
     }
 
     fn buffer(&self, id: BufferId) -> Result<&Buffer, CudaError> {
@@ -202,14 +259,19 @@ impl Target for Program {
     fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
         self.saved.clear();
         self.buffers.clear();
-        let wanted = bound.device_bytes();
+        let lent = |place: usize| self.lent.iter().find(|(id, _)| id.0 == place);
+        let owned = bound.buffers.iter().enumerate().filter(|(place, _)| lent(*place).is_none());
+        let wanted = owned.map(|(_, buffer)| buffer.bytes() as u64).fold(0, u64::saturating_add);
         let (free, total) = self.stream.device().memory()?;
         let device = self.stream.device().label().to_owned();
         let out_of_memory = || CudaError::OutOfMemory { device, wanted, free, total };
         if wanted > free {
             return Err(out_of_memory().into());
         }
-        let buffers = bound.buffers.iter().map(|buffer| Buffer::new(&self.stream, buffer.bytes()));
+        let buffers = bound.buffers.iter().enumerate().map(|(place, buffer)| match lent(place) {
+            Some((_, memory)) => self.lent_buffer(*memory),
+            None => Buffer::new(&self.stream, buffer.bytes()),
+        });
         self.buffers = match buffers.collect() {
             Ok(buffers) => buffers,
             // The error is that of the whole program, not of one buffer.

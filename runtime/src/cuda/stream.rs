@@ -5,14 +5,29 @@ use super::device::Device;
 use super::error::CudaError;
 use super::handle::Handle;
 use cudarc::driver::sys::{self, CUresult};
-use std::ffi::c_uint;
+use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
+
+/// A stream that somebody else owns: a `CUstream` of the driver.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LentStream(Handle<sys::CUstream_st>);
+
+impl LentStream {
+    /// A stream by its handle; null is the default stream.
+    ///
+    /// # Safety
+    /// The stream is one of the device on which it is used, and lives while a program has it.
+    pub unsafe fn new(handle: *mut c_void) -> Self {
+        Self(Handle(handle.cast()))
+    }
+}
 
 /// A stream of a device.
 #[derive(Debug)]
 pub(super) struct Stream {
     handle: Handle<sys::CUstream_st>,
+    lent: bool,
     device: Arc<Device>,
 }
 
@@ -24,7 +39,12 @@ impl Stream {
         let mut handle = null_mut();
         // SAFETY: the context is current; the driver writes one handle, which `drop` destroys.
         device.ok("cuStreamCreate", unsafe { sys::cuStreamCreate(&mut handle, flags) })?;
-        Ok(Arc::new(Self { handle: Handle(handle), device: Arc::clone(device) }))
+        Ok(Arc::new(Self { handle: Handle(handle), lent: false, device: Arc::clone(device) }))
+    }
+
+    /// A stream of somebody else; work is put behind the work that it has.
+    pub fn lent(device: &Arc<Device>, stream: LentStream) -> Arc<Self> {
+        Arc::new(Self { handle: stream.0, lent: true, device: Arc::clone(device) })
     }
 
     /// Its device.
@@ -56,6 +76,9 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        if self.lent {
+            return;
+        }
         // Nothing can be done about a failure here.
         let _ = self.enter();
         // SAFETY: all that works on the stream holds it and is gone; the device is still open.

@@ -1,6 +1,6 @@
 //! Data between the host and the buffers of a target: inputs, outputs and values in between.
 
-use super::{ExecuteError, Inputs, Target};
+use super::{ExecuteError, Input, Inputs, Target, lendable};
 use crate::array::{Array, Element};
 use crate::bind::{Bound, Buffer, BufferId};
 use crate::plan::{Plan, Role};
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// When the target fails or there is too little memory.
-pub fn upload(
+pub fn upload<I: Input>(
     plan: &Plan,
     bound: &Bound,
-    inputs: &Inputs,
+    inputs: &BTreeMap<String, I>,
     target: &mut dyn Target,
 ) -> Result<(), ExecuteError> {
     let named = |field: usize| inputs.get(&plan.fields.get(field)?.name);
@@ -22,6 +22,13 @@ pub fn upload(
         let value = || value_of(plan, bound, place);
         let field = buffer.input.or_else(value);
         let input = field.and_then(|field| Some((field, named(field)?)));
+        let home = input.filter(|(_, input)| input.bytes().is_none());
+        if let Some(home) = home.and_then(|(field, _)| lendable(plan, bound, field)) {
+            if home.0 != place {
+                target.copy(home, BufferId(place)).map_err(ExecuteError::Target)?;
+            }
+            continue;
+        }
         // A copy within the device is faster than another one from the host.
         let before = bound.buffers.iter().take(place);
         let alike = |one: &Buffer| Buffer { name: buffer.name.clone(), ..one.clone() } == *buffer;
@@ -34,15 +41,16 @@ pub fn upload(
             target.upload(BufferId(place), cells.bytes()).map_err(ExecuteError::Target)?;
             continue;
         };
+        let bytes = array.bytes().unwrap_or_default();
         let shape = bound.shapes.get(field).map_or(&[] as &[usize], Vec::as_slice);
         let cells = buffer.all_cells();
         let window = buffer.window(shape, &cells);
         if window.is_whole() {
-            target.upload(BufferId(place), array.bytes()).map_err(ExecuteError::Target)?;
+            target.upload(BufferId(place), bytes).map_err(ExecuteError::Target)?;
             continue;
         }
         let mut image = Array::zeros(buffer.element, &[buffer.cells])?;
-        let (size, from, to) = (buffer.element.size(), array.bytes(), image.bytes_mut());
+        let (size, from, to) = (buffer.element.size(), bytes, image.bytes_mut());
         window.for_each_run(|there, here, run| {
             copy_cells(to, here, from, there, run, size);
         });
@@ -101,30 +109,49 @@ pub fn value(
     let (Some(declared), Some(shape)) = (plan.fields.get(field), bound.shapes.get(field)) else {
         return Ok(Array::zeros(Element::F32, &[0])?);
     };
-    let parts = bound.values.get(field).map_or(&[] as &[_], Vec::as_slice);
-    let buffers = parts.iter().filter_map(|held| {
-        let memory = *current.get(held.buffer)?;
-        Some((bound.buffers.get(held.buffer)?, memory, held.cells.as_slice()))
-    });
-    let buffers: Vec<_> = buffers.collect();
-    if let [(buffer, memory, cells)] = buffers.as_slice()
-        && buffer.window(shape, cells).is_whole()
-    {
-        let mut array = Array::zeros(declared.element, shape)?;
-        target.download(*memory, array.bytes_mut()).map_err(ExecuteError::Target)?;
-        return Ok(array);
-    }
     let mut array = match inputs.get(&declared.name) {
-        Some(input) => input.copy()?,
-        None => Array::zeros(declared.element, shape)?,
+        Some(input) if !in_one_buffer(bound, field) => input.copy()?,
+        _ => Array::zeros(declared.element, shape)?,
     };
-    for (buffer, memory, cells) in buffers {
-        let mut image = Array::zeros(buffer.element, &[buffer.cells])?;
-        target.download(memory, image.bytes_mut()).map_err(ExecuteError::Target)?;
-        let (size, from, to) = (buffer.element.size(), image.bytes(), array.bytes_mut());
-        buffer.window(shape, cells).for_each_run(|here, there, run| {
-            copy_cells(to, here, from, there, run, size);
-        });
-    }
+    read_value(bound, current, field, array.bytes_mut(), target)?;
     Ok(array)
+}
+
+/// Whether all cells of a field's value lie in one buffer, in its order.
+pub(super) fn in_one_buffer(bound: &Bound, field: usize) -> bool {
+    match (bound.values.get(field).map(Vec::as_slice), bound.shapes.get(field)) {
+        (Some([held]), Some(shape)) => bound
+            .buffers
+            .get(held.buffer)
+            .is_some_and(|buffer| buffer.window(shape, &held.cells).is_whole()),
+        _ => false,
+    }
+}
+
+/// Reads a field's value over `to`, which holds the cells of its input, row-major without padding.
+///
+/// # Errors
+/// When the target fails or there is too little memory.
+pub fn read_value(
+    bound: &Bound,
+    current: &[BufferId],
+    field: usize,
+    to: &mut [u8],
+    target: &mut dyn Target,
+) -> Result<(), ExecuteError> {
+    let shape = bound.shapes.get(field).map_or(&[] as &[_], Vec::as_slice);
+    for held in bound.values.get(field).map_or(&[] as &[_], Vec::as_slice) {
+        let found = current.get(held.buffer).zip(bound.buffers.get(held.buffer));
+        let Some((memory, buffer)) = found else { continue };
+        let window = buffer.window(shape, &held.cells);
+        if window.is_whole() {
+            target.download(*memory, to).map_err(ExecuteError::Target)?;
+            continue;
+        }
+        let mut image = Array::zeros(buffer.element, &[buffer.cells])?;
+        target.download(*memory, image.bytes_mut()).map_err(ExecuteError::Target)?;
+        let (size, from) = (buffer.element.size(), image.bytes());
+        window.for_each_run(|there, here, run| copy_cells(to, there, from, here, run, size));
+    }
+    Ok(())
 }

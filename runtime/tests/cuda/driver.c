@@ -28,9 +28,9 @@ enum { MOST_DEVICES = 8, MOST_PARAMETERS = 64, MULTIPROCESSORS = 4, RESIDENT = 2
 typedef struct { int device; } Object;
 typedef struct { Object object; int uses, live; Result fault; size_t used; } Context;
 typedef struct { Object object; double at; } Event;
-typedef struct { Object object; char *text; } Module;
-typedef struct {
-    Object object; char name[128];
+typedef struct { Object object; char *text; struct Function *functions; } Module;
+typedef struct Function {
+    Object object; struct Function *next; char name[128];
     int parameters; size_t sizes[MOST_PARAMETERS], offsets[MOST_PARAMETERS];
 } Function;
 typedef struct {
@@ -229,6 +229,17 @@ static int lie_within(uint64_t address, size_t bytes) {
     pthread_mutex_unlock(&lock);
     return found;
 }
+Result cuMemGetAddressRange_v2(uint64_t *base, size_t *bytes, uint64_t address) {
+    ENTER(NULL);
+    pthread_mutex_lock(&lock);
+    Block *block = blocks;
+    while (block && (address < (uint64_t)(uintptr_t)block + BLOCK_HEAD ||
+                     address >= (uint64_t)(uintptr_t)block + BLOCK_HEAD + block->bytes))
+        block = block->next;
+    if (block) { *base = (uint64_t)(uintptr_t)block + BLOCK_HEAD; *bytes = block->bytes; }
+    pthread_mutex_unlock(&lock);
+    return block ? OK : NOT_FOUND;
+}
 static void *memory(uint64_t address) { return (void *)(uintptr_t)address; }
 Result cuMemFree_v2(uint64_t address) {
     Block *block = block_of(address);
@@ -275,13 +286,21 @@ Result cuModuleLoadDataEx(Module **module, const char *image, unsigned options, 
     (*module)->text = strdup(image);
     return OK;
 }
-Result cuModuleUnload(Module *module) { ENTER(module); free(module->text); return gone(module); }
+Result cuModuleUnload(Module *module) {
+    ENTER(module);
+    free(module->text);
+    for (Function *function = module->functions, *next; function; function = next) {
+        next = function->next;
+        free(function);
+    }
+    return gone(module);
+}
 
 static size_t size_of_type(const char *text) {
     char kind; int bits;
     return sscanf(text, ".param .%c%d", &kind, &bits) == 2 ? (size_t)bits / 8 : 0;
 }
-// A function lives as long as the process: it is small.
+// A function lives as long as its module.
 Result cuModuleGetFunction(Function **function, Module *module, const char *name) {
     ENTER(module);
     char entry[160];
@@ -290,6 +309,10 @@ Result cuModuleGetFunction(Function **function, Module *module, const char *name
     if (!text) return NOT_FOUND;
     *function = calloc(1, sizeof **function);
     (*function)->object = module->object;
+    pthread_mutex_lock(&lock);
+    (*function)->next = module->functions;
+    module->functions = *function;
+    pthread_mutex_unlock(&lock);
     snprintf((*function)->name, sizeof (*function)->name, "%s", name);
     const char *end = strchr(text, ')');
     size_t offset = 0;

@@ -5,7 +5,8 @@ use anyhow::{Result, ensure};
 use crate::project::{Project, capture};
 
 /// Crates that build and run where there is no LLVM.
-pub const WITHOUT_LLVM: [&str; 3] = ["stencil-runtime", "stencil-frontend", "xtask"];
+pub const WITHOUT_LLVM: [&str; 4] =
+    ["stencil-runtime", "stencil-c-runtime", "stencil-frontend", "xtask"];
 
 /// The crates through which LLVM and MLIR come in.
 const LLVM: [&str; 2] = ["mlir-sys", "llvm-sys"];

@@ -1,11 +1,12 @@
 //! Every Rust file begins by saying what it is for, and only the adapters hold `unsafe`.
 
-use super::source::Kind;
+use super::source::{Kind, Token};
 use super::{Break, Tree};
 
-/// The files that may hold `unsafe`: the adapter to MLIR's C interface, those to CUDA's driver, and
-/// what looks at standard output before `main`.
-const MAY_BE_UNSAFE: [&str; 12] = [
+/// The files that may hold `unsafe`: what follows pointers of C programs, the adapter to MLIR's C
+/// interface, those to CUDA's driver, and what looks at standard output before `main`.
+const MAY_BE_UNSAFE: [&str; 13] = [
+    "bindings/c/runtime/src/caller.rs",
     "dialects/src/mlir.rs",
     "runtime/src/cuda/buffer.rs",
     "runtime/src/cuda/call.rs",
@@ -27,12 +28,23 @@ pub fn without_head(tree: &Tree) -> Vec<Break> {
     bare.map(|source| Break::new(&source.name, 1, what)).collect()
 }
 
+/// The folder of the C interface, whose functions have the attribute `unsafe(no_mangle)`: it gives
+/// a function a name that C finds, and reads no memory.
+const EXPORTS: &str = "bindings/c/";
+
 /// The first `unsafe` of each file that may have none.
 pub fn unsafe_code(tree: &Tree) -> Vec<Break> {
     let others = tree.sources.iter().filter(|source| !MAY_BE_UNSAFE.contains(&&*source.name));
     others
         .filter_map(|source| {
-            let mut places = source.tokens.iter().filter(|token| token.is(Kind::Word, "unsafe"));
+            let exports = source.name.starts_with(EXPORTS);
+            let is_export =
+                |next: &[Token]| exports && next.iter().any(|t| t.is(Kind::Word, "no_mangle"));
+            let tokens = source.tokens.iter().enumerate().filter(|(place, token)| {
+                let next = source.tokens.get(place + 1..place + 3).unwrap_or_default();
+                token.is(Kind::Word, "unsafe") && !is_export(next)
+            });
+            let mut places = tokens.map(|(_, token)| token);
             let line = places.next()?.line;
             let (allowed, more) = (MAY_BE_UNSAFE.join(" and "), places.count());
             let what = format!("unsafe code (and {more} places more); it belongs in {allowed}");
@@ -54,6 +66,15 @@ mod tests {
         assert_eq!((broken.len(), broken[0].line), (1, 3));
         assert!(broken[0].what.starts_with("unsafe code (and 0 places more)"));
         assert!(unsafe_code(&Tree::of(&[(MAY_BE_UNSAFE[0], bad)])).is_empty());
+    }
+
+    #[test]
+    fn a_name_for_c_is_no_unsafe_code_of_the_c_interface() {
+        let text = "//! Head.\n#[unsafe(no_mangle)]\npub extern \"C\" fn a() {}\n";
+        assert!(unsafe_code(&Tree::of(&[("bindings/c/a.rs", text)])).is_empty());
+        assert_eq!(unsafe_code(&Tree::of(&[("passes/src/a.rs", text)])).len(), 1);
+        let both = format!("{text}fn b() {{ unsafe {{ c() }} }}\n");
+        assert_eq!(unsafe_code(&Tree::of(&[("bindings/c/a.rs", &both)])).len(), 1);
     }
 
     #[test]

@@ -1,0 +1,67 @@
+//! The C interface to the compiler: `stencilc.h`, beside all functions of the crate
+//! `stencil-c-runtime`.
+
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code, reason = "the attribute that exports a function's name is unsafe")]
+mod exports;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use stencil_c_runtime::fault::{Fault, Status};
+use stencil_c_runtime::program::{Code, Engine, Program, Ran};
+use stencil_compiler::{
+    Array, Class, Control, Executable, Failure, Level, Request, Source, Target,
+};
+use stencilc::cli::embedded;
+
+/// Compiles a text with options of the command line.
+fn compiled(name: &str, text: &str, options: &[String]) -> Result<Program, Fault> {
+    let source = Source::new(name, text);
+    let failed = |failure| fault(failure, Status::Compile);
+    let (session, target) = embedded(&source, options).map_err(failed)?;
+    if let Target::Cuda(_) = target {
+        let levels = [Level::Plan, Level::Ptx];
+        let compiled = session.compile(&source, &levels, Control::default()).map_err(failed)?;
+        let (Some(plan), Some(ptx)) = (compiled.plan(), compiled.ptx()) else {
+            return Err(Fault::new(Status::Internal, "internal fault: a compile without a plan"));
+        };
+        return Ok(Program::new(plan.clone(), Code::Cuda(ptx.as_bytes().to_vec())));
+    }
+    let executable = session.executable(&source, target, Control::default()).map_err(failed)?;
+    let plan = executable.plan().clone();
+    Ok(Program::new(plan, Code::Engine(Box::new(Host(executable)))))
+}
+
+fn fault(failure: Failure, input: Status) -> Fault {
+    let status = match failure.class {
+        Class::Input | Class::Unread => input,
+        Class::Cancelled => Status::Cancelled,
+        Class::Internal => Status::Internal,
+    };
+    Fault::new(status, failure)
+}
+
+/// A program that runs on the reference or the simulator.
+struct Host(Executable);
+
+impl Engine for Host {
+    fn run(
+        &self,
+        inputs: &BTreeMap<String, Array>,
+        request: Request,
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<Ran, Fault> {
+        let control = Control { cancel: Arc::clone(cancel), ..Control::default() };
+        let outcome = self.0.run(inputs, request, control);
+        let outcome = outcome.map_err(|failure| fault(failure, Status::Sizes))?;
+        Ok(Ran {
+            outputs: outcome.outputs,
+            steps: outcome.steps,
+            launches: outcome.launches,
+            seconds: outcome.elapsed.map(|elapsed| elapsed.as_secs_f64()),
+            met: outcome.ended.map(|ended| ended.met),
+        })
+    }
+}

@@ -1,0 +1,34 @@
+/* The C interface of stencilc with the compiler: link libstencilc alone, which has all functions of
+ * libstencil_runtime too.
+ *
+ * Made by cbindgen; do not edit. */
+
+#ifndef STENCILC_H
+#define STENCILC_H
+
+#include <stddef.h>
+#include "stencil.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Compiles a program. `name` stands for its file in messages; one that ends with `.mlir` is a
+ * module of stencil IR, any other a program in the language. `options` are those of
+ * `stencilc run` that describe a compile, each a string: "-D", "N=100", "--fast-math"; and
+ * "--target" with "cuda", "reference", "sim" or "auto" (the default: "cuda" where there is a
+ * device, else "reference"). All texts are copied. `program` gets a handle, which the caller frees
+ * by stencil_program_free.
+ */
+stencil_status stencil_compile(const char *name,
+                               const char *source,
+                               size_t option_count,
+                               const char *const *options,
+                               stencil_program *program);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* STENCILC_H */

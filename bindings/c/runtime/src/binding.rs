@@ -1,0 +1,246 @@
+//! Memory of the caller that is bound to a field: where each cell lies.
+
+use crate::fault::Fault;
+use stencil_runtime::array::{Element, shape_text};
+use stencil_runtime::plan::{Plan, Role};
+
+/// Dimensions of a field at most.
+pub const MOST_DIMENSIONS: usize = 8;
+
+/// Where the cells of a field lie.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Binding {
+    pub element: Element,
+    /// Cells per dimension, slowest first.
+    pub shape: Vec<usize>,
+    pub memory: Memory,
+}
+
+/// Memory of the caller.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Memory {
+    /// Of the host.
+    Host {
+        /// That of the first cell.
+        address: usize,
+        /// Bytes from a cell to the next one of each dimension.
+        strides: Vec<isize>,
+        /// Whether it may be written.
+        writable: bool,
+    },
+    /// Of a device: the first cell; the others follow as in an array.
+    Device { address: u64 },
+}
+
+/// Memory as the caller describes it.
+pub enum Given<'a> {
+    Host { address: usize, strides: Option<&'a [i64]>, writable: bool },
+    Device { address: u64 },
+}
+
+/// The type of a number in the interface.
+pub fn element(code: i32) -> Result<Element, Fault> {
+    let found = usize::try_from(code).ok().and_then(|code| Element::ALL.get(code).copied());
+    found.ok_or_else(|| {
+        Fault::argument(format!("{code} is no type of a cell; see enum stencil_element"))
+    })
+}
+
+impl Binding {
+    /// Memory for a field of a plan.
+    pub fn new(
+        plan: &Plan,
+        name: &str,
+        element: Element,
+        shape: &[i64],
+        given: Given<'_>,
+    ) -> Result<Self, Fault> {
+        let field = plan.field(name).filter(|field| field.role.is_input()).ok_or_else(|| {
+            let known = plan.fields.iter().filter(|field| field.role.is_input());
+            let known: Vec<_> = known.map(|field| field.name.as_str()).collect();
+            Fault::argument(format!(
+                "{} has no field `{name}` to bind; it has {}",
+                plan.program,
+                known.join(", ")
+            ))
+        })?;
+        let wrong = |what: String| Fault::argument(format!("field `{name}`: {what}"));
+        if field.element != element {
+            let own = field.element;
+            return Err(wrong(format!("its cells are {own}, the memory's are {element}")));
+        }
+        if shape.len() != field.extents.len() || shape.len() > MOST_DIMENSIONS {
+            let (own, found) = (field.extents.len(), shape.len());
+            return Err(wrong(format!("it has {own} dimensions, the shape has {found}")));
+        }
+        let extents: Option<Vec<_>> = shape.iter().map(|n| usize::try_from(*n).ok()).collect();
+        let shape = extents.ok_or_else(|| wrong("an extent is negative".to_owned()))?;
+        let most = shape.iter().try_fold(element.size(), |all, n| all.checked_mul((*n).max(1)));
+        if most.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+            let shape = shape_text(&shape);
+            return Err(wrong(format!("{shape} cells do not fit in memory addresses")));
+        }
+        let memory = match given {
+            Given::Device { address } => Memory::Device { address },
+            Given::Host { address, strides, writable } => {
+                let strides = match strides {
+                    None => row_major(element, &shape),
+                    Some(strides) => strides.iter().map(|n| *n as isize).collect(),
+                };
+                Memory::Host { address, strides, writable }
+            }
+        };
+        let binding = Self { element, shape, memory };
+        binding.check(field.role).map_err(wrong)?;
+        Ok(binding)
+    }
+
+    fn check(&self, role: Role) -> Result<(), String> {
+        let (address, strides, writable) = match &self.memory {
+            Memory::Device { address: 0 } if self.bytes() > 0 => {
+                return Err("the address is 0".to_owned());
+            }
+            Memory::Device { .. } => return Ok(()),
+            Memory::Host { address, strides, writable } => (*address, strides, *writable),
+        };
+        if role == Role::State && !writable {
+            return Err("a run writes it; bind it by stencil_run_bind".to_owned());
+        }
+        if self.bytes() == 0 {
+            return Ok(());
+        }
+        if address == 0 {
+            return Err("the memory is null".to_owned());
+        }
+        let beyond = || "the strides lead beyond all memory addresses".to_owned();
+        let (mut first, mut last) = (address, address);
+        for (extent, stride) in self.shape.iter().zip(strides) {
+            let span = stride.unsigned_abs().checked_mul(extent - 1).ok_or_else(beyond)?;
+            if *stride < 0 {
+                first = first.checked_sub(span).filter(|first| *first > 0).ok_or_else(beyond)?;
+            } else {
+                last = last.checked_add(span).ok_or_else(beyond)?;
+            }
+        }
+        let end = last.checked_add(self.element.size()).ok_or_else(beyond)?;
+        isize::try_from(end).and(isize::try_from(end - first)).map_err(|_| beyond())?;
+        if role == Role::State && self.overlaps(strides) {
+            return Err("a run writes it, and the strides put several cells in one place; a \
+                        stride is at least the bytes of all cells that lie closer"
+                .to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether cells may share bytes: a stride is shorter than what lies within.
+    fn overlaps(&self, strides: &[isize]) -> bool {
+        let of = self.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
+        let mut steps: Vec<_> = of.map(|(n, stride)| (stride.unsigned_abs(), *n)).collect();
+        steps.sort_unstable();
+        let mut within = self.element.size();
+        steps.iter().any(|(stride, extent)| {
+            let short = *stride < within;
+            within += stride * (extent - 1);
+            short
+        })
+    }
+
+    /// Bytes of all cells.
+    pub fn bytes(&self) -> usize {
+        self.shape.iter().product::<usize>() * self.element.size()
+    }
+
+    /// Whether the cells lie as in an array: row-major, with nothing between them.
+    pub fn is_dense(&self) -> bool {
+        let Memory::Host { strides, .. } = &self.memory else { return true };
+        let dense = row_major(self.element, &self.shape);
+        let of = self.shape.iter().zip(strides.iter().zip(&dense));
+        of.filter(|(extent, _)| **extent > 1).all(|(_, (stride, dense))| stride == dense)
+    }
+
+    /// Calls `visit` for cells that lie one after the other: bytes from the first cell in this
+    /// memory and in an array, and how many bytes.
+    pub fn for_each_run(&self, mut visit: impl FnMut(isize, usize, usize)) {
+        let Memory::Host { strides, .. } = &self.memory else { return };
+        if self.bytes() == 0 {
+            return;
+        }
+        let size = self.element.size();
+        let mut run = size;
+        let mut outer = self.shape.len();
+        if let (Some(extent), Some(stride)) = (self.shape.last(), strides.last())
+            && *stride == size as isize
+        {
+            (run, outer) = (size * extent, outer - 1);
+        }
+        let mut index = vec![0_usize; outer];
+        let mut place = 0;
+        loop {
+            let steps = index.iter().zip(strides);
+            let offset = steps.map(|(at, stride)| *at as isize * stride).sum();
+            visit(offset, place, run);
+            place += run;
+            // The last dimension that has another cell goes on, those after it start again.
+            let next = index.iter().zip(&self.shape).rposition(|(at, extent)| at + 1 < *extent);
+            let Some(next) = next else { return };
+            for (dimension, at) in index.iter_mut().enumerate().skip(next) {
+                *at = if dimension == next { *at + 1 } else { 0 };
+            }
+        }
+    }
+}
+
+/// The strides of an array.
+fn row_major(element: Element, shape: &[usize]) -> Vec<isize> {
+    let mut strides = Vec::new();
+    let mut stride = element.size() as isize;
+    for extent in shape.iter().rev() {
+        strides.insert(0, stride);
+        stride *= (*extent).max(1) as isize;
+    }
+    strides
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binding(shape: &[usize], strides: &[isize]) -> Binding {
+        let memory = Memory::Host { address: 1 << 20, strides: strides.to_vec(), writable: true };
+        Binding { element: Element::F32, shape: shape.to_vec(), memory }
+    }
+
+    fn runs(binding: &Binding) -> Vec<(isize, usize, usize)> {
+        let mut runs = Vec::new();
+        binding.for_each_run(|offset, place, bytes| runs.push((offset, place, bytes)));
+        runs
+    }
+
+    #[test]
+    fn rows_are_copied_whole_and_cells_alone() {
+        let rows = binding(&[2, 3], &[100, 4]);
+        assert_eq!(runs(&rows), [(0, 0, 12), (100, 12, 12)]);
+        assert!(!rows.is_dense() && binding(&[2, 3], &[12, 4]).is_dense());
+        assert!(binding(&[1, 3], &[100, 4]).is_dense());
+        let columns = binding(&[2, 2], &[4, -8]);
+        assert_eq!(runs(&columns), [(0, 0, 4), (-8, 4, 4), (4, 8, 4), (-4, 12, 4)]);
+        assert_eq!(runs(&binding(&[2, 0], &[4, 4])), []);
+    }
+
+    #[test]
+    fn state_fields_have_cells_of_their_own() {
+        let wrong = |shape: &[usize], strides: &[isize], role| {
+            binding(shape, strides).check(role).err().unwrap_or_default()
+        };
+        assert_eq!(wrong(&[3, 4], &[16, 4], Role::State), "");
+        assert_eq!(wrong(&[3, 4], &[4, 12], Role::State), "");
+        assert!(wrong(&[3, 4], &[12, 4], Role::State).contains("several cells in one place"));
+        assert!(wrong(&[3, 4], &[0, 4], Role::State).contains("several cells in one place"));
+        assert_eq!(wrong(&[3, 4], &[0, 4], Role::Const), "");
+        assert_eq!(wrong(&[1, 4], &[0, 4], Role::State), "");
+        for stride in [isize::MAX, isize::MIN, isize::MAX / 2] {
+            let found = wrong(&[4, 1], &[stride, 4], Role::Const);
+            assert_eq!(found, "the strides lead beyond all memory addresses");
+        }
+    }
+}

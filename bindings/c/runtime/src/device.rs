@@ -1,0 +1,217 @@
+//! A run on a CUDA device. Dense memory of the host goes to the device and comes back without a
+//! copy in between. Memory of the device takes the place of a buffer where the plan allows it.
+
+use crate::binding::{Binding, Memory};
+use crate::caller;
+use crate::fault::Fault;
+use crate::program::Ran;
+use crate::run::{Copies, Done, Run, State, gathered};
+use std::collections::BTreeMap;
+use stencil_runtime::array::{Array, Element};
+use stencil_runtime::bind::{Bound, BufferId};
+use stencil_runtime::cuda::{Cuda, GraphSettings, Lent, Program};
+use stencil_runtime::execute::{
+    self, Control, Input, Inputs, Launched, Target, check_devices, check_inputs, homeward,
+    launch_all, lendable, read_value,
+};
+use stencil_runtime::plan::{Plan, Role};
+
+/// The cells of an input.
+enum Cells<'a> {
+    /// Of the caller.
+    Dense(&'a Binding, &'a [u8]),
+    /// A copy of those of the caller.
+    Copied(&'a Array),
+    /// In a buffer already.
+    Lent(&'a Binding),
+}
+
+impl Input for Cells<'_> {
+    fn element(&self) -> Element {
+        match self {
+            Self::Dense(field, _) | Self::Lent(field) => field.element,
+            Self::Copied(array) => array.element(),
+        }
+    }
+
+    fn shape(&self) -> &[usize] {
+        match self {
+            Self::Dense(field, _) | Self::Lent(field) => &field.shape,
+            Self::Copied(array) => array.shape(),
+        }
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Dense(_, bytes) => Some(bytes),
+            Self::Copied(array) => Some(array.bytes()),
+            Self::Lent(_) => None,
+        }
+    }
+}
+
+/// Does a run.
+pub fn execute(run: &Run, state: &mut State, bound: &Bound, code: &[u8]) -> Result<Done, Fault> {
+    let program = &run.program;
+    let fields = state.fields.iter();
+    let kinds: BTreeMap<_, _> = fields.map(|(name, f)| (name.clone(), Cells::Lent(f))).collect();
+    check_inputs(&program.plan, bound, &kinds)?;
+    drop(kinds);
+    let cuda = Cuda::open(state.device)?;
+    let mut loaded = match state.stream {
+        Some(stream) => cuda.load_on(&program.plan, code, caller::lent_stream(stream))?,
+        None => match program.take_loaded(state.device) {
+            Some(loaded) => loaded,
+            None => cuda.load(&program.plan, code)?,
+        },
+    };
+    loaded.use_graphs(GraphSettings::default())?;
+    let done = on(run, state, bound, &mut loaded)?;
+    if state.stream.is_none() {
+        program.keep_loaded(state.device, loaded);
+    }
+    Ok(done)
+}
+
+fn on(run: &Run, state: &mut State, bound: &Bound, target: &mut Program) -> Result<Done, Fault> {
+    let plan = &run.program.plan;
+    let mut copies = Copies::default();
+    let lent = lent(plan, bound, &state.fields);
+    target.lend(lent.iter().map(|(_, home, memory)| (*home, *memory)).collect());
+    target.allocate(bound).map_err(execute::ExecuteError::Target)?;
+    let mut copied = copied(state, &lent, target, &mut copies)?;
+    let launched = {
+        let mut inputs = BTreeMap::new();
+        for (name, field) in &state.fields {
+            let cells = match (copied.get(name), caller::dense(field)) {
+                (Some(array), _) => Cells::Copied(array),
+                (None, Some(bytes)) => Cells::Dense(field, bytes),
+                (None, None) => Cells::Lent(field),
+            };
+            inputs.insert(name.clone(), cells);
+        }
+        check_devices(plan, bound, target)?;
+        execute::upload(plan, bound, &inputs, target)?;
+        let mut control = Control { cancel: Some(&run.cancel), ..Control::default() };
+        // Inputs are for snapshots, of which C gets none.
+        launch_all(plan, bound, &Inputs::new(), target, &mut control)?
+    };
+    let results = Results { plan, bound, launched: &launched };
+    let outputs = results.bring(state, &lent, &mut copied, target, &mut copies)?;
+    let Launched { count, elapsed, steps, iterations, .. } = launched;
+    let seconds = elapsed.map(|elapsed| elapsed.as_secs_f64());
+    let met = iterations.first().map(|until| until.met);
+    Ok(Done { ran: Ran { outputs, steps, launches: count, seconds, met }, copies })
+}
+
+/// A field's name, the buffer that its memory replaces, and the memory.
+type OnLoan = (String, BufferId, Lent);
+
+/// The fields whose memory takes the place of a buffer.
+fn lent(plan: &Plan, bound: &Bound, fields: &BTreeMap<String, Binding>) -> Vec<OnLoan> {
+    let declared = plan.fields.iter().enumerate();
+    let one = declared.filter_map(|(place, field)| {
+        let binding = fields.get(&field.name).filter(|binding| binding.bytes() > 0)?;
+        let Memory::Device { address } = binding.memory else { return None };
+        let memory = caller::lent(address, binding.bytes());
+        Some((field.name.clone(), lendable(plan, bound, place)?, memory))
+    });
+    one.collect()
+}
+
+/// Copies of the fields that lie neither dense on the host nor in a buffer.
+fn copied(
+    state: &State,
+    lent: &[OnLoan],
+    target: &Program,
+    copies: &mut Copies,
+) -> Result<BTreeMap<String, Array>, Fault> {
+    let mut copied = BTreeMap::new();
+    for (name, field) in &state.fields {
+        let array = match field.memory {
+            Memory::Host { .. } if field.is_dense() => continue,
+            Memory::Host { .. } => gathered(field, copies)?,
+            Memory::Device { address } => {
+                if lent.iter().any(|(on_loan, ..)| on_loan == name) {
+                    continue;
+                }
+                let mut array = Array::zeros(field.element, &field.shape)?;
+                if field.bytes() > 0 {
+                    let memory = caller::lent(address, field.bytes());
+                    target.read_lent(memory, array.bytes_mut())?;
+                }
+                copies.add(field.bytes());
+                array
+            }
+        };
+        copied.insert(name.clone(), array);
+    }
+    Ok(copied)
+}
+
+/// Results on the device.
+struct Results<'a> {
+    plan: &'a Plan,
+    bound: &'a Bound,
+    launched: &'a Launched,
+}
+
+impl Results<'_> {
+    /// Brings state fields to the caller's memory, and returns the reductions.
+    fn bring(
+        &self,
+        state: &mut State,
+        lent: &[OnLoan],
+        copied: &mut BTreeMap<String, Array>,
+        target: &mut Program,
+        copies: &mut Copies,
+    ) -> Result<BTreeMap<String, Array>, Fault> {
+        let current = &self.launched.current;
+        let is_state =
+            |name: &str| self.plan.field(name).is_some_and(|field| field.role == Role::State);
+        let homes = lent.iter().filter(|(name, ..)| is_state(name));
+        let homes: Vec<_> = homes.map(|(_, home, _)| *home).collect();
+        let mut reductions = BTreeMap::new();
+        for (place, field) in self.plan.fields.iter().enumerate() {
+            match (field.role, state.fields.get_mut(&field.name)) {
+                (Role::Reduction, _) => {
+                    let shape = self.bound.shapes.get(place).map_or(&[] as &[_], Vec::as_slice);
+                    let mut value = Array::zeros(field.element, shape)?;
+                    read_value(self.bound, current, place, value.bytes_mut(), target)?;
+                    reductions.insert(field.name.clone(), value);
+                }
+                (Role::State, Some(binding)) => match copied.get_mut(&field.name) {
+                    Some(array) => {
+                        read_value(self.bound, current, place, array.bytes_mut(), target)?;
+                        back(binding, array, target)?;
+                        copies.add(binding.bytes());
+                    }
+                    None => {
+                        if let Some(bytes) = caller::dense_mut(binding) {
+                            read_value(self.bound, current, place, bytes, target)?;
+                        }
+                    }
+                },
+                _ => {}
+            }
+        }
+        let home = homeward(current, &homes);
+        target.copy_all(&home)?;
+        for (_, to) in home {
+            copies.add(self.bound.buffers.get(to.0).map_or(0, |buffer| buffer.bytes()));
+        }
+        Ok(reductions)
+    }
+}
+
+/// The value of a field from its copy to the caller's memory.
+fn back(binding: &Binding, array: &Array, target: &Program) -> Result<(), Fault> {
+    match binding.memory {
+        Memory::Host { .. } => caller::scatter(binding, array.bytes()),
+        Memory::Device { address } if binding.bytes() > 0 => {
+            target.write_lent(caller::lent(address, binding.bytes()), array.bytes())?;
+        }
+        Memory::Device { .. } => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! The functions that C calls to bind fields, to do a run, and for its results.
+
+use crate::binding::{Binding, Given, MOST_DIMENSIONS, element};
+use crate::caller::{place, put_bytes, text, values};
+use crate::exports::{Report, RunHandle};
+use crate::fault::{Fault, Status, guarded};
+use crate::handles;
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::Ordering;
+use stencil_runtime::plan::Role;
+
+/// Memory for a field, as C describes it.
+struct Described {
+    run: RunHandle,
+    field: *const c_char,
+    type_: i32,
+    rank: u32,
+    shape: *const i64,
+}
+
+impl Described {
+    fn bind(&self, given: Given<'_>) -> Result<(), Fault> {
+        let run = handles::run(self.run)?;
+        let name = text(self.field, "field")?;
+        let shape = values(self.shape, rank(self.rank)?, "shape")?;
+        let binding = Binding::new(&run.program.plan, &name, element(self.type_)?, &shape, given)?;
+        run.state()?.fields.insert(name, binding);
+        Ok(())
+    }
+}
+
+fn rank(rank: u32) -> Result<usize, Fault> {
+    let found = usize::try_from(rank).ok().filter(|rank| *rank <= MOST_DIMENSIONS);
+    found.ok_or_else(|| {
+        Fault::argument(format!("a field has at most {MOST_DIMENSIONS} dimensions, not {rank}"))
+    })
+}
+
+fn strides_of(strides: *const i64, dimensions: u32) -> Result<Option<Vec<i64>>, Fault> {
+    let dimensions = rank(dimensions)?;
+    if strides.is_null() {
+        return Ok(None);
+    }
+    values(strides, dimensions, "strides").map(Some)
+}
+
+/// Binds memory of the host to a field: `shape` has the cells and `strides` the bytes from a cell
+/// to the next one of each dimension, the slowest first. Strides may be negative; null means
+/// row-major without padding. `data` is the cell of index 0 in each dimension. The field's name,
+/// shape and strides are copied. The memory belongs to the caller, is used only within
+/// stencil_run_execute, and stays bound until another is. A state field has the result afterwards.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencil_run_bind(
+    run: RunHandle,
+    field: *const c_char,
+    type_: i32,
+    rank: u32,
+    shape: *const i64,
+    strides: *const i64,
+    data: *mut c_void,
+) -> Status {
+    guarded(|| {
+        let strides = strides_of(strides, rank)?;
+        let (address, strides) = (data.expose_provenance(), strides.as_deref());
+        let given = Given::Host { address, strides, writable: true };
+        Described { run, field, type_, rank, shape }.bind(given)
+    })
+}
+
+/// As stencil_run_bind, for a field that is only read.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencil_run_bind_const(
+    run: RunHandle,
+    field: *const c_char,
+    type_: i32,
+    rank: u32,
+    shape: *const i64,
+    strides: *const i64,
+    data: *const c_void,
+) -> Status {
+    guarded(|| {
+        let strides = strides_of(strides, rank)?;
+        let (address, strides) = (data.expose_provenance(), strides.as_deref());
+        let given = Given::Host { address, strides, writable: false };
+        Described { run, field, type_, rank, shape }.bind(given)
+    })
+}
+
+/// Binds memory of the run's CUDA device to a field, row-major without padding; `address` is a
+/// CUdeviceptr. What other streams write there must be done before stencil_run_execute. After a run
+/// that failed the cells of a state field are undefined.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencil_run_bind_device(
+    run: RunHandle,
+    field: *const c_char,
+    type_: i32,
+    rank: u32,
+    shape: *const i64,
+    address: u64,
+) -> Status {
+    guarded(|| Described { run, field, type_, rank, shape }.bind(Given::Device { address }))
+}
+
+/// The shape that a field has with the sizes and fields that are set: `shape` gets its extents, of
+/// which there are `rank`.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencil_run_shape(
+    run: RunHandle,
+    field: *const c_char,
+    rank: u32,
+    shape: *mut i64,
+) -> Status {
+    guarded(|| {
+        let run = handles::run(run)?;
+        let name = text(field, "field")?;
+        let bound = run.bound(&*run.state()?)?;
+        let fields = run.program.plan.fields.iter().zip(&bound.shapes);
+        let found = fields.into_iter().find(|(field, _)| field.name == name);
+        let (_, extents) =
+            found.ok_or_else(|| Fault::argument(format!("there is no field `{name}`")))?;
+        if extents.len() != rank as usize {
+            let own = extents.len();
+            return Err(Fault::argument(format!(
+                "field `{name}` has {own} dimensions, not {rank}"
+            )));
+        }
+        let extents: Vec<i64> =
+            extents.iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
+        let bytes: Vec<u8> = extents.iter().flat_map(|extent| extent.to_ne_bytes()).collect();
+        put_bytes(shape.cast(), &bytes, "shape")
+    })
+}
+
+/// Does the run, and returns when it is done. A run that fails leaves memory of the host as it was.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencil_run_execute(run: RunHandle) -> Status {
+    guarded(|| handles::run(run)?.execute())
+}
+
+/// Ends a run that another thread is doing, before its next launch or step. It has no effect on a
+/// run that is not being done.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencil_run_cancel(run: RunHandle) -> Status {
+    guarded(|| {
+        handles::run(run)?.cancel.store(true, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+/// What the last stencil_run_execute of this run did.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencil_run_report(run: RunHandle, report: *mut Report) -> Status {
+    guarded(|| {
+        let result = place(report, "report")?;
+        let run = handles::run(run)?;
+        let state = run.state()?;
+        let done = state.done.as_ref().ok_or_else(not_done)?;
+        result.put(Report {
+            steps: done.ran.steps,
+            launches: done.ran.launches,
+            seconds: done.ran.seconds.unwrap_or(-1.0),
+            copies: done.copies.count,
+            copied_bytes: done.copies.bytes,
+            met: done.ran.met.map_or(-1, i32::from),
+        });
+        Ok(())
+    })
+}
+
+/// Writes the value of a reduction to `value`, which has room for a number of its type.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencil_run_reduction(
+    run: RunHandle,
+    name: *const c_char,
+    type_: i32,
+    value: *mut c_void,
+) -> Status {
+    guarded(|| {
+        let run = handles::run(run)?;
+        let name = text(name, "name")?;
+        let element = element(type_)?;
+        let declared = run.program.plan.field(&name).filter(|field| field.role == Role::Reduction);
+        let Some(declared) = declared else {
+            return Err(Fault::new(Status::NoResult, format!("there is no reduction `{name}`")));
+        };
+        if declared.element != element {
+            let own = declared.element;
+            return Err(Fault::argument(format!("the reduction `{name}` is {own}, not {element}")));
+        }
+        let state = run.state()?;
+        let done = state.done.as_ref().ok_or_else(not_done)?;
+        let found = done.ran.outputs.get(&name).filter(|array| array.len() == 1);
+        let found = found.ok_or_else(|| {
+            Fault::new(Status::NoResult, format!("the run has no value of `{name}`"))
+        })?;
+        put_bytes(value, found.bytes(), "value")
+    })
+}
+
+fn not_done() -> Fault {
+    Fault::new(Status::NoResult, "the run is not done; call stencil_run_execute first")
+}

@@ -1,0 +1,46 @@
+//! Options of the command line that another program hands over, as strings.
+
+use super::{CommonArgs, TargetName};
+use clap::Parser;
+use stencil_compiler::{Failure, Session, Source, Target};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "options",
+    no_binary_name = true,
+    disable_help_flag = true,
+    override_usage = "the options of `stencilc run` that describe a compile, --target and --seed"
+)]
+struct Embedded {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// What to run on
+    #[arg(long, value_enum, default_value = "auto")]
+    target: TargetName,
+    /// Permute the order in which the simulator runs blocks
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+/// The session and the target that options describe, for a source at hand.
+///
+/// # Errors
+/// An option that is unknown, wrong, or of no use here.
+pub fn embedded(source: &Source, options: &[String]) -> Result<(Session, Target), Failure> {
+    // The name of the program is the one argument without an option.
+    let end = ["--".to_owned(), source.name.clone()];
+    let arguments = options.iter().chain(&end);
+    let Embedded { common, target, seed } =
+        Embedded::try_parse_from(arguments).map_err(|error| {
+            let text = error.to_string();
+            Failure::user(text.trim_start_matches("error: ").trim_end())
+        })?;
+    if common.print_ir_after_all || common.timing {
+        return Err(Failure::user("--print-ir-after-all and --timing are for stencilc alone"));
+    }
+    let target = target.target(seed);
+    if seed.is_some() && !matches!(target, Target::Simulator { .. }) {
+        return Err(Failure::user("--seed is for the simulator; add --target sim"));
+    }
+    Ok((common.session(source)?, target))
+}

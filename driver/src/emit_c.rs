@@ -1,0 +1,316 @@
+//! `--emit=c`: a C header and a C file with a function that runs the program. Plan and PTX are
+//! bytes of the file, which needs nothing but `libstencil_runtime`.
+//!
+//! No name of a program can break the C: a parameter is `size_`, `scalar_`, `field_` or `value_`
+//! and the name, in which every character but letters and digits of ASCII is `_`; where two would
+//! be the same, the later one gets `_2`, `_3` and so on.
+
+use std::fmt::Write;
+use std::path::Path;
+use stencil_compiler::{Element, Failure, Plan};
+use stencil_runtime::plan::{FieldDecl, Role};
+
+/// A header and the C file that includes it.
+pub struct Files {
+    pub header: String,
+    pub source: String,
+}
+
+/// The files of a plan and its PTX. `stem` is their name without an extension.
+pub fn files(stem: &Path, plan: &Plan, ptx: &str) -> Result<Files, Failure> {
+    let name = stem.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if name.chars().any(|letter| letter.is_control() || "\"\\\u{fffd}".contains(letter)) {
+        return Err(Failure::user(format!(
+            "{}: no name that a C file can include; give -o a name without quotes, backslashes and \
+             line breaks",
+            stem.display()
+        )));
+    }
+    let parts = Parts::of(&name, plan);
+    let json = plan.to_json().map_err(Failure::user)?;
+    Ok(Files { header: parts.header(&name), source: parts.source(&name, &json, ptx) })
+}
+
+/// What a parameter is for.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Size,
+    Scalar(Element),
+    Field { element: Element, rank: usize, constant: bool },
+    Value(Element),
+}
+
+/// A parameter of the function.
+struct Parameter {
+    /// In the program.
+    name: String,
+    /// In C.
+    c_name: String,
+    kind: Kind,
+}
+
+struct Parts {
+    /// What the names of functions begin with.
+    prefix: String,
+    parameters: Vec<Parameter>,
+}
+
+impl Parts {
+    fn of(name: &str, plan: &Plan) -> Self {
+        let mut wanted: Vec<(&str, Kind)> =
+            plan.params.iter().map(|name| (name.as_str(), Kind::Size)).collect();
+        let scalars = plan.scalars.iter();
+        wanted.extend(scalars.map(|scalar| (scalar.name.as_str(), Kind::Scalar(scalar.element))));
+        wanted
+            .extend(plan.fields.iter().filter_map(|field| Some((&*field.name, of_field(field)?))));
+        let mut parameters: Vec<Parameter> = Vec::new();
+        for (name, kind) in wanted {
+            let prefix = match kind {
+                Kind::Size => "size_",
+                Kind::Scalar(_) => "scalar_",
+                Kind::Field { .. } => "field_",
+                Kind::Value(_) => "value_",
+            };
+            let plain = format!("{prefix}{}", in_c(name));
+            let numbered = (2..).map(|number| format!("{plain}_{number}"));
+            let is_free = |name: &String| parameters.iter().all(|other| other.c_name != *name);
+            let c_name = [plain.clone()].into_iter().chain(numbered).find(is_free);
+            let c_name = c_name.unwrap_or_default();
+            parameters.push(Parameter { name: name.to_owned(), c_name, kind });
+        }
+        Self { prefix: prefix(name), parameters }
+    }
+
+    fn declaration(&self, on_device: bool) -> String {
+        let mut parameters = Vec::new();
+        if on_device {
+            parameters.extend(["int32_t device".to_owned(), "void *stream".to_owned()]);
+        }
+        parameters.push("int64_t steps".to_owned());
+        parameters.extend(self.parameters.iter().map(|parameter| {
+            let name = &parameter.c_name;
+            match parameter.kind {
+                Kind::Size => format!("int64_t {name}"),
+                Kind::Scalar(element) => format!("{} {name}", c_type(element)),
+                Kind::Field { .. } if on_device => format!("uint64_t {name}"),
+                Kind::Field { element, constant: true, .. } => {
+                    format!("const {} *{name}", c_type(element))
+                }
+                Kind::Field { element, .. } | Kind::Value(element) => {
+                    format!("{} *{name}", c_type(element))
+                }
+            }
+        }));
+        let suffix = if on_device { "_device" } else { "" };
+        format!("int {}_run{suffix}(\n    {})", self.prefix, parameters.join(",\n    "))
+    }
+
+    fn header(&self, name: &str) -> String {
+        let prefix = &self.prefix;
+        let guard = format!("STENCIL_PROGRAM_{}_H", prefix.to_ascii_uppercase());
+        let (host, device) = (self.declaration(false), self.declaration(true));
+        let name = name.replace("*/", "* /");
+        format!(
+            r#"/* Runs the stencil program {name}. Made by stencilc; link libstencil_runtime. */
+#ifndef {guard}
+#define {guard}
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+/* Runs so many steps on the first CUDA device. Fields are row-major without padding, and belong to
+ * the caller. One that is not const has the result afterwards; after a failure it is as before. A
+ * value may be null. 16-bit floats are passed by their bits.
+ *
+ * Returns 0, or a status of stencil.h, whose text {prefix}_message has. Any thread may call this.
+ * The first call loads the program. */
+{host};
+
+/* The same on any device, in a stream of it (null for one of its own). Fields are device memory. */
+{device};
+
+/* Copies the message of this thread's last failure, ended by a zero, as far as there is room; and
+ * returns the bytes of the whole message. */
+size_t {prefix}_message(char *buffer, size_t capacity);
+
+/* Frees the program, until the next call loads it again. */
+void {prefix}_unload(void);
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"#
+        )
+    }
+
+    fn source(&self, name: &str, plan: &str, ptx: &str) -> String {
+        let prefix = &self.prefix;
+        let (plan, ptx) = (bytes(plan), bytes(ptx));
+        let (host, device) = (self.function(false), self.function(true));
+        let comment = name.replace("*/", "* /");
+        format!(
+            r#"/* Runs the stencil program {comment}. Made by stencilc; link libstencil_runtime. */
+#include "{name}.h"
+
+#include <stencil.h>
+
+static const unsigned char plan_json[] = {{
+{plan}}};
+
+static const unsigned char ptx_text[] = {{
+{ptx}}};
+
+static stencil_program program;
+
+{host}
+{device}
+size_t {prefix}_message(char *buffer, size_t capacity) {{
+    return stencil_error_message(buffer, capacity);
+}}
+
+void {prefix}_unload(void) {{
+    stencil_program_free(program);
+}}
+"#
+        )
+    }
+
+    fn function(&self, on_device: bool) -> String {
+        let mut calls: Vec<String> = vec!["stencil_run_steps(run, steps)".to_owned()];
+        if on_device {
+            calls.insert(0, "stencil_run_device(run, device)".to_owned());
+            calls.insert(1, "stencil_run_stream(run, stream)".to_owned());
+        }
+        let mut last = vec!["stencil_run_execute(run)".to_owned()];
+        for Parameter { name, c_name, kind } in &self.parameters {
+            let name = quoted(name);
+            match kind {
+                Kind::Size => calls.push(format!("stencil_run_size(run, {name}, {c_name})")),
+                Kind::Scalar(element) => calls.push(format!(
+                    "stencil_run_scalar(run, {name}, {}, &{c_name})",
+                    code(*element)
+                )),
+                Kind::Field { element, rank, constant } => {
+                    let element = code(*element);
+                    calls.push(format!("stencil_run_shape(run, {name}, {rank}, shape)"));
+                    calls.push(match (on_device, constant) {
+                        (true, _) => format!(
+                            "stencil_run_bind_device(run, {name}, {element}, {rank}, shape, \
+                             {c_name})"
+                        ),
+                        (false, true) => format!(
+                            "stencil_run_bind_const(run, {name}, {element}, {rank}, shape, NULL, \
+                             {c_name})"
+                        ),
+                        (false, false) => format!(
+                            "stencil_run_bind(run, {name}, {element}, {rank}, shape, NULL, \
+                             {c_name})"
+                        ),
+                    });
+                }
+                Kind::Value(element) => last.push(format!(
+                    "!{c_name} ? 0 : stencil_run_reduction(run, {name}, {}, {c_name})",
+                    code(*element)
+                )),
+            }
+        }
+        let mut text = format!("{} {{\n", self.declaration(on_device));
+        if self.parameters.iter().any(|parameter| matches!(parameter.kind, Kind::Field { .. })) {
+            text += "    int64_t shape[8];\n";
+        }
+        text += "    stencil_run run = 0;\n    stencil_status status = stencil_load_once(\n        \
+                 plan_json, sizeof plan_json, ptx_text, sizeof ptx_text, &program);\n";
+        calls.insert(0, "stencil_run_new(program, &run)".to_owned());
+        for call in calls.iter().chain(&last) {
+            let _ = writeln!(text, "    if (status == 0)\n        status = {call};");
+        }
+        text + "    if (run != 0) stencil_run_free(run);\n    return (int)status;\n}\n"
+    }
+}
+
+fn of_field(field: &FieldDecl) -> Option<Kind> {
+    let (element, rank) = (field.element, field.extents.len());
+    match field.role {
+        Role::State => Some(Kind::Field { element, rank, constant: false }),
+        Role::Const => Some(Kind::Field { element, rank, constant: true }),
+        Role::Reduction => Some(Kind::Value(element)),
+        Role::Temp => None,
+    }
+}
+
+/// A name with the letters that C allows everywhere.
+fn in_c(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
+}
+
+/// What the names of functions begin with: no digit, no `_`, and no name of `stencil.h`.
+fn prefix(name: &str) -> String {
+    let name = in_c(name);
+    let is_plain = name.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    let of_library = name == "stencil" || name.starts_with("stencil_");
+    if is_plain && !of_library { name } else { format!("program_{name}") }
+}
+
+fn c_type(element: Element) -> &'static str {
+    match element {
+        Element::F16 | Element::Bf16 | Element::U16 => "uint16_t",
+        Element::F32 => "float",
+        Element::F64 => "double",
+        Element::I8 => "int8_t",
+        Element::I16 => "int16_t",
+        Element::I32 => "int32_t",
+        Element::I64 => "int64_t",
+        Element::U8 => "uint8_t",
+        Element::U32 => "uint32_t",
+        Element::U64 => "uint64_t",
+    }
+}
+
+fn code(element: Element) -> String {
+    format!("STENCIL_ELEMENT_{}", element.name().to_ascii_uppercase())
+}
+
+/// A string of C.
+fn quoted(text: &str) -> String {
+    let one = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b' ' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("\\{byte:03o}"),
+    };
+    format!("\"{}\"", text.bytes().map(one).collect::<String>())
+}
+
+/// The bytes of a text as elements of an array.
+fn bytes(text: &str) -> String {
+    let mut lines = String::with_capacity(4 * text.len());
+    for line in text.as_bytes().chunks(24) {
+        for byte in line {
+            let _ = write!(lines, "{byte},");
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_free_in_c() {
+        assert_eq!(prefix("heat2d"), "heat2d");
+        assert_eq!(prefix("affine-gap"), "affine_gap");
+        assert_eq!(prefix("3d"), "program_3d");
+        assert_eq!(prefix("stencil"), "program_stencil");
+        assert_eq!(prefix("stencil_x"), "program_stencil_x");
+        assert_eq!(prefix("Wärme"), "W_rme");
+        assert_eq!(quoted("a\"?\\\u{e4}1"), "\"a\\042\\077\\134\\303\\2441\"");
+    }
+}

@@ -1,0 +1,152 @@
+//! The stage `c`: programs in C on the libraries that `cargo xtask install` makes. The examples are
+//! built by `cc` and by CMake and run. The runtime's interface runs on the driver of the runtime's
+//! own tests, under Valgrind and AddressSanitizer; so do random calls.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::install;
+use crate::project::{Project, capture};
+
+/// Random sequences of calls, by themselves and under AddressSanitizer.
+const SEQUENCES: [&str; 2] = ["3000", "1000"];
+
+const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"];
+
+const ASAN: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+
+const EXAMPLE: &str = "100 steps, 3 copies of fields\n\
+                       the middle has 58.4141, the hottest cell 58.4141\n";
+
+/// Folders of the stage.
+struct Places<'a> {
+    project: &'a Project,
+    c: PathBuf,
+    prefix: PathBuf,
+    work: PathBuf,
+}
+
+/// Runs everything.
+///
+/// # Errors
+/// The first thing that is not as it must be.
+pub fn check(project: &Project) -> Result<String> {
+    let work = project.target().join("xtask/c");
+    let prefix = work.join("prefix");
+    std::fs::create_dir_all(&prefix)?;
+    install::run(project, &["--prefix".to_owned(), prefix.display().to_string()])?;
+    let places = Places { project, c: project.root().join("bindings/c"), prefix, work };
+    places.examples()?;
+    places.device()?;
+    let counts = places.random()?;
+    Ok(format!("examples, a device, {counts} random sequences"))
+}
+
+impl Places<'_> {
+    /// `cc`, which finds the headers, and a library with the path at which it is loaded.
+    fn cc(&self, library: &str, output: &str, options: &[&str]) -> Command {
+        let mut cc = self.project.command("cc");
+        let lib = self.prefix.join("lib");
+        cc.args(options).args(["-O1", "-g", "-pthread", "-o"]).arg(self.work.join(output));
+        cc.arg(format!("-I{}", self.prefix.join("include").display()));
+        cc.arg(format!("-I{}", self.work.display())).arg(format!("-L{}", lib.display()));
+        cc.arg(format!("-Wl,--no-as-needed,-rpath,{}", lib.display()));
+        cc.arg(format!("-l{library}"));
+        cc
+    }
+
+    fn program(&self, name: impl AsRef<Path>) -> Command {
+        let mut command = self.project.command(self.work.join(name));
+        command.env("CUDA_VISIBLE_DEVICES", "");
+        command
+    }
+
+    fn examples(&self) -> Result<()> {
+        let examples = self.c.join("examples");
+        capture(self.cc("stencilc", "heat2d", &STRICT).arg(examples.join("heat2d.c")))?;
+        let built = self.project.target().join("release/stencilc");
+        let program = self.project.root().join("test-suite/programs/heat2d.stencil");
+        let mut stencilc = self.project.command(built);
+        capture(stencilc.arg(program).args(["--emit=c", "-o"]).arg(self.work.join("plate")))?;
+        let sources = [examples.join("emitted.c"), self.work.join("plate.c")];
+        capture(self.cc("stencil_runtime", "emitted", &STRICT).args(sources))?;
+        let cmake = self.work.join("cmake");
+        let configure = format!("-DCMAKE_PREFIX_PATH={}", self.prefix.display());
+        let plate = format!("-DPLATE={}", self.work.display());
+        capture(
+            self.project.command("cmake").arg("-S").arg(&examples).arg("-B").arg(&cmake).args([
+                configure,
+                plate,
+                "-DCMAKE_C_STANDARD=99".to_owned(),
+            ]),
+        )?;
+        capture(self.project.command("cmake").arg("--build").arg(&cmake))?;
+        for folder in ["", "cmake"] {
+            for target in ["reference", "sim"] {
+                let heat2d = Path::new(folder).join("heat2d");
+                let said = capture(self.program(heat2d).arg(target))?;
+                ensure!(said == EXAMPLE, "heat2d on {target} printed {said}");
+            }
+            let emitted = self.program(Path::new(folder).join("emitted")).output()?;
+            let said = String::from_utf8_lossy(&emitted.stderr).into_owned();
+            ensure!(
+                emitted.status.code() == Some(1) && said.starts_with("emitted: error 7: no CUDA d"),
+                "emitted without a device printed {said}"
+            );
+        }
+        Ok(())
+    }
+
+    /// The interface on a device.
+    fn device(&self) -> Result<()> {
+        let runtime = self.project.root().join("runtime/tests");
+        let driver = self.work.join("libcuda.so");
+        let options = ["-shared", "-fPIC", "-O1", "-g", "-ffp-contract=off", "-pthread", "-o"];
+        let mut cc = self.project.command("cc");
+        capture(cc.args(options).arg(&driver).arg(runtime.join("cuda/driver.c")))?;
+        let source = self.c.join("tests/device.c");
+        let gnu = ["-std=gnu99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"];
+        let log = self.work.join("driver.log");
+        for (name, sanitizer) in [("device", &[][..]), ("device-asan", &ASAN[..])] {
+            let mut cc = self.cc("stencil_runtime", name, &[&gnu[..], sanitizer].concat());
+            capture(cc.arg(&source).arg(&driver))?;
+            let mut run = if sanitizer.is_empty() {
+                let mut valgrind = self.project.command("valgrind");
+                let kinds = "definite,indirect,possible";
+                valgrind.args(["-q", "--error-exitcode=9", "--leak-check=full"]);
+                valgrind.arg(format!("--show-leak-kinds={kinds}"));
+                valgrind.arg(format!("--errors-for-leak-kinds={kinds}"));
+                valgrind.arg(self.work.join(name));
+                valgrind
+            } else {
+                self.project.command(self.work.join(name))
+            };
+            let _ = std::fs::remove_file(&log);
+            run.env("LD_LIBRARY_PATH", &self.work).env("FAKE_CUDA_LOG", &log);
+            capture(run.arg(runtime.join("data/smear.plan.json")))?;
+            let calls = std::fs::read_to_string(&log).context("the driver was not called")?;
+            ensure!(!calls.contains("FAULT"), "the driver found a fault: {}", log.display());
+        }
+        Ok(())
+    }
+
+    /// Random calls; returns how many sequences.
+    fn random(&self) -> Result<String> {
+        let source = self.c.join("tests/random.c");
+        let leaks = self.c.join("tests/leaks.supp");
+        let strict = ["-std=gnu99", "-Wall", "-Wextra", "-Werror"];
+        for ((name, options), sequences) in
+            [("random", &[][..]), ("random-asan", &ASAN[..])].into_iter().zip(SEQUENCES)
+        {
+            let options = [&strict[..], options].concat();
+            capture(self.cc("stencilc", name, &options).arg(&source))?;
+            let leaks = format!("suppressions={}:print_suppressions=0", leaks.display());
+            let said =
+                capture(self.program(name).env("LSAN_OPTIONS", leaks).args([sequences, "1"]))?;
+            ensure!(!said.contains("sequences, 0 runs"), "no random sequence ran: {said}");
+        }
+        Ok(SEQUENCES.join(" + "))
+    }
+}
