@@ -85,6 +85,7 @@ pub fn leaves(program: &model::Program) -> Vec<FieldDecl> {
             all.push(FieldDecl {
                 name: format!("{name}{path}"),
                 element,
+                boolean: false,
                 member: field.ty.is_aggregate().then(|| Member {
                     field: name.clone(),
                     offset,
