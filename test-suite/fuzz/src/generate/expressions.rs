@@ -88,7 +88,7 @@ pub fn value(random: &mut Random, scope: &mut Scope, ty: Type) -> Expr {
     }
     let depth = random.range(1, 4);
     let any = expression(random, scope, ty, depth);
-    if !random.percent(70) {
+    if ty == Type::Bool || !random.percent(70) {
         return any;
     }
     let (low, high) = match ty {
