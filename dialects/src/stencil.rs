@@ -8,7 +8,8 @@ mod reduce;
 mod target;
 
 pub use build::{
-    apply, check, field, grid, pieces_attribute, scalar, set_member, set_program, set_repeat,
+    apply, check, field, grid, pieces_attribute, scalar, set_boolean, set_member, set_program,
+    set_repeat,
 };
 pub use declarations::{
     Apply, Boundary, Check, Field, Grid, Member, Piece, Repetition, Role, Scalar, as_pieces,
@@ -99,6 +100,7 @@ const CONSTANTS: &str = "stencil.constants";
 const STEPS: &str = "stencil.steps";
 const BOUNDARY: &str = "stencil.boundary";
 const MEMBER: &str = "stencil.member";
+const BOOLEAN: &str = "stencil.bool";
 const REPEATED: &str = "stencil.repeat";
 const INITIAL: &str = "stencil.initial";
 

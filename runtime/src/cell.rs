@@ -11,6 +11,8 @@ pub const MOST_DEPTH: usize = 200;
 pub enum Layout {
     /// A number.
     Number(Element),
+    /// A `bool`: a byte, 0 if it is false.
+    Bool,
     /// A vec: its length and the type of its lanes.
     Vec(usize, Box<Layout>),
     /// Named members in order.
@@ -28,25 +30,36 @@ impl Layout {
         (known && re == "re" && im == "im").then_some(*first)
     }
 
+    /// The lengths of the vecs within each other that a cell is, the outermost first, and the type
+    /// of the innermost lanes.
+    pub fn lanes(&self) -> (Vec<usize>, &Layout) {
+        let (mut lengths, mut inner) = (Vec::new(), self);
+        while let Self::Vec(length, of) = inner {
+            lengths.push(*length);
+            inner = of;
+        }
+        (lengths, inner)
+    }
+
     /// The type of the cells that some leaves make up. A leaf is its path from the field's name on,
     /// such as `.v.0`, and its type. None where the leaves contradict each other, or lie deeper
     /// than [`MOST_DEPTH`].
-    pub fn of(leaves: &[(&str, Element)]) -> Option<Layout> {
+    pub fn of(leaves: &[(&str, Layout)]) -> Option<Layout> {
         Self::within(leaves, MOST_DEPTH)
     }
 
-    fn within(leaves: &[(&str, Element)], depth: usize) -> Option<Layout> {
-        if let [("", element)] = leaves {
-            return Some(Layout::Number(*element));
+    fn within(leaves: &[(&str, Layout)], depth: usize) -> Option<Layout> {
+        if let [("", leaf)] = leaves {
+            return Some(leaf.clone());
         }
         let depth = depth.checked_sub(1)?;
-        let mut parts: Vec<(&str, Vec<(&str, Element)>)> = Vec::new();
-        for (path, element) in leaves {
+        let mut parts: Vec<(&str, Vec<(&str, Layout)>)> = Vec::new();
+        for (path, leaf) in leaves {
             let path = path.strip_prefix('.').filter(|path| !path.starts_with('.'))?;
             let (name, rest) = path.split_at(path.find('.').unwrap_or(path.len()));
             match parts.last_mut() {
-                Some((last, inner)) if *last == name => inner.push((rest, *element)),
-                _ => parts.push((name, vec![(rest, *element)])),
+                Some((last, inner)) if *last == name => inner.push((rest, leaf.clone())),
+                _ => parts.push((name, vec![(rest, leaf.clone())])),
             }
         }
         let mut names = BTreeSet::new();
@@ -82,7 +95,8 @@ mod tests {
     #[test]
     fn leaves_that_contradict_each_other_have_no_layout() {
         let of = |paths: &[&str]| {
-            let leaves: Vec<_> = paths.iter().map(|path| (*path, Element::F32)).collect();
+            let leaves: Vec<_> =
+                paths.iter().map(|path| (*path, Layout::Number(Element::F32))).collect();
             Layout::of(&leaves)
         };
         let deep = |depth: usize| ".a".repeat(depth);

@@ -22,6 +22,7 @@ mod validate;
 
 use crate::array::Element;
 use crate::bounded_read::{MOST_TEXT, read_text};
+use crate::cell::Layout;
 use crate::expr::Expr;
 use crate::number::Numeral;
 use crate::whole_file::write_whole;
@@ -142,6 +143,9 @@ pub struct FieldDecl {
     pub name: String,
     /// Type of a cell.
     pub element: Element,
+    /// Whether files hold NumPy's `bool`: 0 is false. The type of a cell is then `u8`.
+    #[serde(default, rename = "bool", skip_serializing_if = "std::ops::Not::not")]
+    pub boolean: bool,
     /// Its place in a declared field whose cells are structs or vecs; left out for a field of
     /// numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,6 +188,11 @@ pub struct Part {
 }
 
 impl FieldDecl {
+    /// The type of a cell of a file.
+    pub fn layout(&self) -> Layout {
+        if self.boolean { Layout::Bool } else { Layout::Number(self.element) }
+    }
+
     /// The name of the declared field.
     pub fn declared_name(&self) -> &str {
         self.member.as_ref().map_or(&self.name, |member| &member.field)

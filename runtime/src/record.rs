@@ -29,21 +29,19 @@ pub fn records(fields: &[FieldDecl]) -> Vec<Record<'_>> {
         let name = field.declared_name();
         match records.last_mut() {
             Some(record) if record.name == name => record.leaves.push((place, field)),
-            _ => records.push(Record {
-                name,
-                leaves: vec![(place, field)],
-                layout: Layout::Number(field.element),
-            }),
+            _ => {
+                records.push(Record { name, leaves: vec![(place, field)], layout: field.layout() })
+            }
         }
     }
     for record in &mut records {
         let path = |field: &'_ FieldDecl| {
             field.name.get(record.name.len()..).unwrap_or_default().to_owned()
         };
-        let leaves: Vec<(String, Element)> =
-            record.leaves.iter().map(|(_, field)| (path(field), field.element)).collect();
-        let leaves: Vec<(&str, Element)> =
-            leaves.iter().map(|(path, element)| (path.as_str(), *element)).collect();
+        let leaves: Vec<(String, Layout)> =
+            record.leaves.iter().map(|(_, field)| (path(field), field.layout())).collect();
+        let leaves: Vec<(&str, Layout)> =
+            leaves.iter().map(|(path, leaf)| (path.as_str(), leaf.clone())).collect();
         if let Some(layout) = Layout::of(&leaves) {
             record.layout = layout;
         }
@@ -68,27 +66,18 @@ impl Record<'_> {
     pub fn read(&self, path: &Path) -> Result<Vec<Array>, NpyError> {
         let rank = self.leaves.first().map_or(0, |(_, field)| field.extents.len());
         let no_array = |source| NpyError::Array { path: path.to_path_buf(), source };
-        match &self.layout {
-            Layout::Number(element) => Ok(vec![npy::read_as(path, *element, rank)?]),
-            Layout::Vec(lanes, of) if matches!(**of, Layout::Number(_)) => {
-                let element = self.elements().next().unwrap_or(Element::F32);
-                let array = npy::read_as(path, element, rank + 1)?;
-                let mut shape = array.shape().to_vec();
-                let found = shape.pop().unwrap_or(0);
-                if found != *lanes {
-                    return Err(NpyError::Lanes {
-                        path: path.to_path_buf(),
-                        found,
-                        wanted: *lanes,
-                    });
-                }
-                self.split(&shape, array.bytes()).map_err(no_array)
+        let (lanes, inner) = self.layout.lanes();
+        let dimensions = rank + lanes.len();
+        if let Layout::Number(element) = inner {
+            let array = npy::read_as(path, *element, dimensions)?;
+            if lanes.is_empty() {
+                return Ok(vec![array]);
             }
-            layout => {
-                let (shape, bytes) = npy::read_records(path, layout, rank)?;
-                self.split(&shape, &bytes).map_err(no_array)
-            }
+            let shape = without_lanes(path, array.shape(), &lanes)?;
+            return self.split(shape, array.bytes()).map_err(no_array);
         }
+        let (shape, bytes) = npy::read_records(path, inner, dimensions)?;
+        self.split(without_lanes(path, &shape, &lanes)?, &bytes).map_err(no_array)
     }
 
     /// Writes one array per leaf as cells of a file.
@@ -116,9 +105,16 @@ impl Record<'_> {
     /// When the machine has too little memory.
     pub fn noise(&self, shape: &[usize], seed: u64) -> Result<Vec<Array>, ArrayError> {
         let count = self.leaves.len() as u64;
-        let leaf =
-            |(place, element)| Array::noise_of(element, shape, seed, |cell| cell * count + place);
-        (0..count).zip(self.elements()).map(leaf).collect()
+        let leaf = |(place, (_, field)): (u64, &(usize, &FieldDecl))| {
+            let mut array =
+                Array::noise_of(field.element, shape, seed, |cell| cell * count + place)?;
+            if field.boolean {
+                // The upper half of the bytes is true.
+                array.bytes_mut().iter_mut().for_each(|byte| *byte >>= 7);
+            }
+            Ok(array)
+        };
+        (0..count).zip(&self.leaves).map(leaf).collect()
     }
 
     fn split(&self, shape: &[usize], bytes: &[u8]) -> Result<Vec<Array>, ArrayError> {
@@ -137,6 +133,27 @@ impl Record<'_> {
             arrays.push(array);
         }
         Ok(arrays)
+    }
+}
+
+/// The shape of a file's array without the dimensions that count the lanes of vecs.
+fn without_lanes<'s>(
+    path: &Path,
+    shape: &'s [usize],
+    lanes: &[usize],
+) -> Result<&'s [usize], NpyError> {
+    let (shape, found) = shape.split_at(shape.len().saturating_sub(lanes.len()));
+    match found.iter().zip(lanes).enumerate().find(|(_, (found, wanted))| found != wanted) {
+        None => Ok(shape),
+        Some((place, (found, wanted))) => Err(NpyError::Lanes {
+            path: path.to_path_buf(),
+            dimension: match lanes.len() - place {
+                1 => "last".to_owned(),
+                back => format!("last but {}", back - 1),
+            },
+            found: *found,
+            wanted: *wanted,
+        }),
     }
 }
 
@@ -167,6 +184,7 @@ mod tests {
             FieldDecl {
                 name: format!("{name}{path}"),
                 element: *element,
+                boolean: false,
                 member: Some(Member {
                     field: name.to_owned(),
                     offset: offset - element.size(),

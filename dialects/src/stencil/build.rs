@@ -1,8 +1,8 @@
 //! Builders of the declarations.
 
 use super::{
-    APPLY, BOUNDARY, Boundary, CHECK, CONSTANTS, FIELD, GRID, MEMBER, Member, PARAMS, Piece,
-    REPEATED, Repetition, Role, SCALAR, STEPS,
+    APPLY, BOOLEAN, BOUNDARY, Boundary, CHECK, CONSTANTS, FIELD, GRID, MEMBER, Member, PARAMS,
+    Piece, REPEATED, Repetition, Role, SCALAR, STEPS,
 };
 use crate::attribute;
 use crate::builder::Builder;
@@ -87,6 +87,11 @@ pub fn set_member<'c>(builder: &Builder<'c>, field: Op<'c>, member: Member) {
         ("size", attribute::integer(context, member.size)),
     ];
     mlir::set_attribute(field, MEMBER, attribute::dictionary(context, &entries));
+}
+
+/// Marks a `ui8` field as one of `bool`: files hold NumPy's `bool`.
+pub fn set_boolean<'c>(builder: &Builder<'c>, field: Op<'c>) {
+    mlir::set_attribute(field, BOOLEAN, Attribute::unit(builder.context));
 }
 
 /// Builds `stencil.scalar`.

@@ -1,6 +1,6 @@
 //! Declarations of a program as plain data: grids, fields, scalars, applies and checks.
 
-use super::{BOUNDARY, INITIAL, MEMBER, REPEATED};
+use super::{BOOLEAN, BOUNDARY, INITIAL, MEMBER, REPEATED};
 use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
@@ -91,6 +91,8 @@ pub struct Field<'c> {
     pub element: Type<'c>,
     /// Whether it is declared as an unsigned integer.
     pub unsigned: bool,
+    /// Whether files hold NumPy's `bool`; the type is then an unsigned integer of 8 bits.
+    pub boolean: bool,
     /// Which part it is of a field of structs or vecs; none for one that is declared so.
     pub member: Option<Member<'c>>,
     /// What it is to the outside.
@@ -111,6 +113,7 @@ impl<'c> Field<'c> {
             grid: read(op, "grid", attribute::as_symbol)?,
             element,
             unsigned,
+            boolean: boolean(op)?,
             member: member(op)?,
             role: role(op)?,
             boundary: boundary(op)?,
@@ -315,6 +318,16 @@ fn role(op: Op) -> Result<Role, Error> {
         )
     };
     Role::parse(name).ok_or_else(wrong)
+}
+
+fn boolean(op: Op) -> Result<bool, Error> {
+    let marked = mlir::attribute(op, BOOLEAN).is_some();
+    let declared = read(op, "type", attribute::as_type)?;
+    if marked && mlir::unsigned_width(declared) != Some(8) {
+        let message = format!("{BOOLEAN} marks fields of ui8, not of {declared}");
+        return Err(Error::new(mlir::place(op.location()), message));
+    }
+    Ok(marked)
 }
 
 fn member<'c>(op: Op<'c>) -> Result<Option<Member<'c>>, Error> {

@@ -16,6 +16,7 @@ pub fn declarations(program: &Program) -> Result<Plan, Failure> {
         fields.push(plan::FieldDecl {
             name: field.name.clone(),
             element: field.element,
+            boolean: field.boolean,
             member: field.member.clone(),
             role: match field.role {
                 Role::State => plan::Role::State,

@@ -178,6 +178,9 @@ impl<'c> Import<'c, '_> {
             boundary,
         )?;
         self.initial(field, declared)?;
+        if field.boolean {
+            stencil::set_boolean(&self.builder, declared);
+        }
         if let Some(member) = &field.member {
             let number = |bytes: usize| {
                 i64::try_from(bytes).map_err(|_| Error::internal("a cell of more than 2^63 bytes"))

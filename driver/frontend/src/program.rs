@@ -138,6 +138,8 @@ pub struct Field {
     pub role: Role,
     /// Type of one cell.
     pub element: Element,
+    /// Whether it holds `bool`, as `u8`: 0 is false. Expressions compare what they read with 0.
+    pub boolean: bool,
     /// Which part it is of a declared field whose cells are structs or vecs; its name then is
     /// `FIELD.member` or `FIELD.lane`, and such fields follow each other in order.
     pub member: Option<Member>,

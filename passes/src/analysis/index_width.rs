@@ -1,9 +1,10 @@
-//! The bits that an index needs: 32 where every size is known and small enough, else 64.
-//! The reasons are in `docs/decisions/005-index-width.md`.
+//! The bits that an index needs: 32 where every size that bounds the points of a kernel is known
+//! and small enough, else 64. The reasons are in `docs/decisions/005-index-width.md`.
 
 use melior::ir::AffineMap;
 use stencil_dialects::affine::Linear;
-use stencil_dialects::stencil::Program;
+use stencil_dialects::error::Error;
+use stencil_dialects::stencil::{Argument, Grid, Program, Role, arguments};
 
 /// Room for a tile that reaches beyond the grid, in cells of one dimension.
 const SLACK: i64 = 1 << 21;
@@ -11,7 +12,8 @@ const SLACK: i64 = 1 << 21;
 /// 32 if the cells of every grid, and coordinates with slack around, can be counted in a signed
 /// 32-bit integer, and the bounds of all pieces are known.
 /// Cells outside of the grid have coordinates, but no number among the cells.
-pub fn of(program: &Program) -> u32 {
+/// The size of a [table](is_table) may be open: a run checks that its cells can be counted.
+pub fn of(program: &Program) -> Result<u32, Error> {
     let fits = |number: i64| number < i64::from(i32::MAX);
     let near = |map| {
         let far = |bound: &Linear| {
@@ -26,15 +28,42 @@ pub fn of(program: &Program) -> u32 {
     };
     let mut pieces = program.applies.iter().flat_map(|apply| &apply.pieces);
     if !pieces.all(|piece| known(piece.lower) && known(piece.upper)) {
-        return 64;
+        return Ok(64);
     }
-    let small = program.grids.iter().all(|grid| {
-        let cells = constant_extents(grid.lower, grid.upper).and_then(|extents| {
-            extents.iter().try_fold(1_i64, |product, extent| product.checked_mul(*extent))
-        });
-        cells.is_some_and(fits) && near(grid.lower) && near(grid.upper)
-    });
-    if small { 32 } else { 64 }
+    for grid in &program.grids {
+        let small = match constant_extents(grid.lower, grid.upper) {
+            Some(extents) => extents
+                .iter()
+                .try_fold(1_i64, |product, extent| product.checked_mul(*extent))
+                .is_some_and(fits),
+            None => is_table(program, grid)?,
+        };
+        if !(small && near(grid.lower) && near(grid.upper)) {
+            return Ok(64);
+        }
+    }
+    Ok(32)
+}
+
+/// Whether a grid has const fields alone that are read at computed coordinates alone. No index of a
+/// kernel runs over its points.
+fn is_table(program: &Program, grid: &Grid) -> Result<bool, Error> {
+    let mut fields = program.fields.iter().filter(|field| field.grid == grid.name);
+    if !fields.all(|field| field.role == Role::Const) {
+        return Ok(false);
+    }
+    let pieces = program.applies.iter().flat_map(|apply| &apply.pieces);
+    let reduced = program.reduces.iter().map(|reduce| reduce.function);
+    for function in pieces.map(|piece| piece.function).chain(reduced) {
+        for argument in arguments(program.function(function)?)? {
+            if let Argument::Read { field, .. } = argument
+                && program.field(field)?.grid == grid.name
+            {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Cells per dimension, slowest first, where all bounds are constants; 0 for an empty one.

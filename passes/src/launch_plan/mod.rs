@@ -184,6 +184,7 @@ fn fields<'c>(
         let declared = FieldDecl {
             name: field.name.to_owned(),
             element: element(field.element, field.unsigned)?,
+            boolean: field.boolean,
             member: field.member.map(member).transpose()?,
             role: match field.role {
                 Role::State => plan::Role::State,

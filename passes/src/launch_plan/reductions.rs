@@ -32,6 +32,7 @@ pub fn cell(field: &Field) -> Result<(Option<FieldDecl>, BufferDecl), Error> {
     let declared = FieldDecl {
         name: field.name.to_owned(),
         element,
+        boolean: false,
         member: None,
         role: plan::Role::Reduction,
         extents: one()?,

@@ -143,7 +143,7 @@ pub trait Strategy: Sync {
 
     /// Bits of an index in its kernels.
     fn index_width(&self, program: &Program) -> Result<u32, Error> {
-        Ok(index_width::of(program))
+        index_width::of(program)
     }
 
     /// Whether tiles away from every rim run code of their own, without checks.

@@ -67,6 +67,15 @@ pub enum NpyError {
         /// The type in its header.
         element: Element,
     },
+    /// Cells of `bool` for a field of another type.
+    #[error("{} holds bool cells where {wanted} is wanted; convert it with numpy's astype",
+        path.display())]
+    Bool {
+        /// The file.
+        path: PathBuf,
+        /// Type of the field.
+        wanted: Element,
+    },
     /// Another type than the field's.
     #[error("{} holds {found} cells where {wanted} is wanted; convert it with numpy's \
         astype", path.display())]
@@ -92,8 +101,7 @@ pub enum NpyError {
         wanted: usize,
     },
     /// Cells of another type than the field's.
-    #[error("{} holds cells of type {found} where {wanted} is wanted; make it with numpy.dtype, \
-        without padding", path.display())]
+    #[error("{} holds cells of type {found} where {wanted} is wanted; {remedy}", path.display())]
     Record {
         /// The file.
         path: PathBuf,
@@ -101,6 +109,8 @@ pub enum NpyError {
         found: String,
         /// The type of the field, likewise.
         wanted: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// The numbers of a struct's cells in column-major order.
     #[error("{} holds structs or complex numbers in Fortran order; save numpy.ascontiguousarray of \
@@ -110,12 +120,14 @@ pub enum NpyError {
         path: PathBuf,
     },
     /// Vecs of another length.
-    #[error("{} has {found} numbers in its last dimension where vecs of {wanted} are wanted; \
-        reshape it", path.display())]
+    #[error("{} has {found} numbers in its {dimension} dimension where vecs of {wanted} are \
+        wanted; reshape it", path.display())]
     Lanes {
         /// The file.
         path: PathBuf,
-        /// Extent of the last dimension.
+        /// Which dimension, from the last.
+        dimension: String,
+        /// Its extent.
         found: usize,
         /// Lanes of the field.
         wanted: usize,

@@ -17,6 +17,9 @@ const MOST_BYTES: usize = 10_000;
 /// Brackets inside each other at most: structs in structs, four deep.
 const MOST_DEPTH: usize = 10;
 
+/// NumPy's name of `bool`.
+pub const BOOL: &str = "|b1";
+
 /// Characters of a type in a message.
 const MOST_SHOWN: usize = 120;
 
@@ -89,6 +92,7 @@ pub fn dtype(layout: &Layout) -> io::Result<DType> {
     }
     Ok(match layout {
         Layout::Number(element) => scalar(element.descr())?,
+        Layout::Bool => scalar(BOOL)?,
         Layout::Vec(count, of) => DType::Array(*count as u64, Box::new(dtype(of)?)),
         Layout::Struct(members) => {
             let member = |(name, layout): &(String, Layout)| {

@@ -74,7 +74,12 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
 /// # Errors
 /// As [`read`], and when type or rank are others.
 pub fn read_as(path: &Path, element: Element, rank: usize) -> Result<Array, NpyError> {
-    let array = read(path)?;
+    let array = read(path).map_err(|error| match error {
+        NpyError::Unsupported { path, found } if found == header::BOOL => {
+            NpyError::Bool { path, wanted: element }
+        }
+        other => other,
+    })?;
     if array.element() != element {
         return Err(NpyError::Element {
             path: path.to_path_buf(),
@@ -105,7 +110,11 @@ pub(crate) fn read_records(
     let wanted = header::dtype(layout).map_err(fail)?;
     if header.dtype() != wanted {
         let (found, wanted) = (header::shown(&header.dtype()), header::shown(&wanted));
-        return Err(NpyError::Record { path: path.to_path_buf(), found, wanted });
+        let remedy = match layout {
+            Layout::Bool => "convert it with numpy's astype",
+            _ => "make it with numpy.dtype, without padding",
+        };
+        return Err(NpyError::Record { path: path.to_path_buf(), found, wanted, remedy });
     }
     let dimensions = header.shape();
     let shape: Vec<usize> = dimensions.iter().filter_map(|&n| usize::try_from(n).ok()).collect();

@@ -61,6 +61,7 @@ pub(super) fn little_endian(layout: &Layout, cells: &mut [u8]) {
     fn sizes(layout: &Layout, all: &mut Vec<usize>) {
         match layout {
             Layout::Number(element) => all.push(element.size()),
+            Layout::Bool => all.push(1),
             Layout::Vec(count, of) => (0..*count).for_each(|_| sizes(of, all)),
             Layout::Struct(members) => members.iter().for_each(|(_, layout)| sizes(layout, all)),
         }

@@ -2,7 +2,6 @@
 //! that files of such cells can be split and joined.
 
 use super::{FieldDecl, Role};
-use crate::element::Element;
 use crate::record::Layout;
 use std::collections::BTreeSet;
 
@@ -27,7 +26,7 @@ pub(super) fn agree(fields: &[FieldDecl]) -> Result<(), String> {
 /// Checks that some fields are the parts of a declared one.
 fn fill(parts: &[FieldDecl], first: &FieldDecl, declared: &str) -> Result<(), String> {
     let at = |part: &FieldDecl, what: &str| Err(format!("field `{}` {what}", part.name));
-    let mut leaves: Vec<(&str, Element)> = Vec::new();
+    let mut leaves: Vec<(&str, Layout)> = Vec::new();
     let bytes: usize = parts.iter().map(|part| part.element.size()).sum();
     let mut begin = 0;
     for part in parts {
@@ -51,7 +50,7 @@ fn fill(parts: &[FieldDecl], first: &FieldDecl, declared: &str) -> Result<(), St
             );
         }
         begin += part.element.size();
-        leaves.push((path, part.element));
+        leaves.push((path, part.layout()));
     }
     match Layout::of(&leaves) {
         Some(_) => Ok(()),

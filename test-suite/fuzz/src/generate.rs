@@ -346,6 +346,7 @@ fn fields(random: &mut Random, program: &mut Program, homes: usize, tables: usiz
 fn cell_type(random: &mut Random, aggregates: &[Type], mixture: Mixture) -> Type {
     match aggregates {
         [_, ..] if random.percent(50) => random.pick(aggregates),
+        _ if random.percent(8) => Type::Bool,
         _ => Type::Number(element(random, mixture)),
     }
 }

@@ -200,6 +200,8 @@ pub enum Type {
     Vec(usize, Element),
     /// A struct by its place.
     Struct(usize),
+    /// A vec of so many structs.
+    Structs(usize, usize),
 }
 
 /// An expression with its type.
@@ -332,7 +334,12 @@ impl Type {
 
     /// Whether it is a vec or a struct.
     pub fn is_aggregate(self) -> bool {
-        matches!(self, Self::Vec(..) | Self::Struct(_))
+        matches!(self, Self::Vec(..) | Self::Struct(_) | Self::Structs(..))
+    }
+
+    /// The type in which a number or a condition is kept.
+    pub fn kept(self) -> Element {
+        if let Self::Number(element) = self { element } else { Element::U8 }
     }
 }
 
@@ -352,15 +359,16 @@ impl Program {
         match ty {
             Type::Vec(lanes, element) => vec![Type::Number(element); lanes],
             Type::Struct(place) => self.structs[place].clone(),
+            Type::Structs(lanes, place) => vec![Type::Struct(place); lanes],
             Type::Number(_) | Type::Bool => Vec::new(),
         }
     }
 
     /// The numbers that a value of a type consists of: what follows its name, and the number's
     /// type.
-    pub fn leaves(&self, ty: Type) -> Vec<(String, Element)> {
-        if let Type::Number(element) = ty {
-            return vec![(String::new(), element)];
+    pub fn leaves(&self, ty: Type) -> Vec<(String, Type)> {
+        if !ty.is_aggregate() {
+            return vec![(String::new(), ty)];
         }
         let parts = self.parts(ty).into_iter().enumerate();
         parts
@@ -368,7 +376,7 @@ impl Program {
                 let name = crate::print::part_name(ty, place);
                 self.leaves(part)
                     .into_iter()
-                    .map(move |(rest, element)| (format!(".{name}{rest}"), element))
+                    .map(move |(rest, leaf)| (format!(".{name}{rest}"), leaf))
             })
             .collect()
     }

@@ -21,9 +21,10 @@ pub fn part_name(of: Type, place: usize) -> String {
 pub fn type_name(ty: Type) -> String {
     match ty {
         Type::Number(element) => element.name().to_owned(),
-        Type::Bool => "condition".to_owned(),
+        Type::Bool => "bool".to_owned(),
         Type::Vec(lanes, element) => format!("vec<{lanes}, {}>", element.name()),
         Type::Struct(place) => format!("S{place}"),
+        Type::Structs(lanes, place) => format!("vec<{lanes}, S{place}>"),
     }
 }
 
@@ -206,7 +207,7 @@ impl Program {
         let all = self.functions.len();
         let own = self.reductions.iter().enumerate();
         for (number, one) in own.filter(|(_, one)| one.place.min(all) == functions) {
-            let ty = if one.ty == Type::Bool { "bool".to_owned() } else { type_name(one.ty) };
+            let ty = type_name(one.ty);
             let mut named = false;
             one.piece.values[0]
                 .visit(&mut |part| named |= matches!(part.kind, Kind::Coordinate(_)));

@@ -79,12 +79,14 @@ pub fn leaves(program: &model::Program) -> Vec<FieldDecl> {
     for (place, field) in program.fields.iter().enumerate() {
         let name = field_name(place);
         let leaves = program.leaves(field.ty);
-        let size = leaves.iter().map(|(_, element)| element.size()).sum();
+        let size = leaves.iter().map(|(_, leaf)| leaf.kept().size()).sum();
         let mut offset = 0;
-        for (path, element) in leaves {
+        for (path, leaf) in leaves {
+            let element = leaf.kept();
             all.push(FieldDecl {
                 name: format!("{name}{path}"),
                 element,
+                boolean: leaf == model::Type::Bool,
                 member: field.ty.is_aggregate().then(|| Member {
                     field: name.clone(),
                     offset,

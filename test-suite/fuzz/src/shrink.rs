@@ -164,15 +164,7 @@ fn parts(case: &Case) -> Vec<Case> {
 fn without_reduction(case: &Case, reduction: usize) -> Case {
     with(case, |case| {
         let ty = case.program.reductions.remove(reduction).ty;
-        let number = |ty| types::plain(&case.program, ty);
-        let value = match ty {
-            Type::Bool => {
-                let one = number(Type::INDEX);
-                let kind = Kind::Binary("==", Box::new(one.clone()), Box::new(one));
-                Expr { ty, kind }
-            }
-            ty => number(ty),
-        };
+        let value = types::plain(&case.program, ty);
         each(case, &mut |part| match part.kind {
             Kind::Reduction(place) if place == reduction => *part = value.clone(),
             Kind::Reduction(place) if place > reduction => part.kind = Kind::Reduction(place - 1),

@@ -98,8 +98,10 @@ fn kinds(case: &Case) -> Vec<String> {
             format!("boundary: {name}")
         }));
         kinds.extend(match field.ty {
+            Type::Bool => Some("cells: bool".to_owned()),
             Type::Vec(..) => Some("cells: vecs".to_owned()),
             Type::Struct(_) => Some("cells: structs".to_owned()),
+            Type::Structs(..) => Some("cells: vecs of structs".to_owned()),
             _ => None,
         });
     }

@@ -190,3 +190,49 @@ fn numbers_at_their_edges() {
     let text = format!("{line}scalar s : i32 = -0\nfn f -> A [0..N-1] = f32(s) + A[0]\nsteps 1\n");
     agree(&text, "--size N=4 --in A=random:1");
 }
+
+#[test]
+fn cells_of_bool() {
+    let text = "param N\nstruct S { lit : bool, v : vec<2, bool>, x : f32 }\n\
+        grid G = [0..N-1, 0..39]\nfield A : bool on G\nfield B : vec<3, bool> on G\n\
+        field C : S on G\nfield n : i32 on G\nconst field m : bool on G\n\
+        boundary A = x0 < 0 || nearest\nboundary m = nearest\n\
+        let most(a, b, c) = a && b || b && c || a && c\n\
+        fn f -> A [0..N-1, 0..39] = if m[0,1] then most(A[-1,0], A[0,0] != A[0,1], A[1,0]) \
+        else !A[0,-1] == true\n\
+        fn g -> B [0..N-1, 0..39] = { let b = !B[0,0]; \
+        vec(b.1, b.2, A[0,0]) || vec(false, b.0, bool(n[0,0])) }\n\
+        fn h -> (C, n) [0..N-1, 1..39] = (S { lit: A[0,0], v: vec(C[0,-1].lit, C[0,0].x > 0.5), \
+        x: f32(A[0,0]) + C[0,0].x * 0.5 }, n[0,0] + i32(m[0,0]))\n\
+        reduce some : bool = any(A[0,0]) on [0..N-1, 0..39]\n\
+        reduce many : i64 = count(C[0,0].v.1) on [0..N-1, 0..39]\nsteps 5\n";
+    agree(
+        text,
+        "--size N=21 --in A=random:1 --in B=random:2 --in C=random:3 --in n=random:4 --in m=random:5",
+    );
+}
+
+#[test]
+fn vecs_of_vecs_and_structs() {
+    let text = "param N\nstruct S { u : f32, v : vec<2, f32> }\ngrid G = [0..N-1, 0..N-1]\n\
+        field T : vec<2, vec<2, f32>> on G\nfield W : vec<3, S> on G\n\
+        field Z : vec<2, complex64> on G\nboundary T = nearest\n\
+        fn f -> T [0..N-1, 0..N-1] = 0.5 * T[0,0] + vec(T[-1,0].1, T[0,1].0) / 4\n\
+        fn g -> W [1..N-2, 1..N-2] = { let w = W[0,0]; let z = W[1,0].2; \
+        vec(w.1, S { u: z.u - z.v.0, v: T[0,0].0 }, w.0) }\n\
+        fn h -> Z [1..N-2, 1..N-2] = if W[0,0].0.u > 0.5 \
+        then vec(cmul(Z[0,0].1, Z[0,1].0), Z[0,0].0) else -Z[0,-1]\nsteps 3\n";
+    agree(text, "--size N=20 --in T=random:1 --in W=random:2 --in Z=random:3");
+}
+
+#[test]
+fn planes_and_lines_beside_three_dimensions() {
+    let text = "param N\ngrid G = [0..10, 0..N-1, 0..39]\ngrid P = [0..N-1, 0..39]\n\
+        grid L = [0..10]\nfield A : f32 on G\nfield eta : f32 on P\nconst field w : f32 on L\n\
+        fn f -> A [k in 1..9, j in 1..N-2, i in 1..38] = \
+        A[0,0,0] + w(k) * eta(j, i) * (A[-1,0,0] - A[1,0,0])\n\
+        fn bottom -> A [0..0, j in 0..N-1, i in 0..39] = A[0,0,0] + eta(j, i)\n\
+        fn top -> eta [j in 0..N-1, i in 0..39] = (A(0, j, i) + A(10, j, i) + eta[0,0]) / 3\n\
+        steps 4\n";
+    agree(text, "--size N=13 --in A=random:1 --in eta=random:2 --in w=random:3");
+}

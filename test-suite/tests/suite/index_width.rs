@@ -115,3 +115,34 @@ fn sizes_in_the_file_and_of_a_run() {
         assert_eq!(products("mul.lo.s32") + products("mad.lo.s32"), 0, "{strategy}\n{ptx}");
     }
 }
+
+/// A signal of open length drives one cell; `role` and `read` are those of the signal.
+fn driven(role: &str, read: &str) -> String {
+    format!(
+        "param N = 1024\nparam T\ngrid G = [0..N-1]\ngrid S = [0..T-1]\nfield A : f32 on G\n\
+         {role}field s : f32 on S\nfn f -> A [i in 1..N-2] = A[-1] + \
+         (if i == 9 then {read} else 0)\nsteps T\n"
+    )
+}
+
+#[test]
+fn the_size_of_a_table() {
+    let width = |text: String, strategy: &str| {
+        let scratch = Scratch::new();
+        scratch.write("a.stencil", text);
+        let arguments = ["a.stencil", "--emit=plan", "-o", "a.plan.json", "--strategy", strategy];
+        let outcome = scratch.run("stencilc", &arguments);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{strategy}");
+        let plan = Plan::from_json(&scratch.read("a.plan.json"), "plan");
+        plan.unwrap_or_else(|error| panic!("{error}")).index_width
+    };
+    for strategy in ["naive", "block", "warp"] {
+        assert_eq!(width(driven("const ", "s(t)"), strategy), 32, "{strategy}");
+        // The points of a state field are counted, and so is a field that is read at offsets.
+        assert_eq!(width(driven("", "s(t)"), strategy), 64, "{strategy}");
+        let beside = driven("const ", "s[0]").replace("i in 1..N-2", "i in 1..T-1");
+        assert_eq!(width(beside, strategy), 64, "{strategy}");
+        let long = driven("const ", "s(t)").replace("param T\n", "param T = 2147483649\n");
+        assert_eq!(width(long, strategy), 64, "{strategy}");
+    }
+}

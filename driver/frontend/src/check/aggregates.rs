@@ -9,6 +9,7 @@ use super::types::{MOST_LANES, Ty};
 use super::{Binding, Checker};
 use crate::ast::{self, BinaryOp, Name, Spanned, UnaryOp};
 use crate::diagnostics::Diagnostic;
+use crate::limits;
 use crate::program::{Expr, ExprKind, Type};
 use crate::source::Span;
 
@@ -18,7 +19,7 @@ pub enum Tree {
     /// A number or a condition.
     One(Value),
     /// The lanes of a vec; all have one type, or all are literals.
-    Vec(Vec<Value>),
+    Vec(Vec<Tree>),
     /// The members of a struct in order of declaration; each has its type.
     Struct(usize, Vec<Tree>),
 }
@@ -32,10 +33,9 @@ impl Checker<'_> {
                 element.to_string()
             }
             Tree::One(_) => "a condition".into(),
-            Tree::Vec(lanes) => match lanes.first() {
-                Some(Value { literal: None, expr: Expr { ty: Type::Element(element), .. } }) => {
-                    self.ty_name(&Ty::Vec(lanes.len(), *element))
-                }
+            Tree::Vec(lanes) => match lanes.first().map(|lane| self.describe(lane)).as_deref() {
+                Some("a condition") => format!("vec<{}, bool>", lanes.len()),
+                Some(lane) if !lane.starts_with("a ") => format!("vec<{}, {lane}>", lanes.len()),
                 _ => format!("a vec of {}", lanes.len()),
             },
             Tree::Struct(id, _) => self.ty_name(&Ty::Struct(*id)),
@@ -75,12 +75,13 @@ impl Checker<'_> {
 
     /// A value that several components use: bound once, unless it is a name or a literal.
     pub(super) fn shared(&mut self, value: Value) -> Value {
-        use ExprKind::{Coordinate, Float, Int, Local, Param, Read, Scalar, Step};
+        use ExprKind::{Bool, Coordinate, Float, Int, Local, Param, Read, Scalar, Step};
         let leaf = |kind: &ExprKind| {
             matches!(
                 kind,
                 Float(_)
                     | Int(_)
+                    | Bool(_)
                     | Read { .. }
                     | Scalar(_)
                     | Param(_)
@@ -97,33 +98,52 @@ impl Checker<'_> {
 
     /// `vec(a, b, ...)`
     pub(super) fn vec_literal(&mut self, arguments: &[ast::Expr], span: Span) -> Option<Tree> {
-        let lanes: Vec<_> = arguments.iter().map(|argument| self.expression(argument)).collect();
-        let lanes: Vec<Value> = lanes.into_iter().collect::<Option<_>>()?;
+        let lanes: Vec<_> = arguments.iter().map(|argument| self.tree(argument)).collect();
+        let lanes: Vec<Tree> = lanes.into_iter().collect::<Option<_>>()?;
         if lanes.is_empty() || lanes.len() as i64 > MOST_LANES {
             let message = format!("a vec has 1 to {MOST_LANES} lanes, not {}", lanes.len());
             self.report(Diagnostic::error(message, span, ""));
             return None;
         }
-        if let Some(condition) = lanes.iter().find(|lane| lane.expr.ty == Type::Bool) {
-            let error = Diagnostic::error(
-                "a lane of a vec is a number",
-                condition.expr.span,
-                "a condition",
-            );
-            self.report(error.help("choose two numbers: `if condition then 1 else 0`"));
+        let numbers: usize = lanes.iter().map(|lane| lane.leaves().len()).sum();
+        if numbers > limits::CELL {
+            let message = format!("a vec has at most {} numbers, not {numbers}", limits::CELL);
+            self.report(Diagnostic::error(message, span, "").help("use several vecs"));
             return None;
         }
         // The first lane with a type gives it to the others.
-        if let Some(lead) = lanes.iter().find(|lane| lane.literal.is_none()).cloned() {
-            let mut typed = Vec::new();
-            for lane in lanes {
-                let (_, expr, literal) = self.unify(lead.clone(), lane, "the lanes of a vec")?;
-                typed.push(Value { expr, literal });
-            }
-            return Some(Tree::Vec(typed));
+        if let Some(lead) = lanes.iter().find(|lane| lane.is_typed()).cloned() {
+            let like = |lane| self.like(&lead, lane, span);
+            return Some(Tree::Vec(lanes.into_iter().map(like).collect::<Option<_>>()?));
         }
-        let widest: Option<Literal> = lanes.iter().filter_map(|lane| lane.literal).max();
-        Some(Tree::Vec(lanes.into_iter().map(|lane| Value { literal: widest, ..lane }).collect()))
+        let all = lanes.iter().flat_map(Tree::leaves);
+        let widest: Option<Literal> = all.filter_map(|value| value.literal).max();
+        let widened = |value| Value { literal: widest, ..value };
+        Some(Tree::Vec(lanes.into_iter().map(|lane| lane.map(&widened)).collect()))
+    }
+
+    /// A lane of a vec in the type of another lane.
+    fn like(&mut self, lead: &Tree, lane: Tree, span: Span) -> Option<Tree> {
+        match (lead, lane) {
+            (Tree::One(lead), Tree::One(lane)) => {
+                let (_, expr, literal) = self.unify(lead.clone(), lane, "the lanes of a vec")?;
+                Some(Tree::One(Value { expr, literal }))
+            }
+            (Tree::Vec(leads), Tree::Vec(lanes)) if leads.len() == lanes.len() => {
+                let pairs = leads.iter().zip(lanes);
+                let inner = pairs.map(|(lead, lane)| self.like(lead, lane, span));
+                Some(Tree::Vec(inner.collect::<Option<_>>()?))
+            }
+            (Tree::Struct(id, _), Tree::Struct(other, parts)) if *id == other => {
+                Some(Tree::Struct(other, parts))
+            }
+            (lead, lane) => {
+                let (lead, lane) = (self.describe(lead), self.describe(&lane));
+                let message = format!("the lanes of a vec have different types: {lead} and {lane}");
+                self.report(Diagnostic::error(message, span, "").help("give all lanes one type"));
+                None
+            }
+        }
     }
 
     /// `S { a: e, ... }`
@@ -176,9 +196,9 @@ impl Checker<'_> {
                 continue;
             };
             let mut exprs = exprs.into_iter();
-            let mut next = |element| match exprs.next() {
+            let mut next = |ty| match exprs.next() {
                 Some(expr) => Value { expr, literal: None },
-                None => Value::typed(ExprKind::Int(0), Type::Element(element), span),
+                None => Value::typed(ExprKind::Int(0), ty, span),
             };
             let tree = self.assemble(ty, &mut next);
             if let Some(slot) = values.get_mut(place) {
@@ -247,17 +267,31 @@ impl Checker<'_> {
                     .help(format!("lanes are 0 to {}", count - 1)),
             );
         }
-        found.map(Tree::One)
+        found
     }
 
-    /// `-a` of a vec.
-    pub(super) fn negative(&self, lanes: Vec<Value>, span: Span) -> Tree {
-        let negate = |lane: Value| {
-            let ty = lane.expr.ty;
-            let kind = ExprKind::Unary(UnaryOp::Neg, Box::new(lane.expr));
-            Value { expr: Expr { kind, ty, span }, literal: lane.literal }
+    /// `-a` of a vec of numbers, `!a` of one of conditions.
+    pub(super) fn turned(&mut self, op: UnaryOp, lanes: Vec<Tree>, span: Span) -> Option<Tree> {
+        let lane = |lane| match lane {
+            Tree::One(lane) if (lane.expr.ty == Type::Bool) == (op == UnaryOp::Not) => {
+                let ty = lane.expr.ty;
+                let kind = ExprKind::Unary(op, Box::new(lane.expr));
+                Some(Tree::One(Value { expr: Expr { kind, ty, span }, literal: lane.literal }))
+            }
+            Tree::Vec(lanes) => self.turned(op, lanes, span),
+            other => {
+                let (symbol, of) = match op {
+                    UnaryOp::Not => ("!", "conditions"),
+                    _ => ("-", "numbers"),
+                };
+                let found = self.describe(&other);
+                let message = format!("`{symbol}` takes vecs of {of}; a lane is {found}");
+                let error = Diagnostic::error(message, span, "");
+                self.report(error.help("take the parts: `.name`, `.0`"));
+                None
+            }
         };
-        Tree::Vec(lanes.into_iter().map(negate).collect())
+        Some(Tree::Vec(lanes.into_iter().map(lane).collect::<Option<_>>()?))
     }
 
     /// An infix operator: of numbers and conditions, lane by lane of two vecs, or of a vec with a
@@ -271,19 +305,22 @@ impl Checker<'_> {
     ) -> Option<Tree> {
         let lanewise =
             matches!(op.node, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div);
-        let pairs: Vec<(Value, Value)> = match (left, right) {
+        let logical = matches!(op.node, BinaryOp::And | BinaryOp::Or);
+        let pairs: Vec<(Tree, Tree)> = match (left, right) {
             (Tree::One(left), Tree::One(right)) => {
                 return self.binary(op, left, right, span).map(Tree::One);
             }
-            (Tree::Vec(left), Tree::Vec(right)) if lanewise && left.len() == right.len() => {
+            (Tree::Vec(left), Tree::Vec(right))
+                if (lanewise || logical) && left.len() == right.len() =>
+            {
                 left.into_iter().zip(right).collect()
             }
             (Tree::Vec(left), Tree::One(right)) if lanewise && right.expr.ty != Type::Bool => {
-                let right = self.shared(right);
+                let right = Tree::One(self.shared(right));
                 left.into_iter().map(|lane| (lane, right.clone())).collect()
             }
             (Tree::One(left), Tree::Vec(right)) if lanewise && left.expr.ty != Type::Bool => {
-                let left = self.shared(left);
+                let left = Tree::One(self.shared(left));
                 right.into_iter().map(|lane| (left.clone(), lane)).collect()
             }
             (left, right) => {
@@ -295,13 +332,13 @@ impl Checker<'_> {
                 );
                 let error = Diagnostic::error(message, span, "").see(op.span, "");
                 self.report(error.help(
-                    "`+ - * /` work on two vecs of one type, and on a vec and a number; \
-                            else take the parts",
+                    "`+ - * /` work on two vecs of one type, and on a vec and a number, `&& ||` on \
+                     two vecs of bool; else take the parts",
                 ));
                 return None;
             }
         };
-        let lanes = pairs.into_iter().map(|(left, right)| self.binary(op, left, right, span));
+        let lanes = pairs.into_iter().map(|(left, right)| self.combine(op, left, right, span));
         lanes.collect::<Option<_>>().map(Tree::Vec)
     }
 
@@ -323,12 +360,7 @@ impl Checker<'_> {
             (Tree::Vec(yes), Tree::Vec(no)) if yes.len() == no.len() => {
                 let mut lanes = Vec::new();
                 for (yes, no) in yes.into_iter().zip(no) {
-                    let Tree::One(lane) =
-                        self.choose(condition, Tree::One(yes), Tree::One(no), span)?
-                    else {
-                        return None;
-                    };
-                    lanes.push(lane);
+                    lanes.push(self.choose(condition, yes, no, span)?);
                 }
                 Some(Tree::Vec(lanes))
             }
@@ -356,12 +388,8 @@ impl Checker<'_> {
                 Tree::One(Value { expr: self.hoist(expr), literal: None })
             }
             Tree::Vec(lanes) => {
-                let mut bound = Vec::new();
-                for lane in lanes {
-                    let Tree::One(lane) = self.bound(Tree::One(lane))? else { return None };
-                    bound.push(lane);
-                }
-                Tree::Vec(bound)
+                let lanes = lanes.into_iter().map(|lane| self.bound(lane));
+                Tree::Vec(lanes.collect::<Option<_>>()?)
             }
             Tree::Struct(id, parts) => {
                 let parts = parts.into_iter().map(|part| self.bound(part));
@@ -382,16 +410,21 @@ impl Checker<'_> {
             (Tree::One(found), Ty::Number(element)) => {
                 self.coerce_number(found, *element, name, span).map(|e| vec![e])
             }
-            (Tree::Vec(lanes), Ty::Vec(_, element) | Ty::Complex(element))
-                if lanes.len() == self.leaves(ty).len() =>
-            {
-                lanes
-                    .into_iter()
-                    .map(|lane| self.coerce_number(lane, *element, name, span))
-                    .collect()
+            (Tree::One(Value { expr, literal: None }), Ty::Bool) if expr.ty == Type::Bool => {
+                Some(vec![expr])
+            }
+            (Tree::Vec(lanes), Ty::Vec(count, of)) if lanes.len() == *count => {
+                let lanes = lanes.into_iter().map(|lane| self.coerce(lane, of, name, span));
+                Some(lanes.collect::<Option<Vec<_>>>()?.concat())
+            }
+            (Tree::Vec(lanes), Ty::Complex(element)) if lanes.len() == 2 => {
+                let ty = Ty::Number(*element);
+                let lanes = lanes.into_iter().map(|lane| self.coerce(lane, &ty, name, span));
+                Some(lanes.collect::<Option<Vec<_>>>()?.concat())
             }
             (Tree::Struct(id, parts), Ty::Struct(wanted)) if id == *wanted => {
-                Some(parts.into_iter().flat_map(leaf_values).map(|value| value.expr).collect())
+                let tree = Tree::Struct(id, parts);
+                Some(tree.leaves().into_iter().map(|value| value.expr.clone()).collect())
             }
             (found, ty) => {
                 let (holds, found) = (self.ty_name(ty), self.describe(&found));
@@ -399,6 +432,9 @@ impl Checker<'_> {
                 let error = Diagnostic::error(message, span, "");
                 self.report(match ty {
                     Ty::Number(_) => error.help("take one of its parts"),
+                    Ty::Bool => {
+                        error.help("compare it, as in `x != 0`, or write `true` or `false`")
+                    }
                     Ty::Vec(lanes, _) => error
                         .help(format!("write it out: `vec({})`", vec!["..."; *lanes].join(", "))),
                     Ty::Complex(_) => error.help("write it out: `vec(real, imaginary)`"),
@@ -410,31 +446,40 @@ impl Checker<'_> {
     }
 }
 
-/// The numbers of a value in order.
-fn leaf_values(tree: Tree) -> Vec<Value> {
-    match tree {
-        Tree::One(value) => vec![value],
-        Tree::Vec(lanes) => lanes,
-        Tree::Struct(_, parts) => parts.into_iter().flat_map(leaf_values).collect(),
-    }
-}
-
 impl Tree {
+    /// The numbers and conditions of a value in order.
+    fn leaves(&self) -> Vec<&Value> {
+        match self {
+            Self::One(value) => vec![value],
+            Self::Vec(parts) | Self::Struct(_, parts) => {
+                parts.iter().flat_map(Self::leaves).collect()
+            }
+        }
+    }
+
+    /// Whether no part of it is free to take a type.
+    fn is_typed(&self) -> bool {
+        self.leaves().iter().all(|value| value.literal.is_none())
+    }
+
+    /// The value with all its numbers and conditions replaced.
+    fn map(self, replace: &dyn Fn(Value) -> Value) -> Self {
+        let all = |parts: Vec<Self>| parts.into_iter().map(|part| part.map(replace)).collect();
+        match self {
+            Self::One(value) => Self::One(replace(value)),
+            Self::Vec(lanes) => Self::Vec(all(lanes)),
+            Self::Struct(id, parts) => Self::Struct(id, all(parts)),
+        }
+    }
+
     /// What a name stands for, where it is used.
     pub fn named_at(self, span: Span) -> Self {
-        let at = |mut value: Value| {
+        self.map(&|mut value| {
             if matches!(value.expr.kind, ExprKind::Local(_)) {
                 value.expr.span = span;
             }
             value
-        };
-        match self {
-            Self::One(value) => Self::One(at(value)),
-            Self::Vec(lanes) => Self::Vec(lanes.into_iter().map(at).collect()),
-            Self::Struct(id, parts) => {
-                Self::Struct(id, parts.into_iter().map(|part| part.named_at(span)).collect())
-            }
-        }
+        })
     }
 }
 

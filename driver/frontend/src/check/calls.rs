@@ -4,6 +4,7 @@ use super::aggregates::Tree;
 use super::complex::Complex;
 use super::expressions::{Literal, Value};
 use super::names::{MATH, Symbol};
+use super::types::{as_number, not_zero};
 use super::{Checker, OFFSET, Read};
 use crate::ast::{self, Name};
 use crate::diagnostics::Diagnostic;
@@ -147,6 +148,9 @@ impl Checker<'_> {
         if let Some(element) = Element::from_name(name) {
             return self.cast(element, name, arguments, span).map(Tree::One);
         }
+        if name.node == "bool" {
+            return self.truth(name, arguments, span).map(Tree::One);
+        }
         if let Some((_, function, count)) = MATH.iter().find(|(known, ..)| *known == name.node) {
             return self.math(*function, *count, name, arguments, span).map(Tree::One);
         }
@@ -211,14 +215,22 @@ impl Checker<'_> {
             _ => self.settle(value)?,
         };
         if expr.ty == Type::Bool {
-            let error = Diagnostic::error("a condition cannot be converted", expr.span, "");
-            self.report(error.help("choose two numbers: `if condition then 1 else 0`"));
-            return None;
+            return Some(Value { expr: as_number(expr, to), literal: None });
         }
         if expr.ty == ty {
             return Some(Value { expr: Expr { span, ..expr }, literal: None });
         }
         Some(Value::typed(ExprKind::Cast(Box::new(expr)), ty, span))
+    }
+
+    /// `bool(a)`: whether a number is not 0.
+    fn truth(&mut self, name: &Name, arguments: &[ast::Expr], span: Span) -> Option<Value> {
+        if !self.arity(1, name, arguments.len(), span) {
+            return None;
+        }
+        let value = self.expression(arguments.first()?)?;
+        let expr = self.settle(value)?;
+        Some(Value { expr: Expr { span, ..not_zero(expr) }, literal: None })
     }
 
     fn math(

@@ -54,12 +54,13 @@ impl Checker<'_> {
                 let (ac, bd) = (infix(BinaryOp::Mul, a, c)?, infix(BinaryOp::Mul, b, d)?);
                 let (ad, bc) = (infix(BinaryOp::Mul, a, d)?, infix(BinaryOp::Mul, b, c)?);
                 let real = infix(BinaryOp::Sub, &ac, &bd)?;
-                Some(Tree::Vec(vec![real, infix(BinaryOp::Add, &ad, &bc)?]))
+                Some(Tree::Vec(vec![Tree::One(real), Tree::One(infix(BinaryOp::Add, &ad, &bc)?)]))
             }
             (Complex::Conjugate, [[a, b]]) => {
                 let kind = ExprKind::Unary(UnaryOp::Neg, Box::new(b.expr.clone()));
                 let expr = Expr { kind, ty: b.expr.ty, span };
-                Some(Tree::Vec(vec![a.clone(), Value { expr, literal: b.literal }]))
+                let negative = Value { expr, literal: b.literal };
+                Some(Tree::Vec(vec![Tree::One(a.clone()), Tree::One(negative)]))
             }
             (_, [[a, b]]) => {
                 let (aa, bb) = (infix(BinaryOp::Mul, a, a)?, infix(BinaryOp::Mul, b, b)?);
@@ -79,18 +80,17 @@ impl Checker<'_> {
             value.literal.is_some()
                 || matches!(value.expr.ty, Type::Element(element) if element.is_float())
         };
-        match tree {
-            Tree::Vec(lanes) if lanes.len() == 2 && lanes.iter().all(float) => {
-                let mut lanes = lanes.into_iter().map(|lane| self.shared(lane));
-                Some([lanes.next()?, lanes.next()?])
-            }
-            tree => {
-                let found = self.describe(&tree);
-                let message = format!("`{}` takes vecs of two floats, not {found}", name.node);
-                let error = Diagnostic::error(message, argument.span, "");
-                self.report(error.help("a complex number is `vec(real, imaginary)`"));
-                None
-            }
+        if let Tree::Vec(lanes) = &tree
+            && let [Tree::One(real), Tree::One(imaginary)] = lanes.as_slice()
+            && float(real)
+            && float(imaginary)
+        {
+            return Some([self.shared(real.clone()), self.shared(imaginary.clone())]);
         }
+        let found = self.describe(&tree);
+        let message = format!("`{}` takes vecs of two floats, not {found}", name.node);
+        let error = Diagnostic::error(message, argument.span, "");
+        self.report(error.help("a complex number is `vec(real, imaginary)`"));
+        None
     }
 }

@@ -3,7 +3,7 @@
 use super::Checker;
 use super::names::Symbol;
 use super::prove;
-use super::types::Ty;
+use super::types::{Ty, kept_as};
 use crate::ast::{self, ExprKind, FieldRole, Name, UnaryOp};
 use crate::diagnostics::Diagnostic;
 use crate::limits;
@@ -131,9 +131,10 @@ impl Checker<'_> {
                 FieldRole::Temp => Role::Temp,
             };
             let leaves = self.leaves(&cell);
-            let size = leaves.iter().map(|(_, element)| element.size()).sum();
+            let size = leaves.iter().map(|(_, ty)| kept_as(*ty).size()).sum();
             let mut offset = 0;
-            for (path, element) in leaves {
+            for (path, ty) in leaves {
+                let element = kept_as(ty);
                 let member =
                     (!path.is_empty()).then(|| Member { field: name.node.clone(), offset, size });
                 offset += element.size();
@@ -141,6 +142,7 @@ impl Checker<'_> {
                     name: format!("{}{path}", name.node),
                     role,
                     element,
+                    boolean: ty == Type::Bool,
                     member,
                     grid,
                     boundary: None,
@@ -167,10 +169,11 @@ impl Checker<'_> {
             Ty::Number(element) => Some(element),
             other => {
                 let message = format!("a scalar is one number, not {}", self.ty_name(&other));
-                self.report(
-                    Diagnostic::error(message, ty.span, "")
-                        .help("declare a scalar for each of its parts"),
-                );
+                let help = match other {
+                    Ty::Bool => "declare a `u8`, and write `bool(...)` where it is used",
+                    _ => "declare a scalar for each of its parts",
+                };
+                self.report(Diagnostic::error(message, ty.span, "").help(help));
                 None
             }
         }
@@ -184,7 +187,11 @@ impl Checker<'_> {
             "byte" | "uchar" | "uint8" => Some("u8"),
             "bfloat16" | "bfloat" => Some("bf16"),
             "long" => Some("i64"),
-            _ => crate::suggest::nearest(name, Element::ALL.map(Element::name)),
+            "boolean" | "bit" | "logical" => Some("bool"),
+            _ => {
+                let known = Element::ALL.map(Element::name).into_iter();
+                crate::suggest::nearest(name, known.chain(["bool"]))
+            }
         };
         if !self.symbols.contains_key(name) {
             let message = format!("unknown type `{}`", crate::lexer::shorten(name));
@@ -193,7 +200,7 @@ impl Checker<'_> {
                 Some(other) => error.help(format!("did you mean `{other}`?")),
                 None => {
                     let all = Element::ALL.map(Element::name).join(" ");
-                    error.help(format!("the number types are {all}"))
+                    error.help(format!("the types of cells are {all} bool"))
                 }
             });
         } else if let Some(symbol) = self.resolve(name, span) {

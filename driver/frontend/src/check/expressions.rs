@@ -84,6 +84,9 @@ impl Checker<'_> {
         if let Some(field) = self.scope.rule.filter(|_| name == "nearest") {
             return self.cell(field, span, ExprKind::Nearest);
         }
+        if let Ok(known) = name.parse::<bool>() {
+            return Some(Tree::One(Value::typed(ExprKind::Bool(known), Type::Bool, span)));
+        }
         if name == "t" {
             return Some(Tree::One(Value::typed(ExprKind::Step, I64, span)));
         }
@@ -120,9 +123,9 @@ impl Checker<'_> {
     fn unary(&mut self, op: UnaryOp, inner: &ast::Expr, span: Span) -> Option<Tree> {
         let value = match self.tree(inner)? {
             Tree::One(value) => value,
-            Tree::Vec(lanes) if op == UnaryOp::Neg => return Some(self.negative(lanes, span)),
+            Tree::Vec(lanes) if op != UnaryOp::Inverse => return self.turned(op, lanes, span),
             _ => {
-                let message = "an operator that takes no structs, and no vecs but `-`";
+                let message = "an operator that takes no structs, and no vecs but `-` and `!`";
                 self.report(
                     Diagnostic::error(message, span, "").help("take the parts: `.name`, `.0`"),
                 );
@@ -184,6 +187,10 @@ impl Checker<'_> {
     ) -> Option<Value> {
         let logical = matches!(op.node, BinaryOp::And | BinaryOp::Or);
         let compares = ast::precedence(op.node) == ast::COMPARISON;
+        let both = left.expr.ty == Type::Bool && right.expr.ty == Type::Bool;
+        if both && matches!(op.node, BinaryOp::Eq | BinaryOp::Ne) {
+            return Some(self.same(op.node == BinaryOp::Eq, left.expr, right, span));
+        }
         for side in [&left, &right] {
             let fits = (side.expr.ty == Type::Bool) == logical;
             if !fits {
@@ -230,6 +237,16 @@ impl Checker<'_> {
         }
         let kind = ExprKind::Binary(op.node, Box::new(left), Box::new(right));
         Some(Value { expr: Expr { kind, ty, span }, literal })
+    }
+
+    /// Whether two conditions are the same, or not the same.
+    fn same(&mut self, same: bool, left: Expr, right: Value, span: Span) -> Value {
+        let right = self.shared(right).expr;
+        let not = ExprKind::Unary(UnaryOp::Not, Box::new(right.clone()));
+        let not = Expr { kind: not, ty: Type::Bool, span: right.span };
+        let (yes, no) = if same { (right, not) } else { (not, right) };
+        let kind = ExprKind::If(Box::new(left), Box::new(yes), Box::new(no));
+        Value::typed(kind, Type::Bool, span)
     }
 
     /// Brings two values to one type; `what` names them in the error. Two values of literals

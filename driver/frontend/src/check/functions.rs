@@ -3,6 +3,7 @@
 use super::expressions::Value;
 use super::names::Symbol;
 use super::prove::Facts;
+use super::types::kept;
 use super::{Checker, Scope, regions};
 use crate::ast::{self, ExprKind, Name};
 use crate::diagnostics::Diagnostic;
@@ -265,7 +266,8 @@ impl Checker<'_> {
         self.scope.wanted = ty.as_ref().and_then(|ty| self.wanted(ty));
         let found = self.tree(value)?;
         let name = self.field_name(field?).to_string();
-        self.coerce(found, &ty?, &name, value.span)
+        let values = self.coerce(found, &ty?, &name, value.span)?;
+        Some(values.into_iter().map(kept).collect())
     }
 
     /// A field's name in the program.
@@ -288,7 +290,7 @@ impl Checker<'_> {
                     span,
                     "",
                 )
-                .help("choose two numbers: `if condition then 1 else 0`"),
+                .help(format!("convert it: `{}`", self.cast_text(element, expr.span))),
                 Type::Element(found) => Diagnostic::error(
                     format!("`{name}` holds {element}, but the value is {found}"),
                     span,

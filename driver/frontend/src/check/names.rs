@@ -75,12 +75,15 @@ pub const MATH: [(&str, MathFunction, usize); 21] = [
 ];
 
 /// Names of the language that are neither types nor math functions.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 13] = [
     "t",
     "vec",
     "nearest",
     "periodic",
     "reflect",
+    "bool",
+    "true",
+    "false",
     "complex64",
     "complex128",
     "cmul",

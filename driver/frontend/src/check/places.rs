@@ -29,6 +29,7 @@ impl Checker<'_> {
             name: format!("{}.best", name.node),
             role: Role::Reduction,
             element,
+            boolean: false,
             member: None,
             grid,
             boundary: None,

@@ -87,6 +87,7 @@ impl Checker<'_> {
                 name: name.node.clone(),
                 role: Role::Reduction,
                 element,
+                boolean: false,
                 member: None,
                 grid: GridId::new(0),
                 boundary: None,

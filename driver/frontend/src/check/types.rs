@@ -1,4 +1,4 @@
-//! Types of cells, members and values: numbers, vecs, declared structs.
+//! Types of cells, members and values: numbers, bools, vecs, declared structs.
 
 use super::Checker;
 use super::aggregates::Tree;
@@ -7,7 +7,7 @@ use super::names::Symbol;
 use crate::ast::{self, Name, TypeKind};
 use crate::diagnostics::Diagnostic;
 use crate::limits;
-use crate::program::{ExprKind, FieldId, Type};
+use crate::program::{BinaryOp, Expr, ExprKind, FieldId, Type};
 use crate::source::Span;
 use cranelift_entity::EntityRef;
 use stencil_runtime::array::Element;
@@ -17,8 +17,10 @@ use stencil_runtime::array::Element;
 pub enum Ty {
     /// A number.
     Number(Element),
+    /// `bool`
+    Bool,
     /// `vec<LANES, TYPE>`
-    Vec(usize, Element),
+    Vec(usize, Box<Ty>),
     /// `complex64` or `complex128`: as a value a vec of two lanes.
     Complex(Element),
     /// A struct, by its place among the declared ones.
@@ -82,6 +84,7 @@ impl Checker<'_> {
         match &ty.node {
             TypeKind::Named(name) if name == "complex64" => Some(Ty::Complex(Element::F32)),
             TypeKind::Named(name) if name == "complex128" => Some(Ty::Complex(Element::F64)),
+            TypeKind::Named(name) if name == "bool" => Some(Ty::Bool),
             TypeKind::Named(name) => match (Element::from_name(name), self.symbols.get(name)) {
                 (Some(element), _) => Some(Ty::Number(element)),
                 (None, Some((Symbol::Struct(id), _))) => Some(Ty::Struct(*id)),
@@ -102,18 +105,19 @@ impl Checker<'_> {
                     );
                     return None;
                 }
-                let Ty::Number(element) = of_ty? else {
+                let ty = Ty::Vec(usize::try_from(count).ok()?, Box::new(of_ty?));
+                let numbers = self.leaves(&ty).len();
+                if numbers > limits::CELL {
+                    let message = format!("a cell has at most {} numbers", limits::CELL);
                     let error = Diagnostic::error(
-                        "a lane of a vec is a number",
-                        of.span,
-                        "not a number type",
+                        message,
+                        lanes.span,
+                        format!("a vec of {numbers} numbers"),
                     );
-                    self.report(
-                        error.help("put vecs into a struct, as in `struct S { a : vec<2, f32> }`"),
-                    );
+                    self.report(error.help("spread them over several fields"));
                     return None;
-                };
-                Some(Ty::Vec(usize::try_from(count).ok()?, element))
+                }
+                Some(ty)
             }
         }
     }
@@ -121,7 +125,8 @@ impl Checker<'_> {
     pub(super) fn ty_name(&self, ty: &Ty) -> String {
         match ty {
             Ty::Number(element) => element.to_string(),
-            Ty::Vec(lanes, element) => format!("vec<{lanes}, {element}>"),
+            Ty::Bool => "bool".to_owned(),
+            Ty::Vec(lanes, of) => format!("vec<{lanes}, {}>", self.ty_name(of)),
             Ty::Complex(element) => format!("complex{}", 16 * element.size()),
             Ty::Struct(id) => {
                 self.structs.get(*id).map_or(String::new(), |found| found.name.clone())
@@ -131,15 +136,22 @@ impl Checker<'_> {
 
     /// The numbers that a value of a type consists of, in order: what follows the dots of each, and
     /// its type.
-    pub(super) fn leaves(&self, ty: &Ty) -> Vec<(String, Element)> {
+    pub(super) fn leaves(&self, ty: &Ty) -> Vec<(String, Type)> {
         match ty {
-            Ty::Number(element) => vec![(String::new(), *element)],
-            Ty::Vec(lanes, element) => {
-                (0..*lanes).map(|lane| (format!(".{lane}"), *element)).collect()
+            Ty::Number(element) => vec![(String::new(), Type::Element(*element))],
+            Ty::Bool => vec![(String::new(), Type::Bool)],
+            Ty::Vec(lanes, of) => {
+                let inner = self.leaves(of);
+                let lane = |lane| {
+                    let inner = inner.iter();
+                    inner.map(move |(path, ty)| (format!(".{lane}{path}"), *ty))
+                };
+                (0..*lanes).flat_map(lane).collect()
             }
             // By these names files know the two as one complex number.
             Ty::Complex(element) => {
-                vec![(".re".to_owned(), *element), (".im".to_owned(), *element)]
+                let part = Type::Element(*element);
+                vec![(".re".to_owned(), part), (".im".to_owned(), part)]
             }
             Ty::Struct(id) => {
                 let members =
@@ -147,7 +159,7 @@ impl Checker<'_> {
                 let mut leaves = Vec::new();
                 for (name, ty) in members {
                     let inner = self.leaves(ty).into_iter();
-                    leaves.extend(inner.map(|(path, element)| (format!(".{name}{path}"), element)));
+                    leaves.extend(inner.map(|(path, ty)| (format!(".{name}{path}"), ty)));
                 }
                 leaves
             }
@@ -167,11 +179,15 @@ impl Checker<'_> {
     }
 
     /// A value of a type out of its leaves in order.
-    pub(super) fn assemble(&self, ty: &Ty, leaf: &mut dyn FnMut(Element) -> Value) -> Tree {
+    pub(super) fn assemble(&self, ty: &Ty, leaf: &mut dyn FnMut(Type) -> Value) -> Tree {
         match ty {
-            Ty::Number(element) => Tree::One(leaf(*element)),
-            Ty::Vec(lanes, element) => Tree::Vec((0..*lanes).map(|_| leaf(*element)).collect()),
-            Ty::Complex(element) => Tree::Vec(vec![leaf(*element), leaf(*element)]),
+            Ty::Number(element) => Tree::One(leaf(Type::Element(*element))),
+            Ty::Bool => Tree::One(leaf(Type::Bool)),
+            Ty::Vec(lanes, of) => Tree::Vec((0..*lanes).map(|_| self.assemble(of, leaf)).collect()),
+            Ty::Complex(element) => {
+                let mut part = || Tree::One(leaf(Type::Element(*element)));
+                Tree::Vec(vec![part(), part()])
+            }
             Ty::Struct(id) => {
                 let members =
                     self.structs.get(*id).map(|found| found.members.as_slice()).unwrap_or_default();
@@ -188,10 +204,12 @@ impl Checker<'_> {
         read: impl Fn(FieldId) -> ExprKind,
     ) -> Option<Tree> {
         let mut next = field.index();
-        let mut leaf = |element| {
-            let kind = read(FieldId::new(next));
+        let mut leaf = |ty| {
+            let cell =
+                Expr { kind: read(FieldId::new(next)), ty: Type::Element(kept_as(ty)), span };
             next += 1;
-            Value::typed(kind, Type::Element(element), span)
+            let expr = if ty == Type::Bool { not_zero(cell) } else { cell };
+            Value { expr, literal: None }
         };
         Some(self.assemble(&self.field_type(field)?, &mut leaf))
     }
@@ -199,12 +217,54 @@ impl Checker<'_> {
     /// The type that the literals of a `let` take: that of all numbers of a cell.
     pub(super) fn wanted(&self, ty: &Ty) -> Option<Element> {
         match ty {
-            Ty::Number(element) | Ty::Vec(_, element) | Ty::Complex(element) => Some(*element),
+            Ty::Number(element) | Ty::Complex(element) => Some(*element),
+            Ty::Bool => None,
+            Ty::Vec(_, of) => self.wanted(of),
             Ty::Struct(_) => {
                 let leaves = self.leaves(ty);
-                let (_, first) = leaves.first()?;
-                leaves.iter().all(|(_, element)| element == first).then_some(*first)
+                let mut numbers = leaves.iter().filter_map(|(_, ty)| match ty {
+                    Type::Element(element) => Some(*element),
+                    Type::Bool => None,
+                });
+                let first = numbers.next()?;
+                numbers.all(|element| element == first).then_some(first)
             }
         }
     }
+}
+
+/// The type in which a leaf is kept.
+pub fn kept_as(ty: Type) -> Element {
+    match ty {
+        Type::Element(element) => element,
+        Type::Bool => Element::U8,
+    }
+}
+
+/// A value as the cell of a field keeps it.
+pub fn kept(expr: Expr) -> Expr {
+    if expr.ty == Type::Bool { as_number(expr, kept_as(Type::Bool)) } else { expr }
+}
+
+/// A condition as a number: 1 if it holds, else 0.
+pub fn as_number(expr: Expr, element: Element) -> Expr {
+    let (ty, span) = (Type::Element(element), expr.span);
+    let number = |value: u8| {
+        let kind = match element.is_float() {
+            true => ExprKind::Float(value.into()),
+            false => ExprKind::Int(value.into()),
+        };
+        Box::new(Expr { kind, ty, span })
+    };
+    Expr { kind: ExprKind::If(Box::new(expr), number(1), number(0)), ty, span }
+}
+
+/// Whether a number is not 0; a condition as it is.
+pub fn not_zero(expr: Expr) -> Expr {
+    let Type::Element(element) = expr.ty else { return expr };
+    let span = expr.span;
+    let kind = if element.is_float() { ExprKind::Float(0.0) } else { ExprKind::Int(0) };
+    let zero = Expr { kind, ty: expr.ty, span };
+    let kind = ExprKind::Binary(BinaryOp::Ne, Box::new(expr), Box::new(zero));
+    Expr { kind, ty: Type::Bool, span }
 }

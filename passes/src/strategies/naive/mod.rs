@@ -73,7 +73,7 @@ impl Strategy for Naive {
                 return Ok(64);
             }
         }
-        Ok(index_width::of(program))
+        index_width::of(program)
     }
 
     /// A thread has no checks that a version for the interior could leave out.

@@ -88,6 +88,7 @@ mod tests {
         let leaf = |lane: usize| FieldDecl {
             name: format!("V.{lane}"),
             element: Element::F32,
+            boolean: false,
             member: Some(Member { field: "V".to_owned(), offset: 4 * lane, size: 8 }),
             role: Role::State,
             extents: vec!["N".parse().unwrap()],

@@ -20,6 +20,7 @@ pub fn types(random: &mut Random, program: &mut Program, mixture: Mixture) -> Ve
         for _ in 0..random.range(1, 3) {
             let member = match random.percent(35) {
                 true => random.pick(&types),
+                false if random.percent(20) => Type::Bool,
                 false => Type::Number(element(random, mixture)),
             };
             members.push(member);
@@ -30,7 +31,11 @@ pub fn types(random: &mut Random, program: &mut Program, mixture: Mixture) -> Ve
             members.pop();
         }
         program.structs.push(members);
-        types.push(Type::Struct(program.structs.len() - 1));
+        let place = program.structs.len() - 1;
+        types.push(Type::Struct(place));
+        if random.percent(40) && program.leaves(Type::Struct(place)).len() <= LARGEST / 2 {
+            types.push(Type::Structs(2, place));
+        }
     }
     types
 }

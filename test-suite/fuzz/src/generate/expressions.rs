@@ -88,7 +88,7 @@ pub fn value(random: &mut Random, scope: &mut Scope, ty: Type) -> Expr {
     }
     let depth = random.range(1, 4);
     let any = expression(random, scope, ty, depth);
-    if !random.percent(70) {
+    if ty == Type::Bool || !random.percent(70) {
         return any;
     }
     let (low, high) = match ty {
@@ -171,6 +171,11 @@ pub fn leaf(random: &mut Random, scope: &mut Scope, ty: Type) -> Expr {
         };
     }
     let Type::Number(element) = ty else {
+        if random.percent(40)
+            && let Some(cell) = cell(random, scope, |of| of == Type::Bool)
+        {
+            return cell;
+        }
         let of = some_type(random);
         let (a, b) = (leaf(random, scope, of), leaf(random, scope, of));
         return binary(random.pick(&["<", "<=", ">", ">=", "==", "!="]), ty, a, b);
@@ -270,7 +275,11 @@ fn condition(random: &mut Random, scope: &mut Scope, deeper: i64) -> Expr {
         1 => {
             let (a, b) =
                 (expression(random, scope, ty, deeper), expression(random, scope, ty, deeper));
-            binary(random.pick(&["&&", "||"]), ty, a, b)
+            binary(random.pick(&["&&", "||", "==", "!="]), ty, a, b)
+        }
+        2 if random.percent(40) => {
+            let from = some_type(random);
+            Expr { ty, kind: Kind::Cast(Box::new(expression(random, scope, from, deeper))) }
         }
         _ => {
             let of = some_type(random);
@@ -308,7 +317,7 @@ fn integer(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Exp
         2 => call(random.pick(&["min", "max"]), ty, vec![a, expression(random, scope, ty, deeper)]),
         3 => Expr { ty, kind: Kind::Unary("-", Box::new(a)) },
         4 => {
-            let from = some_type(random);
+            let from = if random.percent(15) { Type::Bool } else { some_type(random) };
             Expr { ty, kind: Kind::Cast(Box::new(expression(random, scope, from, deeper))) }
         }
         5 => call("abs", ty, vec![a]),
@@ -331,7 +340,7 @@ fn float(random: &mut Random, scope: &mut Scope, ty: Type, deeper: i64) -> Expr 
         }
         5 => Expr { ty, kind: Kind::Unary("-", Box::new(a)) },
         6 => {
-            let from = some_type(random);
+            let from = if random.percent(15) { Type::Bool } else { some_type(random) };
             Expr { ty, kind: Kind::Cast(Box::new(expression(random, scope, from, deeper))) }
         }
         7 => binary(random.pick(&["/", "/", "%"]), ty, a, expression(random, scope, ty, deeper)),

@@ -5,11 +5,15 @@ use crate::model::*;
 
 /// A value of a type without reads: 0.5, or 1 of an integer type, in every number.
 pub fn plain(program: &Program, ty: Type) -> Expr {
-    let kind = match ty.is_aggregate() {
-        true => {
+    let kind = match ty {
+        Type::Bool => {
+            let one = plain(program, Type::INDEX);
+            Kind::Binary("==", Box::new(one.clone()), Box::new(one))
+        }
+        _ if ty.is_aggregate() => {
             Kind::Whole(program.parts(ty).into_iter().map(|part| plain(program, part)).collect())
         }
-        false => Kind::Number(if ty.is_float() { 0.5 } else { 1.0 }, true),
+        _ => Kind::Number(if ty.is_float() { 0.5 } else { 1.0 }, true),
     };
     Expr { ty, kind }
 }
@@ -84,6 +88,9 @@ fn unwrapped(case: &Case, whole: Type) -> Case {
         }
         let later = |ty: Type| match (ty, removed) {
             (Type::Struct(place), Some(gone)) if place > gone => Type::Struct(place - 1),
+            (Type::Structs(lanes, place), Some(gone)) if place > gone => {
+                Type::Structs(lanes, place - 1)
+            }
             (ty, _) => ty,
         };
         retyped(case, |ty| later(if ty == whole { inner } else { ty }));
