@@ -56,42 +56,44 @@ pub fn partials(
 ) -> Result<Vec<BufferDecl>, Error> {
     let mut found: Vec<BufferDecl> = Vec::new();
     for launch in launches {
-        let field = launch.bindings.iter().find_map(|binding| match binding {
-            Binding::Partials(field) => Some(*field),
-            _ => None,
-        });
-        // The kernel that combines partial results has the value too.
-        let Some(field) = field.filter(|field| {
-            !launch.bindings.contains(&Binding::ReadWrite(field))
-        }) else {
-            continue;
-        };
-        let blocks = blocks(launch, names)?;
-        let warps = launch.block.iter().product::<i64>() / i64::from(device::WARP);
-        let count = match launch.block_points {
-            Some(_) => blocks.to_string(),
-            None => format!("({blocks}) * {warps}"),
-        };
-        let name = partials_name(field);
-        if let Some(buffer) = found.iter_mut().find(|buffer| buffer.name == name) {
-            let before = buffer.extents.first().map(ToString::to_string).unwrap_or_default();
-            buffer.extents = vec![expression(&format!("max({before}, {count})"))?];
-            continue;
+        for binding in &launch.bindings {
+            let Binding::Partials(field) = binding else { continue };
+            // The kernel that combines partial results has the value too.
+            if launch.bindings.contains(&Binding::ReadWrite(field)) {
+                continue;
+            }
+            let count = partial_results(launch, names)?;
+            let name = partials_name(field);
+            if let Some(buffer) = found.iter_mut().find(|buffer| buffer.name == name) {
+                let before = buffer.extents.first().map(ToString::to_string).unwrap_or_default();
+                buffer.extents = vec![expression(&format!("max({before}, {count})"))?];
+                continue;
+            }
+            let declared = program.field(field)?;
+            found.push(BufferDecl {
+                name,
+                kind: BufferKind::Scratch,
+                element: element(declared.element, declared.unsigned)?,
+                // A box without points has no blocks, and an array has a cell at least.
+                extents: vec![expression(&format!("max(1, {count})"))?],
+                origin: Vec::new(),
+                layout: BufferLayout::RowMajor,
+                start: Start::Zeros,
+                device: 0,
+            });
         }
-        let declared = program.field(field)?;
-        found.push(BufferDecl {
-            name,
-            kind: BufferKind::Scratch,
-            element: element(declared.element, declared.unsigned)?,
-            // A box without points has no blocks, and an array has a cell at least.
-            extents: vec![expression(&format!("max(1, {count})"))?],
-            origin: Vec::new(),
-            layout: BufferLayout::RowMajor,
-            start: Start::Zeros,
-            device: 0,
-        });
     }
     Ok(found)
+}
+
+/// How many partial results a kernel stores: one a block of points, or one a warp.
+fn partial_results(launch: &Launch, names: &[&str]) -> Result<String, Error> {
+    let blocks = blocks(launch, names)?;
+    let warps = launch.block.iter().product::<i64>() / i64::from(device::WARP);
+    Ok(match (launch.block_points, warps) {
+        (Some(_), _) | (None, 1) => blocks.to_string(),
+        (None, warps) => format!("({blocks}) * {warps}"),
+    })
 }
 
 /// The nodes of the schedule. Those in the loop of a `stencil.until` stand together.

@@ -101,7 +101,8 @@ impl<'c> Combining<'c, '_> {
     fn kernel(&self, field: &Field<'c>, argument: usize) -> Result<(), Error> {
         let Self { context, subject, into, operator, launch } = self;
         let location = launch.op.location();
-        let fault = || Error::internal(format!("@{} has no buffer of @{}", launch.name, field.name));
+        let fault =
+            || Error::internal(format!("@{} has no buffer of @{}", launch.name, field.name));
         let entry = mlir::entry(launch.op).ok_or_else(fault)?;
         let buffer = *mlir::arguments(entry).get(argument).ok_or_else(fault)?;
         let blocks = launch.grid.first().and_then(|grid| grid.result(0).ok()).ok_or_else(fault)?;
@@ -111,13 +112,8 @@ impl<'c> Combining<'c, '_> {
         self.bind(&outer, argument)?;
         let name = format!("{}_of_{}", kernel_name(into), launch.name);
         let name = stencil::unused_name(subject.module, &name);
-        let kernel = PartialsKernel {
-            context,
-            subject,
-            field: into,
-            operator: *operator,
-            location,
-        };
+        let kernel =
+            PartialsKernel { context, subject, field: into, operator: *operator, location };
         kernel.build(&name, |made| {
             let count = made.builder.affine(blocks, &[], &made.arguments.params)?;
             made.builder.multiply_constant(count, self.warps())
@@ -156,9 +152,7 @@ impl<'c> Combining<'c, '_> {
         for (axis, count) in ["x", "y", "z"].into_iter().zip(&launch.block).rev() {
             let own = number(builder, "gpu.thread_id", axis)?;
             thread = Some(match thread {
-                Some(slower) => {
-                    builder.add(builder.multiply_constant(slower, *count)?, own)?
-                }
+                Some(slower) => builder.add(builder.multiply_constant(slower, *count)?, own)?,
                 None => own,
             });
         }

@@ -145,7 +145,8 @@ impl FuseReductions {
             let taken = Taken::of(program, reduce, kernel)?;
             let taken = taken.ok_or_else(|| Error::internal("a copy of another tile kernel"))?;
             extend(&builder, module, (program, reduce), (kernel, &taken))?;
-            let place = lists.get_mut(launch.list).and_then(|list| list.kernels.get_mut(launch.place));
+            let place =
+                lists.get_mut(launch.list).and_then(|list| list.kernels.get_mut(launch.place));
             *place.ok_or_else(|| Error::internal("a launch without a place"))? = name;
         }
         if let Some(list) = lists.get_mut(number) {
@@ -196,7 +197,9 @@ impl FuseReductions {
         let tiles = strategy.tiles_per_block(u32::try_from(threads).unwrap_or(u32::MAX));
         let cells = launch.schedule.tile.iter().product::<i64>() as f64 * tiles;
         let plain = !launch.axes && launch.turns.is_none() && launch.flags.is_none();
-        Ok(plain && threads % WARP == 0 && cells * WARP as f64 >= (threads * CELLS_OF_A_WARP) as f64)
+        Ok(plain
+            && threads % WARP == 0
+            && cells * WARP as f64 >= (threads * CELLS_OF_A_WARP) as f64)
     }
 }
 
@@ -241,7 +244,8 @@ fn launch_before(
     let Some(own) = lists.get(number) else { return Ok(None) };
     let Some(field) = own.kernels.get(place) else { return Ok(None) };
     let mut before: Vec<(usize, usize)> = (0..place).map(|place| (number, place)).collect();
-    if let Some((list, earlier)) = number.checked_sub(1).and_then(|one| Some((lists.get(one)?, one)))
+    if let Some((list, earlier)) =
+        number.checked_sub(1).and_then(|one| Some((lists.get(one)?, one)))
         && own.once
         && list.once
         && list.part == own.part

@@ -157,7 +157,8 @@ impl<'c> Lowering<'c, '_> {
         let mut attributes = tiled::axes_attributes(&outer, &axes, [threads, 1, 1], &schedule);
         attributes.push(tiled::block_points_attribute(&outer, BLOCK));
         let operator = Operator::of(program.field(reduce.field)?, reduce.combine);
-        let made = partials::function(&outer, subject, (name, operator), bindings, attributes, THREADS)?;
+        let made =
+            partials::function(&outer, subject, (name, operator), bindings, attributes, THREADS)?;
         let builder = &made.builder;
         let scope = self.scope(&made, piece, self.step(builder, made.arguments.step)?);
         let sources = &made.arguments.sources;
