@@ -19,7 +19,7 @@ pub use point_function::{
     Argument, Gather, arguments, arguments_with_values, function, function_body, function_name,
     gather, gathers, point_function,
 };
-pub use reduce::{Combine, Reduce, Until, reduce, set_initial, until};
+pub use reduce::{Combine, Reduce, Until, combined, reduce, set_combined, set_initial, until};
 pub use target::Target;
 
 use crate::Signature;
@@ -103,6 +103,7 @@ const MEMBER: &str = "stencil.member";
 const BOOLEAN: &str = "stencil.bool";
 const REPEATED: &str = "stencil.repeat";
 const INITIAL: &str = "stencil.initial";
+const COMBINED: &str = "stencil.combined";
 
 /// All declarations of a module.
 #[derive(Debug)]

@@ -8,6 +8,8 @@ use crate::llvm::annotate_loops::AnnotateLoops;
 use crate::llvm::convert_prefetch_to_nvvm::ConvertPrefetchToNvvm;
 use crate::llvm::load_constants::LoadConstants;
 use crate::pass::Step;
+use crate::reduce::combine_stores::CombineStores;
+use crate::reduce::fuse_reductions::FuseReductions;
 use crate::reduce::lower_reduce::LowerReduce;
 use crate::schedule::choose_schedule::{ChooseSchedule, Request};
 use crate::schedule::lowering;
@@ -56,6 +58,7 @@ pub fn tiled(config: &Config) -> Vec<Step> {
     let mut steps = vec![Step::ours(ChooseSchedule(config.request()))];
     // The choice stands in the module by now.
     steps.extend(lowering::tile(&Choice::default()));
+    steps.push(Step::ours(FuseReductions(config.lowering)));
     steps.extend(lowering::split(config.lowering));
     steps
 }
@@ -69,6 +72,7 @@ pub fn tiled(config: &Config) -> Vec<Step> {
 pub fn gpu() -> Vec<Step> {
     let mut steps = vec![Step::ours(LowerReduce)];
     steps.extend(lowering::lower());
+    steps.push(Step::ours(CombineStores));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
     steps
 }

@@ -19,6 +19,7 @@ const BEFORE: &[&Info] = &[
     &schedule::flexible_hyper_tiles::INFO,
     &schedule::tile_overlapped::INFO,
     &tiled::rotate_buffers::INFO,
+    &reduce::fuse_reductions::INFO,
     &tiled::split_sums::INFO,
     &tiled::split_interior::INFO,
     &reduce::lower_reduce::INFO,
@@ -26,6 +27,7 @@ const BEFORE: &[&Info] = &[
 
 /// The passes behind the lowerings.
 const BEHIND: &[&Info] = &[
+    &reduce::combine_stores::INFO,
     &gpu::bank_pad::INFO,
     &gpu::lower_peer::INFO,
     &llvm::convert_prefetch_to_nvvm::INFO,

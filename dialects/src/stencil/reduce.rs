@@ -1,7 +1,7 @@
 //! Reductions of a step, and the condition that ends a run.
 
-use super::{INITIAL, REDUCE, UNTIL};
-use crate::attribute::{self, read};
+use super::{COMBINED, Field, INITIAL, REDUCE, UNTIL};
+use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::mlir::{self, Op};
@@ -128,4 +128,27 @@ pub fn until<'c>(
 /// Gives the cell of a reduction its value before the first step.
 pub fn set_initial<'c>(field: Op<'c>, value: Attribute<'c>) {
     mlir::set_attribute(field, INITIAL, value);
+}
+
+/// Makes a temp field the values at the points of a reduction: a kernel that stores the field
+/// combines its cells, and keeps none of them.
+pub fn set_combined<'c>(builder: &Builder<'c>, field: Op<'c>, into: &str, combine: Combine) {
+    let entries = [
+        ("into", attribute::string(builder.context, into)),
+        ("operation", attribute::string(builder.context, combine.name())),
+    ];
+    mlir::set_attribute(field, COMBINED, attribute::dictionary(builder.context, &entries));
+}
+
+/// The field of the value that a field's cells are combined to, and how, if they are.
+///
+/// # Errors
+/// A malformed attribute.
+pub fn combined<'c>(field: &Field<'c>) -> Result<Option<(&'c str, Combine)>, Error> {
+    let entries = |attribute: Attribute<'c>| {
+        let entry = |name| attribute::as_string(attribute::entry(attribute, name)?);
+        let (into, name) = (entry("into")?, entry("operation")?);
+        Some((into, Combine::ALL.into_iter().find(|(known, _)| *known == name)?.1))
+    };
+    read_optional(field.op, COMBINED, entries)
 }

@@ -49,8 +49,8 @@ pub fn of<'c>(context: &'c Context, module: &Module<'c>) -> Result<Plan, Error> 
     let (fields, mut buffers) = fields(context, &program, &launches, &names)?;
     for launch in &launches {
         buffers.extend(flags(launch, &names)?);
-        buffers.extend(reductions::partials(&program, launch, &names)?);
     }
+    buffers.extend(reductions::partials(&program, &launches, &names)?);
     let pyramid_height = launches.iter().map(|launch| launch.schedule.steps).max().unwrap_or(1);
     let main = launches
         .iter()

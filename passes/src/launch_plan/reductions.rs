@@ -8,6 +8,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::stencil::{Field, Program, Role};
 use stencil_dialects::tiled::{self, Binding, Launch, Part};
+use stencil_runtime::device;
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{
     self, BufferDecl, BufferKind, BufferLayout, FieldDecl, Limit, Node, Relation, Start, Until,
@@ -47,30 +48,53 @@ pub fn partials_name(field: &str) -> String {
     format!("partials of {field}")
 }
 
-/// The buffer that a kernel over the points of a reduction fills, if it is one.
+/// The buffers of partial results. Kernels over the points of one reduction share a buffer: one
+/// stores a result for each of its blocks, another one for each of its warps.
 pub fn partials(
     program: &Program,
-    launch: &Launch,
+    launches: &[Launch],
     names: &[&str],
-) -> Result<Option<BufferDecl>, Error> {
-    let field = launch.bindings.iter().find_map(|binding| match binding {
-        Binding::Partials(field) => Some(*field),
-        _ => None,
-    });
-    let (Some(field), Some(_)) = (field, launch.block_points) else { return Ok(None) };
-    let declared = program.field(field)?;
-    // A box without points has no blocks, and an array has a cell at least.
-    let count = expression(&format!("max(1, {})", blocks(launch, names)?))?;
-    Ok(Some(BufferDecl {
-        name: partials_name(field),
-        kind: BufferKind::Scratch,
-        element: element(declared.element, declared.unsigned)?,
-        extents: vec![count],
-        origin: Vec::new(),
-        layout: BufferLayout::RowMajor,
-        start: Start::Zeros,
-        device: 0,
-    }))
+) -> Result<Vec<BufferDecl>, Error> {
+    let mut found: Vec<BufferDecl> = Vec::new();
+    for launch in launches {
+        for binding in &launch.bindings {
+            let Binding::Partials(field) = binding else { continue };
+            // The kernel that combines partial results has the value too.
+            if launch.bindings.contains(&Binding::ReadWrite(field)) {
+                continue;
+            }
+            let count = partial_results(launch, names)?;
+            let name = partials_name(field);
+            if let Some(buffer) = found.iter_mut().find(|buffer| buffer.name == name) {
+                let before = buffer.extents.first().map(ToString::to_string).unwrap_or_default();
+                buffer.extents = vec![expression(&format!("max({before}, {count})"))?];
+                continue;
+            }
+            let declared = program.field(field)?;
+            found.push(BufferDecl {
+                name,
+                kind: BufferKind::Scratch,
+                element: element(declared.element, declared.unsigned)?,
+                // A box without points has no blocks, and an array has a cell at least.
+                extents: vec![expression(&format!("max(1, {count})"))?],
+                origin: Vec::new(),
+                layout: BufferLayout::RowMajor,
+                start: Start::Zeros,
+                device: 0,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// How many partial results a kernel stores: one a block of points, or one a warp.
+fn partial_results(launch: &Launch, names: &[&str]) -> Result<String, Error> {
+    let blocks = blocks(launch, names)?;
+    let warps = launch.block.iter().product::<i64>() / i64::from(device::WARP);
+    Ok(match (launch.block_points, warps) {
+        (Some(_), _) | (None, 1) => blocks.to_string(),
+        (None, warps) => format!("({blocks}) * {warps}"),
+    })
 }
 
 /// The nodes of the schedule. Those in the loop of a `stencil.until` stand together.

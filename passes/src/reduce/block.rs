@@ -6,16 +6,23 @@ use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::Combine;
+use stencil_dialects::stencil::{Combine, Field};
 
-/// The lanes of a block, one thread each.
-pub struct Lanes<'c> {
+/// How two values become one.
+#[derive(Clone, Copy)]
+pub struct Operator<'c> {
     /// How values are combined.
     pub combine: Combine,
     /// Their type.
     pub element: Type<'c>,
     /// Whether they are unsigned integers.
     pub unsigned: bool,
+}
+
+/// The lanes of a block, one thread each.
+pub struct Lanes<'c> {
+    /// How values are combined.
+    pub operator: Operator<'c>,
     /// The number of the lane.
     pub thread: Val<'c>,
     /// A shared buffer with a value for each lane.
@@ -24,7 +31,17 @@ pub struct Lanes<'c> {
     pub count: i64,
 }
 
-impl<'c> Lanes<'c> {
+impl<'c> Operator<'c> {
+    /// How the values of a reduction are combined, of which a field holds the result.
+    pub fn of(field: &Field<'c>, combine: Combine) -> Self {
+        Self { combine, element: field.element, unsigned: field.unsigned }
+    }
+
+    /// Whether all orders of the values give the same result.
+    pub fn takes_any_order(&self) -> bool {
+        self.combine != Combine::Sum || !self.element.is_float()
+    }
+
     /// The value that changes no other.
     pub fn neutral(&self, builder: &Builder<'c>) -> Result<Val<'c>, Error> {
         let most = |greatest: bool| -> Result<Val<'c>, Error> {
@@ -70,7 +87,9 @@ impl<'c> Lanes<'c> {
         };
         builder.binary(name, first, second)
     }
+}
 
+impl<'c> Lanes<'c> {
     /// Combines the values of all lanes: the upper half with the lower one, until one lane is left.
     /// The first lane alone may take the [`result`](Self::result).
     pub fn halve(&self, builder: &Builder<'c>, own: Val<'c>) -> Result<(), Error> {
@@ -83,7 +102,7 @@ impl<'c> Lanes<'c> {
                 let above = builder.add_constant(self.thread, half)?;
                 let first = builder.load(self.shared, &[self.thread])?;
                 let second = builder.load(self.shared, &[above])?;
-                let value = self.combine(builder, first, second)?;
+                let value = self.operator.combine(builder, first, second)?;
                 builder.store(value, self.shared, &[self.thread])
             })?;
             half /= 2;

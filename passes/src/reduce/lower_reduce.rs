@@ -28,35 +28,32 @@
 //! A reduction behind the last kernel that takes a step belongs to that step: the number of the
 //! step is then one less than that of the launch.
 
-use super::block::{self, Lanes};
+use super::block::{self, Operator};
+use super::partials::{self, PartialsKernel};
 use super::points::Points;
 use crate::analysis::hull::Hull;
 use crate::analysis::index_width::constant_extents;
 use crate::kernel::function::{self, KernelFunction};
 use crate::kernel::scope::Scope;
-use crate::kernel::shared_memory::shared_type;
-use crate::kernel::signature::{Signature, read_by};
+use crate::kernel::signature::read_by;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineExpr, AffineMap, Attribute, Module};
+use melior::ir::{AffineExpr, AffineMap, Module};
 use std::collections::BTreeSet;
 use stencil_dialects::affine::symbolic;
-use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::{self, Program, Reduce};
-use stencil_dialects::tiled::{self, Binding, Region, Schedule};
+use stencil_dialects::stencil::{self, Piece, Program, Reduce};
+use stencil_dialects::tiled::{self, Binding, Kernel};
 
 /// Points of a block.
 pub const BLOCK: i64 = 8192;
 /// Threads of a block.
 const THREADS: i64 = 256;
-/// Threads that combine the results of blocks.
-const LANES: i64 = 1024;
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -88,9 +85,12 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
     let subject = Subject::of(module, &program)?;
     for reduce in &program.reduces {
         let lowering = Lowering { context, subject: &subject, reduce };
-        let names = lowering.kernels()?;
+        let repeats = tiled::repeats(module)?;
+        let launched = repeats.iter().any(|repeat| repeat.kernels.contains(&reduce.field));
+        // Tile kernels may have taken a reduction over, in all places or in some.
+        let names = if launched { lowering.kernels()? } else { Vec::new() };
         let builder = Builder::new(context, reduce.op.location(), mlir::body(module));
-        for repeat in tiled::repeats(module)? {
+        for repeat in repeats {
             let list = repeat.kernels.iter().flat_map(|name| match *name == reduce.field {
                 true => names.clone(),
                 false => vec![(*name).to_owned()],
@@ -98,7 +98,11 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
             tiled::set_kernels(&builder, repeat.op, &list.collect::<Vec<_>>());
         }
         mlir::erase(reduce.op);
-        mlir::erase(stencil::function(module, reduce.function)?);
+        let kernels = tiled::kernels(module)?;
+        let mut pieces = kernels.iter().flat_map(Kernel::applies).flat_map(|apply| &apply.pieces);
+        if !pieces.any(|piece| piece.function == reduce.function) {
+            mlir::erase(stencil::function(module, reduce.function)?);
+        }
     }
     Ok(())
 }
@@ -139,7 +143,7 @@ impl<'c> Lowering<'c, '_> {
         let rank = piece.lower.result_count();
         let outer = function::container(context, module, reduce.op.location())?;
         let read: BTreeSet<&str> = read_by(program, reduce.function)?;
-        let mut bindings = fields_first(program, &read, alone.then_some(reduce.field));
+        let mut bindings = partials::fields_first(program, &read, alone.then_some(reduce.field));
         if !alone {
             bindings.push(Binding::Partials(reduce.field));
         }
@@ -147,25 +151,20 @@ impl<'c> Lowering<'c, '_> {
         tile.push(BLOCK);
         let mut per_thread = vec![1; rank.saturating_sub(1)];
         per_thread.push(BLOCK / THREADS);
-        let schedule = schedule(tile, per_thread);
+        let schedule = partials::schedule(tile, per_thread);
         let threads = i32::try_from(THREADS).unwrap_or(i32::MAX);
         let axes = self.axes(piece.lower, piece.upper)?;
         let mut attributes = tiled::axes_attributes(&outer, &axes, [threads, 1, 1], &schedule);
         attributes.push(tiled::block_points_attribute(&outer, BLOCK));
-        let made = self.function(&outer, name, bindings, attributes, THREADS)?;
+        let operator = Operator::of(program.field(reduce.field)?, reduce.combine);
+        let made =
+            partials::function(&outer, subject, (name, operator), bindings, attributes, THREADS)?;
         let builder = &made.builder;
-        let scope = Scope {
-            module,
-            program,
-            hull: Hull { lower: piece.lower, upper: piece.upper, alike: true, tight: true },
-            params: made.arguments.params.clone(),
-            scalars: made.arguments.scalars.clone(),
-            step: self.step(builder, made.arguments.step)?,
-        };
+        let scope = self.scope(&made, piece, self.step(builder, made.arguments.step)?);
         let sources = &made.arguments.sources;
         let points = Points::new(builder, &scope, piece, sources, THREADS)?;
         let block = block::block_id(builder)?;
-        let lanes = self.lanes(&made, THREADS)?;
+        let lanes = partials::lanes(&made, operator, THREADS)?;
         let first = builder.multiply_constant(block, BLOCK)?;
         let own = points.combined(builder, &lanes, first, BLOCK / THREADS)?;
         lanes.halve(builder, own)?;
@@ -173,12 +172,12 @@ impl<'c> Lowering<'c, '_> {
         builder.when(first, |builder| {
             let result = lanes.result(builder)?;
             if alone {
-                let neutral = lanes.neutral(builder)?;
-                let value = lanes.combine(builder, neutral, result)?;
-                return self.store(builder, &made, value);
+                let neutral = lanes.operator.neutral(builder)?;
+                let value = lanes.operator.combine(builder, neutral, result)?;
+                return partials::store(builder, &made, reduce.field, value);
             }
             let count = points.blocks(builder, BLOCK)?;
-            let partials = block::view(builder, partials(&made)?, count)?;
+            let partials = block::view(builder, partials::buffer(&made)?, count)?;
             builder.store(result, partials, &[block])
         })?;
         builder.op("gpu.return", &[], &[], &[])?;
@@ -188,82 +187,28 @@ impl<'c> Lowering<'c, '_> {
     /// The kernel that combines the results of the blocks.
     fn over_blocks(&self, name: &str) -> Result<(), Error> {
         let Self { context, subject, reduce } = *self;
-        let (module, program) = (subject.module, subject.program);
-        let piece = program.reduced(reduce)?;
-        let outer = function::container(context, module, reduce.op.location())?;
-        let mut bindings = fields_first(program, &BTreeSet::new(), Some(reduce.field));
-        bindings.push(Binding::Partials(reduce.field));
-        let schedule = schedule(vec![LANES], vec![1]);
-        let threads = i32::try_from(LANES).unwrap_or(i32::MAX);
-        let one = symbolic(context, program.params.len(), &[AffineExpr::constant(context, 1)]);
-        let attributes = tiled::launch_attributes(&outer, (one, None), [threads, 1, 1], &schedule);
-        let made = self.function(&outer, name, bindings, attributes, LANES)?;
-        let builder = &made.builder;
-        let scope = Scope {
-            module,
-            program,
-            hull: Hull { lower: piece.lower, upper: piece.upper, alike: true, tight: true },
-            params: made.arguments.params.clone(),
-            scalars: made.arguments.scalars.clone(),
-            step: made.arguments.step,
-        };
-        let points = Points::new(builder, &scope, piece, &made.arguments.sources, LANES)?;
-        let count = points.blocks(builder, BLOCK)?;
-        let partials = block::view(builder, partials(&made)?, count)?;
-        let lanes = self.lanes(&made, LANES)?;
-        let neutral = lanes.neutral(builder)?;
-        let bounds = (lanes.thread, count, builder.index(LANES)?);
-        let own = builder.carry(bounds, &[neutral], |builder, at, carried| {
-            let before = block::only(carried)?;
-            let value = builder.load(partials, &[at])?;
-            Ok(vec![lanes.combine(builder, before, value)?])
-        })?;
-        lanes.halve(builder, block::only(&own)?)?;
-        let first = builder.compare(Compare::Eq, lanes.thread, builder.index(0)?)?;
-        builder.when(first, |builder| self.store(builder, &made, lanes.result(builder)?))?;
-        builder.op("gpu.return", &[], &[], &[]).map(drop)
-    }
-
-    fn function(
-        &self,
-        outer: &Builder<'c>,
-        name: &str,
-        bindings: Vec<Binding<'c>>,
-        mut attributes: Vec<(&'static str, Attribute<'c>)>,
-        threads: i64,
-    ) -> Result<KernelFunction<'c>, Error> {
-        let Self { context, subject, reduce } = *self;
-        attributes.push(("sym_name", attribute::string(context, name)));
-        attributes.push(("gpu.kernel", Attribute::unit(context)));
-        let element = subject.program.field(reduce.field)?.element;
-        let shared = [shared_type(outer, &[threads], element)?];
-        let signature = Signature::of_bindings(outer, subject.program, bindings)?;
-        function::build(outer, subject, &signature, attributes, &shared)
-    }
-
-    /// The lanes of a block, with the shared buffer by which their values meet.
-    fn lanes(&self, made: &KernelFunction<'c>, count: i64) -> Result<Lanes<'c>, Error> {
-        let field = self.subject.program.field(self.reduce.field)?;
-        Ok(Lanes {
-            combine: self.reduce.combine,
-            element: field.element,
-            unsigned: field.unsigned,
-            thread: block::thread_id(&made.builder)?,
-            shared: block::only(&made.shared)?,
-            count,
+        let piece = subject.program.reduced(reduce)?;
+        let operator = Operator::of(subject.program.field(reduce.field)?, reduce.combine);
+        let location = reduce.op.location();
+        let kernel = PartialsKernel { context, subject, field: reduce.field, operator, location };
+        kernel.build(name, |made| {
+            let builder = &made.builder;
+            let scope = self.scope(made, piece, made.arguments.step);
+            let points = Points::new(builder, &scope, piece, &made.arguments.sources, 1)?;
+            points.blocks(builder, BLOCK)
         })
     }
 
-    /// Stores the value of the reduction.
-    fn store(
-        &self,
-        builder: &Builder<'c>,
-        made: &KernelFunction<'c>,
-        value: Val<'c>,
-    ) -> Result<(), Error> {
-        let target = made.arguments.targets.get(self.reduce.field).copied();
-        let target = target.ok_or_else(|| Error::internal("a reduction without a cell"))?;
-        builder.store(value, target, &[builder.index(0)?])
+    /// The names that a kernel over the box can use.
+    fn scope(&self, made: &KernelFunction<'c>, piece: Piece<'c>, step: Val<'c>) -> Scope<'c, '_> {
+        Scope {
+            module: self.subject.module,
+            program: self.subject.program,
+            hull: Hull { lower: piece.lower, upper: piece.upper, alike: true, tight: true },
+            params: made.arguments.params.clone(),
+            scalars: made.arguments.scalars.clone(),
+            step,
+        }
     }
 
     /// The number of the step that the reduction belongs to.
@@ -298,36 +243,8 @@ impl<'c> Lowering<'c, '_> {
     }
 }
 
-fn schedule(tile: Vec<i64>, per_thread: Vec<i64>) -> Schedule {
-    let strategy = "reduce".to_owned();
-    Schedule { strategy, tile, per_thread, steps: 0, region: Region::default() }
-}
-
-/// The arguments of a kernel that reads some fields, and stores the value of a reduction or not.
-fn fields_first<'c>(
-    program: &Program<'c>,
-    read: &BTreeSet<&str>,
-    stored: Option<&'c str>,
-) -> Vec<Binding<'c>> {
-    let fields = program.fields.iter().map(|field| field.name);
-    let mut all: Vec<Binding> = fields
-        .filter_map(|name| match Some(name) == stored {
-            true => Some(Binding::ReadWrite(name)),
-            false => read.contains(name).then_some(Binding::Read(name)),
-        })
-        .collect();
-    all.extend(program.params.iter().map(|name| Binding::Param(name)));
-    all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));
-    all.push(Binding::Step);
-    all
-}
-
-fn partials<'c>(made: &KernelFunction<'c>) -> Result<Val<'c>, Error> {
-    made.arguments.partials.ok_or_else(|| Error::internal("no results of blocks"))
-}
-
 /// A name that PTX allows.
-fn kernel_name(field: &str) -> String {
+pub fn kernel_name(field: &str) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
     format!("reduce_{}", field.chars().map(letter).collect::<String>())
 }

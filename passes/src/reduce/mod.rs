@@ -1,5 +1,8 @@
 //! Reductions: from `stencil.reduce` to kernels.
 
 mod block;
+pub mod combine_stores;
+pub mod fuse_reductions;
 pub mod lower_reduce;
+mod partials;
 mod points;

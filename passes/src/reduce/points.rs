@@ -78,7 +78,7 @@ impl<'c, 'p> Points<'c, 'p> {
         };
         let values = builder.choose(
             over,
-            &[lanes.element],
+            &[lanes.operator.element],
             |builder| code(builder, false),
             |builder| code(builder, true),
         )?;
@@ -93,7 +93,7 @@ impl<'c, 'p> Points<'c, 'p> {
         each: i64,
         full: bool,
     ) -> Result<Val<'c>, Error> {
-        let mut carried = vec![lanes.neutral(builder)?, first];
+        let mut carried = vec![lanes.operator.neutral(builder)?, first];
         carried.extend(digits(builder, first, &self.extents)?);
         let bounds = (builder.index(0)?, builder.index(each / AT_ONCE)?, builder.index(1)?);
         let last = builder.carry(bounds, &carried, |builder, _, carried| {
@@ -108,7 +108,7 @@ impl<'c, 'p> Points<'c, 'p> {
                 place = self.next(builder, &place)?;
             }
             for one in found {
-                value = lanes.combine(builder, value, one)?;
+                value = lanes.operator.combine(builder, value, one)?;
             }
             Ok([&[value, number], place.as_slice()].concat())
         })?;
@@ -133,8 +133,8 @@ impl<'c, 'p> Points<'c, 'p> {
             return only(&evaluated(builder)?);
         }
         let there = builder.compare(Compare::Below, number, self.count)?;
-        let nothing = |builder: &Builder<'c>| Ok(vec![lanes.neutral(builder)?]);
-        only(&builder.choose(there, &[lanes.element], evaluated, nothing)?)
+        let nothing = |builder: &Builder<'c>| Ok(vec![lanes.operator.neutral(builder)?]);
+        only(&builder.choose(there, &[lanes.operator.element], evaluated, nothing)?)
     }
 
     fn evaluate(&self, builder: &Builder<'c>, point: &[Val<'c>]) -> Result<Vec<Val<'c>>, Error> {

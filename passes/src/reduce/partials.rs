@@ -1,0 +1,139 @@
+//! The kernel that makes one value of partial results, and the parts that kernels of reductions
+//! share.
+
+use super::block::{self, Lanes, Operator};
+use crate::kernel::function::{self, KernelFunction};
+use crate::kernel::shared_memory::shared_type;
+use crate::kernel::signature::Signature;
+use crate::subject::Subject;
+use melior::Context;
+use melior::ir::{AffineExpr, Attribute, Location};
+use std::collections::BTreeSet;
+use stencil_dialects::affine::symbolic;
+use stencil_dialects::attribute;
+use stencil_dialects::builder::{Builder, Compare};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::Val;
+use stencil_dialects::stencil::Program;
+use stencil_dialects::tiled::{self, Binding, Region, Schedule};
+
+/// Threads that combine partial results.
+const LANES: i64 = 1024;
+
+/// A kernel of one block that combines the partial results of a reduction.
+pub struct PartialsKernel<'c, 'p> {
+    /// The context.
+    pub context: &'c Context,
+    /// The module.
+    pub subject: &'p Subject<'c, 'p>,
+    /// The field of the value.
+    pub field: &'c str,
+    /// How values are combined.
+    pub operator: Operator<'c>,
+    /// The place in the source.
+    pub location: Location<'c>,
+}
+
+impl<'c> PartialsKernel<'c, '_> {
+    /// Builds the kernel, where `count` is the number of partial results.
+    pub fn build(
+        &self,
+        name: &str,
+        count: impl FnOnce(&KernelFunction<'c>) -> Result<Val<'c>, Error>,
+    ) -> Result<(), Error> {
+        let Self { context, subject, field, operator, location } = *self;
+        let program = subject.program;
+        let outer = function::container(context, subject.module, location)?;
+        let mut bindings = fields_first(program, &BTreeSet::new(), Some(field));
+        bindings.push(Binding::Partials(field));
+        let schedule = schedule(vec![LANES], vec![1]);
+        let threads = i32::try_from(LANES).unwrap_or(i32::MAX);
+        let one = symbolic(context, program.params.len(), &[AffineExpr::constant(context, 1)]);
+        let attributes = tiled::launch_attributes(&outer, (one, None), [threads, 1, 1], &schedule);
+        let made = function(&outer, subject, (name, operator), bindings, attributes, LANES)?;
+        let builder = &made.builder;
+        let count = count(&made)?;
+        let partials = block::view(builder, buffer(&made)?, count)?;
+        let lanes = lanes(&made, operator, LANES)?;
+        let neutral = operator.neutral(builder)?;
+        let bounds = (lanes.thread, count, builder.index(LANES)?);
+        let own = builder.carry(bounds, &[neutral], |builder, at, carried| {
+            let before = block::only(carried)?;
+            let value = builder.load(partials, &[at])?;
+            Ok(vec![operator.combine(builder, before, value)?])
+        })?;
+        lanes.halve(builder, block::only(&own)?)?;
+        let first = builder.compare(Compare::Eq, lanes.thread, builder.index(0)?)?;
+        builder.when(first, |builder| store(builder, &made, field, lanes.result(builder)?))?;
+        builder.op("gpu.return", &[], &[], &[]).map(drop)
+    }
+}
+
+/// A kernel whose lanes have a shared buffer.
+pub fn function<'c>(
+    outer: &Builder<'c>,
+    subject: &Subject<'c, '_>,
+    (name, operator): (&str, Operator<'c>),
+    bindings: Vec<Binding<'c>>,
+    mut attributes: Vec<(&'static str, Attribute<'c>)>,
+    threads: i64,
+) -> Result<KernelFunction<'c>, Error> {
+    let context = outer.context;
+    attributes.push(("sym_name", attribute::string(context, name)));
+    attributes.push(("gpu.kernel", Attribute::unit(context)));
+    let shared = [shared_type(outer, &[threads], operator.element)?];
+    let signature = Signature::of_bindings(outer, subject.program, bindings)?;
+    function::build(outer, subject, &signature, attributes, &shared)
+}
+
+/// The lanes of a block, with the shared buffer by which their values meet.
+pub fn lanes<'c>(
+    made: &KernelFunction<'c>,
+    operator: Operator<'c>,
+    count: i64,
+) -> Result<Lanes<'c>, Error> {
+    let thread = block::thread_id(&made.builder)?;
+    Ok(Lanes { operator, thread, shared: block::only(&made.shared)?, count })
+}
+
+/// Stores the value of a reduction.
+pub fn store<'c>(
+    builder: &Builder<'c>,
+    made: &KernelFunction<'c>,
+    field: &str,
+    value: Val<'c>,
+) -> Result<(), Error> {
+    let target = made.arguments.targets.get(field).copied();
+    let target = target.ok_or_else(|| Error::internal("a reduction without a cell"))?;
+    builder.store(value, target, &[builder.index(0)?])
+}
+
+/// The schedule of a kernel that takes no step.
+pub fn schedule(tile: Vec<i64>, per_thread: Vec<i64>) -> Schedule {
+    let strategy = "reduce".to_owned();
+    Schedule { strategy, tile, per_thread, steps: 0, region: Region::default() }
+}
+
+/// The arguments of a kernel that reads some fields, and stores the value of a reduction or not.
+pub fn fields_first<'c>(
+    program: &Program<'c>,
+    read: &BTreeSet<&str>,
+    stored: Option<&'c str>,
+) -> Vec<Binding<'c>> {
+    let fields = program.fields.iter().map(|field| field.name);
+    let mut all: Vec<Binding> = fields
+        .filter_map(|name| match Some(name) == stored {
+            true => Some(Binding::ReadWrite(name)),
+            false => read.contains(name).then_some(Binding::Read(name)),
+        })
+        .collect();
+    all.extend(program.params.iter().map(|name| Binding::Param(name)));
+    all.extend(program.scalars.iter().map(|scalar| Binding::Scalar(scalar.name)));
+    all.push(Binding::Step);
+    all
+}
+
+/// The buffer of the partial results.
+pub fn buffer<'c>(made: &KernelFunction<'c>) -> Result<Val<'c>, Error> {
+    made.arguments.partials.ok_or_else(|| Error::internal("no results of blocks"))
+}
