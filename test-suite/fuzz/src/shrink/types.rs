@@ -28,7 +28,11 @@ pub fn candidates(case: &Case) -> Vec<Case> {
         .iter()
         .map(|field| field.ty)
         .chain(program.structs.iter().flatten().copied());
-    for ty in cells.filter(|ty| matches!(ty, Type::Vec(..) | Type::Structs(..))) {
+    // A value may have a type that no field has any more.
+    let mut values = Vec::new();
+    program.values().for_each(|value| value.visit(&mut |part| values.push(part.ty)));
+    let vec = |ty: &Type| matches!(ty, Type::Vec(..) | Type::Structs(..));
+    for ty in cells.chain(values).filter(vec) {
         if !whole.contains(&ty) {
             whole.push(ty);
         }
