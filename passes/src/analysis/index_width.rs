@@ -12,7 +12,7 @@ const SLACK: i64 = 1 << 21;
 /// 32 if the cells of every grid, and coordinates with slack around, can be counted in a signed
 /// 32-bit integer, and the bounds of all pieces are known.
 /// Cells outside of the grid have coordinates, but no number among the cells.
-/// The size of a [table](is_table) may be open: a run checks that its cells can be counted.
+/// The size of a table may be open: a run checks that its cells can be counted.
 pub fn of(program: &Program) -> Result<u32, Error> {
     let fits = |number: i64| number < i64::from(i32::MAX);
     let near = |map| {

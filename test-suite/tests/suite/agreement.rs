@@ -208,7 +208,8 @@ fn cells_of_bool() {
         reduce many : i64 = count(C[0,0].v.1) on [0..N-1, 0..39]\nsteps 5\n";
     agree(
         text,
-        "--size N=21 --in A=random:1 --in B=random:2 --in C=random:3 --in n=random:4 --in m=random:5",
+        "--size N=21 --in A=random:1 --in B=random:2 --in C=random:3 --in n=random:4 \
+         --in m=random:5",
     );
 }
 

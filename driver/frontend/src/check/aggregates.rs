@@ -3,13 +3,12 @@
 //! A field of such a type becomes one field of numbers for each of its leaves, and an expression
 //! one expression for each. What several components share is bound once, as a `let` of the piece.
 
-use super::expressions::{Literal, Value};
+use super::expressions::Value;
 use super::names::Symbol;
-use super::types::{MOST_LANES, Ty};
+use super::types::Ty;
 use super::{Binding, Checker};
-use crate::ast::{self, BinaryOp, Name, Spanned, UnaryOp};
+use crate::ast::{self, BinaryOp, Name, Spanned};
 use crate::diagnostics::Diagnostic;
-use crate::limits;
 use crate::program::{Expr, ExprKind, Type};
 use crate::source::Span;
 
@@ -94,56 +93,6 @@ impl Checker<'_> {
             return value;
         }
         Value { expr: self.hoist(value.expr), literal: None }
-    }
-
-    /// `vec(a, b, ...)`
-    pub(super) fn vec_literal(&mut self, arguments: &[ast::Expr], span: Span) -> Option<Tree> {
-        let lanes: Vec<_> = arguments.iter().map(|argument| self.tree(argument)).collect();
-        let lanes: Vec<Tree> = lanes.into_iter().collect::<Option<_>>()?;
-        if lanes.is_empty() || lanes.len() as i64 > MOST_LANES {
-            let message = format!("a vec has 1 to {MOST_LANES} lanes, not {}", lanes.len());
-            self.report(Diagnostic::error(message, span, ""));
-            return None;
-        }
-        let numbers: usize = lanes.iter().map(|lane| lane.leaves().len()).sum();
-        if numbers > limits::CELL {
-            let message = format!("a vec has at most {} numbers, not {numbers}", limits::CELL);
-            self.report(Diagnostic::error(message, span, "").help("use several vecs"));
-            return None;
-        }
-        // The first lane with a type gives it to the others.
-        if let Some(lead) = lanes.iter().find(|lane| lane.is_typed()).cloned() {
-            let like = |lane| self.like(&lead, lane, span);
-            return Some(Tree::Vec(lanes.into_iter().map(like).collect::<Option<_>>()?));
-        }
-        let all = lanes.iter().flat_map(Tree::leaves);
-        let widest: Option<Literal> = all.filter_map(|value| value.literal).max();
-        let widened = |value| Value { literal: widest, ..value };
-        Some(Tree::Vec(lanes.into_iter().map(|lane| lane.map(&widened)).collect()))
-    }
-
-    /// A lane of a vec in the type of another lane.
-    fn like(&mut self, lead: &Tree, lane: Tree, span: Span) -> Option<Tree> {
-        match (lead, lane) {
-            (Tree::One(lead), Tree::One(lane)) => {
-                let (_, expr, literal) = self.unify(lead.clone(), lane, "the lanes of a vec")?;
-                Some(Tree::One(Value { expr, literal }))
-            }
-            (Tree::Vec(leads), Tree::Vec(lanes)) if leads.len() == lanes.len() => {
-                let pairs = leads.iter().zip(lanes);
-                let inner = pairs.map(|(lead, lane)| self.like(lead, lane, span));
-                Some(Tree::Vec(inner.collect::<Option<_>>()?))
-            }
-            (Tree::Struct(id, _), Tree::Struct(other, parts)) if *id == other => {
-                Some(Tree::Struct(other, parts))
-            }
-            (lead, lane) => {
-                let (lead, lane) = (self.describe(lead), self.describe(&lane));
-                let message = format!("the lanes of a vec have different types: {lead} and {lane}");
-                self.report(Diagnostic::error(message, span, "").help("give all lanes one type"));
-                None
-            }
-        }
     }
 
     /// `S { a: e, ... }`
@@ -245,55 +194,6 @@ impl Checker<'_> {
         parts.into_iter().nth(place?)
     }
 
-    /// `e.0`
-    pub(super) fn lane(
-        &mut self,
-        inner: &ast::Expr,
-        lane: &Spanned<u64>,
-        span: Span,
-    ) -> Option<Tree> {
-        let tree = self.tree(inner)?;
-        let Tree::Vec(lanes) = tree else {
-            let message = format!("`.{}` needs a vec, not {}", lane.node, self.describe(&tree));
-            self.report(Diagnostic::error(message, span, ""));
-            return None;
-        };
-        let count = lanes.len();
-        let found = usize::try_from(lane.node).ok().and_then(|lane| lanes.into_iter().nth(lane));
-        if found.is_none() {
-            let message = format!("there is no lane {} in a vec of {count}", lane.node);
-            self.report(
-                Diagnostic::error(message, lane.span, "")
-                    .help(format!("lanes are 0 to {}", count - 1)),
-            );
-        }
-        found
-    }
-
-    /// `-a` of a vec of numbers, `!a` of one of conditions.
-    pub(super) fn turned(&mut self, op: UnaryOp, lanes: Vec<Tree>, span: Span) -> Option<Tree> {
-        let lane = |lane| match lane {
-            Tree::One(lane) if (lane.expr.ty == Type::Bool) == (op == UnaryOp::Not) => {
-                let ty = lane.expr.ty;
-                let kind = ExprKind::Unary(op, Box::new(lane.expr));
-                Some(Tree::One(Value { expr: Expr { kind, ty, span }, literal: lane.literal }))
-            }
-            Tree::Vec(lanes) => self.turned(op, lanes, span),
-            other => {
-                let (symbol, of) = match op {
-                    UnaryOp::Not => ("!", "conditions"),
-                    _ => ("-", "numbers"),
-                };
-                let found = self.describe(&other);
-                let message = format!("`{symbol}` takes vecs of {of}; a lane is {found}");
-                let error = Diagnostic::error(message, span, "");
-                self.report(error.help("take the parts: `.name`, `.0`"));
-                None
-            }
-        };
-        Some(Tree::Vec(lanes.into_iter().map(lane).collect::<Option<_>>()?))
-    }
-
     /// An infix operator: of numbers and conditions, lane by lane of two vecs, or of a vec with a
     /// number.
     pub(super) fn combine(
@@ -311,7 +211,9 @@ impl Checker<'_> {
                 return self.binary(op, left, right, span).map(Tree::One);
             }
             (Tree::Vec(left), Tree::Vec(right))
-                if (lanewise || logical) && left.len() == right.len() =>
+                if (lanewise || logical)
+                    && left.len() == right.len()
+                    && left.iter().zip(&right).all(|(a, b)| a.is_one() == b.is_one()) =>
             {
                 left.into_iter().zip(right).collect()
             }
@@ -448,7 +350,7 @@ impl Checker<'_> {
 
 impl Tree {
     /// The numbers and conditions of a value in order.
-    fn leaves(&self) -> Vec<&Value> {
+    pub fn leaves(&self) -> Vec<&Value> {
         match self {
             Self::One(value) => vec![value],
             Self::Vec(parts) | Self::Struct(_, parts) => {
@@ -457,13 +359,18 @@ impl Tree {
         }
     }
 
+    /// Whether it is a number or a condition.
+    fn is_one(&self) -> bool {
+        matches!(self, Self::One(_))
+    }
+
     /// Whether no part of it is free to take a type.
-    fn is_typed(&self) -> bool {
+    pub fn is_typed(&self) -> bool {
         self.leaves().iter().all(|value| value.literal.is_none())
     }
 
     /// The value with all its numbers and conditions replaced.
-    fn map(self, replace: &dyn Fn(Value) -> Value) -> Self {
+    pub fn map(self, replace: &dyn Fn(Value) -> Value) -> Self {
         let all = |parts: Vec<Self>| parts.into_iter().map(|part| part.map(replace)).collect();
         match self {
             Self::One(value) => Self::One(replace(value)),

@@ -270,7 +270,8 @@ impl Checker<'_> {
         let ty = exprs.first()?.ty;
         let Type::Element(element) = ty else {
             let message = format!("`{}` takes numbers, not conditions", name.node);
-            self.report(Diagnostic::error(message, span, ""));
+            let error = Diagnostic::error(message, span, "");
+            self.report(error.help("convert them, as in `f32(c)`, which is 1 or 0"));
             return None;
         };
         if literal.is_none() && !self.takes(function, element, span) {

@@ -197,7 +197,14 @@ impl Checker<'_> {
                 let symbol = ast::symbol(op.node);
                 let (needs, found, help) = match logical {
                     true => ("conditions", "a number", "compare it, as in `x != 0`"),
-                    false => ("numbers", "a condition", "join conditions with `&&`, `||` and `!`"),
+                    false if both || !matches!(op.node, BinaryOp::Eq | BinaryOp::Ne) => {
+                        ("numbers", "a condition", "join conditions with `&&`, `||` and `!`")
+                    }
+                    false => {
+                        let help =
+                            "compare it with `true` or `false`, or convert it, as in `i32(c)`";
+                        ("two numbers or two conditions", "a condition", help)
+                    }
                 };
                 let message = format!("`{symbol}` takes {needs}");
                 let error = Diagnostic::error(message, side.expr.span, found).see(op.span, "");

@@ -23,6 +23,7 @@
 //! | `expressions.rs` | the forms of an expression, names in it |
 //! | `types.rs` | types of cells, members and values |
 //! | `aggregates.rs` | structs and vecs, taken apart |
+//! | `vecs.rs` | vecs written out, their lanes |
 //! | `calls.rs` | accesses, calls, casts |
 //! | `gathers.rs` | absolute reads: inside |
 //! | `ranges.rs` | bounds of integer expressions |
@@ -54,6 +55,7 @@ mod regions;
 mod rule_reductions;
 mod size;
 mod types;
+mod vecs;
 
 use self::rule_reductions::RuleUse;
 use crate::ast::{self, ItemKind, Name};

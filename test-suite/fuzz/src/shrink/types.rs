@@ -28,14 +28,22 @@ pub fn candidates(case: &Case) -> Vec<Case> {
         .iter()
         .map(|field| field.ty)
         .chain(program.structs.iter().flatten().copied());
-    for ty in cells.filter(|ty| matches!(ty, Type::Vec(..))) {
+    // A value may have a type that no field has any more.
+    let mut values = Vec::new();
+    program.values().for_each(|value| value.visit(&mut |part| values.push(part.ty)));
+    let vec = |ty: &Type| matches!(ty, Type::Vec(..) | Type::Structs(..));
+    for ty in cells.chain(values).filter(vec) {
         if !whole.contains(&ty) {
             whole.push(ty);
         }
     }
-    for ty in whole {
+    for ty in whole.iter().copied() {
         let parts = program.parts(ty).len();
-        if parts == 1 {
+        // A vec of structs has no other lanes.
+        let lane = whole.iter().any(
+            |vec| matches!((vec, ty), (Type::Structs(_, of), Type::Struct(place)) if *of == place),
+        );
+        if parts == 1 && !lane {
             found.push(unwrapped(case, ty));
         }
         if parts > 1 {
@@ -111,6 +119,9 @@ fn without_part(case: &Case, whole: Type, gone: usize) -> Case {
             Type::Struct(place) => drop(case.program.structs[place].remove(gone)),
             Type::Vec(lanes, element) => {
                 retyped(case, |ty| if ty == whole { Type::Vec(lanes - 1, element) } else { ty });
+            }
+            Type::Structs(lanes, place) => {
+                retyped(case, |ty| if ty == whole { Type::Structs(lanes - 1, place) } else { ty });
             }
             _ => {}
         }
