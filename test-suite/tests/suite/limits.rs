@@ -261,7 +261,7 @@ fn what_is_at_a_limit_compiles_in_the_documented_time() {
 #[test]
 fn bounds_beyond_the_limit_are_refused_at_the_start_of_a_run() {
     let scratch = Scratch::new();
-    scratch.write("far.stencil", &line("param K\n", "fn f -> A [4*K..3*K] = A[0] + 1"));
+    scratch.write("far.stencil", line("param K\n", "fn f -> A [4*K..3*K] = A[0] + 1"));
     let run = |size: i64| {
         let command = "stencilc run far.stencil --target reference --size N=4 --in A=zeros";
         scratch.shell(&format!("{command} --out A=out.npy --size K={size}"))

@@ -299,7 +299,8 @@ impl Parser<'_> {
         if depth < limits::DEPTH {
             return Ok(Deep(Expr::new(kind, span), depth + 1));
         }
-        let message = format!("an expression of more than {} operations within each other", limits::DEPTH);
+        let message =
+            format!("an expression of more than {} operations within each other", limits::DEPTH);
         Err(self.too_deep(message, self.last_span()))
     }
 
