@@ -17,7 +17,8 @@ impl FromStr for Expr {
     }
 }
 
-/// Numbers, names, signs and brackets of one expression; more are refused, so that no text can exhaust the stack.
+/// Numbers, names, signs and brackets of one expression; more are refused, so that no text can
+/// exhaust the stack.
 const MOST_PARTS: usize = 1000;
 
 struct Parser<'a> {

@@ -9,8 +9,8 @@ use stencil_test_suite::Scratch;
 const RUN: &str =
     "stencilc run heat2d.stencil --target reference --steps 1 --in A=a.npy --in K=zeros";
 
-const FDTD: &str = "stencilc run fdtd2d.stencil --target reference --size N=9 --size M=9 --steps 20 \
-                    --in Ex=zeros --in Ey=zeros --in Hz=zeros --snapshot-every 1";
+const FDTD: &str = "stencilc run fdtd2d.stencil --target reference --size N=9 --size M=9 --steps \
+                    20 --in Ex=zeros --in Ey=zeros --in Hz=zeros --snapshot-every 1";
 
 /// Programs, an input, and links to them.
 fn scratch() -> Scratch {
