@@ -30,6 +30,10 @@ pub fn operations<'c>(block: Blk<'c>) -> Vec<Op<'c>> {
 /// The blocks of an operation's region.
 pub fn blocks<'c>(operation: Op<'c>, region: usize) -> Vec<Blk<'c>> {
     let mut found = Vec::new();
+    // An error of `region` would hold the whole operation as text, which takes long.
+    if region >= operation.region_count() {
+        return found;
+    }
     let mut next = operation.region(region).ok().and_then(|region| region.first_block());
     while let Some(found_block) = next {
         found.push(block(found_block));
@@ -40,7 +44,7 @@ pub fn blocks<'c>(operation: Op<'c>, region: usize) -> Vec<Blk<'c>> {
 
 /// The first block of an operation's first region.
 pub fn entry<'c>(operation: Op<'c>) -> Option<Blk<'c>> {
-    operation.region(0).ok().and_then(|region| region.first_block()).map(block)
+    blocks(operation, 0).first().copied()
 }
 
 /// The attribute of a name, or none.
