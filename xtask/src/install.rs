@@ -76,7 +76,6 @@ fn install(project: &Project, library: &Library, prefix: &Path) -> Result<()> {
     let text = std::fs::read_to_string(c.join("install/stencil.pc.in"))?
         .replace("@PREFIX@", &prefix.display().to_string())
         .replace("@NAME@", name)
-        .replace("@LIBRARY@", name)
         .replace("@DESCRIPTION@", description)
         .replace("@VERSION@", env!("CARGO_PKG_VERSION"));
     let file = prefix.join(format!("lib/pkgconfig/{name}.pc"));

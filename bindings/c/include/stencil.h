@@ -215,7 +215,7 @@ typedef struct {
 typedef uint64_t stencil_run;
 
 /**
- * What a run did.
+ * Counts and times of a run.
  */
 typedef struct {
     /**
@@ -392,8 +392,8 @@ stencil_status stencil_run_bind_const(stencil_run run,
 
 /**
  * Binds memory of the run's CUDA device to a field, row-major without padding; `address` is a
- * CUdeviceptr. What other streams write there must be done before stencil_run_execute. After a run
- * that failed the cells of a state field are undefined.
+ * CUdeviceptr. Writes of other streams to it must be done before stencil_run_execute. If a run
+ * fails, the cells of a state field are undefined afterwards.
  */
 stencil_status stencil_run_bind_device(stencil_run run,
                                        const char *field,
@@ -420,7 +420,7 @@ stencil_status stencil_run_execute(stencil_run run);
 stencil_status stencil_run_cancel(stencil_run run);
 
 /**
- * What the last stencil_run_execute of this run did.
+ * Tells what the last stencil_run_execute of this run did: `report` gets it.
  */
 stencil_status stencil_run_report(stencil_run run, stencil_report *report);
 

@@ -29,22 +29,20 @@ pub fn operations<'c>(block: Blk<'c>) -> Vec<Op<'c>> {
 
 /// The blocks of an operation's region.
 pub fn blocks<'c>(operation: Op<'c>, region: usize) -> Vec<Blk<'c>> {
-    let mut found = Vec::new();
-    // An error of `region` would hold the whole operation as text, which takes long.
-    if region >= operation.region_count() {
-        return found;
-    }
-    let mut next = operation.region(region).ok().and_then(|region| region.first_block());
-    while let Some(found_block) = next {
-        found.push(block(found_block));
-        next = found_block.next_in_region();
-    }
-    found
+    let next = |before: &Blk<'c>| before.next_in_region().map(block);
+    std::iter::successors(first_block(operation, region), next).collect()
 }
 
 /// The first block of an operation's first region.
 pub fn entry<'c>(operation: Op<'c>) -> Option<Blk<'c>> {
-    blocks(operation, 0).first().copied()
+    first_block(operation, 0)
+}
+
+fn first_block<'c>(operation: Op<'c>, region: usize) -> Option<Blk<'c>> {
+    // An error of `region` would hold the whole operation as text, which takes long.
+    let has_region = region < operation.region_count();
+    let region = has_region.then(|| operation.region(region).ok()).flatten()?;
+    region.first_block().map(block)
 }
 
 /// The attribute of a name, or none.

@@ -19,7 +19,7 @@ pub struct Binding {
 /// Memory of the caller.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Memory {
-    /// Of the host.
+    /// Memory of the host.
     Host {
         /// That of the first cell.
         address: usize,
@@ -28,7 +28,7 @@ pub enum Memory {
         /// Whether it may be written.
         writable: bool,
     },
-    /// Of a device: the first cell; the others follow as in an array.
+    /// Memory of a device from its first cell; the others follow as in an array.
     Device { address: u64 },
 }
 

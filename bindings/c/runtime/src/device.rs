@@ -18,7 +18,7 @@ use stencil_runtime::plan::{Plan, Role};
 
 /// The cells of an input.
 enum Cells<'a> {
-    /// Of the caller.
+    /// Memory of the caller.
     Dense(&'a Binding, &'a [u8]),
     /// A copy of those of the caller.
     Copied(&'a Array),

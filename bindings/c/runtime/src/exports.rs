@@ -73,7 +73,7 @@ pub struct Field {
     pub rank: u32,
 }
 
-/// What a run did.
+/// Counts and times of a run.
 #[repr(C)]
 pub struct Report {
     /// Steps taken; fewer than asked for where an `until` of the program ended early.

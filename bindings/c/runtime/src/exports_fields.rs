@@ -19,6 +19,12 @@ struct Described {
 }
 
 impl Described {
+    /// Binds memory of the host.
+    fn bind_host(&self, strides: *const i64, address: usize, writable: bool) -> Result<(), Fault> {
+        let strides = strides_of(strides, self.rank)?;
+        self.bind(Given::Host { address, strides: strides.as_deref(), writable })
+    }
+
     fn bind(&self, given: Given<'_>) -> Result<(), Fault> {
         let run = handles::run(self.run)?;
         let name = text(self.field, "field")?;
@@ -60,10 +66,8 @@ pub extern "C" fn stencil_run_bind(
     data: *mut c_void,
 ) -> Status {
     guarded(|| {
-        let strides = strides_of(strides, rank)?;
-        let (address, strides) = (data.expose_provenance(), strides.as_deref());
-        let given = Given::Host { address, strides, writable: true };
-        Described { run, field, type_, rank, shape }.bind(given)
+        let memory = Described { run, field, type_, rank, shape };
+        memory.bind_host(strides, data.expose_provenance(), true)
     })
 }
 
@@ -79,16 +83,14 @@ pub extern "C" fn stencil_run_bind_const(
     data: *const c_void,
 ) -> Status {
     guarded(|| {
-        let strides = strides_of(strides, rank)?;
-        let (address, strides) = (data.expose_provenance(), strides.as_deref());
-        let given = Given::Host { address, strides, writable: false };
-        Described { run, field, type_, rank, shape }.bind(given)
+        let memory = Described { run, field, type_, rank, shape };
+        memory.bind_host(strides, data.expose_provenance(), false)
     })
 }
 
 /// Binds memory of the run's CUDA device to a field, row-major without padding; `address` is a
-/// CUdeviceptr. What other streams write there must be done before stencil_run_execute. After a run
-/// that failed the cells of a state field are undefined.
+/// CUdeviceptr. Writes of other streams to it must be done before stencil_run_execute. If a run
+/// fails, the cells of a state field are undefined afterwards.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_bind_device(
     run: RunHandle,
@@ -147,7 +149,7 @@ pub extern "C" fn stencil_run_cancel(run: RunHandle) -> Status {
     })
 }
 
-/// What the last stencil_run_execute of this run did.
+/// Tells what the last stencil_run_execute of this run did: `report` gets it.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_report(run: RunHandle, report: *mut Report) -> Status {
     guarded(|| {
