@@ -160,6 +160,15 @@ pub struct Compare {
 }
 
 impl Launch<'_> {
+    /// The arguments that are buffers, by their places.
+    pub fn buffers(&self) -> impl Iterator<Item = (usize, BufferId)> {
+        let arguments = self.arguments.iter().enumerate();
+        arguments.filter_map(|(place, value)| match value {
+            Value::Buffer(buffer) => Some((place, *buffer)),
+            Value::Number(_) => None,
+        })
+    }
+
     /// The launch of some rows alone; the whole where it has none.
     pub fn band(&self, band: &Range<u32>) -> Self {
         let mut launch = self.clone();

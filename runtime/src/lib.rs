@@ -22,6 +22,7 @@
 //! | [`bands`] | launches in parts, which overlap |
 //! | [`execute`] | upload, launch, download on any [`execute::Target`] |
 //! | `cuda` | the CUDA driver as a target (feature `cuda`) |
+//! | `host` | runs on memory of another program (feature `cuda`) |
 //! | [`device`] | devices as data |
 //! | [`tune`] | schedules that were measured to be fastest |
 //! | [`model`] | what a schedule is predicted to take on a device |
@@ -49,6 +50,8 @@ pub mod device;
 pub mod element;
 pub mod execute;
 pub mod expr;
+#[cfg(feature = "cuda")]
+pub mod host;
 pub mod input;
 pub mod launch;
 pub mod layout;

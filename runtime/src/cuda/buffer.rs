@@ -23,6 +23,16 @@ impl Lent {
     pub unsafe fn new(address: u64, bytes: usize) -> Self {
         Self { address, bytes }
     }
+
+    /// Where it begins.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// How large it is.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
 }
 
 impl fmt::Display for Lent {

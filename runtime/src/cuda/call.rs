@@ -4,6 +4,7 @@
 use super::error::{CudaError, reason};
 use super::handle::Handle;
 use super::stream::Stream;
+use crate::bind::BufferId;
 use cudarc::driver::sys::{self, CUresult};
 use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
@@ -38,9 +39,22 @@ pub(super) struct Call {
     /// Blocks of a cluster.
     pub cluster: Option<[u32; 3]>,
     pub words: Vec<Word>,
+    /// The places of those words that are addresses, and of which buffers.
+    pub addresses: Vec<(usize, BufferId)>,
 }
 
 impl Call {
+    /// Gives the words that are addresses those of the buffers now, in the plan's order.
+    pub fn readdress(&mut self, buffers: &[u64]) {
+        for (place, buffer) in &self.addresses {
+            if let (Some(word), Some(now)) =
+                (self.words.get_mut(*place), buffers.get(buffer.0))
+            {
+                *word = Word::of(&now.to_ne_bytes());
+            }
+        }
+    }
+
     /// Whether the two differ in no more than their arguments.
     pub fn is_like(&self, other: &Call) -> bool {
         (self.function, self.grid, self.block, self.shared, self.cooperative, self.cluster)

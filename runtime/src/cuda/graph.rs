@@ -41,8 +41,8 @@ impl Default for GraphSettings {
 
 /// A call of a kernel, and the nodes before that it waits for.
 #[derive(Clone, Debug, PartialEq)]
-struct Node {
-    call: Call,
+pub(super) struct Node {
+    pub call: Call,
     waits: Vec<usize>,
 }
 
@@ -55,8 +55,8 @@ impl Node {
 
 /// Launches that are sent together.
 #[derive(Debug, Default)]
-struct Chunk {
-    nodes: Vec<Node>,
+pub(super) struct Chunk {
+    pub nodes: Vec<Node>,
     chain: Chain,
     launches: usize,
     /// The last launch's step.
@@ -66,12 +66,12 @@ struct Chunk {
 impl Chunk {
     /// Whether a chunk of so many launches ends before this one. The launches of a step stay
     /// together: so chunks begin alike.
-    fn ends_before(&self, launch: &Launch<'_>, launches: usize) -> bool {
+    pub fn ends_before(&self, launch: &Launch<'_>, launches: usize) -> bool {
         self.launches >= launches && self.step != Some(launch.step)
     }
 
     /// Adds a launch in its bands, of which `call` makes calls; gives their number.
-    fn add(
+    pub fn add(
         &mut self,
         launch: &Launch<'_>,
         resident: u64,
@@ -95,8 +95,8 @@ pub(super) struct Graphs {
     settings: GraphSettings,
     /// The launches that are not sent yet.
     chunk: Chunk,
-    /// Whether a chunk of the run was sent.
-    started: bool,
+    /// Chunks of the run that were sent.
+    sent: usize,
     most_bands: usize,
     /// The graphs that are kept, the last one used first.
     ready: Vec<Ready>,
@@ -110,7 +110,7 @@ impl Graphs {
         Ok(Self {
             settings,
             chunk: Chunk::default(),
-            started: false,
+            sent: 0,
             most_bands: 1,
             ready: Vec::new(),
             ends: [Event::new(stream)?, Event::new(stream)?],
@@ -126,7 +126,7 @@ impl Graphs {
     /// Begins a run; what was gathered before and not sent is dropped.
     pub fn begin(&mut self) {
         self.chunk = Chunk::default();
-        self.started = false;
+        self.sent = 0;
     }
 
     /// Whether nothing waits to be sent.
@@ -157,24 +157,48 @@ impl Graphs {
     pub fn send(&mut self, start: impl FnOnce() -> Result<(), CudaError>) -> Result<(), CudaError> {
         self.stream.enter()?;
         let nodes = std::mem::take(&mut self.chunk).nodes;
-        let ready = match self.ready.iter().position(|ready| ready.is_like(&nodes)) {
-            Some(place) => {
-                let mut ready = self.ready.remove(place);
-                ready.set(nodes)?;
-                ready
-            }
-            None => Ready::new(&self.stream, nodes)?,
-        };
-        if !self.started {
+        let ready = self.graph_of(&nodes)?;
+        if self.sent == 0 {
             self.stream.synchronize()?;
             start()?;
-            self.started = true;
         }
+        self.launch(ready)
+    }
+
+    /// Sends a chunk behind the work of the stream. Only a run of many chunks is waited for: then
+    /// the chunk before the last one sent has ended.
+    pub fn replay(&mut self, nodes: &[Node]) -> Result<(), CudaError> {
+        self.stream.enter()?;
+        let ready = self.graph_of(nodes)?;
+        self.launch(ready)
+    }
+
+    /// The graph of a chunk: one that is kept, with other arguments where it needs them, or a new
+    /// one.
+    fn graph_of(&mut self, nodes: &[Node]) -> Result<Ready, CudaError> {
+        let same = self.ready.iter().position(|ready| ready.nodes == nodes);
+        let like = || self.ready.iter().position(|ready| ready.is_like(nodes));
+        match same.or_else(like) {
+            Some(place) => {
+                let mut ready = self.ready.remove(place);
+                if same.is_none() {
+                    ready.set(nodes)?;
+                }
+                Ok(ready)
+            }
+            None => Ready::new(&self.stream, nodes.to_vec()),
+        }
+    }
+
+    fn launch(&mut self, ready: Ready) -> Result<(), CudaError> {
         self.ends.rotate_left(1);
         let [end, _] = &self.ends;
-        end.wait()?;
+        if self.sent > 1 {
+            end.wait()?;
+        }
         ready.launch()?;
         end.record()?;
+        self.sent += 1;
         self.ready.insert(0, ready);
         self.ready.truncate(KEPT);
         Ok(())
@@ -270,7 +294,7 @@ impl Ready {
 
     /// Sets the arguments of nodes that are like its own. Launches that were sent before keep their
     /// arguments.
-    fn set(&mut self, nodes: Vec<Node>) -> Result<(), CudaError> {
+    fn set(&mut self, nodes: &[Node]) -> Result<(), CudaError> {
         for ((node, old), handle) in nodes.iter().zip(&self.nodes).zip(&self.handles) {
             if node != old {
                 // SAFETY: the node is one of this graph; function and arguments are as for a
@@ -282,7 +306,7 @@ impl Ready {
                 node.call.took(&self.stream, "cuGraphExecKernelNodeSetParams", result)?;
             }
         }
-        self.nodes = nodes;
+        self.nodes = nodes.to_vec();
         Ok(())
     }
 
@@ -339,6 +363,7 @@ mod tests {
                     cooperative: part.node.cooperative,
                     cluster: part.node.cluster,
                     words,
+                    addresses: Vec::new(),
                 })
             };
             chunk.add(&launch, resident, call).unwrap();

@@ -156,6 +156,7 @@ impl Kernel {
             cooperative: launch.node.cooperative,
             cluster: launch.node.cluster,
             words: arguments.iter().map(|(word, _)| *word).collect(),
+            addresses: launch.buffers().collect(),
         })
     }
 }

@@ -17,6 +17,7 @@
 //! | `clock.rs` | events, time between two | their stream |
 //! | `graph.rs` | launches sent together | their stream |
 //! | `program.rs` | a plan's kernels and buffers as a target | all of these |
+//! | `recording.rs` | a run, to be sent again and again | memory of a program |
 //!
 //! Safety, once for all of them: handles come from the driver and are private; the context is made
 //! current before each group of calls; a program waits for its work before it goes; copies are
@@ -33,6 +34,7 @@ mod handle;
 mod kernel;
 mod module;
 mod program;
+mod recording;
 mod stream;
 
 use crate::plan::Plan;
@@ -44,7 +46,8 @@ pub use device::DeviceFacts;
 pub use error::CudaError;
 pub use graph::GraphSettings;
 pub use kernel::KernelFacts;
-pub use program::Program;
+pub use program::{Code, Program};
+pub use recording::Recording;
 use std::sync::Arc;
 pub use stream::LentStream;
 use stream::Stream;
@@ -103,7 +106,15 @@ impl Cuda {
     /// When the driver rejects the code, when a kernel is missing or has other parameters than in
     /// the plan, when a block needs more shared memory than there is.
     pub fn load(&self, plan: &Plan, code: &[u8]) -> Result<Program, CudaError> {
-        Program::load(Stream::new(&self.device)?, plan, code)
+        self.code(plan, code)?.program()
+    }
+
+    /// Loads the code of a plan, for programs in several streams.
+    ///
+    /// # Errors
+    /// As [`Cuda::load`].
+    pub fn code(&self, plan: &Plan, code: &[u8]) -> Result<Code, CudaError> {
+        Code::load(&self.device, plan, code)
     }
 
     /// As [`Cuda::load`], for work in a stream of the caller, behind the work that it has.
@@ -116,6 +127,6 @@ impl Cuda {
         code: &[u8],
         stream: LentStream,
     ) -> Result<Program, CudaError> {
-        Program::load(Stream::lent(&self.device, stream), plan, code)
+        self.code(plan, code)?.program_on(stream)
     }
 }

@@ -2,12 +2,13 @@
 
 use super::buffer::{Buffer, Lent};
 use super::call::{Call, Word};
-use super::clock::Clock;
+use super::clock::{Clock, Event};
+use super::device::Device;
 use super::error::CudaError;
 use super::graph::{GraphSettings, Graphs};
 use super::kernel::{Kernel, KernelFacts, check_parameters};
 use super::module::Module;
-use super::stream::Stream;
+use super::stream::{LentStream, Stream};
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::launch::{Copy, Launch, Value};
@@ -21,33 +22,74 @@ use std::time::Duration;
 pub struct Program {
     // Fields are dropped in this order, after all work has ended.
     /// Sends launches as graphs; without it they are sent one by one.
-    graphs: Option<Graphs>,
+    pub(super) graphs: Option<Graphs>,
     clock: Clock,
-    buffers: Vec<Buffer>,
+    pub(super) buffers: Vec<Buffer>,
     saved: Vec<Buffer>,
     /// Memory of the caller that takes the place of buffers.
     lent: Vec<(BufferId, Lent)>,
-    kernels: Vec<Kernel>,
-    stream: Arc<Stream>,
+    kernels: Arc<[Kernel]>,
+    /// The end of the last run that was sent and not waited for.
+    replayed: Option<Event>,
+    pub(super) stream: Arc<Stream>,
     /// The program's name.
-    name: String,
+    name: Arc<str>,
 }
 
-impl Program {
-    /// Loads the code of a plan.
-    pub(super) fn load(stream: Arc<Stream>, plan: &Plan, code: &[u8]) -> Result<Self, CudaError> {
-        let module = Module::new(stream.device(), plan, code)?;
+/// The code of a plan, loaded on a device. Clones are the same code.
+#[derive(Clone, Debug)]
+pub struct Code {
+    device: Arc<Device>,
+    kernels: Arc<[Kernel]>,
+    name: Arc<str>,
+}
+
+impl Code {
+    /// Loads PTX text or a cubin.
+    pub(super) fn load(
+        device: &Arc<Device>,
+        plan: &Plan,
+        code: &[u8],
+    ) -> Result<Self, CudaError> {
+        let module = Module::new(device, plan, code)?;
         check_parameters(plan, code)?;
         let kernels = plan.kernels.iter().map(|kernel| Kernel::new(plan, kernel, &module));
         Ok(Self {
+            device: Arc::clone(device),
             kernels: kernels.collect::<Result<_, _>>()?,
+            name: plan.program.as_str().into(),
+        })
+    }
+
+    /// A program that works in a stream of its own.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn program(&self) -> Result<Program, CudaError> {
+        Program::new(self, Stream::new(&self.device)?)
+    }
+
+    /// A program that works in a stream of the caller, behind the work that it has.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn program_on(&self, stream: LentStream) -> Result<Program, CudaError> {
+        Program::new(self, Stream::lent(&self.device, stream))
+    }
+}
+
+impl Program {
+    fn new(code: &Code, stream: Arc<Stream>) -> Result<Self, CudaError> {
+        Ok(Self {
+            kernels: Arc::clone(&code.kernels),
+            replayed: None,
             clock: Clock::new(&stream)?,
             graphs: None,
             buffers: Vec::new(),
             saved: Vec::new(),
             lent: Vec::new(),
             stream,
-            name: plan.program.clone(),
+            name: Arc::clone(&code.name),
         })
     }
 
@@ -144,7 +186,7 @@ impl Program {
         self.lent_buffer(lent)?.upload(bytes)
     }
 
-    fn lent_buffer(&self, lent: Lent) -> Result<Buffer, CudaError> {
+    pub(super) fn lent_buffer(&self, lent: Lent) -> Result<Buffer, CudaError> {
         let unknown = || CudaError::Lent {
             device: self.stream.device().label().to_owned(),
             memory: lent.to_string(),
@@ -152,7 +194,7 @@ impl Program {
         Buffer::lent(&self.stream, lent)?.ok_or_else(unknown)
     }
 
-    fn buffer(&self, id: BufferId) -> Result<&Buffer, CudaError> {
+    pub(super) fn buffer(&self, id: BufferId) -> Result<&Buffer, CudaError> {
         self.buffers.get(id.0).ok_or_else(|| self.mismatch(format!("there is no buffer {}", id.0)))
     }
 
@@ -167,16 +209,16 @@ impl Program {
     }
 
     fn mismatch(&self, message: String) -> CudaError {
-        CudaError::Mismatch { program: self.name.clone(), message }
+        CudaError::Mismatch { program: self.name.to_string(), message }
     }
 
-    fn kernel(&self, launch: &Launch<'_>) -> Result<&Kernel, CudaError> {
+    pub(super) fn kernel(&self, launch: &Launch<'_>) -> Result<&Kernel, CudaError> {
         let name = &launch.kernel.name;
         let kernel = self.kernels.get(launch.index).filter(|kernel| kernel.name() == name);
         kernel.ok_or_else(|| self.mismatch(format!("there is no kernel `{name}`")))
     }
 
-    fn call(&self, launch: &Launch<'_>) -> Result<Call, CudaError> {
+    pub(super) fn call(&self, launch: &Launch<'_>) -> Result<Call, CudaError> {
         let word = |argument: &Value| match argument {
             Value::Buffer(id) => Ok((Word::of(&self.buffer(*id)?.address().to_ne_bytes()), 8)),
             Value::Number(number) => {
@@ -227,8 +269,16 @@ impl Program {
 
     /// Why a launch could not be sent: if a kernel before it failed, that is the reason. Waits for
     /// what was sent.
-    fn not_sent(&self, error: CudaError) -> CudaError {
+    pub(super) fn not_sent(&self, error: CudaError) -> CudaError {
         self.stream.synchronize().map_or_else(|fault| self.of_kernels(fault), |()| error)
+    }
+
+    /// The end of the last run that was sent and not waited for.
+    pub(super) fn replayed(&mut self) -> Result<&Event, CudaError> {
+        if self.replayed.is_none() {
+            self.replayed = Some(Event::new(&self.stream)?);
+        }
+        self.replayed.as_ref().ok_or_else(|| self.mismatch("there is no event".to_owned()))
     }
 
     /// An error of a kernel that ran, told as such.
@@ -250,8 +300,12 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // A run that was left half-way may still be under way.
-        let _ = self.stream.enter().and_then(|()| self.stream.synchronize());
+        // A run that was left half-way may still be under way. The caller's stream may be gone
+        // where nothing was waited for.
+        let _ = self.stream.enter().and_then(|()| match &self.replayed {
+            Some(end) => end.wait(),
+            None => self.stream.synchronize(),
+        });
     }
 }
 

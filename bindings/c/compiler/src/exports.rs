@@ -5,6 +5,7 @@ use std::ffi::c_char;
 use stencil_c_runtime::caller::{place, text, values};
 use stencil_c_runtime::exports::ProgramHandle;
 use stencil_c_runtime::fault::{Fault, Status, guarded};
+use stencil_c_runtime::run::publish;
 
 /// Options of a compile at most.
 const MOST_OPTIONS: usize = 1000;
@@ -34,7 +35,7 @@ pub extern "C" fn stencil_compile(
         let options = values(options, option_count, "options")?;
         let options: Result<Vec<_>, _> =
             options.iter().map(|option| text(*option, "an option")).collect();
-        program.put(compiled(&name, &source, &options?)?.publish());
+        program.put(publish(compiled(&name, &source, &options?)?));
         Ok(())
     })
 }

@@ -6,14 +6,9 @@
 #[allow(unsafe_code, reason = "the attribute that exports a function's name is unsafe")]
 mod exports;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use stencil_c_runtime::fault::{Fault, Status};
-use stencil_c_runtime::program::{Code, Engine, Program, Ran};
-use stencil_compiler::{
-    Array, Class, Control, Executable, Failure, Level, Request, Source, Target,
-};
+use stencil_compiler::{Class, Control, Failure, Level, Source, Target};
+use stencil_runtime::host::{Code, Program};
 use stencilc::cli::embedded;
 
 /// Compiles a text with options of the command line.
@@ -31,7 +26,7 @@ fn compiled(name: &str, text: &str, options: &[String]) -> Result<Program, Fault
     }
     let executable = session.executable(&source, target, Control::default()).map_err(failed)?;
     let plan = executable.plan().clone();
-    Ok(Program::new(plan, Code::Engine(Box::new(Host(executable)))))
+    Ok(Program::new(plan, Code::Engine(Box::new(executable))))
 }
 
 fn fault(failure: Failure, input: Status) -> Fault {
@@ -41,27 +36,4 @@ fn fault(failure: Failure, input: Status) -> Fault {
         Class::Internal => Status::Internal,
     };
     Fault::new(status, failure)
-}
-
-/// A program that runs on the reference or the simulator.
-struct Host(Executable);
-
-impl Engine for Host {
-    fn run(
-        &self,
-        inputs: &BTreeMap<String, Array>,
-        request: Request,
-        cancel: &Arc<AtomicBool>,
-    ) -> Result<Ran, Fault> {
-        let control = Control { cancel: Arc::clone(cancel), ..Control::default() };
-        let outcome = self.0.run(inputs, request, control);
-        let outcome = outcome.map_err(|failure| fault(failure, Status::Sizes))?;
-        Ok(Ran {
-            outputs: outcome.outputs,
-            steps: outcome.steps,
-            launches: outcome.launches,
-            seconds: outcome.elapsed.map(|elapsed| elapsed.as_secs_f64()),
-            met: outcome.ended.map(|ended| ended.met),
-        })
-    }
 }

@@ -5,12 +5,12 @@
 //! writes them during the call. For fields the call is `stencil_run_execute`. No Rust code but the
 //! functions that C calls hands pointers to this file.
 
-use crate::binding::{Binding, Memory};
 use crate::fault::Fault;
 use std::ffi::{CStr, c_char, c_void};
-use std::ptr::{copy_nonoverlapping, with_exposed_provenance, with_exposed_provenance_mut};
+use std::ptr::copy_nonoverlapping;
 use std::slice;
-use stencil_runtime::cuda::{Lent, LentStream};
+use stencil_runtime::cuda::LentStream;
+use stencil_runtime::host::{Given, device_memory, host_memory};
 
 fn checked<T>(pointer: *const T, what: &str) -> Result<(), Fault> {
     if pointer.is_null() {
@@ -114,68 +114,20 @@ pub fn put_text(text: &str, buffer: *mut c_char, capacity: usize) -> usize {
     text.len()
 }
 
-/// Calls `take` with the cells of a field that lie as an array does; none where they do not.
-pub fn dense(binding: &Binding) -> Option<&[u8]> {
-    let Memory::Host { address, .. } = &binding.memory else { return None };
-    match (binding.bytes(), binding.is_dense()) {
-        (0, _) => Some(&[]),
-        (bytes, true) => {
-            let cells = with_exposed_provenance::<u8>(*address);
-            // SAFETY: the binding's constructor has checked that the address is not null, and by
-            // the contract so many bytes lie there during the run.
-            Some(unsafe { slice::from_raw_parts(cells, bytes) })
-        }
-        (_, false) => None,
-    }
+/// Memory of the host, from its cell of index 0 in each dimension.
+pub fn host(address: usize, strides: Option<Vec<i64>>, writable: bool) -> Given {
+    // SAFETY: the contract of the interface.
+    unsafe { host_memory(address, strides, writable) }
 }
 
-/// As [`dense`], to be written.
-pub fn dense_mut(binding: &mut Binding) -> Option<&mut [u8]> {
-    let Memory::Host { address, writable: true, .. } = &binding.memory else { return None };
-    match (binding.bytes(), binding.is_dense()) {
-        (0, _) => Some(&mut []),
-        (bytes, true) => {
-            let cells = with_exposed_provenance_mut::<u8>(*address);
-            // SAFETY: as for `dense`; no other slice of this memory is in use.
-            Some(unsafe { slice::from_raw_parts_mut(cells, bytes) })
-        }
-        (_, false) => None,
-    }
-}
-
-/// Copies the cells of a field to an array's memory of as many bytes.
-pub fn gather(binding: &Binding, to: &mut [u8]) {
-    let Memory::Host { address, .. } = &binding.memory else { return };
-    let from = with_exposed_provenance::<u8>(*address);
-    binding.for_each_run(|offset, place, bytes| {
-        if let Some(to) = to.get_mut(place..place + bytes) {
-            // SAFETY: by the contract the caller has a cell at each of the offsets, all of which
-            // the constructor of the binding found to be addresses.
-            unsafe { copy_nonoverlapping(from.wrapping_offset(offset), to.as_mut_ptr(), bytes) };
-        }
-    });
-}
-
-/// The inverse of [`gather`].
-pub fn scatter(binding: &Binding, from: &[u8]) {
-    let Memory::Host { address, writable: true, .. } = &binding.memory else { return };
-    let to = with_exposed_provenance_mut::<u8>(*address);
-    binding.for_each_run(|offset, place, bytes| {
-        if let Some(from) = from.get(place..place + bytes) {
-            // SAFETY: as for `gather`.
-            unsafe { copy_nonoverlapping(from.as_ptr(), to.wrapping_offset(offset), bytes) };
-        }
-    });
-}
-
-/// Memory of a device.
-pub fn lent(address: u64, bytes: usize) -> Lent {
+/// Memory of the run's device.
+pub fn device(address: u64) -> Given {
     // SAFETY: by the contract the caller keeps the memory during the run, and leaves it alone.
-    unsafe { Lent::new(address, bytes) }
+    unsafe { device_memory(address) }
 }
 
-/// A stream, by the address of its handle.
-pub fn lent_stream(handle: usize) -> LentStream {
+/// A stream; none where it is null.
+pub fn stream(handle: *mut c_void) -> Option<LentStream> {
     // SAFETY: by the contract it is a stream of the run's device, and lives during the run.
-    unsafe { LentStream::new(with_exposed_provenance_mut(handle)) }
+    (!handle.is_null()).then(|| unsafe { LentStream::new(handle) })
 }

@@ -1,18 +1,17 @@
 //! The functions that C calls. `stencil.h` is made from this file; a test says when it is old.
 
-use crate::binding::element;
-use crate::caller::{get, number_bytes, place, put_text, text, values};
+use crate::caller::{self, get, number_bytes, place, put_text, text, values};
 use crate::fault::{self, Fault, Status, guarded};
 use crate::handles::{self, Object};
-use crate::program::{Code, Program, plan};
-use crate::run::Run;
+use crate::run::{self, Run};
 use std::ffi::{c_char, c_void};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use stencil_runtime::array::{Array, Element};
 use stencil_runtime::bounded_read::{MOST_CODE, MOST_TEXT, read};
+use stencil_runtime::host::{Code, Program};
 use stencil_runtime::number::Numeral;
-use stencil_runtime::plan::{FieldDecl, Role, ptx_beside};
+use stencil_runtime::plan::{FieldDecl, Plan, Role, ptx_beside};
 
 /// A program: a plan with its code. 0 is none.
 pub type ProgramHandle = u64;
@@ -132,6 +131,22 @@ pub extern "C" fn stencil_error_message(buffer: *mut c_char, capacity: usize) ->
     if status == Status::Ok { length } else { 0 }
 }
 
+/// The type of a number in the interface.
+pub(crate) fn element(code: i32) -> Result<Element, Fault> {
+    let found = usize::try_from(code).ok().and_then(|code| Element::ALL.get(code).copied());
+    found.ok_or_else(|| {
+        Fault::argument(format!("{code} is no type of a cell; see enum stencil_element"))
+    })
+}
+
+/// Reads a plan.
+fn plan(text: Vec<u8>, origin: &str) -> Result<Plan, Fault> {
+    let wrong = |why: String| Fault::new(Status::Plan, why);
+    let text =
+        String::from_utf8(text).map_err(|_| wrong(format!("{origin} is not text (UTF-8)")))?;
+    Plan::from_json(&text, origin).map_err(|error| wrong(error.to_string()))
+}
+
 fn loaded(
     text: *const u8,
     text_bytes: usize,
@@ -159,7 +174,7 @@ pub extern "C" fn stencil_load(
 ) -> Status {
     guarded(|| {
         let program = place(program, "program")?;
-        program.put(loaded(text, text_bytes, code, code_bytes)?.publish());
+        program.put(run::publish(loaded(text, text_bytes, code, code_bytes)?));
         Ok(())
     })
 }
@@ -179,7 +194,7 @@ pub extern "C" fn stencil_load_once(
         let result = place(program, "program")?;
         let _loading = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
         if handles::program(get(program, "program")?).is_err() {
-            result.put(loaded(text, text_bytes, code, code_bytes)?.publish());
+            result.put(run::publish(loaded(text, text_bytes, code, code_bytes)?));
         }
         Ok(())
     })
@@ -197,7 +212,7 @@ pub extern "C" fn stencil_load_file(path: *const c_char, program: *mut ProgramHa
         };
         let plan = plan(read(Path::new(&file), MOST_TEXT)?, &file)?;
         let code = read(&ptx_beside(Path::new(&file)), MOST_CODE)?;
-        program.put(Program::new(plan, Code::Cuda(code)).publish());
+        program.put(run::publish(Program::new(plan, Code::Cuda(code))));
         Ok(())
     })
 }
@@ -279,19 +294,18 @@ pub extern "C" fn stencil_run_free(run: RunHandle) -> Status {
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_device(run: RunHandle, device: i32) -> Status {
     guarded(|| {
-        handles::run(run)?.state()?.device = device;
+        handles::run(run)?.state()?.run.device = device;
         Ok(())
     })
 }
 
 /// Chooses the CUDA stream (a CUstream or cudaStream_t of the run's device) that the work goes to,
 /// behind the work that is there; null for a stream of the run's own. The stream lives until the
-/// run is done. The code of the program is loaded again in each run.
+/// run is done.
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_stream(run: RunHandle, stream: *mut c_void) -> Status {
     guarded(|| {
-        let stream = stream.expose_provenance();
-        handles::run(run)?.state()?.stream = (stream != 0).then_some(stream);
+        handles::run(run)?.state()?.run.stream = caller::stream(stream);
         Ok(())
     })
 }
@@ -309,7 +323,7 @@ pub extern "C" fn stencil_run_size(run: RunHandle, name: *const c_char, size: i6
                 format!("{program} has no run-time size `{name}`; it has {known}"),
             ));
         }
-        run.state()?.request.sizes.insert(name, size);
+        run.state()?.run.request.sizes.insert(name, size);
         Ok(())
     })
 }
@@ -342,7 +356,7 @@ pub extern "C" fn stencil_run_scalar(
             let text = format!("{number} is no {own}, {what} `{name}`");
             return Err(Fault::new(Status::Sizes, text));
         }
-        run.state()?.request.scalars.insert(name, number);
+        run.state()?.run.request.scalars.insert(name, number);
         Ok(())
     })
 }
@@ -351,7 +365,7 @@ pub extern "C" fn stencil_run_scalar(
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_steps(run: RunHandle, steps: i64) -> Status {
     guarded(|| {
-        handles::run(run)?.state()?.request.steps = Some(steps);
+        handles::run(run)?.state()?.run.request.steps = Some(steps);
         Ok(())
     })
 }
@@ -360,7 +374,7 @@ pub extern "C" fn stencil_run_steps(run: RunHandle, steps: i64) -> Status {
 #[unsafe(no_mangle)]
 pub extern "C" fn stencil_run_first_step(run: RunHandle, step: i64) -> Status {
     guarded(|| {
-        handles::run(run)?.state()?.request.first_step = step;
+        handles::run(run)?.state()?.run.request.first_step = step;
         Ok(())
     })
 }

@@ -1,12 +1,12 @@
 //! The functions that C calls to bind fields, to do a run, and for its results.
 
-use crate::binding::{Binding, Given, MOST_DIMENSIONS, element};
-use crate::caller::{place, put_bytes, text, values};
-use crate::exports::{Report, RunHandle};
+use crate::caller::{self, place, put_bytes, text, values};
+use crate::exports::{Report, RunHandle, element};
 use crate::fault::{Fault, Status, guarded};
 use crate::handles;
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::Ordering;
+use stencil_runtime::host::{Binding, Given, MOST_DIMENSIONS};
 use stencil_runtime::plan::Role;
 
 /// Memory for a field, as C describes it.
@@ -22,15 +22,15 @@ impl Described {
     /// Binds memory of the host.
     fn bind_host(&self, strides: *const i64, address: usize, writable: bool) -> Result<(), Fault> {
         let strides = strides_of(strides, self.rank)?;
-        self.bind(Given::Host { address, strides: strides.as_deref(), writable })
+        self.bind(caller::host(address, strides, writable))
     }
 
-    fn bind(&self, given: Given<'_>) -> Result<(), Fault> {
+    fn bind(&self, given: Given) -> Result<(), Fault> {
         let run = handles::run(self.run)?;
         let name = text(self.field, "field")?;
         let shape = values(self.shape, rank(self.rank)?, "shape")?;
         let binding = Binding::new(&run.program.plan, &name, element(self.type_)?, &shape, given)?;
-        run.state()?.fields.insert(name, binding);
+        run.state()?.run.fields.insert(name, binding);
         Ok(())
     }
 }
@@ -100,7 +100,7 @@ pub extern "C" fn stencil_run_bind_device(
     shape: *const i64,
     address: u64,
 ) -> Status {
-    guarded(|| Described { run, field, type_, rank, shape }.bind(Given::Device { address }))
+    guarded(|| Described { run, field, type_, rank, shape }.bind(caller::device(address)))
 }
 
 /// The shape that a field has with the sizes and fields that are set: `shape` gets its extents, of
@@ -115,7 +115,7 @@ pub extern "C" fn stencil_run_shape(
     guarded(|| {
         let run = handles::run(run)?;
         let name = text(field, "field")?;
-        let bound = run.bound(&*run.state()?)?;
+        let bound = run.state()?.run.bound(&run.program)?;
         let fields = run.program.plan.fields.iter().zip(&bound.shapes);
         let found = fields.into_iter().find(|(field, _)| field.name == name);
         let (_, extents) =

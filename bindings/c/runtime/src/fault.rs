@@ -8,6 +8,7 @@ use stencil_runtime::array::ArrayError;
 use stencil_runtime::bind::BindError;
 use stencil_runtime::cuda::CudaError;
 use stencil_runtime::execute::ExecuteError;
+use stencil_runtime::host::{Blame, HostError};
 
 /// What became of a call. Every function that can fail returns one.
 #[repr(i32)]
@@ -140,6 +141,26 @@ impl From<ExecuteError> for Fault {
             },
             ExecuteError::Launch(error) => Self::new(Status::Sizes, error),
             error => Self::argument(error),
+        }
+    }
+}
+
+impl From<HostError> for Fault {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Argument(text) => Self::argument(text),
+            HostError::Bind(error) => error.into(),
+            HostError::Execute(error) => error.into(),
+            HostError::Array(error) => error.into(),
+            HostError::Cuda(error) => error.into(),
+            HostError::Engine { blame, text } => {
+                let status = match blame {
+                    Blame::Input => Status::Sizes,
+                    Blame::Cancelled => Status::Cancelled,
+                    Blame::Internal => Status::Internal,
+                };
+                Self::new(status, text)
+            }
         }
     }
 }

@@ -2,11 +2,11 @@
 //! freed, made up or of another kind is found to be wrong, and no memory is touched by it.
 
 use crate::fault::{Fault, Status};
-use crate::program::Program;
 use crate::run::Run;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use stencil_runtime::host::Program;
 
 /// An object that C has a handle of.
 #[derive(Clone)]

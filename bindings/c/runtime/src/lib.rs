@@ -7,15 +7,11 @@
 //! | `caller.rs` | pointers of the caller; the only `unsafe` code |
 //! | `fault.rs` | status codes, the message of a thread's last error, the end of every panic |
 //! | `handles.rs` | the live objects, by number |
-//! | `program.rs` | a plan with what runs it |
-//! | `binding.rs` | memory of the caller that is bound to a field |
-//! | `run.rs` | a run: its settings, and how it is done by an engine |
-//! | `device.rs` | how it is done on a CUDA device |
+//! | `run.rs` | programs and runs; `stencil_runtime::host` does them |
 
 #![deny(unsafe_code)]
 #![deny(clippy::undocumented_unsafe_blocks)]
 
-mod binding;
 #[allow(
     unsafe_code,
     clippy::not_unsafe_ptr_arg_deref,
@@ -23,12 +19,10 @@ mod binding;
 )]
 #[doc(hidden)]
 pub mod caller;
-mod device;
 #[allow(unsafe_code, reason = "the attribute that exports a function's name is unsafe")]
 pub mod exports;
 #[allow(unsafe_code, reason = "as for exports")]
 mod exports_fields;
 pub mod fault;
 pub mod handles;
-pub mod program;
-mod run;
+pub mod run;

@@ -1,14 +1,14 @@
 //! A program: a plan with the code that runs it.
 
-use crate::fault::{Fault, Status};
-use crate::handles::{self, Object};
+use super::error::HostError;
+use super::queue::Queues;
+use crate::array::Array;
+use crate::bind::Request;
+use crate::cuda;
+use crate::plan::Plan;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use stencil_runtime::array::Array;
-use stencil_runtime::bind::Request;
-use stencil_runtime::cuda;
-use stencil_runtime::plan::Plan;
 
 /// Runs a program by other means than a CUDA device.
 pub trait Engine: Send + Sync {
@@ -20,8 +20,16 @@ pub trait Engine: Send + Sync {
         &self,
         inputs: &BTreeMap<String, Array>,
         request: Request,
-        cancel: &Arc<AtomicBool>,
-    ) -> Result<Ran, Fault>;
+        hooks: Hooks<'_>,
+    ) -> Result<Ran, HostError>;
+}
+
+/// How the caller follows a run, and ends it early.
+pub struct Hooks<'a> {
+    /// When set to true, the run ends before its next launch or step.
+    pub cancel: Arc<AtomicBool>,
+    /// Called with the steps that were taken or sent to the device, and with those of the run.
+    pub progress: Option<&'a mut dyn FnMut(i64, i64)>,
 }
 
 /// The result of a run.
@@ -55,41 +63,30 @@ pub struct Program {
     pub code: Code,
     /// Copies that are loaded on a device and not in use, with the device's number.
     loaded: Mutex<Vec<(i32, cuda::Program)>>,
+    /// The code as it is loaded on devices.
+    pub(super) codes: Mutex<Vec<(i32, cuda::Code)>>,
+    /// Work in streams of the caller.
+    pub(super) queues: Queues,
 }
 
 impl Program {
     /// A program.
     pub fn new(plan: Plan, code: Code) -> Self {
-        Self { plan, code, loaded: Mutex::new(Vec::new()) }
-    }
-
-    /// Makes it live, and returns its handle.
-    pub fn publish(self) -> u64 {
-        handles::add(Object::Program(Arc::new(self)))
+        let (loaded, codes) = (Mutex::default(), Mutex::default());
+        Self { plan, code, loaded, codes, queues: Queues::default() }
     }
 
     /// Takes a copy that is loaded on a device; it has no buffers.
-    pub fn take_loaded(&self, device: i32) -> Option<cuda::Program> {
+    pub(super) fn take_loaded(&self, device: i32) -> Option<cuda::Program> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let place = loaded.iter().position(|(on, _)| *on == device)?;
         Some(loaded.swap_remove(place).1)
     }
 
     /// Keeps a loaded copy for the next run.
-    pub fn keep_loaded(&self, device: i32, mut program: cuda::Program) {
+    pub(super) fn keep_loaded(&self, device: i32, mut program: cuda::Program) {
         program.lend(Vec::new());
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.push((device, program));
     }
-}
-
-/// Reads a plan.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn plan(text: Vec<u8>, origin: &str) -> Result<Plan, Fault> {
-    let wrong = |why: String| Fault::new(Status::Plan, why);
-    let text =
-        String::from_utf8(text).map_err(|_| wrong(format!("{origin} is not text (UTF-8)")))?;
-    Plan::from_json(&text, origin).map_err(|error| wrong(error.to_string()))
 }

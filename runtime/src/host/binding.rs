@@ -1,8 +1,8 @@
 //! Memory of the caller that is bound to a field: where each cell lies.
 
-use crate::fault::Fault;
-use stencil_runtime::array::{Element, shape_text};
-use stencil_runtime::plan::{Plan, Role};
+use super::error::HostError;
+use crate::array::{Element, shape_text};
+use crate::plan::{Plan, Role};
 
 /// Dimensions of a field at most.
 pub const MOST_DIMENSIONS: usize = 8;
@@ -10,15 +10,15 @@ pub const MOST_DIMENSIONS: usize = 8;
 /// Where the cells of a field lie.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Binding {
-    pub element: Element,
+    pub(super) element: Element,
     /// Cells per dimension, slowest first.
-    pub shape: Vec<usize>,
-    pub memory: Memory,
+    pub(super) shape: Vec<usize>,
+    pub(super) memory: Memory,
 }
 
 /// Memory of the caller.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Memory {
+pub(super) enum Memory {
     /// Memory of the host.
     Host {
         /// That of the first cell.
@@ -32,39 +32,38 @@ pub enum Memory {
     Device { address: u64 },
 }
 
-/// Memory as the caller describes it.
-pub enum Given<'a> {
-    Host { address: usize, strides: Option<&'a [i64]>, writable: bool },
-    Device { address: u64 },
-}
+/// Memory as the caller describes it. It is made in `raw.rs`, by functions with a promise.
+#[derive(Clone, Debug)]
+pub struct Given(pub(super) Place);
 
-/// The type of a number in the interface.
-pub fn element(code: i32) -> Result<Element, Fault> {
-    let found = usize::try_from(code).ok().and_then(|code| Element::ALL.get(code).copied());
-    found.ok_or_else(|| {
-        Fault::argument(format!("{code} is no type of a cell; see enum stencil_element"))
-    })
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    Host { address: usize, strides: Option<Vec<i64>>, writable: bool },
+    Device { address: u64 },
 }
 
 impl Binding {
     /// Memory for a field of a plan.
+    ///
+    /// # Errors
+    /// When it does not fit the field, can't be all at addresses, or is to be written and may not.
     pub fn new(
         plan: &Plan,
         name: &str,
         element: Element,
         shape: &[i64],
-        given: Given<'_>,
-    ) -> Result<Self, Fault> {
+        given: Given,
+    ) -> Result<Self, HostError> {
         let field = plan.field(name).filter(|field| field.role.is_input()).ok_or_else(|| {
             let known = plan.fields.iter().filter(|field| field.role.is_input());
             let known: Vec<_> = known.map(|field| field.name.as_str()).collect();
-            Fault::argument(format!(
+            HostError::Argument(format!(
                 "{} has no field `{name}` to bind; it has {}",
                 plan.program,
                 known.join(", ")
             ))
         })?;
-        let wrong = |what: String| Fault::argument(format!("field `{name}`: {what}"));
+        let wrong = |what: String| HostError::Argument(format!("field `{name}`: {what}"));
         if field.element != element {
             let own = field.element;
             return Err(wrong(format!("its cells are {own}, the memory's are {element}")));
@@ -80,11 +79,15 @@ impl Binding {
             let shape = shape_text(&shape);
             return Err(wrong(format!("{shape} cells do not fit in memory addresses")));
         }
-        let memory = match given {
-            Given::Device { address } => Memory::Device { address },
-            Given::Host { address, strides, writable } => {
+        let memory = match given.0 {
+            Place::Device { address } => Memory::Device { address },
+            Place::Host { address, strides, writable } => {
                 let strides = match strides {
                     None => row_major(element, &shape),
+                    Some(strides) if strides.len() != shape.len() => {
+                        let (own, found) = (shape.len(), strides.len());
+                        return Err(wrong(format!("it has {own} dimensions, the strides {found}")));
+                    }
                     Some(strides) => strides.iter().map(|n| *n as isize).collect(),
                 };
                 Memory::Host { address, strides, writable }
@@ -104,7 +107,7 @@ impl Binding {
             Memory::Host { address, strides, writable } => (*address, strides, *writable),
         };
         if role == Role::State && !writable {
-            return Err("a run writes it; bind it by stencil_run_bind".to_owned());
+            return Err("a run writes it, and the memory is read-only".to_owned());
         }
         if self.bytes() == 0 {
             return Ok(());

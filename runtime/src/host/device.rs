@@ -1,20 +1,20 @@
 //! A run on a CUDA device. Dense memory of the host goes to the device and comes back without a
 //! copy in between. Memory of the device takes the place of a buffer where the plan allows it.
 
-use crate::binding::{Binding, Memory};
-use crate::caller;
-use crate::fault::Fault;
-use crate::program::Ran;
-use crate::run::{Copies, Done, Run, State, gathered};
-use std::collections::BTreeMap;
-use stencil_runtime::array::{Array, Element};
-use stencil_runtime::bind::{Bound, BufferId};
-use stencil_runtime::cuda::{Cuda, GraphSettings, Lent, Program};
-use stencil_runtime::execute::{
-    self, Control, Input, Inputs, Launched, Target, check_devices, check_inputs, homeward,
-    launch_all, lendable, read_value,
+use super::binding::{Binding, Memory};
+use super::error::HostError;
+use super::program::{self, Hooks, Ran};
+use super::raw;
+use super::run::{Copies, Done, Run, gathered};
+use crate::array::{Array, Element};
+use crate::bind::{Bound, BufferId};
+use crate::cuda::{GraphSettings, Lent, Program};
+use crate::execute::{
+    self, Control, Input, Inputs, Launched, RunProgress, Target, check_devices, check_inputs,
+    homeward, launch_all, lendable, read_value,
 };
-use stencil_runtime::plan::{Plan, Role};
+use crate::plan::{Plan, Role};
+use std::collections::BTreeMap;
 
 /// The cells of an input.
 enum Cells<'a> {
@@ -51,39 +51,48 @@ impl Input for Cells<'_> {
 }
 
 /// Does a run.
-pub fn execute(run: &Run, state: &mut State, bound: &Bound, code: &[u8]) -> Result<Done, Fault> {
-    let program = &run.program;
-    let fields = state.fields.iter();
+pub(super) fn execute(
+    program: &program::Program,
+    run: &mut Run,
+    bound: &Bound,
+    code: &[u8],
+    hooks: Hooks<'_>,
+) -> Result<Done, HostError> {
+    let fields = run.fields.iter();
     let kinds: BTreeMap<_, _> = fields.map(|(name, f)| (name.clone(), Cells::Lent(f))).collect();
     check_inputs(&program.plan, bound, &kinds)?;
     drop(kinds);
-    let cuda = Cuda::open(state.device)?;
-    let mut loaded = match state.stream {
-        Some(stream) => cuda.load_on(&program.plan, code, caller::lent_stream(stream))?,
-        None => match program.take_loaded(state.device) {
+    let mut loaded = match run.stream {
+        Some(stream) => program.code_on(run.device, code)?.program_on(stream)?,
+        None => match program.take_loaded(run.device) {
             Some(loaded) => loaded,
-            None => cuda.load(&program.plan, code)?,
+            None => program.code_on(run.device, code)?.program()?,
         },
     };
     loaded.use_graphs(GraphSettings::default())?;
-    let done = on(run, state, bound, &mut loaded)?;
-    if state.stream.is_none() {
-        program.keep_loaded(state.device, loaded);
+    let done = on(&program.plan, run, bound, &mut loaded, hooks)?;
+    if run.stream.is_none() {
+        program.keep_loaded(run.device, loaded);
     }
     Ok(done)
 }
 
-fn on(run: &Run, state: &mut State, bound: &Bound, target: &mut Program) -> Result<Done, Fault> {
-    let plan = &run.program.plan;
+fn on(
+    plan: &Plan,
+    run: &mut Run,
+    bound: &Bound,
+    target: &mut Program,
+    hooks: Hooks<'_>,
+) -> Result<Done, HostError> {
     let mut copies = Copies::default();
-    let lent = lent(plan, bound, &state.fields);
+    let lent = lent(plan, bound, &run.fields);
     target.lend(lent.iter().map(|(_, home, memory)| (*home, *memory)).collect());
     target.allocate(bound).map_err(execute::ExecuteError::Target)?;
-    let mut copied = copied(state, &lent, target, &mut copies)?;
+    let mut copied = copied(&run.fields, &lent, target, &mut copies)?;
     let launched = {
         let mut inputs = BTreeMap::new();
-        for (name, field) in &state.fields {
-            let cells = match (copied.get(name), caller::dense(field)) {
+        for (name, field) in &run.fields {
+            let cells = match (copied.get(name), raw::dense(field)) {
                 (Some(array), _) => Cells::Copied(array),
                 (None, Some(bytes)) => Cells::Dense(field, bytes),
                 (None, None) => Cells::Lent(field),
@@ -92,12 +101,19 @@ fn on(run: &Run, state: &mut State, bound: &Bound, target: &mut Program) -> Resu
         }
         check_devices(plan, bound, target)?;
         execute::upload(plan, bound, &inputs, target)?;
-        let mut control = Control { cancel: Some(&run.cancel), ..Control::default() };
-        // Inputs are for snapshots, of which C gets none.
+        let Hooks { cancel, mut progress } = hooks;
+        let mut report = |done: RunProgress| {
+            if let Some(hook) = &mut progress {
+                hook(done.steps, done.of);
+            }
+        };
+        let (cancel, progress) = (Some(cancel.as_ref()), Some(&mut report as _));
+        let mut control = Control { cancel, progress, ..Control::default() };
+        // Inputs are for snapshots, of which there are none.
         launch_all(plan, bound, &Inputs::new(), target, &mut control)?
     };
     let results = Results { plan, bound, launched: &launched };
-    let outputs = results.bring(state, &lent, &mut copied, target, &mut copies)?;
+    let outputs = results.bring(&mut run.fields, &lent, &mut copied, target, &mut copies)?;
     let Launched { count, elapsed, steps, iterations, .. } = launched;
     let seconds = elapsed.map(|elapsed| elapsed.as_secs_f64());
     let met = iterations.first().map(|until| until.met);
@@ -113,7 +129,7 @@ fn lent(plan: &Plan, bound: &Bound, fields: &BTreeMap<String, Binding>) -> Vec<O
     let one = declared.filter_map(|(place, field)| {
         let binding = fields.get(&field.name).filter(|binding| binding.bytes() > 0)?;
         let Memory::Device { address } = binding.memory else { return None };
-        let memory = caller::lent(address, binding.bytes());
+        let memory = raw::lent(address, binding.bytes());
         Some((field.name.clone(), lendable(plan, bound, place)?, memory))
     });
     one.collect()
@@ -121,13 +137,13 @@ fn lent(plan: &Plan, bound: &Bound, fields: &BTreeMap<String, Binding>) -> Vec<O
 
 /// Copies of the fields that lie neither dense on the host nor in a buffer.
 fn copied(
-    state: &State,
+    fields: &BTreeMap<String, Binding>,
     lent: &[OnLoan],
     target: &Program,
     copies: &mut Copies,
-) -> Result<BTreeMap<String, Array>, Fault> {
+) -> Result<BTreeMap<String, Array>, HostError> {
     let mut copied = BTreeMap::new();
-    for (name, field) in &state.fields {
+    for (name, field) in fields {
         let array = match field.memory {
             Memory::Host { .. } if field.is_dense() => continue,
             Memory::Host { .. } => gathered(field, copies)?,
@@ -137,7 +153,7 @@ fn copied(
                 }
                 let mut array = Array::zeros(field.element, &field.shape)?;
                 if field.bytes() > 0 {
-                    let memory = caller::lent(address, field.bytes());
+                    let memory = raw::lent(address, field.bytes());
                     target.read_lent(memory, array.bytes_mut())?;
                 }
                 copies.add(field.bytes());
@@ -160,12 +176,12 @@ impl Results<'_> {
     /// Brings state fields to the caller's memory, and returns the reductions.
     fn bring(
         &self,
-        state: &mut State,
+        fields: &mut BTreeMap<String, Binding>,
         lent: &[OnLoan],
         copied: &mut BTreeMap<String, Array>,
         target: &mut Program,
         copies: &mut Copies,
-    ) -> Result<BTreeMap<String, Array>, Fault> {
+    ) -> Result<BTreeMap<String, Array>, HostError> {
         let current = &self.launched.current;
         let is_state =
             |name: &str| self.plan.field(name).is_some_and(|field| field.role == Role::State);
@@ -173,7 +189,7 @@ impl Results<'_> {
         let homes: Vec<_> = homes.map(|(_, home, _)| *home).collect();
         let mut reductions = BTreeMap::new();
         for (place, field) in self.plan.fields.iter().enumerate() {
-            match (field.role, state.fields.get_mut(&field.name)) {
+            match (field.role, fields.get_mut(&field.name)) {
                 (Role::Reduction, _) => {
                     let shape = self.bound.shapes.get(place).map_or(&[] as &[_], Vec::as_slice);
                     let mut value = Array::zeros(field.element, shape)?;
@@ -187,7 +203,7 @@ impl Results<'_> {
                         copies.add(binding.bytes());
                     }
                     None => {
-                        if let Some(bytes) = caller::dense_mut(binding) {
+                        if let Some(bytes) = raw::dense_mut(binding) {
                             read_value(self.bound, current, place, bytes, target)?;
                         }
                     }
@@ -205,11 +221,11 @@ impl Results<'_> {
 }
 
 /// The value of a field from its copy to the caller's memory.
-fn back(binding: &Binding, array: &Array, target: &Program) -> Result<(), Fault> {
+fn back(binding: &Binding, array: &Array, target: &Program) -> Result<(), HostError> {
     match binding.memory {
-        Memory::Host { .. } => caller::scatter(binding, array.bytes()),
+        Memory::Host { .. } => raw::scatter(binding, array.bytes()),
         Memory::Device { address } if binding.bytes() > 0 => {
-            target.write_lent(caller::lent(address, binding.bytes()), array.bytes())?;
+            target.write_lent(raw::lent(address, binding.bytes()), array.bytes())?;
         }
         Memory::Device { .. } => {}
     }

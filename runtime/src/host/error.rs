@@ -1,0 +1,46 @@
+//! Why a run on memory of the caller failed.
+
+use crate::array::ArrayError;
+use crate::bind::BindError;
+use crate::cuda::CudaError;
+use crate::execute::ExecuteError;
+use thiserror::Error;
+
+/// Whose fault the failure of an engine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// The inputs are wrong.
+    Input,
+    /// The caller has ended the work.
+    Cancelled,
+    /// The engine is wrong.
+    Internal,
+}
+
+/// Why a run failed.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// Memory that does not fit its field.
+    #[error("{0}")]
+    Argument(String),
+    /// Sizes, scalars or steps that are missing or wrong.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The run itself failed.
+    #[error(transparent)]
+    Execute(#[from] ExecuteError),
+    /// An array can't be made.
+    #[error(transparent)]
+    Array(#[from] ArrayError),
+    /// The device failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+    /// An engine failed.
+    #[error("{text}")]
+    Engine {
+        /// Whose fault it is.
+        blame: Blame,
+        /// Why.
+        text: String,
+    },
+}
