@@ -4,7 +4,7 @@ mod embedded;
 mod help;
 mod values;
 
-use crate::run::Colors;
+use crate::picture::Colors;
 use crate::{compile, run};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};

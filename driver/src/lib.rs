@@ -10,4 +10,5 @@ mod files;
 pub mod manual;
 pub mod message;
 pub mod opt;
+pub mod picture;
 mod run;

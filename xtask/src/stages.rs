@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::project::{LLVM, Project, capture, stream};
-use crate::{c_host, links, rules, setup, snapshots};
+use crate::{c_host, links, python, rules, setup, snapshots};
 
 struct Stage {
     name: &'static str,
@@ -21,7 +21,7 @@ const fn stage(name: &'static str, what: &'static str, run: Run) -> Stage {
 }
 
 /// In the order in which they run: stages that fail quickly come first.
-const STAGES: [Stage; 10] = [
+const STAGES: [Stage; 11] = [
     stage("setup", "install what is missing", set_up),
     stage("fmt", "layout of the code", format),
     stage("rules", "what must not come into the tree", rules::check),
@@ -30,6 +30,7 @@ const STAGES: [Stage; 10] = [
     stage("unit", "unit and snapshot tests", unit),
     stage("lit", "the tools from IR to IR", lit),
     stage("c", "programs in C on the libraries", c_host::check),
+    stage("python", "the Python package", python::check),
     stage("numeric", "results against NumPy", numeric),
     stage("docs", "documentation, its examples and its links", docs),
 ];

@@ -56,6 +56,9 @@ pub use stencil_runtime::bind::Request;
 pub use stencil_runtime::execute::Taken;
 pub use stencil_runtime::plan::Plan;
 
+/// A hash of the compiler's own text, which tells compilers of one version apart.
+pub const TEXT_HASH: &str = env!("STENCILC_TEXT");
+
 /// Compiles and runs the Rust blocks of the document.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]

@@ -9,6 +9,7 @@ use crate::stages::{self, Compilation, Timing};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use stencil_dialects::tiled::Choice;
+use stencil_frontend::ast::{ItemKind, TypeKind};
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
 use stencil_frontend::{parser, print};
@@ -165,6 +166,21 @@ impl Session {
             return Ok(reference.plan().clone());
         }
         declarations(&self.check(source)?)
+    }
+
+    /// The reductions of a source whose values are conditions; a plan has them as integers.
+    pub fn conditions(&self, source: &Source) -> Vec<String> {
+        if stages::is_mlir(source) {
+            return Vec::new();
+        }
+        let (file, _) = parser::parse(source);
+        let reductions = file.all_items().filter_map(|item| match &item.node {
+            ItemKind::Reduce { name, ty, .. } => Some((name, ty)),
+            _ => None,
+        });
+        let conditions =
+            reductions.filter(|(_, ty)| matches!(&ty.node, TypeKind::Named(ty) if ty == "bool"));
+        conditions.map(|(name, _)| name.node.clone()).collect()
     }
 
     /// Compiles a source as far as the given levels need, and keeps the text of each. A source

@@ -1,6 +1,6 @@
 //! The files of `--out`: cells, pictures and animations, after the last step and at snapshots.
 
-use super::picture::{Colors, Frame, write_gif, write_png};
+use crate::picture::{Colors, Frame, write_gif, write_png};
 use crate::files::{self, Outputs};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

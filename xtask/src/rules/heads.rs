@@ -3,10 +3,11 @@
 use super::source::{Kind, Token};
 use super::{Break, Tree};
 
-/// The files that may hold `unsafe`: what follows pointers of C programs, the adapter to MLIR's C
+/// The files that may hold `unsafe`: what follows pointers of C and Python, the adapter to MLIR's C
 /// interface, those to CUDA's driver, and what looks at standard output before `main`.
-const MAY_BE_UNSAFE: [&str; 13] = [
+const MAY_BE_UNSAFE: [&str; 15] = [
     "bindings/c/runtime/src/caller.rs",
+    "bindings/python/src/memory.rs",
     "dialects/src/mlir.rs",
     "runtime/src/cuda/buffer.rs",
     "runtime/src/cuda/call.rs",
@@ -18,6 +19,7 @@ const MAY_BE_UNSAFE: [&str; 13] = [
     "runtime/src/cuda/kernel.rs",
     "runtime/src/cuda/module.rs",
     "runtime/src/cuda/stream.rs",
+    "runtime/src/host/raw.rs",
     "runtime/src/standard_output.rs",
 ];
 

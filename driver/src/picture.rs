@@ -29,6 +29,17 @@ const LOST_PLACE: u8 = 255;
 const FRAME_TIME: u16 = 8;
 
 impl Colors {
+    /// The map of a name.
+    ///
+    /// # Errors
+    /// The names that there are.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let known = Self::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let known: Vec<_> = known.map(|value| value.get_name().to_owned()).collect();
+        Self::from_str(name, false)
+            .map_err(|_| format!("there are no colors `{name}`; there are {}", known.join(", ")))
+    }
+
     /// Every 32nd colour of matplotlib's map of that name, or of the straight line.
     fn anchors(self) -> &'static [Rgb] {
         match self {
@@ -87,6 +98,12 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// Some rows; none where there are not as many values as cells.
+    pub fn new(height: usize, width: usize, values: Vec<f32>) -> Option<Self> {
+        let cells = height.checked_mul(width)?;
+        (values.len() == cells).then_some(Self { width, height, values })
+    }
+
     /// The cells of a field of one or two dimensions; one dimension makes one row.
     pub fn of(array: &Array) -> Self {
         let (height, width) = match array.shape() {

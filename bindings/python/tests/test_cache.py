@@ -1,0 +1,59 @@
+"""Compiled programs on the disk."""
+
+import os
+import subprocess
+import sys
+
+import stencilc
+from conftest import HEAT
+
+COUNT = """
+import sys, time, stencilc
+kernel = stencilc.compile(sys.argv[1], target="reference", arch="sm_80", define={"N": 64, "M": 64})
+begin = time.perf_counter()
+print(len(kernel.ptx), time.perf_counter() - begin)
+"""
+
+
+def begin(folder, text=HEAT):
+    environment = {**os.environ, "STENCILC_CACHE": str(folder)}
+    return subprocess.Popen([sys.executable, "-c", COUNT, text], env=environment,
+                            stdout=subprocess.PIPE, text=True)
+
+
+def seconds(process):
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    length, time = said.split()
+    return int(length), float(time)
+
+
+def test_a_second_process_finds_the_first_ones_work(tmp_path):
+    length, compiled = seconds(begin(tmp_path))
+    (file,) = tmp_path.iterdir()
+    again, found = seconds(begin(tmp_path))
+    assert again == length and found < compiled / 5 and found < 0.05
+    # A file that was made from anything else, or is cut off, is not used.
+    text = file.read_text()
+    for damaged in [text.replace("alpha", "alphb", 1), text[:-10], "", "1 2\n", "x\n" + text]:
+        file.write_text(damaged)
+        assert seconds(begin(tmp_path))[0] == length
+        assert file.read_text() == text
+    seconds(begin(tmp_path, HEAT.replace("0.1", "0.2")))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_processes_may_write_at_once(tmp_path):
+    processes = [begin(tmp_path) for _ in range(3)]
+    lengths = {seconds(process)[0] for process in processes}
+    assert len(lengths) == 1 and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_cache_that_can_not_be_written_is_left_out(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    kernel = stencilc.compile(HEAT, target="reference", cache=file / "folder")
+    assert ".entry" in kernel.ptx
+    none = tmp_path / "none"
+    stencilc.compile(HEAT, target="reference", cache=False).ptx
+    assert not none.exists() and file.read_text() == ""
