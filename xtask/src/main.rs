@@ -74,7 +74,8 @@ fn run(arguments: &[String]) -> Result<()> {
             bail!("'{command}' takes no '{extra}'")
         }
         _ => bail!(
-            "no command '{command}': there are setup, demo, gallery, install, wheel, test, same-code"
+            "no command '{command}': there are setup, demo, gallery, install, wheel, test, \
+             same-code"
         ),
     }
 }

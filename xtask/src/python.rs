@@ -31,7 +31,11 @@ pub fn wheel(project: &Project) -> Result<PathBuf> {
     let wheels: Vec<_> = std::fs::read_dir(&folder)?.flatten().map(|file| file.path()).collect();
     let [wheel] = wheels.as_slice() else { anyhow::bail!("maturin made {wheels:?}") };
     let size = std::fs::metadata(wheel)?.len() / 1_000_000;
-    ensure!(size <= MOST_MEGABYTES, "{} has {size} MB, more than {MOST_MEGABYTES}", wheel.display());
+    ensure!(
+        size <= MOST_MEGABYTES,
+        "{} has {size} MB, more than {MOST_MEGABYTES}",
+        wheel.display()
+    );
     let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
     project.say(format!("wheel: {name}, {size} MB"));
     Ok(wheel.clone())

@@ -166,15 +166,15 @@ fn torch(tensor: &Bound<'_, PyAny>, name: &str) -> PyResult<Cells> {
             format!("`{name}` requires a gradient, and a run has none; give {name}.detach()"),
         ));
     }
+    let device: i32 = tensor.call_method0(intern!(py, "get_device"))?.extract()?;
     let place = match tensor.getattr(intern!(py, "is_cuda"))?.is_truthy()? {
-        true => Place::Cuda(tensor.call_method0(intern!(py, "get_device"))?.extract()?),
-        false => Place::Host,
+        true => Place::Cuda(device),
+        false if device < 0 => Place::Host,
+        false => {
+            let text = format!("`{name}` lies on a device that is neither the CPU nor CUDA");
+            return Err(argument(py, text));
+        }
     };
-    let device = tensor.call_method0(intern!(py, "get_device"))?.extract::<i32>()?;
-    if place == Place::Host && device >= 0 {
-        let text = format!("`{name}` lies on a device that is neither the CPU nor CUDA");
-        return Err(argument(py, text));
-    }
     let kind = Kind::of_torch(&tensor.getattr(intern!(py, "dtype"))?)?;
     let strides: Vec<i64> = tensor.call_method0(intern!(py, "stride"))?.extract()?;
     let size = kind.size() as i64;

@@ -105,13 +105,16 @@ impl<'py> Arguments<'py> {
             for (member, value) in members.iter() {
                 let path = format!("{name}.{member}");
                 let leaf = field.leaves.iter().position(|leaf| {
-                    leaf.path.join(".") == member.str().map(|text| text.to_string()).unwrap_or_default()
+                    leaf.path.join(".")
+                        == member.str().map(|text| text.to_string()).unwrap_or_default()
                 });
                 let Some(leaf) = leaf else {
                     return Err(argument(py, format!("field `{name}` has no member `{member}`")));
                 };
                 self.part(py, (field, leaf), &path, &value, manner)?;
-                if field.role == Role::State && let Some((_, copy)) = self.outputs.pop() {
+                if field.role == Role::State
+                    && let Some((_, copy)) = self.outputs.pop()
+                {
                     copies.set_item(member, copy)?;
                 }
             }
@@ -363,7 +366,8 @@ fn unknown(py: Python<'_>, plan: &Plan, names: &Names, name: &str) -> PyErr {
     let fields = names.fields.iter().filter(|field| field.role.is_input());
     let fields = fields.map(|field| field.name.as_str());
     let scalars = plan.scalars.iter().map(|scalar| scalar.name.as_str());
-    let known: Vec<_> = fields.chain(scalars).chain(plan.params.iter().map(String::as_str)).collect();
+    let known: Vec<_> =
+        fields.chain(scalars).chain(plan.params.iter().map(String::as_str)).collect();
     let text = format!("{} has no `{name}`; it has {}", plan.program, known.join(", "));
     argument(py, text)
 }

@@ -81,7 +81,8 @@ pub fn bind(error: &BindError) -> String {
         BindError::MissingSize { names, .. } => {
             let first = names.first().map_or("N", String::as_str);
             format!(
-                "the size {} has no value; give it as {first}=..., or an array whose shape tells it",
+                "the size {} has no value; give it as {first}=..., or an array whose shape tells \
+                 it",
                 names.join(", ")
             )
         }

@@ -168,7 +168,9 @@ pub fn layout_text(layout: &Layout) -> String {
     match layout {
         Layout::Number(element) => numpy_name(*element).to_owned(),
         Layout::Bool => "bool".to_owned(),
-        Layout::Vec(length, of) => format!("{} with one more dimension of {length}", layout_text(of)),
+        Layout::Vec(length, of) => {
+            format!("{} with one more dimension of {length}", layout_text(of))
+        }
         Layout::Struct(members) => {
             let each = members.iter().map(|(name, of)| format!("{name}: {}", layout_text(of)));
             format!("a struct of {}", each.collect::<Vec<_>>().join(", "))
@@ -179,7 +181,11 @@ pub fn layout_text(layout: &Layout) -> String {
 /// What `numpy.dtype` makes the type of: a name, or a list of members.
 pub fn numpy_type<'py>(py: Python<'py>, layout: &Layout) -> PyResult<Bound<'py, PyAny>> {
     if let Some(element) = layout.complex() {
-        return Kind::Complex(element).text().into_pyobject(py).map(Bound::into_any).map_err(Into::into);
+        return Kind::Complex(element)
+            .text()
+            .into_pyobject(py)
+            .map(Bound::into_any)
+            .map_err(Into::into);
     }
     Ok(match layout {
         Layout::Number(element) => numpy_name(*element).into_pyobject(py)?.into_any(),

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use stencil_compiler::{Control, Level, Options, Plan, Session, Source, Target};
 use stencil_runtime::bind::{Request, bind};
 use stencil_runtime::cell::Layout;
@@ -66,6 +66,11 @@ impl Native {
         cache: Option<PathBuf>,
     ) -> PyResult<Self> {
         let source = Source::new(&name, &text);
+        // Whoever opens the device next finds it open.
+        let may_use = |target: &str| options.iter().any(|option| option == target);
+        if may_use("--target=auto") || may_use("--target=cuda") {
+            py.detach(first_device);
+        }
         let failed = |failure| errors::compile(py, &failure);
         let (mut session, target) = embedded(&source, &options).map_err(failed)?;
         if let Target::Cuda(device) = target {
@@ -76,9 +81,11 @@ impl Native {
             Err(_) if name.ends_with(".mlir") => {
                 let levels = [Level::Plan];
                 let compiled = session.compile(&source, &levels, Control::default());
-                compiled.map_err(failed)?.plan().cloned().ok_or_else(|| {
-                    argument(py, "internal fault: a compile without a plan")
-                })?
+                compiled
+                    .map_err(failed)?
+                    .plan()
+                    .cloned()
+                    .ok_or_else(|| argument(py, "internal fault: a compile without a plan"))?
             }
             declared => declared.map_err(failed)?,
         };
@@ -95,6 +102,7 @@ impl Native {
     #[staticmethod]
     fn load(py: Python<'_>, plan: &str, code: Vec<u8>, name: &str) -> PyResult<Self> {
         let plan = Plan::from_json(plan, name).map_err(|e| argument(py, e.to_string()))?;
+        py.detach(first_device);
         let (names, declared) = (Names::of(&plan), plan.clone());
         let program = Program::new(plan, Code::Cuda(code));
         let version = Arc::new(Version { sizes: Sizes::new(), program });
@@ -131,8 +139,7 @@ impl Native {
         let key = arguments.key((place, queue.1.unwrap_or(0) as u64));
         let known = self.known(py, &arguments, &key)?;
         let program = &known.version.program;
-        let fields =
-            Fields { plan: &program.plan, parts: &arguments.parts, order: &known.order };
+        let fields = Fields { plan: &program.plan, parts: &arguments.parts, order: &known.order };
         let mut watch = Watch::new(progress);
         let done = py.detach(|| {
             let cancel = Arc::clone(&watch.cancel);
@@ -329,6 +336,12 @@ impl Native {
     }
 }
 
+/// The first device, which stays open: to open one takes a tenth of a second and more.
+fn first_device() -> &'static Option<Cuda> {
+    static FIRST: OnceLock<Option<Cuda>> = OnceLock::new();
+    FIRST.get_or_init(|| Cuda::open(0).ok())
+}
+
 /// The session for the device at hand, where the options name none: as the device that is
 /// described, or by its architecture.
 fn for_device(session: Session, device: i32) -> Session {
@@ -336,7 +349,8 @@ fn for_device(session: Session, device: i32) -> Session {
     if options.device.is_some() || options.arch.is_some() {
         return session;
     }
-    let Ok(cuda) = Cuda::open(device) else { return session };
+    let opened = if device == 0 { first_device().clone() } else { Cuda::open(device).ok() };
+    let Some(cuda) = opened else { return session };
     let facts = cuda.facts();
     let named = Options { device: Some(facts.name.clone()), ..options.clone() };
     let like = Options { arch: Some(facts.architecture.clone()), ..options.clone() };

@@ -58,20 +58,14 @@ impl Origin {
             Err((watch, failure)) if failure.class == Class::Input && !sizes.is_empty() => {
                 let open = self.texts_of(py, &self.session);
                 drop(watch);
-                open.map_err(|(watch, failure)| {
-                    watch.error(py, |py| errors::compile(py, &failure))
-                })
+                open.map_err(|(watch, failure)| watch.error(py, |py| errors::compile(py, &failure)))
             }
             Err((watch, failure)) => Err(watch.error(py, |py| errors::compile(py, &failure))),
             Ok(texts) => Ok(texts),
         }
     }
 
-    fn texts_of(
-        &self,
-        py: Python<'_>,
-        session: &Session,
-    ) -> Result<Texts, (Watch, Failure)> {
+    fn texts_of(&self, py: Python<'_>, session: &Session) -> Result<Texts, (Watch, Failure)> {
         let key = self.key(session);
         if let Some(texts) = key.as_ref().and_then(|(file, key)| cached(file, key)) {
             return Ok(texts);
@@ -122,8 +116,8 @@ impl Origin {
                         Control { progress: Some(&mut tick), cancel, ..Control::default() };
                     session.executable(&self.source, target, control)
                 });
-                let executable = made
-                    .map_err(|failure| watch.error(py, |py| errors::compile(py, &failure)))?;
+                let executable =
+                    made.map_err(|failure| watch.error(py, |py| errors::compile(py, &failure)))?;
                 Program::new(executable.plan().clone(), Code::Engine(Box::new(executable)))
             }
         };

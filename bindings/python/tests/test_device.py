@@ -102,9 +102,17 @@ def main():
 
     # Several parts, another alpha, another first step, another size, another stream.
     before = one.cells()
-    seen = []
+    seen, sent = [], len(calls(0))
     run(one, steps=150, progress=lambda done, of: seen.append((done, of)))
     assert np.array_equal(one.cells(), smear(before, 150)) and seen[-1] == (150, 150)
+    # Three parts, two of which are alike; for other memory graphs get other addresses.
+    graphs = calls(0)
+    assert [graphs[sent:].count(f"cuGraph{what}") for what in ("Launch", "Create")] == [3, 2]
+    before = two.cells()
+    run(two, steps=150)
+    assert np.array_equal(two.cells(), smear(before, 150))
+    more = calls(len(graphs))
+    assert more.count("cuGraphExecKernelNodeSetParams_v2") > 0 and "cuGraphCreate" not in more
     before = one.cells()
     run(one, steps=2, alpha=0.25, first_step=5)
     assert np.array_equal(one.cells(), smear(before, 2, first=5))

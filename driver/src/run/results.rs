@@ -1,7 +1,7 @@
 //! The files of `--out`: cells, pictures and animations, after the last step and at snapshots.
 
-use crate::picture::{Colors, Frame, write_gif, write_png};
 use crate::files::{self, Outputs};
+use crate::picture::{Colors, Frame, write_gif, write_png};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use stencil_compiler::{Array, Failure, Plan};

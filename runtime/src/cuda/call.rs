@@ -47,9 +47,7 @@ impl Call {
     /// Gives the words that are addresses those of the buffers now, in the plan's order.
     pub fn readdress(&mut self, buffers: &[u64]) {
         for (place, buffer) in &self.addresses {
-            if let (Some(word), Some(now)) =
-                (self.words.get_mut(*place), buffers.get(buffer.0))
-            {
+            if let (Some(word), Some(now)) = (self.words.get_mut(*place), buffers.get(buffer.0)) {
                 *word = Word::of(&now.to_ne_bytes());
             }
         }

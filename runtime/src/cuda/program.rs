@@ -46,11 +46,7 @@ pub struct Code {
 
 impl Code {
     /// Loads PTX text or a cubin.
-    pub(super) fn load(
-        device: &Arc<Device>,
-        plan: &Plan,
-        code: &[u8],
-    ) -> Result<Self, CudaError> {
+    pub(super) fn load(device: &Arc<Device>, plan: &Plan, code: &[u8]) -> Result<Self, CudaError> {
         let module = Module::new(device, plan, code)?;
         check_parameters(plan, code)?;
         let kernels = plan.kernels.iter().map(|kernel| Kernel::new(plan, kernel, &module));

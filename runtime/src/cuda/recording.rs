@@ -198,8 +198,9 @@ impl Program {
         }
         if let Some(graphs) = &mut self.graphs {
             graphs.begin();
+            let parts = recording.chunks.len();
             for (place, nodes) in recording.chunks.iter().enumerate() {
-                if !goes_on(place, recording.chunks.len()) {
+                if !goes_on(place, parts) {
                     return Ok(false);
                 }
                 graphs.replay(nodes)?;

@@ -1,6 +1,6 @@
 //! Runs on device memory in a stream of the caller: sent, and not waited for. What is the same in
-//! many calls is made once: the code on the device, the buffers of a stream, and the launches as the
-//! driver takes them.
+//! many calls is made once: the code on the device, the buffers of a stream, and the launches as
+//! the driver takes them.
 
 use super::binding::{Binding, Memory};
 use super::error::HostError;
@@ -198,7 +198,9 @@ impl Queue {
         let (steps, launches) = (recording.launched().steps, recording.launched().count);
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let sent = self.program.replay(recording, &mut |parts, of| {
-            if parts > 0 && let Some(progress) = &mut hooks.progress {
+            if parts > 0
+                && let Some(progress) = &mut hooks.progress
+            {
                 progress(steps.saturating_mul(whole(parts)) / whole(of.max(1)), steps);
             }
             !hooks.cancel.load(Ordering::Relaxed)

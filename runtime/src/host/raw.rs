@@ -61,8 +61,8 @@ pub(super) fn gather(binding: &Binding, to: &mut [u8]) {
     let from = with_exposed_provenance::<u8>(*address);
     binding.for_each_run(|offset, place, bytes| {
         if let Some(to) = to.get_mut(place..place + bytes) {
-            // SAFETY: by the promise of `host_memory` there is a cell at each of the offsets, all of
-            // which the constructor of the binding found to be addresses.
+            // SAFETY: by the promise of `host_memory` there is a cell at each of the offsets, all
+            // of which the constructor of the binding found to be addresses.
             unsafe { copy_nonoverlapping(from.wrapping_offset(offset), to.as_mut_ptr(), bytes) };
         }
     });

@@ -14,7 +14,7 @@ use stencil_test_suite::{Scratch, root, tool};
 const SIZE: i64 = 24;
 
 /// Which blocks are proved: their language, the documents, and by what.
-const PROOFS: [(&str, &[&str], &str); 12] = [
+const PROOFS: [(&str, &[&str], &str); 13] = [
     ("sh", &RUN, "commands_of_the_documents_succeed"),
     ("stencil", &["docs/language.md"], "programs_of_the_language_run_as_the_reference"),
     ("stencil", &["README.md"], "the_program_of_the_readme_is_that_of_the_suite"),
@@ -26,6 +26,7 @@ const PROOFS: [(&str, &[&str], &str); 12] = [
     ("rust", &["docs/add-a-strategy.md"], "test-suite/additions"),
     ("diff", &["docs/add-a-strategy.md"], "test-suite/additions"),
     ("text", &["docs/language.md", "docs/inner-loops.md"], "printed_texts_are_printed"),
+    ("python", &["README.md", "docs/python.md"], "stage python: test_documents.py"),
     ("json", &["docs/plan.md"], "the_plan_of_the_document_is_that_of_the_tests"),
 ];
 

@@ -2,6 +2,7 @@
 //! `cargo build --release && cargo nextest run --release -p stencil-test-suite`.
 
 mod agreement;
+mod build_script;
 mod checkpoints;
 mod command_line;
 mod compiles;

@@ -3,8 +3,8 @@
 use super::source::{Kind, Token};
 use super::{Break, Tree};
 
-/// The files that may hold `unsafe`: what follows pointers of C and Python, the adapter to MLIR's C
-/// interface, those to CUDA's driver, and what looks at standard output before `main`.
+/// The files that may hold `unsafe`: what follows pointers of C and Python, the adapter
+/// to MLIR's C interface, those to CUDA's driver, and what looks at standard output before `main`.
 const MAY_BE_UNSAFE: [&str; 15] = [
     "bindings/c/runtime/src/caller.rs",
     "bindings/python/src/memory.rs",

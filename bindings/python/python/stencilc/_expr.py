@@ -231,7 +231,8 @@ def _bits(name, left, right):
 
 def where(condition, yes, no):
     """``yes`` at the points where the condition holds, else ``no``."""
-    if not any(isinstance(part, Expression) or hasattr(part, "center") for part in (condition, yes, no)):
+    parts = (condition, yes, no)
+    if not any(isinstance(part, Expression) or hasattr(part, "center") for part in parts):
         return np.where(condition, yes, no)
     return Where(wrap(condition), wrap(yes), wrap(no))
 
