@@ -337,7 +337,7 @@ stencil_status stencil_run_device(stencil_run run, int32_t device);
 /**
  * Chooses the CUDA stream (a CUstream or cudaStream_t of the run's device) that the work goes to,
  * behind the work that is there; null for a stream of the run's own. The stream lives until the
- * run is done. The code of the program is loaded again in each run.
+ * run is done.
  */
 stencil_status stencil_run_stream(stencil_run run, void *stream);
 

@@ -62,7 +62,7 @@ pub fn run(py: Python<'_>, error: HostError) -> PyErr {
         HostError::Array(error) => (Kind::Argument, error.to_string()),
         HostError::Bind(error) => (Kind::Argument, bind(&error)),
         HostError::Cuda(error) => cuda(&error),
-        HostError::Execute(error) => execute(error),
+        HostError::Execute(error) => execute(*error),
         HostError::Engine { blame, text } => {
             let kind = match blame {
                 Blame::Input => Kind::Argument,

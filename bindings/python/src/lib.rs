@@ -20,7 +20,6 @@ mod call;
 mod errors;
 mod fields;
 mod kinds;
-#[allow(unsafe_code, reason = "follows pointers of arrays")]
 mod memory;
 mod native;
 mod values;

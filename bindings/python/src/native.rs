@@ -181,8 +181,7 @@ impl Native {
         }
         let origin = self.origin(py)?;
         let compiled = origin.compile(py, &origin.sized(&sizes), &[level]);
-        let compiled = compiled
-            .map_err(|(watch, failure)| watch.error(py, |py| errors::compile(py, &failure)))?;
+        let compiled = compiled.map_err(|failed| failed.raised(py))?;
         Ok(compiled.text(level).unwrap_or_default().to_owned())
     }
 
@@ -191,8 +190,7 @@ impl Native {
         let origin = self.origin(py)?;
         let session = origin.sized(&self.sizes(sizes));
         let compiled = origin.compile(py, &session, &[Level::Plan, Level::Ptx]);
-        let compiled = compiled
-            .map_err(|(watch, failure)| watch.error(py, |py| errors::compile(py, &failure)))?;
+        let compiled = compiled.map_err(|failed| failed.raised(py))?;
         let report = py.detach(|| session.report(&origin.source, &compiled));
         let report = report.map_err(|failure| errors::compile(py, &failure))?;
         Ok(if json { report.to_json() } else { report.to_string() })

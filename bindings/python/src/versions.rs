@@ -35,6 +35,20 @@ pub struct Version {
     pub program: Program,
 }
 
+/// A compile that failed.
+pub struct Failed {
+    watch: Watch,
+    failure: Failure,
+}
+
+impl Failed {
+    /// The exception: what a signal raised, or the failure.
+    pub fn raised(self, py: Python<'_>) -> PyErr {
+        let Self { watch, failure } = self;
+        watch.error(py, |py| errors::compile(py, &failure))
+    }
+}
+
 /// What is compiled, and where compiled programs are kept.
 pub struct Origin {
     pub source: Source,
@@ -55,17 +69,14 @@ impl Origin {
     /// stay open.
     pub fn texts(&self, py: Python<'_>, sizes: &Sizes) -> PyResult<Texts> {
         match self.texts_of(py, &self.sized(sizes)) {
-            Err((watch, failure)) if failure.class == Class::Input && !sizes.is_empty() => {
-                let open = self.texts_of(py, &self.session);
-                drop(watch);
-                open.map_err(|(watch, failure)| watch.error(py, |py| errors::compile(py, &failure)))
+            Err(failed) if failed.failure.class == Class::Input && !sizes.is_empty() => {
+                self.texts_of(py, &self.session).map_err(|failed| failed.raised(py))
             }
-            Err((watch, failure)) => Err(watch.error(py, |py| errors::compile(py, &failure))),
-            Ok(texts) => Ok(texts),
+            texts => texts.map_err(|failed| failed.raised(py)),
         }
     }
 
-    fn texts_of(&self, py: Python<'_>, session: &Session) -> Result<Texts, (Watch, Failure)> {
+    fn texts_of(&self, py: Python<'_>, session: &Session) -> Result<Texts, Box<Failed>> {
         let key = self.key(session);
         if let Some(texts) = key.as_ref().and_then(|(file, key)| cached(file, key)) {
             return Ok(texts);
@@ -86,7 +97,7 @@ impl Origin {
         py: Python<'_>,
         session: &Session,
         levels: &[Level],
-    ) -> Result<Compiled, (Watch, Failure)> {
+    ) -> Result<Compiled, Box<Failed>> {
         let mut watch = Watch::new(None);
         let compiled = py.detach(|| {
             let cancel = Arc::clone(&watch.cancel);
@@ -94,7 +105,7 @@ impl Origin {
             let control = Control { progress: Some(&mut tick), cancel, ..Control::default() };
             session.compile(&self.source, levels, control)
         });
-        compiled.map_err(|failure| (watch, failure))
+        compiled.map_err(|failure| Box::new(Failed { watch, failure }))
     }
 
     /// The program for these sizes on its target.

@@ -25,16 +25,16 @@ pub enum HostError {
     Argument(String),
     /// Sizes, scalars or steps that are missing or wrong.
     #[error(transparent)]
-    Bind(#[from] BindError),
+    Bind(Box<BindError>),
     /// The run itself failed.
     #[error(transparent)]
-    Execute(#[from] ExecuteError),
+    Execute(Box<ExecuteError>),
     /// An array can't be made.
     #[error(transparent)]
     Array(#[from] ArrayError),
     /// The device failed.
     #[error(transparent)]
-    Cuda(#[from] CudaError),
+    Cuda(Box<CudaError>),
     /// An engine failed.
     #[error("{text}")]
     Engine {
@@ -43,4 +43,22 @@ pub enum HostError {
         /// Why.
         text: String,
     },
+}
+
+impl From<BindError> for HostError {
+    fn from(error: BindError) -> Self {
+        Self::Bind(error.into())
+    }
+}
+
+impl From<ExecuteError> for HostError {
+    fn from(error: ExecuteError) -> Self {
+        Self::Execute(error.into())
+    }
+}
+
+impl From<CudaError> for HostError {
+    fn from(error: CudaError) -> Self {
+        Self::Cuda(error.into())
+    }
 }

@@ -149,10 +149,10 @@ impl From<HostError> for Fault {
     fn from(error: HostError) -> Self {
         match error {
             HostError::Argument(text) => Self::argument(text),
-            HostError::Bind(error) => error.into(),
-            HostError::Execute(error) => error.into(),
+            HostError::Bind(error) => (*error).into(),
+            HostError::Execute(error) => (*error).into(),
             HostError::Array(error) => error.into(),
-            HostError::Cuda(error) => error.into(),
+            HostError::Cuda(error) => (*error).into(),
             HostError::Engine { blame, text } => {
                 let status = match blame {
                     Blame::Input => Status::Sizes,
