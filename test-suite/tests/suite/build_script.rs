@@ -8,7 +8,7 @@ use stencil_test_suite::{Scratch, root, tool};
 #[test]
 fn a_crate_compiles_its_programs_when_it_is_built() {
     let scratch = Scratch::new();
-    let folder = root().join("test-suite/build-script");
+    let folder = root().join("build-script");
     let script = scratch.path().join("script");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut compile = Command::new(rustc);
