@@ -20,7 +20,7 @@ pub use point_function::{
     gather, gathers, point_function,
 };
 pub use reduce::{Combine, Reduce, Until, combined, reduce, set_combined, set_initial, until};
-pub use target::Target;
+pub use target::{Target, is_gpu};
 
 use crate::Signature;
 use crate::attribute::{self, read};
@@ -329,7 +329,8 @@ pub fn is_program(module: &Module) -> bool {
 pub fn unused_name(module: &Module, name: &str) -> String {
     let top = mlir::operations(mlir::body(module));
     // Lowered kernels have names of the same kind.
-    let containers = top.iter().filter(|op| mlir::name(**op) == "gpu.module");
+    let is_container = |op: &&Op<'_>| matches!(mlir::name(**op), "gpu.module" | "builtin.module");
+    let containers = top.iter().filter(is_container);
     let lowered = containers.filter_map(|op| mlir::entry(*op)).flat_map(mlir::operations);
     let taken: BTreeSet<&str> = lowered
         .chain(top.iter().copied())

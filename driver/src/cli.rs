@@ -10,7 +10,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub use embedded::embedded;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,7 +22,7 @@ use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::tune::Schedules;
 pub use values::unique;
-use values::{one_of_several, positive, range, several, size, tolerance, whole, word};
+use values::{one_of_several, positive, range, several, size, threads, tolerance, whole, word};
 
 /// Compile stencil programs to PTX, and run them.
 #[derive(Debug, Parser)]
@@ -123,6 +123,9 @@ pub(crate) struct RunArgs {
     /// Permute the order in which the simulator runs blocks
     #[arg(long, value_parser = whole::<u64>)]
     pub(crate) seed: Option<u64>,
+    /// Threads that compute tiles (--target cpu); by default as many as the machine runs at once
+    #[arg(long, value_parser = threads)]
+    pub(crate) threads: Option<NonZeroUsize>,
     /// Where an output goes: A=b.npy, or a picture A=b.png, or an animation A=b.gif; {step} stands
     /// for the number of steps taken
     #[arg(long = "out", value_name = "FIELD=FILE", value_parser = assignment::<PathBuf>)]
@@ -262,17 +265,20 @@ pub(crate) enum TargetName {
     Reference,
     /// A simulated GPU: every thread executed and judged
     Sim,
+    /// The processor of this machine
+    Cpu,
     /// A CUDA device
     Cuda,
 }
 
 impl TargetName {
-    /// The target; the seed is for the simulator.
-    pub(crate) fn target(self, seed: Option<u64>) -> Target {
+    /// The target; the seed is for the simulator, the threads for the processor.
+    pub(crate) fn target(self, seed: Option<u64>, threads: Option<NonZeroUsize>) -> Target {
         match self {
             Self::Auto => Target::available(),
             Self::Reference => Target::Reference,
             Self::Sim => Target::Simulator { seed },
+            Self::Cpu => Target::Cpu { threads },
             Self::Cuda => Target::Cuda(0),
         }
     }

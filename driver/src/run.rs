@@ -174,7 +174,7 @@ fn temps(declared: &Plan, results: &BTreeMap<String, PathBuf>) -> Vec<String> {
 }
 
 fn target(args: &RunArgs) -> Result<Target, Failure> {
-    let target = args.target.target(args.seed);
+    let target = args.target.target(args.seed, args.threads);
     if args.check && target == Target::Reference {
         let is_auto = args.target == TargetName::Auto;
         let why = if is_auto { ", as there is no CUDA device" } else { "" };
@@ -254,6 +254,7 @@ impl Job<'_> {
         let what = match target {
             Target::Reference => "reference",
             Target::Simulator { .. } => "simulator",
+            Target::Cpu { .. } => "processor",
             Target::Cuda(_) => "cuda",
         };
         let mut bar: Option<ProgressBar> = None;

@@ -4,7 +4,7 @@
 //! [`pipeline`] lists the passes of a compile, [`runner`] runs such a list, [`pipeline_text`] reads
 //! one from text, in which ours and upstream's may be mixed, and [`registry`] knows ours by name.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod affine;
 pub mod analysis;

@@ -5,7 +5,9 @@ use crate::affine::tile_affine_nest::TileAffineNest;
 use crate::gpu::bank_pad::BankPad;
 use crate::gpu::lower_peer::LowerPeer;
 use crate::llvm::annotate_loops::AnnotateLoops;
+use crate::llvm::convert_math_to_calls::ConvertMathToCalls;
 use crate::llvm::convert_prefetch_to_nvvm::ConvertPrefetchToNvvm;
+use crate::llvm::host_entries::HostEntries;
 use crate::llvm::load_constants::LoadConstants;
 use crate::pass::Step;
 use crate::reduce::combine_stores::CombineStores;
@@ -75,6 +77,28 @@ pub fn gpu() -> Vec<Step> {
     steps.push(Step::ours(CombineStores));
     steps.push(Step::upstream("gpu.module(canonicalize{top-down=false},cse)"));
     steps
+}
+
+/// From the tiled level to functions of tiles, for a processor.
+pub fn host() -> Vec<Step> {
+    let mut steps = lowering::lower();
+    steps.push(Step::upstream("builtin.module(canonicalize{top-down=false},cse)"));
+    steps
+}
+
+/// From functions of tiles to the LLVM dialect.
+pub fn host_llvm() -> Vec<Step> {
+    vec![
+        Step::ours(ConvertMathToCalls),
+        Step::upstream(
+            "builtin.module(expand-strided-metadata,lower-affine,func.func(canonicalize,cse),\
+             convert-math-to-llvm,convert-vector-to-llvm,convert-scf-to-cf,\
+             finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},\
+             convert-arith-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,\
+             canonicalize,cse)",
+        ),
+        Step::ours(HostEntries),
+    ]
 }
 
 /// From a function of affine loops to the gpu level.

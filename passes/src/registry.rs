@@ -33,6 +33,8 @@ const BEHIND: &[&Info] = &[
     &llvm::convert_prefetch_to_nvvm::INFO,
     &llvm::annotate_loops::INFO,
     &llvm::load_constants::INFO,
+    &llvm::convert_math_to_calls::INFO,
+    &llvm::host_entries::INFO,
 ];
 
 /// All passes, in the order in which a program meets them.

@@ -5,6 +5,10 @@ use melior::ir::Module;
 use stencil_dialects::error::Error;
 use stencil_dialects::stencil::Program;
 use stencil_runtime::device::Device;
+use stencil_runtime::processor::Processor;
+
+/// Bytes of a vector that all processors have.
+const LEAST_VECTOR: u32 = 16;
 
 /// A module with its program and its device.
 #[derive(Clone, Copy)]
@@ -15,6 +19,8 @@ pub struct Subject<'c, 'p> {
     pub program: &'p Program<'c>,
     /// The device.
     pub device: &'static Device,
+    /// The processor, where code is for one and not for a GPU.
+    pub processor: Option<Processor>,
 }
 
 impl<'c, 'p> Subject<'c, 'p> {
@@ -23,6 +29,12 @@ impl<'c, 'p> Subject<'c, 'p> {
     /// # Errors
     /// A malformed record.
     pub fn of(module: &'p Module<'c>, program: &'p Program<'c>) -> Result<Self, Error> {
-        Ok(Self { module, program, device: Target::of(module)?.device })
+        let Target { device, processor, .. } = Target::of(module)?;
+        Ok(Self { module, program, device, processor })
+    }
+
+    /// Bytes of the widest vectors of the processor.
+    pub fn vector_bytes(&self) -> u32 {
+        self.processor.map_or(LEAST_VECTOR, |processor| processor.vector)
     }
 }

@@ -6,14 +6,20 @@ use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::{mlir, stencil};
 use stencil_runtime::device::{self, Device};
+use stencil_runtime::processor::Processor;
+
+/// The architecture of the processor that the compiler runs on.
+pub const NATIVE: &str = "native";
 
 /// A target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The architecture, such as `sm_90`.
     pub arch: String,
-    /// What is known of the device.
+    /// What is known of the device; the least of any where code is for a processor.
     pub device: &'static Device,
+    /// The processor, where code is for one and not for a GPU.
+    pub processor: Option<Processor>,
     /// How operations may be rounded and rewritten.
     pub arithmetic: Arithmetic,
 }
@@ -30,7 +36,13 @@ pub struct Arithmetic {
 impl Target {
     /// The target of an architecture's usual device.
     pub fn new(arch: &str, arithmetic: Arithmetic) -> Self {
-        Self { arch: arch.to_owned(), device: device::for_arch(arch), arithmetic }
+        Self { arch: arch.to_owned(), device: device::for_arch(arch), processor: None, arithmetic }
+    }
+
+    /// The target of a processor, by LLVM's name for it, or [`NATIVE`].
+    pub fn processor(arch: &str, processor: Processor, arithmetic: Arithmetic) -> Self {
+        let (arch, processor) = (arch.to_owned(), Some(processor));
+        Self { arch, device: &device::LEAST, processor, arithmetic }
     }
 
     /// The target of an architecture, of a device by its name, or of both; of neither, the best
@@ -52,7 +64,7 @@ impl Target {
             let remedy = "leave one of them out";
             return Err(Error::user(contradiction(name, device, arch, remedy)));
         }
-        Ok(Self { arch: arch.to_owned(), device, arithmetic })
+        Ok(Self { arch: arch.to_owned(), device, processor: None, arithmetic })
     }
 
     /// The target that a module records; without a record the best described device, with no
@@ -70,6 +82,11 @@ impl Target {
             Error::new(place, format!("stencil.target: {message}"))
         };
         let (arch, name) = (found.arch, found.device);
+        let (contract, fast_math) = (found.contract, found.fast_math);
+        let arithmetic = Arithmetic { contract, fast_math };
+        if !stencil::is_gpu(&arch) {
+            return Ok(Self::processor(&arch, name.parse().map_err(refuse)?, arithmetic));
+        }
         let usual = device::for_arch(&arch);
         let device = match name == usual.name {
             true => usual,
@@ -79,15 +96,17 @@ impl Target {
             let remedy = "change one of them";
             return Err(refuse(contradiction(&name, device, &arch, remedy)));
         }
-        let (contract, fast_math) = (found.contract, found.fast_math);
-        Ok(Self { arch, device, arithmetic: Arithmetic { contract, fast_math } })
+        Ok(Self { arch, device, processor: None, arithmetic })
     }
 
     /// The record of a module.
     pub fn record(&self) -> stencil::Target {
         stencil::Target {
             arch: self.arch.clone(),
-            device: self.device.name.to_owned(),
+            device: match self.processor {
+                Some(processor) => processor.to_string(),
+                None => self.device.name.to_owned(),
+            },
             contract: self.arithmetic.contract,
             fast_math: self.arithmetic.fast_math,
         }

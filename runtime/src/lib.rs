@@ -33,8 +33,8 @@
 //! | `signals` | the end of a tool at a signal (feature `signals`) |
 //! | `standard_output` | standard output of a tool (feature `stdio`) |
 
-#![cfg_attr(any(feature = "cuda", feature = "stdio"), deny(unsafe_code))]
-#![cfg_attr(not(any(feature = "cuda", feature = "stdio")), forbid(unsafe_code))]
+#![cfg_attr(any(feature = "cpu", feature = "cuda", feature = "stdio"), deny(unsafe_code))]
+#![cfg_attr(not(any(feature = "cpu", feature = "cuda", feature = "stdio")), forbid(unsafe_code))]
 
 pub mod array;
 pub mod bands;
@@ -43,6 +43,8 @@ pub mod bounded_read;
 pub mod cell;
 pub mod checkpoint;
 pub mod compare;
+#[cfg(feature = "cpu")]
+pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod descriptor;
@@ -60,6 +62,7 @@ pub mod model;
 pub mod npy;
 pub mod number;
 pub mod plan;
+pub mod processor;
 pub mod record;
 #[cfg(all(unix, feature = "signals"))]
 pub mod signals;

@@ -80,9 +80,18 @@ impl Target {
     }
 }
 
-/// Whether a name is `sm_`, a number of two or three digits, and at most one letter.
+/// Whether an architecture is that of a GPU. All others are processors.
+pub fn is_gpu(arch: &str) -> bool {
+    arch.starts_with("sm_")
+}
+
+/// Whether a name is `sm_`, a number of two or three digits, and at most one letter; or the name of
+/// a processor, in lower-case letters, digits, `-`, `_` and `.`.
 fn is_architecture(name: &str) -> bool {
-    let Some(version) = name.strip_prefix("sm_") else { return false };
+    let letter = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || b"-_.".contains(&c);
+    let Some(version) = name.strip_prefix("sm_") else {
+        return name.starts_with(|c: char| c.is_ascii_lowercase()) && name.bytes().all(letter);
+    };
     let number = version.strip_suffix(['a', 'f']).unwrap_or(version);
     (2..=3).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit())
 }

@@ -62,10 +62,10 @@ pub struct Bands<'c> {
     pub row_distance: i64,
 }
 
-/// The launch of a lowered kernel, a `gpu.func`.
+/// The launch of a lowered kernel: a `gpu.func`, or a `func.func` that computes a tile.
 #[derive(Clone, Debug)]
 pub struct Launch<'c> {
-    /// The `gpu.func`.
+    /// The function.
     pub op: Op<'c>,
     /// Its name.
     pub name: &'c str,
@@ -78,7 +78,7 @@ pub struct Launch<'c> {
     pub block_points: Option<i64>,
     /// Threads of a block in x, y, z.
     pub block: Vec<i64>,
-    /// Bytes of dynamic shared memory.
+    /// Bytes of dynamic shared memory; of a thread's own memory where the kernel is a `func.func`.
     pub dynamic_shared: i64,
     /// What its arguments are bound to.
     pub bindings: Vec<Binding<'c>>,
@@ -98,12 +98,14 @@ pub struct Launch<'c> {
 pub fn launches<'c>(module: &Module<'c>) -> Result<Vec<Launch<'c>>, Error> {
     let mut found = Vec::new();
     for container in mlir::operations(mlir::body(module)) {
-        if mlir::name(container) != "gpu.module" {
-            continue;
-        }
+        let kind = match mlir::name(container) {
+            "gpu.module" => "gpu.func",
+            "builtin.module" => "func.func",
+            _ => continue,
+        };
         let Some(block) = mlir::entry(container) else { continue };
         for op in mlir::operations(block) {
-            if mlir::name(op) == "gpu.func" && mlir::attribute(op, GRID).is_some() {
+            if mlir::name(op) == kind && mlir::attribute(op, GRID).is_some() {
                 found.push(read_launch(op)?);
             }
         }
@@ -111,8 +113,18 @@ pub fn launches<'c>(module: &Module<'c>) -> Result<Vec<Launch<'c>>, Error> {
     Ok(found)
 }
 
+/// Whether a function is that of a lowered kernel, at any level.
+pub fn is_launched(op: Op) -> bool {
+    mlir::attribute(op, GRID).is_some()
+}
+
 fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
-    let bindings = read(op, "arg_attrs", attribute::as_array)?
+    let mut arguments = read(op, "arg_attrs", attribute::as_array)?;
+    // The number of a tile, and memory of the thread: no launch gives them.
+    if mlir::name(op) == "func.func" {
+        arguments.truncate(arguments.len().saturating_sub(2));
+    }
+    let bindings = arguments
         .into_iter()
         .map(|argument| {
             let name = attribute::entry(argument, NAME).and_then(attribute::as_string);

@@ -371,7 +371,7 @@ fn verify_schedule(module: &Module, program: &Program, kernels: &[Kernel]) -> Re
     // the upstream conversions change the kind of their functions.
     let top = mlir::operations(mlir::body(module)).into_iter();
     let lowered = top
-        .filter(|op| mlir::name(*op) == "gpu.module")
+        .filter(|op| matches!(mlir::name(*op), "gpu.module" | "builtin.module"))
         .filter_map(mlir::entry)
         .flat_map(mlir::operations);
     let lowered =

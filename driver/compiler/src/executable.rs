@@ -9,6 +9,7 @@ use crate::pauses;
 use crate::session::Session;
 use crate::stages::{self, Compilation, Timing, text_with_places};
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,8 +18,11 @@ use stencil_frontend::diagnostics::Diagnostic;
 use stencil_frontend::oracle::{self, OracleError};
 use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
+use stencil_passes::llvm::emit_object::Object;
+use stencil_passes::llvm::load_object;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request, bind};
+use stencil_runtime::cpu;
 use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{self, ExecuteError};
 use stencil_runtime::number::Numeral;
@@ -34,6 +38,11 @@ pub enum Target {
     Simulator {
         /// Permutes the order in which blocks run.
         seed: Option<u64>,
+    },
+    /// The processor of this machine.
+    Cpu {
+        /// How many threads take tiles; none for as many as the machine runs at once.
+        threads: Option<NonZeroUsize>,
     },
     /// A CUDA device, by its number.
     Cuda(i32),
@@ -69,6 +78,11 @@ enum Code {
     Simulated {
         gpu: String,
         seed: Option<u64>,
+    },
+    /// Machine code of this processor.
+    Object {
+        object: Arc<Object>,
+        threads: Option<NonZeroUsize>,
     },
     Ptx {
         ptx: String,
@@ -131,6 +145,12 @@ impl Executable {
             Target::Simulator { seed } => {
                 Self::compiled(session, source, control, true, |compilation| {
                     Ok(Code::Simulated { gpu: text_with_places(&compilation.module), seed })
+                })
+            }
+            Target::Cpu { threads } => {
+                let session = session.for_this_processor();
+                Self::compiled(&session, source, control, false, |compilation| {
+                    Ok(Code::Object { object: Arc::new(compilation.object()?), threads })
                 })
             }
             Target::Cuda(device) => {
@@ -210,6 +230,7 @@ impl Executable {
                 self.interpret_nest(&bound, inputs, &control)
             }
             Code::Simulated { gpu, seed } => self.simulate(gpu, *seed, &run, control),
+            Code::Object { object, threads } => self.on_processor(object, *threads, &run, control),
             Code::Ptx { ptx, device } => self.launch(ptx, *device, &run, control),
         }
     }
@@ -308,6 +329,22 @@ impl Executable {
         })?;
         let counters = Some(simulator.report());
         Ok(Outcome { counters, ..ran })
+    }
+
+    fn on_processor(
+        &self,
+        object: &Object,
+        threads: Option<NonZeroUsize>,
+        run: &pauses::Run<'_>,
+        control: Control<'_>,
+    ) -> Result<Outcome, Failure> {
+        let code = load_object::load(object).map_err(Failure::internal)?;
+        let mut loaded = cpu::Program::new(&self.plan, Arc::new(code), threads);
+        let loaded = loaded.as_mut().map_err(|error| Failure::user(error.to_string()))?;
+        let device = format!("processor, {} threads", loaded.threads());
+        let ran =
+            run.go(control, |bound, inputs, control| self.on(loaded, bound, inputs, control))?;
+        Ok(Outcome { device: Some(device), ..ran })
     }
 
     fn launch(

@@ -13,11 +13,13 @@ use stencil_frontend::ast::{ItemKind, TypeKind};
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
 use stencil_frontend::{parser, print};
+use stencil_passes::llvm::emit_object;
 use stencil_passes::pipeline::Config;
 use stencil_passes::schedule::predict::Candidate;
 use stencil_passes::schedule::waves::Sweep;
 use stencil_passes::target::{self, Arithmetic};
 use stencil_runtime::plan::Plan;
+use stencil_runtime::processor::Processor;
 
 /// How sources are to be compiled.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,8 +65,22 @@ impl Options {
     /// # Errors
     /// A device that is not described, or one of another architecture than the one named.
     pub fn target(&self) -> Result<target::Target, Failure> {
+        if let Some((arch, processor)) = self.processor() {
+            if self.device.is_some() {
+                return Err(Failure::user(format!(
+                    "the option device names a GPU and arch a processor, {arch}; leave one out"
+                )));
+            }
+            return Ok(target::Target::processor(arch, processor, self.arithmetic));
+        }
         target::Target::named(self.arch.as_deref(), self.device.as_deref(), self.arithmetic)
             .map_err(|error| Failure::user(error.message))
+    }
+
+    /// The processor that code is made for, by its name, where it is not made for a GPU.
+    pub fn processor(&self) -> Option<(&str, Processor)> {
+        let arch = self.arch.as_deref()?;
+        Some((arch, emit_object::processor(arch)?))
     }
 
     /// Whether nothing is asked of the schedule.
@@ -141,6 +157,14 @@ impl Session {
             self.options.defines.extend(sizes.iter().map(|(name, size)| (name.clone(), *size)));
         }
         self
+    }
+
+    /// The same for the processor of this machine.
+    pub(crate) fn for_this_processor(&self) -> Self {
+        let mut session = self.clone();
+        session.options.arch = Some(target::NATIVE.to_owned());
+        session.options.device = None;
+        session
     }
 
     /// Its options.

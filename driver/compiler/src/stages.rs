@@ -20,6 +20,7 @@ use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
 use stencil_passes::affine::lower_affine_nest;
 use stencil_passes::launch_plan;
+use stencil_passes::llvm::emit_object::{self, Object};
 use stencil_passes::llvm::emit_ptx::{self, Code};
 use stencil_passes::pass::Step;
 use stencil_passes::pipeline::{self, Config};
@@ -262,9 +263,14 @@ impl<'c, 's> Compilation<'c, 's> {
     /// # Errors
     /// When a lowering declines its kernel.
     pub fn lower(&mut self) -> Result<(), Failure> {
-        match self.nest {
-            true => self.run(&pipeline::nest_gpu(&self.options.config)),
-            false => self.run(&pipeline::gpu()),
+        match (self.nest, self.options.processor()) {
+            (true, None) => self.run(&pipeline::nest_gpu(&self.options.config)),
+            (false, None) => self.run(&pipeline::gpu()),
+            (false, Some(_)) => self.run(&pipeline::host()),
+            (true, Some(_)) => Err(Failure::user(format!(
+                "{}: functions of affine loops have no code for a processor; take another target",
+                self.source.name
+            ))),
         }
     }
 
@@ -304,6 +310,20 @@ impl<'c, 's> Compilation<'c, 's> {
     /// When a conversion fails.
     pub fn to_nvvm(&mut self) -> Result<(), Failure> {
         self.run(&pipeline::nvvm(tiled::index_width(&self.module)))
+    }
+
+    /// Machine code of the lowered kernels, for a processor.
+    ///
+    /// # Errors
+    /// When a conversion fails.
+    pub fn object(&mut self) -> Result<Object, Failure> {
+        self.run(&pipeline::host_llvm())?;
+        self.control.check()?;
+        let start = Instant::now();
+        let object = emit_object::emit(self.context, &self.module)
+            .map_err(|error| Failure::in_source(&error, self.source));
+        self.timing.push(("emit-object".to_owned(), start.elapsed()));
+        object
     }
 
     /// LLVM IR of compiled code.

@@ -1,7 +1,9 @@
 //! Options of the command line that another program hands over, as strings.
 
+use super::values::threads;
 use super::{CommonArgs, TargetName};
 use clap::Parser;
+use std::num::NonZeroUsize;
 use stencil_compiler::{Failure, Session, Source, Target};
 
 #[derive(Debug, Parser)]
@@ -20,6 +22,9 @@ struct Embedded {
     /// Permute the order in which the simulator runs blocks
     #[arg(long)]
     seed: Option<u64>,
+    /// Threads that compute tiles
+    #[arg(long, value_parser = threads)]
+    threads: Option<NonZeroUsize>,
 }
 
 /// The session and the target that options describe, for a source at hand.
@@ -30,7 +35,7 @@ pub fn embedded(source: &Source, options: &[String]) -> Result<(Session, Target)
     // The name of the program is the one argument without an option.
     let end = ["--".to_owned(), source.name.clone()];
     let arguments = options.iter().chain(&end);
-    let Embedded { common, target, seed } =
+    let Embedded { common, target, seed, threads } =
         Embedded::try_parse_from(arguments).map_err(|error| {
             let text = error.to_string();
             Failure::user(text.trim_start_matches("error: ").trim_end())
@@ -38,7 +43,7 @@ pub fn embedded(source: &Source, options: &[String]) -> Result<(Session, Target)
     if common.print_ir_after_all || common.timing {
         return Err(Failure::user("--print-ir-after-all and --timing are for stencilc alone"));
     }
-    let target = target.target(seed);
+    let target = target.target(seed, threads);
     if seed.is_some() && !matches!(target, Target::Simulator { .. }) {
         return Err(Failure::user("--seed is for the simulator; add --target sim"));
     }

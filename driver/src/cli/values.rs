@@ -1,7 +1,7 @@
 //! Values of options: how each is read, and what is said of one that is none.
 
 use std::collections::BTreeMap;
-use std::num::{IntErrorKind, NonZeroU64, ParseIntError};
+use std::num::{IntErrorKind, NonZeroU64, NonZeroUsize, ParseIntError};
 use std::str::FromStr;
 use stencil_compiler::Failure;
 use stencil_runtime::input::assignment;
@@ -31,6 +31,16 @@ pub fn positive(text: &str) -> Result<usize, String> {
 pub fn several(text: &str) -> Result<NonZeroU64, String> {
     NonZeroU64::new(whole(text)?).ok_or_else(|| "expected a number of at least 1".to_owned())
 }
+
+/// A number of threads.
+pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    let number = NonZeroUsize::new(positive(text)?);
+    let few = number.filter(|threads| threads.get() <= MOST_THREADS);
+    few.ok_or_else(|| format!("expected at most {MOST_THREADS} threads"))
+}
+
+/// Far more than any machine runs at once.
+const MOST_THREADS: usize = 4096;
 
 /// A whole number in the range of its type.
 pub fn whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {

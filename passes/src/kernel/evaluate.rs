@@ -178,7 +178,7 @@ impl<'c> Scope<'c, '_> {
     }
 
     /// The value of an argument that is no cell.
-    fn outer(
+    pub(crate) fn outer(
         &self,
         builder: &Builder<'c>,
         argument: &Argument,

@@ -8,6 +8,7 @@ pub mod field_buffers;
 pub mod frame;
 pub mod function;
 pub mod grid_barrier;
+pub mod host_function;
 pub mod interior;
 pub mod lanes;
 pub mod launch;

@@ -15,7 +15,7 @@ use stencil_dialects::tiled::{self, Binding, Kernel, TileOp};
 pub struct Signature<'c> {
     /// What each argument is bound to: buffers to read, buffers to write, sizes, scalars, the step,
     /// and the first tile row.
-    bindings: Vec<Binding<'c>>,
+    pub bindings: Vec<Binding<'c>>,
     /// Their types.
     pub types: Vec<Type<'c>>,
     /// Their attributes, a dictionary each.

@@ -205,7 +205,7 @@ fn column_of<'c>(
 }
 
 /// The numbers per dimension of what has a number in row-major order.
-fn row_major<'c>(
+pub fn row_major<'c>(
     builder: &Builder<'c>,
     number: Val<'c>,
     counts: &[Val<'c>],
@@ -224,7 +224,7 @@ fn row_major<'c>(
 }
 
 /// First coordinates of the tile of some numbers.
-fn origin<'c>(
+pub fn origin<'c>(
     builder: &Builder<'c>,
     hull: &Hull<'c>,
     numbers: &[Val<'c>],

@@ -293,8 +293,10 @@ fn kernel(launch: &Launch) -> Result<Kernel, Error> {
         cells.saturating_mul(u64::from(mlir::bit_width(memref.element()).unwrap_or(0))) / 8
     };
     let arguments = mlir::entry(launch.op).map(mlir::arguments).unwrap_or_default();
+    let shared_arguments = mlir::name(launch.op) == "gpu.func";
     let static_shared = arguments
         .iter()
+        .filter(|_| shared_arguments)
         .skip(launch.bindings.len())
         .map(|buffer| shared(buffer.r#type()))
         .fold(0, u64::saturating_add);

@@ -42,6 +42,7 @@ use crate::schedule::lowering::{self, Settings};
 use crate::schedule::predict;
 use crate::strategies;
 use crate::subject::Subject;
+use crate::target::Target;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
@@ -82,7 +83,9 @@ impl Pass for FuseReductions {
     }
 
     fn has_work(&self, module: &Module) -> Result<bool, Error> {
-        Ok(!Program::read(module)?.reduces.is_empty())
+        // A processor's kernels leave no points of a reduction in registers.
+        let processor = Target::of(module)?.processor.is_some();
+        Ok(!processor && !Program::read(module)?.reduces.is_empty())
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {

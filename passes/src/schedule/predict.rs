@@ -126,7 +126,7 @@ pub fn openings<'c>(
     let rank = rank(subject.program)?;
     let strategies = match &choice.strategy {
         Some(name) => vec![strategies::named(name)?],
-        None => strategies::ALL.iter().copied().filter(|strategy| !strategy.sweeps()).collect(),
+        None => strategies::of_target(subject).filter(|strategy| !strategy.sweeps()).collect(),
     };
     let mut found: Vec<Choice> = Vec::new();
     for strategy in strategies {
@@ -176,7 +176,7 @@ fn beside_sweeps<'c>(
     if !others || choice.strategy.is_some() {
         return Ok(choice.clone());
     }
-    let named = strategies::ALL.iter().copied().filter(|strategy| !strategy.sweeps());
+    let named = strategies::of_target(subject).filter(|strategy| !strategy.sweeps());
     let named =
         named.map(|named| Choice { strategy: Some(named.name().to_owned()), ..choice.clone() });
     let mut declined = None;

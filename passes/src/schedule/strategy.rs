@@ -52,6 +52,11 @@ pub trait Strategy: Sync {
     /// The pass that lowers its kernels to the gpu level, with the defaults of its options.
     fn lowering(&self) -> Box<dyn Pass>;
 
+    /// Whether its kernels are for threads of a processor, and not for blocks of a GPU.
+    fn is_for_processors(&self) -> bool {
+        false
+    }
+
     /// Whether it takes functions that read values of their own sweep, and no others.
     fn sweeps(&self) -> bool {
         false

@@ -147,7 +147,7 @@ fn shape<'c>(
 ) -> Result<(&'static dyn Strategy, Shape), Error> {
     let rank = group.hull.rank();
     let mut declined = None;
-    for strategy in strategies::sweeping(choice.strategy.as_deref(), groups)? {
+    for strategy in strategies::sweeping(subject, choice.strategy.as_deref(), groups)? {
         let shape = strategies::for_rank(strategy.name(), rank)
             .and_then(|strategy| strategy.shape(subject, group));
         match shape {

@@ -48,6 +48,7 @@ use crate::pass::{Info, Pass};
 use crate::schedule::choice;
 use crate::schedule::choose_schedule::{OPTIONS, Request};
 use crate::schedule::predict;
+use crate::target::Target;
 use melior::Context;
 use melior::ir::operation::{Operation, OperationLike};
 use melior::ir::{Module, ValueLike};
@@ -77,6 +78,11 @@ impl Pass for FuseFunctions {
 
     fn options(&self) -> Vec<(&'static str, String)> {
         self.0.options()
+    }
+
+    fn has_work(&self, module: &Module) -> Result<bool, Error> {
+        // The times of a processor's kernels are not predicted.
+        Ok(Target::of(module)?.processor.is_none())
     }
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {

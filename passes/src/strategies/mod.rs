@@ -1,6 +1,7 @@
 //! The strategies, one folder each: the ways in which a device runs the tiles of a kernel.
 
 pub mod block;
+pub mod cpu;
 pub mod naive;
 pub mod stream;
 pub mod strip;
@@ -9,6 +10,7 @@ pub mod wavefront;
 
 use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::Strategy;
+use crate::subject::Subject;
 use stencil_dialects::error::{Decline, Error};
 
 /// Every strategy.
@@ -19,7 +21,14 @@ pub const ALL: &[&dyn Strategy] = &[
     &naive::Naive,
     &strip::Strip,
     &wavefront::Wavefronts,
+    &cpu::Cpu,
 ];
+
+/// The strategies for the target of a module: for a processor, or for a GPU.
+pub fn of_target(subject: &Subject) -> impl Iterator<Item = &'static dyn Strategy> + use<> {
+    let processor = subject.processor.is_some();
+    ALL.iter().copied().filter(move |strategy| strategy.is_for_processors() == processor)
+}
 
 /// The strategy where nothing is asked for. It takes grids of any rank.
 pub fn usual() -> &'static dyn Strategy {
@@ -75,8 +84,12 @@ pub fn takes(strategy: &dyn Strategy, group: &Group) -> bool {
 ///
 /// # Errors
 /// A name that no strategy has, and a strategy that takes none of the groups.
-pub fn sweeping(name: Option<&str>, groups: &[Group]) -> Result<Vec<&'static dyn Strategy>, Error> {
-    let all = || ALL.iter().copied().filter(|strategy| strategy.sweeps()).collect();
+pub fn sweeping(
+    subject: &Subject,
+    name: Option<&str>,
+    groups: &[Group],
+) -> Result<Vec<&'static dyn Strategy>, Error> {
+    let all = || of_target(subject).filter(|strategy| strategy.sweeps()).collect();
     let Some(asked) = name.map(named).transpose()? else { return Ok(all()) };
     if asked.sweeps() {
         return Ok(vec![asked]);

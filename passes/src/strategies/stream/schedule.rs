@@ -246,7 +246,7 @@ mod tests {
         let program = Program::read(&module).unwrap();
         let loaded = |applies: &[&Apply]| {
             let graph = graph(
-                &Subject { module: &module, program: &program, device: &H200 },
+                &Subject { module: &module, program: &program, device: &H200, processor: None },
                 applies,
                 &[1, 4, 2],
                 2,
@@ -269,7 +269,7 @@ mod tests {
             .replace("array<i64: 1, 0, 0>", "array<i64: 30000, -30000, 9>");
         let module = Module::parse(&context, &far).unwrap();
         let program = Program::read(&module).unwrap();
-        let subject = Subject { module: &module, program: &program, device: &H200 };
+        let subject = Subject { module: &module, program: &program, device: &H200, processor: None };
         let applies: Vec<&Apply> = program.applies.iter().collect();
         let error = graph(&subject, &applies, &[1, 4, 2], 1).map(drop).unwrap_err();
         assert!(error.is_decline(), "{}", error.message);

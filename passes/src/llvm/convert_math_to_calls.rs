@@ -1,0 +1,159 @@
+//! `convert-math-to-calls`: math functions that a processor has no instructions for become calls of
+//! the C library's, and the smaller and the larger of two floats become comparisons.
+//!
+//! Needs: functions for a processor. Guarantees: no `math.exp` and the like, and no `arith.minnumf`
+//! and `arith.maxnumf`. Of the two zeros the negative one is smaller, as in the language; LLVM's
+//! own operation may take either on a processor.
+//!
+//! ```text
+//! %1 = math.exp %0 : f32
+//! ```
+//! becomes
+//! ```text
+//! func.func private @math.expf(f32) -> f32
+//! %1 = func.call @math.expf(%0) : (f32) -> f32
+//! ```
+//! `emit-object` takes the names' prefix away. Until then they are in nobody's way.
+
+use super::emit_object::LIBRARY;
+use crate::kernel::host_function;
+use crate::options::Options;
+use crate::pass::{Info, Pass};
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::r#type::FunctionType;
+use melior::ir::{Module, Region, Type, ValueLike};
+use std::collections::BTreeSet;
+use stencil_dialects::attribute;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Op, Val};
+
+/// The pass in the registry.
+pub const INFO: Info = Info {
+    name: "convert-math-to-calls",
+    summary: "call the C library's math functions",
+    options: &[],
+    read: |_: &Options| Ok(Box::new(ConvertMathToCalls)),
+};
+
+/// The pass.
+pub struct ConvertMathToCalls;
+
+impl Pass for ConvertMathToCalls {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn has_work(&self, module: &Module) -> Result<bool, Error> {
+        Ok(host_function::is_there(module))
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        let host = host_function::module_of(module)?;
+        let body = mlir::entry(host).ok_or_else(|| Error::internal("a module without a body"))?;
+        let mut declared = BTreeSet::new();
+        for op in mlir::walk(host) {
+            let region = Region::new();
+            let builder = Builder::new(context, op.location(), mlir::append_block(&region, &[]));
+            let value = match mlir::name(op) {
+                "arith.minnumf" => smaller(&builder, op, true)?,
+                "arith.maxnumf" => smaller(&builder, op, false)?,
+                name => match function(name) {
+                    Some(function) => {
+                        let outer = builder.at(body);
+                        called(&outer, &builder, op, function, &mut declared)?
+                    }
+                    None => continue,
+                },
+            };
+            mlir::move_all_before(builder.block, op);
+            for result in mlir::results(op) {
+                mlir::replace_uses(result, value);
+            }
+            mlir::erase(op);
+        }
+        Ok(())
+    }
+}
+
+/// The C library's function for an operation, as its version for f64 is called.
+fn function(operation: &str) -> Option<&'static str> {
+    let found = LIBRARY.iter().find(|(name, _)| operation.strip_prefix("math.") == Some(name))?;
+    Some(found.1)
+}
+
+fn called<'c>(
+    outer: &Builder<'c>,
+    builder: &Builder<'c>,
+    op: Op<'c>,
+    function: &str,
+    declared: &mut BTreeSet<String>,
+) -> Result<Val<'c>, Error> {
+    let operands = mlir::operands(op);
+    let types: Vec<Type> = operands.iter().map(|operand| operand.r#type()).collect();
+    let ty = *types.first().ok_or_else(|| Error::internal("a function of nothing"))?;
+    let suffix = match mlir::bit_width(ty) {
+        Some(32) => "f",
+        Some(64) => "",
+        _ => return Err(Error::internal(format!("the C library has no {function} of {ty}"))),
+    };
+    let name = format!("math.{function}{suffix}");
+    if declared.insert(name.clone()) {
+        let signature = FunctionType::new(builder.context, &types, &[ty]);
+        let attributes = [
+            ("sym_name", attribute::string(builder.context, &name)),
+            ("function_type", attribute::ty(signature.into())),
+            host_function::private(builder.context),
+        ];
+        outer.op_with_regions("func.func", &[], &[], &attributes, vec![Region::new()])?;
+    }
+    let callee = attribute::symbol(builder.context, &name);
+    builder.value("func.call", &operands, ty, &[("callee", callee)])
+}
+
+/// Numbers of arith.cmpf's predicates.
+const EQUAL: i64 = 1;
+const ABOVE: i64 = 2;
+const BELOW: i64 = 4;
+const UNORDERED: i64 = 14;
+
+/// The smaller of two floats, or the larger: of a number and a NaN the number.
+fn smaller<'c>(builder: &Builder<'c>, op: Op<'c>, smaller: bool) -> Result<Val<'c>, Error> {
+    let operands = mlir::operands(op);
+    let [first, second] = operands.as_slice() else {
+        return Err(Error::internal("the smaller of other than two"));
+    };
+    let ty = first.r#type();
+    let lanes = mlir::vector_cells(ty);
+    let like = |text: &str| {
+        let text = if lanes > 1 { format!("vector<{lanes}x{text}>") } else { text.to_owned() };
+        let ty = mlir::parse_type(ty, &text);
+        ty.ok_or_else(|| Error::internal(format!("no type {text}")))
+    };
+    let compare = |predicate: i64, a: Val<'c>, b: Val<'c>| {
+        let predicate = attribute::integer(builder.context, predicate);
+        builder.value("arith.cmpf", &[a, b], like("i1")?, &[("predicate", predicate)])
+    };
+    let bits = match ty.to_string() {
+        text if text.contains("f64") => 64,
+        text if text.contains("f32") => 32,
+        _ => 16,
+    };
+    let integer = like(&format!("i{bits}"))?;
+    let as_bits = builder.value("arith.bitcast", &[*first], integer, &[])?;
+    let zero = builder.constant(builder.integer_type(bits), 0)?;
+    let zero = match lanes {
+        1 => zero,
+        _ => builder.value("vector.broadcast", &[zero], integer, &[])?,
+    };
+    // arith.cmpi's slt and sge.
+    let predicate = attribute::integer(builder.context, if smaller { 2 } else { 5 });
+    let sign =
+        builder.value("arith.cmpi", &[as_bits, zero], like("i1")?, &[("predicate", predicate)])?;
+    let or = |a, b| builder.binary("arith.ori", a, b);
+    let order = compare(if smaller { BELOW } else { ABOVE }, *first, *second)?;
+    let equal = builder.both(compare(EQUAL, *first, *second)?, sign)?;
+    let takes_first = or(or(compare(UNORDERED, *second, *second)?, order)?, equal)?;
+    builder.select(takes_first, *first, *second)
+}

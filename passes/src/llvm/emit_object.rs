@@ -1,0 +1,189 @@
+//! From functions for a processor in the LLVM dialect to its machine code: translation to LLVM IR,
+//! optimisation and code generation by LLVM.
+//!
+//! Needs: a module after [`crate::pipeline::host_llvm`]. Guarantees: an object file whose only
+//! unresolved symbols are functions of the C library.
+
+use crate::kernel::host_function;
+use crate::target::{NATIVE, Target};
+use inkwell::OptimizationLevel;
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::context::Context as LlvmContext;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::{Linkage, Module as LlvmModule};
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{
+    CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine,
+    TargetTriple,
+};
+use melior::Context;
+use melior::ir::Module;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir;
+use stencil_runtime::processor::Processor;
+
+/// Operations of the math dialect, and the C library's functions for them. Those for f32 have an
+/// `f` at their end.
+pub const LIBRARY: [(&str, &str); 12] = [
+    ("atan2", "atan2"),
+    ("cbrt", "cbrt"),
+    ("cos", "cos"),
+    ("erf", "erf"),
+    ("exp", "exp"),
+    ("exp2", "exp2"),
+    ("log", "log"),
+    ("log2", "log2"),
+    ("powf", "pow"),
+    ("sin", "sin"),
+    ("tan", "tan"),
+    ("tanh", "tanh"),
+];
+
+/// What the names of the C library's functions begin with before this.
+const MATH: &str = "math.";
+
+/// A processor, as LLVM's backends have it.
+struct Known {
+    name: &'static str,
+    triple: &'static str,
+    /// Bytes of its vectors.
+    vector: u32,
+}
+
+const fn known(name: &'static str, triple: &'static str, vector: u32) -> Known {
+    Known { name, triple, vector }
+}
+
+const X86: &str = "x86_64-unknown-linux-gnu";
+const ARM: &str = "aarch64-unknown-linux-gnu";
+
+/// The processors for which code can be made by name.
+const ALL: [Known; 10] = [
+    known("x86-64-v3", X86, 32),
+    known("x86-64-v4", X86, 64),
+    known("znver3", X86, 32),
+    known("znver4", X86, 64),
+    known("znver5", X86, 64),
+    known("icelake-server", X86, 64),
+    known("sapphirerapids", X86, 64),
+    known("neoverse-n1", ARM, 16),
+    known("neoverse-v1", ARM, 16),
+    known("neoverse-v2", ARM, 16),
+];
+
+/// The names of the processors for which code can be made, beside [`NATIVE`].
+pub fn processors() -> Vec<&'static str> {
+    ALL.iter().map(|known| known.name).collect()
+}
+
+/// What is assumed of a processor of a name; that of the host for [`NATIVE`].
+pub fn processor(arch: &str) -> Option<Processor> {
+    if arch == NATIVE {
+        return Some(Processor::host());
+    }
+    ALL.iter().find(|known| known.name == arch).map(|known| Processor::named(known.vector))
+}
+
+/// Machine code with the LLVM IR that it was made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    llvm: String,
+    bytes: Vec<u8>,
+    assembly: String,
+}
+
+impl Object {
+    /// LLVM IR as text, after optimisation.
+    pub fn llvm(&self) -> &str {
+        &self.llvm
+    }
+
+    /// The object file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The assembly.
+    pub fn assembly(&self) -> &str {
+        &self.assembly
+    }
+}
+
+/// Compiles the module's functions for the processor of its target.
+///
+/// # Errors
+/// A user's where the module has no such functions, or LLVM no such processor.
+pub fn emit(context: &Context, module: &Module) -> Result<Object, Error> {
+    let target = Target::of(module)?;
+    let vector = target.processor.map_or(0, |processor| processor.vector);
+    let text = mlir::to_llvm_ir(context, host_function::module_of(module)?)?;
+    let llvm = LlvmContext::create();
+    let buffer = MemoryBuffer::create_from_memory_range_copy(format!("{text}\0").as_bytes(), "");
+    let module = llvm.create_module_from_ir(buffer).map_err(internal)?;
+    let machine = machine(&target.arch)?;
+    module.set_triple(&machine.get_triple());
+    module.set_data_layout(&machine.get_target_data().get_data_layout());
+    prepare(&llvm, &module, vector);
+    module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(internal)?;
+    let write = |kind| machine.write_to_memory_buffer(&module, kind).map_err(internal);
+    let assembly = write(FileType::Assembly)?;
+    let assembly = String::from_utf8_lossy(assembly.as_slice());
+    Ok(Object {
+        llvm: module.print_to_string().to_string(),
+        bytes: write(FileType::Object)?.as_slice().to_vec(),
+        assembly: assembly.trim_end_matches('\0').to_owned(),
+    })
+}
+
+/// Says how wide vectors are, and that the C library's functions are to be called as they are:
+/// LLVM would replace a power by a product, which is rounded otherwise.
+fn prepare(llvm: &LlvmContext, module: &LlvmModule, vector: u32) {
+    // Functions of the program's must not take the place of the C library's.
+    for own in module.get_functions().filter(|own| own.get_linkage() == Linkage::Internal) {
+        let name = own.get_name().to_string_lossy().into_owned();
+        own.as_global_value().set_name(&format!("tile.{name}"));
+    }
+    let flag = |name| llvm.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
+    let width = llvm.create_string_attribute("prefer-vector-width", &(vector * 8).to_string());
+    for function in module.get_functions() {
+        let name = function.get_name().to_string_lossy().into_owned();
+        if let Some(name) = name.strip_prefix(MATH) {
+            function.as_global_value().set_name(name);
+            for name in ["nobuiltin", "nounwind", "willreturn"] {
+                function.add_attribute(AttributeLoc::Function, flag(name));
+            }
+        } else if function.count_basic_blocks() > 0 && vector > 0 {
+            function.add_attribute(AttributeLoc::Function, width);
+        }
+    }
+}
+
+/// LLVM's backend for a processor.
+fn machine(arch: &str) -> Result<TargetMachine, Error> {
+    let config = InitializationConfig::default();
+    LlvmTarget::initialize_x86(&config);
+    LlvmTarget::initialize_aarch64(&config);
+    let (triple, cpu, features) = if arch == NATIVE {
+        let cpu = TargetMachine::get_host_cpu_name().to_string();
+        // Its instruction for f32 to bf16 takes small numbers for 0.
+        let features = TargetMachine::get_host_cpu_features().to_string() + ",-avx512bf16";
+        (TargetMachine::get_default_triple(), cpu, features)
+    } else {
+        let found = ALL.iter().find(|known| known.name == arch);
+        let found = found.ok_or_else(|| {
+            let names = processors().join(", ");
+            Error::user(format!("there is no processor {arch}; there are {NATIVE}, {names}"))
+        })?;
+        let features = if found.triple == X86 { "-avx512bf16" } else { "" };
+        (TargetTriple::create(found.triple), found.name.to_owned(), features.to_owned())
+    };
+    let backend = LlvmTarget::from_triple(&triple).map_err(internal)?;
+    let level = OptimizationLevel::Aggressive;
+    backend
+        .create_target_machine(&triple, &cpu, &features, level, RelocMode::PIC, CodeModel::Default)
+        .ok_or_else(|| Error::user(format!("LLVM has no target machine for {arch}")))
+}
+
+fn internal(error: impl std::fmt::Display) -> Error {
+    Error::internal(format!("LLVM: {error}"))
+}

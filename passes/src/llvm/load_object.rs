@@ -1,0 +1,144 @@
+//! Loads an object file of this machine into the process, by LLVM's ORC. All `unsafe` for it is
+//! here.
+
+#![allow(unsafe_code, reason = "ORC has no interface that is safe")]
+
+use super::emit_object::Object;
+use super::host_entries::PREFIX;
+use inkwell::llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
+use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
+use inkwell::llvm_sys::orc2::lljit::{
+    LLVMOrcCreateLLJIT, LLVMOrcDisposeLLJIT, LLVMOrcLLJITAddObjectFile, LLVMOrcLLJITGetGlobalPrefix,
+    LLVMOrcLLJITGetMainJITDylib, LLVMOrcLLJITLookup, LLVMOrcLLJITMangleAndIntern, LLVMOrcLLJITRef,
+};
+use inkwell::llvm_sys::orc2::{
+    LLVMJITEvaluatedSymbol, LLVMJITSymbolFlags, LLVMJITSymbolGenericFlags, LLVMOrcAbsoluteSymbols,
+    LLVMOrcCSymbolMapPair, LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess,
+    LLVMOrcJITDylibAddGenerator, LLVMOrcJITDylibDefine,
+};
+use inkwell::targets::{InitializationConfig, Target};
+use std::ffi::{CStr, CString};
+use std::ptr;
+use stencil_dialects::error::Error;
+use stencil_runtime::cpu::Code;
+
+/// Machine code in memory. It stays there until this is dropped.
+#[derive(Debug)]
+pub struct Loaded {
+    jit: LLVMOrcLLJITRef,
+}
+
+// SAFETY: LLJIT locks its session in every call, and this has the only handle to it.
+unsafe impl Send for Loaded {}
+// SAFETY: as above.
+unsafe impl Sync for Loaded {}
+
+/// Loads an object that `emit-object` made for this machine. Functions of the C library are those of this process, except `erf`, which
+/// is that of the reference.
+///
+/// # Errors
+/// What LLVM finds wrong with it.
+pub fn load(object: &Object) -> Result<Loaded, Error> {
+    Target::initialize_native(&InitializationConfig::default()).map_err(Error::internal)?;
+    let mut jit = ptr::null_mut();
+    // SAFETY: without a builder LLVM makes one for this machine; the handle is written where there
+    // is no error, and disposed of once, when `loaded` is dropped.
+    check(unsafe { LLVMOrcCreateLLJIT(&mut jit, ptr::null_mut()) })?;
+    let loaded = Loaded { jit };
+    let bytes = object.bytes();
+    // SAFETY: the handle is valid. The generator, the definitions and the buffer are the session's
+    // from the calls on that take them. The buffer is a copy, whose bytes are read in the call.
+    unsafe {
+        let library = LLVMOrcLLJITGetMainJITDylib(jit);
+        let mut own = [
+            symbol(jit, c"erf", erf as *const () as u64),
+            symbol(jit, c"erff", erff as *const () as u64),
+        ];
+        let own = LLVMOrcAbsoluteSymbols(own.as_mut_ptr(), own.len());
+        check(LLVMOrcJITDylibDefine(library, own))?;
+        let mut process = ptr::null_mut();
+        let prefix = LLVMOrcLLJITGetGlobalPrefix(jit);
+        check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+            &mut process,
+            prefix,
+            None,
+            ptr::null_mut(),
+        ))?;
+        LLVMOrcJITDylibAddGenerator(library, process);
+        let name = c"object".as_ptr();
+        let buffer =
+            LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes.as_ptr().cast(), bytes.len(), name);
+        check(LLVMOrcLLJITAddObjectFile(jit, library, buffer))?;
+    }
+    Ok(loaded)
+}
+
+impl Loaded {
+    /// The address of a kernel's function.
+    ///
+    /// # Errors
+    /// A kernel that the object does not have, or a symbol that nobody has.
+    pub fn find(&self, kernel: &str) -> Result<u64, Error> {
+        let name = CString::new(format!("{PREFIX}{kernel}"))
+            .map_err(|_| Error::user("the name of a kernel holds a NUL byte"))?;
+        let mut address = 0;
+        // SAFETY: the handle is valid, and the name lives until the call returns.
+        check(unsafe { LLVMOrcLLJITLookup(self.jit, &mut address, name.as_ptr()) })?;
+        Ok(address)
+    }
+}
+
+// SAFETY: `load` asks that the object was made by `emit-object` for kernels of the plan, whose
+// functions keep the contract: see `host-entries` for their arguments and `lower-cpu` for what they
+// read and write. They stay until this is dropped.
+unsafe impl Code for Loaded {
+    fn address(&self, kernel: &str) -> Option<usize> {
+        usize::try_from(self.find(kernel).ok()?).ok()
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // SAFETY: the handle is valid and used no more. There is nobody to tell of an error.
+        let error = unsafe { LLVMOrcDisposeLLJIT(self.jit) };
+        let _ = check(error);
+    }
+}
+
+/// A function of this process under a name.
+///
+/// # Safety
+/// The handle must be valid.
+unsafe fn symbol(jit: LLVMOrcLLJITRef, name: &CStr, address: u64) -> LLVMOrcCSymbolMapPair {
+    let exported = LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsExported as u8;
+    let flags = LLVMJITSymbolFlags { GenericFlags: exported, TargetFlags: 0 };
+    LLVMOrcCSymbolMapPair {
+        // SAFETY: the handle is valid by the caller, and the name lives until the call returns.
+        Name: unsafe { LLVMOrcLLJITMangleAndIntern(jit, name.as_ptr()) },
+        Sym: LLVMJITEvaluatedSymbol { Address: address, Flags: flags },
+    }
+}
+
+/// An error of LLVM's as one of ours.
+fn check(error: LLVMErrorRef) -> Result<(), Error> {
+    if error.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the error is not null and is taken by the first call, which gives a message that is
+    // copied before it is disposed of.
+    let text = unsafe {
+        let message = LLVMGetErrorMessage(error);
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeErrorMessage(message);
+        text
+    };
+    Err(Error::internal(format!("LLVM: {text}")))
+}
+
+extern "C" fn erf(x: f64) -> f64 {
+    libm::erf(x)
+}
+
+extern "C" fn erff(x: f32) -> f32 {
+    libm::erff(x)
+}

@@ -1,0 +1,283 @@
+//! The functions that a tile's function calls, each for one operation over a box of cells.
+//!
+//! A function takes the kernel's arguments, the box, and the places of the values that it reads
+//! and writes. So steps that differ in their memory alone share one function, and the code of a
+//! kernel does not grow with its steps.
+
+use super::boxes::Cells;
+use super::layout::{Layout, Work, bytes_of};
+use super::place::{self, Place};
+use super::point_code::PointCode;
+use crate::kernel::evaluate::{At, Distance, Rules};
+use crate::kernel::host_function::{self, HostFunction};
+use crate::kernel::scope::Scope;
+use crate::kernel::signature::Signature;
+use crate::kernel::tile_kernels;
+use crate::subject::Subject;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::Type;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use stencil_dialects::builder::Builder;
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::tiled::{Apply, Binding, Kernel};
+
+/// Makes the functions of a module, each once.
+#[derive(Default)]
+pub struct BoxFunctions {
+    made: RefCell<BTreeMap<String, String>>,
+}
+
+/// What functions are made for.
+#[derive(Clone, Copy)]
+pub struct Subjects<'c, 'p> {
+    /// The context.
+    pub context: &'c Context,
+    /// The module.
+    pub subject: &'p Subject<'c, 'p>,
+    /// The kernel.
+    pub kernel: &'p Kernel<'c>,
+    /// Whether its tiles go on beyond the grid as the grid repeated.
+    pub wraps: bool,
+    /// Bytes of a vector.
+    pub vector: i64,
+}
+
+/// The fields whose cells an action takes: their places are its last arguments, in this order.
+pub fn fields<'c>(layout: &Layout<'c, '_>, work: &Work<'c, '_>) -> Vec<(&'c str, Val<'c>)> {
+    match work {
+        Work::Load(field, tile) | Work::Store(field, tile) => {
+            vec![(*field, *tile), (*field, *tile)]
+        }
+        Work::Apply(apply) => {
+            let outputs = apply.outputs.iter().filter(|(_, tile)| is_kept(layout, *tile));
+            apply.inputs.iter().chain(outputs).copied().collect()
+        }
+    }
+}
+
+/// Whether anybody needs a new value.
+fn is_kept(layout: &Layout, tile: Val) -> bool {
+    layout.window(tile).is_some() || layout.direct(tile).is_some()
+}
+
+impl BoxFunctions {
+    /// The name of the function of an action, made where there is none yet.
+    pub fn name<'c>(
+        &self,
+        subjects: Subjects<'c, '_>,
+        layout: &Layout<'c, '_>,
+        work: &Work<'c, '_>,
+    ) -> Result<String, Error> {
+        let Subjects { context, subject, kernel, wraps, .. } = subjects;
+        let location = kernel.op.location();
+        let outer = host_function::container(context, subject.module, location)?;
+        let signature =
+            Signature::of(&outer, subject.module, subject.program, kernel, false, &[])?;
+        let (what, location) = match work {
+            Work::Load(field, _) => (format!("load {field}"), location),
+            Work::Store(field, _) => (format!("store {field}"), location),
+            Work::Apply(apply) => (describe(layout, apply), apply.op.location()),
+        };
+        let key = format!("{what} {:?} {wraps}", signature.bindings);
+        if let Some(name) = self.made.borrow().get(&key) {
+            return Ok(name.clone());
+        }
+        let name = format!("box.{}", self.made.borrow().len());
+        let outer = Builder { location, ..outer };
+        make(subjects, (&outer, &signature), &name, layout, work)?;
+        self.made.borrow_mut().insert(key, name.clone());
+        Ok(name)
+    }
+}
+
+/// What tells the function of an apply from others.
+fn describe<'c>(layout: &Layout<'c, '_>, apply: &Apply<'c>) -> String {
+    let pieces = mlir::attribute(apply.op, "pieces").map(|pieces| pieces.to_string());
+    let inputs: Vec<_> = apply.inputs.iter().map(|(field, _)| *field).collect();
+    let outputs: Vec<_> =
+        apply.outputs.iter().map(|(field, tile)| (*field, is_kept(layout, *tile))).collect();
+    format!("{pieces:?} {inputs:?} {outputs:?} {}", apply.reaches_beyond())
+}
+
+/// Builds the function of an action.
+fn make<'c>(
+    subjects: Subjects<'c, '_>,
+    (outer, signature): (&Builder<'c>, &Signature<'c>),
+    name: &str,
+    layout: &Layout<'c, '_>,
+    work: &Work<'c, '_>,
+) -> Result<(), Error> {
+    let Subjects { context, subject, kernel, wraps, vector } = subjects;
+    let rank = kernel.schedule.tile.len();
+    let fields = fields(layout, work);
+    let mut types: Vec<Type<'c>> = vec![outer.index_type(); 2 * rank];
+    let mut widest = 1;
+    for (field, _) in &fields {
+        let element = subject.program.field(field)?.element;
+        widest = widest.max(bytes_of(element));
+        types.extend(Place::types(outer, element));
+    }
+    let private = [host_function::private(context)];
+    let made = host_function::build(outer, subject, name, (signature, &types), &private)?;
+    let hull = tile_kernels::hull(context, subject.program, kernel)?;
+    let scope = made.scope(subject, hull);
+    let (ends, places) = made.others.split_at((2 * rank).min(made.others.len()));
+    let region: Vec<_> = ends.chunks_exact(2).map(|ends| [ends[0], ends[1]]).collect();
+    let places =
+        places.chunks(place::ARGUMENTS).map(Place::read).collect::<Result<Vec<_>, _>>()?;
+    let body = Body { made: &made, scope: &scope, region: Cells(region), wraps };
+    match work {
+        Work::Load(field, _) => body.load(field, &places)?,
+        Work::Store(field, _) => body.store(field, &places)?,
+        Work::Apply(apply) => {
+            let mut places = places.into_iter();
+            let inputs = apply.inputs.iter().map(|(field, _)| *field).zip(&mut places).collect();
+            let outputs = apply.outputs.iter();
+            let outputs: Vec<_> = outputs
+                .map(|(_, tile)| if is_kept(layout, *tile) { places.next() } else { None })
+                .collect();
+            let code = PointCode {
+                scope: &scope,
+                inputs: &inputs,
+                outputs: &outputs,
+                wraps,
+                lanes: (vector / widest).max(1),
+            };
+            body.apply(apply, &code)?;
+        }
+    }
+    made.finish(&scope)
+}
+
+/// The body of a function.
+struct Body<'c, 'p> {
+    made: &'p HostFunction<'c>,
+    scope: &'p Scope<'c, 'p>,
+    region: Cells<'c>,
+    wraps: bool,
+}
+
+impl<'c> Body<'c, '_> {
+    /// The points of a field's grid.
+    fn grid(&self, field: &str) -> Result<Cells<'c>, Error> {
+        let grid = self.scope.program.grid_of(field)?;
+        Cells::of(&self.made.builder, self.scope, (grid.lower, grid.upper))
+    }
+
+    /// Copies cells of a field; those beyond its grid are those that they repeat.
+    fn load(&self, field: &str, places: &[Place<'c>]) -> Result<(), Error> {
+        let builder = &self.made.builder;
+        let [from, to] = two(places)?;
+        let grid = self.grid(field)?;
+        let inside = self.region.within(builder, &grid)?;
+        copy_rows(builder, &inside, (&from, &to))?;
+        let declared = self.scope.program.grid_of(field)?;
+        let there = self.scope.holds_points(builder, declared.lower, declared.upper)?;
+        builder.when(there, |builder| {
+            self.region.each_outside(builder, &grid, &mut |builder, cell| {
+                let repeated = self.scope.wrapped(builder, field, cell)?;
+                let value =
+                    builder.load(from.flat(builder)?, &[from.number(builder, &repeated)?])?;
+                builder.store(value, to.flat(builder)?, &[to.number(builder, cell)?])
+            })
+        })
+    }
+
+    /// Copies the tile's own cells to a field.
+    fn store(&self, field: &str, places: &[Place<'c>]) -> Result<(), Error> {
+        let builder = &self.made.builder;
+        let [from, to] = two(places)?;
+        copy_rows(builder, &self.region.within(builder, &self.grid(field)?)?, (&from, &to))
+    }
+
+    /// The new values of an apply. Where no piece lies the old ones are copied; then the pieces
+    /// follow, the first one last, which so has all points that it covers.
+    fn apply(&self, apply: &Apply<'c>, code: &PointCode<'c, '_>) -> Result<(), Error> {
+        let builder = &self.made.builder;
+        let hull = &self.scope.hull;
+        let points = Cells::of(builder, self.scope, (hull.lower, hull.upper))?;
+        let inside = match self.wraps {
+            true => self.region.within(builder, &points)?,
+            false => self.region.clone(),
+        };
+        let Some(main) = apply.main.as_ref().or(apply.pieces.first()) else {
+            return Err(Error::internal("an apply without pieces"));
+        };
+        let main = Cells::of(builder, self.scope, (main.lower, main.upper))?;
+        for ((field, _), to) in apply.outputs.iter().zip(code.outputs) {
+            let (Some(to), Some(_)) = (to, apply.kept(field)) else { continue };
+            let Some(from) = code.inputs.get(field) else { continue };
+            let own = inside.within(builder, &self.grid(field)?)?;
+            own.each_outside(builder, &main, &mut |builder, cell| {
+                let value = builder.load(from.flat(builder)?, &[from.number(builder, cell)?])?;
+                builder.store(value, to.flat(builder)?, &[to.number(builder, cell)?])
+            })?;
+        }
+        for piece in apply.pieces.iter().rev() {
+            code.piece(builder, piece, &inside)?;
+        }
+        let Some((field, _)) = apply.outputs.first() else { return Ok(()) };
+        if !self.wraps || !apply.reaches_beyond() {
+            return Ok(());
+        }
+        let there = self.scope.holds_points(builder, hull.lower, hull.upper)?;
+        builder.when(there, |builder| {
+            self.region.each_outside(builder, &points, &mut |builder, cell| {
+                let point = self.scope.wrapped(builder, field, cell)?;
+                let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
+                    code.fetch(builder, field, (cell, distances))
+                };
+                let at = At {
+                    point: &point,
+                    step: 0,
+                    rules: Rules::Wrapped,
+                    fetch: &fetch,
+                    current: None,
+                    partial: None,
+                };
+                let values = self.scope.new_values(builder, apply, &apply.pieces, &at)?;
+                code.store(builder, &values, cell)
+            })
+        })
+    }
+}
+
+fn two<'c>(places: &[Place<'c>]) -> Result<[Place<'c>; 2], Error> {
+    match places {
+        [from, to] => Ok([*from, *to]),
+        _ => Err(Error::internal("a copy of other than two places")),
+    }
+}
+
+/// Copies rows of cells.
+fn copy_rows<'c>(
+    builder: &Builder<'c>,
+    cells: &Cells<'c>,
+    (from, to): (&Place<'c>, &Place<'c>),
+) -> Result<(), Error> {
+    let [first, end] = cells.row()?;
+    cells.each_row(builder, &mut |builder, row| {
+        let (source, target) = (from.row_start(builder, row)?, to.row_start(builder, row)?);
+        builder.repeat((first, end, builder.index(1)?), |builder, at| {
+            let value = builder.load(from.flat(builder)?, &[builder.add(source, at)?])?;
+            builder.store(value, to.flat(builder)?, &[builder.add(target, at)?])
+        })
+    })
+}
+
+/// The arguments of a call: the kernel's own, with the step that the action belongs to.
+pub fn bound<'c>(
+    builder: &Builder<'c>,
+    signature: &Signature<'c>,
+    bound: &[Val<'c>],
+    step: i64,
+) -> Result<Vec<Val<'c>>, Error> {
+    let values = signature.bindings.iter().zip(bound).map(|(binding, value)| match binding {
+        Binding::Step => builder.add_constant(*value, step),
+        _ => Ok(*value),
+    });
+    values.collect()
+}

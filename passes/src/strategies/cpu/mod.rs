@@ -1,0 +1,65 @@
+//! The strategy `cpu`: a thread of a processor computes a tile, some rows at a time for all steps.
+
+mod box_function;
+mod boxes;
+mod lanes;
+mod layout;
+pub mod lower_cpu;
+mod place;
+mod point_code;
+mod schedule;
+
+use crate::pass::Pass;
+use crate::schedule::launch_groups::Group;
+use crate::schedule::strategy::{Shape, Strategy};
+use crate::subject::Subject;
+use std::ops::RangeInclusive;
+use stencil_dialects::error::Error;
+use stencil_dialects::stencil::{Program};
+use stencil_dialects::tiled::{Kernel, Schedule};
+
+/// The name in the IR and on the command line.
+pub const NAME: &str = "cpu";
+
+/// The descriptor.
+pub struct Cpu;
+
+impl Strategy for Cpu {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn ranks(&self) -> RangeInclusive<usize> {
+        1..=3
+    }
+
+    fn lowering(&self) -> Box<dyn Pass> {
+        Box::new(lower_cpu::LowerCpu)
+    }
+
+    fn is_for_processors(&self) -> bool {
+        true
+    }
+
+    fn shape(&self, subject: &Subject, group: &Group) -> Result<Shape, Error> {
+        schedule::shape(subject, group)
+    }
+
+    fn pyramid_height(
+        &self,
+        subject: &Subject,
+        group: &Group,
+        schedule: &Schedule,
+    ) -> Result<i64, Error> {
+        schedule::pyramid_height(subject, group, schedule)
+    }
+
+    fn index_width(&self, _: &Program) -> Result<u32, Error> {
+        Ok(64)
+    }
+
+    /// The bounds of its loops leave no checks inside.
+    fn splits_interior(&self, _: &Program, _: &Kernel) -> Result<bool, Error> {
+        Ok(false)
+    }
+}

@@ -1,0 +1,14 @@
+//! Runs plans on the processor: threads take the tiles of each launch in turn.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `code.rs` | machine code of kernels, and the calls of its functions |
+//! | `memory.rs` | memory in lines of a cache |
+//! | `program.rs` | a loaded program as a target |
+
+mod code;
+mod memory;
+mod program;
+
+pub use code::Code;
+pub use program::{CpuError, Program};

@@ -1,0 +1,181 @@
+//! A loaded program with its buffers: a plan's kernels as a [`Target`].
+
+use super::code::{Code, Kernels, Place};
+use super::memory::Memory;
+use crate::bind::{Bound, BufferId};
+use crate::execute::{Target, TargetError};
+use crate::launch::{Copy, Launch};
+use crate::memory::{TooLittleMemory, require};
+use crate::plan::Plan;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Why a run on the processor failed.
+#[derive(Debug, Error)]
+pub enum CpuError {
+    /// The plan is for a GPU.
+    #[error("the plan of {program} is for {arch}, not for a processor; compile it with --arch native")]
+    Architecture {
+        /// The program.
+        program: String,
+        /// The architecture of the plan.
+        arch: String,
+    },
+    /// The code and the plan are of different programs.
+    #[error("the code has no kernel `{kernel}` of {program}; compile plan and code together")]
+    Kernel {
+        /// The program.
+        program: String,
+        /// The kernel.
+        kernel: String,
+    },
+    /// The plan and the program differ.
+    #[error("{program}: {message}; compile the program again")]
+    Mismatch {
+        /// The program.
+        program: String,
+        /// The fault.
+        message: String,
+    },
+    /// There are no threads to be had.
+    #[error("no threads for the run: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// There is too little memory.
+    #[error(transparent)]
+    Memory(#[from] TooLittleMemory),
+    /// The system gives no memory.
+    #[error("no memory for the run: {0}")]
+    Allocate(#[from] std::collections::TryReserveError),
+}
+
+/// A program on this machine's processor. It runs plans through [`crate::execute`].
+#[derive(Debug)]
+pub struct Program {
+    name: String,
+    kernels: Kernels,
+    threads: ThreadPool,
+    buffers: Vec<Memory>,
+    /// The memory of each thread.
+    memories: Vec<Mutex<Memory>>,
+    /// Bytes that a thread needs.
+    bytes: usize,
+    begin: Option<Instant>,
+}
+
+/// How many threads this machine runs at once.
+fn all_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+impl Program {
+    /// A plan with its code, for so many threads, or as many as the machine runs at once.
+    ///
+    /// # Errors
+    /// A plan for a GPU, code of another program, threads that are not to be had.
+    pub fn new(
+        plan: &Plan,
+        code: Arc<dyn Code>,
+        threads: Option<NonZeroUsize>,
+    ) -> Result<Self, CpuError> {
+        let program = plan.program.clone();
+        if plan.target.arch.starts_with("sm_") {
+            return Err(CpuError::Architecture { program, arch: plan.target.arch.clone() });
+        }
+        let kernels = Kernels::new(plan, code)
+            .map_err(|kernel| CpuError::Kernel { program: program.clone(), kernel })?;
+        let threads = threads.map_or_else(all_threads, NonZeroUsize::get);
+        let threads = ThreadPoolBuilder::new().num_threads(threads).build()?;
+        let bytes = plan.kernels.iter().map(|kernel| kernel.dynamic_shared).max().unwrap_or(0);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let (buffers, memories) = (Vec::new(), Vec::new());
+        Ok(Self { name: program, kernels, threads, buffers, memories, bytes, begin: None })
+    }
+
+    /// How many threads it has.
+    pub fn threads(&self) -> usize {
+        self.threads.current_num_threads()
+    }
+
+    fn mismatch(&self, message: impl Into<String>) -> TargetError {
+        CpuError::Mismatch { program: self.name.clone(), message: message.into() }.into()
+    }
+
+    fn buffer(&mut self, id: BufferId, bytes: usize) -> Result<&mut Memory, TargetError> {
+        let wrong = self.mismatch(format!("buffer {} is not one of {bytes} bytes", id.0));
+        self.buffers.get_mut(id.0).filter(|buffer| buffer.len() == bytes).ok_or(wrong)
+    }
+}
+
+impl Target for Program {
+    fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
+        self.buffers.clear();
+        self.memories.clear();
+        let threads = self.threads();
+        let own = (self.bytes as u64).saturating_mul(threads as u64);
+        require(bound.device_bytes().saturating_add(own)).map_err(CpuError::from)?;
+        for buffer in &bound.buffers {
+            self.buffers.push(Memory::zeros(buffer.bytes()).map_err(CpuError::from)?);
+        }
+        for _ in 0..threads {
+            let memory = Memory::zeros(self.bytes).map_err(CpuError::from)?;
+            self.memories.push(Mutex::new(memory));
+        }
+        Ok(())
+    }
+
+    fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
+        self.buffer(buffer, bytes.len())?.bytes_mut().copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn copy(&mut self, from: BufferId, to: BufferId) -> Result<(), TargetError> {
+        let Ok([from, to]) = self.buffers.get_disjoint_mut([from.0, to.0]) else {
+            return Err(self.mismatch("a copy between buffers that are not there"));
+        };
+        if from.len() != to.len() {
+            return Err(self.mismatch("a copy between buffers of different sizes"));
+        }
+        to.bytes_mut().copy_from_slice(from.bytes());
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), TargetError> {
+        self.begin = Some(Instant::now());
+        Ok(())
+    }
+
+    fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
+        let Self { threads, memories, buffers, .. } = self;
+        let place = Place { threads, memories, buffers };
+        self.kernels.run(launch, place).map_err(|message| self.mismatch(message))
+    }
+
+    fn exchange(&mut self, copy: &Copy) -> Result<(), TargetError> {
+        let part = |first: usize| first..first.saturating_add(copy.bytes);
+        let from = self.buffers.get(copy.from.0);
+        let from = from.and_then(|from| from.bytes().get(part(copy.from_byte))).map(<[u8]>::to_vec);
+        let to = self.buffers.get_mut(copy.to.0);
+        let to = to.and_then(|to| to.bytes_mut().get_mut(part(copy.to_byte)));
+        match (from, to) {
+            (Some(from), Some(to)) => to.copy_from_slice(&from),
+            _ => return Err(self.mismatch("an exchange reaches beyond a buffer")),
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
+        Ok(self.begin.take().map(|begin| begin.elapsed()))
+    }
+
+    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), TargetError> {
+        bytes.copy_from_slice(self.buffer(buffer, bytes.len())?.bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! A processor as data: what the schedule of a program on it depends on.
+
+use serde::Serialize;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+/// A processor, or the part of one that a run may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Processor {
+    /// Threads that it runs at once.
+    pub threads: u32,
+    /// Bytes of a core's first cache of data.
+    pub l1: u64,
+    /// Bytes of a core's second cache.
+    pub l2: u64,
+    /// Bytes of its widest vectors.
+    pub vector: u32,
+}
+
+/// The parts of the text, in order.
+const PARTS: [&str; 4] = ["threads", "l1", "l2", "vector"];
+
+/// Sizes where the system tells none: those of most processors since 2015 at least.
+const L1: u64 = 32 << 10;
+/// See [`L1`].
+const L2: u64 = 256 << 10;
+
+impl Processor {
+    /// The processor that this program runs on.
+    pub fn host() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            threads: u32::try_from(threads).unwrap_or(u32::MAX),
+            l1: cache("1").unwrap_or(L1),
+            l2: cache("2").unwrap_or(L2),
+            vector: vector(),
+        }
+    }
+
+    /// What is assumed of a processor that is known by its name alone.
+    pub const fn named(vector: u32) -> Self {
+        Self { threads: 8, l1: L1, l2: 1 << 20, vector }
+    }
+}
+
+/// `threads=8 l1=32768 l2=1048576 vector=64`.
+impl fmt::Display for Processor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { threads, l1, l2, vector } = self;
+        write!(f, "threads={threads} l1={l1} l2={l2} vector={vector}")
+    }
+}
+
+impl FromStr for Processor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            let example = Self::named(32);
+            format!("'{text}' is no processor; expected one like '{example}'")
+        };
+        let mut numbers = [0; 4];
+        let mut parts = text.split(' ');
+        for (number, name) in numbers.iter_mut().zip(PARTS) {
+            let part = parts.next().and_then(|part| part.strip_prefix(name)?.strip_prefix('='));
+            *number = part.and_then(|part| part.parse::<u32>().ok()).ok_or_else(wrong)?;
+        }
+        let [threads, l1, l2, vector] = numbers;
+        let fits = threads > 0 && l1 > 0 && l2 > 0 && (8..=256).contains(&vector);
+        if parts.next().is_some() || !fits || !vector.is_power_of_two() {
+            return Err(wrong());
+        }
+        Ok(Self { threads, l1: l1.into(), l2: l2.into(), vector })
+    }
+}
+
+/// The bytes of a core's cache of data of a level, as Linux tells them.
+fn cache(level: &str) -> Option<u64> {
+    let folder = Path::new("/sys/devices/system/cpu/cpu0/cache");
+    for entry in std::fs::read_dir(folder).ok()?.flatten() {
+        let read = |name: &str| std::fs::read_to_string(entry.path().join(name)).ok();
+        let (Some(found), Some(kind), Some(size)) = (read("level"), read("type"), read("size"))
+        else {
+            continue;
+        };
+        if found.trim() == level && kind.trim() != "Instruction" {
+            return bytes(size.trim());
+        }
+    }
+    None
+}
+
+/// `32K` as 32,768.
+fn bytes(size: &str) -> Option<u64> {
+    let units = [("K", 10), ("M", 20), ("G", 30), ("", 0)];
+    let (digits, shift) =
+        units.iter().find_map(|(unit, shift)| Some((size.strip_suffix(unit)?, *shift)))?;
+    let bytes = digits.parse::<u64>().ok()?.checked_mul(1 << shift)?;
+    (1..=u64::from(u32::MAX)).contains(&bytes).then_some(bytes)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn vector() -> u32 {
+    let wide = std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512vl");
+    match (wide, std::arch::is_x86_feature_detected!("avx2")) {
+        (true, _) => 64,
+        (_, true) => 32,
+        _ => 16,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn vector() -> u32 {
+    16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processor_is_read_as_it_was_written() {
+        for processor in [Processor::host(), Processor::named(64)] {
+            assert_eq!(processor.to_string().parse(), Ok(processor));
+        }
+        for text in [
+            "",
+            "threads=8 l1=32768 l2=1048576",
+            "threads=8 l1=32768 l2=1048576 vector=24",
+            "threads=0 l1=32768 l2=1048576 vector=32",
+            "threads=8 l1=32768 l2=1048576 vector=32 more",
+            "l1=32768 threads=8 l2=1048576 vector=32",
+        ] {
+            assert!(text.parse::<Processor>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_of_caches_have_units() {
+        assert_eq!(bytes("32K"), Some(32 << 10));
+        assert_eq!(bytes("2M"), Some(2 << 20));
+        assert_eq!(bytes("512"), Some(512));
+        assert_eq!(bytes("K"), None);
+        assert_eq!(bytes("0K"), None);
+        assert_eq!(bytes("99999999999G"), None);
+    }
+}
