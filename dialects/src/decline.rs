@@ -37,11 +37,13 @@ pub enum Decline {
     Sync,
     /// No launches carry the loops of an affine nest out.
     Nest,
+    /// The strategy is for another kind of target.
+    Target,
 }
 
 impl Decline {
     /// Every reason.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Rank,
         Self::Height,
         Self::Region,
@@ -58,6 +60,7 @@ impl Decline {
         Self::Skew,
         Self::Sync,
         Self::Nest,
+        Self::Target,
     ];
 
     /// The code, as messages show it.
@@ -79,6 +82,7 @@ impl Decline {
             Self::Skew => "skew",
             Self::Sync => "sync",
             Self::Nest => "nest",
+            Self::Target => "target",
         }
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
     Arithmetic, Choice, Config, Failure, Level, Lowering, Options, Session, Source, Target,
-    architectures, toolchain,
+    architectures, processors, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
@@ -142,7 +142,7 @@ pub(crate) struct RunArgs {
     /// The values of the first and the last colour; by default the least and the greatest
     #[arg(long, value_name = "LOW,HIGH", allow_hyphen_values = true, value_parser = range)]
     pub(crate) range: Option<(f64, f64)>,
-    /// Compare the result with the reference (--target sim or cuda); a difference is an error
+    /// Compare the result with the reference (--target sim, cpu or cuda); a difference is an error
     #[arg(long)]
     pub(crate) check: bool,
     /// The largest error that passes --check, relative to the field's largest value
@@ -165,8 +165,8 @@ pub(crate) struct CommonArgs {
     /// A value for a param: N=4096
     #[arg(short = 'D', value_name = "PARAM=SIZE", value_parser = size)]
     pub(crate) defines: Vec<(String, i64)>,
-    /// The GPU architecture
-    #[arg(long, value_parser = PossibleValuesParser::new(architectures()), help = help::arch())]
+    /// The architecture
+    #[arg(long, value_parser = PossibleValuesParser::new(all_architectures()), help = help::arch())]
     pub(crate) arch: Option<String>,
     /// The GPU
     #[arg(long, value_name = "NAME", help = help::device())]
@@ -235,6 +235,11 @@ pub(crate) struct CommonArgs {
     /// Print to standard error how long each pass took
     #[arg(long)]
     pub(crate) timing: bool,
+}
+
+/// The architectures of GPUs, and the processors.
+fn all_architectures() -> Vec<&'static str> {
+    architectures().into_iter().chain(processors()).collect()
 }
 
 /// What a compile writes.

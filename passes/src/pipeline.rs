@@ -81,7 +81,8 @@ pub fn gpu() -> Vec<Step> {
 
 /// From the tiled level to functions of tiles, for a processor.
 pub fn host() -> Vec<Step> {
-    let mut steps = lowering::lower();
+    let mut steps = vec![Step::ours(LowerReduce)];
+    steps.extend(lowering::lower());
     steps.push(Step::upstream("builtin.module(canonicalize{top-down=false},cse)"));
     steps
 }

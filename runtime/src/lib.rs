@@ -33,8 +33,11 @@
 //! | `signals` | the end of a tool at a signal (feature `signals`) |
 //! | `standard_output` | standard output of a tool (feature `stdio`) |
 
-#![cfg_attr(any(feature = "cpu", feature = "cuda", feature = "stdio"), deny(unsafe_code))]
-#![cfg_attr(not(any(feature = "cpu", feature = "cuda", feature = "stdio")), forbid(unsafe_code))]
+#![cfg_attr(any(feature = "processor", feature = "cuda", feature = "stdio"), deny(unsafe_code))]
+#![cfg_attr(
+    not(any(feature = "processor", feature = "cuda", feature = "stdio")),
+    forbid(unsafe_code)
+)]
 
 pub mod array;
 pub mod bands;
@@ -43,7 +46,7 @@ pub mod bounded_read;
 pub mod cell;
 pub mod checkpoint;
 pub mod compare;
-#[cfg(feature = "cpu")]
+#[cfg(feature = "processor")]
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;

@@ -35,7 +35,7 @@ pub fn run(project: &Project) -> Result<()> {
         "demo: {STEPS} steps on the terrain of {TERRAIN}, which conducts better towards the east"
     ));
     python(project, &["conductivity", TERRAIN, "out/demo/k.npy"])?;
-    let target = if has_device(project) { "cuda" } else { "reference" };
+    let target = if has_device(project) { "cuda" } else { "cpu" };
     let arguments = [
         "--in",
         "A=test-suite/data/dem.npy",

@@ -5,24 +5,24 @@ use crate::copies::{self, copies};
 use crate::declarations::declarations;
 use crate::failure::{Class, Failure};
 use crate::nest;
+use crate::outcome::{Ended, Outcome};
 use crate::pauses;
+use crate::processor;
 use crate::session::Session;
 use crate::stages::{self, Compilation, Timing, text_with_places};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use stencil_dialects::mlir;
 use stencil_frontend::diagnostics::Diagnostic;
 use stencil_frontend::oracle::{self, OracleError};
 use stencil_frontend::program::{Program, Role};
 use stencil_frontend::source::Source;
 use stencil_passes::llvm::emit_object::Object;
-use stencil_passes::llvm::load_object;
 use stencil_runtime::array::Array;
 use stencil_runtime::bind::{Bound, Request, bind};
-use stencil_runtime::cpu;
 use stencil_runtime::cuda::{Cuda, GraphSettings};
 use stencil_runtime::execute::{self, ExecuteError};
 use stencil_runtime::number::Numeral;
@@ -80,45 +80,11 @@ enum Code {
         seed: Option<u64>,
     },
     /// Machine code of this processor.
-    Object {
-        object: Arc<Object>,
-        threads: Option<NonZeroUsize>,
-    },
+    Object(Arc<Object>, Option<NonZeroUsize>),
     Ptx {
         ptx: String,
         device: i32,
     },
-}
-
-/// The result of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// The state fields after the last step. A field of structs or vecs has an array for each
-    /// number of a cell: `A.u`, `V.0`.
-    pub outputs: BTreeMap<String, Array>,
-    /// Steps taken; fewer than asked for where an `until` of the plan ended early.
-    pub steps: i64,
-    /// How the program's `until` ended, where it has one.
-    pub ended: Option<Ended>,
-    /// Kernels launched; none by the reference.
-    pub launches: u64,
-    /// How long the steps took; a simulated device has no time.
-    pub elapsed: Option<Duration>,
-    /// Cells of the largest field.
-    pub cells: usize,
-    /// The device's name, where it has one.
-    pub device: Option<String>,
-    /// What the simulator counted.
-    pub counters: Option<stencil_simulator::Report>,
-}
-
-/// How the `until` of a program ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// The condition as it is written.
-    pub condition: String,
-    /// Whether it was met; the run took all its steps where not.
-    pub met: bool,
 }
 
 impl Executable {
@@ -150,7 +116,7 @@ impl Executable {
             Target::Cpu { threads } => {
                 let session = session.for_this_processor();
                 Self::compiled(&session, source, control, false, |compilation| {
-                    Ok(Code::Object { object: Arc::new(compilation.object()?), threads })
+                    Ok(Code::Object(Arc::new(compilation.object()?), threads))
                 })
             }
             Target::Cuda(device) => {
@@ -230,7 +196,7 @@ impl Executable {
                 self.interpret_nest(&bound, inputs, &control)
             }
             Code::Simulated { gpu, seed } => self.simulate(gpu, *seed, &run, control),
-            Code::Object { object, threads } => self.on_processor(object, *threads, &run, control),
+            Code::Object(object, threads) => self.on_processor(object, *threads, &run, control),
             Code::Ptx { ptx, device } => self.launch(ptx, *device, &run, control),
         }
     }
@@ -338,13 +304,10 @@ impl Executable {
         run: &pauses::Run<'_>,
         control: Control<'_>,
     ) -> Result<Outcome, Failure> {
-        let code = load_object::load(object).map_err(Failure::internal)?;
-        let mut loaded = cpu::Program::new(&self.plan, Arc::new(code), threads);
-        let loaded = loaded.as_mut().map_err(|error| Failure::user(error.to_string()))?;
-        let device = format!("processor, {} threads", loaded.threads());
-        let ran =
-            run.go(control, |bound, inputs, control| self.on(loaded, bound, inputs, control))?;
-        Ok(Outcome { device: Some(device), ..ran })
+        let mut loaded = processor::load(&self.plan, object, threads)?;
+        let device = Some(processor::label(&loaded));
+        run.go(control, |bound, inputs, control| self.on(&mut loaded, bound, inputs, control))
+            .map(|ran| Outcome { device, ..ran })
     }
 
     fn launch(

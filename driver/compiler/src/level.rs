@@ -21,13 +21,15 @@ pub enum Level {
     Llvm,
     /// PTX.
     Ptx,
+    /// Assembly of a processor.
+    Asm,
     /// The launch plan, JSON.
     Plan,
 }
 
 impl Level {
     /// All levels, in the order of a compile.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Ast,
         Self::Stencil,
         Self::Tiled,
@@ -35,6 +37,7 @@ impl Level {
         Self::Nvvm,
         Self::Llvm,
         Self::Ptx,
+        Self::Asm,
         Self::Plan,
     ];
 
@@ -48,6 +51,7 @@ impl Level {
             Self::Nvvm => "nvvm",
             Self::Llvm => "llvm",
             Self::Ptx => "ptx",
+            Self::Asm => "asm",
             Self::Plan => "plan",
         }
     }
@@ -62,6 +66,7 @@ impl Level {
             Self::Nvvm => "Kernels in the LLVM and NVVM dialects",
             Self::Llvm => "Optimised LLVM IR",
             Self::Ptx => "PTX",
+            Self::Asm => "Assembly of a processor",
             Self::Plan => "The launch plan, JSON",
         }
     }
@@ -76,6 +81,7 @@ impl Level {
             Self::Nvvm => "nvvm.mlir",
             Self::Llvm => "ll",
             Self::Ptx => "ptx",
+            Self::Asm => "s",
             Self::Plan => "plan.json",
         }
     }

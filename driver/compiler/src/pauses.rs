@@ -2,8 +2,8 @@
 //! from a pause later does the same, and so gives the same bits.
 
 use crate::control::{Control, Pause, Pauses, Progress};
-use crate::executable::Outcome;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use stencil_runtime::array::{Array, ArrayError};

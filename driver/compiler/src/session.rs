@@ -269,6 +269,14 @@ impl Session {
             compiled.texts.insert(Level::Plan, json + "\n");
             compiled.plan = Some(plan);
         }
+        if let Some((arch, _)) = self.options.processor() {
+            return for_processor(compilation, arch, levels, compiled);
+        }
+        if levels.contains(&Level::Asm) {
+            return Err(Failure::user(
+                "the level asm is that of processors; add --arch native, or take ptx",
+            ));
+        }
         let code = [Level::Llvm, Level::Ptx].iter().any(|level| levels.contains(level));
         if code || levels.contains(&Level::Nvvm) {
             compilation.to_nvvm()?;
@@ -335,6 +343,27 @@ impl Session {
             None => failure,
         }
     }
+}
+
+/// The levels behind the lowerings, for a processor.
+fn for_processor(
+    compilation: &mut Compilation<'_, '_>,
+    arch: &str,
+    levels: &[Level],
+    compiled: &mut Compiled,
+) -> Result<(), Failure> {
+    if let Some(level) = levels.iter().find(|level| [Level::Nvvm, Level::Ptx].contains(level)) {
+        return Err(Failure::user(format!(
+            "the level {} is that of GPUs, and {arch} is a processor; take llvm or asm",
+            level.name()
+        )));
+    }
+    if levels.contains(&Level::Llvm) || levels.contains(&Level::Asm) {
+        let object = compilation.object()?;
+        compiled.keep(Level::Llvm, levels, || object.llvm().to_owned());
+        compiled.keep(Level::Asm, levels, || object.assembly().to_owned());
+    }
+    Ok(())
 }
 
 fn syntax_tree(source: &Source) -> Result<String, Failure> {

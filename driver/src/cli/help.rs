@@ -6,7 +6,7 @@ use stencil_passes::strategies::names;
 /// The help of `--arch`.
 pub fn arch() -> String {
     let usual = Options::default().target().map(|target| target.arch).unwrap_or_default();
-    format!("The GPU architecture; with --device its own, else by default {usual}")
+    format!("The GPU architecture or the processor; with --device its own, else by default {usual}")
 }
 
 /// The help of `--device`.

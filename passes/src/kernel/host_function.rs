@@ -114,6 +114,24 @@ impl<'c> HostFunction<'c> {
     }
 }
 
+/// So many bytes of the thread's memory, one behind the other.
+pub fn memory<'c>(builder: &Builder<'c>, memory: Val<'c>, bytes: i64) -> Result<Val<'c>, Error> {
+    let bytes = bytes.max(1);
+    let ty = MemRefType::new(builder.integer_type(8), &[bytes], None, None);
+    let context = builder.context;
+    builder.value(
+        "memref.reinterpret_cast",
+        &[memory],
+        ty.into(),
+        &[
+            ("static_offsets", attribute::integers(context, &[0])),
+            ("static_sizes", attribute::integers(context, &[bytes])),
+            ("static_strides", attribute::integers(context, &[1])),
+            ("operandSegmentSizes", attribute::integers32(context, &[1, 0, 0, 0])),
+        ],
+    )
+}
+
 /// Calls a function of the module.
 pub fn call<'c>(builder: &Builder<'c>, name: &str, operands: &[Val<'c>]) -> Result<(), Error> {
     let callee: Attribute<'c> = attribute::symbol(builder.context, name);
@@ -136,7 +154,7 @@ pub fn module_of<'c>(module: &Module<'c>) -> Result<Op<'c>, Error> {
     found.ok_or_else(|| {
         Error::new(
             mlir::place(mlir::module_op(module).location()),
-            "the module holds no functions for a processor; run lower-cpu first",
+            "the module holds no functions for a processor; run lower-slab first",
         )
     })
 }

@@ -71,9 +71,9 @@ const ALL: [Known; 10] = [
     known("neoverse-v2", ARM, 16),
 ];
 
-/// The names of the processors for which code can be made, beside [`NATIVE`].
+/// The names of the processors for which code can be made.
 pub fn processors() -> Vec<&'static str> {
-    ALL.iter().map(|known| known.name).collect()
+    std::iter::once(NATIVE).chain(ALL.iter().map(|known| known.name)).collect()
 }
 
 /// What is assumed of a processor of a name; that of the host for [`NATIVE`].
@@ -172,7 +172,7 @@ fn machine(arch: &str) -> Result<TargetMachine, Error> {
         let found = ALL.iter().find(|known| known.name == arch);
         let found = found.ok_or_else(|| {
             let names = processors().join(", ");
-            Error::user(format!("there is no processor {arch}; there are {NATIVE}, {names}"))
+            Error::user(format!("there is no processor {arch}; there are {names}"))
         })?;
         let features = if found.triple == X86 { "-avx512bf16" } else { "" };
         (TargetTriple::create(found.triple), found.name.to_owned(), features.to_owned())

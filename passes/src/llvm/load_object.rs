@@ -8,8 +8,9 @@ use super::host_entries::PREFIX;
 use inkwell::llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
 use inkwell::llvm_sys::orc2::lljit::{
-    LLVMOrcCreateLLJIT, LLVMOrcDisposeLLJIT, LLVMOrcLLJITAddObjectFile, LLVMOrcLLJITGetGlobalPrefix,
-    LLVMOrcLLJITGetMainJITDylib, LLVMOrcLLJITLookup, LLVMOrcLLJITMangleAndIntern, LLVMOrcLLJITRef,
+    LLVMOrcCreateLLJIT, LLVMOrcDisposeLLJIT, LLVMOrcLLJITAddObjectFile,
+    LLVMOrcLLJITGetGlobalPrefix, LLVMOrcLLJITGetMainJITDylib, LLVMOrcLLJITLookup,
+    LLVMOrcLLJITMangleAndIntern, LLVMOrcLLJITRef,
 };
 use inkwell::llvm_sys::orc2::{
     LLVMJITEvaluatedSymbol, LLVMJITSymbolFlags, LLVMJITSymbolGenericFlags, LLVMOrcAbsoluteSymbols,
@@ -33,8 +34,8 @@ unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
 
-/// Loads an object that `emit-object` made for this machine. Functions of the C library are those of this process, except `erf`, which
-/// is that of the reference.
+/// Loads an object that `emit-object` made for this machine. Functions of the C library are those
+/// of this process, except `erf`, which is that of the reference.
 ///
 /// # Errors
 /// What LLVM finds wrong with it.
@@ -89,11 +90,12 @@ impl Loaded {
 }
 
 // SAFETY: `load` asks that the object was made by `emit-object` for kernels of the plan, whose
-// functions keep the contract: see `host-entries` for their arguments and `lower-cpu` for what they
-// read and write. They stay until this is dropped.
+// functions keep the contract: see `host-entries` for their arguments and `lower-slab` for what
+// they read and write. They stay until this is dropped.
 unsafe impl Code for Loaded {
-    fn address(&self, kernel: &str) -> Option<usize> {
-        usize::try_from(self.find(kernel).ok()?).ok()
+    fn address(&self, kernel: &str) -> Result<usize, String> {
+        let address = self.find(kernel).map_err(|error| error.message)?;
+        usize::try_from(address).map_err(|error| error.to_string())
     }
 }
 

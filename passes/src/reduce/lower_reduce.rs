@@ -25,10 +25,13 @@
 //! "tiled.repeat"() {count = ..., kernels = [@heat, @reduce_worst, @reduce_worst_all]}
 //! ```
 //!
+//! For a processor the kernels are functions of `on_processor.rs`, in the same order.
+//!
 //! A reduction behind the last kernel that takes a step belongs to that step: the number of the
 //! step is then one less than that of the launch.
 
 use super::block::{self, Operator};
+use super::on_processor;
 use super::partials::{self, PartialsKernel};
 use super::points::Points;
 use crate::analysis::hull::Hull;
@@ -53,7 +56,7 @@ use stencil_dialects::tiled::{self, Binding, Kernel};
 /// Points of a block.
 pub const BLOCK: i64 = 8192;
 /// Threads of a block.
-const THREADS: i64 = 256;
+pub const THREADS: i64 = 256;
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
@@ -108,10 +111,13 @@ fn run<'c>(context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
 }
 
 /// A reduction on its way to kernels.
-struct Lowering<'c, 'p> {
-    context: &'c Context,
-    subject: &'p Subject<'c, 'p>,
-    reduce: &'p Reduce<'c>,
+pub struct Lowering<'c, 'p> {
+    /// The context.
+    pub context: &'c Context,
+    /// The module.
+    pub subject: &'p Subject<'c, 'p>,
+    /// The reduction.
+    pub reduce: &'p Reduce<'c>,
 }
 
 impl<'c> Lowering<'c, '_> {
@@ -125,12 +131,19 @@ impl<'c> Lowering<'c, '_> {
             extents.iter().try_fold(1_i64, |points, extent| points.checked_mul(*extent))
         });
         let alone = points.is_some_and(|points| (1..=BLOCK).contains(&points));
-        self.over_points(&name, alone)?;
+        let processor = self.subject.processor.is_some();
+        match processor {
+            true => on_processor::over_points(self, &name, alone)?,
+            false => self.over_points(&name, alone)?,
+        }
         if alone {
             return Ok(vec![name]);
         }
         let all = stencil::unused_name(module, &format!("{name}_all"));
-        self.over_blocks(&all)?;
+        match processor {
+            true => on_processor::over_blocks(self, &all)?,
+            false => self.over_blocks(&all)?,
+        }
         Ok(vec![name, all])
     }
 
@@ -212,7 +225,7 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// The number of the step that the reduction belongs to.
-    fn step(&self, builder: &Builder<'c>, launched: Val<'c>) -> Result<Val<'c>, Error> {
+    pub fn step(&self, builder: &Builder<'c>, launched: Val<'c>) -> Result<Val<'c>, Error> {
         let module = self.subject.module;
         let kernels = tiled::kernels(module)?;
         for repeat in tiled::repeats(module)? {
@@ -228,7 +241,7 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// The extents of the box along each dimension, of which none is negative.
-    fn axes(
+    pub fn axes(
         &self,
         lower: AffineMap<'c>,
         upper: AffineMap<'c>,

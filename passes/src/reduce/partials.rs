@@ -18,7 +18,7 @@ use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{self, Binding, Region, Schedule};
 
 /// Threads that combine partial results.
-const LANES: i64 = 1024;
+pub const LANES: i64 = 1024;
 
 /// A kernel of one block that combines the partial results of a reduction.
 pub struct PartialsKernel<'c, 'p> {

@@ -85,6 +85,29 @@ impl<'c, 'p> Points<'c, 'p> {
         only(&values)
     }
 
+    /// Runs code for each point of a block, so many from `first` on: with its number in the box,
+    /// and its value. The points of a lane are all points.
+    pub fn each(
+        &self,
+        builder: &Builder<'c>,
+        first: Val<'c>,
+        points: i64,
+        code: &mut dyn FnMut(&Builder<'c>, Val<'c>, Val<'c>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let end = builder.add_constant(first, points)?;
+        let end = builder.binary("arith.minui", end, self.count)?;
+        let place = digits(builder, first, &self.extents)?;
+        builder.carry((first, end, builder.index(1)?), &place, |builder, number, place| {
+            let at = self.lower.iter().zip(place);
+            let point: Vec<Val> =
+                at.map(|(lower, place)| builder.add(*lower, *place)).collect::<Result<_, _>>()?;
+            let value = only(&self.evaluate(builder, &point)?)?;
+            code(builder, number, value)?;
+            self.next(builder, place)
+        })?;
+        Ok(())
+    }
+
     fn lane(
         &self,
         builder: &Builder<'c>,

@@ -91,11 +91,12 @@ impl Pass for TileOverlapped {
             ));
         };
         regions::refuse_far_reads(&program)?;
+        let subject = Subject::of(module, &program)?;
         let strategy = match &choice.strategy {
             Some(name) => strategies::named(name)?,
-            None => strategies::usual(),
+            None => strategies::usual(&subject),
         };
-        let subject = Subject::of(module, &program)?;
+        strategies::check_target(&subject, strategy)?;
         let tiling = Tiling { subject, strategy, choice };
         let groups = launch_groups::of(context, &program, !strategy.fuses_steps())?;
         let builder = Builder::new(context, first.op.location(), mlir::body(module));
@@ -316,7 +317,7 @@ impl<'c> Tiling<'c, '_> {
         let name = self.strategy.name();
         let takes = |group: &Group| strategies::takes(self.strategy, group);
         match strategies::for_rank(name, group.hull.rank()) {
-            _ if !takes(group) && groups.iter().any(takes) => Ok(strategies::usual()),
+            _ if !takes(group) && groups.iter().any(takes) => Ok(strategies::usual(&self.subject)),
             Ok(strategy) if strategy.sweeps() => Err(Error::declined(
                 Decline::Sweep,
                 format!(

@@ -1,8 +1,9 @@
 //! The strategies, one folder each: the ways in which a device runs the tiles of a kernel.
 
 pub mod block;
-pub mod cpu;
 pub mod naive;
+pub mod serial;
+pub mod slab;
 pub mod stream;
 pub mod strip;
 pub mod warp;
@@ -21,7 +22,8 @@ pub const ALL: &[&dyn Strategy] = &[
     &naive::Naive,
     &strip::Strip,
     &wavefront::Wavefronts,
-    &cpu::Cpu,
+    &slab::Slab,
+    &serial::Serial,
 ];
 
 /// The strategies for the target of a module: for a processor, or for a GPU.
@@ -31,8 +33,26 @@ pub fn of_target(subject: &Subject) -> impl Iterator<Item = &'static dyn Strateg
 }
 
 /// The strategy where nothing is asked for. It takes grids of any rank.
-pub fn usual() -> &'static dyn Strategy {
-    &block::Block
+pub fn usual(subject: &Subject) -> &'static dyn Strategy {
+    if subject.processor.is_some() { &slab::Slab } else { &block::Block }
+}
+
+/// Checks that a strategy is for the target of a module.
+///
+/// # Errors
+/// A decline, with the strategies that there are.
+pub fn check_target(subject: &Subject, strategy: &dyn Strategy) -> Result<(), Error> {
+    if strategy.is_for_processors() == subject.processor.is_some() {
+        return Ok(());
+    }
+    let (own, target) = match strategy.is_for_processors() {
+        true => ("processors", "GPUs"),
+        false => ("GPUs", "processors"),
+    };
+    let others = list(of_target(subject).map(|other| other.name()), "or");
+    let name = strategy.name();
+    let message = format!("the strategy {name} is for {own}, not for {target}; choose {others}");
+    Err(Error::declined(Decline::Target, message))
 }
 
 /// The strategy of a name.
@@ -91,6 +111,7 @@ pub fn sweeping(
 ) -> Result<Vec<&'static dyn Strategy>, Error> {
     let all = || of_target(subject).filter(|strategy| strategy.sweeps()).collect();
     let Some(asked) = name.map(named).transpose()? else { return Ok(all()) };
+    check_target(subject, asked)?;
     if asked.sweeps() {
         return Ok(vec![asked]);
     }

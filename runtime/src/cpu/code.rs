@@ -22,8 +22,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// memory and the launch's buffers, and return. Calls for different tiles of a launch may run at
 /// once: none of them writes what another one reads or writes.
 pub unsafe trait Code: Debug + Send + Sync {
-    /// The address of a kernel's function; none for a kernel that is not there.
-    fn address(&self, kernel: &str) -> Option<usize>;
+    /// The address of a kernel's function.
+    ///
+    /// # Errors
+    /// Why it is not there.
+    fn address(&self, kernel: &str) -> Result<usize, String>;
 }
 
 /// The function of a kernel: it computes the tile of a number.
@@ -51,11 +54,13 @@ impl Kernels {
     /// The kernels of a plan.
     ///
     /// # Errors
-    /// The name of one that the code does not have.
+    /// Why the code does not have one.
     pub fn new(plan: &Plan, code: Arc<dyn Code>) -> Result<Self, String> {
         let functions = plan.kernels.iter().map(|kernel| {
-            let address = code.address(&kernel.name).filter(|address| *address != 0);
-            let address = address.ok_or_else(|| kernel.name.clone())?;
+            let address = code.address(&kernel.name)?;
+            if address == 0 {
+                return Err(format!("`{}` has no function", kernel.name));
+            }
             // SAFETY: the address is that of such a function, by the contract of `Code`.
             Ok(unsafe { transmute::<usize, TileFunction>(address) })
         });

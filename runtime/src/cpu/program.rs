@@ -17,7 +17,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum CpuError {
     /// The plan is for a GPU.
-    #[error("the plan of {program} is for {arch}, not for a processor; compile it with --arch native")]
+    #[error(
+        "the plan of {program} is for {arch}, not for a processor; compile it with --arch native"
+    )]
     Architecture {
         /// The program.
         program: String,
@@ -25,12 +27,12 @@ pub enum CpuError {
         arch: String,
     },
     /// The code and the plan are of different programs.
-    #[error("the code has no kernel `{kernel}` of {program}; compile plan and code together")]
-    Kernel {
+    #[error("the code is not that of {program}: {reason}; compile plan and code together")]
+    Code {
         /// The program.
         program: String,
-        /// The kernel.
-        kernel: String,
+        /// What is missing.
+        reason: String,
     },
     /// The plan and the program differ.
     #[error("{program}: {message}; compile the program again")]
@@ -85,7 +87,7 @@ impl Program {
             return Err(CpuError::Architecture { program, arch: plan.target.arch.clone() });
         }
         let kernels = Kernels::new(plan, code)
-            .map_err(|kernel| CpuError::Kernel { program: program.clone(), kernel })?;
+            .map_err(|reason| CpuError::Code { program: program.clone(), reason })?;
         let threads = threads.map_or_else(all_threads, NonZeroUsize::get);
         let threads = ThreadPoolBuilder::new().num_threads(threads).build()?;
         let bytes = plan.kernels.iter().map(|kernel| kernel.dynamic_shared).max().unwrap_or(0);

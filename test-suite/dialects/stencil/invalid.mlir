@@ -762,8 +762,8 @@ module attributes {stencil.target = {arch = "sm_90", device = "NVIDIA H200", con
 
 // -----
 
-// expected-error @+1 {{stencil.target: "gfx90a" is no architecture; expected one like sm_90}}
-module attributes {stencil.target = {arch = "gfx90a", device = "NVIDIA H200", contract = true, fast_math = false}} {
+// expected-error @+1 {{stencil.target: "SM 90" is no architecture; expected one like sm_90}}
+module attributes {stencil.target = {arch = "SM 90", device = "NVIDIA H200", contract = true, fast_math = false}} {
 }
 
 // -----

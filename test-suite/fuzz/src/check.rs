@@ -271,6 +271,11 @@ fn one(
     inputs: &Arrays,
     expected: &Result<Arrays, String>,
 ) -> Result<(), Stop> {
+    if schedule.is_for_processor() {
+        let found = run::on_processor(context, case, schedule, inputs);
+        let found = found.map_err(|stop| only_known(stop, KNOWN));
+        return judge(found, expected, Fault::Difference, "on the processor: ");
+    }
     let compiled = run::compile(context, case, schedule).map_err(|stop| only_known(stop, KNOWN))?;
     let found = run::simulate(case, &compiled.module, &compiled.plan, inputs, false);
     judge(found, expected, Fault::Difference, "")?;

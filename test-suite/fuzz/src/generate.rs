@@ -13,6 +13,7 @@ mod expressions;
 mod gathers;
 mod handed_on;
 mod pieces;
+mod processor;
 mod reductions;
 mod schedules;
 mod sweeps;
@@ -21,6 +22,7 @@ use crate::model::*;
 use crate::random::Random;
 use expressions::{Scope, value};
 use pieces::{boxes, common, piece};
+pub use processor::on_processor;
 use schedules::schedule;
 use stencil_runtime::array::Element;
 

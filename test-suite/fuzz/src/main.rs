@@ -63,6 +63,8 @@ enum Kind {
     Sweeps,
     /// Small ones with reductions, some of which end the run
     Reductions,
+    /// Valid programs, sweeps and reductions among them, on the processor of this machine
+    Processor,
     /// Functions of affine loops
     Nests,
     /// Damaged source text
@@ -73,15 +75,20 @@ enum Kind {
     Hostile,
 }
 
+impl Kind {
+    /// Whether its cases are valid programs.
+    fn is_program(self) -> bool {
+        matches!(self, Self::Programs | Self::Sweeps | Self::Reductions | Self::Processor)
+    }
+}
+
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = match (args.print, args.every, args.kind) {
         (true, ..) => print(&args).map(|()| ExitCode::SUCCESS),
-        (_, Some(every), Kind::Programs | Kind::Sweeps | Kind::Reductions) => {
-            Ok(program_worker(&args, every))
-        }
+        (_, Some(every), kind) if kind.is_program() => Ok(program_worker(&args, every)),
         (_, Some(every), _) => damage_worker(&args, every),
-        (.., Kind::Programs | Kind::Sweeps | Kind::Reductions) => programs(&args),
+        (.., kind) if kind.is_program() => programs(&args),
         _ => damaged(&args),
     };
     done.unwrap_or_else(|message| {
@@ -138,6 +145,7 @@ fn case(args: &Args, index: u64) -> Case {
     match args.kind {
         Kind::Sweeps => generate::sweep(args.seed, index),
         Kind::Reductions => generate::reduction(args.seed, index),
+        Kind::Processor => generate::on_processor(args.seed, index),
         _ => generate::case(args.seed, index),
     }
 }
@@ -148,7 +156,7 @@ fn new_context() -> Result<Context, String> {
 
 fn print(args: &Args) -> Result<(), String> {
     let damage = match args.kind {
-        Kind::Programs | Kind::Sweeps | Kind::Reductions => None,
+        kind if kind.is_program() => None,
         kind => Some(Damage::new(kind, &new_context()?)?),
     };
     for index in args.first..args.first.saturating_add(args.cases) {
@@ -171,7 +179,7 @@ fn pool(args: &Args) -> Pool {
     let kind =
         args.kind.to_possible_value().map(|kind| kind.get_name().to_owned()).unwrap_or_default();
     let limit = args.limit.unwrap_or(match args.kind {
-        Kind::Programs | Kind::Sweeps | Kind::Reductions => 300,
+        kind if kind.is_program() => 300,
         _ => 40,
     });
     let numbers = [("--seed", args.seed), ("--cases", end), ("--attempts", args.attempts as u64)];

@@ -275,6 +275,16 @@ pub struct Schedule {
     pub combination: Option<Combination>,
 }
 
+/// Stands for the strategies of a processor in [`Schedule::strategy`].
+pub const PROCESSOR: &str = "processor";
+
+impl Schedule {
+    /// Whether code is made for the processor of this machine, and run there.
+    pub fn is_for_processor(&self) -> bool {
+        self.strategy == PROCESSOR
+    }
+}
+
 /// A switch of the compiler that must not change a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flag {

@@ -7,7 +7,9 @@ use crate::random::Random;
 use melior::Context;
 use melior::ir::Module;
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use stencil_compiler::stages::{Compilation, text};
 use stencil_compiler::{
     Arithmetic, Choice, Class, Config, Control as Hooks, Failure, Lowering, Options, Source,
@@ -16,11 +18,14 @@ use stencil_dialects::mlir;
 use stencil_frontend::oracle;
 use stencil_frontend::program::Program;
 use stencil_passes::launch_plan;
+use stencil_passes::llvm::load_object;
 use stencil_passes::pass::Step;
 use stencil_passes::pipeline;
 use stencil_passes::runner::Runner;
+use stencil_passes::target::NATIVE;
 use stencil_runtime::array::{Array, DataMut, bf16};
-use stencil_runtime::bind::{Request, bind};
+use stencil_runtime::bind::{Bound, Request, bind};
+use stencil_runtime::cpu;
 use stencil_runtime::execute::{self, Control};
 use stencil_runtime::number::{Numeral, half};
 use stencil_runtime::plan::{FieldDecl, Member, Plan, Role};
@@ -47,7 +52,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
             .collect(),
         config: Config {
             choice: Choice {
-                strategy: Some(schedule.strategy.to_owned()),
+                strategy: (!schedule.is_for_processor()).then(|| schedule.strategy.to_owned()),
                 tile: schedule.tile.clone(),
                 pyramid_height: schedule.height,
                 per_thread: schedule.per_thread.clone(),
@@ -61,6 +66,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
         },
         arithmetic: Arithmetic { contract: false, fast_math: false },
         passes: schedule.passes(),
+        arch: schedule.is_for_processor().then(|| NATIVE.to_owned()),
         ..Options::default()
     }
 }
@@ -298,18 +304,7 @@ pub fn simulate(
     inputs: &Arrays,
     overlap: bool,
 ) -> Result<Arrays, Stop> {
-    use crate::model::Known;
-    let params =
-        case.program.params.iter().enumerate().filter(|(_, param)| param.known == Known::Run);
-    let scalars = scalars(case).into_iter();
-    let request = Request {
-        sizes: params.map(|(place, param)| (format!("P{place}"), param.value)).collect(),
-        steps: case.steps_given.then_some(case.program.steps),
-        scalars: scalars.filter(|(name, _)| given(case, name)).collect(),
-        shapes: inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec())).collect(),
-        ..Request::default()
-    };
-    let bound = bind(plan, &request).map_err(|error| Stop::Refused(error.to_string()))?;
+    let bound = bound(case, plan, inputs)?;
     let options = stencil_simulator::Options {
         // A band writes its own cells alone.
         settings: Settings {
@@ -332,6 +327,48 @@ pub fn simulate(
     } else {
         execute::run(plan, &bound, inputs, &mut simulator, &mut Control::default())
     };
+    outcome.map(|outcome| outcome.outputs).map_err(|error| fault(error.to_string()))
+}
+
+/// The sizes of a run.
+fn bound(case: &Case, plan: &Plan, inputs: &Arrays) -> Result<Bound, Stop> {
+    use crate::model::Known;
+    let params =
+        case.program.params.iter().enumerate().filter(|(_, param)| param.known == Known::Run);
+    let scalars = scalars(case).into_iter();
+    let request = Request {
+        sizes: params.map(|(place, param)| (format!("P{place}"), param.value)).collect(),
+        steps: case.steps_given.then_some(case.program.steps),
+        scalars: scalars.filter(|(name, _)| given(case, name)).collect(),
+        shapes: inputs.iter().map(|(name, array)| (name.clone(), array.shape().to_vec())).collect(),
+        ..Request::default()
+    };
+    bind(plan, &request).map_err(|error| Stop::Refused(error.to_string()))
+}
+
+/// Compiles a case for the processor of this machine, and runs it there by two threads.
+///
+/// # Errors
+/// When the compiler declines or fails; [`Stop::Refused`] where the plan refuses the sizes.
+pub fn on_processor(
+    context: &Context,
+    case: &Case,
+    schedule: &Schedule,
+    inputs: &Arrays,
+) -> Result<Arrays, Stop> {
+    let (source, options) = (source(case), options(case, schedule));
+    let compiled = Compilation::new(context, &source, &options, Hooks::default());
+    let compiled = compiled.and_then(|mut compilation| {
+        compilation.to_gpu()?;
+        Ok((compilation.plan()?, compilation.object()?))
+    });
+    let (plan, object) = compiled.map_err(|failure| stop(&failure))?;
+    let fault = |error: String| Stop::Failed(Fault::Internal, error);
+    let code = load_object::load(&object).map_err(|error| fault(error.to_string()))?;
+    let mut program = cpu::Program::new(&plan, Arc::new(code), NonZeroUsize::new(2))
+        .map_err(|error| fault(error.to_string()))?;
+    let bound = bound(case, &plan, inputs)?;
+    let outcome = execute::run(&plan, &bound, inputs, &mut program, &mut Control::default());
     outcome.map(|outcome| outcome.outputs).map_err(|error| fault(error.to_string()))
 }
 

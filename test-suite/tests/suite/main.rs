@@ -18,6 +18,7 @@ mod names;
 mod operations;
 mod outputs;
 mod plans;
+mod processor;
 mod snapshots;
 
 /// Compares a text with its stored snapshot, which stands in a file of the given name.

@@ -269,7 +269,8 @@ mod tests {
             .replace("array<i64: 1, 0, 0>", "array<i64: 30000, -30000, 9>");
         let module = Module::parse(&context, &far).unwrap();
         let program = Program::read(&module).unwrap();
-        let subject = Subject { module: &module, program: &program, device: &H200, processor: None };
+        let subject =
+            Subject { module: &module, program: &program, device: &H200, processor: None };
         let applies: Vec<&Apply> = program.applies.iter().collect();
         let error = graph(&subject, &applies, &[1, 4, 2], 1).map(drop).unwrap_err();
         assert!(error.is_decline(), "{}", error.message);

@@ -111,8 +111,7 @@ fn operation<'c>(
         (operands.to_vec(), results.collect())
     };
     let attributes = op.attributes().map(|(name, value)| (mlir::identifier(name), value));
-    let attributes: Vec<_> =
-        attributes.filter_map(|(name, value)| Some((name?, value))).collect();
+    let attributes: Vec<_> = attributes.filter_map(|(name, value)| Some((name?, value))).collect();
     Ok(mlir::results(builder.op(mlir::name(op), &operands, &results, &attributes)?))
 }
 

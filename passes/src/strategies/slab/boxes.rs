@@ -74,11 +74,7 @@ impl<'c> Cells<'c> {
     }
 
     /// Runs code for each row of the box.
-    pub fn each_row(
-        &self,
-        builder: &Builder<'c>,
-        code: &mut PerRows<'_, 'c>,
-    ) -> Result<(), Error> {
+    pub fn each_row(&self, builder: &Builder<'c>, code: &mut PerRows<'_, 'c>) -> Result<(), Error> {
         self.nest(builder, self.0.len().saturating_sub(1), &mut Vec::new(), code)
     }
 
@@ -93,8 +89,7 @@ impl<'c> Cells<'c> {
         let ([first, end], [inner_first, inner_end]) = (self.row()?, inner.row()?);
         self.each_row(builder, &mut |builder, row| {
             // A row that leaves the inner box is all outside: its first part ends with the row.
-            let mut conditions =
-                vec![builder.compare(Compare::Lt, inner_first, inner_end)?];
+            let mut conditions = vec![builder.compare(Compare::Lt, inner_first, inner_end)?];
             for (at, [first, end]) in row.iter().zip(&inner.0) {
                 conditions.push(builder.within(*at, (*first, *end))?);
             }

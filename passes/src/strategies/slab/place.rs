@@ -73,9 +73,14 @@ impl<'c> Place<'c> {
         let times = |a, b| builder.binary("arith.muli", a, b);
         let minus = |a, b| builder.binary("arith.subi", a, b);
         Ok(match (lower.as_slice(), extents.as_slice()) {
-            ([x], _) => {
-                Self { cells, first: zero, mask: all, plane: one, row: one, offset: minus(zero, *x)? }
-            }
+            ([x], _) => Self {
+                cells,
+                first: zero,
+                mask: all,
+                plane: one,
+                row: one,
+                offset: minus(zero, *x)?,
+            },
             ([p, x], [_, row]) => Self {
                 cells,
                 first: *p,
@@ -108,7 +113,10 @@ impl<'c> Place<'c> {
         let at = |dimension: usize| -> Result<Val<'c>, Error> {
             let lower = window.halo.lower.get(dimension).copied().unwrap_or(0);
             let origin = origin.get(dimension).copied();
-            builder.add_constant(origin.ok_or_else(|| Error::internal("a tile without origin"))?, lower)
+            builder.add_constant(
+                origin.ok_or_else(|| Error::internal("a tile without origin"))?,
+                lower,
+            )
         };
         let zero = builder.index(0)?;
         let minus = |value| builder.binary("arith.subi", zero, value);
@@ -158,7 +166,7 @@ impl<'c> Place<'c> {
 }
 
 /// A `memref.reinterpret_cast` without offset, to cells one behind the other.
-pub fn reinterpret<'c>(
+fn reinterpret<'c>(
     builder: &Builder<'c>,
     memref: Val<'c>,
     ty: MemRefType<'c>,

@@ -15,8 +15,8 @@ use crate::kernel::signature::Signature;
 use crate::kernel::tile_kernels;
 use crate::subject::Subject;
 use melior::Context;
-use melior::ir::operation::OperationLike;
 use melior::ir::Type;
+use melior::ir::operation::OperationLike;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
@@ -74,8 +74,7 @@ impl BoxFunctions {
         let Subjects { context, subject, kernel, wraps, .. } = subjects;
         let location = kernel.op.location();
         let outer = host_function::container(context, subject.module, location)?;
-        let signature =
-            Signature::of(&outer, subject.module, subject.program, kernel, false, &[])?;
+        let signature = Signature::of(&outer, subject.module, subject.program, kernel, false, &[])?;
         let (what, location) = match work {
             Work::Load(field, _) => (format!("load {field}"), location),
             Work::Store(field, _) => (format!("store {field}"), location),
@@ -126,8 +125,7 @@ fn make<'c>(
     let scope = made.scope(subject, hull);
     let (ends, places) = made.others.split_at((2 * rank).min(made.others.len()));
     let region: Vec<_> = ends.chunks_exact(2).map(|ends| [ends[0], ends[1]]).collect();
-    let places =
-        places.chunks(place::ARGUMENTS).map(Place::read).collect::<Result<Vec<_>, _>>()?;
+    let places = places.chunks(place::ARGUMENTS).map(Place::read).collect::<Result<Vec<_>, _>>()?;
     let body = Body { made: &made, scope: &scope, region: Cells(region), wraps };
     match work {
         Work::Load(field, _) => body.load(field, &places)?,

@@ -214,8 +214,7 @@ impl<'c> PointCode<'c, '_> {
                     Distance::Constant(cells) => Ok(*cells),
                     Distance::Mapped(..) => Err(Error::internal("a read that leaves the grid")),
                 };
-                let offset =
-                    distances.iter().map(constant).collect::<Result<Vec<_>, Error>>()?;
+                let offset = distances.iter().map(constant).collect::<Result<Vec<_>, Error>>()?;
                 let number = self.cell_number(builder, (field, &offset), beside, at, starts)?;
                 builder.load(self.input(field)?.flat(builder)?, &[number])
             };

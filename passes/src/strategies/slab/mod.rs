@@ -1,10 +1,10 @@
-//! The strategy `cpu`: a thread of a processor computes a tile, some rows at a time for all steps.
+//! The strategy `slab`: a thread of a processor computes a tile, some rows at a time for all steps.
 
 mod box_function;
 mod boxes;
 mod lanes;
 mod layout;
-pub mod lower_cpu;
+pub mod lower_slab;
 mod place;
 mod point_code;
 mod schedule;
@@ -15,16 +15,16 @@ use crate::schedule::strategy::{Shape, Strategy};
 use crate::subject::Subject;
 use std::ops::RangeInclusive;
 use stencil_dialects::error::Error;
-use stencil_dialects::stencil::{Program};
+use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Kernel, Schedule};
 
 /// The name in the IR and on the command line.
-pub const NAME: &str = "cpu";
+pub const NAME: &str = "slab";
 
 /// The descriptor.
-pub struct Cpu;
+pub struct Slab;
 
-impl Strategy for Cpu {
+impl Strategy for Slab {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -34,7 +34,7 @@ impl Strategy for Cpu {
     }
 
     fn lowering(&self) -> Box<dyn Pass> {
-        Box::new(lower_cpu::LowerCpu)
+        Box::new(lower_slab::LowerSlab)
     }
 
     fn is_for_processors(&self) -> bool {

@@ -1,7 +1,7 @@
-//! `lower-cpu`: a thread of a processor computes one tile, a few rows at a time for all steps of
+//! `lower-slab`: a thread of a processor computes one tile, a few rows at a time for all steps of
 //! the launch, so that what a step reads still lies in the nearest caches.
 //!
-//! Needs: tile kernels of strategy `cpu`. Guarantees: a `func.func` for each in a module of their
+//! Needs: tile kernels of strategy `slab`. Guarantees: a `func.func` for each in a module of their
 //! own, and the functions that it calls. A function computes the tile of a number.
 //!
 //! ```text
@@ -28,7 +28,7 @@ use super::NAME;
 use super::box_function::{self, BoxFunctions, Subjects};
 use super::boxes::Cells;
 use super::layout::{Action, Layout, Work};
-use super::place::{self, Place};
+use super::place::Place;
 use super::point_code::ROWS;
 use crate::kernel::field_buffers::extents;
 use crate::kernel::host_function::{self, HostFunction};
@@ -40,7 +40,6 @@ use crate::pass::{Info, Pass};
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::r#type::MemRefType;
 use melior::ir::{AffineExpr, Module};
 use stencil_dialects::affine::symbolic;
 use stencil_dialects::builder::{Builder, Compare};
@@ -53,16 +52,16 @@ const SLAB: i64 = 2 * ROWS;
 
 /// The pass in the registry.
 pub const INFO: Info = Info {
-    name: "lower-cpu",
-    summary: "lower tile kernels of strategy cpu: a thread a tile, rows in vectors",
+    name: "lower-slab",
+    summary: "lower tile kernels of strategy slab: a thread a tile, rows in vectors",
     options: &[],
-    read: |_: &Options| Ok(Box::new(LowerCpu)),
+    read: |_: &Options| Ok(Box::new(LowerSlab)),
 };
 
 /// The pass.
-pub struct LowerCpu;
+pub struct LowerSlab;
 
-impl Pass for LowerCpu {
+impl Pass for LowerSlab {
     fn info(&self) -> &'static Info {
         &INFO
     }
@@ -126,17 +125,11 @@ fn lower<'c>(
         layout: &layout,
         names: &names,
         origin,
-        memory: whole_memory(builder, memory, layout.bytes)?,
+        memory: host_function::memory(builder, memory, layout.bytes)?,
         wraps,
     };
     code.all()?;
     made.finish(&scope)
-}
-
-/// The thread's memory as bytes one behind the other.
-fn whole_memory<'c>(builder: &Builder<'c>, memory: Val<'c>, bytes: i64) -> Result<Val<'c>, Error> {
-    let ty = MemRefType::new(builder.integer_type(8), &[bytes.max(1)], None, None);
-    place::reinterpret(builder, memory, ty, &[bytes.max(1)])
 }
 
 /// The code of one tile.
@@ -173,9 +166,8 @@ impl<'c> TileCode<'c, '_> {
             let [from, to] = cells.0.first().copied().ok_or_else(no_dimension)?;
             let (from, to) =
                 (builder.add_constant(from, action.lag)?, builder.add_constant(to, action.lag)?);
-            first = Some(first.map_or(Ok(from), |other| {
-                builder.binary("arith.minsi", other, from)
-            })?);
+            first =
+                Some(first.map_or(Ok(from), |other| builder.binary("arith.minsi", other, from))?);
             end = Some(end.map_or(Ok(to), |other| builder.binary("arith.maxsi", other, to))?);
         }
         let (first, end) = first.zip(end).ok_or_else(|| Error::internal("a tile of no work"))?;
@@ -192,9 +184,8 @@ impl<'c> TileCode<'c, '_> {
                     *planes = [plane, last];
                 }
                 let there = builder.compare(Compare::Lt, plane, last)?;
-                builder.when(there, |builder| {
-                    self.call(builder, (action, name), &cells, places)
-                })?;
+                builder
+                    .when(there, |builder| self.call(builder, (action, name), &cells, places))?;
             }
             Ok(())
         })
@@ -244,9 +235,7 @@ impl<'c> TileCode<'c, '_> {
             let place = match (&action.work, window) {
                 (Work::Load(..), _) if number == 0 => self.source(builder, field)?,
                 (Work::Store(..), _) if number == 1 => self.target(builder, field)?,
-                (_, Some(window)) => {
-                    Place::of_window(builder, window, self.memory, &self.origin)?
-                }
+                (_, Some(window)) => Place::of_window(builder, window, self.memory, &self.origin)?,
                 (_, None) if self.layout.direct(tile).is_some() => self.target(builder, field)?,
                 (_, None) => self.source(builder, field)?,
             };
@@ -292,8 +281,7 @@ impl<'c> TileCode<'c, '_> {
             Work::Apply(apply) => apply.step,
             _ => 0,
         };
-        let mut operands =
-            box_function::bound(builder, self.signature, &self.made.bound, step)?;
+        let mut operands = box_function::bound(builder, self.signature, &self.made.bound, step)?;
         operands.extend(cells.0.iter().flatten());
         operands.extend(places);
         host_function::call(builder, name, &operands)

@@ -1,0 +1,36 @@
+//! What a run gives.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+use stencil_runtime::array::Array;
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The state fields after the last step. A field of structs or vecs has an array for each
+    /// number of a cell: `A.u`, `V.0`.
+    pub outputs: BTreeMap<String, Array>,
+    /// Steps taken; fewer than asked for where an `until` of the plan ended early.
+    pub steps: i64,
+    /// How the program's `until` ended, where it has one.
+    pub ended: Option<Ended>,
+    /// Kernels launched; none by the reference.
+    pub launches: u64,
+    /// How long the steps took; a simulated device has no time.
+    pub elapsed: Option<Duration>,
+    /// Cells of the largest field.
+    pub cells: usize,
+    /// The device's name, where it has one.
+    pub device: Option<String>,
+    /// What the simulator counted.
+    pub counters: Option<stencil_simulator::Report>,
+}
+
+/// How the `until` of a program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The condition as it is written.
+    pub condition: String,
+    /// Whether it was met; the run took all its steps where not.
+    pub met: bool,
+}

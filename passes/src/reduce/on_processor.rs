@@ -1,0 +1,200 @@
+//! Reductions as functions for a processor, in the order of the language.
+//!
+//! A tile is a block of points, or all results of the blocks. Its points go to the lanes in turn,
+//! and the halves of the lanes are combined at the end, as `lower_reduce.rs` has it for a GPU.
+//!
+//! ```text
+//! func.func @reduce_worst(%A, %partials, ..., %tile: index, %memory: memref<i8>) {
+//!   lanes[0 to 256] = neutral
+//!   for each point of block %tile { lanes[number mod 256] = max(lanes[...], f(point)) }
+//!   for half = 128, 64, ..., 1 { lanes[0 to half] = max(lanes[...], lanes[half to 2 half]) }
+//!   partials[%tile] = lanes[0]
+//! }
+//! ```
+
+use super::block::{self, Operator};
+use super::lower_reduce::{BLOCK, Lowering, THREADS};
+use super::partials::{self, LANES};
+use super::points::Points;
+use crate::analysis::hull::Hull;
+use crate::kernel::host_function::{self, HostFunction};
+use crate::kernel::scope::Scope;
+use crate::kernel::signature::{Signature, read_by};
+use melior::ir::AffineExpr;
+use melior::ir::operation::OperationLike;
+use melior::ir::r#type::MemRefType;
+use std::collections::BTreeSet;
+use stencil_dialects::affine::symbolic;
+use stencil_dialects::builder::{Builder, Named};
+use stencil_dialects::error::Error;
+use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::tiled::{self, Binding};
+
+/// The values of the lanes, in the thread's memory.
+struct Lanes<'c> {
+    operator: Operator<'c>,
+    memory: Val<'c>,
+    count: i64,
+}
+
+/// Builds the function that combines the points of each block; `alone` where there is one block,
+/// whose result is that of the whole box.
+pub fn over_points<'c>(lowering: &Lowering<'c, '_>, name: &str, alone: bool) -> Result<(), Error> {
+    let Lowering { subject, reduce, .. } = *lowering;
+    let program = subject.program;
+    let piece = program.reduced(reduce)?;
+    let read: BTreeSet<&str> = read_by(program, reduce.function)?;
+    let mut bindings = partials::fields_first(program, &read, alone.then_some(reduce.field));
+    if !alone {
+        bindings.push(Binding::Partials(reduce.field));
+    }
+    let rank = piece.lower.result_count();
+    let mut shape = vec![1; rank];
+    if let Some(last) = shape.last_mut() {
+        *last = BLOCK;
+    }
+    let schedule = partials::schedule(shape, vec![1; rank]);
+    let axes = lowering.axes(piece.lower, piece.upper)?;
+    let made = build(lowering, name, bindings, THREADS, |outer| {
+        let mut attributes = tiled::axes_attributes(outer, &axes, [1; 3], &schedule);
+        attributes.push(tiled::block_points_attribute(outer, BLOCK));
+        attributes
+    })?;
+    let builder = &made.builder;
+    let step = lowering.step(builder, made.arguments.step)?;
+    let hull = Hull { lower: piece.lower, upper: piece.upper, alike: true, tight: true };
+    let scope = Scope { step, ..made.scope(subject, hull) };
+    let points = Points::new(builder, &scope, piece, &made.arguments.sources, 1)?;
+    let lanes = lanes(lowering, &made, THREADS)?;
+    let tile = tile(&made)?;
+    let first = builder.multiply_constant(tile, BLOCK)?;
+    points.each(builder, first, BLOCK, &mut |builder, number, value| {
+        lanes.take(builder, number, value)
+    })?;
+    let result = lanes.halve(builder)?;
+    if alone {
+        let neutral = lanes.operator.neutral(builder)?;
+        store(builder, &made, reduce.field, lanes.operator.combine(builder, neutral, result)?)?;
+    } else {
+        let count = points.blocks(builder, BLOCK)?;
+        builder.store(result, block::view(builder, partial_results(&made)?, count)?, &[tile])?;
+    }
+    made.finish(&scope)
+}
+
+/// Builds the function that combines the results of the blocks.
+pub fn over_blocks<'c>(lowering: &Lowering<'c, '_>, name: &str) -> Result<(), Error> {
+    let Lowering { context, subject, reduce } = *lowering;
+    let program = subject.program;
+    let piece = program.reduced(reduce)?;
+    let mut bindings = partials::fields_first(program, &BTreeSet::new(), Some(reduce.field));
+    bindings.push(Binding::Partials(reduce.field));
+    let schedule = partials::schedule(vec![LANES], vec![1]);
+    let one = symbolic(context, program.params.len(), &[AffineExpr::constant(context, 1)]);
+    let made = build(lowering, name, bindings, LANES, |outer| {
+        tiled::launch_attributes(outer, (one, None), [1; 3], &schedule)
+    })?;
+    let builder = &made.builder;
+    let hull = Hull { lower: piece.lower, upper: piece.upper, alike: true, tight: true };
+    let scope = made.scope(subject, hull);
+    let points = Points::new(builder, &scope, piece, &made.arguments.sources, 1)?;
+    let count = points.blocks(builder, BLOCK)?;
+    let partials = block::view(builder, partial_results(&made)?, count)?;
+    let lanes = lanes(lowering, &made, LANES)?;
+    let (zero, one) = (builder.index(0)?, builder.index(1)?);
+    builder.repeat((zero, count, one), |builder, number| {
+        let value = builder.load(partials, &[number])?;
+        lanes.take(builder, number, value)
+    })?;
+    store(builder, &made, reduce.field, lanes.halve(builder)?)?;
+    made.finish(&scope)
+}
+
+/// A function with memory for so many lanes.
+fn build<'c>(
+    lowering: &Lowering<'c, '_>,
+    name: &str,
+    bindings: Vec<Binding<'c>>,
+    lanes: i64,
+    attributes: impl FnOnce(&Builder<'c>) -> Vec<Named<'c, 'static>>,
+) -> Result<HostFunction<'c>, Error> {
+    let Lowering { context, subject, reduce } = *lowering;
+    let outer = host_function::container(context, subject.module, reduce.op.location())?;
+    let signature = Signature::of_bindings(&outer, subject.program, bindings)?;
+    let (others, attributes) = (host_function::tile_arguments(&outer), attributes(&outer));
+    let made = host_function::build(&outer, subject, name, (&signature, &others), &attributes)?;
+    let element = subject.program.field(reduce.field)?.element;
+    let bytes = i64::from(mlir::bit_width(element).unwrap_or(64).div_ceil(8));
+    tiled::set_dynamic_shared(&outer, made.op, lanes * bytes);
+    Ok(made)
+}
+
+/// The values of a function's lanes, all neutral.
+fn lanes<'c>(
+    lowering: &Lowering<'c, '_>,
+    made: &HostFunction<'c>,
+    count: i64,
+) -> Result<Lanes<'c>, Error> {
+    let Lowering { subject, reduce, .. } = *lowering;
+    let builder = &made.builder;
+    let operator = Operator::of(subject.program.field(reduce.field)?, reduce.combine);
+    let bytes = i64::from(mlir::bit_width(operator.element).unwrap_or(64).div_ceil(8));
+    let memory = made.others.get(1).copied();
+    let memory = memory.ok_or_else(|| Error::internal("a function without memory"))?;
+    let all = host_function::memory(builder, memory, count * bytes)?;
+    let ty = MemRefType::new(operator.element, &[count], None, None);
+    let memory = builder.value("memref.view", &[all, builder.index(0)?], ty.into(), &[])?;
+    let lanes = Lanes { operator, memory, count };
+    let neutral = operator.neutral(builder)?;
+    let bounds = (builder.index(0)?, builder.index(count)?, builder.index(1)?);
+    builder.repeat(bounds, |builder, lane| builder.store(neutral, memory, &[lane]))?;
+    Ok(lanes)
+}
+
+impl<'c> Lanes<'c> {
+    /// Combines a value with that of the lane whose turn it is.
+    fn take(&self, builder: &Builder<'c>, number: Val<'c>, value: Val<'c>) -> Result<(), Error> {
+        let lane = builder.binary("arith.andi", number, builder.index(self.count - 1)?)?;
+        let before = builder.load(self.memory, &[lane])?;
+        builder.store(self.operator.combine(builder, before, value)?, self.memory, &[lane])
+    }
+
+    /// Combines the upper half of the lanes with the lower one, until one lane is left.
+    fn halve(&self, builder: &Builder<'c>) -> Result<Val<'c>, Error> {
+        let (zero, one) = (builder.index(0)?, builder.index(1)?);
+        let mut half = self.count / 2;
+        while half > 0 {
+            builder.repeat((zero, builder.index(half)?, one), |builder, lane| {
+                let above = builder.add_constant(lane, half)?;
+                let first = builder.load(self.memory, &[lane])?;
+                let second = builder.load(self.memory, &[above])?;
+                let both = self.operator.combine(builder, first, second)?;
+                builder.store(both, self.memory, &[lane])
+            })?;
+            half /= 2;
+        }
+        builder.load(self.memory, &[zero])
+    }
+}
+
+/// The number of the tile that a function computes.
+fn tile<'c>(made: &HostFunction<'c>) -> Result<Val<'c>, Error> {
+    made.others.first().copied().ok_or_else(|| Error::internal("a function without a tile"))
+}
+
+/// The memory of the results of blocks.
+fn partial_results<'c>(made: &HostFunction<'c>) -> Result<Val<'c>, Error> {
+    made.arguments.partials.ok_or_else(|| Error::internal("no results of blocks"))
+}
+
+/// Stores the value of a reduction.
+fn store<'c>(
+    builder: &Builder<'c>,
+    made: &HostFunction<'c>,
+    field: &str,
+    value: Val<'c>,
+) -> Result<(), Error> {
+    let target = made.arguments.targets.get(field).copied();
+    let target = target.ok_or_else(|| Error::internal("a reduction without a cell"))?;
+    builder.store(value, target, &[builder.index(0)?])
+}

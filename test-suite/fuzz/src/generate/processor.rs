@@ -1,0 +1,36 @@
+//! Cases for the processor of this machine.
+
+use super::{case, reduction, sweep};
+use crate::model::{Case, PROCESSOR, Schedule};
+use crate::random::Random;
+
+/// The case of a seed and a number for the processor of this machine: a program, one that reads
+/// values of its own sweep, or one with reductions, with tiles of few cells in most cases.
+pub fn on_processor(seed: u64, index: u64) -> Case {
+    let mut random = Random::of_case(seed ^ 0x0070_726f_6365_7373, index);
+    let case = match index % 4 {
+        0 => sweep(seed, index),
+        1 => reduction(seed, index),
+        _ => case(seed, index),
+    };
+    let ranks = case.program.grids.iter().map(|grid| grid.rank()).max().unwrap_or(1);
+    let sides = [9, 21, 40].iter().rev().take(ranks).rev();
+    let tile: Vec<i64> = sides.map(|side| random.range(1, *side)).collect();
+    let schedule = Schedule {
+        strategy: PROCESSOR,
+        tile: random.percent(70).then_some(tile),
+        height: random.percent(60).then(|| random.range(1, 5)),
+        per_thread: None,
+        flags: Vec::new(),
+        combination: None,
+    };
+    Case {
+        schedules: vec![schedule],
+        round_trip: false,
+        transpose: false,
+        shift: None,
+        outline: false,
+        ptx: false,
+        ..case
+    }
+}

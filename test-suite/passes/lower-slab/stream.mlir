@@ -1,0 +1,72 @@
+// RUN: split-file %s %t
+// RUN: stencilc %t/heat.stencil --arch=x86-64-v4 --emit=gpu --tile=64,128 --pyramid-height=2 \
+// RUN:     | FileCheck %s --check-prefix=STEPS
+// RUN: stencilc %t/heat.stencil --arch=x86-64-v3 --emit=gpu --tile=64,128 --pyramid-height=2 \
+// RUN:     | FileCheck %s --check-prefix=NARROW
+// RUN: stencilc %t/rule.stencil --arch=x86-64-v4 --emit=gpu | FileCheck %s --check-prefix=RULE
+// RUN: stencilc %t/exp.stencil --arch=x86-64-v4 --emit=gpu | FileCheck %s --check-prefix=EXP
+// RUN: stencilc %t/heat.stencil --arch=neoverse-v2 --emit=asm | FileCheck %s --check-prefix=ARM
+// RUN: not stencilc %t/heat.stencil --arch=x86-64-v4 --strategy=block --emit=gpu 2>&1 \
+// RUN:     | FileCheck %s --check-prefix=BLOCK
+// RUN: not stencilc %t/heat.stencil --arch=x86-64-v4 --emit=ptx 2>&1 \
+// RUN:     | FileCheck %s --check-prefix=PTX
+
+// Both steps share the function of a box, whose rows are computed in vectors of 64 bytes, two rows
+// together. The row between them is read once.
+// STEPS: func.func private @box.0(
+// STEPS: scf.if
+// STEPS: scf.for
+// STEPS: vector.load {{.*}} vector<16xf32>
+// STEPS-COUNT-2: vector.store
+// STEPS-NOT: func.func private
+// STEPS: func.func @heat_2({{.*}}%{{.*}}: index, %{{.*}}: memref<i8>)
+// The second step runs a row behind the first, in slabs of four rows.
+// STEPS: scf.for
+// STEPS: func.call @box.0
+// STEPS: arith.addi %{{.*}}, %c-1
+// STEPS: func.call @box.0
+// STEPS-NOT: func.call
+// STEPS: return
+
+// NARROW: vector<8xf32>
+// NARROW-NOT: vector<16xf32>
+
+// Where reads leave the grid, cells are computed one by one; rows inside have no test.
+// RULE: func.func private @box.0(
+// RULE: arith.maxsi
+// RULE: vector.load {{.*}} vector<16xf32>
+
+// A function of the C library has no vectors.
+// EXP-NOT: vector.load
+// EXP: math.exp
+// EXP-NOT: vector.load
+
+// ARM: .globl stencil.heat_1
+
+// BLOCK: declined [target]: the strategy block is for GPUs, not for processors; choose
+
+// PTX: the level ptx is that of GPUs, and x86-64-v4 is a processor; take llvm or asm
+
+//--- heat.stencil
+param N
+param M
+grid G = [0..N-1, 0..M-1]
+field A : f32 on G
+fn f -> A [1..N-2, 1..M-2] = 0.25*(A[-1,0] + A[1,0] + A[0,-1] + A[0,1])
+steps 10
+
+//--- rule.stencil
+param N
+param M
+grid G = [0..N-1, 0..M-1]
+field A : f32 on G
+boundary A = nearest
+fn f -> A [0..N-1, 0..M-1] = 0.25*(A[-1,0] + A[1,0] + A[0,-1] + A[0,1])
+steps 10
+
+//--- exp.stencil
+param N
+grid G = [0..N-1]
+field A : f32 on G
+fn f -> A [1..N-2] = exp(-A[-1]) + A[1]
+steps 10
