@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// memory and the launch's buffers, and return. Calls for different tiles of a launch may run at
 /// once: none of them writes what another one reads or writes.
 pub unsafe trait Code: Debug + Send + Sync {
-    /// The address of a kernel's function.
+    /// The address of a kernel's function; 0 for one that has no code, as it has no tiles.
     ///
     /// # Errors
     /// Why it is not there.
@@ -35,7 +35,8 @@ type TileFunction = unsafe extern "C" fn(arguments: *const u64, tile: i64, memor
 /// The kernels of a plan, and the code that holds them.
 #[derive(Debug)]
 pub struct Kernels {
-    functions: Vec<TileFunction>,
+    /// None where a kernel has no tile, whatever it is launched with, and so no code.
+    functions: Vec<Option<TileFunction>>,
     /// The code stays as long as its functions.
     _code: Arc<dyn Code>,
 }
@@ -58,11 +59,8 @@ impl Kernels {
     pub fn new(plan: &Plan, code: Arc<dyn Code>) -> Result<Self, String> {
         let functions = plan.kernels.iter().map(|kernel| {
             let address = code.address(&kernel.name)?;
-            if address == 0 {
-                return Err(format!("`{}` has no function", kernel.name));
-            }
             // SAFETY: the address is that of such a function, by the contract of `Code`.
-            Ok(unsafe { transmute::<usize, TileFunction>(address) })
+            Ok((address != 0).then(|| unsafe { transmute::<usize, TileFunction>(address) }))
         });
         let functions = functions.collect::<Result<_, String>>()?;
         Ok(Self { functions, _code: code })
@@ -74,8 +72,8 @@ impl Kernels {
     /// What the launch has that this program has not.
     pub fn run(&self, launch: &Launch<'_>, place: Place<'_>) -> Result<(), String> {
         let Place { threads, memories, buffers } = place;
-        let function = self.functions.get(launch.index).copied();
-        let function = function.ok_or_else(|| format!("there is no kernel {}", launch.index))?;
+        let function = self.functions.get(launch.index).copied().flatten();
+        let function = function.ok_or_else(|| format!("`{}` has no code", launch.kernel.name))?;
         let mut words = Vec::with_capacity(launch.arguments.len());
         for argument in &launch.arguments {
             words.push(match argument {
