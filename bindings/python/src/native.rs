@@ -214,6 +214,7 @@ impl Native {
         match self.origin.as_ref().map(|origin| origin.target) {
             Some(Target::Reference) => "reference",
             Some(Target::Simulator { .. }) => "sim",
+            Some(Target::Cpu { .. }) => "cpu",
             Some(Target::Cuda(_)) | None => "cuda",
         }
     }
