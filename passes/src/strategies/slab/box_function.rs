@@ -78,7 +78,7 @@ impl BoxFunctions {
         let (what, location) = match work {
             Work::Load(field, _) => (format!("load {field}"), location),
             Work::Store(field, _) => (format!("store {field}"), location),
-            Work::Apply(apply) => (describe(layout, apply), apply.op.location()),
+            Work::Apply(apply) => (describe(layout, apply, wraps), apply.op.location()),
         };
         let key = format!("{what} {:?} {wraps}", signature.bindings);
         if let Some(name) = self.made.borrow().get(&key) {
@@ -93,12 +93,13 @@ impl BoxFunctions {
 }
 
 /// What tells the function of an apply from others.
-fn describe<'c>(layout: &Layout<'c, '_>, apply: &Apply<'c>) -> String {
+fn describe<'c>(layout: &Layout<'c, '_>, apply: &Apply<'c>, wraps: bool) -> String {
     let pieces = mlir::attribute(apply.op, "pieces").map(|pieces| pieces.to_string());
     let inputs: Vec<_> = apply.inputs.iter().map(|(field, _)| *field).collect();
     let outputs: Vec<_> =
         apply.outputs.iter().map(|(field, tile)| (*field, is_kept(layout, *tile))).collect();
-    format!("{pieces:?} {inputs:?} {outputs:?} {}", apply.reaches_beyond())
+    let beyond = wraps && apply.reaches_beyond();
+    format!("{pieces:?} {inputs:?} {outputs:?} {beyond}")
 }
 
 /// Builds the function of an action.
