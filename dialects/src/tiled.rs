@@ -11,7 +11,8 @@ mod schedule;
 mod wave;
 
 pub use build::{
-    apply, apply_in_part, kernel_of, load, repeat, set_interior, set_kernel, set_tile, store,
+    apply, apply_in_part, copy, kernel_of, load, repeat, set_interior, set_kernel, set_steps,
+    set_tile, store,
 };
 pub use halo::Halo;
 pub use kernel::{Apply, Keeps, Kernel, Tile, TileOp, kernels};

@@ -395,6 +395,7 @@ DTYPES = {
     ("weno1d", "u"): lambda real: np.float64,
     ("conjugate-gradients", "X"): lambda real: np.float64,
     ("conjugate-gradients", "R"): lambda real: np.float64,
+    ("implicit2d", "U"): lambda real: np.float64,
     ("lower-solve", "Y"): lambda real: np.float64,
     ("lower-solve", "b"): lambda real: np.float64,
     ("lower-solve", "above"): lambda real: np.float64,

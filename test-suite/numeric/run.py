@@ -56,6 +56,7 @@ SWEEPS = {
     ],
     3: [["--strategy=wavefront", "--tile=3,4,8"], []],
 }
+SWEEPING = {*WAVEFRONTS, "relax2d"}
 # Programs with so many numbers in a cell that the tiles of `block` must be smaller.
 SMALL_TILES = {
     "d2q9": ["--tile=8,32", "--pyramid-height=2"],
@@ -274,7 +275,7 @@ def selected(case, found, words):
         if target != "reference" and case.program in PLACES:
             more = [*more, []]
         schedules = SCHEDULES[target] + more
-        if target != "reference" and case.program in WAVEFRONTS:
+        if target != "reference" and case.program in SWEEPING:
             schedules = SWEEPS[rank(case.program)]
         for schedule in schedules:
             options = (word.removeprefix("--strategy=") for word in schedule)

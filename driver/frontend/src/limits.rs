@@ -37,6 +37,9 @@ pub const EVERY: i64 = 1 << 20;
 /// Repetitions of functions in a step.
 pub const REPETITIONS: i64 = 1024;
 
+/// `repeat`s that stand in each other.
+pub const REPEATS: usize = 2;
+
 /// Functions by `let` of a program.
 pub const LETS: usize = 128;
 

@@ -45,7 +45,7 @@ use crate::subject::Subject;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
@@ -88,9 +88,31 @@ impl Pass for FuseReductions {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let program = Program::read(module)?;
         let mut lists = lists(module)?;
+        let mut copied = BTreeSet::new();
         for reduce in &program.reduces {
+            let mut fused = Fused::new();
             for number in 0..lists.len() {
-                self.fuse(context, module, (&program, reduce), (&mut lists, number))?;
+                let mut from = 0;
+                while let Some(place) = place_of(&lists, (number, from), reduce.field) {
+                    let at = (number, place);
+                    let done = self.fuse(
+                        context,
+                        module,
+                        (&program, reduce),
+                        (&mut lists, at),
+                        &mut fused,
+                    )?;
+                    from = if done { place } else { place + 1 };
+                }
+            }
+            let others = fused.into_iter().filter(|(name, new)| new.as_ref() != Some(name));
+            copied.extend(others.filter_map(|(name, new)| new.map(|_| name)));
+        }
+        let used: BTreeSet<String> =
+            lists.iter().flat_map(|list| list.kernels.iter().cloned()).collect();
+        for kernel in tiled::kernels(module)? {
+            if copied.contains(kernel.name) && !used.contains(kernel.name) {
+                mlir::erase(kernel.op);
             }
         }
         let builder = Builder::new(context, mlir::module_op(module).location(), mlir::body(module));
@@ -105,54 +127,67 @@ impl Pass for FuseReductions {
 }
 
 impl FuseReductions {
-    /// Fuses a reduction in one list of launches, if it stands there and fits.
+    /// Fuses a reduction that stands at a place of the launches, if it fits there.
     fn fuse<'c>(
         &self,
         context: &'c Context,
         module: &Module<'c>,
         (program, reduce): (&Program<'c>, &Reduce<'c>),
-        (lists, number): (&mut [List<'c>], usize),
-    ) -> Result<(), Error> {
-        let list = lists.get(number).map(|list| list.kernels.as_slice()).unwrap_or_default();
-        let Some(place) = list.iter().position(|name| name == reduce.field) else { return Ok(()) };
+        (lists, (number, place)): (&mut [List<'c>], (usize, usize)),
+        fused: &mut Fused,
+    ) -> Result<bool, Error> {
         let kernels = tiled::kernels(module)?;
         let Some(launch) = launch_before(program, &kernels, lists, (number, place))? else {
-            return Ok(());
+            return Ok(false);
         };
-        let Some(kernel) = kernels.iter().find(|kernel| *kernel.name == launch.name) else {
-            return Ok(());
-        };
-        let Some(taken) = Taken::of(program, reduce, kernel)? else { return Ok(()) };
-        if !self.is_lowered(context, module, reduce, &launch.name)? {
-            return Ok(());
-        }
-        let builder = Builder::new(context, reduce.op.location(), mlir::body(module));
         let uses = lists.iter().flat_map(|list| &list.kernels).filter(|name| **name == launch.name);
-        if uses.count() == 1 {
-            extend(&builder, module, (program, reduce), (kernel, &taken))?;
-        } else {
-            let name = stencil::unused_name(
-                module,
-                &format!("{}_{}", launch.name, kernel_name(reduce.field)),
-            );
-            mlir::copy_to(kernel.op, builder.block, &mut BTreeMap::new());
-            let copy = mlir::operations(builder.block).pop();
-            let copy = copy.ok_or_else(|| Error::internal("no copy of a tile kernel"))?;
-            mlir::set_attribute(copy, "sym_name", attribute::string(context, &name));
-            let kernels = tiled::kernels(module)?;
-            let kernel = kernels.iter().find(|kernel| *kernel.name == name);
-            let kernel = kernel.ok_or_else(|| Error::internal("no copy of a tile kernel"))?;
-            let taken = Taken::of(program, reduce, kernel)?;
-            let taken = taken.ok_or_else(|| Error::internal("a copy of another tile kernel"))?;
-            extend(&builder, module, (program, reduce), (kernel, &taken))?;
-            let place =
-                lists.get_mut(launch.list).and_then(|list| list.kernels.get_mut(launch.place));
-            *place.ok_or_else(|| Error::internal("a launch without a place"))? = name;
+        let uses = uses.count();
+        if !fused.contains_key(&launch.name) {
+            let new = self.fused(context, module, (program, reduce), (&launch.name, uses))?;
+            // A second value behind the same launch is the same.
+            fused.extend(new.clone().map(|new| (new.clone(), Some(new))));
+            fused.insert(launch.name.clone(), new);
         }
+        let Some(Some(name)) = fused.get(&launch.name) else { return Ok(false) };
+        let before = lists.get_mut(launch.list).and_then(|list| list.kernels.get_mut(launch.place));
+        before.ok_or_else(|| Error::internal("a launch without a place"))?.clone_from(name);
         if let Some(list) = lists.get_mut(number) {
             list.kernels.remove(place);
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// The kernel that computes a reduction too, as a copy where there are other uses; none where
+    /// it does not fit.
+    fn fused<'c>(
+        &self,
+        context: &'c Context,
+        module: &Module<'c>,
+        (program, reduce): (&Program<'c>, &Reduce<'c>),
+        (name, uses): (&str, usize),
+    ) -> Result<Option<String>, Error> {
+        let kernels = tiled::kernels(module)?;
+        let Some(kernel) = kernels.iter().find(|kernel| kernel.name == name) else {
+            return Ok(None);
+        };
+        let Some(taken) = Taken::of(program, reduce, kernel)? else { return Ok(None) };
+        if !self.is_lowered(context, module, reduce, name)? {
+            return Ok(None);
+        }
+        let builder = Builder::new(context, reduce.op.location(), mlir::body(module));
+        if uses == 1 {
+            extend(&builder, module, (program, reduce), (kernel, &taken))?;
+            return Ok(Some(name.to_owned()));
+        }
+        let new = stencil::unused_name(module, &format!("{name}_{}", kernel_name(reduce.field)));
+        tiled::copy(&builder, kernel.op, &new)?;
+        let kernels = tiled::kernels(module)?;
+        let kernel = kernels.iter().find(|kernel| *kernel.name == new);
+        let kernel = kernel.ok_or_else(|| Error::internal("no copy of a tile kernel"))?;
+        let taken = Taken::of(program, reduce, kernel)?;
+        let taken = taken.ok_or_else(|| Error::internal("a copy of another tile kernel"))?;
+        extend(&builder, module, (program, reduce), (kernel, &taken))?;
+        Ok(Some(new))
     }
 
     /// Whether the lowering takes a kernel with a reduction, and its warps have enough cells.
@@ -201,6 +236,15 @@ impl FuseReductions {
             && threads % WARP == 0
             && cells * WARP as f64 >= (threads * CELLS_OF_A_WARP) as f64)
     }
+}
+
+/// For one reduction: the kernels that compute it too, by the names of those without it.
+type Fused = BTreeMap<String, Option<String>>;
+
+/// The first place of a reduction in a list of launches from one on.
+fn place_of(lists: &[List], (number, from): (usize, usize), field: &str) -> Option<usize> {
+    let kernels = lists.get(number)?.kernels.get(from..)?;
+    Some(from + kernels.iter().position(|name| name == field)?)
 }
 
 /// Launches that are done one after the other.

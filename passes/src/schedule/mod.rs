@@ -9,6 +9,7 @@ pub mod launch_groups;
 pub mod lowering;
 pub mod predict;
 pub mod regions;
+pub mod step_launches;
 pub mod step_schedule;
 pub mod strategy;
 mod tile_kernel;

@@ -236,7 +236,8 @@ fn candidate<'c>(
     let steps = u32::try_from(schedule.steps).unwrap_or(1);
     Ok(model::predict(&kernels, steps, subject.device).map(|prediction| Candidate {
         choice: Choice {
-            pyramid_height: match subject.program.applies.iter().any(|one| one.repeat.is_some()) {
+            pyramid_height: match subject.program.applies.iter().any(|one| !one.repeats.is_empty())
+            {
                 true => choice.pyramid_height,
                 false => Some(schedule.steps),
             },

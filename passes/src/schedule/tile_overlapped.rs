@@ -41,6 +41,7 @@ use crate::schedule::choice::{self, PER_THREAD, PYRAMID_HEIGHT, REGION, STRATEGY
 use crate::schedule::code_size;
 use crate::schedule::launch_groups::{self, Group};
 use crate::schedule::regions;
+use crate::schedule::step_launches::{self, Launch};
 use crate::schedule::step_schedule::StepSchedule;
 use crate::schedule::strategy::Strategy;
 use crate::schedule::tile_kernel;
@@ -138,7 +139,7 @@ impl<'c> Tiling<'c, '_> {
                 if fuses
                     && !group.sweeps
                     && !group.gathers_own
-                    && group.repeat.is_none()
+                    && group.repeats.is_empty()
                     && reductions.each_step.is_empty()
                     && launch_groups::repeats_alike(builder.context, program, &group.applies)? =>
             {
@@ -155,7 +156,7 @@ impl<'c> Tiling<'c, '_> {
                 return self.pyramids(builder, (group, strategy), &schedule, pyramid_height);
             }
             _ if pyramid_height.is_none_or(|pyramid_height| pyramid_height == 1) => {}
-            _ if fuses && groups.iter().any(|group| group.repeat.is_some()) => {}
+            _ if fuses && groups.iter().any(|group| !group.repeats.is_empty()) => {}
             _ if !fuses => {
                 return Err(Error::declined(
                     Decline::Height,
@@ -180,86 +181,90 @@ impl<'c> Tiling<'c, '_> {
                 return Err(Error::declined(Decline::Height, message));
             }
         }
-        let mut names = Vec::new();
-        let mut reduces = reductions.each_step.iter().peekable();
-        let mut first = 0;
-        for body in groups.chunk_by(|a, b| a.repeat.is_some() && a.repeat == b.repeat) {
-            let place = body.first().map_or(0, |group| group.place);
-            while let Some(reduce) = reduces.next_if(|reduce| reduce.place <= place) {
-                names.push(reduce.field.to_owned());
-            }
-            names.extend(self.repeated(builder, groups, (first, body))?);
-            first += body.len();
-        }
-        names.extend(reduces.map(|reduce| reduce.field.to_owned()));
+        let height = |number| self.repetitions(builder, groups, number);
+        let launches = step_launches::of(groups, &reductions.each_step, &height)?;
+        let names = self.names(builder, groups, &launches)?;
         let schedule = StepSchedule { program, builder };
         schedule.all(|steps| vec![(steps, names.clone())])
     }
 
-    /// Groups that a step does once or repeats: their kernels in order. One group takes several
-    /// repetitions per launch. The last launch of a step counts it, by a kernel of its own.
-    fn repeated(
+    /// The kernels of the launches of a step, in order. The last one counts the step, by a kernel
+    /// of its own.
+    fn names(
         &self,
         builder: &Builder<'c>,
         groups: &[Group<'c, '_>],
-        (first, body): (usize, &[Group<'c, '_>]),
+        launches: &[Launch],
     ) -> Result<Vec<String>, Error> {
-        let launches = self.repetitions(builder, groups, body)?;
-        let (turns, last) = (launches.len(), first + body.len() == groups.len());
-        let mut made = BTreeMap::new();
-        let mut names = Vec::new();
-        for (turn, repetitions) in launches.into_iter().enumerate() {
-            for (place, group) in body.iter().enumerate() {
-                if group.sweeps {
-                    names.push(sweeping_kernel(group)?);
+        let last = launches.iter().rposition(|launch| matches!(launch, Launch::Group(..)));
+        let (mut made, mut names) = (BTreeMap::new(), Vec::new());
+        for (place, launch) in launches.iter().enumerate() {
+            let (number, repetitions) = match *launch {
+                Launch::Reduce(field) => {
+                    names.push(field.to_owned());
                     continue;
                 }
-                let steps = i64::from(last && turn + 1 == turns && place + 1 == body.len());
-                let name = match made.entry((place, repetitions, steps)) {
-                    Entry::Occupied(name) => name.into_mut(),
-                    Entry::Vacant(open) => {
-                        let name = tile_kernel::name(&self.subject, first + place);
-                        let (strategy, schedule) = self.schedule(group, groups)?;
-                        let schedule = Schedule { steps, ..schedule };
-                        self.kernel(builder, &name, (group, strategy), repetitions, schedule)?;
-                        open.insert(name)
-                    }
-                };
-                names.push(name.clone());
-            }
+                Launch::Group(number, repetitions) => (number, repetitions),
+            };
+            let Some(group) = groups.get(number) else { continue };
+            let steps = i64::from(Some(place) == last);
+            let name = match made.entry((number, repetitions, steps)) {
+                Entry::Occupied(name) => name.into_mut(),
+                Entry::Vacant(open) if group.sweeps => {
+                    open.insert(self.sweeping(builder, group, (number, steps))?)
+                }
+                Entry::Vacant(open) => {
+                    let name = tile_kernel::name(&self.subject, number);
+                    let (strategy, schedule) = self.schedule(group, groups)?;
+                    let schedule = Schedule { steps, ..schedule };
+                    self.kernel(builder, &name, (group, strategy), repetitions, schedule)?;
+                    open.insert(name)
+                }
+            };
+            names.push(name.clone());
         }
         Ok(names)
     }
 
-    /// The repetitions that each launch of some groups takes.
+    /// The kernel that `tile-wavefront` made of a group, or a copy that counts other steps.
+    fn sweeping(
+        &self,
+        builder: &Builder<'c>,
+        group: &Group<'c, '_>,
+        (number, steps): (usize, i64),
+    ) -> Result<String, Error> {
+        let made = sweeping_kernel(group)?;
+        let kernels = tiled::kernels(self.subject.module)?;
+        match kernels.iter().find(|kernel| kernel.name == made) {
+            Some(kernel) if kernel.schedule.steps != steps => {
+                let name = tile_kernel::name(&self.subject, number);
+                tiled::set_steps(builder, tiled::copy(builder, kernel.op, &name)?, steps);
+                Ok(name)
+            }
+            _ => Ok(made),
+        }
+    }
+
+    /// The most repetitions of a group that one launch takes.
     fn repetitions(
         &self,
         builder: &Builder<'c>,
         groups: &[Group<'c, '_>],
-        body: &[Group<'c, '_>],
-    ) -> Result<Vec<i64>, Error> {
-        let [group, others @ ..] = body else { return Ok(Vec::new()) };
-        let Some(repeat) = group.repeat else { return Ok(vec![1]) };
+        number: usize,
+    ) -> Result<i64, Error> {
+        let Some(group) = groups.get(number) else { return Ok(1) };
         let program = self.subject.program;
         let together = self.strategy.fuses_steps()
-            && others.is_empty()
+            && !group.sweeps
             && !group.gathers_own
             && launch_groups::repeats_alike(builder.context, program, &group.applies)?;
-        let mut height = 1;
-        if together {
-            let (strategy, schedule) = self.schedule(group, groups)?;
-            let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
-            let usual = || Ok(strategy.pyramid_height(&self.subject, group, &schedule)?.min(most));
-            height = self.choice.pyramid_height.map_or_else(usual, Ok)?.clamp(1, repeat.count);
+        if !together {
+            return Ok(1);
         }
-        let (mut launches, mut left) = (Vec::new(), repeat.count);
-        while left > 0 {
-            // What is left over goes by binary digits, as the steps of a run do.
-            let taken = if left >= height { height } else { 1 << left.ilog2() };
-            launches.push(taken);
-            left -= taken;
-        }
-        Ok(launches)
+        let (strategy, schedule) = self.schedule(group, groups)?;
+        let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
+        let usual = || Ok(strategy.pyramid_height(&self.subject, group, &schedule)?.min(most));
+        self.choice.pyramid_height.map_or_else(usual, Ok)
     }
 
     /// A group's strategy with its tile and cells per thread, as they are asked for or by default.

@@ -76,6 +76,7 @@ pub fn sweep(seed: u64, index: u64) -> Case {
         let mut program = program(&mut random, rank, most, ruled);
         sweeps::prime(&mut random, &mut program);
         program.steps = program.steps.min(3);
+        repeats(&mut random, &mut program, 15);
         if sweeps::has_any(&program) && (computes(&program) || random.percent(20)) {
             break program;
         }
@@ -382,15 +383,22 @@ fn rules(random: &mut Random, program: &mut Program) {
     }
 }
 
-/// Repeats some functions of a program, if it is one of so many in a hundred. No sweep is repeated.
+/// Repeats some functions of a program, if it is one of so many in a hundred.
 fn repeats(random: &mut Random, program: &mut Program, percent: usize) {
     let count = program.functions.len();
-    if !random.percent(percent) || sweeps::has_any(program) {
+    if !random.percent(percent) {
         return;
     }
     let first = random.below(count);
     let length = random.range(1, (count - first) as i64) as usize;
     program.repeats.push((first, length, random.pick(&[1, 2, 3, 4, 5, 7])));
+    if random.percent(30) {
+        // Some of them are repeated within.
+        let from = random.below(length);
+        let inner = random.range(1, (length - from) as i64) as usize;
+        program.repeats.push((first + from, inner, random.range(1, 4)));
+        program.steps = program.steps.min(2);
+    }
     let behind = first + length;
     if behind < count && random.percent(50) {
         program.repeats.push((behind, count - behind, random.range(1, 4)));

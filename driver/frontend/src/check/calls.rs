@@ -191,6 +191,8 @@ impl Checker<'_> {
         let error = Diagnostic::error(message, span, "");
         self.report(match name.node.as_str() {
             "min" | "max" => error.help(format!("nest them: `{0}(a, {0}(b, c))`", name.node)),
+            "atan2" => error.help("it takes y and x"),
+            "pow" => error.help("it takes a number and its exponent"),
             _ => error,
         });
         false
@@ -308,7 +310,18 @@ impl Checker<'_> {
         let places: Vec<_> = arguments.iter().map(|argument| self.place(name, argument)).collect();
         let declared = self.program.fields.get(field)?;
         let dimensions = self.program.grids.get(declared.grid)?.region.lower.len();
-        if !self.arity(dimensions, name, arguments.len(), span) {
+        if arguments.len() != dimensions {
+            let message = format!(
+                "`{}` has {}, but {} given",
+                name.node,
+                super::regions::count(dimensions),
+                match arguments.len() {
+                    1 => "1 coordinate is".to_owned(),
+                    many => format!("{many} coordinates are"),
+                }
+            );
+            let error = Diagnostic::error(message, span, "");
+            self.report(error.help("give one coordinate a dimension, the slowest first"));
             return None;
         }
         let mut at: Vec<Expr> = places.into_iter().collect::<Option<_>>()?;

@@ -125,10 +125,10 @@ struct Checker<'a> {
     steps_at: Option<Span>,
     /// Functions and reductions so far, faulty or not.
     functions: usize,
-    /// The `repeat` of the file that was begun last.
-    repeat: Option<Repetition>,
-    /// Whether the present function stands in it.
-    in_repeat: bool,
+    /// The `repeat`s that the present item stands in, the outer one first.
+    repeats: Vec<Repetition>,
+    /// How many `repeat`s of the file have begun.
+    repeats_begun: usize,
     scope: Scope,
     /// Declared structs.
     structs: Vec<StructType>,
@@ -250,8 +250,8 @@ impl<'a> Checker<'a> {
             written_out: 0,
             steps_at: None,
             functions: 0,
-            repeat: None,
-            in_repeat: false,
+            repeats: Vec::new(),
+            repeats_begun: 0,
             scope: Scope::default(),
             structs: Vec::new(),
             shapes: BTreeMap::new(),
