@@ -11,15 +11,15 @@ one writes them by hand, one thread a cell, with sums by the library.
 The plain version is measured in two forms. `plain` stores the coefficient alone and forms the
 differences twice. `plain, differences stored` stores them too, as the version of Rodinia does. Sums
 are CuPy's reductions, which run CUB, and stay on the device. Each form takes the fastest of three
-ways to sum that were tried in the same run.
+ways to sum that were tried in the same run. With fast math both sides have it.
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
 import statistics
-import subprocess
 
 import common
 
@@ -27,13 +27,23 @@ SIZE = 8192
 STEPS = 100
 STAR = 16384
 STAR_STEPS = 1000
-REDUCTIONS = {
-    "none": "",
-    "max": "reduce most : f32 = max(A[0,0]) on [0..N-1, 0..M-1]\n",
-    "max of the interior": "reduce most : f32 = max(A[0,0]) on [1..N-2, 1..M-2]\n",
-    "max of a formula": "reduce most : f32 = max(abs(A[0,0] - 0.5)) on [0..N-1, 0..M-1]\n",
-    "sum": "reduce most : f32 = sum(A[0,0]) on [0..N-1, 0..M-1]\n",
+# What stands before the steps, and how they end.
+MOST = "reduce most : f32 = {} on [{}..N-{}, {}..M-{}]\n"
+WHOLE = MOST.format("{}", 0, 1, 0, 1)
+STARS = {
+    "no look": ("", ""),
+    "a look every 10": ("", "until t > 1000000 every 10"),
+    "max, every 10": (WHOLE.format("max(A[0,0])"), "until most > 1000000 every 10"),
+    "max of the interior, every 10": (
+        MOST.format("max(A[0,0])", 1, 2, 1, 2), "until most > 1000000 every 10"),
+    "max of a formula, every 10": (
+        WHOLE.format("max(abs(A[0,0] - 0.5))"), "until most > 1000000 every 10"),
+    "a look every 100": ("", "until t > 1000000 every 100"),
+    "max, every 100": (WHOLE.format("max(A[0,0])"), "until most > 1000000 every 100"),
+    "sum, every 10": (WHOLE.format("sum(A[0,0])"), "until most < -1 every 10"),
 }
+# How SRAD is compiled.
+SRADS = {"srad": [], "srad, fast math": ["--fast-math"]}
 
 KERNELS = r"""
 __device__ float coefficient(float here, float n, float s, float w, float e, double total,
@@ -97,32 +107,33 @@ def build(args):
     programs = common.ROOT / "test-suite/programs"
     star = (programs / "star2d1r.stencil").read_text()
     stencilc = [args.release / "stencilc", "--device=H200", "--emit=ptx,plan"]
-    for place, (name, text) in enumerate(REDUCTIONS.items()):
+    for place, (name, (text, until)) in enumerate(STARS.items()):
         source = args.folder / f"star{place}.stencil"
-        until = " until most > 1000000 every 10" if text else ""
-        source.write_text(star.replace("steps 1000", f"{text}steps {STAR_STEPS}{until}"))
+        source.write_text(star.replace("steps 1000", f"{text}steps {STAR_STEPS} {until}"))
         sizes = ["-D", f"N={STAR}", "-D", f"M={STAR}"]
         common.call([*stencilc, source, *sizes, "-o", args.folder / f"star{place}"])
         print(name)
     sizes = ["-D", f"N={SIZE}", "-D", f"M={SIZE}"]
     source = programs / "srad.stencil"
-    common.call([*stencilc, source, *sizes, "-o", args.folder / "srad"])
+    for place, options in enumerate(SRADS.values()):
+        common.call([*stencilc, source, *sizes, *options, "-o", args.folder / f"srad{place}"])
 
 
 def benched(folder, plan, steps):
     """What stencil-bench measures of a plan."""
     file = folder / f"{plan}.json"
     words = [folder / "stencil-bench", folder / f"{plan}.plan.json", "--graph", "--steps", steps]
-    subprocess.run([str(word) for word in [*words, "--repeat", 7, "--warmup", 2, "--json", file]])
+    common.call([*words, "--repeat", 7, "--warmup", 2, "--json", file])
     return json.loads(file.read_text())
 
 
-def plain(form, steps):
+def plain(form, steps, fast):
     """Seconds of runs of the plain version."""
     import cupy
     from cupyx.profiler import benchmark
 
-    module = cupy.RawModule(code=KERNELS, options=("--std=c++17",))
+    options = ("--std=c++17", "--use_fast_math") if fast else ("--std=c++17",)
+    module = cupy.RawModule(code=KERNELS, options=options)
     cupy.random.seed(1)
     image = cupy.random.random((SIZE, SIZE), dtype=cupy.float32) + cupy.float32(0.001)
     first = image.copy()
@@ -182,20 +193,21 @@ def measure(args):
                      "low": f"{low:.1f}", "high": f"{high:.1f}", "note": more})
         print(rows[-1], flush=True)
 
-    for place, name in enumerate(REDUCTIONS):
+    for place, name in enumerate(STARS):
         found = benched(args.folder, f"star{place}", STAR_STEPS)
         facts = common.device_facts(found, facts)
         rates = found["results"][0]["gcells"]
         row(f"star2d1r, {name}", f"{STAR}x{STAR}", STAR_STEPS, list(rates.values()))
     cells = SIZE * SIZE * STEPS * 1e-9
-    found = benched(args.folder, "srad", STEPS)
-    row("srad", f"{SIZE}x{SIZE}", STEPS, list(found["results"][0]["gcells"].values()))
-    for form in ("plain", "plain, differences stored"):
-        found = plain(form, STEPS)
+    for place, name in enumerate(SRADS):
+        found = benched(args.folder, f"srad{place}", STEPS)
+        row(name, f"{SIZE}x{SIZE}", STEPS, list(found["results"][0]["gcells"].values()))
+    for form, fast in itertools.product(("plain", "plain, differences stored"), (False, True)):
+        found = plain(form, STEPS, fast)
         said = f"mean {found.pop('mean'):.9f}, deviation {found.pop('deviation'):.9f}"
         for name, times in found.items():
-            row(f"srad, {form}", f"{SIZE}x{SIZE}", STEPS, [cells / one for one in times],
-                f"{name}; {said}")
+            row(f"srad, {form}{', fast math' if fast else ''}", f"{SIZE}x{SIZE}", STEPS,
+                [cells / one for one in times], f"{name}; {said}")
     what = {"what": "star2d1r with reductions that end the run; SRAD against plain CUDA",
             "rate": "GCells/s of a step"}
     common.write_record(args.out, {**what, **facts}, rows)

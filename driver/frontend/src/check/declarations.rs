@@ -207,7 +207,8 @@ impl Checker<'_> {
     }
 
     pub(super) fn unknown_type(&mut self, name: &str, span: Span) {
-        if self.declared_at.get(name).is_some_and(|place| place.start < span.start) {
+        let before = self.declared_at.get(name).is_some_and(|place| place.start < span.start);
+        if before && !self.symbols.contains_key(name) {
             let message = format!("the struct `{name}` would hold itself");
             let error = Diagnostic::error(message, span, "");
             self.report(error.help("a struct holds numbers, vecs, and structs declared before"));

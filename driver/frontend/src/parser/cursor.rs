@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
                 "and" | "or" | "not" => "write `&&`, `||` and `!`",
                 _ => "write `if c then a else b`",
             }),
-            TokenKind::Mark("*") if what == "an expression" => {
+            TokenKind::Mark("*") if what == "an expression" && self.behind("*") => {
                 error.help("write a power as `pow(a, b)`, a square as `a * a`")
             }
             TokenKind::Mark("}") if what == "an expression" => {
@@ -142,6 +142,12 @@ impl<'a> Parser<'a> {
             _ => error,
         };
         self.fail(error)
+    }
+
+    /// Whether the last token was this mark.
+    fn behind(&self, mark: &str) -> bool {
+        let last = self.at.checked_sub(1).and_then(|place| self.tokens.get(place));
+        last.is_some_and(|token| matches!(token.kind, TokenKind::Mark(found) if found == mark))
     }
 
     pub(super) fn unclosed(&mut self, what: &str, open: usize) -> Failed {
