@@ -139,6 +139,19 @@ fn repeated_items_run_in_the_order_in_which_they_stand() {
 }
 
 #[test]
+fn a_scalar_may_be_a_condition() {
+    let function = "fn f -> A [1..N-2] = if warm && !cold then A[-1] else A[1]";
+    same(
+        &format!("scalar warm : bool = true\nscalar cold : bool = false\n{function}"),
+        "fn f -> A [1..N-2] = A[-1]",
+    );
+    same(
+        &format!("scalar warm : bool = true\nscalar cold : bool = true\n{function}"),
+        "fn f -> A [1..N-2] = A[1]",
+    );
+}
+
+#[test]
 fn a_range_is_written_out_from_the_left() {
     same(
         "param R = 2\nfn f -> A [R..N-1-R] = sum(k in -R..R) (1 + k) * A[k] / 7",

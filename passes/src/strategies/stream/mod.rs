@@ -18,6 +18,7 @@ mod transfers;
 mod updates;
 mod walk;
 
+use crate::analysis::reductions;
 use crate::kernel::lanes;
 use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
@@ -91,8 +92,13 @@ impl Strategy for Stream {
             return Ok(Vec::new());
         }
         let applies: Vec<_> = subject.program.applies.iter().collect();
+        // A launch takes no step past a reduction that each step computes.
+        let single = !reductions::of(subject.program)?.each_step.is_empty();
         let candidates = |cells: Vec<i64>| {
-            let highest = schedule::pyramid_height(subject, &applies, &cells)?;
+            let highest = match single {
+                true => 1,
+                false => schedule::pyramid_height(subject, &applies, &cells)?,
+            };
             let near = |steps: &i64| highest - steps < 2 || (highest - steps) % 2 == 0;
             let pyramid_heights = (1..=highest).rev().filter(near).map(Some).collect();
             Ok(Candidates { tile: None, per_thread: Some(cells), pyramid_heights })
