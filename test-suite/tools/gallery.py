@@ -90,7 +90,7 @@ def inputs(folder):
 
     # A packet on its way to a wall with two slits, now and a step of 0.1 before.
     y, x = np.mgrid[0:300, 0:400]
-    packet = np.exp(-((x - 70.0) ** 2 + (y - 150) ** 2) / 1000 + 0.8j * x)
+    packet = np.exp(-((x - 100.0) ** 2 + (y - 150) ** 2) / 1000 + 0.8j * x)
     packet[[0, -1]], packet[:, [0, -1]] = 0, 0
     slits = np.where((x >= 160) & (x < 166), 5, 0)
     for row in (130, 170):

@@ -124,8 +124,8 @@ const EXHIBITS: [Exhibit; 15] = [
     },
     Exhibit {
         program: "schroedinger2d",
-        arguments: "--steps 900 --in P=out/gallery/packet-before.npy --in U=out/gallery/packet.npy \
-            --in V=out/gallery/slits.npy --colors viridis --range 0,0.3 \
+        arguments: "--steps 2000 --in P=out/gallery/packet-before.npy --in U=out/gallery/packet.npy \
+            --in V=out/gallery/slits.npy --colors viridis --range 0,0.2 \
             --out U=docs/images/slits.png",
         pictures: &[],
         check: &[],
