@@ -11,15 +11,11 @@ use melior::ir::Type;
 use std::collections::BTreeMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
-use stencil_dialects::mlir::{self, Val};
-use stencil_dialects::stencil::{self, Piece};
+use stencil_dialects::mlir::Val;
+use stencil_dialects::stencil::Piece;
 
 /// Points that a lane takes before it combines their values: their loads are under way at once.
-const AT_ONCE: i64 = 8;
-/// Fewer of them, where the functions of the values are longer than [`SHORT`].
-const FEW_AT_ONCE: i64 = 4;
-/// Operations of short functions.
-const SHORT: usize = 32;
+const AT_ONCE: i64 = 4;
 
 /// The points of a box.
 pub struct Points<'c, 'p> {
@@ -37,8 +33,6 @@ pub struct Points<'c, 'p> {
     stride: i64,
     /// The same, as digits of the extents.
     digits: Vec<Val<'c>>,
-    /// Points that a lane takes before it combines their values.
-    at_once: i64,
 }
 
 impl<'c, 'p> Points<'c, 'p> {
@@ -61,13 +55,7 @@ impl<'c, 'p> Points<'c, 'p> {
             extents.push(extent);
         }
         let digits = digits(builder, builder.index(stride)?, &extents)?;
-        let mut operations = 0;
-        for piece in pieces {
-            let function = stencil::function(scope.module, piece.function)?;
-            operations += mlir::operations(stencil::function_body(function)?).len();
-        }
-        let at_once = if operations > SHORT { FEW_AT_ONCE } else { AT_ONCE };
-        Ok(Self { scope, pieces, sources, lower, extents, count, stride, digits, at_once })
+        Ok(Self { scope, pieces, sources, lower, extents, count, stride, digits })
     }
 
     /// How many blocks of so many points there are.
@@ -111,14 +99,14 @@ impl<'c, 'p> Points<'c, 'p> {
         let mut carried = neutrals(builder, operators)?;
         carried.push(first);
         carried.extend(digits(builder, first, &self.extents)?);
-        let bounds = (builder.index(0)?, builder.index(each / self.at_once)?, builder.index(1)?);
+        let bounds = (builder.index(0)?, builder.index(each / AT_ONCE)?, builder.index(1)?);
         let last = builder.carry(bounds, &carried, |builder, _, carried| {
             let (values, [number, place @ ..]) = carried.split_at(count) else {
                 return Err(Error::internal("a point without a number"));
             };
             let (mut values, mut number, mut place) = (values.to_vec(), *number, place.to_vec());
             let mut found = Vec::new();
-            for _ in 0..self.at_once {
+            for _ in 0..AT_ONCE {
                 found.push(self.values(builder, operators, (number, &place), full)?);
                 number = builder.add_constant(number, self.stride)?;
                 place = self.next(builder, &place)?;
