@@ -270,6 +270,9 @@ fn more_grids(random: &mut Random, program: &mut Program, most: [i64; 3]) -> (us
 /// A grid with sizes of its own.
 fn other_grid(random: &mut Random, program: &mut Program, rank: usize, most: i64) {
     let mut grid = Region { lower: Vec::new(), upper: Vec::new() };
+    // A long line's size would make a square of millions of cells.
+    let is_small = |place: &usize| program.params[*place].value <= 70;
+    let small: Vec<usize> = (0..program.params.len()).filter(is_small).collect();
     for _ in 0..rank {
         let least = i64::from(!random.percent(3));
         let extent = random.range(least, most.max(1));
@@ -277,10 +280,9 @@ fn other_grid(random: &mut Random, program: &mut Program, rank: usize, most: i64
         let known = random.pick(&[Known::Run, Known::Run, Known::Define, Known::File]);
         let length = match random.below(5) {
             0 => Affine::number(extent.max(1)),
-            1 if !program.params.is_empty() => Affine {
-                constant: random.range(0, 2),
-                term: Some((random.below(program.params.len()), 1)),
-            },
+            1 if !small.is_empty() => {
+                Affine { constant: random.range(0, 2), term: Some((random.pick(&small), 1)) }
+            }
             2 => {
                 program.params.push(Param { value: extent / 2, known });
                 Affine { constant: extent % 2, term: Some((program.params.len() - 1, 2)) }
