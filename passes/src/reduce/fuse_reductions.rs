@@ -89,20 +89,16 @@ impl Pass for FuseReductions {
         let program = Program::read(module)?;
         let mut lists = lists(module)?;
         let mut copied = BTreeSet::new();
+        let kernels = tiled::kernels(module)?;
+        let mut tiles = kernels.iter().map(|kernel| kernel.name.to_owned()).collect();
         for reduce in &program.reduces {
             let mut fused = Fused::new();
             for number in 0..lists.len() {
                 let mut from = 0;
                 while let Some(place) = place_of(&lists, (number, from), reduce.field) {
-                    let at = (number, place);
-                    let done = self.fuse(
-                        context,
-                        module,
-                        (&program, reduce),
-                        (&mut lists, at),
-                        &mut fused,
-                    )?;
-                    from = if done { place } else { place + 1 };
+                    let (at, known) = ((number, place), (&mut fused, &mut tiles));
+                    self.fuse(context, module, (&program, reduce), (&mut lists, at), known)?;
+                    from = place + 1;
                 }
             }
             let others = fused.into_iter().filter(|(name, new)| new.as_ref() != Some(name));
@@ -116,7 +112,8 @@ impl Pass for FuseReductions {
             }
         }
         let builder = Builder::new(context, mlir::module_op(module).location(), mlir::body(module));
-        for list in lists {
+        for mut list in lists {
+            list.kernels.retain(|name| !name.is_empty());
             match list.kernels.is_empty() {
                 true => mlir::erase(list.op),
                 false => tiled::set_kernels(&builder, list.op, &list.kernels),
@@ -127,34 +124,35 @@ impl Pass for FuseReductions {
 }
 
 impl FuseReductions {
-    /// Fuses a reduction that stands at a place of the launches, if it fits there.
+    /// Fuses a reduction that stands at a place of the launches, if it fits there. Its name at that
+    /// place is then empty.
     fn fuse<'c>(
         &self,
         context: &'c Context,
         module: &Module<'c>,
         (program, reduce): (&Program<'c>, &Reduce<'c>),
         (lists, (number, place)): (&mut [List<'c>], (usize, usize)),
-        fused: &mut Fused,
-    ) -> Result<bool, Error> {
-        let kernels = tiled::kernels(module)?;
-        let Some(launch) = launch_before(program, &kernels, lists, (number, place))? else {
-            return Ok(false);
+        (fused, tiles): (&mut Fused, &mut BTreeSet<String>),
+    ) -> Result<(), Error> {
+        let Some(launch) = launch_before(program, tiles, lists, (number, place))? else {
+            return Ok(());
         };
-        let uses = lists.iter().flat_map(|list| &list.kernels).filter(|name| **name == launch.name);
-        let uses = uses.count();
         if !fused.contains_key(&launch.name) {
+            let all = lists.iter().flat_map(|list| &list.kernels);
+            let uses = all.filter(|name| **name == launch.name).count();
             let new = self.fused(context, module, (program, reduce), (&launch.name, uses))?;
+            tiles.extend(new.clone());
             // A second value behind the same launch is the same.
             fused.extend(new.clone().map(|new| (new.clone(), Some(new))));
             fused.insert(launch.name.clone(), new);
         }
-        let Some(Some(name)) = fused.get(&launch.name) else { return Ok(false) };
+        let Some(Some(name)) = fused.get(&launch.name) else { return Ok(()) };
         let before = lists.get_mut(launch.list).and_then(|list| list.kernels.get_mut(launch.place));
         before.ok_or_else(|| Error::internal("a launch without a place"))?.clone_from(name);
-        if let Some(list) = lists.get_mut(number) {
-            list.kernels.remove(place);
+        if let Some(gone) = lists.get_mut(number).and_then(|list| list.kernels.get_mut(place)) {
+            gone.clear();
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The kernel that computes a reduction too, as a copy where there are other uses; none where
@@ -281,24 +279,22 @@ struct Launched {
 /// before.
 fn launch_before(
     program: &Program,
-    kernels: &[Kernel],
+    tiles: &BTreeSet<String>,
     lists: &[List],
     (number, place): (usize, usize),
 ) -> Result<Option<Launched>, Error> {
     let Some(own) = lists.get(number) else { return Ok(None) };
     let Some(field) = own.kernels.get(place) else { return Ok(None) };
-    let mut before: Vec<(usize, usize)> = (0..place).map(|place| (number, place)).collect();
-    if let Some((list, earlier)) =
-        number.checked_sub(1).and_then(|one| Some((lists.get(one)?, one)))
-        && own.once
-        && list.once
-        && list.part == own.part
-    {
-        before = (0..list.kernels.len()).map(|place| (earlier, place)).chain(before).collect();
-    }
-    for (list, place) in before.into_iter().rev() {
+    let earlier = number.checked_sub(1).and_then(|one| Some((one, lists.get(one)?)));
+    let earlier = earlier.filter(|(_, list)| own.once && list.once && list.part == own.part);
+    let (earlier, length) = earlier.map_or((number, 0), |(one, list)| (one, list.kernels.len()));
+    let own_places = (0..place).rev().map(|place| (number, place));
+    for (list, place) in own_places.chain((0..length).rev().map(|place| (earlier, place))) {
         let Some(name) = lists.get(list).and_then(|list| list.kernels.get(place)) else { continue };
-        if kernels.iter().any(|kernel| kernel.name == name) {
+        if name.is_empty() {
+            continue;
+        }
+        if tiles.contains(name) {
             return Ok(Some(Launched { name: name.clone(), list, place }));
         }
         let between = program.reduces.iter().find(|reduce| reduce.field == name);
