@@ -14,6 +14,7 @@ use crate::reduce::lower_reduce::LowerReduce;
 use crate::schedule::choose_schedule::{ChooseSchedule, Request};
 use crate::schedule::lowering;
 use crate::stencil::fuse_functions::FuseFunctions;
+use crate::stencil::late_values_last::LateValuesLast;
 use crate::stencil::relax_arithmetic::RelaxArithmetic;
 use crate::stencil::verify::StencilVerify;
 use stencil_dialects::tiled::Choice;
@@ -45,6 +46,7 @@ pub fn stencil(config: &Config) -> Vec<Step> {
         Step::ours(StencilVerify),
         Step::upstream("func.func(canonicalize,cse)"),
         Step::ours(RelaxArithmetic),
+        Step::ours(LateValuesLast),
         Step::upstream("func.func(canonicalize,cse)"),
     ];
     if !config.no_fuse {

@@ -10,6 +10,7 @@ const BEFORE: &[&Info] = &[
     &affine::lower_affine_nest::INFO,
     &stencil::verify::INFO,
     &stencil::relax_arithmetic::INFO,
+    &stencil::late_values_last::INFO,
     &stencil::fuse_functions::INFO,
     &schedule::choose_schedule::INFO,
     &schedule::tile_wavefront::INFO,
