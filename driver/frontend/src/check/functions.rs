@@ -43,13 +43,15 @@ impl Checker<'_> {
         let known: Vec<FieldId> =
             declared.iter().flat_map(|field| self.leaf_fields(*field)).collect();
         self.within_limits(name, &known, pieces);
-        let mut checked = Vec::new();
+        let (mut checked, mut primed) = (Vec::new(), Vec::new());
         for piece in pieces.iter().take(limits::PIECES) {
             self.scope =
                 Scope { updates: known.clone(), function: name.node.clone(), ..Scope::default() };
             checked.extend(self.piece(piece, &fields));
+            primed.append(&mut self.scope.primed);
         }
         self.scope = Scope::default();
+        self.sweep_order(&name.node, &primed);
         if !sound {
             return;
         }

@@ -19,6 +19,7 @@
 //! | `prove.rs` | what follows from linear inequalities over sizes |
 //! | `regions.rs` | grids, pieces: inside |
 //! | `reads.rs` | reads at offsets: inside |
+//! | `sweep_order.rs` | primed reads: computed before |
 //! | `disjoint.rs` | pieces: disjoint |
 //! | `expressions.rs` | the forms of an expression, names in it |
 //! | `types.rs` | types of cells, members and values |
@@ -54,6 +55,7 @@ mod reductions;
 mod regions;
 mod rule_reductions;
 mod size;
+mod sweep_order;
 mod types;
 mod vecs;
 
@@ -163,6 +165,8 @@ struct Scope {
     count: usize,
     /// Reads of the present piece.
     reads: Vec<Read>,
+    /// Primed reads of fields that the function updates.
+    primed: Vec<sweep_order::Primed>,
     /// The piece's box, where it is sound, and its place.
     region: Option<(Region, Span)>,
     /// What holds of the sizes where the piece has a point.
