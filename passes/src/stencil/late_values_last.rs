@@ -123,7 +123,7 @@ fn order<'c>(context: &'c Context, function: Op<'c>, skew: i64) -> Result<(), Er
         }
         let here = Builder { location: op.location(), ..builder };
         if let Some(new) = rebuild(&here, (op, name), &ordered)? {
-            let last = ordered.last().and_then(|leaf| key(leaf));
+            let last = ordered.last().and_then(key);
             known.insert(mlir::key(new), last);
         }
     }
