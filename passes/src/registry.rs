@@ -13,6 +13,7 @@ const BEFORE: &[&Info] = &[
     &stencil::late_values_last::INFO,
     &stencil::fuse_functions::INFO,
     &schedule::choose_schedule::INFO,
+    &schedule::choose_heights::INFO,
     &schedule::tile_wavefront::INFO,
     &tiled::hyperplane_skew::INFO,
     &tiled::sync::PEER_INFO,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs programs by `stencilc run` on every target that this machine has, and compares the results
-bit for bit with NumPy (programs.py); functions of affine loops too (nests.py).
+bit for bit with NumPy (programs.py); functions of affine loops (nests.py)
+and programs of SL (sl.py) too.
 
     python3 test-suite/numeric/run.py [WORD...]      only cases with one of the words in their line
 
@@ -21,6 +22,7 @@ import numpy as np
 
 sys.dont_write_bytecode = True
 import nests
+import sl
 from lattices import LATTICES
 from places import PLACES
 from programs import LEAST, MORE_SIZES, NUMBERED, PROGRAMS, RULED, dtype, rank, shapes
@@ -302,13 +304,16 @@ def main():
     found = targets(tool)
     missing = {path.stem for path in (SUITE / "programs").glob("*.stencil")} - set(PROGRAMS)
     failed, passed = [f"{name}: has no reference in programs.py" for name in sorted(missing)], 0
+    other = {path.stem for path in (SUITE / "sl").glob("*.sl")} ^ set(sl.APPLICATIONS)
+    failed += [f"{name}: stands in sl.py or in the folder sl alone" for name in sorted(other)]
     unknown = {path.stem for path in (SUITE / "nests").glob("*.mlir")} - set(nests.NESTS)
     failed += [f"{name}: has no reference in nests.py" for name in sorted(unknown)]
     # The work is that of the processes that the threads start.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         of_nests = pool.submit(lambda: list(nests.outcomes(SUITE, tool, found, words)))
+        of_sl = pool.submit(lambda: list(sl.outcomes(SUITE, tool, found, words)))
         of_programs = pool.map(lambda case: outcomes(case, tool, found, words), cases())
-        for done in chain(of_programs, (future.result() for future in [of_nests])):
+        for done in chain(of_programs, (future.result() for future in [of_nests, of_sl])):
             for title, wrong, seconds in done:
                 print(f"{'FAIL' if wrong else 'ok':4} {title}: {wrong or f'{seconds:.2f} s'}",
                       flush=True)

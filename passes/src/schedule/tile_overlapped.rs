@@ -12,7 +12,8 @@
 //! values of their own sweep. The schedule comes from options, else from `choose-schedule`,
 //! else from defaults. Guarantees: tile kernels of the pyramid height, and of the powers of two
 //! below it for the steps that are left over; a host schedule of `tiled.repeat`; no `stencil.apply`
-//! any more. A strategy that fuses no steps gets one kernel per apply and one step per launch. Data
+//! any more. With the schedules of `choose-heights`, each pyramid height has a kernel and a host
+//! schedule (`pyramids.rs`). A strategy that fuses no steps gets one kernel per apply and one step per launch. Data
 //! that nobody needs is neither loaded nor stored (`analysis/transfers.rs`): a field that is
 //! overwritten before it is read, and a temp field that is overwritten so in every launch.
 //!
@@ -40,6 +41,7 @@ use crate::pass::{Info, Pass};
 use crate::schedule::choice::{self, PER_THREAD, PYRAMID_HEIGHT, REGION, STRATEGY, TILE};
 use crate::schedule::code_size;
 use crate::schedule::launch_groups::{self, Group};
+use crate::schedule::pyramids::Names;
 use crate::schedule::regions;
 use crate::schedule::step_launches::{self, Launch};
 use crate::schedule::step_schedule::StepSchedule;
@@ -48,8 +50,8 @@ use crate::schedule::tile_kernel;
 use crate::strategies;
 use crate::subject::Subject;
 use melior::Context;
+use melior::ir::Module;
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineExpr, Module};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use stencil_dialects::builder::Builder;
@@ -84,6 +86,7 @@ impl Pass for TileOverlapped {
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let choice = choice::completed(&self.choice, module)?;
+        let heights = tiled::heights(module)?;
         let program = Program::read(module)?;
         let Some(first) = program.applies.first() else {
             return Err(Error::user(
@@ -92,15 +95,27 @@ impl Pass for TileOverlapped {
             ));
         };
         regions::refuse_far_reads(&program)?;
-        let strategy = match &choice.strategy {
-            Some(name) => strategies::named(name)?,
-            None => strategies::usual(),
-        };
-        let subject = Subject::of(module, &program)?;
-        let tiling = Tiling { subject, strategy, choice };
-        let groups = launch_groups::of(context, &program, !strategy.fuses_steps())?;
         let builder = Builder::new(context, first.op.location(), mlir::body(module));
-        tiling.all(&builder, &groups)?;
+        let choices = if heights.is_empty() { vec![choice] } else { heights.clone() };
+        let all: Vec<i64> = heights.iter().filter_map(|height| height.pyramid_height).collect();
+        let mut names = Names::new();
+        for choice in choices {
+            let strategy = match &choice.strategy {
+                Some(name) => strategies::named(name)?,
+                None => strategies::usual(),
+            };
+            let subject = Subject::of(module, &program)?;
+            let tiling = Tiling { subject, strategy, choice };
+            let groups = launch_groups::of(context, &program, !strategy.fuses_steps())?;
+            if all.is_empty() {
+                tiling.all(&builder, &groups)?;
+                continue;
+            }
+            if names.is_empty() {
+                names = tiling.kernel_names(&all);
+            }
+            tiling.alternative(&builder, &groups, &names)?;
+        }
         let mut width = 0;
         for kernel in tiled::kernels(module)? {
             let strategy = strategies::named(&kernel.schedule.strategy)?;
@@ -119,10 +134,11 @@ impl Pass for TileOverlapped {
     }
 }
 
-struct Tiling<'c, 'p> {
-    subject: Subject<'c, 'p>,
-    strategy: &'static dyn Strategy,
-    choice: Choice,
+/// A program on its way to tile kernels of one schedule.
+pub(super) struct Tiling<'c, 'p> {
+    pub(super) subject: Subject<'c, 'p>,
+    pub(super) strategy: &'static dyn Strategy,
+    pub(super) choice: Choice,
 }
 
 impl<'c> Tiling<'c, '_> {
@@ -137,11 +153,8 @@ impl<'c> Tiling<'c, '_> {
         match groups {
             [group]
                 if fuses
-                    && !group.sweeps
-                    && !group.gathers_own
-                    && group.repeats.is_empty()
                     && reductions.each_step.is_empty()
-                    && launch_groups::repeats_alike(builder.context, program, &group.applies)? =>
+                    && self.takes_several(builder, group)? =>
             {
                 let (strategy, schedule) = self.schedule(group, groups)?;
                 let usual = || {
@@ -184,7 +197,7 @@ impl<'c> Tiling<'c, '_> {
         let height = |number| self.repetitions(builder, groups, number);
         let launches = step_launches::of(groups, &reductions.each_step, &height)?;
         let names = self.names(builder, groups, &launches)?;
-        let schedule = StepSchedule { program, builder };
+        let schedule = StepSchedule { program, builder, height: None };
         schedule.all(|steps| vec![(steps, names.clone())])
     }
 
@@ -268,7 +281,7 @@ impl<'c> Tiling<'c, '_> {
     }
 
     /// A group's strategy with its tile and cells per thread, as they are asked for or by default.
-    fn schedule(
+    pub(super) fn schedule(
         &self,
         group: &Group<'c, '_>,
         groups: &[Group<'c, '_>],
@@ -336,50 +349,8 @@ impl<'c> Tiling<'c, '_> {
         }
     }
 
-    /// Kernels of several steps, and of the powers of two below for the steps left over.
-    fn pyramids(
-        &self,
-        builder: &Builder<'c>,
-        (group, strategy): (&Group<'c, '_>, &'static dyn Strategy),
-        schedule: &Schedule,
-        pyramid_height: i64,
-    ) -> Result<(), Error> {
-        let (context, program) = (builder.context, self.subject.program);
-        // The steps left over are fewer than `pyramid_height`: each binary digit of their number is
-        // one launch.
-        let mut heights = vec![pyramid_height];
-        let mut digit = (pyramid_height as u64).next_power_of_two() as i64 / 2;
-        while digit >= 1 {
-            heights.extend((digit < pyramid_height).then_some(digit));
-            digit /= 2;
-        }
-        let mut names = Vec::new();
-        for steps in heights {
-            let name = tile_kernel::name(&self.subject, steps);
-            let schedule = Schedule { steps, ..schedule.clone() };
-            self.kernel(builder, &name, (group, strategy), steps, schedule)?;
-            names.push((steps, name));
-        }
-        let schedule = StepSchedule { program, builder };
-        schedule.all(|steps| {
-            let constant = |value| AffineExpr::constant(context, value);
-            let left = AffineExpr::modulo(steps, constant(pyramid_height));
-            let launches = names.iter().map(|(height, name)| {
-                let count = match *height == pyramid_height {
-                    true => AffineExpr::floor_div(steps, constant(*height)),
-                    false => {
-                        let count = AffineExpr::floor_div(left, constant(*height));
-                        AffineExpr::modulo(count, constant(2))
-                    }
-                };
-                (count, vec![name.clone()])
-            });
-            launches.collect()
-        })
-    }
-
     /// One tile kernel: some steps of a group. A tile that nobody asked for is fitted.
-    fn kernel(
+    pub(super) fn kernel(
         &self,
         builder: &Builder<'c>,
         name: &str,

@@ -13,6 +13,7 @@
 //! [`Prediction::latency`].
 
 mod pace;
+pub mod pyramid;
 mod residency;
 mod roofline;
 pub mod wavefront;

@@ -26,12 +26,13 @@
 //! | `aggregates.rs` | structs and vecs, taken apart |
 //! | `vecs.rs` | vecs written out, their lanes |
 //! | `calls.rs` | accesses, calls, casts |
-//! | `gathers.rs` | absolute reads: inside |
+//! | `gathers.rs`, `absolute.rs` | absolute reads: inside |
 //! | `ranges.rs` | bounds of integer expressions |
 //! | `lets.rs` | functions in expressions, written out at each call |
 //! | `folds.rs` | sums and the like over constant ranges |
 //! | `literals.rs` | literals take the type of their context |
 
+mod absolute;
 mod aggregates;
 mod bits;
 mod boundary;
@@ -59,6 +60,7 @@ mod sweep_order;
 mod types;
 mod vecs;
 
+pub use self::absolute::{Space, absolute_reads};
 use self::rule_reductions::RuleUse;
 use crate::ast::{self, ItemKind, Name};
 use crate::diagnostics::{self, Diagnostic};
