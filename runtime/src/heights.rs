@@ -45,8 +45,12 @@ pub struct Chosen {
 const LEAST_STEPS: i64 = 64;
 /// The part of a run that may be measured.
 const MEASURED_PART: i64 = 4;
-/// Seconds of a measurement, as far as there are steps.
-const ENOUGH: f64 = 400e-6;
+/// Seconds of a measurement, as far as there are steps, and the launches of one: consecutive ones
+/// overlap. The shortest of so many counts.
+const ENOUGH: f64 = 800e-6;
+const OVERLAPPING: i64 = 8;
+const MOST_LAUNCHES: i64 = 512;
+const ROUNDS: usize = 2;
 /// Seconds until clocks have risen.
 const WARM: f64 = 4e-3;
 const NULL_LAUNCHES: u32 = 32;
@@ -146,15 +150,17 @@ impl Search<'_> {
         let (Some(first), Some(second)) = times else { return Ok(None) };
         let pyramids = self.pyramids(heights, target)?;
         let (Some(a), Some(b)) = (pyramids.get(one), pyramids.get(two)) else { return Ok(None) };
-        // Measurements are per step.
+        // Measurements are per step. No launch takes less than one that does nothing; in a graph
+        // it may take less than that one by itself.
+        let null = null.min(first).min(2.0 * second);
         let costs = pyramid::fit(null, (a, first), (b, 2.0 * second));
         self.chosen.predicted =
             pyramids.iter().map(|pyramid| (pyramid.height, pyramid.step(&costs))).collect();
         let mut best = pyramid::descend(&pyramids, &costs);
         // The model proposes; what is measured decides, as far as there are steps for it.
         loop {
-            let around = [Some(best), best.checked_add(1), best.checked_sub(1)];
-            for place in around.into_iter().flatten() {
+            let near = [0, 1, -1, 2, -2].map(|distance| best.checked_add_signed(distance));
+            for place in near.into_iter().flatten() {
                 if known.get(place).is_some_and(Option::is_none) {
                     let seconds = self.measure(heights, place, target, control)?;
                     let predicted = pyramids.get(place).map(|pyramid| pyramid.step(&costs));
@@ -164,7 +170,8 @@ impl Search<'_> {
                 }
             }
             let time = |place: usize| known.get(place).copied().flatten().unwrap_or(f64::INFINITY);
-            let next = around.into_iter().flatten().min_by(|a, b| time(*a).total_cmp(&time(*b)));
+            // Those that were measured before count too.
+            let next = (0..known.len()).min_by(|a, b| time(*a).total_cmp(&time(*b)));
             match next {
                 Some(next) if time(next) < time(best) * (1.0 - FASTER) => best = next,
                 _ => break,
@@ -203,20 +210,17 @@ impl Search<'_> {
         let mut seconds = None;
         // The first launches of a kernel are slower, and tell how many are enough.
         let mut launches = 2;
-        for round in 0..3 {
+        for round in 0..=ROUNDS {
             let steps = launches * height;
             if steps > self.budget {
                 break;
             }
             self.budget -= steps;
             let Some(took) = self.segment(&one.name, steps, target, control)? else { break };
-            seconds = Some(took / steps as f64);
-            if took < ENOUGH {
-                let each = took / launches as f64;
-                launches = ((ENOUGH / each.max(1e-9)).ceil() as i64).clamp(2, 256);
-            } else if round > 0 {
-                break;
-            }
+            let (step, each) = (took / steps as f64, took / launches as f64);
+            seconds =
+                Some(seconds.filter(|_| round > 1).map_or(step, |least: f64| least.min(step)));
+            launches = ((ENOUGH / each.max(1e-9)).ceil() as i64).clamp(OVERLAPPING, MOST_LAUNCHES);
         }
         if let Some(seconds) = seconds {
             self.chosen.measured.push((*height, seconds));

@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 
 SUITE = Path(__file__).resolve().parent.parent
+# The formula of the paper grows without limit where these are small.
+CHIP = {"Rx": 10_000, "Ry": 10_000, "Rz": 10_000}
 PLATE = {"hot": 7.25, "cold": -1.5}
 # Name: heights, scalars, the paper's size, that of 100 times its cells.
 APPLICATIONS = {
@@ -20,17 +22,29 @@ APPLICATIONS = {
     "Plate": ([1, 2, 3, 4, 6, 8, 12], PLATE, (1000, 1000), (10_000, 10_000)),
     "PlateHalo": ([1, 2, 3, 4, 6, 8, 12], PLATE, (1000, 1000), (10_000, 10_000)),
     "Plate++": ([1, 2, 3, 4, 6, 8], PLATE, (1000, 1000), (10_000, 10_000)),
-    "Hotspot": ([1, 2, 3, 4, 6, 8], {"Rx": 3.5, "Ry": 7, "Rz": 80}, (1000, 1000),
+    "Hotspot": ([1, 2, 3, 4, 6, 8], CHIP, (1000, 1000),
                 (10_000, 10_000)),
+    "Hotspot80f": ([1, 2, 3, 4, 6, 8], CHIP, (1000, 1000), (10_000, 10_000)),
     "Cell": ([1, 2, 3, 4], {}, (60, 60, 60), (278, 278, 278)),
 }
+# All heights, the plain kernel, and all heights by streams, of small grids in two dimensions.
+KINDS = ("heights", "naive", "streams")
 # Steps of a run: small grids run longer.
-STEPS = {"paper": 4096, "hundred": 1024}
+STEPS = {"paper": 16_384, "hundred": 3072}
 
 
 def sizes(shape):
     """Names and sizes, x first."""
     return dict(zip(("size_x", "size_y", "size_z"), reversed(shape)))
+
+
+def source(name, folder):
+    """The file of an application; one is Hotspot with the number of its air as a `float`."""
+    if name != "Hotspot80f":
+        return SUITE / "sl" / f"{name}.sl"
+    path = folder / f"{name}.sl"
+    path.write_text((SUITE / "sl/Hotspot.sl").read_text().replace("80.0", "80.0f"))
+    return path
 
 
 def build(folder):
@@ -40,17 +54,20 @@ def build(folder):
     ptxas = os.environ.get("STENCILC_PTXAS", "ptxas")
     for name, (heights, _, paper, hundred) in APPLICATIONS.items():
         for size, shape in (("paper", paper), ("hundred", hundred)):
-            for kind in ("heights", "naive"):
+            for kind in KINDS:
                 stem = folder / f"{name}-{size}-{kind}"
-                if stem.with_suffix(".cubin").exists():
+                few = kind == "streams" and (size == "hundred" or len(shape) != 2)
+                if few or stem.with_suffix(".cubin").exists():
                     continue
-                words = [tool, SUITE / "sl" / f"{name}.sl", "--emit=ptx,plan", "-o", stem]
+                words = [tool, source(name, folder), "--emit=ptx,plan", "-o", stem]
                 for param, cells in sizes(shape).items():
                     words += ["-D", f"{param}={cells}"]
                 if kind == "naive":
                     words += ["--strategy", "naive"]
                 else:
                     words += ["--heights", ",".join(map(str, heights))]
+                if kind == "streams":
+                    words += ["--strategy", "stream"]
                 subprocess.run([str(word) for word in words], check=True)
                 ptx = f"{stem}.ptx"
                 subprocess.run([ptxas, "-arch=sm_90", ptx, "-o", f"{stem}.cubin"], check=True)
@@ -64,7 +81,7 @@ def bench(folder, out, stem, steps, more):
     """One call of stencil-bench, whose results lie in OUT."""
     name = stem.split("-")[0]
     words = [folder / "stencil-bench", folder / f"{stem}.plan.json", "--ptx",
-             folder / f"{stem}.cubin", "--graph", "--repeat=3", "--pause=10", "--steps", steps]
+             folder / f"{stem}.cubin", "--graph", "--repeat=2", "--pause=10", "--steps", steps]
     for key, value in APPLICATIONS[name][1].items():
         words += ["--set", f"{key}={value}"]
     words += ["--json", out / f"{stem}.json", *more]
@@ -80,48 +97,60 @@ def run(folder, out):
             steps, more = STEPS[size], []
             if name == "Pathfinder":
                 # The wall has a row for each step, and must fit in memory.
-                steps = 2048 if size == "paper" else 192
+                steps = 2048 if size == "paper" else 48
                 more = ["--size", f"layers={steps}", "--in", "read=zeros"]
             bench(folder, out, f"{name}-{size}-naive", steps, more)
             check = ["--reference", folder / f"{name}-{size}-naive.plan.json"]
-            if name == "Hotspot":
+            if name.startswith("Hotspot"):
                 # Another kernel contracts other products.
                 check += ["--tolerance=1e-4"]
-            bench(folder, out, f"{name}-{size}-heights", steps, [*more, *check, "--every-height"])
+            for kind in ("heights", "streams"):
+                if (folder / f"{name}-{size}-{kind}.cubin").exists():
+                    bench(folder, out, f"{name}-{size}-{kind}", steps,
+                          [*more, *check, "--every-height"])
 
 
 def median(values):
-    """The middle one."""
-    return sorted(values)[len(values) // 2]
+    """The middle, or the mean of the middle two."""
+    values = sorted(values)
+    return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
 
 
 def table(out):
     """Rows of the tables: microseconds of a step."""
-    print("size\tprogram\tnaive\theight 1\tbest\tits height\tchosen\tits height\tlost\tspeedup")
-    product, count = {}, {}
+    print("size\tprogram\tkind\tnaive\theight 1\tbest\tits height\tchosen\tits height\tlost\t"
+          "speedup\twith measuring\tright")
+    ratios = {}
     for size in ("paper", "hundred"):
         for name in APPLICATIONS:
-            naive, heights = (out / f"{name}-{size}-{kind}.json" for kind in ("naive", "heights"))
-            if not naive.exists() or not heights.exists():
-                continue
-            naive = json.loads(naive.read_text())["results"]
-            found = json.loads(heights.read_text())["results"]
-            if not naive or not found:
-                continue
-            steps = found[0]["sizes"]["steps"]
-            times = {one["height"]: median(one["seconds"]) / steps * 1e6
-                     for one in found[0]["heights"]}
-            slow = median(naive[0]["seconds"]) / naive[0]["sizes"]["steps"] * 1e6
-            best = min(times, key=times.get)
-            chosen = found[0]["chosen"]["height"]
-            ratio = slow / times[chosen]
-            product[size] = product.get(size, 1) * ratio
-            count[size] = count.get(size, 0) + 1
-            print(f"{size}\t{name}\t{slow:.2f}\t{times['1']:.2f}\t{times[best]:.2f}\t{best}\t"
-                  f"{times[chosen]:.2f}\t{chosen}\t{times[chosen] / times[best] - 1:.1%}\t"
-                  f"{ratio:.2f}")
-    for size, value in product.items():
-        print(f"geometric mean {size}: {value ** (1 / count[size]):.2f}")
+            for kind in ("heights", "streams"):
+                naive, heights = (out / f"{name}-{size}-{one}.json" for one in ("naive", kind))
+                if not naive.exists() or not heights.exists():
+                    continue
+                naive = json.loads(naive.read_text())["results"]
+                found = json.loads(heights.read_text())["results"]
+                if not naive or not found:
+                    continue
+                one, steps = found[0], found[0]["sizes"]["steps"]
+                per_step = lambda seconds: median(seconds) / steps * 1e6
+                times = {each["height"]: per_step(each["seconds"]) for each in one["heights"]}
+                slow = per_step(naive[0]["seconds"])
+                best = min(times, key=times.get)
+                chosen = one["chosen"]["height"]
+                ratio = slow / times[chosen]
+                ratios.setdefault((size, kind), []).append(ratio)
+                print(f"{size}\t{name}\t{kind}\t{slow:.2f}\t{times['1']:.2f}\t{times[best]:.2f}\t"
+                      f"{best}\t{times[chosen]:.2f}\t{chosen}\t{times[chosen] / times[best] - 1:.1%}"
+                      f"\t{ratio:.2f}\t{per_step(one['seconds']):.2f}\t{one['check']['passed']}")
+                curve = " ".join(f"{height}:{time:.2f}" for height, time in times.items())
+                predicted = " ".join(f"{height}:{time * 1e6:.2f}"
+                                     for height, time in one["chosen"]["predicted"])
+                print(f"#\t{name}\tsteps {steps}\theights {curve}\tpredicted {predicted}")
+    for (size, kind), values in ratios.items():
+        product = 1
+        for value in values:
+            product *= value
+        print(f"# geometric mean {size} {kind}: {product ** (1 / len(values)):.2f}")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,10 @@ impl Checker<'_> {
                     "keep it inside, as in `max(0, min(i, 99))`; a condition around the read does \
                      not help",
                 )
-                .note("an index may be `y * input_size.x + x`, or sums of sizes and numbers");
+                .note(
+                    "an index may be `y * input_size.x + x`, or sums of sizes and numbers; products \
+                     of sizes have bounds where -D fixes the sizes",
+                );
             self.errors.truncate(found + 1);
         }
         let params = &self.program.params;

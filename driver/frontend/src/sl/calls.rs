@@ -89,6 +89,7 @@ impl Lower<'_> {
             function if function_named(function).is_some() => {
                 Diagnostic::error(format!("`{function}` is a function"), span, "no arguments")
             }
+            _ if self.names_lost => return None,
             _ => self.unknown(name),
         };
         self.report(error);

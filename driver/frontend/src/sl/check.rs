@@ -110,7 +110,8 @@ fn keys(file: &File, source: &Source, errors: &mut Vec<Diagnostic>) -> Option<Ke
     let given = |key: &str| file.keys.iter().any(|other| other.node == key);
     let end = source.text.trim_end().len().min(u32::MAX as usize) as u32;
     for key in KEYS {
-        if given(key)
+        if file.unknown
+            || given(key)
             || matches!(key, "ScalarVariables" | "EdgeValue" | "Converged" | "ConvergedEvery")
         {
             continue;

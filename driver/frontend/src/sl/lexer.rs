@@ -250,7 +250,12 @@ impl<'a> Lexer<'a> {
                 && !"_()[]{},;:.=+-*/%<>!&|^~?".contains(c)
         });
         let length = run.len().max(self.rest().chars().next().map_or(1, char::len_utf8));
-        let shown: String = shorten(run).chars().flat_map(char::escape_debug).collect();
+        let quote = |letter: &char| matches!(letter, '"' | '\'');
+        let escaped = |letter: char| match Some(letter).filter(quote) {
+            Some(quote) => quote.to_string(),
+            None => letter.escape_debug().collect(),
+        };
+        let shown: String = shorten(run).chars().map(escaped).collect();
         let message = format!("`{shown}` is not part of SL");
         let error = Diagnostic::error(message, self.span(length), "");
         let error = match run.chars().next() {

@@ -72,6 +72,8 @@ pub(super) struct Lower<'a> {
     pub(super) level: usize,
     /// Whether a limit was passed.
     pub(super) exhausted: bool,
+    /// Whether a statement that could not be read may declare what is not known.
+    pub(super) names_lost: bool,
 }
 
 /// A local variable or array.
@@ -137,6 +139,7 @@ pub fn block(context: &Context, block: &Block) -> (Option<Lowered>, Vec<Diagnost
         iterations: 0,
         level: 0,
         exhausted: false,
+        names_lost: broken(&block.statements),
     };
     let flow = lower.statements(&[Part::new(&block.statements)]);
     let ends = !matches!(flow, Flow::Value(_));

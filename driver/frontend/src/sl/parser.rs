@@ -88,6 +88,11 @@ impl<'a> Parser<'a> {
         matches!(self.peek(), TokenKind::Word(found) if found == word)
     }
 
+    pub(super) fn is_word_at(&self, place: usize, word: &str) -> bool {
+        let token = self.tokens.get(place);
+        token.is_some_and(|token| token.kind == TokenKind::Word(word.to_owned()))
+    }
+
     pub(super) fn eat(&mut self, mark: &'static str) -> bool {
         let found = self.is(mark);
         if found {
@@ -107,6 +112,13 @@ impl<'a> Parser<'a> {
     pub(super) fn expect(&mut self, mark: &'static str, why: &str) -> Parsed<()> {
         match self.eat(mark) {
             true => Ok(()),
+            false if mark == ";" && *self.peek() != TokenKind::Unknown => {
+                // It belongs to the end of what stands before.
+                let last = self.at.checked_sub(1).and_then(|index| self.tokens.get(index));
+                let end = last.map_or(self.span().start, |token| token.span.end);
+                let message = format!("expected `;` {why}, found {}", self.peek().describe());
+                Err(self.report(Diagnostic::error(message, Span::new(end, end), "")))
+            }
             false => Err(self.expected(format!("`{mark}` {why}").trim_end())),
         }
     }
@@ -131,7 +143,8 @@ impl<'a> Parser<'a> {
         if types::is_reserved(word) {
             let message = format!("expected {what}, found the word `{word}` of C");
             let error = Diagnostic::error(message, span, "");
-            return Err(self.report(error.help("choose another name")));
+            let help = types::refused_statement(word).unwrap_or("choose another name");
+            return Err(self.report(error.help(help)));
         }
         self.bump();
         Ok(Name::new(word.clone(), span))
@@ -146,6 +159,7 @@ impl<'a> Parser<'a> {
         };
         self.bump();
         if !KEYS.contains(&key.as_str()) {
+            file.unknown = true;
             let message = format!("`{}` is no key of SL", shorten(key));
             let error = Diagnostic::error(message, span, "");
             let error = match suggest::nearest(key, KEYS) {

@@ -44,10 +44,18 @@ impl Parser<'_> {
     /// Goes on behind the next `;` or block, or at the `}` of the block around it.
     fn skip_statement(&mut self, start: usize) {
         let mut depth = 0_i64;
+        // The head of a loop has semicolons of its own.
+        let in_head = self.is_word_at(start, "for");
+        let mut open = 0_i64;
+        if in_head {
+            self.at = start;
+        }
         while self.at <= start || !matches!(self.peek(), TokenKind::End) {
             match self.peek() {
                 TokenKind::End => return,
-                TokenKind::Mark(";") if depth == 0 => return self.bump(),
+                TokenKind::Mark("(") if in_head => open += 1,
+                TokenKind::Mark(")") if in_head => open -= 1,
+                TokenKind::Mark(";") if depth == 0 && open <= 0 => return self.bump(),
                 TokenKind::Mark("{") => depth += 1,
                 TokenKind::Mark("}") if depth == 0 => return,
                 TokenKind::Mark("}") => {

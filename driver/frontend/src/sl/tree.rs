@@ -26,6 +26,8 @@ pub struct File {
     pub converged: Option<Block>,
     /// `ConvergedEvery 10`
     pub every: Option<Spanned<u64>>,
+    /// Whether a key is unknown; it may stand for one that is missing.
+    pub unknown: bool,
     /// Keys of the file, also of pairs that could not be read.
     pub keys: Vec<Name>,
 }

@@ -113,7 +113,9 @@ impl Lower<'_> {
             } else {
                 self.unknown(name)
             };
-            self.report(error);
+            if !self.names_lost {
+                self.report(error);
+            }
         }
         found
     }

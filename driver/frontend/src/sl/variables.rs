@@ -125,14 +125,17 @@ impl Lower<'_> {
             return found;
         }
         let is_scalar = self.context.scalars.contains_key(&name.node);
-        let error = if is_scalar || OWN_NAMES.contains(&name.node.as_str()) {
+        let is_known = is_scalar || OWN_NAMES.contains(&name.node.as_str());
+        let error = if is_known {
             let message = format!("`{}` can only be read", name.node);
             let error = Diagnostic::error(message, name.span, "assigned to");
             error.help("declare a variable of your own for the new value")
         } else {
             self.unknown(name)
         };
-        self.report(error);
+        if is_known || !self.names_lost {
+            self.report(error);
+        }
         None
     }
 
