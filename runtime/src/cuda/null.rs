@@ -41,6 +41,7 @@ impl Null {
             cooperative: false,
             cluster: None,
             words: Vec::new(),
+            addresses: Vec::new(),
         }
     }
 }
