@@ -201,7 +201,13 @@ fn declarations(keys: &Keys, file: &File, source: &Source) -> Program {
         if !names.contains(&name.node.as_str()) {
             names.push(&name.node);
             let (name, span) = (name.node.clone(), name.span);
-            scalars.push(Scalar { name, element: element.node, default: None, span });
+            scalars.push(Scalar {
+                name,
+                element: element.node,
+                default: None,
+                boolean: false,
+                span,
+            });
         }
     }
     Program {

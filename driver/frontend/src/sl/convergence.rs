@@ -79,6 +79,7 @@ pub fn ends(program: &mut Program, span: Span, every: i64) {
         },
         initial: None,
         place: program.functions.len(),
+        repeats: Vec::new(),
         span,
     });
     let zero = Expr { kind: ExprKind::Int(0), ty: Type::Element(Element::I64), span };
