@@ -11,7 +11,6 @@ use crate::subject::Subject;
 use melior::ir::r#type::MemRefType;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::{Decline, Error};
-use stencil_dialects::mlir;
 use stencil_dialects::tiled::{Apply, Kernel};
 use stencil_runtime::device::Device;
 use stencil_runtime::model;
@@ -27,15 +26,9 @@ const FIELD_OVERHEAD: i64 = 4;
 /// time than a load from memory.
 const AHEAD: i64 = 2;
 
-/// The most planes of the loop's body: once in so many the loaded planes are waited for.
-const UNROLL: i64 = 8;
-
-/// Operations of the loop's body, beyond which it has fewer planes.
-const LONGEST_BODY: i64 = 4000;
-
-/// Registers that a thread may lack by the estimate: more of them cost more than the halo of
-/// smaller tiles.
-const SPILLED: i64 = 16;
+/// Registers that a thread may lack by the estimate, which is so much too high for ten fields: more
+/// of them cost more than the halo of smaller tiles.
+const SPILLED: i64 = 64;
 
 /// Registers of a thread beyond which code would take minutes to make.
 const MOST_REGISTERS: i64 = 2048;
@@ -93,12 +86,7 @@ impl<'c> Layout<'c> {
         let segments = columns / width;
         let mut layout =
             Self { held, width, rows, segments, ahead: 1, unroll: 1, estimate: 0, limit: 0 };
-        let functions = apply.pieces.iter().map(|piece| subject.program.function(piece.function));
-        let functions = functions.collect::<Result<Vec<_>, _>>()?;
-        let operations: usize = functions.into_iter().map(|one| mlir::walk(one).len()).sum();
-        let operations = i64::try_from(operations).unwrap_or(i64::MAX);
-        let body = LONGEST_BODY / operations.saturating_mul(width).max(1);
-        layout.unroll = unroll.unwrap_or(body.clamp(1, UNROLL));
+        layout.unroll = unroll.unwrap_or(1);
         let long = footprint::long_operations(subject.program, &apply.pieces)?;
         let results = i64::try_from(apply.outputs.len()).unwrap_or(i64::MAX).max(1);
         let results = results.saturating_add(long);
@@ -119,7 +107,8 @@ impl<'c> Layout<'c> {
         }
         layout.estimate = registers;
         let room = most(1, threads, subject.device);
-        if registers > room + SPILLED && ahead.is_none() {
+        let fits = threads <= subject.device.threads_per_block.into();
+        if fits && registers > room + SPILLED && ahead.is_none() {
             let message = format!(
                 "the planes of a thread with {width} cells take about {registers} registers, and a \
                  thread of a block of {threads} has {room}; make the tile smaller or give a thread \

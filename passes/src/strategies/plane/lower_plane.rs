@@ -5,8 +5,7 @@
 //! around lie in registers; cells of others lie in shared memory, in a ring of the planes whose
 //! rows and columns are read (`held.rs`). Threads load the halo of the tile beside their own cells.
 //! Loads are one or two planes ahead, whole segments at a time, and one barrier a plane serves all
-//! fields. The loop's body holds several planes: moved from one register to the next, a loaded plane
-//! would be waited for in the iteration that loads it.
+//! fields.
 //!
 //! Needs: tile kernels of strategy `plane` in two or three dimensions, each with one apply.
 //! Guarantees: a `gpu.func` for each. Every cell is computed by the operations of its point
@@ -57,7 +56,7 @@ pub const INFO: Info = Info {
     summary: "lower tile kernels of strategy plane: planes in registers and shared memory",
     options: &[
         ("ahead", "planes loaded before their turn (default: 2, or 1 where registers are short)"),
-        ("unroll", "planes of the loop's body (default: by the operations of a plane)"),
+        ("unroll", "planes of the loop's body (default: 1)"),
         MAX_SHARED,
         MAX_THREADS,
         ("registers", "registers that a thread may take (default: by the planes that it holds)"),

@@ -19,10 +19,10 @@ const BEGIN: i64 = 4;
 
 /// Rows of a tile in three dimensions and segments of a row, the usual ones first. Several blocks of
 /// 128 threads wait at different times; larger blocks have less halo.
-const BLOCKS: [[i64; 2]; 4] = [[4, 32], [8, 16], [8, 32], [16, 32]];
+const BLOCKS: [[i64; 2]; 4] = [[8, 16], [4, 32], [8, 32], [16, 32]];
 
 /// Segments of a row in two dimensions.
-const ROWS: [[i64; 2]; 2] = [[1, 64], [1, 128]];
+const ROWS: [[i64; 2]; 2] = [[1, 128], [1, 256]];
 
 /// Threads of a multiprocessor by which planes are shared out.
 const THREADS: i64 = 512;
