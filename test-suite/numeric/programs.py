@@ -14,6 +14,7 @@ from quanta import QUANTA
 from reductions import REDUCTIONS, around
 from sums import AN5D, JACOBI, box, mean
 from wavefronts import SEQUENCES, TABLES, WAVEFRONTS
+from waves import WAVES
 
 
 def heat2d(fields, scalars):
@@ -367,6 +368,7 @@ PROGRAMS = {
     **REDUCTIONS,
     **QUANTA,
     **PLACES,
+    **WAVES,
 }
 
 

@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod naive;
+pub mod plane;
 pub mod stream;
 pub mod strip;
 pub mod warp;
@@ -16,6 +17,7 @@ pub const ALL: &[&dyn Strategy] = &[
     &block::Block,
     &stream::Stream,
     &warp::Warp,
+    &plane::Plane,
     &naive::Naive,
     &strip::Strip,
     &wavefront::Wavefronts,

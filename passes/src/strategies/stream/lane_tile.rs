@@ -1,7 +1,7 @@
 //! A lane in its tile: the coordinates of its cells, and which of them the tile stores. At
 //! the ends of the grid these are cells of the margin too, which have no tile of their own.
 
-use super::checks::LaneCells;
+use crate::kernel::lane_cells::LaneCells;
 use super::layout::Layout;
 use crate::kernel::frame::Frame;
 use stencil_dialects::builder::{Builder, Compare};

@@ -1,7 +1,6 @@
 //! The strategy `stream`: in two and three dimensions, a block walks along the slowest dimension
 //! with all steps of a launch in flight in registers.
 
-mod checks;
 mod in_flight;
 mod lane_tile;
 mod layout;

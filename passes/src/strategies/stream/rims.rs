@@ -1,6 +1,6 @@
 //! Which rims a loop may meet, and what each operation of the tile kernel checks there.
 
-use super::checks::{BoxCells, LaneCells};
+use crate::kernel::lane_cells::{BoxCells, LaneCells};
 use super::walk::Walk;
 use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;

@@ -1,6 +1,6 @@
 //! The walk of a block along its tile: the loops over planes.
 
-use super::checks::Beyond;
+use crate::kernel::lane_cells::Beyond;
 use super::in_flight::InFlight;
 use super::lane_tile::LaneTile;
 use super::layout::Layout;
