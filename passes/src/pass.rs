@@ -69,6 +69,7 @@ impl Step {
         match self {
             Self::Ours(pass) => pass.run(context, module),
             Self::Upstream(text) => {
+                upstream::transforms(text, module)?;
                 mlir::run_upstream(context, module, &format!("builtin.module({text})"))
             }
         }

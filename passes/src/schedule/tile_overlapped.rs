@@ -97,7 +97,7 @@ impl Pass for TileOverlapped {
             None => strategies::usual(),
         };
         let subject = Subject::of(module, &program)?;
-        let tiling = Tiling { subject, strategy, choice };
+        let tiling = Tiling { subject, strategy, choice, code: code_size::Total::default() };
         let groups = launch_groups::of(context, &program, !strategy.fuses_steps())?;
         let builder = Builder::new(context, first.op.location(), mlir::body(module));
         tiling.all(&builder, &groups)?;
@@ -123,6 +123,8 @@ struct Tiling<'c, 'p> {
     subject: Subject<'c, 'p>,
     strategy: &'static dyn Strategy,
     choice: Choice,
+    /// The code of the kernels so far, where a step has several.
+    code: code_size::Total,
 }
 
 impl<'c> Tiling<'c, '_> {
@@ -144,10 +146,7 @@ impl<'c> Tiling<'c, '_> {
                     && launch_groups::repeats_alike(builder.context, program, &group.applies)? =>
             {
                 let (strategy, schedule) = self.schedule(group, groups)?;
-                let usual = || {
-                    let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
-                    Ok(strategy.pyramid_height(&self.subject, group, &schedule)?.min(most))
-                };
+                let usual = || code_size::usual_height(&self.subject, strategy, group, &schedule);
                 let pyramid_height = match pyramid_height {
                     Some(asked) if asked > most => return Err(looks(asked, most)),
                     Some(asked) => asked,
@@ -217,6 +216,8 @@ impl<'c> Tiling<'c, '_> {
                     let name = tile_kernel::name(&self.subject, number);
                     let (strategy, schedule) = self.schedule(group, groups)?;
                     let schedule = Schedule { steps, ..schedule };
+                    let shape = (schedule.per_thread.as_slice(), repetitions);
+                    self.code.add(self.subject.program, strategy, &group.applies, shape)?;
                     self.kernel(builder, &name, (group, strategy), repetitions, schedule)?;
                     open.insert(name)
                 }
@@ -262,8 +263,7 @@ impl<'c> Tiling<'c, '_> {
             return Ok(1);
         }
         let (strategy, schedule) = self.schedule(group, groups)?;
-        let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
-        let usual = || Ok(strategy.pyramid_height(&self.subject, group, &schedule)?.min(most));
+        let usual = || code_size::usual_height(&self.subject, strategy, group, &schedule);
         self.choice.pyramid_height.map_or_else(usual, Ok)
     }
 
