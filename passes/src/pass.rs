@@ -1,6 +1,7 @@
 //! A pass is a value: it holds its options, typed, and changes a module.
 
 use crate::options::Options;
+use crate::upstream;
 use melior::Context;
 use melior::ir::Module;
 use stencil_dialects::error::Error;

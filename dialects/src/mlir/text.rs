@@ -45,7 +45,9 @@ pub fn check(text: &str, name: &str) -> Result<(), Error> {
                 operators += 1;
             }
             Kind::Word => {}
-            Kind::Other | Kind::Text | Kind::Alias | Kind::Value => levels -= std::mem::take(&mut operators),
+            Kind::Other | Kind::Text | Kind::Alias | Kind::Value => {
+                levels -= std::mem::take(&mut operators)
+            }
             Kind::IndexArray => {
                 return error(
                     "MLIR 22 can't read an array of index; write array<i64: ...>".to_owned(),

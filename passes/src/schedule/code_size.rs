@@ -251,12 +251,14 @@ mod tests {
 
     /// A function of some integers or floats that a thread reads.
     fn reads(ty: &str, reads: usize) -> String {
-        let read = |n| {
-            format!("%v{n}: {ty} {{stencil.read = @A0, stencil.offset = array<i64: 0, {n}>}}")
-        };
+        let read =
+            |n| format!("%v{n}: {ty} {{stencil.read = @A0, stencil.offset = array<i64: 0, {n}>}}");
         let arguments = (0..reads).map(read).collect::<Vec<_>>().join(", ");
-        let (text, old) = (program(1), "%a: f32 {stencil.read = @A0, stencil.offset = \
-             array<i64: -1, 0>}) -> f32 { return %a : f32");
+        let (text, old) = (
+            program(1),
+            "%a: f32 {stencil.read = @A0, stencil.offset = \
+             array<i64: -1, 0>}) -> f32 { return %a : f32",
+        );
         assert!(text.contains(old), "{text}");
         text.replace(old, &format!("{arguments}) -> {ty} {{ return %v0 : {ty}"))
             .replace("type = f32", &format!("type = {ty}"))

@@ -118,7 +118,9 @@ mod tests {
                 format!("{sum} affine.store %v, %m[%b{to}]")
             },
             &|of, to| {
-                format!("%b{to} = arith.addi %b{of}, %b{of} : index affine.for %i = 0 to %b{to} {{}}")
+                format!(
+                    "%b{to} = arith.addi %b{of}, %b{of} : index affine.for %i = 0 to %b{to} {{}}"
+                )
             },
         ];
         for line in lines {
