@@ -125,7 +125,7 @@ mod tests {
         ];
         for line in lines {
             let line = |n| line(n, n + 1) + "\n";
-            assert_eq!(chain(line, 13), None, "{}", line(0));
+            assert_eq!(chain(line, 12), None, "{}", line(0));
             let message = chain(line, 26).unwrap_or_default();
             assert!(message.contains("more than 65536 values"), "{}: {message}", line(0));
         }
