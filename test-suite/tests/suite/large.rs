@@ -172,8 +172,8 @@ fn sums_of_integers_compile_in_seconds() {
     expect_within(SLOWER * 1.5, &line, &["--strategy", "warp"], "u8 in a line");
     expect_within(SLOWER, &box_sum(8), &[], "289 integers");
     let sweep = "param N\ngrid G = [0..N-1, 0..N-1]\nfield A : i32 on G\n\
-                 fn f -> A [15..N-1, 15..N-16] = sum(i in -15..-1) sum(j in -15..15) (i - j)*A'[i,j]\n\
-                 steps 2\n";
+                 fn f -> A [15..N-1, 15..N-16] = \
+                 sum(i in -15..-1) sum(j in -15..15) (i - j)*A'[i,j]\nsteps 2\n";
     expect_within(SLOWER, sweep, &[], "465 integers of a sweep");
 }
 
