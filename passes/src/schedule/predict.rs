@@ -138,7 +138,7 @@ pub fn openings<'c>(
             Err(error) if error.is_decline() => Vec::new(),
             Err(error) => return Err(error),
         };
-        let most = code_size::most_steps(strategy, &applies, rank);
+        let most = code_size::most_steps(subject.program, strategy, &applies, (per_thread, rank))?;
         for candidates in [vec![Candidates::defaults()], others].concat() {
             let listed = candidates.pyramid_heights.into_iter();
             let listed = listed.map(|steps| steps.map(|steps| steps.min(most))).collect();

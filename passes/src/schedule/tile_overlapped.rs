@@ -105,7 +105,8 @@ impl Pass for TileOverlapped {
                 None => strategies::usual(),
             };
             let subject = Subject::of(module, &program)?;
-            let tiling = Tiling { subject, strategy, choice };
+            let code = code_size::Total::default();
+            let tiling = Tiling { subject, strategy, choice, code };
             let groups = launch_groups::of(context, &program, !strategy.fuses_steps())?;
             if all.is_empty() {
                 tiling.all(&builder, &groups)?;
@@ -139,6 +140,8 @@ pub(super) struct Tiling<'c, 'p> {
     pub(super) subject: Subject<'c, 'p>,
     pub(super) strategy: &'static dyn Strategy,
     pub(super) choice: Choice,
+    /// The code of the kernels so far, where a step has several.
+    code: code_size::Total,
 }
 
 impl<'c> Tiling<'c, '_> {
@@ -157,10 +160,7 @@ impl<'c> Tiling<'c, '_> {
                     && self.takes_several(builder, group)? =>
             {
                 let (strategy, schedule) = self.schedule(group, groups)?;
-                let usual = || {
-                    let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
-                    Ok(strategy.pyramid_height(&self.subject, group, &schedule)?.min(most))
-                };
+                let usual = || code_size::usual_height(&self.subject, strategy, group, &schedule);
                 let pyramid_height = match pyramid_height {
                     Some(asked) if asked > most => return Err(looks(asked, most)),
                     Some(asked) => asked,
@@ -230,6 +230,8 @@ impl<'c> Tiling<'c, '_> {
                     let name = tile_kernel::name(&self.subject, number);
                     let (strategy, schedule) = self.schedule(group, groups)?;
                     let schedule = Schedule { steps, ..schedule };
+                    let shape = (schedule.per_thread.as_slice(), repetitions);
+                    self.code.add(self.subject.program, strategy, &group.applies, shape)?;
                     self.kernel(builder, &name, (group, strategy), repetitions, schedule)?;
                     open.insert(name)
                 }
@@ -275,8 +277,7 @@ impl<'c> Tiling<'c, '_> {
             return Ok(1);
         }
         let (strategy, schedule) = self.schedule(group, groups)?;
-        let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
-        let usual = || Ok(strategy.pyramid_height(&self.subject, group, &schedule)?.min(most));
+        let usual = || code_size::usual_height(&self.subject, strategy, group, &schedule);
         self.choice.pyramid_height.map_or_else(usual, Ok)
     }
 

@@ -116,6 +116,10 @@ impl Strategy for Stream {
         if rank == 2 { 4 } else { 8 }
     }
 
+    fn keeps_cells(&self) -> bool {
+        true
+    }
+
     fn splits_interior(&self, program: &Program, kernel: &Kernel) -> Result<bool, Error> {
         let loads = kernel.body.iter().filter_map(|op| match op {
             TileOp::Load { field, .. } => {
