@@ -73,6 +73,7 @@ const ONCE: Times = Times { mean: 1.0, longest: 1.0 };
 struct Count {
     single: f64,
     double: f64,
+    integers: f64,
     instructions: f64,
     shuffles: f64,
     exchanged: f64,
@@ -107,6 +108,7 @@ pub fn of(launch: &Launch, device: &Device) -> Result<Work, Error> {
         shared: u64::try_from(fixed.saturating_add(launch.dynamic_shared)).unwrap_or(0),
         single: count.single * lanes,
         double: count.double * lanes,
+        integers: count.integers * lanes,
         instructions: count.instructions * lanes / f64::from(WARP),
         shuffles: count.shuffles * lanes / f64::from(WARP),
         exchanged: count.exchanged * lanes,
@@ -259,7 +261,7 @@ impl<'c> Values<'c> {
             _ => return,
         }[usize::from(wide)];
         count.instructions += times * instructions;
-        count.single += times * instructions * INTEGER;
+        count.integers += times * instructions * INTEGER;
     }
 
     /// Whether an operation takes a 64-bit number apart or puts it together.

@@ -68,6 +68,8 @@ pub struct Work {
     pub single: f64,
     /// The same on `f64`.
     pub double: f64,
+    /// The time of a lane's operations on integers that are no index, in instructions on `f32`.
+    pub integers: f64,
     /// Instructions of a warp, whatever they do.
     pub instructions: f64,
     /// Shuffles of a warp.
@@ -143,7 +145,8 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         let life = life(work, device);
         let part = Prediction {
             memory: all(work.own + HALO_MISSES * work.halo) / device.copy_bandwidth,
-            arithmetic: all(work.single) / device.fma_f32 + all(work.double) / device.fma_f64,
+            arithmetic: all(work.single + work.integers) / device.fma_f32
+                + all(work.double) / device.fma_f64,
             issue: all(work.instructions) / rate(device.schedulers),
             shuffle: all(work.shuffles * warp) / rate(device.shuffle_lanes),
             shared: all(work.exchanged + spilled(work, resident, device))
