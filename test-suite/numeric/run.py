@@ -29,6 +29,7 @@ from programs import LEAST, MORE_SIZES, NUMBERED, PROGRAMS, RULED, dtype, rank, 
 from reductions import REDUCED
 from sums import AN5D
 from wavefronts import WAVEFRONTS
+from waves import WAVES
 
 SUITE = Path(__file__).resolve().parent.parent
 FOLDER = tempfile.TemporaryDirectory()
@@ -63,6 +64,7 @@ SWEEPING = {*WAVEFRONTS, "relax2d"}
 SMALL_TILES = {
     "d2q9": ["--tile=8,32", "--pyramid-height=2"],
     "d3q19": ["--tile=4,4,16", "--pyramid-height=1"],
+    "elastic3d": ["--tile=4,4,16", "--pyramid-height=1"],
 }
 # These run by streams too, one step per launch.
 PLAIN_STREAM = ["--strategy=stream", "--pyramid-height=1"]
@@ -274,6 +276,8 @@ def selected(case, found, words):
             more = [*more, *KEPT[rank(case.program)]]
         if target != "reference" and case.program in LATTICES:
             more = [*more, PLAIN_STREAM]
+        if target != "reference" and case.program in WAVES:
+            more = [*more, ["--strategy=plane"]]
         if target != "reference" and case.program in PLACES:
             more = [*more, []]
         schedules = SCHEDULES[target] + more
