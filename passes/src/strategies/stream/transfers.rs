@@ -1,8 +1,8 @@
 //! A lane's accesses to global memory: it loads, prefetches and stores planes.
 
-use crate::kernel::lane_cells::{self, LaneCells};
 use super::rims::Rims;
 use super::walk::Walk;
+use crate::kernel::lane_cells::{self, LaneCells};
 use crate::kernel::lanes;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;

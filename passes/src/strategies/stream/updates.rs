@@ -1,10 +1,10 @@
 //! New values of a plane: the point function of each cell on cells in flight.
 
-use crate::kernel::lane_cells::{self, Beyond, BoxCells, LaneCells};
 use super::in_flight::InFlight;
 use super::rims::Rims;
 use super::walk::Walk;
 use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
+use crate::kernel::lane_cells::{self, Beyond, BoxCells, LaneCells};
 use crate::kernel::pieces::{self, PieceCase};
 use melior::ir::ValueLike;
 use stencil_dialects::builder::Builder;
