@@ -19,6 +19,9 @@ pub const APPLIES: usize = 128;
 /// Repetitions of an apply in a step.
 pub const REPETITIONS: i64 = 1024;
 
+/// Repetitions that stand in each other.
+pub const REPEATS: usize = 2;
+
 /// Pieces of one apply.
 pub const PIECES: usize = 200;
 

@@ -9,7 +9,7 @@ mod target;
 
 pub use build::{
     apply, check, field, grid, pieces_attribute, scalar, set_boolean, set_member, set_program,
-    set_repeat,
+    set_repeats,
 };
 pub use declarations::{
     Apply, Boundary, Check, Field, Grid, Member, Piece, Repetition, Role, Scalar, as_pieces,

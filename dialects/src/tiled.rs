@@ -11,21 +11,22 @@ mod schedule;
 mod wave;
 
 pub use build::{
-    apply, apply_in_part, kernel_of, load, repeat, set_interior, set_kernel, set_tile, store,
+    apply, apply_in_part, copy, kernel_of, load, repeat, set_interior, set_kernel, set_steps,
+    set_tile, store,
 };
 pub use halo::Halo;
 pub use kernel::{Apply, Keeps, Kernel, Tile, TileOp, kernels};
 pub use launch::{
     Bands, Binding, Launch, axes_attributes, binding_attributes, block_points_attribute,
-    dynamic_shared, flags_attribute, is_launched, launch_attributes, launches, set_bank_pad,
-    set_dynamic_shared, turns_attribute,
+    dynamic_shared, flags_attribute, is_launched, lacking_attribute, launch_attributes, launches,
+    set_bank_pad, set_dynamic_shared, turns_attribute,
 };
 pub use nest_tile::{NestTile, nest_tile, set_nest_tile, set_not_tiled};
 pub(crate) use rotate::verify_rotations;
 pub use rotate::{computed, rotations, rotations_attribute, set_computed, set_rotations};
 pub use schedule::{
-    Choice, Part, Region, Repeat, Schedule, choice, repeats, schedule_attributes, set_choice,
-    set_kernels, set_part,
+    Choice, Height, Part, Region, Repeat, Schedule, choice, heights, repeats, schedule_attributes,
+    set_choice, set_height, set_heights, set_kernels, set_part,
 };
 pub use wave::{Skew, Waiting, Wave, set_skew, set_waiting};
 
@@ -84,6 +85,9 @@ const SKEW: &str = "tiled.skew";
 pub(crate) const SHEAR: &str = "tiled.shear";
 const SYNC: &str = "tiled.sync";
 const UNTIL: &str = "tiled.until";
+const HALO: &str = "tiled.halo";
+const HEIGHT: &str = "tiled.height";
+const HEIGHTS: &str = "tiled.heights";
 
 /// Whether a kernel's tiles go on beyond the grid as the grid repeated: whether any of its point
 /// functions reads a periodic field beside the point.

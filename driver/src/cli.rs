@@ -185,6 +185,15 @@ pub(crate) struct CommonArgs {
     /// Steps per launch
     #[arg(long, allow_negative_numbers = true, value_parser = whole::<i64>)]
     pub(crate) pyramid_height: Option<i64>,
+    /// Steps per launch that a run chooses from, by measuring: 1,2,3,4,6,8
+    #[arg(
+        long,
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        value_parser = one_of_several,
+        conflicts_with_all = ["pyramid_height", "passes"]
+    )]
+    pub(crate) heights: Option<Vec<i64>>,
     /// Cells per thread
     #[arg(
         long,
@@ -324,6 +333,7 @@ impl CommonArgs {
                     per_thread: self.per_thread.clone(),
                     region: self.region.clone(),
                 },
+                heights: self.heights.clone().unwrap_or_default(),
                 no_fuse: self.no_fuse,
                 no_nest_tiles: self.no_nest_tiles,
                 lowering: Lowering { no_split_interior: self.no_split_interior },

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use stencil_compiler::{Compiled, Control, Failure, Level, Progress, Session, Source};
+use stencil_compiler::{Compiled, Control, Failure, Level, Progress, Session, Source, sl};
 
 /// Does what the command line asks for.
 pub(crate) fn execute(
@@ -61,7 +61,8 @@ pub(crate) fn execute(
     if let (Some(stem), Some([header, c])) = (c_stem, &c_places)
         && let (Some(plan), Some(ptx)) = (compiled.plan(), compiled.ptx())
     {
-        let files = emit_c::files(stem, plan, ptx)?;
+        let function = sl::function_name(&source);
+        let files = emit_c::files(stem, plan, ptx, function.as_deref())?;
         outputs.add_text(header, &files.header);
         outputs.add_text(c, &files.source);
     }

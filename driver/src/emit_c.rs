@@ -5,6 +5,8 @@
 //! and the name, in which every character but letters and digits of ASCII is `_`; where two would
 //! be the same, the later one gets `_2`, `_3` and so on.
 
+mod sl;
+
 use std::fmt::Write;
 use std::path::Path;
 use stencil_compiler::{Element, Failure, Plan};
@@ -16,8 +18,9 @@ pub struct Files {
     pub source: String,
 }
 
-/// The files of a plan and its PTX. `stem` is their name without an extension.
-pub fn files(stem: &Path, plan: &Plan, ptx: &str) -> Result<Files, Failure> {
+/// The files of a plan and its PTX. `stem` is their name without an extension, `sl` the name of the
+/// function of a program of SL.
+pub fn files(stem: &Path, plan: &Plan, ptx: &str, sl: Option<&str>) -> Result<Files, Failure> {
     let name = stem.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if name.chars().any(|letter| letter.is_control() || "\"\\\u{fffd}".contains(letter)) {
         return Err(Failure::user(format!(
@@ -28,7 +31,11 @@ pub fn files(stem: &Path, plan: &Plan, ptx: &str) -> Result<Files, Failure> {
     }
     let parts = Parts::of(&name, plan);
     let json = plan.to_json().map_err(Failure::user)?;
-    Ok(Files { header: parts.header(&name), source: parts.source(&name, &json, ptx) })
+    let mut files = Files { header: parts.header(&name), source: parts.source(&name, &json, ptx) };
+    if let Some(function) = sl {
+        sl::add(&mut files, function, &parts, plan)?;
+    }
+    Ok(files)
 }
 
 /// What a parameter is for.

@@ -42,7 +42,7 @@ pub struct Args {
 
 fn passes_help() -> String {
     let mut help =
-        "Passes of stencilc (passes of upstream can be named too, except three):\n".to_owned();
+        "Passes of stencilc (passes of upstream can be named too, except four):\n".to_owned();
     for pass in passes() {
         help += &format!("  {:<18} {}\n", pass.name, pass.summary);
         for (name, meaning) in pass.options {

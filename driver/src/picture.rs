@@ -114,6 +114,18 @@ impl Frame {
         Self { width, height, values: values.collect() }
     }
 
+    /// The cells of a field of numbers, or the absolute values of one of complex numbers, which has
+    /// an array for each part.
+    pub fn of_parts(parts: &[&Array]) -> Option<Self> {
+        let (first, others) = parts.split_first()?;
+        let mut frame = Self::of(first);
+        for part in others {
+            let more = Self::of(part).values;
+            frame.values.iter_mut().zip(more).for_each(|(value, more)| *value = value.hypot(more));
+        }
+        Some(frame)
+    }
+
     /// The places of the cells' colours.
     fn places(&self, (low, high): (f64, f64)) -> Vec<u8> {
         let place = |value: &f32| {

@@ -25,3 +25,4 @@ pub mod strategies;
 pub mod subject;
 pub mod target;
 pub mod tiled;
+pub mod upstream;

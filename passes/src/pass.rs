@@ -1,6 +1,7 @@
 //! A pass is a value: it holds its options, typed, and changes a module.
 
 use crate::options::Options;
+use crate::upstream;
 use melior::Context;
 use melior::ir::Module;
 use stencil_dialects::error::Error;
@@ -69,6 +70,7 @@ impl Step {
         match self {
             Self::Ours(pass) => pass.run(context, module),
             Self::Upstream(text) => {
+                upstream::transforms(text, module)?;
                 mlir::run_upstream(context, module, &format!("builtin.module({text})"))
             }
         }

@@ -13,9 +13,11 @@ use crate::pass::Step;
 use crate::reduce::combine_stores::CombineStores;
 use crate::reduce::fuse_reductions::FuseReductions;
 use crate::reduce::lower_reduce::LowerReduce;
+use crate::schedule::choose_heights::ChooseHeights;
 use crate::schedule::choose_schedule::{ChooseSchedule, Request};
 use crate::schedule::lowering;
 use crate::stencil::fuse_functions::FuseFunctions;
+use crate::stencil::late_values_last::LateValuesLast;
 use crate::stencil::relax_arithmetic::RelaxArithmetic;
 use crate::stencil::verify::StencilVerify;
 use stencil_dialects::tiled::Choice;
@@ -25,6 +27,8 @@ use stencil_dialects::tiled::Choice;
 pub struct Config {
     /// What is asked of the schedule; the rest is chosen.
     pub choice: Choice,
+    /// Pyramid heights from which a run chooses; none where the compile chooses one.
+    pub heights: Vec<i64>,
     /// Whether temp fields are kept, however cheap they are to compute again.
     pub no_fuse: bool,
     /// Whether functions of affine loops get no tiles with copies in shared memory.
@@ -47,6 +51,7 @@ pub fn stencil(config: &Config) -> Vec<Step> {
         Step::ours(StencilVerify),
         Step::upstream("func.func(canonicalize,cse)"),
         Step::ours(RelaxArithmetic),
+        Step::ours(LateValuesLast),
         Step::upstream("func.func(canonicalize,cse)"),
     ];
     if !config.no_fuse {
@@ -57,7 +62,11 @@ pub fn stencil(config: &Config) -> Vec<Step> {
 
 /// From the stencil level to the tiled level.
 pub fn tiled(config: &Config) -> Vec<Step> {
-    let mut steps = vec![Step::ours(ChooseSchedule(config.request()))];
+    let request = config.request();
+    let mut steps = vec![match config.heights.as_slice() {
+        [] => Step::ours(ChooseSchedule(request)),
+        heights => Step::ours(ChooseHeights { heights: heights.to_vec(), request }),
+    }];
     // The choice stands in the module by now.
     steps.extend(lowering::tile(&Choice::default()));
     steps.push(Step::ours(FuseReductions(config.lowering)));

@@ -3,6 +3,7 @@
 use crate::options::Options;
 use crate::pass::Step;
 use crate::registry;
+use crate::upstream;
 use stencil_dialects::error::Error;
 
 /// One item of a pipeline's text.
@@ -33,13 +34,6 @@ impl Item {
 pub fn parse(pipeline: &str) -> Result<Vec<Step>, Error> {
     items(pipeline)?.iter().map(step).collect()
 }
-
-/// Passes of upstream that do harm to modules of this compiler, and what each does.
-const HARMFUL: [(&str, &str); 3] = [
-    ("control-flow-sink", "it moves shuffles into branches, which not all lanes of a warp run"),
-    ("remove-dead-values", "it ends the process on some modules"),
-    ("view-op-graph", "it takes minutes for a kernel"),
-];
 
 /// Passes and pipelines of upstream that run on the module, beside the pipelines named so. Where
 /// they are nested, the process ends.
@@ -84,25 +78,15 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Refuses a pass that does harm.
-fn harmless(name: &str) -> Result<(), Error> {
-    match HARMFUL.iter().find(|(harmful, _)| *harmful == name) {
-        Some((_, harm)) => {
-            Err(Error::user(format!("the pass {name} can't be used: {harm}; leave it out")))
-        }
-        None => Ok(()),
-    }
-}
-
 /// Refuses harmful passes, and passes of ours and whole pipelines in a nested pipeline.
 fn admit(item: &Item, depth: usize) -> Result<(), Error> {
-    harmless(&item.name)?;
+    upstream::pass(&item.name)?;
     if depth > MOST_NESTED {
         return Err(Error::user(format!("pipelines are nested at most {MOST_NESTED} deep")));
     }
     let inside = [item.nested.as_deref().unwrap_or_default(), item.options.as_str()];
     for name in inside.into_iter().flat_map(names) {
-        harmless(name)?;
+        upstream::pass(name)?;
         if name.ends_with("-pipeline") || WHOLE.contains(&name) {
             return Err(Error::user(format!(
                 "{name} runs on the module; take it out of {}",
@@ -267,7 +251,7 @@ mod tests {
 
     #[test]
     fn harmful_passes_are_refused_wherever_they_stand() {
-        for (name, harm) in HARMFUL {
+        for (name, harm) in upstream::PASSES {
             for text in [
                 name.to_owned(),
                 format!("gpu.module(cse,gpu.func({name}{{x=1}}))"),

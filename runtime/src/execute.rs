@@ -2,20 +2,22 @@
 //! upload and download. A target ([`Target`]) only allocates, copies and launches.
 
 mod lent;
+mod segment;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
 use crate::array::{Array, ArrayError, Element, shape_text};
 use crate::bind::{Bound, BufferId};
-use crate::launch::{Action, Compare, Copy, Iterations, Launch, LaunchError, Launches};
+use crate::heights::{self, Chosen};
+use crate::launch::{Copy, Iterations, Launch, LaunchError};
 use crate::plan::Plan;
 pub use lent::{homeward, lendable};
+pub use segment::{Segment, launch_segment};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use thiserror::Error;
-use transfer::value;
 pub use transfer::{download, read_value, upload};
 
 /// The error of a target; its text names the call and the device.
@@ -135,6 +137,27 @@ pub trait Target {
         Ok(None)
     }
 
+    /// Launches a kernel that does nothing so many times; says how long that took together, if the
+    /// target can.
+    ///
+    /// # Errors
+    /// When the launches fail.
+    fn null(
+        &mut self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        times: u32,
+    ) -> Result<Option<Duration>, TargetError> {
+        let _ = (grid, block, times);
+        Ok(None)
+    }
+
+    /// Blocks of a kernel, by its place in the plan, that run at once, if the target knows.
+    fn resident(&self, kernel: usize) -> Option<u64> {
+        let _ = kernel;
+        None
+    }
+
     /// Ends a run early: drops launches that have not begun, where it can, and waits for the
     /// others.
     ///
@@ -209,6 +232,8 @@ pub struct Launched {
     pub iterations: Vec<Iterations>,
     /// The memory of each buffer after the last launch, in the plan's order.
     pub current: Vec<BufferId>,
+    /// The pyramid height, where the run chose it.
+    pub height: Option<Chosen>,
 }
 
 /// The data of the inputs, by field.
@@ -324,80 +349,13 @@ pub fn launch_all(
     control: &mut Control<'_>,
 ) -> Result<Launched, ExecuteError> {
     check_devices(plan, bound, target)?;
-    let mut launches = Launches::new(plan, bound)?;
-    let mut count = 0;
-    target.begin().map_err(ExecuteError::Target)?;
-    while let Some(action) = launches.next() {
-        if control.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-            target.abandon().map_err(ExecuteError::Target)?;
-            let step = match &action {
-                Action::Launch(launch) => launch.step,
-                _ => launches.step(),
-            };
-            return Err(ExecuteError::Cancelled(step));
-        }
-        let done = match &action {
-            Action::Launch(launch) => target.launch(launch).map_err(ExecuteError::Target),
-            Action::Exchange(copies) => copies
-                .iter()
-                .try_for_each(|copy| target.exchange(copy))
-                .map_err(ExecuteError::Target),
-            Action::Compare(compare) => holds(bound, compare, target).map(|holds| {
-                if holds {
-                    launches.stop();
-                }
-            }),
-            Action::Snapshot(field) => {
-                take(plan, bound, inputs, &launches, *field, target, control)
-            }
-        };
-        if let Err(error) = done {
-            // Launches that are under way must end before their buffers go.
-            let _ = target.abandon();
-            return Err(error);
-        }
-        if matches!(action, Action::Launch(_)) {
-            count += 1;
-            if let Some(progress) = &mut control.progress {
-                let steps = launches.step() - bound.first_step;
-                progress(RunProgress { launches: count, steps, of: bound.steps });
-            }
+    match heights::open(plan, bound) {
+        Some(choose) => heights::launch_all(plan, bound, choose, inputs, target, control),
+        None => {
+            let whole = Segment { of: bound.steps, ..Segment::default() };
+            launch_segment(plan, bound, inputs, target, control, whole)
         }
     }
-    let elapsed = target.finish().map_err(ExecuteError::Target)?;
-    Ok(Launched {
-        count,
-        elapsed,
-        steps: launches.step() - bound.first_step,
-        iterations: launches.iterations().to_vec(),
-        current: launches.current().to_vec(),
-    })
-}
-
-/// Reads the first cell of a buffer and compares it.
-fn holds(bound: &Bound, compare: &Compare, target: &mut dyn Target) -> Result<bool, ExecuteError> {
-    let Compare { buffer, is, limit } = compare;
-    target.wait().map_err(ExecuteError::Target)?;
-    let cells = bound.buffers.get(buffer.0).map_or(0, |buffer| buffer.cells);
-    let mut value = Array::zeros(limit.element(), &[cells])?;
-    target.download(*buffer, value.bytes_mut()).map_err(ExecuteError::Target)?;
-    Ok(value.number(0).is_some_and(|value| is.holds(value, *limit)))
-}
-
-fn take(
-    plan: &Plan,
-    bound: &Bound,
-    inputs: &Inputs,
-    launches: &Launches<'_>,
-    field: usize,
-    target: &mut dyn Target,
-    control: &mut Control<'_>,
-) -> Result<(), ExecuteError> {
-    let Some(call) = &mut control.snapshot else { return Ok(()) };
-    target.wait().map_err(ExecuteError::Target)?;
-    let value = value(plan, bound, inputs, launches.current(), field, target)?;
-    call(Taken { field, step: launches.step(), value });
-    Ok(())
 }
 
 fn kind(element: Element, shape: &[usize]) -> String {

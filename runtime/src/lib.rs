@@ -18,6 +18,7 @@
 //! | [`input`] | where the data of an input comes from |
 //! | [`bind`] | sizes found and checked, buffers laid out |
 //! | [`layout`] | where the cells of a buffer lie in memory |
+//! | [`heights`] | the pyramid height of a run, chosen while it runs |
 //! | [`launch`] | the launches in order, each with its arguments |
 //! | [`bands`] | launches in parts, which overlap |
 //! | [`execute`] | upload, launch, download on any [`execute::Target`] |
@@ -55,6 +56,7 @@ pub mod device;
 pub mod element;
 pub mod execute;
 pub mod expr;
+pub mod heights;
 #[cfg(feature = "cuda")]
 pub mod host;
 pub mod input;

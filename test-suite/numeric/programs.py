@@ -14,6 +14,7 @@ from quanta import QUANTA
 from reductions import REDUCTIONS, around
 from sums import AN5D, JACOBI, box, mean
 from wavefronts import SEQUENCES, TABLES, WAVEFRONTS
+from waves import WAVES
 
 
 def heat2d(fields, scalars):
@@ -367,6 +368,7 @@ PROGRAMS = {
     **REDUCTIONS,
     **QUANTA,
     **PLACES,
+    **WAVES,
 }
 
 
@@ -395,6 +397,7 @@ DTYPES = {
     ("weno1d", "u"): lambda real: np.float64,
     ("conjugate-gradients", "X"): lambda real: np.float64,
     ("conjugate-gradients", "R"): lambda real: np.float64,
+    ("implicit2d", "U"): lambda real: np.float64,
     ("lower-solve", "Y"): lambda real: np.float64,
     ("lower-solve", "b"): lambda real: np.float64,
     ("lower-solve", "above"): lambda real: np.float64,

@@ -7,6 +7,7 @@ lanes for the results of the blocks. A step function that returns true ends the 
 import numpy as np
 
 from cells import inner, numbers
+from wavefronts import sweep
 
 BLOCK, OF_BLOCK, OF_ALL = 8192, 256, 1024
 
@@ -96,6 +97,46 @@ def conjugate_gradients(fields, scalars):
     r(0, 0)[...] = r(0, 0) - before / energy * q(0, 0)
     fields["after"] = total(r(0, 0) * r(0, 0))
     return np.sqrt(fields["after"]) <= np.float64(scalars.get("tolerance", "1e-8"))
+
+
+def implicit2d(fields, scalars):
+    U, k = fields["U"], np.float64(scalars.get("k", "4"))
+    R, P, Q = (fields.setdefault(name, np.zeros_like(U)) for name in "RPQ")
+    u, r, p, q = (inner(field, 1) for field in (U, R, P, Q))
+
+    def spread(x):
+        return k * (x(-1, 0) + x(1, 0) + x(0, -1) + x(0, 1) - np.float64(4) * x(0, 0))
+
+    r(0, 0)[...] = spread(u)
+    p(0, 0)[...] = r(0, 0)
+    for _ in range(5):
+        fields["before"] = before = total(r(0, 0) * r(0, 0))
+        q(0, 0)[...] = p(0, 0) - spread(p)
+        fields["energy"] = energy = total(p(0, 0) * q(0, 0))
+        far = before / energy if energy > 0 else np.float64(0)
+        u(0, 0)[...] = u(0, 0) + far * p(0, 0)
+        r(0, 0)[...] = r(0, 0) - far * q(0, 0)
+        fields["after"] = after = total(r(0, 0) * r(0, 0))
+        p(0, 0)[...] = r(0, 0) + (after / before if before > 0 else np.float64(0)) * p(0, 0)
+
+
+def relax2d(fields, scalars):
+    A = fields["A"]
+    c = numbers(A)
+    k = c(scalars.get("k", "0.5"))
+    B = fields.setdefault("B", np.zeros_like(A))
+    a = inner(A, 1)
+    inner(B, 1)(0, 0)[...] = a(0, 0) - c("0.25") * (a(0, 0) - a(0, -1))
+
+    def value(old, i, j):
+        new = A[i - 1, j] + A[i, j - 1] + old[i + 1, j] + old[i, j + 1]
+        return (B[i, j] + k * new) / (c(1) + c(4) * k)
+
+    for _ in range(3):
+        before = A.copy()
+        sweep(A, [1, 1], [1, 1], value)
+        sweep(A, [1, 1], [1, 1], value)
+        fields["moved"] = largest(np.abs(A - before)).astype(A.dtype)
 
 
 def shallow_water(fields, scalars):
@@ -189,6 +230,8 @@ def statistics3d(fields, scalars):
 REDUCTIONS = {
     "srad": (srad, ["J"], []),
     "conjugate-gradients": (conjugate_gradients, ["X", "R"], []),
+    "implicit2d": (implicit2d, ["U"], []),
+    "relax2d": (relax2d, ["A"], []),
     "shallow-water": (shallow_water, ["h", "u", "v"], []),
     "statistics3d": (statistics3d, ["A"], []),
     "weno1d": (weno1d, ["u"], []),
@@ -200,6 +243,8 @@ REDUCED = {
     "multigrid2d": {"worst": ("real", 0)},
     "srad": {"total": ("f8", 0), "squares": ("f8", 0)},
     "conjugate-gradients": {"before": ("f8", 1), "energy": ("f8", 0), "after": ("f8", 0)},
+    "implicit2d": {"before": ("f8", 0), "energy": ("f8", 0), "after": ("f8", 0)},
+    "relax2d": {"moved": ("real", 0)},
     "shallow-water": {"speed": ("real", 0), "time": ("f8", 0)},
     "weno1d": {"fastest": ("f8", 0), "time": ("f8", 0)},
     "statistics3d": {

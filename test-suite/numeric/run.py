@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs programs by `stencilc run` on every target that this machine has, and compares the results
-bit for bit with NumPy (programs.py); functions of affine loops too (nests.py).
+bit for bit with NumPy (programs.py); functions of affine loops (nests.py)
+and programs of SL (sl.py) too.
 
     python3 test-suite/numeric/run.py [WORD...]      only cases with one of the words in their line
 
@@ -21,12 +22,14 @@ import numpy as np
 
 sys.dont_write_bytecode = True
 import nests
+import sl
 from lattices import LATTICES
 from places import PLACES
 from programs import LEAST, MORE_SIZES, NUMBERED, PROGRAMS, RULED, dtype, rank, shapes
 from reductions import REDUCED
 from sums import AN5D
 from wavefronts import WAVEFRONTS
+from waves import WAVES
 
 SUITE = Path(__file__).resolve().parent.parent
 FOLDER = tempfile.TemporaryDirectory()
@@ -56,10 +59,12 @@ SWEEPS = {
     ],
     3: [["--strategy=wavefront", "--tile=3,4,8"], []],
 }
+SWEEPING = {*WAVEFRONTS, "relax2d"}
 # Programs with so many numbers in a cell that the tiles of `block` must be smaller.
 SMALL_TILES = {
     "d2q9": ["--tile=8,32", "--pyramid-height=2"],
     "d3q19": ["--tile=4,4,16", "--pyramid-height=1"],
+    "elastic3d": ["--tile=4,4,16", "--pyramid-height=1"],
 }
 # These run by streams too, one step per launch.
 PLAIN_STREAM = ["--strategy=stream", "--pyramid-height=1"]
@@ -271,10 +276,12 @@ def selected(case, found, words):
             more = [*more, *KEPT[rank(case.program)]]
         if target != "reference" and case.program in LATTICES:
             more = [*more, PLAIN_STREAM]
+        if target != "reference" and case.program in WAVES:
+            more = [*more, ["--strategy=plane"]]
         if target != "reference" and case.program in PLACES:
             more = [*more, []]
         schedules = SCHEDULES[target] + more
-        if target != "reference" and case.program in WAVEFRONTS:
+        if target != "reference" and case.program in SWEEPING:
             schedules = SWEEPS[rank(case.program)]
         for schedule in schedules:
             options = (word.removeprefix("--strategy=") for word in schedule)
@@ -301,13 +308,16 @@ def main():
     found = targets(tool)
     missing = {path.stem for path in (SUITE / "programs").glob("*.stencil")} - set(PROGRAMS)
     failed, passed = [f"{name}: has no reference in programs.py" for name in sorted(missing)], 0
+    other = {path.stem for path in (SUITE / "sl").glob("*.sl")} ^ set(sl.APPLICATIONS)
+    failed += [f"{name}: stands in sl.py or in the folder sl alone" for name in sorted(other)]
     unknown = {path.stem for path in (SUITE / "nests").glob("*.mlir")} - set(nests.NESTS)
     failed += [f"{name}: has no reference in nests.py" for name in sorted(unknown)]
     # The work is that of the processes that the threads start.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         of_nests = pool.submit(lambda: list(nests.outcomes(SUITE, tool, found, words)))
+        of_sl = pool.submit(lambda: list(sl.outcomes(SUITE, tool, found, words)))
         of_programs = pool.map(lambda case: outcomes(case, tool, found, words), cases())
-        for done in chain(of_programs, (future.result() for future in [of_nests])):
+        for done in chain(of_programs, (future.result() for future in [of_nests, of_sl])):
             for title, wrong, seconds in done:
                 print(f"{'FAIL' if wrong else 'ok':4} {title}: {wrong or f'{seconds:.2f} s'}",
                       flush=True)

@@ -6,6 +6,9 @@ gallery.py match SERIES OTHER COSTS PATH
     prints the cost of the best match of two series by time warping, from the costs of the best
     matches of their beginnings. Writes these costs up to five times that of the best match, whose
     cells have the highest. Fails where a cost differs from NumPy's.
+gallery.py stack PATTERN STACK
+    writes rows, the arrays of all files of a pattern in the order of the steps in their names, into
+    one array; prints how many there are.
 gallery.py psnr CLEAN BEFORE AFTER
     prints the peak signal-to-noise ratio of both images against the clean one, for a peak of 1, and
     fails where the second is not at least 3 dB above the first.
@@ -77,6 +80,32 @@ def inputs(folder):
     speed = 0.02 * np.exp(-(y**2 + x**2) / 150**2)
     save("vortex", np.stack([speed * x, -speed * y], axis=-1))
 
+    # Two charges; a frame that is bent up and down.
+    y, x = np.mgrid[0:200, 0:300]
+    spot = lambda row, column: np.exp(-((y - row) ** 2 + (x - column) ** 2) / 20)
+    np.save(folder / "charges.npy", 0.05 * (spot(100, 90) - spot(100, 210)))
+    edges = np.zeros((257, 385))
+    edges[0], edges[-1] = (sign * np.sin(np.linspace(0, 2 * np.pi, 385)) for sign in (1, -1))
+    save("edges", edges)
+
+    # A packet on its way to a wall with two slits, now and a step of 0.1 before.
+    y, x = np.mgrid[0:300, 0:400]
+    packet = np.exp(-((x - 100.0) ** 2 + (y - 150) ** 2) / 1000 + 0.8j * x)
+    packet[[0, -1]], packet[:, [0, -1]] = 0, 0
+    slits = np.where((x >= 160) & (x < 166), 5, 0)
+    for row in (130, 170):
+        slits[row - 6 : row + 6] = 0
+    save("slits", slits)
+    np.save(folder / "packet.npy", packet.astype(np.complex64))
+    before = packet * np.exp(0.1j * (1 - np.cos(0.8)))
+    np.save(folder / "packet-before.npy", before.astype(np.complex64))
+
+    # Water behind a round dam that breaks; three hills that become shocks.
+    y, x = np.mgrid[0:200, 0:300]
+    save("dam", np.where((y - 70) ** 2 + (x - 110) ** 2 < 40**2, 1.0, 0.0))
+    x = np.linspace(0, 2 * np.pi, 400, endpoint=False)
+    np.save(folder / "hills.npy", np.sin(x) + 0.5 * np.sin(3 * x))
+
     # U is everywhere, V in some spots.
     u, v = np.ones((2, 256, 256)) * [[[1.0]], [[0.0]]]
     for row, column in random.integers(10, 240, (20, 2)):
@@ -127,6 +156,11 @@ def main(arguments):
             print(f"PSNR {first:.1f} dB before, {second:.1f} dB after")
             if second < first + 3:
                 sys.exit("the noise is still there")
+        case ["stack", pattern, stack]:
+            files = Path(pattern).parent.glob(Path(pattern).name)
+            files = sorted(files, key=lambda file: int(file.stem.rpartition("-")[2]))
+            np.save(stack, np.stack([np.load(file) for file in files]).astype(np.float32))
+            print(f"{len(files)} rows")
         case ["match", series, other, costs, path]:
             series, other, costs = np.load(series), np.load(other), np.load(costs)
             cells = best_match(series, other, costs)

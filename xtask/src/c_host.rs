@@ -72,6 +72,13 @@ impl Places<'_> {
         capture(stencilc.arg(program).args(["--emit=c", "-o"]).arg(self.work.join("plate")))?;
         let sources = [examples.join("emitted.c"), self.work.join("plate.c")];
         capture(self.cc("stencil_runtime", "emitted", &STRICT).args(sources))?;
+        let sl = self.project.root().join("test-suite/sl/Hotspot.sl");
+        let built = self.project.target().join("release/stencilc");
+        let mut stencilc = self.project.command(built);
+        let heights = ["--heights=1,2,4", "--emit=c", "-o"];
+        capture(stencilc.arg(sl).args(heights).arg(self.work.join("Hotspot")))?;
+        let sources = [examples.join("hotspot.c"), self.work.join("Hotspot.c")];
+        capture(self.cc("stencil_runtime", "hotspot", &STRICT).args(sources))?;
         let cmake = self.work.join("cmake");
         let configure = format!("-DCMAKE_PREFIX_PATH={}", self.prefix.display());
         let plate = format!("-DPLATE={}", self.work.display());
@@ -83,6 +90,14 @@ impl Places<'_> {
             ]),
         )?;
         capture(self.project.command("cmake").arg("--build").arg(&cmake))?;
+        let hotspot = self.program("hotspot").output()?;
+        let said = String::from_utf8_lossy(&hotspot.stderr).into_owned();
+        let few = "hotspot: error 1: runHotspot reads 3072 elements, and runHotspotSetData was \
+                   given 3071\nhotspot: error 7: no CUDA d";
+        ensure!(
+            hotspot.status.code() == Some(1) && said.starts_with(few),
+            "hotspot without a device printed {said}"
+        );
         for folder in ["", "cmake"] {
             for target in ["reference", "sim"] {
                 let heat2d = Path::new(folder).join("heat2d");

@@ -25,7 +25,7 @@ const MRI: &str = "test-suite/data/mri.npy";
 const CAMERA: &str = "test-suite/data/camera.npy";
 
 /// The runs of `docs/gallery.md`.
-const EXHIBITS: [Exhibit; 10] = [
+const EXHIBITS: [Exhibit; 15] = [
     Exhibit {
         program: "rician",
         arguments: "--steps 60 --set sigma=0.08 --set lambda=0.2 --in U=out/gallery/mri.npy --in \
@@ -107,6 +107,42 @@ const EXHIBITS: [Exhibit; 10] = [
             --colors gray --range 0,1 --out A=docs/images/vortex.png",
         pictures: &[],
         check: &[],
+    },
+    Exhibit {
+        program: "conjugate-gradients",
+        arguments: "--in X=zeros --in R=out/gallery/charges.npy --colors coolwarm --range -1.5,1.5 \
+            --out X=docs/images/charges.png",
+        pictures: &[],
+        check: &[],
+    },
+    Exhibit {
+        program: "multigrid2d",
+        arguments: "--in U=out/gallery/edges.npy --in F=zeros --colors viridis --out \
+            U=docs/images/membrane.png",
+        pictures: &[],
+        check: &[],
+    },
+    Exhibit {
+        program: "schroedinger2d",
+        arguments: "--steps 2000 --in P=out/gallery/packet-before.npy --in U=out/gallery/packet.npy \
+            --in V=out/gallery/slits.npy --colors viridis --range 0,0.2 \
+            --out U=docs/images/slits.png",
+        pictures: &[],
+        check: &[],
+    },
+    Exhibit {
+        program: "shallow-water",
+        arguments: "--set end=60 --in h=out/gallery/dam.npy --in u=zeros --in v=zeros --colors \
+            coolwarm --range -0.3,0.3 --out h=docs/images/water.png",
+        pictures: &[],
+        check: &[],
+    },
+    Exhibit {
+        program: "weno1d",
+        arguments: "--set end=400 --snapshot-every 2 --in u=out/gallery/hills.npy --out \
+            u=out/gallery/hills-{step}.npy",
+        pictures: &[("out/gallery/shocks.npy", "shocks", Palette::Diverging(1.0))],
+        check: &["stack", "out/gallery/hills-*.npy", "out/gallery/shocks.npy"],
     },
     Exhibit {
         program: "time-warping",

@@ -21,11 +21,12 @@ pub fn check(text: &str, name: &str) -> Result<(), Error> {
     let mut aliases = Aliases::default();
     let mut applies = Applies::default();
     let mut tokens = Tokens::new(text).peekable();
+    let place = |(line, column)| Place { file: name.to_owned(), line, column };
+    let mut at = (1, 1);
     while let Some(token) = tokens.next() {
-        let Token { kind, line, column, .. } = token;
-        let error = |message: String| {
-            Err(Error::new(Place { file: name.to_owned(), line, column }, message))
-        };
+        let kind = token.kind;
+        at = (token.line, token.column);
+        let error = |message: String| Err(Error::new(place(at), message));
         if let Err(message) = applies.next(&token) {
             return error(message);
         }
@@ -44,7 +45,9 @@ pub fn check(text: &str, name: &str) -> Result<(), Error> {
                 operators += 1;
             }
             Kind::Word => {}
-            Kind::Other | Kind::Text | Kind::Alias => levels -= std::mem::take(&mut operators),
+            Kind::Other | Kind::Text | Kind::Alias | Kind::Value => {
+                levels -= std::mem::take(&mut operators)
+            }
             Kind::IndexArray => {
                 return error(
                     "MLIR 22 can't read an array of index; write array<i64: ...>".to_owned(),
@@ -64,7 +67,7 @@ pub fn check(text: &str, name: &str) -> Result<(), Error> {
             ));
         }
     }
-    Ok(())
+    applies.end().map_err(|message| Error::new(place(at), message))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +84,8 @@ enum Kind {
     Text,
     /// `#name` or `!name`: an alias, or an attribute or type of a dialect.
     Alias,
+    /// `%name`, or `%name#1`, one of several results.
+    Value,
     /// A token that ends an affine expression, because none holds it.
     Other,
 }
@@ -126,7 +131,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// Bytes of the string or the alias at the head of the text, if one is there.
+    /// Bytes of the string, the alias or the value at the head of the text, if one is there.
     fn long(&self) -> Option<(Kind, usize)> {
         if let Some(string) = self.rest.strip_prefix('"') {
             let mut escaped = false;
@@ -137,16 +142,30 @@ impl<'t> Tokens<'t> {
             });
             return Some((Kind::Text, end.map_or(self.rest.len(), |end| end + 2)));
         }
-        let name = self.rest.strip_prefix(['#', '!'])?;
-        // A number, or what MLIR calls a suffix identifier.
-        let numbered = name.starts_with(|c: char| c.is_ascii_digit());
-        let ends = |c: char| match numbered {
-            true => !c.is_ascii_digit(),
-            false => !c.is_ascii_alphanumeric() && !"$._-".contains(c),
-        };
-        let length = name.find(ends).unwrap_or(name.len());
+        if let Some(value) = self.rest.strip_prefix('%') {
+            let length = suffix_identifier(value);
+            let rest = value.get(length..).unwrap_or_default();
+            let number = rest.strip_prefix('#').map_or(0, |rest| 1 + digits(rest));
+            return (length > 0).then_some((Kind::Value, 1 + length + number));
+        }
+        let length = suffix_identifier(self.rest.strip_prefix(['#', '!'])?);
         (length > 0).then_some((Kind::Alias, 1 + length))
     }
+}
+
+/// Bytes of the number or the name at the head of a text, which MLIR calls a suffix identifier.
+fn suffix_identifier(text: &str) -> usize {
+    match digits(text) {
+        0 => {
+            let ends = |c: char| !c.is_ascii_alphanumeric() && !"$._-".contains(c);
+            text.find(ends).unwrap_or(text.len())
+        }
+        number => number,
+    }
+}
+
+fn digits(text: &str) -> usize {
+    text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())
 }
 
 impl<'t> Iterator for Tokens<'t> {

@@ -149,10 +149,13 @@ pub fn apply<'c>(
     )
 }
 
-/// Repeats an apply in each step, together with its neighbours of the same number.
-pub fn set_repeat<'c>(builder: &Builder<'c>, apply: Op<'c>, repeat: Repetition) {
-    let numbers = attribute::integers(builder.context, &[repeat.number, repeat.count]);
-    mlir::set_attribute(apply, REPEATED, numbers);
+/// Repeats an apply or a reduction in each step, together with its neighbours of the same number.
+pub fn set_repeats<'c>(builder: &Builder<'c>, op: Op<'c>, repeats: &[Repetition]) {
+    if repeats.is_empty() {
+        return;
+    }
+    let numbers: Vec<i64> = repeats.iter().flat_map(|one| [one.number, one.count]).collect();
+    mlir::set_attribute(op, REPEATED, attribute::integers(builder.context, &numbers));
 }
 
 /// Builds `stencil.check`.

@@ -208,12 +208,12 @@ pub struct Apply<'c> {
     pub updates: Vec<&'c str>,
     /// Disjoint sub-grids with their functions.
     pub pieces: Vec<Piece<'c>>,
-    /// How often a step repeats it, if it does: the attribute `stencil.repeat`.
-    pub repeat: Option<Repetition>,
+    /// How often a step repeats it, from the outside: the attribute `stencil.repeat`.
+    pub repeats: Vec<Repetition>,
 }
 
-/// `stencil.repeat = array<i64: NUMBER, COUNT>`: consecutive applies of one number are repeated
-/// together.
+/// `stencil.repeat = array<i64: NUMBER, COUNT, ...>` of an apply or a reduction: consecutive ones
+/// of one number are repeated together. Two more numbers stand for a repetition within.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repetition {
     /// Tells it from its neighbours.
@@ -229,7 +229,7 @@ impl<'c> Apply<'c> {
             op,
             updates: read(op, "updates", attribute::as_symbols)?,
             pieces: read(op, "pieces", as_pieces)?,
-            repeat: read_optional(op, REPEATED, repetition)?,
+            repeats: repetitions(op)?,
         })
     }
 }
@@ -276,11 +276,17 @@ impl<'c> Check<'c> {
     }
 }
 
-fn repetition(attribute: Attribute) -> Option<Repetition> {
-    match attribute::as_integers(attribute)?.as_slice() {
-        [number, count] => Some(Repetition { number: *number, count: *count }),
-        _ => None,
-    }
+/// Reads how often a step repeats an apply or a reduction.
+pub(super) fn repetitions(op: Op) -> Result<Vec<Repetition>, Error> {
+    let pairs = |attribute| {
+        let numbers = attribute::as_integers(attribute)?;
+        let pairs = numbers.chunks(2).map(|pair| match pair {
+            [number, count] => Some(Repetition { number: *number, count: *count }),
+            _ => None,
+        });
+        pairs.collect()
+    };
+    Ok(read_optional(op, REPEATED, pairs)?.unwrap_or_default())
 }
 
 /// Reads the pieces of `stencil.apply` or `tiled.apply`.

@@ -1,6 +1,7 @@
 //! Reductions of a step, and the condition that ends a run.
 
-use super::{COMBINED, Field, INITIAL, REDUCE, UNTIL};
+use super::declarations::repetitions;
+use super::{COMBINED, Field, INITIAL, REDUCE, Repetition, UNTIL};
 use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
@@ -44,6 +45,8 @@ pub struct Reduce<'c> {
     pub combine: Combine,
     /// How many applies of the step stand before it.
     pub place: usize,
+    /// How often a step repeats it, from the outside: the attribute `stencil.repeat`.
+    pub repeats: Vec<Repetition>,
 }
 
 impl<'c> Reduce<'c> {
@@ -64,6 +67,7 @@ impl<'c> Reduce<'c> {
             function: read(op, "function", attribute::as_symbol)?,
             combine: combine.ok_or_else(wrong)?.1,
             place,
+            repeats: repetitions(op)?,
         })
     }
 }

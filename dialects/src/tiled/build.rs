@@ -1,7 +1,7 @@
 //! Builders of the operations.
 
 use super::{
-    APPLY, Apply, Halo, INTERIOR, KEEPS, KERNEL, Keeps, LOAD, PARTIAL, REPEAT, STORE, TILE,
+    APPLY, Apply, Halo, INTERIOR, KEEPS, KERNEL, Keeps, LOAD, PARTIAL, REPEAT, STEPS, STORE, TILE,
 };
 use crate::attribute;
 use crate::builder::Builder;
@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::mlir::{self, Op, Val};
 use crate::stencil::{self, Piece};
 use melior::ir::{AffineMap, Attribute, Type};
+use std::collections::BTreeMap;
 
 /// `!tiled.tile`.
 fn tile_type<'c>(builder: &Builder<'c>) -> Result<Type<'c>, Error> {
@@ -132,4 +133,21 @@ pub fn set_kernel(builder: &Builder, apply: Op, kernel: &str) {
 /// The kernel by which a `stencil.apply` is tiled already, if it is.
 pub fn kernel_of<'c>(apply: Op<'c>) -> Option<&'c str> {
     mlir::attribute(apply, KERNEL).and_then(attribute::as_symbol)
+}
+
+/// Copies a kernel to the end of the module under another name.
+///
+/// # Errors
+/// A fault of the compiler.
+pub fn copy<'c>(builder: &Builder<'c>, kernel: Op<'c>, name: &str) -> Result<Op<'c>, Error> {
+    mlir::copy_to(kernel, builder.block, &mut BTreeMap::new());
+    let copy = mlir::operations(builder.block).pop();
+    let copy = copy.ok_or_else(|| Error::internal("no copy of a tile kernel"))?;
+    mlir::set_attribute(copy, "sym_name", attribute::string(builder.context, name));
+    Ok(copy)
+}
+
+/// Makes a kernel take so many steps of the run.
+pub fn set_steps<'c>(builder: &Builder<'c>, kernel: Op<'c>, steps: i64) {
+    mlir::set_attribute(kernel, STEPS, attribute::integer(builder.context, steps));
 }

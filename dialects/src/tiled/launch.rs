@@ -19,6 +19,7 @@ const FLAGS: &str = "tiled.flags";
 const TURNS: &str = "tiled.turns";
 const BLOCK_POINTS: &str = "tiled.block_points";
 const DYNAMIC_SHARED: &str = "tiled.dynamic_shared";
+const LACKING: &str = "tiled.lacking_registers";
 const BANK_PAD: &str = "tiled.bank_pad";
 
 /// What an argument of a lowered kernel is bound to.
@@ -80,6 +81,8 @@ pub struct Launch<'c> {
     pub block: Vec<i64>,
     /// Bytes of dynamic shared memory; of a thread's own memory where the kernel is a `func.func`.
     pub dynamic_shared: i64,
+    /// Registers that a thread lacks by the lowering's estimate, so that it keeps values in memory.
+    pub lacking: i64,
     /// What its arguments are bound to.
     pub bindings: Vec<Binding<'c>>,
     /// How many flags its blocks have; one result, the symbols are the run-time sizes. All blocks
@@ -158,6 +161,7 @@ fn read_launch<'c>(op: Op<'c>) -> Result<Launch<'c>, Error> {
         block_points: read_optional(op, BLOCK_POINTS, attribute::as_integer)?,
         block: read(op, "known_block_size", attribute::as_integers)?,
         dynamic_shared: dynamic_shared(op)?,
+        lacking: read_optional(op, LACKING, attribute::as_integer)?.unwrap_or(0),
         bindings,
         flags: mlir::attribute(op, FLAGS)
             .map(|_| read(op, FLAGS, attribute::as_map))
@@ -268,6 +272,14 @@ pub fn set_dynamic_shared(builder: &Builder, kernel: Op, bytes: i64) {
 /// An attribute that is no number.
 pub fn dynamic_shared(kernel: Op) -> Result<i64, Error> {
     Ok(read_optional(kernel, DYNAMIC_SHARED, attribute::as_integer)?.unwrap_or(0))
+}
+
+/// The attribute for [`Launch::lacking`], if a thread lacks any.
+pub fn lacking_attribute<'c>(
+    builder: &Builder<'c>,
+    registers: i64,
+) -> Option<(&'static str, Attribute<'c>)> {
+    (registers > 0).then(|| (LACKING, attribute::integer(builder.context, registers)))
 }
 
 /// Notes what became of each declared shared buffer of a kernel, in their order.

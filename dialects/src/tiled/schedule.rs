@@ -1,7 +1,7 @@
 //! Schedules: that of a kernel, what a module has chosen for kernels to be made, and the order of
 //! launches.
 
-use super::{PER_THREAD, REGION, REPEAT, STEPS, STRATEGY, TILE, UNTIL};
+use super::{HALO, HEIGHT, HEIGHTS, PER_THREAD, REGION, REPEAT, STEPS, STRATEGY, TILE, UNTIL};
 use crate::attribute::{self, read, read_optional};
 use crate::builder::Builder;
 use crate::error::Error;
@@ -133,6 +133,13 @@ pub fn choice(module: &Module) -> Result<Choice, Error> {
 
 /// Writes a module's choice of schedule.
 pub fn set_choice<'c>(context: &'c Context, module: &Module<'c>, choice: &Choice) {
+    for (name, value) in entries(context, choice) {
+        mlir::set_attribute(mlir::module_op(module), name, value);
+    }
+}
+
+/// What a choice has, as attributes.
+fn entries<'c>(context: &'c Context, choice: &Choice) -> Vec<(&'static str, Attribute<'c>)> {
     let entries = [
         (STRATEGY, choice.strategy.as_ref().map(|strategy| attribute::string(context, strategy))),
         (TILE, choice.tile.as_ref().map(|tile| attribute::integers(context, tile))),
@@ -140,11 +147,7 @@ pub fn set_choice<'c>(context: &'c Context, module: &Module<'c>, choice: &Choice
         (STEPS, choice.pyramid_height.map(|steps| attribute::integer(context, steps))),
         (REGION, choice.region.as_ref().map(|region| attribute::string(context, region))),
     ];
-    for (name, value) in entries {
-        if let Some(value) = value {
-            mlir::set_attribute(mlir::module_op(module), name, value);
-        }
-    }
+    entries.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// Where a list of launches stands in the loop of a `stencil.until`.
@@ -171,6 +174,62 @@ pub struct Repeat<'c> {
     pub kernels: Vec<&'c str>,
     /// Where it stands in a loop, if it does: the attribute `tiled.until`.
     pub part: Option<Part>,
+    /// The alternative that it belongs to, if there are several.
+    pub height: Option<Height>,
+}
+
+/// One of several pyramid heights: the attributes `tiled.height` and `tiled.halo`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Height {
+    /// Steps of a launch of the main kernel.
+    pub steps: i64,
+    /// How far a step reads, per dimension, slowest first.
+    pub reach: Vec<i64>,
+}
+
+/// Makes a `tiled.repeat` a part of the alternative of a pyramid height.
+pub fn set_height(builder: &Builder, repeat: Op, height: &Height) {
+    mlir::set_attribute(repeat, HEIGHT, attribute::integer(builder.context, height.steps));
+    mlir::set_attribute(repeat, HALO, attribute::integers(builder.context, &height.reach));
+}
+
+fn height(op: Op) -> Result<Option<Height>, Error> {
+    let Some(steps) = read_optional(op, HEIGHT, attribute::as_integer)? else { return Ok(None) };
+    Ok(Some(Height { steps, reach: read(op, HALO, attribute::as_integers)? }))
+}
+
+/// The schedules of several pyramid heights, from which a run chooses; the usual one first.
+///
+/// # Errors
+/// An attribute of the wrong kind.
+pub fn heights(module: &Module) -> Result<Vec<Choice>, Error> {
+    let op = mlir::module_op(module);
+    let Some(list) = mlir::attribute(op, HEIGHTS) else { return Ok(Vec::new()) };
+    let wrong = || {
+        let message = format!("{HEIGHTS} is a list of schedules, each with {STRATEGY} and {STEPS}");
+        Error::new(mlir::place(op.location()), message)
+    };
+    let entries = attribute::as_array(list).ok_or_else(wrong)?;
+    entries.into_iter().map(|entry| choice_of(entry).ok_or_else(wrong)).collect()
+}
+
+/// A schedule as an entry of a list.
+fn choice_of(entry: Attribute<'_>) -> Option<Choice> {
+    let integers = |name| attribute::entry(entry, name).and_then(attribute::as_integers);
+    Some(Choice {
+        strategy: Some(attribute::entry(entry, STRATEGY).and_then(attribute::as_string)?.into()),
+        tile: integers(TILE),
+        per_thread: integers(PER_THREAD),
+        pyramid_height: Some(attribute::entry(entry, STEPS).and_then(attribute::as_integer)?),
+        region: attribute::entry(entry, REGION).and_then(attribute::as_string).map(str::to_owned),
+    })
+}
+
+/// Writes the schedules of several pyramid heights.
+pub fn set_heights<'c>(context: &'c Context, module: &Module<'c>, heights: &[Choice]) {
+    let entry = |choice: &Choice| attribute::dictionary(context, &entries(context, choice));
+    let list: Vec<_> = heights.iter().map(entry).collect();
+    mlir::set_attribute(mlir::module_op(module), HEIGHTS, attribute::array(context, &list));
 }
 
 /// Puts a `tiled.repeat` in the loop of a `stencil.until`.
@@ -205,6 +264,7 @@ pub fn repeats<'c>(module: &Module<'c>) -> Result<Vec<Repeat<'c>>, Error> {
                 count: read(op, "count", attribute::as_map)?,
                 kernels: read(op, "kernels", attribute::as_symbols)?,
                 part: part(op)?,
+                height: height(op)?,
             })
         })
         .collect()

@@ -3,7 +3,7 @@
 use super::at;
 use crate::error::Error;
 use crate::mlir::{self, Op, Val};
-use crate::stencil::{self, Argument, Field, Program};
+use crate::stencil::{self, Argument, Field, Program, Role};
 use melior::ir::{Type, ValueLike};
 
 /// The types of values in a point function and in affine loops: the lowerings have instructions for
@@ -114,14 +114,15 @@ pub(super) fn verify<'c>(
     operations(function)?;
     for gather in stencil::gathers(function)? {
         verify_gather(program, &gather)?;
+        let read = program.field(gather.field)?.role;
         if let Purpose::Boundary(field) = purpose
-            && !program.field(gather.field)?.role.is_reduced()
+            && !(read.is_reduced() || read == Role::Const)
         {
             return Err(at(
                 gather.op,
                 format!(
-                    "the boundary rule of @{} reads no cells but those of reductions, and @{} is \
-                     none",
+                    "the boundary rule of @{} reads cells of const fields and of reductions \
+                     alone, and @{} is neither",
                     field.name, gather.field
                 ),
             ));

@@ -71,6 +71,7 @@ fn verify_reduce(program: &Program, reduce: &Reduce) -> Result<(), Error> {
     let rank = piece.lower.result_count();
     let purpose = Purpose::Reduction(field, rank);
     point_function::verify(program, reduce.op, reduce.function, &purpose)?;
-    let apply = Apply { op: reduce.op, updates: Vec::new(), pieces: Vec::new(), repeat: None };
+    let apply =
+        Apply { op: reduce.op, updates: Vec::new(), pieces: Vec::new(), repeats: Vec::new() };
     reads_inside(program, &apply, &piece, &[])
 }

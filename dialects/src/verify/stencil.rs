@@ -11,10 +11,11 @@ use crate::affine::Linear;
 use crate::attribute;
 use crate::cover::{Bounds, checked_values, of_points};
 use crate::error::Error;
-use crate::limits::{BOUND_SIZES, GRID_END, REPETITIONS, STEPS};
+use crate::limits::{BOUND_SIZES, GRID_END, REPEATS, REPETITIONS, STEPS};
 use crate::mlir::{self, Op};
-use crate::stencil::{Apply, Boundary, Grid, Program, Role};
+use crate::stencil::{Apply, Boundary, Grid, Program, Repetition, Role};
 use melior::ir::{AffineMap, Module, Type};
+use std::collections::BTreeSet;
 
 /// Verifies all declarations, and every `stencil.apply` with its point functions.
 pub fn verify(module: &Module, errors: &mut Vec<Error>) {
@@ -45,27 +46,34 @@ pub fn verify(module: &Module, errors: &mut Vec<Error>) {
     reduce::verify(&program, errors);
 }
 
-/// Repeated applies stand together, their numbers are in range, no reduction stands among them, and
-/// none reads values of its own sweep.
+/// Items of one repetition stand together, their numbers are in range, and no more than two
+/// repetitions stand in each other.
 fn repetitions(program: &Program, errors: &mut Vec<Error>) {
-    for (place, apply) in program.applies.iter().enumerate() {
-        let Some(repeat) = apply.repeat else { continue };
-        if !(1..=REPETITIONS).contains(&repeat.count) {
-            let message = format!("stencil.repeat needs a count from 1 to {REPETITIONS}");
-            errors.push(at(apply.op, message));
+    let applies = program.applies.iter().enumerate();
+    let mut items: Vec<_> =
+        applies.map(|(place, apply)| (2 * place + 1, apply.op, &apply.repeats)).collect();
+    let reduces = program.reduces.iter();
+    items.extend(reduces.map(|reduce| (2 * reduce.place, reduce.op, &reduce.repeats)));
+    items.sort_by_key(|(place, ..)| *place);
+    let (mut open, mut begun): (&[Repetition], BTreeSet<i64>) = (&[], BTreeSet::new());
+    for (_, op, repeats) in items {
+        let all = repeats.iter().try_fold(1_i64, |all, one| all.checked_mul(one.count));
+        if repeats.len() > REPEATS
+            || repeats.iter().any(|one| one.count < 1)
+            || all.is_none_or(|all| all > REPETITIONS)
+        {
+            let message = format!(
+                "stencil.repeat needs at most {REPEATS} counts from 1, whose product is at most \
+                 {REPETITIONS}"
+            );
+            errors.push(at(op, message));
         }
-        let before = place.checked_sub(1).and_then(|place| program.applies.get(place));
-        let mut earlier = program.applies.iter().take(place).filter_map(|apply| apply.repeat);
-        let reduced = program.reduces.iter().any(|reduce| reduce.place == place);
-        let goes_on = before.and_then(|before| before.repeat) == Some(repeat);
-        if (!goes_on || reduced) && earlier.any(|other| other.number == repeat.number) {
-            let message = "applies of one stencil.repeat stand together, with one count";
-            errors.push(at(apply.op, message));
+        let same = repeats.iter().zip(open).take_while(|(new, old)| new == old).count();
+        if repeats.iter().skip(same).any(|one| !begun.insert(one.number)) {
+            let message = "items of one stencil.repeat stand together, with one count";
+            errors.push(at(op, message));
         }
-        if program.dependences(&apply.pieces).is_ok_and(|found| !found.is_empty()) {
-            let message = "a repeated apply reads no values of its own sweep";
-            errors.push(at(apply.op, message));
-        }
+        open = repeats;
     }
 }
 

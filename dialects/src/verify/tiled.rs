@@ -73,7 +73,7 @@ fn verify_kernel<'c>(
             let key = (["updates", "pieces"].map(attribute), partial);
             if !sound_pieces.contains(&key) {
                 let pieces = apply.pieces.clone();
-                let apply = stencil::Apply { op: apply.op, updates, pieces, repeat: None };
+                let apply = stencil::Apply { op: apply.op, updates, pieces, repeats: Vec::new() };
                 stencil_pieces(program, &apply, partial, errors);
             }
             if errors.len() == before {

@@ -215,11 +215,7 @@ impl<'c> Import<'c, '_> {
             .collect();
         let builder = self.at(function.span);
         let apply = stencil::apply(&builder, &updates, &pieces)?;
-        if let Some(repeat) = function.repeat {
-            let number = i64::try_from(repeat.number)
-                .map_err(|_| Error::internal("more than 2^63 repetitions"))?;
-            stencil::set_repeat(&builder, apply, Repetition { number, count: repeat.count });
-        }
+        stencil::set_repeats(&builder, apply, &repetitions(&function.repeats)?);
         Ok(())
     }
 
@@ -292,6 +288,16 @@ impl<'c> Import<'c, '_> {
             ExprType::Bool => self.builder.integer_type(1),
         }
     }
+}
+
+/// The repetitions that an item stands in.
+fn repetitions(repeats: &[program::Repetition]) -> Result<Vec<Repetition>, Error> {
+    let one = |repeat: &program::Repetition| {
+        let number = i64::try_from(repeat.number)
+            .map_err(|_| Error::internal("more than 2^63 repetitions"))?;
+        Ok(Repetition { number, count: repeat.count })
+    };
+    repeats.iter().map(one).collect()
 }
 
 /// The arguments of a point function: everything it reads, each once, in the order of appearance.

@@ -49,6 +49,7 @@ pub use stencil_runtime::device::short_names as device_names;
 
 pub use stencil_dialects::tiled::Choice;
 pub use stencil_frontend::diagnostics::Look;
+pub use stencil_frontend::sl;
 pub use stencil_frontend::source::Source;
 pub use stencil_passes::llvm::emit_object::processors;
 pub use stencil_passes::llvm::emit_ptx::architectures;

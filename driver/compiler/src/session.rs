@@ -85,7 +85,8 @@ impl Options {
 
     /// Whether nothing is asked of the schedule.
     pub fn leaves_schedule_open(&self) -> bool {
-        self.config.choice == Choice::default() && self.passes.is_none()
+        let Config { choice, heights, .. } = &self.config;
+        *choice == Choice::default() && heights.is_empty() && self.passes.is_none()
     }
 }
 

@@ -193,8 +193,10 @@ impl<'c, 's> Compilation<'c, 's> {
 
     /// A nest has no schedule to choose.
     fn refuse_choices(&self) -> Result<(), Failure> {
-        let Config { choice, no_fuse, lowering, .. } = &self.options.config;
-        let options = if *choice != Choice::default() {
+        let Config { choice, heights, no_fuse, lowering, .. } = &self.options.config;
+        let options = if !heights.is_empty() {
+            "several pyramid heights are"
+        } else if *choice != Choice::default() {
             "a strategy, tile, pyramid height or cells per thread are"
         } else if *no_fuse {
             "the option no-fuse is"

@@ -45,13 +45,18 @@ pub struct File {
 impl File {
     /// Its items, each `repeat` followed by those in it.
     pub fn all_items(&self) -> impl Iterator<Item = &Item> {
-        self.items.iter().flat_map(|item| {
-            let inner = match &item.node {
-                ItemKind::Repeat { items, .. } => items.as_slice(),
-                _ => &[],
+        let (mut open, mut all) = (vec![self.items.iter()], Vec::new());
+        while let Some(items) = open.last_mut() {
+            let Some(item) = items.next() else {
+                open.pop();
+                continue;
             };
-            std::iter::once(item).chain(inner)
-        })
+            all.push(item);
+            if let ItemKind::Repeat { items, .. } = &item.node {
+                open.push(items.iter());
+            }
+        }
+        all.into_iter()
     }
 }
 
@@ -130,11 +135,11 @@ pub enum ItemKind {
         /// Its pieces.
         pieces: Vec<Piece>,
     },
-    /// `repeat COUNT { FUNCTION ... }`
+    /// `repeat COUNT { ITEM ... }`
     Repeat {
         /// How often in each step.
         count: Expr,
-        /// Functions, in order.
+        /// Functions, reductions and repetitions, in order.
         items: Vec<Item>,
     },
     /// `reduce NAME : TYPE = OPERATION(VALUE) on REGION [initially VALUE]`

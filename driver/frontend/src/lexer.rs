@@ -249,6 +249,7 @@ impl<'a> Lexer<'a> {
                     error.help(format!("write `{text}`: a literal takes the type of its context"))
                 }
                 "x" | "X" => error.help("write the number in decimal"),
+                "e" | "E" => error.help(format!("an exponent has digits, as in `{text}e-3`")),
                 _ => error.help("put an operator or a space between them"),
             });
         }
@@ -285,7 +286,13 @@ impl<'a> Lexer<'a> {
                 && !c.is_ascii_alphanumeric()
                 && !"_#()[]{},;:.=+-*/%<>!'&|^~?".contains(c)
         });
-        let length = run.len().max(self.rest().chars().next().map_or(1, char::len_utf8));
+        let mut length = run.len().max(self.rest().chars().next().map_or(1, char::len_utf8));
+        if run == "\"" {
+            // A text in quotes is one error.
+            let line = self.rest().lines().next().unwrap_or_default();
+            let end = line.get(1..).and_then(|rest| rest.find('"'));
+            length = end.map_or(length, |end| end + 2);
+        }
         let error = Diagnostic::error(
             format!("`{}` is not part of the language", shown(&shorten(run))),
             self.span(length),
@@ -294,7 +301,7 @@ impl<'a> Lexer<'a> {
         let error = match run.chars().next() {
             Some('\u{2212}' | '\u{2013}' | '\u{2014}') => error.help("write the minus sign as `-`"),
             Some('\u{d7}' | '\u{b7}') => error.help("write the product as `*`"),
-            Some('"') => error.help("the language has no strings; a comment starts with `#`"),
+            Some('"') => error.help("leave the quotes out; a comment starts with `#`"),
             _ => error
                 .help("names use the letters a-z, A-Z, digits and `_`; a comment starts with `#`"),
         };

@@ -22,6 +22,7 @@ pub mod parser;
 pub mod print;
 pub mod program;
 pub mod sizes;
+pub mod sl;
 pub mod source;
 mod suggest;
 
@@ -29,10 +30,14 @@ use diagnostics::Diagnostic;
 use program::Program;
 use source::Source;
 
-/// Reads and checks a source. `defines` are values for params that override those of the file.
+/// Reads and checks a source: SL where its name ends with `.sl`. `defines` are values for params
+/// that override those of the file.
 ///
 /// A program comes only without errors; the diagnostics are sorted by place.
 pub fn load(source: &Source, defines: &[(String, i64)]) -> (Option<Program>, Vec<Diagnostic>) {
+    if sl::is_sl(&source.name) {
+        return sl::load(source, defines);
+    }
     let (file, mut diagnostics) = parser::parse(source);
     if source.text.len() > limits::TEXT {
         return (None, diagnostics); // Nothing of it was read.

@@ -13,6 +13,15 @@ pub const NESTING: usize = 150;
 /// Terms of a sum, factors of a product, conditions of a chain.
 pub const TERMS: usize = 1500;
 
+/// Infix operators of a statement of SL.
+pub const SL_OPERATORS: usize = 600;
+
+/// Elements of a local array of SL.
+pub const SL_ARRAY: u64 = 256;
+
+/// Iterations of all loops of a block of SL together.
+pub const SL_ITERATIONS: usize = 4096;
+
 /// How deep the tree of an expression may be. A sum of `n` terms is `n - 1` deeper than a term.
 pub const DEPTH: usize = 1600;
 
@@ -36,6 +45,9 @@ pub const EVERY: i64 = 1 << 20;
 
 /// Repetitions of functions in a step.
 pub const REPETITIONS: i64 = 1024;
+
+/// `repeat`s that stand in each other.
+pub const REPEATS: usize = 2;
 
 /// Functions by `let` of a program.
 pub const LETS: usize = 128;

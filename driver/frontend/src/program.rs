@@ -90,6 +90,8 @@ pub struct Scalar {
     pub name: String,
     /// Its type.
     pub element: Element,
+    /// Whether it is a condition, which does not hold where the number is 0.
+    pub boolean: bool,
     /// The value unless `--set` gives another.
     pub default: Option<Numeral>,
     /// Where it is declared.
@@ -184,8 +186,8 @@ pub struct Function {
     pub updates: Vec<FieldId>,
     /// Disjoint sub-grids with the values to be written there.
     pub pieces: Vec<Piece>,
-    /// The `repeat` that it stands in.
-    pub repeat: Option<Repetition>,
+    /// The `repeat`s that it stands in, the outer one first.
+    pub repeats: Vec<Repetition>,
     /// Where it is declared.
     pub span: Span,
 }
@@ -219,14 +221,11 @@ impl Function {
             show(expr);
             expr.children().into_iter().for_each(|child| walk(child, show));
         }
-        for piece in &self.pieces {
-            let lets = piece.lets.iter().map(|(_, value)| value);
-            lets.chain(&piece.values).for_each(|value| walk(value, show));
-        }
+        self.pieces.iter().flat_map(Piece::exprs).for_each(|value| walk(value, show));
     }
 }
 
-/// `repeat COUNT { ... }`: consecutive functions that each step runs several times.
+/// `repeat COUNT { ... }`: consecutive items that each step runs several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repetition {
     /// Which `repeat` of the file.
@@ -246,6 +245,13 @@ pub struct Piece {
     pub values: Vec<Expr>,
     /// Where it stands.
     pub span: Span,
+}
+
+impl Piece {
+    /// What is evaluated at a point, in order: the shared values, then those of the fields.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.lets.iter().map(|(_, value)| value).chain(&self.values)
+    }
 }
 
 /// `constant + sum of coefficient * param`, over run-time params only; terms are sorted by param

@@ -230,6 +230,24 @@ fn streams_of_planes_equal_the_oracle() {
     }
 }
 
+// Blocks of one thread and of many, segments of one cell to four, halos of no, one and several
+// segments a thread, planes of the ring before, at and behind the own one, several functions.
+#[test]
+fn planes_equal_the_oracle() {
+    for (program, tile, cells) in [
+        ("acoustic3d-order8", vec![5, 4, 8], 4),
+        ("acoustic3d-order4", vec![30, 1, 2], 2),
+        ("elastic3d", vec![7, 5, 6], 1),
+        ("box3d2r", vec![4, 3, 12], 4),
+        ("torus3d", vec![3, 4, 6], 3),
+        ("star2d4r", vec![9, 16], 4),
+        ("fdtd2d", vec![50, 10], 2),
+        ("jacobi2d_f64", vec![1, 1], 1),
+    ] {
+        check_case(&Case::plane(program, &tile, cells), 19, 4);
+    }
+}
+
 // The row of a const field that belongs to the step, also where a launch takes several steps.
 #[test]
 fn a_step_chooses_a_row() {

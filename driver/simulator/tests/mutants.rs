@@ -238,6 +238,37 @@ fn errors_in_streams_of_planes_are_found() {
 }
 
 #[test]
+fn errors_in_planes_are_found() {
+    let (context, mut table) = (context(), Table::default());
+    let case = Case::plane("star3d2r", &[4, 3, 10], 1);
+    let planes = Subject::of_case(&context, "planes", &case, (&[11, 8, 20], 3), 1);
+    let found = [
+        DropBarrier(0),
+        DropBarrier(1),
+        DivergentBarrier(0),
+        ShrinkLoop(0),
+        GrowLoop(0),
+        LateLoop(0),
+        DoubleStep(0),
+        StaleCarry(0, 0),
+        StaleCarry(0, 5),
+        ShiftLoad(Shared, 0),
+        ShiftLoad(Shared, 5),
+        ShiftStore(Shared, 0),
+        ShiftStore(Shared, -1),
+        DropStore(Shared, 0),
+        DropStore(Shared, -1),
+        DropStore(Global, 0),
+        OpenGuard(-2),
+        CloseGuard(-1),
+        ReadOutput,
+        ShortGrid,
+    ];
+    table.add(&planes, &found);
+    insta::assert_snapshot!(table.0);
+}
+
+#[test]
 fn errors_in_warps_are_found() {
     let (context, mut table) = (context(), Table::default());
     let case = Case::warp("jacobi1d3", 4, 4);

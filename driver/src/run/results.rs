@@ -146,10 +146,10 @@ impl<'a> Results<'a> {
             let Some(path) = paths.get(field.name).filter(|path| drawn(path)) else { continue };
             let rank = field.leaves.first().map_or(0, |(_, leaf)| leaf.extents.len());
             let name = field.name;
-            if field.leaves.len() != 1 || rank > 2 {
+            if !is_drawn(field) || rank > 2 {
                 return user(format!(
-                    "{} would be a picture, which needs one number a cell and one or two \
-                     dimensions; write `{name}` as .npy",
+                    "{} would be a picture, which needs a real or a complex number a cell, and one \
+                     or two dimensions; write `{name}` as .npy",
                     path.display()
                 ));
             }
@@ -188,7 +188,7 @@ impl<'a> Results<'a> {
                 continue;
             }
             if Kind::of(path) == Kind::Animation {
-                let array = leaves(field, values)?.first().map(|array| Frame::of(array));
+                let array = Frame::of_parts(&leaves(field, values)?);
                 self.frames.entry(field.name.to_owned()).or_default().extend(array);
             } else if has_step(path) {
                 let path = at_step(path, step);
@@ -237,7 +237,7 @@ impl<'a> Results<'a> {
             let path = at_step(path, step);
             if Kind::of(&path) == Kind::Animation {
                 let mut frames = frames.remove(field.name).unwrap_or_default();
-                frames.extend(leaves(field, values)?.first().map(|array| Frame::of(array)));
+                frames.extend(Frame::of_parts(&leaves(field, values)?));
                 let body =
                     move |file: &mut dyn std::io::Write| write_gif(file, &frames, colors, range);
                 outputs.add(&path, Box::new(body));
@@ -262,17 +262,19 @@ impl<'a> Results<'a> {
     ) -> Result<(), Failure> {
         let leaves = leaves(field, values)?;
         let (colors, range) = (self.asked.colors.unwrap_or_default(), self.asked.range);
-        match (Kind::of(path), leaves.as_slice()) {
-            (Kind::Picture, [array]) => {
-                let frame = Frame::of(array);
-                let body =
-                    move |file: &mut dyn std::io::Write| write_png(file, &frame, colors, range);
-                outputs.add(path, Box::new(body));
-            }
-            _ => outputs.add_cells(path, field, leaves),
+        if Kind::of(path) != Kind::Picture {
+            outputs.add_cells(path, field, leaves);
+        } else if let Some(frame) = Frame::of_parts(&leaves) {
+            let body = move |file: &mut dyn std::io::Write| write_png(file, &frame, colors, range);
+            outputs.add(path, Box::new(body));
         }
         Ok(())
     }
+}
+
+/// Whether the cells of a field are real or complex numbers.
+fn is_drawn(field: &Record<'_>) -> bool {
+    field.leaves.len() == 1 || field.layout.complex().is_some()
 }
 
 /// The fields that have files.

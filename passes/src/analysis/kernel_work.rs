@@ -27,6 +27,11 @@ const START: f64 = 30.0;
 /// strategy naive.
 const REGISTERS: i64 = 32;
 
+/// Floating-point instructions on `f32` in whose time an integer instruction runs: of these a
+/// multiprocessor runs 64 a clock, and of those 128 (CUDA programming guide, throughput of
+/// arithmetic instructions).
+const INTEGER: f64 = 2.0;
+
 /// What ptxas makes of an operation for which the device has no instruction: instructions, and
 /// those of them that the floating-point units run. Fitted to rates of kernels that differ in these
 /// alone.
@@ -68,6 +73,7 @@ const ONCE: Times = Times { mean: 1.0, longest: 1.0 };
 struct Count {
     single: f64,
     double: f64,
+    integers: f64,
     instructions: f64,
     shuffles: f64,
     exchanged: f64,
@@ -97,10 +103,12 @@ pub fn of(launch: &Launch, device: &Device) -> Result<Work, Error> {
         arguments.iter().skip(launch.bindings.len()).map(|buffer| shared_bytes(*buffer)).sum();
     Ok(Work {
         threads: u32::try_from(threads).unwrap_or(u32::MAX),
+        lacking: launch.lacking.max(0) as f64,
         registers: u32::try_from(registers).unwrap_or(u32::MAX),
         shared: u64::try_from(fixed.saturating_add(launch.dynamic_shared)).unwrap_or(0),
         single: count.single * lanes,
         double: count.double * lanes,
+        integers: count.integers * lanes,
         instructions: count.instructions * lanes / f64::from(WARP),
         shuffles: count.shuffles * lanes / f64::from(WARP),
         exchanged: count.exchanged * lanes,
@@ -208,7 +216,7 @@ impl<'c> Values<'c> {
         }
     }
 
-    /// Floating-point operations; others are index arithmetic.
+    /// Operations on cells: floating-point numbers, and integers that are no index.
     fn arithmetic(&self, op: Op<'c>, times: f64, count: &mut Count) {
         let name = mlir::name(op);
         let Some(result) = mlir::results(op).first().copied() else { return };
@@ -223,7 +231,7 @@ impl<'c> Values<'c> {
             "math.absf" | "math.fma" | "math.floor" | "math.ceil" => ONE,
             _ if name.starts_with("math.") => by(&FUNCTION),
             _ if name.starts_with("arith.") && name.ends_with('f') => ONE,
-            _ => return,
+            _ => return self.integers(op, times, count),
         };
         count.instructions += times * sequence.instructions;
         if sequence.instructions > ONE.instructions {
@@ -231,6 +239,43 @@ impl<'c> Values<'c> {
         }
         *(if wide == 1 { &mut count.double } else { &mut count.single }) +=
             times * sequence.arithmetic;
+    }
+
+    /// Integer operations on cells. Those on indices are counted as a part of loops and accesses,
+    /// and conditions are predicates. The two halves of a 64-bit number are registers.
+    fn integers(&self, op: Op<'c>, times: f64, count: &mut Count) {
+        let Some(operand) = mlir::operands(op).first().copied() else { return };
+        let name = mlir::name(op);
+        let is_index = mlir::bit_width(operand.r#type()).is_none();
+        let bits = mlir::bit_width(operand.r#type()).unwrap_or(0);
+        if is_index || bits <= 1 || self.is_half(op) {
+            return;
+        }
+        let wide = bits > 32;
+        let instructions = match name {
+            "arith.addi" | "arith.subi" | "arith.andi" | "arith.ori" | "arith.xori"
+            | "arith.shli" | "arith.shrsi" | "arith.shrui" | "arith.cmpi" => [1.0, 2.0],
+            "arith.minsi" | "arith.maxsi" | "arith.minui" | "arith.maxui" => [1.0, 4.0],
+            "arith.muli" => [1.0, 4.0],
+            _ if name.starts_with("arith.div") || name.starts_with("arith.rem") => [20.0, 80.0],
+            _ => return,
+        }[usize::from(wide)];
+        count.instructions += times * instructions;
+        count.integers += times * instructions * INTEGER;
+    }
+
+    /// Whether an operation takes a 64-bit number apart or puts it together.
+    fn is_half(&self, op: Op<'c>) -> bool {
+        let shifts = |op: Op<'c>| {
+            let by = mlir::operands(op).get(1).and_then(|by| self.defined.get(&mlir::key(*by)));
+            let constant = by.and_then(|by| mlir::attribute(*by, "value"));
+            matches!(mlir::name(op), "arith.shli" | "arith.shrui")
+                && constant.and_then(attribute::as_integer) == Some(32)
+        };
+        let made = |value: &Val<'c>| self.defined.get(&mlir::key(*value)).copied();
+        shifts(op)
+            || mlir::name(op) == "arith.ori"
+                && mlir::operands(op).iter().filter_map(made).any(shifts)
     }
 
     /// Whether an operation loads a cell of device memory that another stores at once: the loop

@@ -6,7 +6,7 @@ use stencil_dialects::affine::Linear;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
-use stencil_dialects::stencil::{Field, Piece};
+use stencil_dialects::stencil::{Field, Grid, Piece};
 
 /// The grid's first and last coordinate along a dimension, and which of them reads may cross.
 pub struct Edges<'c> {
@@ -43,16 +43,38 @@ impl<'c> Edges<'c> {
                 room.is_some_and(|room| room.is_never_negative())
             })
         };
-        let length = linear(grid.upper)
-            .zip(linear(grid.lower))
-            .and_then(|(upper, lower)| upper.minus(&lower));
         Ok(Self {
             first: edge(grid.lower)?,
             last: edge(grid.upper)?,
             below: !stays(grid.lower, piece.lower, -offset),
             above: !stays(piece.upper, grid.upper, offset),
-            length: length.filter(Linear::is_constant).map(|length| length.constant),
+            length: length(grid, dimension),
         })
+    }
+
+    /// For any coordinate along a dimension of a grid.
+    pub fn of_grid(
+        scope: &Scope<'c, '_>,
+        builder: &Builder<'c>,
+        grid: &Grid<'c>,
+        dimension: usize,
+    ) -> Result<Self, Error> {
+        let edge = |map: AffineMap<'c>| {
+            let bound = scope.bounds(builder, map)?.get(dimension).copied();
+            bound.ok_or_else(|| Error::internal("a bound beyond the rank"))
+        };
+        let (first, last) = (edge(grid.lower)?, edge(grid.upper)?);
+        Ok(Self { first, last, below: true, above: true, length: length(grid, dimension) })
+    }
+
+    /// The grid's first coordinate.
+    pub fn first(&self) -> Val<'c> {
+        self.first
+    }
+
+    /// The grid's last coordinate.
+    pub fn last(&self) -> Val<'c> {
+        self.last
     }
 
     /// Whether reads may leave the grid.
@@ -81,6 +103,17 @@ impl<'c> Edges<'c> {
             at = builder.binary("arith.maxsi", at, self.first)?;
         }
         Ok(at)
+    }
+
+    /// The nearest coordinate from which `length` coordinates lie inside.
+    pub fn nearest_of(
+        &self,
+        builder: &Builder<'c>,
+        at: Val<'c>,
+        length: i64,
+    ) -> Result<Val<'c>, Error> {
+        let last = builder.add_constant(self.last, 1 - length)?;
+        builder.binary("arith.maxsi", builder.binary("arith.minsi", at, last)?, self.first)
     }
 
     /// The coordinate inside of a grid that repeats. Divisions take long: they stand in a branch.
@@ -143,6 +176,13 @@ impl<'c> Edges<'c> {
         )?;
         values.first().copied().ok_or_else(|| Error::internal("scf.if without a result"))
     }
+}
+
+/// Cells between the first and the last of a grid along a dimension, where they are known.
+fn length(grid: &Grid, dimension: usize) -> Option<i64> {
+    let linear = |map| Linear::of_map(map)?.get(dimension).cloned();
+    let length = linear(grid.upper)?.minus(&linear(grid.lower)?)?;
+    length.is_constant().then_some(length.constant)
 }
 
 /// The coordinate from `first` to `last` that a coordinate stands for where the grid repeats.

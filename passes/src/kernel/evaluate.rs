@@ -293,20 +293,45 @@ impl<'c> Scope<'c, '_> {
         let Some(outside) = boundary::any(builder, &outside)? else {
             return (at.fetch)(builder, name, &straight);
         };
-        let function = stencil::function(self.module, function)?;
         let beyond = |builder: &Builder<'c>| {
-            let mut values = Vec::new();
-            for argument in stencil::arguments(function)? {
-                values.push(match &argument {
-                    Argument::Nearest => (at.fetch)(builder, name, &distances)?,
-                    other => self.outer(builder, other, &reached, at.step)?,
-                });
-            }
-            Ok(mlir::inline_block(stencil::function_body(function)?, &values, builder.block))
+            let nearest = |builder: &Builder<'c>| (at.fetch)(builder, name, &distances);
+            self.ruled(builder, function, (&reached, at.step), &nearest)
         };
         let within = |builder: &Builder<'c>| Ok(vec![(at.fetch)(builder, name, &straight)?]);
         let values = builder.choose(outside, &[field.element], beyond, within)?;
         values.first().copied().ok_or_else(|| Error::internal("scf.if without a result"))
+    }
+
+    /// The value of a boundary rule's function at a point outside the grid, at a step of the
+    /// launch, from the value of the nearest cell inside.
+    pub fn beyond(
+        &self,
+        builder: &Builder<'c>,
+        function: &str,
+        outside: (&[Val<'c>], i64),
+        nearest: Val<'c>,
+    ) -> Result<Val<'c>, Error> {
+        let values = self.ruled(builder, function, outside, &|_| Ok(nearest))?;
+        values.first().copied().ok_or_else(|| Error::internal("a rule without a value"))
+    }
+
+    /// The results of a boundary rule's function.
+    fn ruled(
+        &self,
+        builder: &Builder<'c>,
+        function: &str,
+        (point, step): (&[Val<'c>], i64),
+        nearest: &dyn Fn(&Builder<'c>) -> Result<Val<'c>, Error>,
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let function = stencil::function(self.module, function)?;
+        let mut values = Vec::new();
+        for argument in stencil::arguments(function)? {
+            values.push(match &argument {
+                Argument::Nearest => nearest(builder)?,
+                other => self.outer(builder, other, point, step)?,
+            });
+        }
+        Ok(mlir::inline_block(stencil::function_body(function)?, &values, builder.block))
     }
 
     /// The coordinate inside a field's grid that a coordinate stands for where the grid repeats.

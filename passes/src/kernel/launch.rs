@@ -35,6 +35,8 @@ pub struct FrameSpec<'c, 's> {
     pub margin: &'s [[i64; 2]],
     /// The most registers that a thread may take, where the lowering knows.
     pub registers: Option<i64>,
+    /// Registers that a thread needs by the lowering's estimate; 0 where it has none.
+    pub estimate: i64,
     /// Distance, in tile rows, of the farthest row that a tile reads; none if launches can't be
     /// cut. See [`tiled::Bands`].
     pub row_distance: Option<i64>,
@@ -52,6 +54,7 @@ impl<'c, 's> FrameSpec<'c, 's> {
             rim_first: false,
             margin: &[],
             registers: None,
+            estimate: 0,
             row_distance: None,
         }
     }
@@ -82,6 +85,7 @@ pub fn attributes<'c>(
     attributes.push(("gpu.kernel", Attribute::unit(context)));
     if let Some(registers) = spec.registers {
         attributes.push(("nvvm.maxnreg", attribute::integer(context, registers)));
+        attributes.extend(tiled::lacking_attribute(builder, spec.estimate - registers));
     } else if !spec.shared.is_empty() {
         let blocks =
             shared_memory::resident_blocks(spec.threads, spec.shared, REGISTERS, subject.device);

@@ -10,6 +10,7 @@ pub mod function;
 pub mod grid_barrier;
 pub mod host_function;
 pub mod interior;
+pub mod lane_cells;
 pub mod lanes;
 pub mod launch;
 pub mod peers;

@@ -68,6 +68,13 @@ pub fn is_total_where_covered(
     has_none(module, program, piece, |name: &str| DIVISIONS.contains(&name))
 }
 
+/// Whether the boundary rule of a field, if it has one, has a value for all operands.
+pub fn rule_is_total(module: &Module, program: &Program, field: &str) -> Result<bool, Error> {
+    let Some(Boundary::Value(rule)) = program.field(field)?.boundary else { return Ok(true) };
+    let mut operations = mlir::walk(stencil::function(module, rule)?).into_iter();
+    Ok(!operations.any(|op| DIVISIONS.contains(&mlir::name(op))))
+}
+
 /// Operations without a result for some operands.
 const DIVISIONS: [&str; 7] = [
     "arith.divsi",

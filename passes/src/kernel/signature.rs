@@ -43,7 +43,7 @@ pub struct Arguments<'c> {
     /// The number of the launch, where there are several in place of one.
     pub turn: Option<Val<'c>>,
     /// The results of the blocks of a reduction.
-    pub partials: Option<Val<'c>>,
+    pub partials: BTreeMap<&'c str, Val<'c>>,
 }
 
 impl<'c> Signature<'c> {
@@ -112,7 +112,8 @@ impl<'c> Signature<'c> {
             .collect();
         let (mut sources, mut targets) = (BTreeMap::new(), BTreeMap::new());
         let (mut scalars, mut step, mut row) = (BTreeMap::new(), None, None);
-        let (mut flags, mut epoch, mut turn, mut partials) = (None, None, None, None);
+        let (mut flags, mut epoch, mut turn) = (None, None, None);
+        let mut partials = BTreeMap::new();
         for (binding, value) in bound() {
             let whole = |name: &str| whole_grid(builder, program, name, *value, &params);
             match binding {
@@ -127,7 +128,7 @@ impl<'c> Signature<'c> {
                 Binding::Epoch => epoch = Some(*value),
                 Binding::Flags => flags = Some(*value),
                 Binding::Turn => turn = Some(*value),
-                Binding::Partials(_) => partials = Some(*value),
+                Binding::Partials(name) => drop(partials.insert(*name, *value)),
                 Binding::Scalar(name) => drop(scalars.insert(*name, *value)),
                 Binding::Step => step = Some(*value),
                 Binding::Row => row = Some(*value),

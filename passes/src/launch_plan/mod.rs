@@ -2,6 +2,7 @@
 //!
 //! Needs: a module whose tile kernels are all lowered. Changes nothing.
 
+mod heights;
 mod reductions;
 mod values;
 

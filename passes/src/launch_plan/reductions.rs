@@ -2,7 +2,7 @@
 //! the loop that ends where a condition holds.
 
 use super::values::{element, expression, number};
-use super::{blocks, repeated};
+use super::{blocks, heights, repeated};
 use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
@@ -108,7 +108,10 @@ pub fn schedule(
         let own = repeats.iter().filter(move |repeat| repeat.part == part);
         own.map(|repeat| repeated(repeat, launches, names)).collect::<Result<Vec<_>, Error>>()
     };
-    let mut nodes = in_part(None)?;
+    let mut nodes = match heights::alternatives(repeats) {
+        heights if heights.is_empty() => in_part(None)?,
+        heights => vec![heights::choose(&heights, repeats, launches, names)?],
+    };
     let Some(until) = &program.until else { return Ok(nodes) };
     let body = in_part(Some(Part::Body))?;
     if body.is_empty() || !nodes.is_empty() {

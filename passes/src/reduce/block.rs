@@ -89,28 +89,38 @@ impl<'c> Operator<'c> {
     }
 }
 
-impl<'c> Lanes<'c> {
-    /// Combines the values of all lanes: the upper half with the lower one, until one lane is left.
-    /// The first lane alone may take the [`result`](Self::result).
-    pub fn halve(&self, builder: &Builder<'c>, own: Val<'c>) -> Result<(), Error> {
-        builder.store(own, self.shared, &[self.thread])?;
-        let mut half = self.count / 2;
-        while half > 0 {
-            builder.op("gpu.barrier", &[], &[], &[])?;
-            let lower = builder.compare(Compare::Lt, self.thread, builder.index(half)?)?;
-            builder.when(lower, |builder| {
-                let above = builder.add_constant(self.thread, half)?;
-                let first = builder.load(self.shared, &[self.thread])?;
-                let second = builder.load(self.shared, &[above])?;
-                let value = self.operator.combine(builder, first, second)?;
-                builder.store(value, self.shared, &[self.thread])
-            })?;
-            half /= 2;
-        }
-        Ok(())
+/// Combines the values of all lanes, for each of some reductions: the upper half with the lower
+/// one, until one lane is left. The first lane alone may take the [`result`](Lanes::result)s.
+pub fn halve<'c>(
+    builder: &Builder<'c>,
+    reductions: &[Lanes<'c>],
+    own: &[Val<'c>],
+) -> Result<(), Error> {
+    let Some(Lanes { thread, count, .. }) = reductions.first() else { return Ok(()) };
+    for (lanes, own) in reductions.iter().zip(own) {
+        builder.store(*own, lanes.shared, &[*thread])?;
     }
+    let mut half = count / 2;
+    while half > 0 {
+        builder.op("gpu.barrier", &[], &[], &[])?;
+        let lower = builder.compare(Compare::Lt, *thread, builder.index(half)?)?;
+        builder.when(lower, |builder| {
+            let above = builder.add_constant(*thread, half)?;
+            for lanes in reductions {
+                let first = builder.load(lanes.shared, &[*thread])?;
+                let second = builder.load(lanes.shared, &[above])?;
+                let value = lanes.operator.combine(builder, first, second)?;
+                builder.store(value, lanes.shared, &[*thread])?;
+            }
+            Ok(())
+        })?;
+        half /= 2;
+    }
+    Ok(())
+}
 
-    /// What [`halve`](Self::halve) leaves in the first lane.
+impl<'c> Lanes<'c> {
+    /// What [`halve`] leaves in the first lane.
     pub fn result(&self, builder: &Builder<'c>) -> Result<Val<'c>, Error> {
         builder.load(self.shared, &[builder.index(0)?])
     }

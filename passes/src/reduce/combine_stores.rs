@@ -112,8 +112,8 @@ impl<'c> Combining<'c, '_> {
         self.bind(&outer, argument)?;
         let name = format!("{}_of_{}", kernel_name(into), launch.name);
         let name = stencil::unused_name(subject.module, &name);
-        let kernel =
-            PartialsKernel { context, subject, field: into, operator: *operator, location };
+        let reductions = [(*into, *operator)];
+        let kernel = PartialsKernel { context, subject, reductions: &reductions, location };
         kernel.build(&name, |made| {
             let count = made.builder.affine(blocks, &[], &made.arguments.params)?;
             made.builder.multiply_constant(count, self.warps())

@@ -46,7 +46,7 @@ use crate::target::Target;
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::OperationLike;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
@@ -91,13 +91,32 @@ impl Pass for FuseReductions {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let program = Program::read(module)?;
         let mut lists = lists(module)?;
+        let mut copied = BTreeSet::new();
+        let kernels = tiled::kernels(module)?;
+        let mut tiles = kernels.iter().map(|kernel| kernel.name.to_owned()).collect();
         for reduce in &program.reduces {
+            let mut fused = Fused::new();
             for number in 0..lists.len() {
-                self.fuse(context, module, (&program, reduce), (&mut lists, number))?;
+                let mut from = 0;
+                while let Some(place) = place_of(&lists, (number, from), reduce.field) {
+                    let (at, known) = ((number, place), (&mut fused, &mut tiles));
+                    self.fuse(context, module, (&program, reduce), (&mut lists, at), known)?;
+                    from = place + 1;
+                }
+            }
+            let others = fused.into_iter().filter(|(name, new)| new.as_ref() != Some(name));
+            copied.extend(others.filter_map(|(name, new)| new.map(|_| name)));
+        }
+        let used: BTreeSet<String> =
+            lists.iter().flat_map(|list| list.kernels.iter().cloned()).collect();
+        for kernel in tiled::kernels(module)? {
+            if copied.contains(kernel.name) && !used.contains(kernel.name) {
+                mlir::erase(kernel.op);
             }
         }
         let builder = Builder::new(context, mlir::module_op(module).location(), mlir::body(module));
-        for list in lists {
+        for mut list in lists {
+            list.kernels.retain(|name| !name.is_empty());
             match list.kernels.is_empty() {
                 true => mlir::erase(list.op),
                 false => tiled::set_kernels(&builder, list.op, &list.kernels),
@@ -108,54 +127,68 @@ impl Pass for FuseReductions {
 }
 
 impl FuseReductions {
-    /// Fuses a reduction in one list of launches, if it stands there and fits.
+    /// Fuses a reduction that stands at a place of the launches, if it fits there. Its name at that
+    /// place is then empty.
     fn fuse<'c>(
         &self,
         context: &'c Context,
         module: &Module<'c>,
         (program, reduce): (&Program<'c>, &Reduce<'c>),
-        (lists, number): (&mut [List<'c>], usize),
+        (lists, (number, place)): (&mut [List<'c>], (usize, usize)),
+        (fused, tiles): (&mut Fused, &mut BTreeSet<String>),
     ) -> Result<(), Error> {
-        let list = lists.get(number).map(|list| list.kernels.as_slice()).unwrap_or_default();
-        let Some(place) = list.iter().position(|name| name == reduce.field) else { return Ok(()) };
-        let kernels = tiled::kernels(module)?;
-        let Some(launch) = launch_before(program, &kernels, lists, (number, place))? else {
+        let Some(launch) = launch_before(program, tiles, lists, (number, place))? else {
             return Ok(());
         };
-        let Some(kernel) = kernels.iter().find(|kernel| *kernel.name == launch.name) else {
-            return Ok(());
-        };
-        let Some(taken) = Taken::of(program, reduce, kernel)? else { return Ok(()) };
-        if !self.is_lowered(context, module, reduce, &launch.name)? {
-            return Ok(());
+        if !fused.contains_key(&launch.name) {
+            let all = lists.iter().flat_map(|list| &list.kernels);
+            let uses = all.filter(|name| **name == launch.name).count();
+            let new = self.fused(context, module, (program, reduce), (&launch.name, uses))?;
+            tiles.extend(new.clone());
+            // A second value behind the same launch is the same.
+            fused.extend(new.clone().map(|new| (new.clone(), Some(new))));
+            fused.insert(launch.name.clone(), new);
         }
-        let builder = Builder::new(context, reduce.op.location(), mlir::body(module));
-        let uses = lists.iter().flat_map(|list| &list.kernels).filter(|name| **name == launch.name);
-        if uses.count() == 1 {
-            extend(&builder, module, (program, reduce), (kernel, &taken))?;
-        } else {
-            let name = stencil::unused_name(
-                module,
-                &format!("{}_{}", launch.name, kernel_name(reduce.field)),
-            );
-            mlir::copy_to(kernel.op, builder.block, &mut BTreeMap::new());
-            let copy = mlir::operations(builder.block).pop();
-            let copy = copy.ok_or_else(|| Error::internal("no copy of a tile kernel"))?;
-            mlir::set_attribute(copy, "sym_name", attribute::string(context, &name));
-            let kernels = tiled::kernels(module)?;
-            let kernel = kernels.iter().find(|kernel| *kernel.name == name);
-            let kernel = kernel.ok_or_else(|| Error::internal("no copy of a tile kernel"))?;
-            let taken = Taken::of(program, reduce, kernel)?;
-            let taken = taken.ok_or_else(|| Error::internal("a copy of another tile kernel"))?;
-            extend(&builder, module, (program, reduce), (kernel, &taken))?;
-            let place =
-                lists.get_mut(launch.list).and_then(|list| list.kernels.get_mut(launch.place));
-            *place.ok_or_else(|| Error::internal("a launch without a place"))? = name;
-        }
-        if let Some(list) = lists.get_mut(number) {
-            list.kernels.remove(place);
+        let Some(Some(name)) = fused.get(&launch.name) else { return Ok(()) };
+        let before = lists.get_mut(launch.list).and_then(|list| list.kernels.get_mut(launch.place));
+        before.ok_or_else(|| Error::internal("a launch without a place"))?.clone_from(name);
+        if let Some(gone) = lists.get_mut(number).and_then(|list| list.kernels.get_mut(place)) {
+            gone.clear();
         }
         Ok(())
+    }
+
+    /// The kernel that computes a reduction too, as a copy where there are other uses; none where
+    /// it does not fit.
+    fn fused<'c>(
+        &self,
+        context: &'c Context,
+        module: &Module<'c>,
+        (program, reduce): (&Program<'c>, &Reduce<'c>),
+        (name, uses): (&str, usize),
+    ) -> Result<Option<String>, Error> {
+        let kernels = tiled::kernels(module)?;
+        let Some(kernel) = kernels.iter().find(|kernel| kernel.name == name) else {
+            return Ok(None);
+        };
+        let Some(taken) = Taken::of(program, reduce, kernel)? else { return Ok(None) };
+        if !self.is_lowered(context, module, reduce, name)? {
+            return Ok(None);
+        }
+        let builder = Builder::new(context, reduce.op.location(), mlir::body(module));
+        if uses == 1 {
+            extend(&builder, module, (program, reduce), (kernel, &taken))?;
+            return Ok(Some(name.to_owned()));
+        }
+        let new = stencil::unused_name(module, &format!("{name}_{}", kernel_name(reduce.field)));
+        tiled::copy(&builder, kernel.op, &new)?;
+        let kernels = tiled::kernels(module)?;
+        let kernel = kernels.iter().find(|kernel| *kernel.name == new);
+        let kernel = kernel.ok_or_else(|| Error::internal("no copy of a tile kernel"))?;
+        let taken = Taken::of(program, reduce, kernel)?;
+        let taken = taken.ok_or_else(|| Error::internal("a copy of another tile kernel"))?;
+        extend(&builder, module, (program, reduce), (kernel, &taken))?;
+        Ok(Some(new))
     }
 
     /// Whether the lowering takes a kernel with a reduction, and its warps have enough cells.
@@ -206,6 +239,15 @@ impl FuseReductions {
     }
 }
 
+/// For one reduction: the kernels that compute it too, by the names of those without it.
+type Fused = BTreeMap<String, Option<String>>;
+
+/// The first place of a reduction in a list of launches from one on.
+fn place_of(lists: &[List], (number, from): (usize, usize), field: &str) -> Option<usize> {
+    let kernels = lists.get(number)?.kernels.get(from..)?;
+    Some(from + kernels.iter().position(|name| name == field)?)
+}
+
 /// Launches that are done one after the other.
 struct List<'c> {
     op: Op<'c>,
@@ -240,24 +282,22 @@ struct Launched {
 /// before.
 fn launch_before(
     program: &Program,
-    kernels: &[Kernel],
+    tiles: &BTreeSet<String>,
     lists: &[List],
     (number, place): (usize, usize),
 ) -> Result<Option<Launched>, Error> {
     let Some(own) = lists.get(number) else { return Ok(None) };
     let Some(field) = own.kernels.get(place) else { return Ok(None) };
-    let mut before: Vec<(usize, usize)> = (0..place).map(|place| (number, place)).collect();
-    if let Some((list, earlier)) =
-        number.checked_sub(1).and_then(|one| Some((lists.get(one)?, one)))
-        && own.once
-        && list.once
-        && list.part == own.part
-    {
-        before = (0..list.kernels.len()).map(|place| (earlier, place)).chain(before).collect();
-    }
-    for (list, place) in before.into_iter().rev() {
+    let earlier = number.checked_sub(1).and_then(|one| Some((one, lists.get(one)?)));
+    let earlier = earlier.filter(|(_, list)| own.once && list.once && list.part == own.part);
+    let (earlier, length) = earlier.map_or((number, 0), |(one, list)| (one, list.kernels.len()));
+    let own_places = (0..place).rev().map(|place| (number, place));
+    for (list, place) in own_places.chain((0..length).rev().map(|place| (earlier, place))) {
         let Some(name) = lists.get(list).and_then(|list| list.kernels.get(place)) else { continue };
-        if kernels.iter().any(|kernel| kernel.name == name) {
+        if name.is_empty() {
+            continue;
+        }
+        if tiles.contains(name) {
             return Ok(Some(Launched { name: name.clone(), list, place }));
         }
         let between = program.reduces.iter().find(|reduce| reduce.field == name);

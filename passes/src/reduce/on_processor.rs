@@ -1,6 +1,7 @@
 //! Reductions as functions for a processor, in the order of the language.
 //!
-//! A tile is a block of points, or all results of the blocks. Its points go to the lanes in turn,
+//! A tile is a block of points, or all results of the blocks. Reductions over one box share a
+//! function. Its points go to the lanes in turn,
 //! and the halves of the lanes are combined at the end, as `lower_reduce.rs` has it for a GPU.
 //!
 //! ```text
@@ -19,18 +20,18 @@ use super::points::Points;
 use crate::analysis::hull::Hull;
 use crate::kernel::host_function::{self, HostFunction};
 use crate::kernel::scope::Scope;
-use crate::kernel::signature::{Signature, read_by};
+use crate::kernel::signature::Signature;
 use melior::ir::AffineExpr;
-use melior::ir::operation::OperationLike;
 use melior::ir::r#type::MemRefType;
 use std::collections::BTreeSet;
 use stencil_dialects::affine::symbolic;
 use stencil_dialects::builder::{Builder, Named};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
+use stencil_dialects::stencil::Piece;
 use stencil_dialects::tiled::{self, Binding};
 
-/// The values of the lanes, in the thread's memory.
+/// The values of a reduction's lanes, in the thread's memory.
 struct Lanes<'c> {
     operator: Operator<'c>,
     memory: Val<'c>,
@@ -38,15 +39,21 @@ struct Lanes<'c> {
 }
 
 /// Builds the function that combines the points of each block; `alone` where there is one block,
-/// whose result is that of the whole box.
-pub fn over_points<'c>(lowering: &Lowering<'c, '_>, name: &str, alone: bool) -> Result<(), Error> {
-    let Lowering { subject, reduce, .. } = *lowering;
+/// whose results are those of the whole box.
+pub fn over_points<'c>(
+    lowering: &Lowering<'c, '_>,
+    name: &str,
+    (pieces, piece): (&[Piece<'c>], &Piece<'c>),
+    alone: bool,
+) -> Result<(), Error> {
+    let subject = lowering.subject;
     let program = subject.program;
-    let piece = program.reduced(reduce)?;
-    let read: BTreeSet<&str> = read_by(program, reduce.function)?;
-    let mut bindings = partials::fields_first(program, &read, alone.then_some(reduce.field));
+    let reductions = lowering.reductions()?;
+    let fields: Vec<&str> = reductions.iter().map(|(field, _)| *field).collect();
+    let mut bindings =
+        partials::fields_first(program, &lowering.read()?, if alone { &fields } else { &[] });
     if !alone {
-        bindings.push(Binding::Partials(reduce.field));
+        bindings.extend(fields.iter().map(|field| Binding::Partials(field)));
     }
     let rank = piece.lower.result_count();
     let mut shape = vec![1; rank];
@@ -61,34 +68,44 @@ pub fn over_points<'c>(lowering: &Lowering<'c, '_>, name: &str, alone: bool) -> 
         attributes
     })?;
     let builder = &made.builder;
-    let step = lowering.step(builder, made.arguments.step)?;
+    let step = builder.add_constant(made.arguments.step, -i64::from(lowering.counted))?;
     let hull = Hull { lower: piece.lower, upper: piece.upper, alike: true, tight: true };
     let scope = Scope { step, ..made.scope(subject, hull) };
-    let points = Points::new(builder, &scope, piece, &made.arguments.sources, 1)?;
+    let points = Points::new(builder, &scope, pieces, &made.arguments.sources, 1)?;
     let lanes = lanes(lowering, &made, THREADS)?;
     let tile = tile(&made)?;
     let first = builder.multiply_constant(tile, BLOCK)?;
-    points.each(builder, first, BLOCK, &mut |builder, number, value| {
-        lanes.take(builder, number, value)
+    points.each(builder, first, BLOCK, &mut |builder, number, values| {
+        let mut all = lanes.iter().zip(values);
+        all.try_for_each(|(lanes, value)| lanes.take(builder, number, *value))
     })?;
-    let result = lanes.halve(builder)?;
-    if alone {
-        let neutral = lanes.operator.neutral(builder)?;
-        store(builder, &made, reduce.field, lanes.operator.combine(builder, neutral, result)?)?;
-    } else {
-        let count = points.blocks(builder, BLOCK)?;
-        builder.store(result, block::view(builder, partial_results(&made)?, count)?, &[tile])?;
+    for (lanes, field) in lanes.iter().zip(&fields) {
+        let result = lanes.halve(builder)?;
+        if alone {
+            let neutral = lanes.operator.neutral(builder)?;
+            let value = lanes.operator.combine(builder, neutral, result)?;
+            store(builder, &made, field, value)?;
+        } else {
+            let count = points.blocks(builder, BLOCK)?;
+            let partials = block::view(builder, partial_results(&made, field)?, count)?;
+            builder.store(result, partials, &[tile])?;
+        }
     }
     made.finish(&scope)
 }
 
 /// Builds the function that combines the results of the blocks.
-pub fn over_blocks<'c>(lowering: &Lowering<'c, '_>, name: &str) -> Result<(), Error> {
-    let Lowering { context, subject, reduce } = *lowering;
+pub fn over_blocks<'c>(
+    lowering: &Lowering<'c, '_>,
+    name: &str,
+    (pieces, piece): (&[Piece<'c>], &Piece<'c>),
+) -> Result<(), Error> {
+    let Lowering { context, subject, .. } = *lowering;
     let program = subject.program;
-    let piece = program.reduced(reduce)?;
-    let mut bindings = partials::fields_first(program, &BTreeSet::new(), Some(reduce.field));
-    bindings.push(Binding::Partials(reduce.field));
+    let reductions = lowering.reductions()?;
+    let fields: Vec<&str> = reductions.iter().map(|(field, _)| *field).collect();
+    let mut bindings = partials::fields_first(program, &BTreeSet::new(), &fields);
+    bindings.extend(fields.iter().map(|field| Binding::Partials(field)));
     let schedule = partials::schedule(vec![LANES], vec![1]);
     let one = symbolic(context, program.params.len(), &[AffineExpr::constant(context, 1)]);
     let made = build(lowering, name, bindings, LANES, |outer| {
@@ -97,20 +114,21 @@ pub fn over_blocks<'c>(lowering: &Lowering<'c, '_>, name: &str) -> Result<(), Er
     let builder = &made.builder;
     let hull = Hull { lower: piece.lower, upper: piece.upper, alike: true, tight: true };
     let scope = made.scope(subject, hull);
-    let points = Points::new(builder, &scope, piece, &made.arguments.sources, 1)?;
+    let points = Points::new(builder, &scope, pieces, &made.arguments.sources, 1)?;
     let count = points.blocks(builder, BLOCK)?;
-    let partials = block::view(builder, partial_results(&made)?, count)?;
-    let lanes = lanes(lowering, &made, LANES)?;
-    let (zero, one) = (builder.index(0)?, builder.index(1)?);
-    builder.repeat((zero, count, one), |builder, number| {
-        let value = builder.load(partials, &[number])?;
-        lanes.take(builder, number, value)
-    })?;
-    store(builder, &made, reduce.field, lanes.halve(builder)?)?;
+    let bounds = (builder.index(0)?, count, builder.index(1)?);
+    for (lanes, field) in lanes(lowering, &made, LANES)?.iter().zip(&fields) {
+        let partials = block::view(builder, partial_results(&made, field)?, count)?;
+        builder.repeat(bounds, |builder, number| {
+            let value = builder.load(partials, &[number])?;
+            lanes.take(builder, number, value)
+        })?;
+        store(builder, &made, field, lanes.halve(builder)?)?;
+    }
     made.finish(&scope)
 }
 
-/// A function with memory for so many lanes.
+/// A function with memory for so many lanes of each reduction.
 fn build<'c>(
     lowering: &Lowering<'c, '_>,
     name: &str,
@@ -118,36 +136,59 @@ fn build<'c>(
     lanes: i64,
     attributes: impl FnOnce(&Builder<'c>) -> Vec<Named<'c, 'static>>,
 ) -> Result<HostFunction<'c>, Error> {
-    let Lowering { context, subject, reduce } = *lowering;
-    let outer = host_function::container(context, subject.module, reduce.op.location())?;
+    let Lowering { context, subject, .. } = *lowering;
+    let outer = host_function::container(context, subject.module, lowering.location())?;
     let signature = Signature::of_bindings(&outer, subject.program, bindings)?;
     let (others, attributes) = (host_function::tile_arguments(&outer), attributes(&outer));
     let made = host_function::build(&outer, subject, name, (&signature, &others), &attributes)?;
-    let element = subject.program.field(reduce.field)?.element;
-    let bytes = i64::from(mlir::bit_width(element).unwrap_or(64).div_ceil(8));
-    tiled::set_dynamic_shared(&outer, made.op, lanes * bytes);
+    let bytes = places(&lowering.reductions()?, lanes).1;
+    tiled::set_dynamic_shared(&outer, made.op, bytes);
     Ok(made)
 }
 
-/// The values of a function's lanes, all neutral.
+/// The first bytes of so many lanes of each reduction, and the bytes of all. The widest lie first:
+/// every value is aligned.
+fn places(reductions: &[(&str, Operator)], count: i64) -> (Vec<i64>, i64) {
+    let bytes = |number: usize| {
+        let element = reductions.get(number).map(|(_, operator)| operator.element);
+        count * i64::from(element.and_then(mlir::bit_width).unwrap_or(64).div_ceil(8))
+    };
+    let mut order: Vec<usize> = (0..reductions.len()).collect();
+    order.sort_by_key(|number| std::cmp::Reverse(bytes(*number)));
+    let (mut places, mut end) = (vec![0; reductions.len()], 0);
+    for number in order {
+        if let Some(place) = places.get_mut(number) {
+            *place = end;
+        }
+        end += bytes(number);
+    }
+    (places, end)
+}
+
+/// The values of a function's lanes, all neutral, for each reduction.
 fn lanes<'c>(
     lowering: &Lowering<'c, '_>,
     made: &HostFunction<'c>,
     count: i64,
-) -> Result<Lanes<'c>, Error> {
-    let Lowering { subject, reduce, .. } = *lowering;
+) -> Result<Vec<Lanes<'c>>, Error> {
     let builder = &made.builder;
-    let operator = Operator::of(subject.program.field(reduce.field)?, reduce.combine);
-    let bytes = i64::from(mlir::bit_width(operator.element).unwrap_or(64).div_ceil(8));
+    let reductions = lowering.reductions()?;
     let memory = made.others.get(1).copied();
     let memory = memory.ok_or_else(|| Error::internal("a function without memory"))?;
-    let all = host_function::memory(builder, memory, count * bytes)?;
-    let ty = MemRefType::new(operator.element, &[count], None, None);
-    let memory = builder.value("memref.view", &[all, builder.index(0)?], ty.into(), &[])?;
-    let lanes = Lanes { operator, memory, count };
-    let neutral = operator.neutral(builder)?;
+    let (places, bytes) = places(&reductions, count);
+    let all = host_function::memory(builder, memory, bytes)?;
+    let lanes = reductions.iter().zip(places).map(|((_, operator), place)| {
+        let ty = MemRefType::new(operator.element, &[count], None, None);
+        let place = builder.index(place)?;
+        let memory = builder.value("memref.view", &[all, place], ty.into(), &[])?;
+        Ok(Lanes { operator: *operator, memory, count })
+    });
+    let lanes = lanes.collect::<Result<Vec<Lanes>, Error>>()?;
     let bounds = (builder.index(0)?, builder.index(count)?, builder.index(1)?);
-    builder.repeat(bounds, |builder, lane| builder.store(neutral, memory, &[lane]))?;
+    for lanes in &lanes {
+        let neutral = lanes.operator.neutral(builder)?;
+        builder.repeat(bounds, |builder, lane| builder.store(neutral, lanes.memory, &[lane]))?;
+    }
     Ok(lanes)
 }
 
@@ -183,8 +224,9 @@ fn tile<'c>(made: &HostFunction<'c>) -> Result<Val<'c>, Error> {
 }
 
 /// The memory of the results of blocks.
-fn partial_results<'c>(made: &HostFunction<'c>) -> Result<Val<'c>, Error> {
-    made.arguments.partials.ok_or_else(|| Error::internal("no results of blocks"))
+fn partial_results<'c>(made: &HostFunction<'c>, field: &str) -> Result<Val<'c>, Error> {
+    let partials = made.arguments.partials.get(field).copied();
+    partials.ok_or_else(|| Error::internal("no results of blocks"))
 }
 
 /// Stores the value of a reduction.

@@ -1,5 +1,5 @@
-//! The kernel that makes one value of partial results, and the parts that kernels of reductions
-//! share.
+//! The kernel that makes one value of partial results, for several reductions, and the parts that
+//! kernels of reductions share.
 
 use super::block::{self, Lanes, Operator};
 use crate::kernel::function::{self, KernelFunction};
@@ -20,60 +20,68 @@ use stencil_dialects::tiled::{self, Binding, Region, Schedule};
 /// Threads that combine partial results.
 pub const LANES: i64 = 1024;
 
-/// A kernel of one block that combines the partial results of a reduction.
+/// A kernel of one block that combines the partial results of some reductions.
 pub struct PartialsKernel<'c, 'p> {
     /// The context.
     pub context: &'c Context,
     /// The module.
     pub subject: &'p Subject<'c, 'p>,
-    /// The field of the value.
-    pub field: &'c str,
-    /// How values are combined.
-    pub operator: Operator<'c>,
+    /// The fields of the values, and how values are combined.
+    pub reductions: &'p [(&'c str, Operator<'c>)],
     /// The place in the source.
     pub location: Location<'c>,
 }
 
 impl<'c> PartialsKernel<'c, '_> {
-    /// Builds the kernel, where `count` is the number of partial results.
+    /// Builds the kernel, where `count` is the number of partial results of each reduction.
     pub fn build(
         &self,
         name: &str,
         count: impl FnOnce(&KernelFunction<'c>) -> Result<Val<'c>, Error>,
     ) -> Result<(), Error> {
-        let Self { context, subject, field, operator, location } = *self;
+        let Self { context, subject, reductions, location } = *self;
         let program = subject.program;
         let outer = function::container(context, subject.module, location)?;
-        let mut bindings = fields_first(program, &BTreeSet::new(), Some(field));
-        bindings.push(Binding::Partials(field));
+        let fields: Vec<&str> = reductions.iter().map(|(field, _)| *field).collect();
+        let operators: Vec<Operator> = reductions.iter().map(|(_, operator)| *operator).collect();
+        let mut bindings = fields_first(program, &BTreeSet::new(), &fields);
+        bindings.extend(fields.iter().map(|field| Binding::Partials(field)));
         let schedule = schedule(vec![LANES], vec![1]);
         let threads = i32::try_from(LANES).unwrap_or(i32::MAX);
         let one = symbolic(context, program.params.len(), &[AffineExpr::constant(context, 1)]);
         let attributes = tiled::launch_attributes(&outer, (one, None), [threads, 1, 1], &schedule);
-        let made = function(&outer, subject, (name, operator), bindings, attributes, LANES)?;
+        let made = function(&outer, subject, (name, &operators), bindings, attributes, LANES)?;
         let builder = &made.builder;
         let count = count(&made)?;
-        let partials = block::view(builder, buffer(&made)?, count)?;
-        let lanes = lanes(&made, operator, LANES)?;
-        let neutral = operator.neutral(builder)?;
-        let bounds = (lanes.thread, count, builder.index(LANES)?);
-        let own = builder.carry(bounds, &[neutral], |builder, at, carried| {
-            let before = block::only(carried)?;
-            let value = builder.load(partials, &[at])?;
-            Ok(vec![operator.combine(builder, before, value)?])
+        let views = fields.iter().map(|field| block::view(builder, buffer(&made, field)?, count));
+        let partials = views.collect::<Result<Vec<_>, _>>()?;
+        let lanes = lanes(&made, &operators, LANES)?;
+        let thread = block::thread_id(builder)?;
+        let neutrals = operators.iter().map(|operator| operator.neutral(builder));
+        let neutrals = neutrals.collect::<Result<Vec<_>, _>>()?;
+        let bounds = (thread, count, builder.index(LANES)?);
+        let own = builder.carry(bounds, &neutrals, |builder, at, carried| {
+            let all = carried.iter().zip(&operators).zip(&partials);
+            all.map(|((before, operator), partials)| {
+                operator.combine(builder, *before, builder.load(*partials, &[at])?)
+            })
+            .collect()
         })?;
-        lanes.halve(builder, block::only(&own)?)?;
-        let first = builder.compare(Compare::Eq, lanes.thread, builder.index(0)?)?;
-        builder.when(first, |builder| store(builder, &made, field, lanes.result(builder)?))?;
+        block::halve(builder, &lanes, &own)?;
+        let first = builder.compare(Compare::Eq, thread, builder.index(0)?)?;
+        builder.when(first, |builder| {
+            let mut all = fields.iter().zip(&lanes);
+            all.try_for_each(|(field, lanes)| store(builder, &made, field, lanes.result(builder)?))
+        })?;
         builder.op("gpu.return", &[], &[], &[]).map(drop)
     }
 }
 
-/// A kernel whose lanes have a shared buffer.
+/// A kernel whose lanes have a shared buffer for each of some reductions.
 pub fn function<'c>(
     outer: &Builder<'c>,
     subject: &Subject<'c, '_>,
-    (name, operator): (&str, Operator<'c>),
+    (name, operators): (&str, &[Operator<'c>]),
     bindings: Vec<Binding<'c>>,
     mut attributes: Vec<(&'static str, Attribute<'c>)>,
     threads: i64,
@@ -81,19 +89,23 @@ pub fn function<'c>(
     let context = outer.context;
     attributes.push(("sym_name", attribute::string(context, name)));
     attributes.push(("gpu.kernel", Attribute::unit(context)));
-    let shared = [shared_type(outer, &[threads], operator.element)?];
+    let shared = operators.iter().map(|one| shared_type(outer, &[threads], one.element));
+    let shared = shared.collect::<Result<Vec<_>, _>>()?;
     let signature = Signature::of_bindings(outer, subject.program, bindings)?;
     function::build(outer, subject, &signature, attributes, &shared)
 }
 
-/// The lanes of a block, with the shared buffer by which their values meet.
+/// The lanes of a block, with the shared buffer by which the values of each reduction meet.
 pub fn lanes<'c>(
     made: &KernelFunction<'c>,
-    operator: Operator<'c>,
+    operators: &[Operator<'c>],
     count: i64,
-) -> Result<Lanes<'c>, Error> {
+) -> Result<Vec<Lanes<'c>>, Error> {
     let thread = block::thread_id(&made.builder)?;
-    Ok(Lanes { operator, thread, shared: block::only(&made.shared)?, count })
+    let all = operators.iter().zip(&made.shared);
+    Ok(all
+        .map(|(operator, shared)| Lanes { operator: *operator, thread, shared: *shared, count })
+        .collect())
 }
 
 /// Stores the value of a reduction.
@@ -114,15 +126,15 @@ pub fn schedule(tile: Vec<i64>, per_thread: Vec<i64>) -> Schedule {
     Schedule { strategy, tile, per_thread, steps: 0, region: Region::default() }
 }
 
-/// The arguments of a kernel that reads some fields, and stores the value of a reduction or not.
+/// The arguments of a kernel that reads some fields, and stores the values of some reductions.
 pub fn fields_first<'c>(
     program: &Program<'c>,
     read: &BTreeSet<&str>,
-    stored: Option<&'c str>,
+    stored: &[&'c str],
 ) -> Vec<Binding<'c>> {
     let fields = program.fields.iter().map(|field| field.name);
     let mut all: Vec<Binding> = fields
-        .filter_map(|name| match Some(name) == stored {
+        .filter_map(|name| match stored.contains(&name) {
             true => Some(Binding::ReadWrite(name)),
             false => read.contains(name).then_some(Binding::Read(name)),
         })
@@ -133,7 +145,8 @@ pub fn fields_first<'c>(
     all
 }
 
-/// The buffer of the partial results.
-pub fn buffer<'c>(made: &KernelFunction<'c>) -> Result<Val<'c>, Error> {
-    made.arguments.partials.ok_or_else(|| Error::internal("no results of blocks"))
+/// The buffer of a reduction's partial results.
+pub fn buffer<'c>(made: &KernelFunction<'c>, field: &str) -> Result<Val<'c>, Error> {
+    let buffer = made.arguments.partials.get(field).copied();
+    buffer.ok_or_else(|| Error::internal("no results of blocks"))
 }

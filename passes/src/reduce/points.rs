@@ -1,11 +1,13 @@
-//! The points of a box, numbered in row-major order, and what their values are combined to.
+//! The points of a box, numbered in row-major order, and what their values are combined to, for
+//! several reductions at once.
 //!
 //! A lane takes points at equal distances. It divides once to find its first point. The coordinates
 //! of each next one are a sum of digits, with a carry from each dimension to the slower one.
 
-use super::block::{Lanes, only};
+use super::block::{Lanes, Operator, only};
 use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::kernel::scope::Scope;
+use melior::ir::Type;
 use std::collections::BTreeMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
@@ -18,7 +20,8 @@ const AT_ONCE: i64 = 4;
 /// The points of a box.
 pub struct Points<'c, 'p> {
     scope: &'p Scope<'c, 'p>,
-    piece: Piece<'c>,
+    /// The values at the points, one function for each reduction.
+    pieces: &'p [Piece<'c>],
     /// The current buffers of fields.
     sources: &'p BTreeMap<&'c str, Val<'c>>,
     lower: Vec<Val<'c>>,
@@ -36,10 +39,11 @@ impl<'c, 'p> Points<'c, 'p> {
     pub fn new(
         builder: &Builder<'c>,
         scope: &'p Scope<'c, 'p>,
-        piece: Piece<'c>,
+        pieces: &'p [Piece<'c>],
         sources: &'p BTreeMap<&'c str, Val<'c>>,
         stride: i64,
     ) -> Result<Self, Error> {
+        let piece = pieces.first().ok_or_else(|| Error::internal("no reduction over a box"))?;
         let lower = scope.bounds(builder, piece.lower)?;
         let upper = scope.bounds(builder, piece.upper)?;
         let (zero, mut count) = (builder.index(0)?, builder.index(1)?);
@@ -51,7 +55,7 @@ impl<'c, 'p> Points<'c, 'p> {
             extents.push(extent);
         }
         let digits = digits(builder, builder.index(stride)?, &extents)?;
-        Ok(Self { scope, piece, sources, lower, extents, count, stride, digits })
+        Ok(Self { scope, pieces, sources, lower, extents, count, stride, digits })
     }
 
     /// How many blocks of so many points there are.
@@ -60,39 +64,37 @@ impl<'c, 'p> Points<'c, 'p> {
         builder.binary("arith.divui", filled, builder.index(points)?)
     }
 
-    /// What a lane makes of the points of a block, so many from `first` on. A block that the box
-    /// fills has no conditions.
+    /// What a lane makes of the points of a block, so many from `first` on: a value for each
+    /// reduction. A block that the box fills has no conditions.
     pub fn combined(
         &self,
         builder: &Builder<'c>,
-        lanes: &Lanes<'c>,
+        reductions: &[Lanes<'c>],
         first: Val<'c>,
         each: i64,
-    ) -> Result<Val<'c>, Error> {
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let Some(lanes) = reductions.first() else { return Ok(Vec::new()) };
         let behind = builder.add_constant(first, each * self.stride)?;
         // Unsigned: a number behind the last point may leave the sign of 32 bits.
         let over = builder.compare(Compare::Below, self.count, behind)?;
         let own = builder.add(first, lanes.thread)?;
-        let code = |builder: &Builder<'c>, full: bool| {
-            self.lane(builder, lanes, own, each, full).map(|value| vec![value])
-        };
-        let values = builder.choose(
+        let operators: Vec<Operator> = reductions.iter().map(|lanes| lanes.operator).collect();
+        builder.choose(
             over,
-            &[lanes.operator.element],
-            |builder| code(builder, false),
-            |builder| code(builder, true),
-        )?;
-        only(&values)
+            &elements(&operators),
+            |builder| self.lane(builder, &operators, own, each, false),
+            |builder| self.lane(builder, &operators, own, each, true),
+        )
     }
 
     /// Runs code for each point of a block, so many from `first` on: with its number in the box,
-    /// and its value. The points of a lane are all points.
+    /// and the values there. The points of a lane are all points.
     pub fn each(
         &self,
         builder: &Builder<'c>,
         first: Val<'c>,
         points: i64,
-        code: &mut dyn FnMut(&Builder<'c>, Val<'c>, Val<'c>) -> Result<(), Error>,
+        code: &mut dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let end = builder.add_constant(first, points)?;
         let end = builder.binary("arith.minui", end, self.count)?;
@@ -101,8 +103,7 @@ impl<'c, 'p> Points<'c, 'p> {
             let at = self.lower.iter().zip(place);
             let point: Vec<Val> =
                 at.map(|(lower, place)| builder.add(*lower, *place)).collect::<Result<_, _>>()?;
-            let value = only(&self.evaluate(builder, &point)?)?;
-            code(builder, number, value)?;
+            code(builder, number, &self.evaluate(builder, &point)?)?;
             self.next(builder, place)
         })?;
         Ok(())
@@ -111,41 +112,47 @@ impl<'c, 'p> Points<'c, 'p> {
     fn lane(
         &self,
         builder: &Builder<'c>,
-        lanes: &Lanes<'c>,
+        operators: &[Operator<'c>],
         first: Val<'c>,
         each: i64,
         full: bool,
-    ) -> Result<Val<'c>, Error> {
-        let mut carried = vec![lanes.operator.neutral(builder)?, first];
+    ) -> Result<Vec<Val<'c>>, Error> {
+        let count = operators.len();
+        let mut carried = neutrals(builder, operators)?;
+        carried.push(first);
         carried.extend(digits(builder, first, &self.extents)?);
         let bounds = (builder.index(0)?, builder.index(each / AT_ONCE)?, builder.index(1)?);
         let last = builder.carry(bounds, &carried, |builder, _, carried| {
-            let [value, number, place @ ..] = carried else {
+            let (values, [number, place @ ..]) = carried.split_at(count) else {
                 return Err(Error::internal("a point without a number"));
             };
-            let (mut value, mut number, mut place) = (*value, *number, place.to_vec());
+            let (mut values, mut number, mut place) = (values.to_vec(), *number, place.to_vec());
             let mut found = Vec::new();
             for _ in 0..AT_ONCE {
-                found.push(self.value(builder, lanes, (number, &place), full)?);
+                found.push(self.values(builder, operators, (number, &place), full)?);
                 number = builder.add_constant(number, self.stride)?;
                 place = self.next(builder, &place)?;
             }
-            for one in found {
-                value = lanes.operator.combine(builder, value, one)?;
+            for point in found {
+                for ((value, operator), one) in values.iter_mut().zip(operators).zip(point) {
+                    *value = operator.combine(builder, *value, one)?;
+                }
             }
-            Ok([&[value, number], place.as_slice()].concat())
+            values.push(number);
+            values.extend(place);
+            Ok(values)
         })?;
-        last.first().copied().ok_or_else(|| Error::internal("a loop without results"))
+        Ok(last.into_iter().take(count).collect())
     }
 
-    /// The value at a point; behind the last point the neutral one.
-    fn value(
+    /// The values at a point; behind the last point the neutral ones.
+    fn values(
         &self,
         builder: &Builder<'c>,
-        lanes: &Lanes<'c>,
+        operators: &[Operator<'c>],
         (number, place): (Val<'c>, &[Val<'c>]),
         full: bool,
-    ) -> Result<Val<'c>, Error> {
+    ) -> Result<Vec<Val<'c>>, Error> {
         let evaluated = |builder: &Builder<'c>| {
             let at = self.lower.iter().zip(place);
             let point: Vec<Val> =
@@ -153,11 +160,11 @@ impl<'c, 'p> Points<'c, 'p> {
             self.evaluate(builder, &point)
         };
         if full {
-            return only(&evaluated(builder)?);
+            return evaluated(builder);
         }
         let there = builder.compare(Compare::Below, number, self.count)?;
-        let nothing = |builder: &Builder<'c>| Ok(vec![lanes.operator.neutral(builder)?]);
-        only(&builder.choose(there, &[lanes.operator.element], evaluated, nothing)?)
+        let nothing = |builder: &Builder<'c>| neutrals(builder, operators);
+        builder.choose(there, &elements(operators), evaluated, nothing)
     }
 
     fn evaluate(&self, builder: &Builder<'c>, point: &[Val<'c>]) -> Result<Vec<Val<'c>>, Error> {
@@ -172,7 +179,9 @@ impl<'c, 'p> Points<'c, 'p> {
         };
         let at =
             At { point, step: 0, rules: Rules::All, fetch: &fetch, current: None, partial: None };
-        self.scope.evaluate(builder, &self.piece, &at)
+        let values =
+            self.pieces.iter().map(|piece| only(&self.scope.evaluate(builder, piece, &at)?));
+        values.collect()
     }
 
     /// The place of a lane's next point.
@@ -202,6 +211,16 @@ impl<'c, 'p> Points<'c, 'p> {
         next.reverse();
         Ok(next)
     }
+}
+
+/// The types of some reductions' values.
+fn elements<'c>(operators: &[Operator<'c>]) -> Vec<Type<'c>> {
+    operators.iter().map(|operator| operator.element).collect()
+}
+
+/// The values that change no other.
+fn neutrals<'c>(builder: &Builder<'c>, operators: &[Operator<'c>]) -> Result<Vec<Val<'c>>, Error> {
+    operators.iter().map(|operator| operator.neutral(builder)).collect()
 }
 
 /// A number in digits, slowest first; the slowest digit has what is left. An extent of 0 has no

@@ -5,11 +5,16 @@
 //! proportional to that. Therefore no candidate has many evaluations where fewer steps have less,
 //! and a schedule that was asked for is declined where it would take minutes.
 
+use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::Strategy;
+use crate::subject::Subject;
 use melior::ir::operation::OperationLike;
-use stencil_dialects::error::{Decline, Error};
+use melior::ir::{TypeLike, ValueLike};
+use std::cell::Cell;
+use stencil_dialects::error::{Decline, Error, Place};
 use stencil_dialects::mlir::{self, Op};
-use stencil_dialects::stencil::{Apply, Program};
+use stencil_dialects::stencil::{Apply, Argument, Program, function_body};
+use stencil_dialects::tiled::Schedule;
 
 /// Evaluations of point functions in the code of a candidate of several steps.
 const MOST_EVALUATIONS: i64 = 400;
@@ -20,13 +25,67 @@ pub const MOST_OPERATIONS: i64 = 200_000;
 /// Operations beside those of its function that an evaluation takes.
 const EVALUATION: i64 = 10;
 
+/// Operations in the code of all kernels of a program, each at its largest number of steps.
+pub const MOST_OF_ALL: i64 = 300_000;
+
 /// Operations of an apply's loops, barriers and versions.
 const APPLY: i64 = 800;
 
+/// Operations for each integer that a function reads, where cells stay in registers from step to
+/// step. LLVM's straight-line passes write every value as a sum of what it is made from, which
+/// takes a thousand times longer for sums of integers than for those of floats.
+const INTEGER_READ: i64 = 200;
+
 /// The most steps per launch of some applies whose code is short enough to be a candidate.
-pub fn most_steps(strategy: &dyn Strategy, applies: &[&Apply], rank: usize) -> i64 {
+pub fn most_steps(
+    program: &Program,
+    strategy: &dyn Strategy,
+    applies: &[&Apply],
+    (per_thread, rank): (&[i64], usize),
+) -> Result<i64, Error> {
     let pieces: i64 = applies.iter().map(|apply| count(apply.pieces.len())).sum();
-    (MOST_EVALUATIONS / pieces.saturating_mul(strategy.usual_copies(rank)).max(1)).max(1)
+    let evaluations = pieces.saturating_mul(strategy.usual_copies(rank)).max(1);
+    let operations = operations(program, strategy, applies, per_thread)?.max(1);
+    Ok((MOST_EVALUATIONS / evaluations).min(MOST_OPERATIONS / operations).max(1))
+}
+
+/// The pyramid height of a group where none is asked for.
+pub fn usual_height(
+    subject: &Subject,
+    strategy: &dyn Strategy,
+    group: &Group,
+    schedule: &Schedule,
+) -> Result<i64, Error> {
+    let shape = (schedule.per_thread.as_slice(), group.hull.rank());
+    let most = most_steps(subject.program, strategy, &group.applies, shape)?;
+    Ok(strategy.pyramid_height(subject, group, schedule)?.min(most))
+}
+
+/// Operations of a step in the code of a kernel.
+fn operations(
+    program: &Program,
+    strategy: &dyn Strategy,
+    applies: &[&Apply],
+    per_thread: &[i64],
+) -> Result<i64, Error> {
+    let copies = strategy.copies(per_thread);
+    let mut operations = count(applies.len()).saturating_mul(APPLY);
+    for piece in applies.iter().flat_map(|apply| &apply.pieces) {
+        let own = evaluation(program, piece.function)?;
+        let reads = match strategy.keeps_cells() {
+            true => integer_reads(program, piece.function)?.saturating_mul(INTEGER_READ),
+            false => 0,
+        };
+        let each = own.saturating_add(reads).saturating_mul(copies);
+        operations = operations.saturating_add(each);
+    }
+    Ok(operations)
+}
+
+/// Operations of an evaluation of a point function.
+pub fn evaluation(program: &Program, name: &str) -> Result<i64, Error> {
+    let own: i64 = mlir::walk(program.function(name)?).iter().map(cost).sum();
+    Ok(own.saturating_add(EVALUATION))
 }
 
 /// Declines kernels of some steps whose code would be too long.
@@ -36,18 +95,10 @@ pub fn check(
     applies: &[&Apply],
     (per_thread, steps): (&[i64], i64),
 ) -> Result<(), Error> {
-    let copies = strategy.copies(per_thread);
-    let mut operations = count(applies.len()).saturating_mul(APPLY);
-    for piece in applies.iter().flat_map(|apply| &apply.pieces) {
-        let own: i64 = mlir::walk(program.function(piece.function)?).iter().map(cost).sum();
-        let each = own.saturating_add(EVALUATION).saturating_mul(copies);
-        operations = operations.saturating_add(each);
-    }
-    operations = operations.saturating_mul(steps);
+    let operations = operations(program, strategy, applies, per_thread)?.saturating_mul(steps);
     if operations <= MOST_OPERATIONS {
         return Ok(());
     }
-    let place = applies.first().map(|apply| mlir::place(apply.op.location())).unwrap_or_default();
     Err(Error::declined(
         Decline::CodeSize,
         format!(
@@ -57,7 +108,52 @@ pub fn check(
             if steps == 1 { "" } else { "s" }
         ),
     )
-    .at(place))
+    .at(place(applies)))
+}
+
+/// The code of all kernels of a program.
+#[derive(Debug, Default)]
+pub struct Total(Cell<i64>);
+
+impl Total {
+    /// Adds a kernel of some steps, and declines too much code of all kernels.
+    pub fn add(
+        &self,
+        program: &Program,
+        strategy: &dyn Strategy,
+        applies: &[&Apply],
+        (per_thread, steps): (&[i64], i64),
+    ) -> Result<(), Error> {
+        let kernel = operations(program, strategy, applies, per_thread)?.saturating_mul(steps);
+        let all = self.0.get().saturating_add(kernel);
+        self.0.set(all);
+        if all <= MOST_OF_ALL {
+            return Ok(());
+        }
+        Err(Error::declined(
+            Decline::CodeSize,
+            format!(
+                "the code of all kernels, up to this one, would have about {all} operations, and \
+                 the limit is {MOST_OF_ALL}; write fewer or shorter functions, or take fewer cells \
+                 per thread or another strategy"
+            ),
+        )
+        .at(place(applies)))
+    }
+}
+
+fn place(applies: &[&Apply]) -> Place {
+    applies.first().map(|apply| mlir::place(apply.op.location())).unwrap_or_default()
+}
+
+/// Reads of integer cells that a function has.
+fn integer_reads(program: &Program, name: &str) -> Result<i64, Error> {
+    let values = mlir::arguments(function_body(program.function(name)?)?);
+    let arguments = program.arguments(name)?.iter().zip(values);
+    let integers = arguments.filter(|(argument, value)| {
+        matches!(argument, Argument::Read { .. }) && value.r#type().is_integer()
+    });
+    Ok(count(integers.count()))
 }
 
 /// How much an operation adds to the time of a compile: its instructions, visited once for each
@@ -73,9 +169,12 @@ fn cost(op: &Op) -> i64 {
 }
 
 /// Instructions of an operation. Libdevice's functions are inlined: theirs are those of PTX for f32
-/// or f64, whichever has more, in a kernel of twenty calls.
+/// or f64, whichever has more, in a kernel of twenty calls. A power of f64 counts by its time:
+/// 400 of them in a kernel take 2 s, and 800 take 9 s.
 fn instructions(op: &Op) -> i64 {
+    let wide = || mlir::results(*op).first().and_then(|value| mlir::bit_width(value.r#type()));
     match mlir::name(*op) {
+        "math.powf" if wide() == Some(64) => 250,
         "math.powf" => 107,
         "math.sin" | "math.cos" | "math.tan" => 90,
         "math.log" | "math.log2" => 64,
@@ -97,7 +196,6 @@ mod tests {
     use crate::schedule::lowering::Settings;
     use crate::schedule::predict;
     use crate::strategies;
-    use crate::subject::Subject;
     use melior::ir::Module;
     use stencil_dialects::tiled::Choice;
 
@@ -149,6 +247,52 @@ mod tests {
                 assert!(steps == 1 || code <= MOST_EVALUATIONS, "{applies}: {choice:?}");
             }
         }
+    }
+
+    /// A function of some integers or floats that a thread reads.
+    fn reads(ty: &str, reads: usize) -> String {
+        let read =
+            |n| format!("%v{n}: {ty} {{stencil.read = @A0, stencil.offset = array<i64: 0, {n}>}}");
+        let arguments = (0..reads).map(read).collect::<Vec<_>>().join(", ");
+        let (text, old) = (
+            program(1),
+            "%a: f32 {stencil.read = @A0, stencil.offset = \
+             array<i64: -1, 0>}) -> f32 { return %a : f32",
+        );
+        assert!(text.contains(old), "{text}");
+        text.replace(old, &format!("{arguments}) -> {ty} {{ return %v0 : {ty}"))
+            .replace("type = f32", &format!("type = {ty}"))
+    }
+
+    #[test]
+    fn integers_count_where_cells_stay_in_registers() {
+        let context = stencil_dialects::context().unwrap();
+        let steps = |ty: &str, strategy: &str| {
+            let module = Module::parse(&context, &reads(ty, 50)).unwrap();
+            let program = Program::read(&module).unwrap();
+            let applies: Vec<_> = program.applies.iter().collect();
+            let strategy = strategies::named(strategy).unwrap();
+            most_steps(&program, strategy, &applies, (&[4, 1], 2)).unwrap()
+        };
+        assert_eq!(steps("f32", "stream"), MOST_EVALUATIONS / 4);
+        assert_eq!(steps("i32", "block"), MOST_EVALUATIONS / 4);
+        // An apply is 800 operations, a function, its return and its frame are 12.
+        assert_eq!(steps("i32", "stream"), MOST_OPERATIONS / (800 + 4 * (12 + 50 * INTEGER_READ)));
+    }
+
+    #[test]
+    fn code_of_several_kernels_adds_up() {
+        let context = stencil_dialects::context().unwrap();
+        let module = Module::parse(&context, &program(2)).unwrap();
+        let program = Program::read(&module).unwrap();
+        let applies: Vec<_> = program.applies.iter().collect();
+        let (strategy, total) = (strategies::named("naive").unwrap(), Total::default());
+        let each = 2 * (800 + 12);
+        let half = MOST_OF_ALL / each / 2;
+        assert!(total.add(&program, strategy, &applies, (&[1, 1], half)).is_ok());
+        assert!(total.add(&program, strategy, &applies, (&[1, 1], half)).is_ok());
+        let error = total.add(&program, strategy, &applies, (&[1, 1], 2)).unwrap_err();
+        assert!(error.is_decline() && error.message.contains("the limit is 300000"), "{error:?}");
     }
 
     #[test]

@@ -35,15 +35,15 @@ pub struct Group<'c, 'p> {
     /// Whether its applies read fields at computed places that they update: then the fields must
     /// be whole before each step, and no launch takes several.
     pub gathers_own: bool,
-    /// How often a step repeats its applies.
-    pub repeat: Option<Repetition>,
+    /// How often a step repeats its applies, from the outside.
+    pub repeats: Vec<Repetition>,
 }
 
 impl<'c, 'p> Group<'c, 'p> {
     /// The applies of some steps, each with its step; of some repetitions in one step, if the step
     /// repeats them.
     pub fn steps(&self, steps: i64) -> Vec<(i64, &'p Apply<'c>)> {
-        let place = |step| if self.repeat.is_some() { 0 } else { step };
+        let place = |step| if self.repeats.is_empty() { step } else { 0 };
         let of = |step| self.applies.iter().map(move |apply| (place(step), *apply));
         (0..steps).flat_map(of).collect()
     }
@@ -75,7 +75,7 @@ pub fn of<'c, 'p>(
     for (place, apply) in program.applies.iter().enumerate() {
         let alone = alone || cuts.contains(&place);
         let sweeps = !program.dependences(&apply.pieces)?.is_empty();
-        let beside = |last: &&mut Group| last.repeat == apply.repeat && !sweeps && !last.sweeps;
+        let beside = |last: &&mut Group| last.repeats == apply.repeats && !sweeps && !last.sweeps;
         if let Some(last) = groups.last_mut().filter(beside).filter(|_| !alone) {
             let joined = [last.applies.as_slice(), &[apply]].concat();
             let together = repeats_alike(context, program, &joined)?
@@ -90,9 +90,9 @@ pub fn of<'c, 'p>(
         let hull = hull(&[apply])?
             .ok_or_else(|| Error::internal("an apply to grids of different ranks"))?;
         let transfers = Transfers::default();
-        let (applies, repeat) = (vec![apply], apply.repeat);
+        let (applies, repeats) = (vec![apply], apply.repeats.clone());
         let gathers_own = gathers_own(program, &applies)?;
-        groups.push(Group { applies, place, hull, transfers, sweeps, gathers_own, repeat });
+        groups.push(Group { applies, place, hull, transfers, sweeps, gathers_own, repeats });
     }
     let launches: Vec<_> = groups.iter().map(|group| group.applies.clone()).collect();
     for (group, transfers) in groups.iter_mut().zip(transfers::of(program, &launches)?) {

@@ -1,6 +1,7 @@
 //! The choice of a schedule, and the way from the stencil level to the tiled level.
 
 pub mod choice;
+pub mod choose_heights;
 pub mod choose_schedule;
 pub mod code_size;
 pub mod flexible_hyper_tiles;
@@ -8,7 +9,9 @@ pub mod large;
 pub mod launch_groups;
 pub mod lowering;
 pub mod predict;
+mod pyramids;
 pub mod regions;
+pub mod step_launches;
 pub mod step_schedule;
 pub mod strategy;
 mod tile_kernel;

@@ -138,7 +138,7 @@ pub fn openings<'c>(
             Err(error) if error.is_decline() => Vec::new(),
             Err(error) => return Err(error),
         };
-        let most = code_size::most_steps(strategy, &applies, rank);
+        let most = code_size::most_steps(subject.program, strategy, &applies, (per_thread, rank))?;
         for candidates in [vec![Candidates::defaults()], others].concat() {
             let listed = candidates.pyramid_heights.into_iter();
             let listed = listed.map(|steps| steps.map(|steps| steps.min(most))).collect();
@@ -236,7 +236,8 @@ fn candidate<'c>(
     let steps = u32::try_from(schedule.steps).unwrap_or(1);
     Ok(model::predict(&kernels, steps, subject.device).map(|prediction| Candidate {
         choice: Choice {
-            pyramid_height: match subject.program.applies.iter().any(|one| one.repeat.is_some()) {
+            pyramid_height: match subject.program.applies.iter().any(|one| !one.repeats.is_empty())
+            {
                 true => choice.pyramid_height,
                 false => Some(schedule.steps),
             },

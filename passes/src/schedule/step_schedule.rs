@@ -13,7 +13,7 @@ use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::limits::STEPS;
 use stencil_dialects::stencil::Program;
-use stencil_dialects::tiled::{self, Part};
+use stencil_dialects::tiled::{self, Height, Part};
 
 /// Lists of launches, each with how often it is done.
 pub type Launches<'c> = Vec<(AffineExpr<'c>, Vec<String>)>;
@@ -24,6 +24,8 @@ pub struct StepSchedule<'c, 'p> {
     pub program: &'p Program<'c>,
     /// Builds at the end of the module.
     pub builder: &'p Builder<'c>,
+    /// The pyramid height, where it is one of several alternatives.
+    pub height: Option<Height>,
 }
 
 impl<'c> StepSchedule<'c, '_> {
@@ -32,7 +34,7 @@ impl<'c> StepSchedule<'c, '_> {
     /// # Errors
     /// Faults of the compiler.
     pub fn all(&self, of: impl Fn(AffineExpr<'c>) -> Launches<'c>) -> Result<(), Error> {
-        let Self { program, builder } = *self;
+        let Self { program, builder, .. } = self;
         let constant = |value| AffineExpr::constant(builder.context, value);
         let steps = AffineExpr::symbol(builder.context, program.params.len());
         let last = reductions::of(program)?.last_step;
@@ -68,6 +70,9 @@ impl<'c> StepSchedule<'c, '_> {
             }
             let count = symbolic(self.builder.context, symbols, &[count]);
             let repeat = tiled::repeat(self.builder, count, &kernels)?;
+            if let Some(height) = &self.height {
+                tiled::set_height(self.builder, repeat, height);
+            }
             if let Some(part) = part {
                 tiled::set_part(self.builder, repeat, part);
             }

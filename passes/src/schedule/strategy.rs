@@ -127,6 +127,12 @@ pub trait Strategy: Sync {
         1
     }
 
+    /// Whether a thread keeps cells in registers from step to step, so that no memory lies between
+    /// the values of two steps.
+    fn keeps_cells(&self) -> bool {
+        false
+    }
+
     /// Tiles that a block of some threads computes.
     fn tiles_per_block(&self, _threads: u32) -> f64 {
         1.0

@@ -12,7 +12,8 @@
 //! values of their own sweep. The schedule comes from options, else from `choose-schedule`,
 //! else from defaults. Guarantees: tile kernels of the pyramid height, and of the powers of two
 //! below it for the steps that are left over; a host schedule of `tiled.repeat`; no `stencil.apply`
-//! any more. A strategy that fuses no steps gets one kernel per apply and one step per launch. Data
+//! any more. With the schedules of `choose-heights`, each pyramid height has a kernel and a host
+//! schedule (`pyramids.rs`). A strategy that fuses no steps gets one kernel per apply and one step per launch. Data
 //! that nobody needs is neither loaded nor stored (`analysis/transfers.rs`): a field that is
 //! overwritten before it is read, and a temp field that is overwritten so in every launch.
 //!
@@ -40,15 +41,17 @@ use crate::pass::{Info, Pass};
 use crate::schedule::choice::{self, PER_THREAD, PYRAMID_HEIGHT, REGION, STRATEGY, TILE};
 use crate::schedule::code_size;
 use crate::schedule::launch_groups::{self, Group};
+use crate::schedule::pyramids::Names;
 use crate::schedule::regions;
+use crate::schedule::step_launches::{self, Launch};
 use crate::schedule::step_schedule::StepSchedule;
 use crate::schedule::strategy::Strategy;
 use crate::schedule::tile_kernel;
 use crate::strategies;
 use crate::subject::Subject;
 use melior::Context;
+use melior::ir::Module;
 use melior::ir::operation::OperationLike;
-use melior::ir::{AffineExpr, Module};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use stencil_dialects::builder::Builder;
@@ -83,6 +86,7 @@ impl Pass for TileOverlapped {
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let choice = choice::completed(&self.choice, module)?;
+        let heights = tiled::heights(module)?;
         let program = Program::read(module)?;
         let Some(first) = program.applies.first() else {
             return Err(Error::user(
@@ -91,16 +95,29 @@ impl Pass for TileOverlapped {
             ));
         };
         regions::refuse_far_reads(&program)?;
-        let subject = Subject::of(module, &program)?;
-        let strategy = match &choice.strategy {
-            Some(name) => strategies::named(name)?,
-            None => strategies::usual(&subject),
-        };
-        strategies::check_target(&subject, strategy)?;
-        let tiling = Tiling { subject, strategy, choice };
-        let groups = launch_groups::of(context, &program, !strategy.fuses_steps())?;
         let builder = Builder::new(context, first.op.location(), mlir::body(module));
-        tiling.all(&builder, &groups)?;
+        let choices = if heights.is_empty() { vec![choice] } else { heights.clone() };
+        let all: Vec<i64> = heights.iter().filter_map(|height| height.pyramid_height).collect();
+        let mut names = Names::new();
+        for choice in choices {
+            let subject = Subject::of(module, &program)?;
+            let strategy = match &choice.strategy {
+                Some(name) => strategies::named(name)?,
+                None => strategies::usual(&subject),
+            };
+            strategies::check_target(&subject, strategy)?;
+            let code = code_size::Total::default();
+            let tiling = Tiling { subject, strategy, choice, code };
+            let groups = launch_groups::of(context, &program, !strategy.fuses_steps())?;
+            if all.is_empty() {
+                tiling.all(&builder, &groups)?;
+                continue;
+            }
+            if names.is_empty() {
+                names = tiling.kernel_names(&all);
+            }
+            tiling.alternative(&builder, &groups, &names)?;
+        }
         let mut width = 0;
         for kernel in tiled::kernels(module)? {
             let strategy = strategies::named(&kernel.schedule.strategy)?;
@@ -119,10 +136,13 @@ impl Pass for TileOverlapped {
     }
 }
 
-struct Tiling<'c, 'p> {
-    subject: Subject<'c, 'p>,
-    strategy: &'static dyn Strategy,
-    choice: Choice,
+/// A program on its way to tile kernels of one schedule.
+pub(super) struct Tiling<'c, 'p> {
+    pub(super) subject: Subject<'c, 'p>,
+    pub(super) strategy: &'static dyn Strategy,
+    pub(super) choice: Choice,
+    /// The code of the kernels so far, where a step has several.
+    code: code_size::Total,
 }
 
 impl<'c> Tiling<'c, '_> {
@@ -137,17 +157,11 @@ impl<'c> Tiling<'c, '_> {
         match groups {
             [group]
                 if fuses
-                    && !group.sweeps
-                    && !group.gathers_own
-                    && group.repeat.is_none()
                     && reductions.each_step.is_empty()
-                    && launch_groups::repeats_alike(builder.context, program, &group.applies)? =>
+                    && self.takes_several(builder, group)? =>
             {
                 let (strategy, schedule) = self.schedule(group, groups)?;
-                let usual = || {
-                    let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
-                    Ok(strategy.pyramid_height(&self.subject, group, &schedule)?.min(most))
-                };
+                let usual = || code_size::usual_height(&self.subject, strategy, group, &schedule);
                 let pyramid_height = match pyramid_height {
                     Some(asked) if asked > most => return Err(looks(asked, most)),
                     Some(asked) => asked,
@@ -156,7 +170,7 @@ impl<'c> Tiling<'c, '_> {
                 return self.pyramids(builder, (group, strategy), &schedule, pyramid_height);
             }
             _ if pyramid_height.is_none_or(|pyramid_height| pyramid_height == 1) => {}
-            _ if fuses && groups.iter().any(|group| group.repeat.is_some()) => {}
+            _ if fuses && groups.iter().any(|group| !group.repeats.is_empty()) => {}
             _ if !fuses => {
                 return Err(Error::declined(
                     Decline::Height,
@@ -181,90 +195,95 @@ impl<'c> Tiling<'c, '_> {
                 return Err(Error::declined(Decline::Height, message));
             }
         }
-        let mut names = Vec::new();
-        let mut reduces = reductions.each_step.iter().peekable();
-        let mut first = 0;
-        for body in groups.chunk_by(|a, b| a.repeat.is_some() && a.repeat == b.repeat) {
-            let place = body.first().map_or(0, |group| group.place);
-            while let Some(reduce) = reduces.next_if(|reduce| reduce.place <= place) {
-                names.push(reduce.field.to_owned());
-            }
-            names.extend(self.repeated(builder, groups, (first, body))?);
-            first += body.len();
-        }
-        names.extend(reduces.map(|reduce| reduce.field.to_owned()));
-        let schedule = StepSchedule { program, builder };
+        let height = |number| self.repetitions(builder, groups, number);
+        let launches = step_launches::of(groups, &reductions.each_step, &height)?;
+        let names = self.names(builder, groups, &launches)?;
+        let schedule = StepSchedule { program, builder, height: None };
         schedule.all(|steps| vec![(steps, names.clone())])
     }
 
-    /// Groups that a step does once or repeats: their kernels in order. One group takes several
-    /// repetitions per launch. The last launch of a step counts it, by a kernel of its own.
-    fn repeated(
+    /// The kernels of the launches of a step, in order. The last one counts the step, by a kernel
+    /// of its own.
+    fn names(
         &self,
         builder: &Builder<'c>,
         groups: &[Group<'c, '_>],
-        (first, body): (usize, &[Group<'c, '_>]),
+        launches: &[Launch],
     ) -> Result<Vec<String>, Error> {
-        let launches = self.repetitions(builder, groups, body)?;
-        let (turns, last) = (launches.len(), first + body.len() == groups.len());
-        let mut made = BTreeMap::new();
-        let mut names = Vec::new();
-        for (turn, repetitions) in launches.into_iter().enumerate() {
-            for (place, group) in body.iter().enumerate() {
-                if group.sweeps {
-                    names.push(sweeping_kernel(group)?);
+        let last = launches.iter().rposition(|launch| matches!(launch, Launch::Group(..)));
+        let (mut made, mut names) = (BTreeMap::new(), Vec::new());
+        for (place, launch) in launches.iter().enumerate() {
+            let (number, repetitions) = match *launch {
+                Launch::Reduce(field) => {
+                    names.push(field.to_owned());
                     continue;
                 }
-                let steps = i64::from(last && turn + 1 == turns && place + 1 == body.len());
-                let name = match made.entry((place, repetitions, steps)) {
-                    Entry::Occupied(name) => name.into_mut(),
-                    Entry::Vacant(open) => {
-                        let name = tile_kernel::name(&self.subject, first + place);
-                        let (strategy, schedule) = self.schedule(group, groups)?;
-                        let schedule = Schedule { steps, ..schedule };
-                        self.kernel(builder, &name, (group, strategy), repetitions, schedule)?;
-                        open.insert(name)
-                    }
-                };
-                names.push(name.clone());
-            }
+                Launch::Group(number, repetitions) => (number, repetitions),
+            };
+            let Some(group) = groups.get(number) else { continue };
+            let steps = i64::from(Some(place) == last);
+            let name = match made.entry((number, repetitions, steps)) {
+                Entry::Occupied(name) => name.into_mut(),
+                Entry::Vacant(open) if group.sweeps => {
+                    open.insert(self.sweeping(builder, group, (number, steps))?)
+                }
+                Entry::Vacant(open) => {
+                    let name = tile_kernel::name(&self.subject, number);
+                    let (strategy, schedule) = self.schedule(group, groups)?;
+                    let schedule = Schedule { steps, ..schedule };
+                    let shape = (schedule.per_thread.as_slice(), repetitions);
+                    self.code.add(self.subject.program, strategy, &group.applies, shape)?;
+                    self.kernel(builder, &name, (group, strategy), repetitions, schedule)?;
+                    open.insert(name)
+                }
+            };
+            names.push(name.clone());
         }
         Ok(names)
     }
 
-    /// The repetitions that each launch of some groups takes.
+    /// The kernel that `tile-wavefront` made of a group, or a copy that counts other steps.
+    fn sweeping(
+        &self,
+        builder: &Builder<'c>,
+        group: &Group<'c, '_>,
+        (number, steps): (usize, i64),
+    ) -> Result<String, Error> {
+        let made = sweeping_kernel(group)?;
+        let kernels = tiled::kernels(self.subject.module)?;
+        match kernels.iter().find(|kernel| kernel.name == made) {
+            Some(kernel) if kernel.schedule.steps != steps => {
+                let name = tile_kernel::name(&self.subject, number);
+                tiled::set_steps(builder, tiled::copy(builder, kernel.op, &name)?, steps);
+                Ok(name)
+            }
+            _ => Ok(made),
+        }
+    }
+
+    /// The most repetitions of a group that one launch takes.
     fn repetitions(
         &self,
         builder: &Builder<'c>,
         groups: &[Group<'c, '_>],
-        body: &[Group<'c, '_>],
-    ) -> Result<Vec<i64>, Error> {
-        let [group, others @ ..] = body else { return Ok(Vec::new()) };
-        let Some(repeat) = group.repeat else { return Ok(vec![1]) };
+        number: usize,
+    ) -> Result<i64, Error> {
+        let Some(group) = groups.get(number) else { return Ok(1) };
         let program = self.subject.program;
         let together = self.strategy.fuses_steps()
-            && others.is_empty()
+            && !group.sweeps
             && !group.gathers_own
             && launch_groups::repeats_alike(builder.context, program, &group.applies)?;
-        let mut height = 1;
-        if together {
-            let (strategy, schedule) = self.schedule(group, groups)?;
-            let most = code_size::most_steps(strategy, &group.applies, group.hull.rank());
-            let usual = || Ok(strategy.pyramid_height(&self.subject, group, &schedule)?.min(most));
-            height = self.choice.pyramid_height.map_or_else(usual, Ok)?.clamp(1, repeat.count);
+        if !together {
+            return Ok(1);
         }
-        let (mut launches, mut left) = (Vec::new(), repeat.count);
-        while left > 0 {
-            // What is left over goes by binary digits, as the steps of a run do.
-            let taken = if left >= height { height } else { 1 << left.ilog2() };
-            launches.push(taken);
-            left -= taken;
-        }
-        Ok(launches)
+        let (strategy, schedule) = self.schedule(group, groups)?;
+        let usual = || code_size::usual_height(&self.subject, strategy, group, &schedule);
+        self.choice.pyramid_height.map_or_else(usual, Ok)
     }
 
     /// A group's strategy with its tile and cells per thread, as they are asked for or by default.
-    fn schedule(
+    pub(super) fn schedule(
         &self,
         group: &Group<'c, '_>,
         groups: &[Group<'c, '_>],
@@ -332,50 +351,8 @@ impl<'c> Tiling<'c, '_> {
         }
     }
 
-    /// Kernels of several steps, and of the powers of two below for the steps left over.
-    fn pyramids(
-        &self,
-        builder: &Builder<'c>,
-        (group, strategy): (&Group<'c, '_>, &'static dyn Strategy),
-        schedule: &Schedule,
-        pyramid_height: i64,
-    ) -> Result<(), Error> {
-        let (context, program) = (builder.context, self.subject.program);
-        // The steps left over are fewer than `pyramid_height`: each binary digit of their number is
-        // one launch.
-        let mut heights = vec![pyramid_height];
-        let mut digit = (pyramid_height as u64).next_power_of_two() as i64 / 2;
-        while digit >= 1 {
-            heights.extend((digit < pyramid_height).then_some(digit));
-            digit /= 2;
-        }
-        let mut names = Vec::new();
-        for steps in heights {
-            let name = tile_kernel::name(&self.subject, steps);
-            let schedule = Schedule { steps, ..schedule.clone() };
-            self.kernel(builder, &name, (group, strategy), steps, schedule)?;
-            names.push((steps, name));
-        }
-        let schedule = StepSchedule { program, builder };
-        schedule.all(|steps| {
-            let constant = |value| AffineExpr::constant(context, value);
-            let left = AffineExpr::modulo(steps, constant(pyramid_height));
-            let launches = names.iter().map(|(height, name)| {
-                let count = match *height == pyramid_height {
-                    true => AffineExpr::floor_div(steps, constant(*height)),
-                    false => {
-                        let count = AffineExpr::floor_div(left, constant(*height));
-                        AffineExpr::modulo(count, constant(2))
-                    }
-                };
-                (count, vec![name.clone()])
-            });
-            launches.collect()
-        })
-    }
-
     /// One tile kernel: some steps of a group. A tile that nobody asked for is fitted.
-    fn kernel(
+    pub(super) fn kernel(
         &self,
         builder: &Builder<'c>,
         name: &str,

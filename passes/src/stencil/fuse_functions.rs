@@ -185,7 +185,7 @@ fn consumers<'c>(program: &Program<'c>, place: usize) -> Result<Option<Vec<usize
             return Ok(None);
         }
         // In another repetition the sources have other values.
-        if reads && apply.repeat != producer.repeat {
+        if reads && apply.repeats != producer.repeats {
             return Ok(None);
         }
         if reads {
@@ -222,9 +222,7 @@ fn fold<'c>(
         let pieces: Vec<Piece> =
             pieces.map(|(piece, name)| Piece { function: name, ..*piece }).collect();
         let apply = stencil::apply(&builder, &consumer.updates, &pieces)?;
-        if let Some(repeat) = consumer.repeat {
-            stencil::set_repeat(&builder, apply, repeat);
-        }
+        stencil::set_repeats(&builder, apply, &consumer.repeats);
         mlir::move_before(apply, consumer.op);
         mlir::erase(consumer.op);
     }

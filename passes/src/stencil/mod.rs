@@ -1,5 +1,6 @@
 //! Passes on the stencil level.
 
 pub mod fuse_functions;
+pub mod late_values_last;
 pub mod relax_arithmetic;
 pub mod verify;

@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod naive;
+pub mod plane;
 pub mod serial;
 pub mod slab;
 pub mod stream;
@@ -19,6 +20,7 @@ pub const ALL: &[&dyn Strategy] = &[
     &block::Block,
     &stream::Stream,
     &warp::Warp,
+    &plane::Plane,
     &naive::Naive,
     &strip::Strip,
     &wavefront::Wavefronts,

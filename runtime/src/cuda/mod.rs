@@ -33,6 +33,7 @@ mod graph;
 mod handle;
 mod kernel;
 mod module;
+mod null;
 mod program;
 mod recording;
 mod stream;

@@ -8,11 +8,12 @@ use super::error::CudaError;
 use super::graph::{GraphSettings, Graphs};
 use super::kernel::{Kernel, KernelFacts, check_parameters};
 use super::module::Module;
+use super::null::Null;
 use super::stream::{LentStream, Stream};
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::launch::{Copy, Launch, Value};
-use crate::plan::Plan;
+use crate::plan::{Node, Plan};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub struct Program {
     /// Memory of the caller that takes the place of buffers.
     lent: Vec<(BufferId, Lent)>,
     kernels: Arc<[Kernel]>,
+    /// What a launch costs by itself, of plans that leave the pyramid height to the run.
+    null: Option<Arc<Null>>,
     /// The end of the last run that was sent and not waited for.
     replayed: Option<Event>,
     pub(super) stream: Arc<Stream>,
@@ -41,6 +44,7 @@ pub struct Program {
 pub struct Code {
     device: Arc<Device>,
     kernels: Arc<[Kernel]>,
+    null: Option<Arc<Null>>,
     name: Arc<str>,
 }
 
@@ -50,9 +54,11 @@ impl Code {
         let module = Module::new(device, plan, code)?;
         check_parameters(plan, code)?;
         let kernels = plan.kernels.iter().map(|kernel| Kernel::new(plan, kernel, &module));
+        let chooses = plan.nodes().into_iter().any(|node| matches!(node, Node::Choose(_)));
         Ok(Self {
             device: Arc::clone(device),
             kernels: kernels.collect::<Result<_, _>>()?,
+            null: if chooses { Null::new(device, plan)?.map(Arc::new) } else { None },
             name: plan.program.as_str().into(),
         })
     }
@@ -84,9 +90,15 @@ impl Program {
             buffers: Vec::new(),
             saved: Vec::new(),
             lent: Vec::new(),
+            null: code.null.clone(),
             stream,
             name: Arc::clone(&code.name),
         })
+    }
+
+    /// The name of its device.
+    pub fn device_name(&self) -> &str {
+        &self.stream.device().facts().name
     }
 
     /// Facts of the kernels, in the plan's order.
@@ -379,6 +391,28 @@ impl Target for Program {
 
     fn finish(&mut self) -> Result<Option<Duration>, TargetError> {
         Ok(Some(self.end()?))
+    }
+
+    fn null(
+        &mut self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        times: u32,
+    ) -> Result<Option<Duration>, TargetError> {
+        let Some(null) = &self.null else { return Ok(None) };
+        let call = null.call(grid, block);
+        self.stream.enter()?;
+        // The first launch loads the code.
+        call.send(&self.stream)?;
+        self.clock.start()?;
+        for _ in 0..times {
+            call.send(&self.stream)?;
+        }
+        Ok(Some(self.clock.stop()?))
+    }
+
+    fn resident(&self, kernel: usize) -> Option<u64> {
+        self.kernels.get(kernel).map(Kernel::resident)
     }
 
     fn abandon(&mut self) -> Result<(), TargetError> {

@@ -5,6 +5,7 @@ use crate::array::Data;
 use crate::launch::Value;
 use crate::launch::tests::bound;
 use crate::plan::tests::heat;
+use std::sync::atomic::Ordering;
 
 /// Keeps buffers as bytes. A kernel named `two` adds 2 to every cell of its first argument and
 /// writes the sum to its third; `one` adds 1 and writes to its second.

@@ -13,8 +13,10 @@ use crate::execute::{
     self, Control, Input, Inputs, Launched, RunProgress, Target, check_devices, check_inputs,
     homeward, launch_all, lendable, read_value,
 };
+use crate::heights::{self, Chosen};
 use crate::plan::{Plan, Role};
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 
 /// The cells of an input.
 enum Cells<'a> {
@@ -70,7 +72,15 @@ pub(super) fn execute(
         },
     };
     loaded.use_graphs(GraphSettings::default())?;
-    let done = on(&program.plan, run, bound, &mut loaded, hooks)?;
+    let device = loaded.device_name().to_owned();
+    let memory = || program.heights.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = memory().find(&program.plan, bound, &device);
+    let mut chosen = bound.clone();
+    chosen.choices.extend(known.map(|height| (heights::NAME.to_owned(), height)));
+    let (done, height) = on(&program.plan, run, &chosen, &mut loaded, hooks)?;
+    if let Some(height) = height {
+        memory().remember(&program.plan, bound, &device, &height.height);
+    }
     if run.stream.is_none() {
         program.keep_loaded(run.device, loaded);
     }
@@ -83,7 +93,7 @@ fn on(
     bound: &Bound,
     target: &mut Program,
     hooks: Hooks<'_>,
-) -> Result<Done, HostError> {
+) -> Result<(Done, Option<Chosen>), HostError> {
     let mut copies = Copies::default();
     let lent = lent(plan, bound, &run.fields);
     target.lend(lent.iter().map(|(_, home, memory)| (*home, *memory)).collect());
@@ -114,10 +124,11 @@ fn on(
     };
     let results = Results { plan, bound, launched: &launched };
     let outputs = results.bring(&mut run.fields, &lent, &mut copied, target, &mut copies)?;
-    let Launched { count, elapsed, steps, iterations, .. } = launched;
+    let Launched { count, elapsed, steps, iterations, height, .. } = launched;
     let seconds = elapsed.map(|elapsed| elapsed.as_secs_f64());
     let met = iterations.first().map(|until| until.met);
-    Ok(Done { ran: Ran { outputs, steps, launches: count, seconds, met }, copies })
+    let ran = Ran { outputs, steps, launches: count, seconds, met };
+    Ok((Done { ran, copies }, height))
 }
 
 /// A field's name, the buffer that its memory replaces, and the memory.

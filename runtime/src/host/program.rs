@@ -5,6 +5,7 @@ use super::queue::Queues;
 use crate::array::Array;
 use crate::bind::Request;
 use crate::cuda;
+use crate::heights::Memory;
 use crate::plan::Plan;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -65,6 +66,8 @@ pub struct Program {
     loaded: Mutex<Vec<(i32, cuda::Program)>>,
     /// The code as it is loaded on devices.
     pub(super) codes: Mutex<Vec<(i32, cuda::Code)>>,
+    /// Pyramid heights that runs have chosen.
+    pub(super) heights: Mutex<Memory>,
     /// Work in streams of the caller.
     pub(super) queues: Queues,
 }
@@ -73,7 +76,8 @@ impl Program {
     /// A program.
     pub fn new(plan: Plan, code: Code) -> Self {
         let (loaded, codes) = (Mutex::default(), Mutex::default());
-        Self { plan, code, loaded, codes, queues: Queues::default() }
+        let heights = Mutex::new(Memory::from_environment());
+        Self { plan, code, loaded, codes, heights, queues: Queues::default() }
     }
 
     /// Takes a copy that is loaded on a device; it has no buffers.

@@ -69,6 +69,11 @@ impl<'p> Launches<'p> {
         })
     }
 
+    /// The same with the memory of each buffer as an earlier run has left it.
+    pub fn from(self, memory: Vec<BufferId>) -> Self {
+        Self { memory, ..self }
+    }
+
     /// Steps taken by the launches given out so far, with those before the run.
     pub fn step(&self) -> i64 {
         self.step

@@ -4,7 +4,8 @@
 //! seconds a step, resource by resource. A kernel is bound by the resource that takes longest, and
 //! loses some time to the others: resources overlap, but not fully. The sum of the terms' third
 //! powers stands for that: a norm between the sum (nothing overlaps) and the maximum (everything
-//! does). The exponent was fitted to the measured rates in `test-suite/bench/results`.
+//! does). The exponent was fitted to the measured rates in `test-suite/bench/results`. Between device
+//! memory and all else it is smaller where few blocks with barriers share a multiprocessor.
 //!
 //! Sources: the roofline model (Williams, Waterman, Patterson, "Roofline: An Insightful Visual
 //! Performance Model for Multicore Architectures", 2009) for the terms; Holewinski, Pouchet,
@@ -13,6 +14,7 @@
 //! [`Prediction::latency`].
 
 mod pace;
+pub mod pyramid;
 mod residency;
 mod roofline;
 pub mod wavefront;
@@ -30,6 +32,14 @@ use serde::Serialize;
 
 /// How sharply the slowest resource decides: the exponent of the norm.
 const SHARPNESS: i32 = 3;
+
+/// [`SHARPNESS`] of device memory against all else, where a multiprocessor runs so many blocks of a
+/// kernel at a time. Between two barriers a block waits for memory or works, and only other blocks
+/// work while it waits. One or two blocks overlap less than three: fitted to streams and planes in
+/// three dimensions (decision 030).
+fn overlap(work: &Work, resident: u32) -> i32 {
+    if work.barriers > 0.0 && resident < 3 { SHARPNESS - 1 } else { SHARPNESS }
+}
 
 /// The part of the halo that comes from device memory: neighbouring tiles run at about the same
 /// time, so one finds in the level 2 cache what the other has loaded. Fitted, like the exponent.
@@ -58,6 +68,8 @@ pub struct Work {
     pub single: f64,
     /// The same on `f64`.
     pub double: f64,
+    /// The time of a lane's operations on integers that are no index, in instructions on `f32`.
+    pub integers: f64,
     /// Instructions of a warp, whatever they do.
     pub instructions: f64,
     /// Shuffles of a warp.
@@ -72,6 +84,8 @@ pub struct Work {
     pub rounds: f64,
     /// Instructions of a thread that wait for each other: those of divisions, roots and the like.
     pub serial: f64,
+    /// Registers that a thread lacks, estimated: it keeps so many values in local memory.
+    pub lacking: f64,
     /// Points computed for each point of the result: 1 without a halo.
     pub redundancy: f64,
 }
@@ -131,16 +145,18 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         let life = life(work, device);
         let part = Prediction {
             memory: all(work.own + HALO_MISSES * work.halo) / device.copy_bandwidth,
-            arithmetic: all(work.single) / device.fma_f32 + all(work.double) / device.fma_f64,
+            arithmetic: all(work.single + work.integers) / device.fma_f32
+                + all(work.double) / device.fma_f64,
             issue: all(work.instructions) / rate(device.schedulers),
             shuffle: all(work.shuffles * warp) / rate(device.shuffle_lanes),
-            shared: all(work.exchanged) / rate(device.shared_bandwidth),
+            shared: all(work.exchanged + spilled(work, resident, device))
+                / rate(device.shared_bandwidth),
             latency: all(life) / (slots * device.clock),
             ..Prediction::default()
         };
-        let terms =
-            [part.memory, part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
-        let busy = norm(&terms, SHARPNESS);
+        let on_chip = [part.arithmetic, part.issue, part.shuffle, part.shared, part.latency];
+        let terms = [part.memory, norm(&on_chip, SHARPNESS)];
+        let busy = norm(&terms, overlap(work, resident));
         // Launches of several kernels in turn wait for each other.
         let stretch =
             if kernels.len() == 1 { stretch(work, slots) } else { waves(work.blocks, slots) };
@@ -161,6 +177,17 @@ pub fn predict(kernels: &[Work], steps: u32, device: &Device) -> Option<Predicti
         }
     }
     Some(total)
+}
+
+/// Bytes of a block's values in local memory that pass through the level 1 cache, which shares its
+/// memory and its rate with shared memory: a value is stored and loaded once in each iteration.
+/// Values beyond that cache come from the level 2 cache, at about a quarter of the rate.
+fn spilled(work: &Work, resident: u32, device: &Device) -> f64 {
+    let held = 4.0 * work.lacking * f64::from(work.threads);
+    let resident = f64::from(resident);
+    let cache = device.shared_per_multiprocessor as f64 - resident * work.shared as f64;
+    let slower = if held * resident > cache { 4.0 } else { 1.0 };
+    2.0 * held * work.barriers.max(work.rounds).max(1.0) * slower
 }
 
 /// Clocks that a block lives at least, however few others there are.
@@ -261,6 +288,16 @@ mod tests {
         assert!(both > 3.0 && both < 3.8);
         assert!((both / 3.0 - 2_f64.powf(1.0 / f64::from(SHARPNESS))).abs() < 1e-12);
         assert!(norm(&[3.0, 1.0], SHARPNESS) < 3.04);
+    }
+
+    #[test]
+    fn few_blocks_overlap_less() {
+        let [lone, two, three] = [1, 2, 3].map(|blocks| {
+            let barriers = Work { barriers: 10.0, ..copy() };
+            [overlap(&barriers, blocks), overlap(&copy(), blocks)]
+        });
+        assert_eq!((lone, two, three), ([2, 3], [2, 3], [3, 3]));
+        assert!((norm(&[3.0, 4.0], 2) - 5.0).abs() < 1e-12);
     }
 
     #[test]

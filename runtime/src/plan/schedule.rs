@@ -221,6 +221,9 @@ pub struct Alternative {
     /// Cells of a tile's result per dimension, for the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tile: Vec<i64>,
+    /// How far a step reads per dimension, for the model of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reach: Vec<i64>,
     /// Its nodes.
     pub body: Vec<Node>,
 }

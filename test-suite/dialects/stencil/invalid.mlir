@@ -922,7 +922,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
     return %w : f32
   }
-  // expected-error @+1 {{stencil.repeat needs a count from 1 to 1024}}
+  // expected-error @+1 {{stencil.repeat needs at most 2 counts from 1, whose product is at most 1024}}
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}], stencil.repeat = array<i64: 0, 1025>} : () -> ()
 }
 
@@ -936,7 +936,7 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
   }
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}], stencil.repeat = array<i64: 0, 2>} : () -> ()
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}]} : () -> ()
-  // expected-error @+1 {{applies of one stencil.repeat stand together, with one count}}
+  // expected-error @+1 {{items of one stencil.repeat stand together, with one count}}
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}], stencil.repeat = array<i64: 0, 2>} : () -> ()
 }
 
@@ -949,6 +949,44 @@ module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (
     return %w : f32
   }
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}], stencil.repeat = array<i64: 0, 2>} : () -> ()
-  // expected-error @+1 {{applies of one stencil.repeat stand together, with one count}}
+  // expected-error @+1 {{items of one stencil.repeat stand together, with one count}}
   "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}], stencil.repeat = array<i64: 0, 3>} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{stencil.repeat needs at most 2 counts from 1, whose product is at most 1024}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}], stencil.repeat = array<i64: 0, 100, 1, 11>} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %w : f32
+  }
+  // expected-error @+1 {{stencil.repeat needs at most 2 counts from 1, whose product is at most 1024}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}], stencil.repeat = array<i64: 0, 2, 1, 2, 2, 2>} : () -> ()
+}
+
+// -----
+
+module attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (4)>} {
+  "stencil.grid"() {sym_name = "G", lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  func.func private @f(%w: f32 {stencil.read = @A, stencil.offset = array<i64: 0>}) -> f32 {
+    return %w : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}], stencil.repeat = array<i64: 0, 2, 1, 3>} : () -> ()
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}], stencil.repeat = array<i64: 0, 2>} : () -> ()
+  // expected-error @+1 {{items of one stencil.repeat stand together, with one count}}
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = affine_map<()[n] -> (0)>, upper = affine_map<()[n] -> (n - 1)>}], stencil.repeat = array<i64: 0, 2, 1, 3>} : () -> ()
 }

@@ -78,6 +78,7 @@ pub fn sweep(seed: u64, index: u64) -> Case {
         let mut program = program(&mut random, rank, most, ruled);
         sweeps::prime(&mut random, &mut program);
         program.steps = program.steps.min(3);
+        repeats(&mut random, &mut program, 15);
         if sweeps::has_any(&program) && (computes(&program) || random.percent(20)) {
             break program;
         }
@@ -271,6 +272,9 @@ fn more_grids(random: &mut Random, program: &mut Program, most: [i64; 3]) -> (us
 /// A grid with sizes of its own.
 fn other_grid(random: &mut Random, program: &mut Program, rank: usize, most: i64) {
     let mut grid = Region { lower: Vec::new(), upper: Vec::new() };
+    // A long line's size would make a square of millions of cells.
+    let is_small = |place: &usize| program.params[*place].value <= 70;
+    let small: Vec<usize> = (0..program.params.len()).filter(is_small).collect();
     for _ in 0..rank {
         let least = i64::from(!random.percent(3));
         let extent = random.range(least, most.max(1));
@@ -278,10 +282,9 @@ fn other_grid(random: &mut Random, program: &mut Program, rank: usize, most: i64
         let known = random.pick(&[Known::Run, Known::Run, Known::Define, Known::File]);
         let length = match random.below(5) {
             0 => Affine::number(extent.max(1)),
-            1 if !program.params.is_empty() => Affine {
-                constant: random.range(0, 2),
-                term: Some((random.below(program.params.len()), 1)),
-            },
+            1 if !small.is_empty() => {
+                Affine { constant: random.range(0, 2), term: Some((random.pick(&small), 1)) }
+            }
             2 => {
                 program.params.push(Param { value: extent / 2, known });
                 Affine { constant: extent % 2, term: Some((program.params.len() - 1, 2)) }
@@ -384,15 +387,22 @@ fn rules(random: &mut Random, program: &mut Program) {
     }
 }
 
-/// Repeats some functions of a program, if it is one of so many in a hundred. No sweep is repeated.
+/// Repeats some functions of a program, if it is one of so many in a hundred.
 fn repeats(random: &mut Random, program: &mut Program, percent: usize) {
     let count = program.functions.len();
-    if !random.percent(percent) || sweeps::has_any(program) {
+    if !random.percent(percent) {
         return;
     }
     let first = random.below(count);
     let length = random.range(1, (count - first) as i64) as usize;
     program.repeats.push((first, length, random.pick(&[1, 2, 3, 4, 5, 7])));
+    if random.percent(30) {
+        // Some of them are repeated within.
+        let from = random.below(length);
+        let inner = random.range(1, (length - from) as i64) as usize;
+        program.repeats.push((first + from, inner, random.range(1, 4)));
+        program.steps = program.steps.min(2);
+    }
     let behind = first + length;
     if behind < count && random.percent(50) {
         program.repeats.push((behind, count - behind, random.range(1, 4)));

@@ -12,8 +12,8 @@
 //!
 //! Functions of affine loops ([`nests`]) are judged likewise, by their interpreter.
 //!
-//! Two more kinds of case are damaged inputs: source text ([`text`]) and MLIR ([`ir`]), for which
-//! the tools must find words. The last kind is hostile use of the built tools ([`hostile`]).
+//! More kinds of case are damaged inputs: source text ([`text`], [`sl`]) and MLIR ([`ir`]), for
+//! which the tools must find words. The last kind is hostile use of the built tools ([`hostile`]).
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +34,7 @@ pub mod record;
 pub mod region;
 pub mod run;
 pub mod shrink;
+pub mod sl;
 pub mod summary;
 pub mod text;
 pub mod transform;

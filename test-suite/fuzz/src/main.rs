@@ -15,7 +15,7 @@ use stencil_fuzz::outcome::Outcome;
 use stencil_fuzz::pool::{self, End, Pool};
 use stencil_fuzz::random::Random;
 use stencil_fuzz::summary::Summary;
-use stencil_fuzz::{generate, hostile, ir, nests, record, shrink, text};
+use stencil_fuzz::{generate, hostile, ir, nests, record, shrink, sl, text};
 
 /// Run random programs on the simulator and compare with the oracle, bit for bit; or damaged
 /// inputs and hostile use, for which the tools must print a message.
@@ -69,6 +69,8 @@ enum Kind {
     Nests,
     /// Damaged source text
     Text,
+    /// Damaged text of SL
+    Sl,
     /// Damaged MLIR
     Ir,
     /// Command lines, files in the way, signals, damaged plans and headers for the built tools
@@ -101,6 +103,7 @@ fn main() -> ExitCode {
 enum Damage {
     Nests,
     Text(Corpus),
+    Sl(Corpus),
     Ir(ir::Inputs),
     Hostile(hostile::Inputs),
 }
@@ -111,6 +114,7 @@ impl Damage {
             Kind::Nests => Ok(Self::Nests),
             Kind::Ir => ir::inputs(context).map(Self::Ir),
             Kind::Hostile => hostile::inputs().map(Self::Hostile),
+            Kind::Sl => sl::corpus().map(Self::Sl).map_err(|error| error.to_string()),
             _ => text::corpus().map(Self::Text).map_err(|error| error.to_string()),
         }
     }
@@ -122,6 +126,7 @@ impl Damage {
                 format!("// Tiles: {:?}, sizes: {:?}\n{}", nest.tiles, nest.sizes, nest.text)
             }
             Self::Text(corpus) => text::input(corpus, seed, index),
+            Self::Sl(corpus) => sl::input(corpus, seed, index),
             Self::Ir(inputs) => ir::input(inputs, seed, index).text,
             Self::Hostile(inputs) => hostile::attempt(inputs, seed, index).script(),
         }
@@ -133,6 +138,10 @@ impl Damage {
             Self::Text(corpus) => {
                 let choice = &mut Random::of_case(!seed, index);
                 text::check(&text::input(corpus, seed, index), context, choice)
+            }
+            Self::Sl(corpus) => {
+                let choice = &mut Random::of_case(!seed, index);
+                sl::check(&sl::input(corpus, seed, index), context, choice)
             }
             Self::Ir(inputs) => ir::check(&ir::input(inputs, seed, index), context),
             Self::Hostile(inputs) => hostile::check(inputs, seed, index),
@@ -302,6 +311,7 @@ fn damaged(args: &Args) -> Result<ExitCode, String> {
             let extension = match args.kind {
                 Kind::Ir | Kind::Nests => "mlir",
                 Kind::Hostile => "sh",
+                Kind::Sl => "sl",
                 _ => "stencil",
             };
             let path =

@@ -46,7 +46,7 @@ pub struct Program {
     pub lets: Vec<(usize, Expr)>,
     /// Functions, named `f0`, `f1`, ...
     pub functions: Vec<Function>,
-    /// Functions that each step repeats: the first, how many, and how often.
+    /// Functions that each step repeats: the first, how many, and how often; outer ones first.
     pub repeats: Vec<(usize, usize, i64)>,
     /// Reductions, named `r0`, `r1`, ..., in their order.
     pub reductions: Vec<Reduction>,
@@ -174,6 +174,8 @@ pub struct Reduction {
     pub piece: Piece,
     /// How many functions stand before it.
     pub place: usize,
+    /// Whether it stands in a repetition that ends there.
+    pub within: bool,
     /// Its value before the first step.
     pub initial: Option<f64>,
 }

@@ -181,19 +181,15 @@ impl Program {
             let _ = writeln!(text, "let g{place}({}) = {body}", parameters.join(", "));
         }
         for (place, function) in self.functions.iter().enumerate() {
-            self.reductions_at(place, &mut text);
-            if let Some((.., times)) = self.repeats.iter().find(|(first, ..)| *first == place) {
+            self.reductions_at(place, false, &mut text);
+            for (.., times) in self.repeats.iter().filter(|(first, ..)| *first == place) {
                 let _ = writeln!(text, "repeat {times} {{");
             }
             write_function(place, function, &mut text);
-            let last = |(first, count, _): &(usize, usize, i64)| {
-                *first <= place && place + 1 == self.functions.len().min(first + count)
-            };
-            if self.repeats.iter().any(last) {
-                text += "}\n";
-            }
+            self.reductions_at(place + 1, true, &mut text);
+            text += &"}\n".repeat(self.repeats_before(place + 1));
         }
-        self.reductions_at(self.functions.len(), &mut text);
+        self.reductions_at(self.functions.len(), false, &mut text);
         let _ = write!(text, "steps {}", self.steps);
         if let Some((condition, every)) = &self.until {
             let condition = expression(condition, &COORDINATES);
@@ -202,11 +198,24 @@ impl Program {
         text + "\n"
     }
 
-    /// The reductions behind so many functions; the last ones are behind all.
-    fn reductions_at(&self, functions: usize, text: &mut String) {
+    /// How many repetitions end behind so many functions.
+    fn repeats_before(&self, functions: usize) -> usize {
+        let all = self.functions.len();
+        let ends = |(first, count, _): &&(usize, usize, i64)| {
+            *first < functions && functions == all.min(first + count)
+        };
+        self.repeats.iter().filter(ends).count()
+    }
+
+    /// The reductions behind so many functions, in the repetitions that end there or behind them;
+    /// the last ones are behind all.
+    fn reductions_at(&self, functions: usize, within: bool, text: &mut String) {
         let all = self.functions.len();
         let own = self.reductions.iter().enumerate();
-        for (number, one) in own.filter(|(_, one)| one.place.min(all) == functions) {
+        let ends = self.repeats_before(functions) > 0;
+        let here =
+            |one: &Reduction| one.place.min(all) == functions && (one.within && ends) == within;
+        for (number, one) in own.filter(|(_, one)| here(one)) {
             let ty = type_name(one.ty);
             let mut named = false;
             one.piece.values[0]

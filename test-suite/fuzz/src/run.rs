@@ -58,6 +58,7 @@ pub fn options(case: &Case, schedule: &Schedule) -> Options {
                 per_thread: schedule.per_thread.clone(),
                 region: schedule.flags.contains(&Flag::FixedRegion).then(|| "fixed".to_owned()),
             },
+            heights: Vec::new(),
             no_fuse: schedule.flags.contains(&Flag::NoFuse),
             no_nest_tiles: false,
             lowering: Lowering {

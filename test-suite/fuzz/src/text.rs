@@ -12,6 +12,7 @@ use melior::Context;
 use stencil_compiler::stages::Compilation;
 use stencil_compiler::{Choice, Class, Config, Control, Options};
 use stencil_frontend::diagnostics::{Diagnostic, Look, render};
+use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
 use stencil_frontend::{load, parser, print};
 
@@ -97,42 +98,62 @@ pub fn check(text: &str, context: &Context, random: &mut Random) -> Outcome {
                 return Err((Fault::RoundTrip, "the printed tree is another one".to_owned()));
             }
         }
-        let (program, errors) = load(&source, &[]);
-        spans(&errors, &source)?;
-        if program.is_some() != errors.is_empty() {
-            return Err((Fault::Internal, "neither a program nor an error, or both".to_owned()));
-        }
-        if render(&errors, &source, Look::Plain).is_empty() != errors.is_empty() {
-            return Err((Fault::Internal, "an error that says nothing".to_owned()));
-        }
-        if program.is_none() {
-            return Ok(Outcome::Refused);
-        }
-        if !random.percent(10) {
-            return Ok(Outcome::Accepted("by the checker"));
-        }
-        let options = Options {
-            config: Config {
-                choice: Choice {
-                    strategy: random.percent(30).then(|| "naive".to_owned()),
-                    ..Choice::default()
-                },
-                ..Config::default()
-            },
-            ..Options::default()
-        };
-        let compiled = Compilation::new(context, &source, &options, Control::default()).and_then(
-            |mut compilation| {
-                compilation.to_gpu()?;
-                compilation.plan().map(drop)
-            },
-        );
-        match compiled {
-            Ok(()) => Ok(Outcome::Accepted("to the gpu level")),
-            Err(failure) => judge(failure.class == Class::Internal, &failure.to_string())
-                .map(|_| Outcome::Accepted("then declined")),
-        }
+        loaded(&source, context, random).map(|(_, outcome)| outcome)
     })
+}
+
+/// Loads a source, and compiles a share of those that are accepted to the gpu level.
+///
+/// # Errors
+/// What is wrong with the front end or the compiler.
+pub fn loaded(
+    source: &Source,
+    context: &Context,
+    random: &mut Random,
+) -> Result<(Option<Program>, Outcome), (Fault, String)> {
+    let (program, errors) = load(source, &[]);
+    spans(&errors, source)?;
+    if program.is_some() != errors.is_empty() {
+        return Err((Fault::Internal, "neither a program nor an error, or both".to_owned()));
+    }
+    if render(&errors, source, Look::Plain).is_empty() != errors.is_empty() {
+        return Err((Fault::Internal, "an error that says nothing".to_owned()));
+    }
+    let outcome = match program {
+        None => Outcome::Refused,
+        Some(_) if !random.percent(10) => Outcome::Accepted("by the checker"),
+        Some(_) => compiled(source, context, random)?,
+    };
+    Ok((program, outcome))
+}
+
+/// Compiles an accepted source to the gpu level, which may decline it.
+fn compiled(
+    source: &Source,
+    context: &Context,
+    random: &mut Random,
+) -> Result<Outcome, (Fault, String)> {
+    let options = Options {
+        config: Config {
+            choice: Choice {
+                strategy: random.percent(30).then(|| "naive".to_owned()),
+                ..Choice::default()
+            },
+            ..Config::default()
+        },
+        ..Options::default()
+    };
+    let compiled = Compilation::new(context, source, &options, Control::default()).and_then(
+        |mut compilation| {
+            compilation.to_gpu()?;
+            compilation.plan().map(drop)
+        },
+    );
+    match compiled {
+        Ok(()) => Ok(Outcome::Accepted("to the gpu level")),
+        Err(failure) => judge(failure.class == Class::Internal, &failure.to_string())
+            .map(|_| Outcome::Accepted("then declined")),
+    }
 }
 
 /// Every error has a place, and all places lie in the text and at the ends of characters.

@@ -22,8 +22,9 @@ pub fn transposed(case: &Case) -> Case {
             _ => {}
         });
     }
-    // A stream runs along rows, whichever these are.
-    for schedule in case.schedules.iter_mut().filter(|schedule| schedule.strategy != "stream") {
+    // Streams and planes run along rows, whichever these are.
+    let turns = |schedule: &&mut Schedule| !matches!(schedule.strategy, "stream" | "plane");
+    for schedule in case.schedules.iter_mut().filter(turns) {
         for list in [&mut schedule.tile, &mut schedule.per_thread].into_iter().flatten() {
             list.reverse();
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stencil_fuzz::hostile::Class;
 use stencil_fuzz::outcome::Outcome;
 use stencil_fuzz::random::Random;
-use stencil_fuzz::{hostile, ir, text};
+use stencil_fuzz::{hostile, ir, sl, text};
 
 const SEED: u64 = 0;
 
@@ -25,6 +25,24 @@ fn damaged_text_is_refused_in_words() {
         }
     }
     assert!(accepted > 250 && refused > 2_500, "{accepted} accepted, {refused} refused");
+}
+
+#[test]
+fn damaged_sl_is_refused_in_words() {
+    let context = stencil_dialects::context().unwrap();
+    let corpus = sl::corpus().unwrap();
+    let (mut accepted, mut refused) = (0, 0);
+    for index in 0..5_000 {
+        let input = sl::input(&corpus, SEED, index);
+        match sl::check(&input, &context, &mut Random::of_case(!SEED, index)) {
+            Outcome::Accepted(_) => accepted += 1,
+            Outcome::Refused => refused += 1,
+            Outcome::Failed(fault, message) => {
+                panic!("case {index}: {fault:?}: {message}\n{input}")
+            }
+        }
+    }
+    assert!(accepted > 100 && refused > 2_500, "{accepted} accepted, {refused} refused");
 }
 
 #[test]

@@ -14,11 +14,13 @@ use stencil_test_suite::{Scratch, root, tool};
 const SIZE: i64 = 24;
 
 /// Which blocks are proved: their language, the documents, and by what.
-const PROOFS: [(&str, &[&str], &str); 13] = [
+const PROOFS: [(&str, &[&str], &str); 15] = [
     ("sh", &RUN, "commands_of_the_documents_succeed"),
     ("stencil", &["docs/language.md"], "programs_of_the_language_run_as_the_reference"),
     ("stencil", &["README.md"], "the_program_of_the_readme_is_that_of_the_suite"),
     ("stencil-error", &["docs/language.md"], "errors_of_the_language_are_refused"),
+    ("sl", &["docs/sl.md"], "programs_of_sl_are_accepted"),
+    ("c", &["docs/sl.md"], "programs_of_sl_are_accepted"),
     ("mlir", &["docs/ir.md"], "ir_of_the_documents_is_real"),
     ("rust", &QUOTING, "quoted_code_is_that_of_its_file"),
     ("mlir", &QUOTING, "quoted_code_is_that_of_its_file"),
@@ -39,8 +41,14 @@ const MARKS: [(&str, &str); 4] = [
 ];
 
 /// Documents whose commands are run.
-const RUN: [&str; 5] =
-    ["README.md", "docs/ir.md", "docs/add-a-pass.md", "docs/plan.md", "docs/running.md"];
+const RUN: [&str; 6] = [
+    "README.md",
+    "docs/ir.md",
+    "docs/add-a-pass.md",
+    "docs/plan.md",
+    "docs/running.md",
+    "docs/sl.md",
+];
 
 /// Documents that quote code.
 const QUOTING: [&str; 2] = ["docs/add-a-pass.md", "docs/add-an-op.md"];
@@ -261,7 +269,7 @@ fn run_commands(document: &str) -> usize {
 
 #[test]
 fn commands_of_the_documents_succeed() {
-    assert_eq!(RUN.map(run_commands), [4, 10, 3, 1, 4], "commands that ran");
+    assert_eq!(RUN.map(run_commands), [4, 10, 3, 1, 4, 1], "commands that ran");
 }
 
 /// Blocks of a document that are neither proved nor marked.
@@ -360,5 +368,31 @@ fn quoted_code_is_that_of_its_file() {
         for Block { line, file, text } in quotes {
             assert!(module(&file).contains(&text), "{document}:{line}: not in {file}\n{text}");
         }
+    }
+}
+
+/// The programs of SL are accepted, the first one is that of the suite, and the functions in C are
+/// those that are written for it.
+#[test]
+fn programs_of_sl_are_accepted() {
+    let programs = blocks("docs/sl.md", "sl");
+    assert!(programs.len() >= 2, "{}", programs.len());
+    for block in &programs {
+        let (program, _) = stencil_frontend::load(&Source::new("block.sl", &block.text), &[]);
+        assert!(program.is_some(), "docs/sl.md:{}", block.line);
+    }
+    let hotspot = programs.first().map(|block| block.text.clone()).unwrap_or_default();
+    assert_eq!(hotspot, read("test-suite/sl/Hotspot.sl"));
+    let scratch = Scratch::new();
+    scratch.write("Hotspot.sl", &hotspot);
+    let outcome = scratch.run("stencilc", &["Hotspot.sl", "--emit=c", "-o", "Hotspot"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let header = scratch.read("Hotspot.h").replace("scalar_", "");
+    let declared = header.replace("int32_t", "int");
+    let declarations = blocks("docs/sl.md", "c");
+    let lines: Vec<&str> = declarations.iter().flat_map(|block| block.text.lines()).collect();
+    assert_eq!(lines.len(), 2);
+    for line in lines {
+        assert!(declared.contains(line), "{line}\n{declared}");
     }
 }

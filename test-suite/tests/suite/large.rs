@@ -146,3 +146,61 @@ fn code_that_would_be_too_long_is_declined_at_once() {
         assert!(start.elapsed().as_secs_f64() < 3.0, "{arguments:?}");
     }
 }
+
+/// A sum of integers over a square of cells.
+fn box_sum(reach: usize) -> String {
+    let last = reach + 1;
+    let sum = format!("sum(i in -{reach}..{reach}) sum(j in -{reach}..{reach}) (i - j)*A[i,j]");
+    format!(
+        "param N\ngrid G = [0..N-1, 0..N-1]\nfield A : i32 on G\n\
+         fn f -> A [{reach}..N-{last}, {reach}..N-{last}] = {sum}\nsteps 10\n"
+    )
+}
+
+/// LLVM takes a thousand times longer for sums of integers than for sums of floats, so that they
+/// have fewer steps per launch, or another strategy.
+#[test]
+fn sums_of_integers_compile_in_seconds() {
+    let mut line = "param N\ngrid G = [0..N-1]\n".to_owned();
+    for field in 0..4 {
+        let term = |n: usize| format!("{}*A{field}[{}]", 2 + n % 2, n as i64 % 9 - 4);
+        let sum = (0..250).map(term).collect::<Vec<_>>().join(" + ");
+        writeln!(line, "field A{field} : u8 on G\nfn f{field} -> A{field} [4..N-5] = {sum}")
+            .unwrap();
+    }
+    line += "steps 10\n";
+    expect_within(SLOWER * 1.5, &line, &["--strategy", "warp"], "u8 in a line");
+    expect_within(SLOWER, &box_sum(8), &[], "289 integers");
+    let sweep = "param N\ngrid G = [0..N-1, 0..N-1]\nfield A : i32 on G\n\
+                 fn f -> A [15..N-1, 15..N-16] = \
+                 sum(i in -15..-1) sum(j in -15..15) (i - j)*A'[i,j]\nsteps 2\n";
+    expect_within(SLOWER, sweep, &[], "465 integers of a sweep");
+}
+
+/// Functions of so many powers each.
+fn powers(functions: usize, each: usize) -> String {
+    let mut text = "param N\ngrid G = [0..N-1]\n".to_owned();
+    for field in 0..functions {
+        let power = |n: usize| format!("pow(A{field}[0], {}.5)", n + 1);
+        let sum = (0..each).map(power).collect::<Vec<_>>().join(" + ");
+        writeln!(text, "field A{field} : f64 on G\nfn f{field} -> A{field} [0..N-1] = {sum}")
+            .unwrap();
+    }
+    text + "steps 10\n"
+}
+
+#[test]
+fn code_of_one_kernel_and_of_all_kernels_has_a_limit() {
+    for (functions, each, most) in [(1, 800, 200_000), (2, 650, 300_000)] {
+        let scratch = Scratch::new();
+        scratch.write("powers.stencil", powers(functions, each));
+        for strategy in ["naive", "block", "warp"] {
+            let outcome = scratch.run("stencilc", &["powers.stencil", "--strategy", strategy]);
+            assert_eq!(outcome.code, Some(1), "{strategy}");
+            assert!(outcome.stderr.contains("declined [code-size]"), "{}", outcome.stderr);
+            let limit = format!("the limit is {most}");
+            let words = strategy != "naive" || outcome.stderr.contains(&limit);
+            assert!(words, "{}", outcome.stderr);
+        }
+    }
+}

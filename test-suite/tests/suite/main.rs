@@ -6,6 +6,7 @@ mod build_script;
 mod checkpoints;
 mod command_line;
 mod compiles;
+mod conformance;
 mod diagnostics;
 mod documents;
 mod finite;

@@ -28,6 +28,21 @@ fn done(scratch: &Scratch, line: &str) -> Vec<String> {
     outcome.new_files
 }
 
+#[test]
+fn a_picture_of_complex_numbers_shows_their_absolute_values() {
+    let scratch = scratch();
+    scratch.write(
+        "turn.stencil",
+        "param N\ngrid G = [0..N-1, 0..N-1]\nfield U : complex64 on G\nfield A : f32 on G\n\
+         fn f -> (U, A) [0..N-1, 0..N-1] = (U[0,0], cabs(U[0,0]))\nsteps 1\n",
+    );
+    let run = "stencilc run turn.stencil --target reference --size N=12 --in U=random:1";
+    done(&scratch, &format!("{run} --in A=zeros --out U=u.png --out A=a.png --range 0,2"));
+    let [of_complex, of_real] =
+        ["u.png", "a.png"].map(|name| std::fs::read(scratch.path().join(name)).unwrap());
+    assert!(of_complex == of_real && of_real.len() > 100);
+}
+
 /// Each snapshot is what a run of so many steps gives.
 #[test]
 fn snapshots_are_the_results_of_shorter_runs() {

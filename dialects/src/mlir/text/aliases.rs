@@ -42,7 +42,8 @@ impl<'t> Aliases<'t> {
         levels: usize,
     ) -> Result<usize, String> {
         let word = matches!(token.kind, Kind::Word | Kind::Text | Kind::Alias);
-        if outermost && (defines || self.complete && (word || token.text == "%")) {
+        let begins = word || token.kind == Kind::Value;
+        if outermost && (defines || self.complete && begins) {
             self.known.extend(self.open.take());
         }
         if outermost || token.kind == Kind::Close {

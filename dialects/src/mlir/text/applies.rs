@@ -1,71 +1,96 @@
-//! How many values the operations `affine.apply` in IR text are made from.
+//! How many values the affine operations in IR text are made from.
 //!
-//! MLIR's verifier asks of each `affine.apply` whether its operands may stand in a bound, and goes
-//! through those that are results of others once for each use: a chain in which each uses the one
-//! before twice takes time that doubles with each line.
+//! MLIR's verifier asks of each operand of an affine operation whether it may stand in a bound. It
+//! goes through `affine.apply` and through operations on `index`, once for each use of a result: a
+//! chain in which each uses the one before twice takes time that doubles with each line.
 
 use super::{Kind, Token};
 use std::collections::HashMap;
 
-/// Values that all operations are made from, counted once for each use.
+/// Values that all affine operations are made from, counted once for each use.
 pub const MOST: usize = 1 << 16;
 
-/// The operations so far.
+/// The statements so far.
 #[derive(Default)]
 pub struct Applies<'t> {
-    /// Values behind each result.
+    /// Values behind each result that the verifier goes through.
     known: HashMap<&'t str, usize>,
-    /// The result that the statement defines.
-    result: Option<&'t str>,
-    /// The operation at hand: its result, and the values behind its operands.
-    open: Option<(&'t str, usize)>,
-    /// The two tokens before.
-    before: [&'t str; 2],
-    /// A name after `%` that is an operand, unless `=` follows.
-    name: Option<&'t str>,
+    open: Statement<'t>,
+    /// The token before.
+    last: &'t str,
+    /// A value that is an operand unless `=` follows, and whether it counts a loop.
+    value: Option<(&'t str, bool)>,
     all: usize,
+}
+
+/// What lies between the definition of a result and the next one.
+#[derive(Default)]
+struct Statement<'t> {
+    result: Option<&'t str>,
+    /// Values behind its operands.
+    behind: usize,
+    /// The verifier goes through its result.
+    open: bool,
+    /// It has an affine operation.
+    affine: bool,
 }
 
 impl<'t> Applies<'t> {
     /// Takes a token.
     pub fn next(&mut self, token: &Token<'t>) -> Result<(), String> {
-        match self.name.take() {
-            Some(name) if token.text == "=" => {
-                self.close()?;
-                self.known.remove(name);
-                self.result = Some(name);
-            }
-            Some(name) => {
-                let behind = self.known.get(name).copied().unwrap_or(1);
-                if let Some((_, sum)) = &mut self.open {
-                    *sum = sum.saturating_add(behind);
+        // A number of results may stand before the sign: `%a:1 = ...`.
+        let counts = token.text == ":"
+            || self.last == ":" && token.text.starts_with(|c: char| c.is_ascii_digit());
+        match self.value {
+            Some((value, counter)) if token.text == "=" => {
+                self.value = None;
+                if counter {
+                    self.known.remove(value);
+                } else {
+                    self.end()?;
+                    self.open.result = Some(value);
                 }
             }
-            None => {}
+            Some((value, _)) if !counts => {
+                self.value = None;
+                let behind = self.known.get(value).copied().unwrap_or(1);
+                self.open.behind = self.open.behind.saturating_add(behind);
+            }
+            _ => {}
         }
-        let [second, first] = self.before;
-        if token.kind == Kind::Word && first == "%" {
-            self.name = Some(token.text);
+        // A name in quotes may hide its letters.
+        let quoted = token.kind == Kind::Text
+            && (token.text.starts_with("\"affine.") || token.text.contains('\\'));
+        if quoted || token.text == "affine" {
+            self.open.affine = true;
+            self.open.open |= self.last == "=";
         }
-        let plain = token.text == "apply" && (second, first) == ("affine", ".");
-        if plain || token.text == "\"affine.apply\"" {
-            self.open = self.result.take().map(|result| (result, 1));
+        self.open.open |= token.text == "index";
+        if token.kind == Kind::Value {
+            let name = token.text.split_once('#').map_or(token.text, |(name, _)| name);
+            self.value = Some((name, self.last == "for"));
         }
-        self.before = [first, token.text];
+        self.last = token.text;
         Ok(())
     }
 
-    /// Ends the operation at hand.
-    fn close(&mut self) -> Result<(), String> {
-        if let Some((result, sum)) = self.open.take() {
-            self.known.insert(result, sum);
-            self.all = self.all.saturating_add(sum);
+    /// Ends the statement at hand.
+    pub fn end(&mut self) -> Result<(), String> {
+        let Statement { result, behind, open, affine } = std::mem::take(&mut self.open);
+        if let Some(result) = result {
+            match open {
+                true => self.known.insert(result, behind.saturating_add(1)),
+                false => self.known.remove(result),
+            };
+        }
+        if affine {
+            self.all = self.all.saturating_add(behind);
         }
         match self.all > MOST {
             false => Ok(()),
             true => Err(format!(
-                "the operations affine.apply before this one are made from more than {MOST} \
-                 values, counted once for each use; write one affine.apply with a longer map"
+                "the affine operations before this one are made from more than {MOST} values, \
+                 counted once for each use; write one affine.apply with a longer map"
             )),
         }
     }
@@ -77,29 +102,52 @@ mod tests {
 
     fn chain(line: impl Fn(usize) -> String, count: usize) -> Option<String> {
         let lines: String = (0..count).map(line).collect();
-        check(&format!("{lines}%end = f()\n"), "t").err().map(|error| error.message)
+        check(&lines, "t").err().map(|error| error.message)
     }
 
     #[test]
     fn uses_of_results_add_up() {
-        let map = "affine_map<(d0, d1) -> (d0 + d1)>";
-        let twice = |n| format!("%b{} = affine.apply {map}(%b{n}, %b{n})\n", n + 1);
-        assert_eq!(chain(twice, 14), None);
-        let message = chain(twice, 26).unwrap_or_default();
-        assert!(message.contains("more than 65536 values"), "{message}");
-        let generic = |n| format!("%{} = \"affine.apply\"(%{n}, %{n}) {{map = #m}}\n", n + 1);
-        assert_eq!(chain(generic, 14), None);
-        assert!(chain(generic, 26).is_some());
+        let lines: [&dyn Fn(usize, usize) -> String; 7] = [
+            &|of, to| format!("%b{to} = affine.apply #m(%b{of}, %b{of})"),
+            &|of, to| format!("%{to} = \"affine.apply\"(%{of}, %{of}) {{map = #m}}"),
+            &|of, to| format!("%{to} = \"affine\\2Eapply\"(%{of}, %{of}) {{map = #m}}"),
+            &|of, to| format!("%{to}:1 = affine.apply #m(%{of}#0, %{of}#0)"),
+            &|of, to| format!("%a.{to} = affine.apply #m(%a.{of}, %a.{of})"),
+            &|of, to| {
+                let sum = format!("%b{to} = arith.addi %b{of}, %b{of} {{affine.x}} : index");
+                format!("{sum} affine.store %v, %m[%b{to}]")
+            },
+            &|of, to| {
+                format!(
+                    "%b{to} = arith.addi %b{of}, %b{of} : index affine.for %i = 0 to %b{to} {{}}"
+                )
+            },
+        ];
+        for line in lines {
+            let line = |n| line(n, n + 1) + "\n";
+            assert_eq!(chain(line, 12), None, "{}", line(0));
+            let message = chain(line, 26).unwrap_or_default();
+            assert!(message.contains("more than 65536 values"), "{}: {message}", line(0));
+        }
     }
 
     #[test]
     fn other_operations_and_single_uses_add_little() {
         let once = |n| format!("%b{} = affine.apply affine_map<(d0) -> (d0)>(%b0)\n", n + 1);
         assert_eq!(chain(once, 10_000), None);
-        let sums = |n| format!("%b{} = arith.addi %b{n}, %b{n} : index\n", n + 1);
-        assert_eq!(chain(sums, 10_000), None);
+        for kind in ["f32", "index"] {
+            let sums = |n| format!("%b{} = arith.addi %b{n}, %b{n} : {kind}\n", n + 1);
+            assert_eq!(chain(sums, 10_000), None);
+        }
+        let stored = |n| {
+            format!("%b{} = arith.addf %b{n}, %b{n} : f32 affine.store %b{n}, %m[%i] : m\n", n + 1)
+        };
+        assert_eq!(chain(stored, 10_000), None);
         // A name that is defined anew is another value.
         let anew = |_| "%a = f()\n%b = affine.apply #m(%a, %a)\n%a = g(%b)\n".to_owned();
         assert_eq!(chain(anew, 1_000), None);
+        // Names that begin alike are different values.
+        let alike = |n| format!("%a.{} = affine.apply #m(%a.x, %a.x)\n", n + 1);
+        assert_eq!(chain(alike, 10_000), None);
     }
 }

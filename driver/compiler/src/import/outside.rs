@@ -46,8 +46,7 @@ pub fn written_out(program: &Program) -> Program {
 /// A number that no local of a piece has.
 fn first_free(piece: &Piece) -> u32 {
     let mut next = piece.lets.iter().map(|(id, _)| id.as_u32() + 1).max().unwrap_or(0);
-    let exprs = piece.lets.iter().map(|(_, value)| value).chain(&piece.values);
-    let mut open: Vec<&Expr> = exprs.collect();
+    let mut open: Vec<&Expr> = piece.exprs().collect();
     while let Some(expr) = open.pop() {
         if let ExprKind::Let(id, ..) = &expr.kind {
             next = next.max(id.as_u32() + 1);

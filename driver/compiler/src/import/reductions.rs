@@ -37,7 +37,9 @@ impl<'c> Import<'c, '_> {
             program::Combine::Min => Combine::Min,
             program::Combine::Max => Combine::Max,
         };
-        stencil::reduce(&builder, (name, &grid), &function, combine).map(drop)
+        let reduce = stencil::reduce(&builder, (name, &grid), &function, combine)?;
+        stencil::set_repeats(&builder, reduce, &super::repetitions(&reduction.repeats)?);
+        Ok(())
     }
 
     /// The value of a reduction before the first step.

@@ -179,7 +179,14 @@ impl Checker<'_> {
         let tree = self.tree(inner)?;
         let Tree::Struct(id, parts) = tree else {
             let message = format!("`.{}` needs a struct, not {}", name.node, self.describe(&tree));
-            self.report(Diagnostic::error(message, span, ""));
+            let error = Diagnostic::error(message, span, "");
+            self.report(match &tree {
+                Tree::Vec(lanes) if lanes.len() > 1 => {
+                    error.help(format!("its lanes are `.0` to `.{}`", lanes.len() - 1))
+                }
+                Tree::Vec(_) => error.help("its lane is `.0`"),
+                _ => error.help("leave it out"),
+            });
             return None;
         };
         let members = self.structs.get(id).map(|found| found.members.clone()).unwrap_or_default();

@@ -31,7 +31,8 @@ impl Checker<'_> {
                     name.node,
                     other.describe()
                 );
-                self.report(Diagnostic::error(message, name.span, ""));
+                let error = Diagnostic::error(message, name.span, "not a field");
+                self.report(error.help("name the field whose reads lead outside of its grid"));
                 return;
             }
         };

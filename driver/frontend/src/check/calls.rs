@@ -4,6 +4,7 @@ use super::aggregates::Tree;
 use super::complex::Complex;
 use super::expressions::{Literal, Value};
 use super::names::{MATH, Symbol};
+use super::sweep_order::{Primed, is_before};
 use super::types::{as_number, not_zero};
 use super::{Checker, OFFSET, Read};
 use crate::ast::{self, Name};
@@ -97,6 +98,10 @@ impl Checker<'_> {
     /// Whether a primed read has a value of this sweep: its field is updated by the function, its
     /// point comes earlier in row-major order, and no boundary rule leads to another cell.
     fn may_be_primed(&mut self, name: &Name, field: FieldId, offset: &[i64], span: Span) -> bool {
+        if self.scope.updates.contains(&field) {
+            let read = Primed { name: name.node.clone(), offset: offset.to_vec(), span };
+            self.scope.primed.push(read);
+        }
         let error = if !self.scope.updates.contains(&field) {
             let message = format!(
                 "`{}'` is primed, but `{}` does not update it",
@@ -104,10 +109,9 @@ impl Checker<'_> {
             );
             let error = Diagnostic::error(message, span, "");
             error.help(format!("read its old value: `{}[...]`", name.node))
-        } else if !matches!(offset.iter().find(|o| **o != 0), Some(first) if *first < 0) {
-            let message = "the offset of a primed read is not lexicographically negative";
-            Diagnostic::error(message, span, "not computed yet in this sweep")
-                .help("its first nonzero offset must be negative: `A'[-1, 1]`, `A'[0, -1]`")
+        } else if !is_before(offset) {
+            // `sweep_order` tells of it, once all primed reads of the function are known.
+            return false;
         } else if !self.rule_keeps_order(&name.node) {
             let message = format!(
                 "the boundary rule of `{}` may lead a primed read to a cell of this sweep that is \
@@ -191,6 +195,8 @@ impl Checker<'_> {
         let error = Diagnostic::error(message, span, "");
         self.report(match name.node.as_str() {
             "min" | "max" => error.help(format!("nest them: `{0}(a, {0}(b, c))`", name.node)),
+            "atan2" => error.help("it takes y and x"),
+            "pow" => error.help("it takes a number and its exponent"),
             _ => error,
         });
         false
@@ -308,7 +314,18 @@ impl Checker<'_> {
         let places: Vec<_> = arguments.iter().map(|argument| self.place(name, argument)).collect();
         let declared = self.program.fields.get(field)?;
         let dimensions = self.program.grids.get(declared.grid)?.region.lower.len();
-        if !self.arity(dimensions, name, arguments.len(), span) {
+        if arguments.len() != dimensions {
+            let message = format!(
+                "`{}` has {}, but {} given",
+                name.node,
+                super::regions::count(dimensions),
+                match arguments.len() {
+                    1 => "1 coordinate is".to_owned(),
+                    many => format!("{many} coordinates are"),
+                }
+            );
+            let error = Diagnostic::error(message, span, "");
+            self.report(error.help("give one coordinate a dimension, the slowest first"));
             return None;
         }
         let mut at: Vec<Expr> = places.into_iter().collect::<Option<_>>()?;

@@ -1,13 +1,14 @@
 //! Declarations: params, scalars, fields, steps.
 
 use super::Checker;
+use super::expressions::Value;
 use super::names::Symbol;
 use super::prove;
 use super::types::{Ty, kept_as};
-use crate::ast::{self, ExprKind, FieldRole, Name, UnaryOp};
+use crate::ast::{self, BinaryOp, ExprKind, FieldRole, Name, TypeKind, UnaryOp};
 use crate::diagnostics::Diagnostic;
 use crate::limits;
-use crate::program::{Affine, Check, Field, Param, Role, Scalar, Type};
+use crate::program::{self, Affine, Check, Expr, Field, Param, Role, Scalar, ScalarId, Type};
 use crate::source::Span;
 use cranelift_entity::EntityRef;
 use stencil_runtime::array::Element;
@@ -45,8 +46,19 @@ impl Checker<'_> {
     }
 
     pub(super) fn scalar(&mut self, name: &Name, ty: &ast::Type, default: Option<&ast::Expr>) {
-        let element = self.element(ty);
-        let default = default.map(|expr| self.plain_number(expr, "a scalar's default", element));
+        let boolean = matches!(&ty.node, TypeKind::Named(name) if name == "bool");
+        let element = if boolean { Some(Element::U8) } else { self.element(ty) };
+        let default = default.map(|expr| match (boolean, &expr.node) {
+            (true, ExprKind::Name(word)) if word == "true" || word == "false" => {
+                Some(Numeral::from(Number::U8(u8::from(word == "true"))))
+            }
+            (true, _) => {
+                let message = "the default of a `bool` is `true` or `false`";
+                self.report(Diagnostic::error(message, expr.span, "").help("as in `= true`"));
+                None
+            }
+            (false, _) => self.plain_number(expr, "a scalar's default", element),
+        });
         let (Some(element), None | Some(Some(_))) = (element, &default) else {
             self.sound = false;
             self.declare(name, Symbol::Poisoned);
@@ -57,12 +69,27 @@ impl Checker<'_> {
             let scalar = Scalar {
                 name: name.node.clone(),
                 element,
+                boolean,
                 default: default.flatten(),
                 span: name.span,
             };
             self.program.scalars.push(scalar);
             self.at_most(self.program.scalars.len(), limits::SCALARS, "scalars", name.span);
         }
+    }
+
+    /// The value of a scalar, where its name stands.
+    pub(super) fn scalar_value(&self, id: ScalarId, span: Span) -> Option<Value> {
+        let scalar = self.program.scalars.get(id)?;
+        let ty = Type::Element(scalar.element);
+        let kind = program::ExprKind::Scalar(id);
+        if !scalar.boolean {
+            return Some(Value::typed(kind, ty, span));
+        }
+        let number = |kind| Box::new(Expr { kind, ty, span });
+        let none = number(program::ExprKind::Int(0));
+        let kind = program::ExprKind::Binary(BinaryOp::Ne, number(kind), none);
+        Some(Value::typed(kind, Type::Bool, span))
     }
 
     /// A number, with or without a sign, rounded to a type.
@@ -90,8 +117,8 @@ impl Checker<'_> {
         let element = element?;
         let typed = self.adopt(value, Type::Element(element))?;
         let number = match typed.kind {
-            crate::program::ExprKind::Float(value) => Number::float(element, value),
-            crate::program::ExprKind::Int(value) => Number::integer(element, value),
+            program::ExprKind::Float(value) => Number::float(element, value),
+            program::ExprKind::Int(value) => Number::integer(element, value),
             _ => None,
         };
         number.map(Numeral::from)
@@ -180,6 +207,13 @@ impl Checker<'_> {
     }
 
     pub(super) fn unknown_type(&mut self, name: &str, span: Span) {
+        let before = self.declared_at.get(name).is_some_and(|place| place.start < span.start);
+        if before && !self.symbols.contains_key(name) {
+            let message = format!("the struct `{name}` would hold itself");
+            let error = Diagnostic::error(message, span, "");
+            self.report(error.help("a struct holds numbers, vecs, and structs declared before"));
+            return;
+        }
         let meant = match name {
             "float" | "single" | "real" => Some("f32"),
             "double" => Some("f64"),

@@ -98,10 +98,7 @@ impl Checker<'_> {
                 };
                 return Some(Tree::One(Value::typed(kind, I64, span)));
             }
-            Symbol::Scalar(id) => {
-                let ty = Type::Element(self.program.scalars.get(id)?.element);
-                return Some(Tree::One(Value::typed(ExprKind::Scalar(id), ty, span)));
-            }
+            Symbol::Scalar(id) => return self.scalar_value(id, span).map(Tree::One),
             Symbol::Reduction(id) => return self.reduction_value(id, name, span).map(Tree::One),
             Symbol::Field(id) => {
                 let grid = self.program.fields.get(id).map(|field| field.grid);

@@ -64,7 +64,10 @@ impl Checker<'_> {
         if !(1..=limits::TERMS as i128).contains(&count) {
             let message = format!("the range {first}..{last} has {} numbers", count.max(0));
             let error = Diagnostic::error(message, lower.span.to(upper.span), "");
-            self.report(error.help(format!("a range has 1 to {} numbers", limits::TERMS)));
+            self.report(match first > last {
+                true => error.help(format!("write the smaller end first: `{last}..{first}`")),
+                false => error.help(format!("a range has 1 to {} numbers", limits::TERMS)),
+            });
             return None;
         }
         let size = lets::size(body).saturating_mul(usize::try_from(count).unwrap_or(usize::MAX));

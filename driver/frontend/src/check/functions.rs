@@ -43,26 +43,22 @@ impl Checker<'_> {
         let known: Vec<FieldId> =
             declared.iter().flat_map(|field| self.leaf_fields(*field)).collect();
         self.within_limits(name, &known, pieces);
-        let mut checked = Vec::new();
+        let (mut checked, mut primed) = (Vec::new(), Vec::new());
         for piece in pieces.iter().take(limits::PIECES) {
             self.scope =
                 Scope { updates: known.clone(), function: name.node.clone(), ..Scope::default() };
             checked.extend(self.piece(piece, &fields));
+            primed.append(&mut self.scope.primed);
         }
         self.scope = Scope::default();
+        self.sweep_order(&name.node, &primed);
         if !sound {
             return;
         }
         self.disjoint(&checked, &self.grids_of(&known), &name.node);
         let checked = held(checked);
-        let repeat = self.repeat.filter(|_| self.in_repeat);
-        let name = name.node.clone();
-        let function = Function { name, updates: known, pieces: checked, repeat, span };
-        if repeat.is_some() && !function.dependences().is_empty() {
-            let message = "a function in `repeat` reads no values of its own sweep";
-            let error = Diagnostic::error(message, span, "has primed reads");
-            self.report(error.help("leave out the primes, or write the function several times"));
-        }
+        let (name, repeats) = (name.node.clone(), self.repeats.clone());
+        let function = Function { name, updates: known, pieces: checked, repeats, span };
         self.reads_before_its_sweep(&function);
         self.program.functions.push(function);
     }
@@ -91,24 +87,33 @@ impl Checker<'_> {
         }
     }
 
-    /// `repeat COUNT { FUNCTION ... }`
+    /// `repeat COUNT { ITEM ... }`
     pub(super) fn repeat(&mut self, count: &ast::Expr, items: &[ast::Item], span: Span) {
         let found = self.constant(count, "the number of repetitions");
         self.sound &= found.is_some();
-        if let Some(count_found) = found.filter(|one| !(1..=limits::REPETITIONS).contains(one)) {
-            let message = format!("functions are repeated {count_found} times in a step");
-            let error = Diagnostic::error(message, count.span, "");
-            self.report(error.help(format!("write a number from 1 to {}", limits::REPETITIONS)));
+        let (most, found) = (limits::REPETITIONS, found.unwrap_or(1));
+        let around: i64 = self.repeats.iter().map(|one| one.count).product();
+        let all = found.saturating_mul(around);
+        if !(1..=most).contains(&found) || all > most {
+            let error = Diagnostic::error(
+                format!("functions are repeated {all} times in a step"),
+                count.span,
+                if around > 1 { format!("{found} times {around}") } else { String::new() },
+            );
+            self.report(error.help(match most / around {
+                most if around > 1 => format!("write a number from 1 to {most} here"),
+                most => format!("write a number from 1 to {most}"),
+            }));
         }
         if items.is_empty() {
             let error = Diagnostic::error("a `repeat` without functions", span, "");
             self.report(error.help("as in `repeat 20 { fn f -> A [1..N-2] = A[-1] }`"));
         }
-        let number = self.repeat.map_or(0, |last| last.number + 1);
-        self.repeat = Some(Repetition { number, count: found.unwrap_or(1) });
-        self.in_repeat = true;
+        let count = found.clamp(1, most / around.max(1));
+        self.repeats.push(Repetition { number: self.repeats_begun, count });
+        self.repeats_begun += 1;
         items.iter().for_each(|item| self.item(item));
-        self.in_repeat = false;
+        self.repeats.pop();
     }
 
     /// The limits of a function.
@@ -173,7 +178,11 @@ impl Checker<'_> {
                     name.node,
                     other.describe()
                 );
-                self.report(Diagnostic::error(message, name.span, "not a field"));
+                let error = Diagnostic::error(message, name.span, "not a field");
+                self.report(match other {
+                    Symbol::Reduction(_) => error.help("its item alone gives it a value"),
+                    _ => error.help("name a field that is declared without `const`"),
+                });
                 return None;
             }
         };

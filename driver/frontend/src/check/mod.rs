@@ -19,18 +19,20 @@
 //! | `prove.rs` | what follows from linear inequalities over sizes |
 //! | `regions.rs` | grids, pieces: inside |
 //! | `reads.rs` | reads at offsets: inside |
+//! | `sweep_order.rs` | primed reads: computed before |
 //! | `disjoint.rs` | pieces: disjoint |
 //! | `expressions.rs` | the forms of an expression, names in it |
 //! | `types.rs` | types of cells, members and values |
 //! | `aggregates.rs` | structs and vecs, taken apart |
 //! | `vecs.rs` | vecs written out, their lanes |
 //! | `calls.rs` | accesses, calls, casts |
-//! | `gathers.rs` | absolute reads: inside |
+//! | `gathers.rs`, `absolute.rs` | absolute reads: inside |
 //! | `ranges.rs` | bounds of integer expressions |
 //! | `lets.rs` | functions in expressions, written out at each call |
 //! | `folds.rs` | sums and the like over constant ranges |
 //! | `literals.rs` | literals take the type of their context |
 
+mod absolute;
 mod aggregates;
 mod bits;
 mod boundary;
@@ -54,9 +56,11 @@ mod reductions;
 mod regions;
 mod rule_reductions;
 mod size;
+mod sweep_order;
 mod types;
 mod vecs;
 
+pub use self::absolute::{Space, absolute_reads};
 use self::rule_reductions::RuleUse;
 use crate::ast::{self, ItemKind, Name};
 use crate::diagnostics::{self, Diagnostic};
@@ -125,10 +129,10 @@ struct Checker<'a> {
     steps_at: Option<Span>,
     /// Functions and reductions so far, faulty or not.
     functions: usize,
-    /// The `repeat` of the file that was begun last.
-    repeat: Option<Repetition>,
-    /// Whether the present function stands in it.
-    in_repeat: bool,
+    /// The `repeat`s that the present item stands in, the outer one first.
+    repeats: Vec<Repetition>,
+    /// How many `repeat`s of the file have begun.
+    repeats_begun: usize,
     scope: Scope,
     /// Declared structs.
     structs: Vec<StructType>,
@@ -163,6 +167,8 @@ struct Scope {
     count: usize,
     /// Reads of the present piece.
     reads: Vec<Read>,
+    /// Primed reads of fields that the function updates.
+    primed: Vec<sweep_order::Primed>,
     /// The piece's box, where it is sound, and its place.
     region: Option<(Region, Span)>,
     /// What holds of the sizes where the piece has a point.
@@ -250,8 +256,8 @@ impl<'a> Checker<'a> {
             written_out: 0,
             steps_at: None,
             functions: 0,
-            repeat: None,
-            in_repeat: false,
+            repeats: Vec::new(),
+            repeats_begun: 0,
             scope: Scope::default(),
             structs: Vec::new(),
             shapes: BTreeMap::new(),

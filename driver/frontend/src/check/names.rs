@@ -154,7 +154,10 @@ impl Checker<'_> {
         if let Some(later) = self.declared_at.get(name) {
             let message = format!("`{name}` is used before it is declared");
             let error = Diagnostic::error(message, span, "used here").see(*later, "declared here");
-            self.report(error.help("move the declaration up"));
+            self.report(match later.start < span.start {
+                true => error.help("its value hangs on itself; name another one"),
+                false => error.help("move the declaration up"),
+            });
             return;
         }
         if self.names_lost {
@@ -179,7 +182,7 @@ impl Checker<'_> {
             locals.chain(coordinates).chain(declared).chain(built_in).collect();
         known.sort_unstable();
         let near = match self.errors.len() {
-            0..100 => suggest::nearest(name, known),
+            0..100 => other_word(name).or_else(|| suggest::nearest(name, known)),
             _ => None, // So many errors have another cause.
         };
         let coordinates =
@@ -217,4 +220,20 @@ impl Checker<'_> {
         };
         self.report(error);
     }
+}
+
+/// The language's word for what other languages call so.
+fn other_word(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "ln" => "log",
+        "fabs" => "abs",
+        "sgn" | "copysign" => "sign",
+        "arctan2" => "atan2",
+        "power" => "pow",
+        "fmin" | "minimum" => "min",
+        "fmax" | "maximum" => "max",
+        "True" | "TRUE" => "true",
+        "False" | "FALSE" => "false",
+        _ => return None,
+    })
 }

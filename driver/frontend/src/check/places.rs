@@ -35,9 +35,15 @@ impl Checker<'_> {
             boundary: None,
             span,
         });
-        let reduction =
-            Reduction { field: best, combine, piece: piece.clone(), initial: None, place, span };
-        self.program.reductions.push(reduction);
+        self.program.reductions.push(Reduction {
+            field: best,
+            combine,
+            piece: piece.clone(),
+            initial: None,
+            place,
+            repeats: self.repeats.clone(),
+            span,
+        });
         let at = vec![integer(0, span)];
         let found = Expr { kind: ExprKind::Gather { field: best, at }, ty: value.ty, span };
         let compared = |op, a: &Expr, b: &Expr| {

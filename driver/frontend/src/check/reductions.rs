@@ -177,7 +177,9 @@ impl Checker<'_> {
             },
             _ => (combine, piece),
         };
-        self.program.reductions.push(Reduction { field, combine, piece, initial, place, span });
+        let repeats = self.repeats.clone();
+        let reduction = Reduction { field, combine, piece, initial, place, repeats, span };
+        self.program.reductions.push(reduction);
     }
 
     /// The type of a reduction's value, as it is kept.
@@ -228,6 +230,10 @@ impl Checker<'_> {
             let message = format!("unknown reduction `{}`", crate::lexer::shorten(name));
             let error = Diagnostic::error(message, name.span, "");
             let known = OPERATIONS.map(|(known, _)| known);
+            if ["mean", "average", "avg"].contains(&name.as_str()) {
+                self.report(error.help("divide a `sum` by the number of points where it is used"));
+                return None;
+            }
             self.report(match crate::suggest::nearest(name, known) {
                 Some(near) => error.help(format!("did you mean `{near}`?")),
                 None => error.help(format!("the reductions are {}", known.join(", "))),
@@ -317,7 +323,7 @@ impl Checker<'_> {
         let dimensions = region.node.len();
         if !(1..=3).contains(&dimensions) {
             let message = format!("a box has 1 to 3 dimensions, not {dimensions}");
-            self.report(Diagnostic::error(message, region.span, ""));
+            self.report(Diagnostic::error(message, region.span, "").help("as in `on [0..N-1]`"));
             return None;
         }
         let points = self.bounds(region)?;

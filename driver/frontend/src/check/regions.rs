@@ -38,7 +38,8 @@ impl Checker<'_> {
         }
         if !(1..=3).contains(&region.node.len()) {
             let message = format!("a grid has 1 to 3 dimensions, not {}", region.node.len());
-            self.report(Diagnostic::error(message, region.span, ""));
+            let error = Diagnostic::error(message, region.span, "");
+            self.report(error.help("as in `[0..N-1, 0..M-1]`, one range a dimension"));
             return None;
         }
         let checked = self.bounds(region)?;

@@ -52,10 +52,7 @@ impl Checker<'_> {
         fields: &[FieldId],
         (place, number): (usize, usize),
     ) -> Option<(String, Span)> {
-        let reads = |piece: &Piece| {
-            let lets = piece.lets.iter().map(|(_, value)| value);
-            lets.chain(&piece.values).any(|value| value.reads_any(fields))
-        };
+        let reads = |piece: &Piece| piece.exprs().any(|value| value.reads_any(fields));
         let functions = self.program.functions.iter().take(place);
         let function = functions.into_iter().find(|one| one.pieces.iter().any(reads));
         let reductions = self.program.reductions.iter().take(number + 1);

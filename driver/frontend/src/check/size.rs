@@ -48,7 +48,7 @@ const LIMITS: [(usize, &str, &str); 3] = [
 /// twice: their coordinates are computed one by one.
 fn reads(program: &Program, piece: &Piece) -> usize {
     let mut found = BTreeSet::new();
-    values(piece).for_each(|value| different_reads(value, &mut found));
+    piece.exprs().for_each(|value| different_reads(value, &mut found));
     let has_rule = |(field, ..): &&(FieldId, Vec<i64>, bool)| {
         program.fields.get(*field).is_some_and(|field| field.boundary.is_some())
     };
@@ -57,14 +57,8 @@ fn reads(program: &Program, piece: &Piece) -> usize {
 
 /// Operations, reads and literals of a piece.
 fn operations(program: &Program, piece: &Piece) -> usize {
-    values(piece).map(|value| size(program, value)).sum()
+    piece.exprs().map(|value| size(program, value)).sum()
 }
-
-/// The expressions of a piece.
-fn values(piece: &Piece) -> impl Iterator<Item = &Expr> {
-    piece.lets.iter().map(|(_, value)| value).chain(&piece.values)
-}
-
 /// Adds the cells that an expression reads at offsets.
 fn different_reads(expr: &Expr, found: &mut BTreeSet<(FieldId, Vec<i64>, bool)>) {
     if let ExprKind::Read { field, offset, current } = &expr.kind {

@@ -101,7 +101,7 @@ impl Checker<'_> {
                     let message = format!("a vec has 1 to {MOST_LANES} lanes, not {count}");
                     self.report(
                         Diagnostic::error(message, lanes.span, "")
-                            .help("use several fields for more"),
+                            .help(format!("write a number from 1 to {MOST_LANES}")),
                     );
                     return None;
                 }

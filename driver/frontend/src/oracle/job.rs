@@ -21,8 +21,8 @@ pub struct Job {
     /// Where the function reads values of its own sweep: how many neighbouring cells of a row don't
     /// depend on each other. Points are then computed one row after the other.
     pub in_order: Option<usize>,
-    /// The `repeat` that it stands in.
-    pub repeat: Option<Repetition>,
+    /// The `repeat`s that it stands in, the outer one first.
+    pub repeats: Vec<Repetition>,
 }
 
 /// An updated field.
@@ -75,7 +75,7 @@ impl Job {
             updates: function.updates.iter().map(updated).collect(),
             pieces,
             in_order: independent_cells(function),
-            repeat: function.repeat,
+            repeats: function.repeats.clone(),
         })
     }
 

@@ -15,11 +15,13 @@
 //! | `reduce.rs` | reductions, and the condition that ends a run |
 //! | `finite.rs` | the search for the first NaN or infinity |
 //! | `outside.rs` | which cell a boundary rule takes |
+//! | `items.rs` | the items of a step in their order |
 //! | `job.rs` | a function over some rows; here they are divided among the cores |
 
 mod code;
 mod compile;
 mod finite;
+mod items;
 mod job;
 mod lanes;
 mod numbers;
@@ -34,8 +36,9 @@ use crate::source::Span;
 use code::Environment;
 use cranelift_entity::PrimaryMap;
 use finite::{Finite, lost};
+use items::{Item, Items};
 use job::{Cells, Job, split};
-use reduce::{Condition, Reducer};
+use reduce::Reducer;
 use registers::Registers;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -192,16 +195,7 @@ pub fn go_on(
         bounds.push(sizes::bounds(program, &grid.region, sizes)?);
     }
     let environment = Environment { program, sizes, scalars: &values, bounds: &bounds };
-    let mut functions = Vec::new();
-    for function in &program.functions {
-        functions.push(Job::new(function, &environment)?);
-    }
-    let reductions = program.reductions.iter();
-    let reductions =
-        reductions.map(|one| Reducer::new(one, &environment)).collect::<Result<_, _>>()?;
-    let until = program.until.as_ref();
-    let until = until.map(|until| Condition::new(&until.condition, until.every, &environment));
-    let items = Items { functions, reductions, until };
+    let items = Items::new(&environment)?;
     let mut state = State::take(program, &shapes, fields)?;
     let finite = finite.then_some(Finite { program, bounds: &bounds });
     let outcome = state.steps(&items, steps, finite.as_ref(), progress);
@@ -239,13 +233,6 @@ fn compare(
         }
     }
     Ok(())
-}
-
-/// What a step consists of.
-struct Items {
-    functions: Vec<Job>,
-    reductions: Vec<Reducer>,
-    until: Option<Condition>,
 }
 
 /// The data of a run.
@@ -310,30 +297,13 @@ impl State {
         finite: Option<&Finite<'_>>,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Ended, OracleError> {
-        let Items { functions, reductions, until } = items;
         finite.map_or(Ok(()), |finite| finite.inputs(&self.fields))?;
         // Steps that compute nothing are all alike.
-        let idle = !functions.iter().any(Job::has_points) && reductions.is_empty();
+        let until = items.until.as_ref();
         let all = steps.end - steps.start.min(steps.end);
-        let skipped = if idle && until.is_none() { all.max(1) - 1 } else { 0 };
+        let skipped = if items.are_idle() && until.is_none() { all.max(1) - 1 } else { 0 };
         for step in steps.start + skipped..steps.end {
-            let mut place = 0;
-            while let Some((first, rest)) = functions.get(place..).and_then(<[Job]>::split_first) {
-                self.reduce(reductions, place, step, finite)?;
-                let with = |job: &&Job| first.repeat.is_some() && job.repeat == first.repeat;
-                let count = 1 + rest.iter().take_while(with).count();
-                for _ in 0..first.repeat.map_or(1, |repeat| repeat.count) {
-                    for function in functions.iter().skip(place).take(count) {
-                        self.apply(function, step);
-                        self.all_inside(function, step)?;
-                        if let Some(finite) = finite {
-                            finite.function(&self.fields, function, step)?;
-                        }
-                    }
-                }
-                place += count;
-            }
-            self.reduce(reductions, functions.len(), step, finite)?;
+            self.turn(&items.list, 0, step, finite)?;
             if let (Some(until), Some(registers)) = (until, self.registers.first_mut())
                 && until.holds(&self.fields, step, registers)
             {
@@ -344,6 +314,35 @@ impl State {
             }
         }
         Ok(Ended { steps: steps.end, met: false })
+    }
+
+    /// Runs items that stand in so many `repeat`s together.
+    fn turn(
+        &mut self,
+        items: &[Item],
+        depth: usize,
+        step: u64,
+        finite: Option<&Finite<'_>>,
+    ) -> Result<(), OracleError> {
+        let together =
+            |a: &Item, b: &Item| a.repeat(depth).is_some() && a.repeat(depth) == b.repeat(depth);
+        for some in items.chunk_by(together) {
+            match (some, some.first().and_then(|item| item.repeat(depth))) {
+                (_, Some(repeat)) => {
+                    for _ in 0..repeat.count {
+                        self.turn(some, depth + 1, step, finite)?;
+                    }
+                }
+                ([Item::Function(job)], None) => {
+                    self.apply(job, step);
+                    self.all_inside(job, step)?;
+                    finite.map_or(Ok(()), |finite| finite.function(&self.fields, job, step))?;
+                }
+                ([Item::Reduction(reducer)], None) => self.reduce(reducer, step, finite)?,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Whether no absolute read of a function was outside a grid.
@@ -357,26 +356,21 @@ impl State {
         }
     }
 
-    /// Computes the reductions behind so many functions of a step.
+    /// Computes a reduction.
     fn reduce(
         &mut self,
-        reductions: &[Reducer],
-        place: usize,
+        reduction: &Reducer,
         step: u64,
         finite: Option<&Finite<'_>>,
     ) -> Result<(), OracleError> {
         let Some(registers) = self.registers.first_mut() else { return Ok(()) };
-        for reduction in reductions.iter().filter(|one| one.place == place) {
-            let value = reduction.value(&self.fields, step, registers)?;
-            if let Some(field) = self.fields.get_mut(reduction.field) {
-                *field = value;
-            }
-            if let Some(finite) = finite {
-                finite
-                    .field(&self.fields, reduction.field, Some(step), |_| Some(reduction.span))?;
-            }
+        let value = reduction.value(&self.fields, step, registers)?;
+        if let Some(field) = self.fields.get_mut(reduction.field) {
+            *field = value;
         }
-        Ok(())
+        let span = |_: &[i64]| Some(reduction.span);
+        finite
+            .map_or(Ok(()), |finite| finite.field(&self.fields, reduction.field, Some(step), span))
     }
 
     /// Computes a function's new values, then lets them take the place of the old ones.

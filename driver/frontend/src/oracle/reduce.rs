@@ -12,7 +12,7 @@ use super::job::next_row;
 use super::lanes::{self, Strip};
 use super::numbers::{Number, Wide};
 use super::registers::{LANES, Lane, Registers};
-use crate::program::{Affine, Combine, Expr, FieldId, MathFunction, Piece, Reduction, Region};
+use crate::program::*;
 use crate::sizes;
 use crate::source::Span;
 use cranelift_entity::PrimaryMap;
@@ -29,8 +29,8 @@ const LANES_OF_ALL: usize = 1024;
 pub struct Reducer {
     /// The field that holds its value.
     pub field: FieldId,
-    /// How many functions of a step run before it.
-    pub place: usize,
+    /// The `repeat`s that it stands in, the outer one first.
+    pub repeats: Vec<Repetition>,
     element: Element,
     combine: Combine,
     bounds: Vec<(i64, i64)>,
@@ -46,10 +46,11 @@ impl Reducer {
         let code = Code::new(&reduction.piece, bounds.len(), &[], environment);
         let field = program.fields.get(reduction.field);
         let element = field.map_or(Element::F32, |field| field.element);
-        let Reduction { field, place, combine, .. } = *reduction;
+        let Reduction { field, combine, .. } = *reduction;
+        let repeats = reduction.repeats.clone();
         let value = reduction.piece.values.first();
         let span = value.map_or(reduction.piece.span, |value| value.span);
-        Ok(Self { field, place, element, combine, bounds, code, span })
+        Ok(Self { field, repeats, element, combine, bounds, code, span })
     }
 
     /// The value after a step, in an array of one cell.

@@ -110,6 +110,22 @@ impl<'a> Parser<'a> {
         let error = Diagnostic::error(message, self.span(), "");
         let error = match self.peek() {
             TokenKind::Mark("=") if what == "`then`" => error.help("equality is written `==`"),
+            TokenKind::Name(word) if what == "`then`" => error.help(match word.as_str() {
+                "and" | "or" | "not" => "write `&&`, `||` and `!`",
+                _ => "write `if c then a else b`",
+            }),
+            TokenKind::Mark("*") if what == "an expression" && self.behind("*") => {
+                error.help("write a power as `pow(a, b)`, a square as `a * a`")
+            }
+            TokenKind::Mark("}") if what == "an expression" => {
+                error.help("a block ends with its value: `{ let x = A[0]; x * x }`")
+            }
+            TokenKind::Mark(mark @ ("+" | "-" | "*" | "/")) if what.starts_with("`=` and") => {
+                error.help(format!("write the value out, as in `= A[0] {mark} ...`"))
+            }
+            TokenKind::Keyword(Keyword::Temp | Keyword::Const) if what == "`field`" => {
+                error.help("a field is `const` or `temp`, not both")
+            }
             TokenKind::Mark("=") if what == "an expression" => {
                 error.help("equality is written `==`; there is no assignment but `let`")
             }
@@ -126,6 +142,12 @@ impl<'a> Parser<'a> {
             _ => error,
         };
         self.fail(error)
+    }
+
+    /// Whether the last token was this mark.
+    fn behind(&self, mark: &str) -> bool {
+        let last = self.at.checked_sub(1).and_then(|place| self.tokens.get(place));
+        last.is_some_and(|token| matches!(token.kind, TokenKind::Mark(found) if found == mark))
     }
 
     pub(super) fn unclosed(&mut self, what: &str, open: usize) -> Failed {

@@ -148,6 +148,11 @@ impl Parser<'_> {
         if ranged {
             return self.nested(|parser| parser.fold(name));
         }
+        if primed && !self.is("[") {
+            let error = Diagnostic::error("a primed read has offsets", self.span(), "");
+            let help = format!("values of the same sweep are read beside: `{}'[-1]`", name.node);
+            return Err(self.fail(error.help(help)));
+        }
         let kind = if primed || access {
             let offsets = self.list("[", "]", Self::expr);
             offsets.map(|offsets| ExprKind::Access { field: name, primed, offsets })

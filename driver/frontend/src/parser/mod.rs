@@ -30,6 +30,7 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
         brackets: 0,
         in_pieces: false,
         before_list: false,
+        repeats: 0,
     };
     let file = parser.file();
     let mut errors = parser.errors;
@@ -55,6 +56,8 @@ struct Parser<'a> {
     in_pieces: bool,
     /// Whether a `{` behind a name opens a list of items, and no literal of a struct.
     before_list: bool,
+    /// How many `repeat`s the present item stands in.
+    repeats: usize,
 }
 
 /// Matches brackets. They never match across the start of an item.
@@ -139,6 +142,14 @@ impl<'a> Parser<'a> {
             "no item starts like this",
         );
         self.fail(match (hint, self.peek()) {
+            (Some("until" | "every"), TokenKind::Name(found))
+                if found == "until" || found == "every" =>
+            {
+                error.help("it goes on with `steps`, as in `steps 100 until worst < 1 every 10`")
+            }
+            (Some("initially"), TokenKind::Name(found)) if found == "initially" => {
+                error.help("it stands behind the box of a reduction")
+            }
             (Some(word), _) => error.help(format!("did you mean `{word}`?")),
             (None, TokenKind::Mark("/")) => error.help("a comment starts with `#`"),
             (None, TokenKind::Mark("?")) => error.help("write `if c then a else b`"),
@@ -182,6 +193,11 @@ impl<'a> Parser<'a> {
         Ok(match keyword {
             Keyword::Param => {
                 let name = declared(self, "the param's name")?;
+                if self.is(":") {
+                    let error = Diagnostic::error("a param has no type", self.span(), "");
+                    let help = "a param is an integer; a number of a type is a `scalar`";
+                    return Err(self.fail(error.help(help)));
+                }
                 let value = self.eat("=").then(|| self.expr()).transpose()?;
                 ItemKind::Param { name, value }
             }
@@ -248,6 +264,9 @@ impl<'a> Parser<'a> {
 
     /// What follows `steps`.
     fn steps(&mut self) -> Parsed<ItemKind> {
+        if *self.peek() == TokenKind::End || self.at_item() {
+            return Err(self.expected("how many steps a run takes, as in `steps 100`"));
+        }
         let count = self.expr()?;
         let until = self.eat_word("until").then(|| self.until()).transpose()?;
         Ok(ItemKind::Steps { count, until })
@@ -289,6 +308,9 @@ impl<'a> Parser<'a> {
             return Err(self.expected("`on` and a box, as in `on [0..N-1]`"));
         }
         self.bump();
+        if !self.is("[") {
+            return Err(self.expected("a box, as in `on [0..N-1]`"));
+        }
         let region = self.region()?;
         let initial = self.eat_word("initially").then(|| self.expr()).transpose()?;
         Ok(ItemKind::Reduce { name, ty, operation, arguments, region, initial })

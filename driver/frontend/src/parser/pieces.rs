@@ -4,6 +4,7 @@ use super::{Failed, Parsed, Parser};
 use crate::ast::*;
 use crate::diagnostics::Diagnostic;
 use crate::lexer::{Keyword, TokenKind};
+use crate::limits::REPEATS;
 use crate::source::Span;
 
 /// What several values share, and the values.
@@ -28,16 +29,40 @@ impl Parser<'_> {
         };
         let open = self.at;
         self.expect("{", "and the functions to repeat")?;
-        let mut items = Vec::new();
+        if self.repeats == REPEATS {
+            let error = Diagnostic::error("`repeat` is nested too deep", start, "");
+            self.fail(error.help(format!(
+                "at most {REPEATS} stand in each other; multiply their numbers where nothing else \
+                 stands between"
+            )));
+            self.skip_braces();
+            return Ok(ItemKind::Broken { names: Vec::new() });
+        }
+        self.repeats += 1;
+        let items = self.repeated(open);
+        self.repeats -= 1;
+        Ok(ItemKind::Repeat { count, items: items? })
+    }
+
+    /// The items of a `repeat`, with its `}`.
+    fn repeated(&mut self, open: usize) -> Parsed<Vec<Item>> {
+        let (start, mut items) = (self.span(), Vec::new());
         while !self.eat("}") {
             match self.peek() {
-                TokenKind::Keyword(Keyword::Fn) => items.push(self.item()),
-                TokenKind::Keyword(Keyword::Reduce | Keyword::Repeat) => {
-                    self.holds_functions();
+                TokenKind::Keyword(Keyword::Fn | Keyword::Reduce | Keyword::Repeat) => {
                     items.push(self.item());
                 }
-                _ if self.at_item() || *self.peek() == TokenKind::End => {
+                _ if *self.peek() == TokenKind::End => return Err(self.unclosed("`}`", open)),
+                _ if self.at_item() && !self.closes(open) => {
                     return Err(self.unclosed("`}`", open));
+                }
+                _ if self.at_item() => {
+                    let message = "a `repeat` holds functions, reductions and other `repeat`s";
+                    let error = Diagnostic::error(message, self.span(), "");
+                    self.fail(error.help("move this item out of it"));
+                    let before = self.errors.len();
+                    items.push(self.item());
+                    self.errors.truncate(before);
                 }
                 _ => {
                     self.expected("a function, as in `fn f -> A [0] = 1`, or `}`");
@@ -48,7 +73,33 @@ impl Parser<'_> {
                 }
             }
         }
-        Ok(ItemKind::Repeat { count, items })
+        Ok(items)
+    }
+
+    /// Whether a `{` that was read has its `}`.
+    fn closes(&self, open: usize) -> bool {
+        let mut depth = 0_usize;
+        for token in self.tokens.iter().skip(open) {
+            match token.kind {
+                TokenKind::Mark("{") => depth += 1,
+                TokenKind::Mark("}") => depth = depth.saturating_sub(1),
+                _ => continue,
+            }
+            if depth == 0 {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Skips what stands before the `}` of a `{` that was read, and that.
+    fn skip_braces(&mut self) {
+        let mut open = 1;
+        while open > 0 && *self.peek() != TokenKind::End {
+            open += usize::from(self.is("{"));
+            open -= usize::from(self.is("}"));
+            self.bump();
+        }
     }
 
     /// The number before the `{` of a `repeat`.
@@ -57,17 +108,6 @@ impl Parser<'_> {
         let count = self.expr();
         self.before_list = false;
         count
-    }
-
-    /// Reports an item in a `repeat` that is no function.
-    fn holds_functions(&mut self) {
-        let error = Diagnostic::error("a `repeat` holds functions alone", self.span(), "");
-        self.fail(match self.peek() {
-            TokenKind::Keyword(Keyword::Reduce) => error.help(
-                "write the reduction before or behind; functions inside read the value that it has",
-            ),
-            _ => error.help("multiply the numbers of repetitions"),
-        });
     }
 
     /// `PIECE` or `{ PIECE ... }`

@@ -1,6 +1,6 @@
 //! Reductions, and the condition that ends a run: values computed over many points.
 
-use super::{Expr, FieldId, Piece};
+use super::{Expr, FieldId, Piece, Repetition};
 use crate::source::Span;
 use stencil_runtime::number::Numeral;
 
@@ -21,6 +21,8 @@ pub struct Reduction {
     /// How many functions of a step run before it. Reductions between the same functions are
     /// computed in order.
     pub place: usize,
+    /// The `repeat`s that it stands in, the outer one first.
+    pub repeats: Vec<Repetition>,
     /// Where it is declared.
     pub span: Span,
 }

@@ -114,6 +114,44 @@ fn repeated_functions_mean_what_they_would_written_several_times() {
 }
 
 #[test]
+fn repeated_items_run_in_the_order_in_which_they_stand() {
+    let (f, g) = ("-> A [1..N-2] = (A'[-1] + A[1]) / 2 + s", "-> B [0..N-1] = A[0] + f32(t)");
+    let (r, q) = ("f32 = max(A[0]) on [0..N-1]", "f32 = sum(B[0] * s) on [1..N-2]");
+    same(
+        &format!(
+            "temp field B : f32 on G reduce s : {r} repeat 2 {{ fn f {f} repeat 2 {{ reduce p : {q} \
+             fn g {g} }} fn h -> A [0] = p }}"
+        ),
+        &format!(
+            "temp field B : f32 on G reduce s : {r} fn f {f} reduce p : {q} fn g {g} reduce p1 : {q} \
+             fn g1 {g} fn h -> A [0] = p1 fn f1 {f} reduce p2 : {q} fn g2 {g} reduce p3 : {q} \
+             fn g3 {g} fn h1 -> A [0] = p3"
+        ),
+    );
+    // A value from the repetition before.
+    same(
+        "repeat 3 { fn f -> A [0..N-1] = A[0] + r reduce r : f32 = max(A[0]) on [0..N-1] \
+         initially 2 }",
+        "fn f -> A [0..N-1] = A[0] + r2 reduce r : f32 = max(A[0]) on [0..N-1] \
+         fn f1 -> A [0..N-1] = A[0] + r reduce r1 : f32 = max(A[0]) on [0..N-1] \
+         fn f2 -> A [0..N-1] = A[0] + r1 reduce r2 : f32 = max(A[0]) on [0..N-1] initially 2",
+    );
+}
+
+#[test]
+fn a_scalar_may_be_a_condition() {
+    let function = "fn f -> A [1..N-2] = if warm && !cold then A[-1] else A[1]";
+    same(
+        &format!("scalar warm : bool = true\nscalar cold : bool = false\n{function}"),
+        "fn f -> A [1..N-2] = A[-1]",
+    );
+    same(
+        &format!("scalar warm : bool = true\nscalar cold : bool = true\n{function}"),
+        "fn f -> A [1..N-2] = A[1]",
+    );
+}
+
+#[test]
 fn a_range_is_written_out_from_the_left() {
     same(
         "param R = 2\nfn f -> A [R..N-1-R] = sum(k in -R..R) (1 + k) * A[k] / 7",

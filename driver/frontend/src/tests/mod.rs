@@ -11,6 +11,7 @@ mod random;
 mod ranges;
 mod reductions;
 mod shapes;
+mod sl;
 mod syntax;
 mod walk;
 

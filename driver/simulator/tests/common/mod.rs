@@ -89,6 +89,14 @@ impl Case {
         Self { strategy: "stream".to_owned(), ..case }
     }
 
+    /// Tiles of planes, with so many cells in a thread's segment.
+    pub fn plane(program: &str, tile: &[i64], cells: i64) -> Self {
+        let mut per_thread = vec![1; tile.len()];
+        per_thread[tile.len() - 1] = cells;
+        let case = Self::block(program, tile, 1).per_thread(&per_thread);
+        Self { strategy: "plane".to_owned(), ..case }
+    }
+
     pub fn warp(program: &str, cells: i64, pyramid_height: i64) -> Self {
         let case = Self::block(program, &[], pyramid_height).per_thread(&[cells]);
         Self { strategy: "warp".to_owned(), tile: None, ..case }

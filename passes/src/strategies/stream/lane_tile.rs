@@ -1,9 +1,9 @@
 //! A lane in its tile: the coordinates of its cells, and which of them the tile stores. At
 //! the ends of the grid these are cells of the margin too, which have no tile of their own.
 
-use super::checks::LaneCells;
 use super::layout::Layout;
 use crate::kernel::frame::Frame;
+use crate::kernel::lane_cells::LaneCells;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;

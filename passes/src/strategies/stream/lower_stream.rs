@@ -174,6 +174,7 @@ impl LowerStream {
             rim_first: true,
             margin: &margin,
             registers: Some(layout.limit),
+            estimate: layout.pipeline.registers,
             row_distance: match layout.wraps || footprint::gathers_own(subject.module, kernel)? {
                 true => None,
                 false => Some(row_distance(kernel)?),

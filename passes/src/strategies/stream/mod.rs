@@ -1,7 +1,6 @@
 //! The strategy `stream`: in two and three dimensions, a block walks along the slowest dimension
 //! with all steps of a launch in flight in registers.
 
-mod checks;
 mod in_flight;
 mod lane_tile;
 mod layout;
@@ -18,6 +17,7 @@ mod transfers;
 mod updates;
 mod walk;
 
+use crate::analysis::reductions;
 use crate::kernel::lanes;
 use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
@@ -91,8 +91,13 @@ impl Strategy for Stream {
             return Ok(Vec::new());
         }
         let applies: Vec<_> = subject.program.applies.iter().collect();
+        // A launch takes no step past a reduction that each step computes.
+        let single = !reductions::of(subject.program)?.each_step.is_empty();
         let candidates = |cells: Vec<i64>| {
-            let highest = schedule::pyramid_height(subject, &applies, &cells)?;
+            let highest = match single {
+                true => 1,
+                false => schedule::pyramid_height(subject, &applies, &cells)?,
+            };
             let near = |steps: &i64| highest - steps < 2 || (highest - steps) % 2 == 0;
             let pyramid_heights = (1..=highest).rev().filter(near).map(Some).collect();
             Ok(Candidates { tile: None, per_thread: Some(cells), pyramid_heights })
@@ -109,6 +114,10 @@ impl Strategy for Stream {
 
     fn usual_copies(&self, rank: usize) -> i64 {
         if rank == 2 { 4 } else { 8 }
+    }
+
+    fn keeps_cells(&self) -> bool {
+        true
     }
 
     fn splits_interior(&self, program: &Program, kernel: &Kernel) -> Result<bool, Error> {

@@ -1,7 +1,7 @@
 //! Which rims a loop may meet, and what each operation of the tile kernel checks there.
 
-use super::checks::{BoxCells, LaneCells};
 use super::walk::Walk;
+use crate::kernel::lane_cells::{BoxCells, LaneCells};
 use std::collections::BTreeMap;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;

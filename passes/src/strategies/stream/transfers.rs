@@ -1,8 +1,8 @@
 //! A lane's accesses to global memory: it loads, prefetches and stores planes.
 
-use super::checks::{self, LaneCells};
 use super::rims::Rims;
 use super::walk::Walk;
+use crate::kernel::lane_cells::{self, LaneCells};
 use crate::kernel::lanes;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
@@ -46,7 +46,7 @@ impl<'c> Walk<'c, '_> {
             Ok(loaded)
         };
         let checked = rims.planes || rims.rim_checks.is_some();
-        let some = if checked { checks::some(self.frame, builder, grid)? } else { None };
+        let some = if checked { lane_cells::some(self.frame, builder, grid)? } else { None };
         let Some(some) = some else { return cells(builder) };
         let types = vec![self.frame.scope.program.field(field)?.element; at.each().count()];
         builder.choose(some, &types, cells, |builder| {
@@ -117,7 +117,7 @@ impl<'c> Walk<'c, '_> {
         )?;
         let in_planes = if rims.planes && !self.frame.scope.hull.alike {
             let own = self.frame.scope.program.grid_of(field)?;
-            let own = checks::in_planes(self.frame, builder, (own.lower, own.upper), plane)?;
+            let own = lane_cells::in_planes(self.frame, builder, (own.lower, own.upper), plane)?;
             builder.binary("arith.andi", in_planes, own)?
         } else {
             in_planes // The loop ends with the grid's planes.

@@ -1,10 +1,10 @@
 //! New values of a plane: the point function of each cell on cells in flight.
 
-use super::checks::{self, Beyond, BoxCells, LaneCells};
 use super::in_flight::InFlight;
 use super::rims::Rims;
 use super::walk::Walk;
 use crate::kernel::evaluate::{At, Distance, Rules, cell_in_registers};
+use crate::kernel::lane_cells::{self, Beyond, BoxCells, LaneCells};
 use crate::kernel::pieces::{self, PieceCase};
 use melior::ir::ValueLike;
 use stencil_dialects::builder::Builder;
@@ -86,7 +86,7 @@ impl<'c> Walk<'c, '_> {
         }
         let mut in_planes = Vec::new();
         for (piece, _) in &pieces_here {
-            in_planes.push(checks::in_planes(
+            in_planes.push(lane_cells::in_planes(
                 self.frame,
                 builder,
                 (piece.lower, piece.upper),

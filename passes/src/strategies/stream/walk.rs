@@ -1,6 +1,5 @@
 //! The walk of a block along its tile: the loops over planes.
 
-use super::checks::Beyond;
 use super::in_flight::InFlight;
 use super::lane_tile::LaneTile;
 use super::layout::Layout;
@@ -8,6 +7,7 @@ use super::rims::{RimChecks, Rims};
 use super::shared::{BufferHalves, Shared};
 use crate::kernel::frame::Frame;
 use crate::kernel::interior::Limits;
+use crate::kernel::lane_cells::Beyond;
 use crate::kernel::lanes;
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;

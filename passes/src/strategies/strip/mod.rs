@@ -16,6 +16,7 @@ mod wave;
 mod windows;
 
 use crate::pass::Pass;
+use crate::schedule::code_size::{self, MOST_OPERATIONS};
 use crate::schedule::launch_groups::Group;
 use crate::schedule::strategy::{Shape, Strategy};
 use crate::subject::Subject;
@@ -79,7 +80,7 @@ impl Strategy for Strip {
         let dependences = program.dependences(pieces)?;
         let above = dependences.iter().filter_map(|vector| vector.first()?.checked_neg());
         let above = above.fold(1, i64::max);
-        let copies = copies(program)?;
+        let (copies, operations) = copies(program)?;
         let shapes = SHAPES.map(|[rows, strips, width]| {
             let rows = above.max(rows);
             StripShape { rows, strips, width }
@@ -89,12 +90,15 @@ impl Strategy for Strip {
             Plan::of(&function, *first)?;
         }
         let short = |shape: &StripShape| {
-            copies.saturating_mul(shape.rows).saturating_mul(shape.width) <= MOST_EVALUATIONS
+            let places = shape.rows.saturating_mul(shape.width);
+            copies.saturating_mul(places) <= MOST_EVALUATIONS
+                && operations.saturating_mul(places) <= MOST_OPERATIONS
         };
         if !shapes.iter().any(short) {
             let message = format!(
                 "the code of the program's strips would evaluate its functions at more than \
-                 {MOST_EVALUATIONS} places; leave the strategy open"
+                 {MOST_EVALUATIONS} places, or have more than {MOST_OPERATIONS} operations; leave \
+                 the strategy open"
             );
             return Err(Error::declined(Decline::CodeSize, message));
         }
@@ -124,16 +128,23 @@ impl Strategy for Strip {
     }
 }
 
-/// Copies of a point's code in the kernels of a program: one for each piece, and one for each
-/// function.
-fn copies(program: &Program) -> Result<i64, Error> {
-    let mut copies = 0;
+/// Copies of a point's code in the kernels of a program, one for each piece and one for each
+/// function, and the operations of them all.
+fn copies(program: &Program) -> Result<(i64, i64), Error> {
+    let (mut copies, mut operations) = (0, 0_i64);
     for apply in &program.applies {
         if !program.dependences(&apply.pieces)?.is_empty() {
             copies += 1 + i64::try_from(apply.pieces.len()).unwrap_or(i64::MAX - 1);
+            let mut longest = 0;
+            for piece in &apply.pieces {
+                let evaluation = code_size::evaluation(program, piece.function)?;
+                operations = operations.saturating_add(evaluation);
+                longest = longest.max(evaluation);
+            }
+            operations = operations.saturating_add(longest);
         }
     }
-    Ok(copies)
+    Ok((copies, operations))
 }
 
 /// Declines fields on different points.

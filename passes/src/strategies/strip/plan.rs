@@ -88,6 +88,10 @@ const SCHEDULERS: i64 = 4;
 /// Registers of a thread: a lane's values, those that are under way, and addresses.
 pub const REGISTERS: i64 = 128;
 
+/// Values that a lane carries from a time to the next. Registers don't hold more, and the time that
+/// MLIR takes for a loop grows with the square of their number.
+const MOST_CARRIED: usize = 256;
+
 /// From this many strips on, one warp per strip loads old values; blocks with fewer strips use two
 /// if tiles inside the main piece read old values.
 const STRIPS_WITH_ONE_LOADER: i64 = 8;
@@ -131,6 +135,14 @@ impl<'c> Plan<'c> {
             Error::declined(Decline::FarRead, message)
         })?;
         let windows = windows::windows(program, function.pieces, &geometry)?;
+        let carried = windows::types(&windows).len();
+        if carried > MOST_CARRIED {
+            let message = format!(
+                "a lane would carry {carried} values from a time to the next, and the limit is \
+                 {MOST_CARRIED}; read nearer values, or leave the strategy open"
+            );
+            return Err(Error::declined(Decline::Registers, message));
+        }
         let old = old_values::of(program, function.pieces, &function.kept, &geometry)?;
         let sequences = sequences::of((function.module, program), function.pieces)?;
         let few = geometry.strips < STRIPS_WITH_ONE_LOADER;

@@ -12,7 +12,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
 
 /// Loads of a lane in flight.
-const BATCH: usize = 32;
+const BATCH: usize = 40;
 
 /// Rows of a warp in flight from shared to global memory.
 const ROWS: i64 = 8;
@@ -217,19 +217,45 @@ impl<'c> Strips<'c, '_> {
         Ok(self.scope.hull.has_points_of(self.scope.program.grid_of(field)?))
     }
 
-    /// Lanes of a warp load neighbouring columns of some rows at once.
+    /// Lanes of a warp load neighbouring columns: all columns of a row by whole warps, and those left
+    /// over of several rows at once.
     fn load_rows(
         &self,
         builder: &Builder<'c>,
         tile: Tile<'c>,
-        (part, parts): (Val<'c>, i64),
+        parts: (Val<'c>, i64),
         (old, buffer): (&OldValues<'c>, Val<'c>),
         nearest: bool,
     ) -> Result<(), Error> {
         let source = self.source(old.field)?;
+        let mut loaded = Vec::new();
+        for first in (0..old.columns).step_by(usize::try_from(WARP).unwrap_or(1)) {
+            loaded.extend(self.old_cells(builder, tile, parts, (old, first), nearest)?);
+        }
+        for batch in loaded.chunks(BATCH) {
+            let mut values = Vec::new();
+            for (cell, there, to) in batch {
+                values.push((*there, load_where(builder, *there, source, cell)?, *to));
+            }
+            store_where(builder, &values, buffer)?;
+        }
+        Ok(())
+    }
+
+    /// The cells that a lane loads of the old values in up to a warp's columns from one on.
+    fn old_cells(
+        &self,
+        builder: &Builder<'c>,
+        tile: Tile<'c>,
+        (part, parts): (Val<'c>, i64),
+        (old, first_column): (&OldValues<'c>, i64),
+        nearest: bool,
+    ) -> Result<Vec<OldCell<'c>>, Error> {
         let grid = self.scope.program.grid_of(old.field)?;
         let geometry = &self.geometry;
-        let side = (1..WARP).find(|side| WARP % side == 0 && old.columns <= *side);
+        let columns = (old.columns - first_column).min(WARP);
+        // Lanes side by side in a row.
+        let side = (1..WARP).find(|side| WARP % side == 0 && columns <= *side);
         let side = side.unwrap_or(WARP);
         let at_once = WARP / side;
         let side_by_side = builder.index(side)?;
@@ -240,45 +266,34 @@ impl<'c> Strips<'c, '_> {
         let all = builder.index(old.all_lanes())?;
         let step = at_once * parts;
         let turns = (old.all_lanes() + step - 1) / step;
-        for from in (0..old.columns).step_by(usize::try_from(side).unwrap_or(1)) {
-            let column = builder.add_constant(column, from)?;
-            let end = builder.index(old.columns)?;
-            let within = if from + side <= old.columns {
-                None
-            } else {
-                Some(builder.compare(Compare::Lt, column, end)?)
-            };
-            let mut loaded = Vec::new();
-            for (row, turn) in
-                (0..geometry.rows).flat_map(|row| (0..turns).map(move |turn| (row, turn)))
-            {
-                let lane = builder.add_constant(first, turn * step)?;
-                let mut there: Vec<_> = within.into_iter().collect();
-                if (turn + 1) * step > old.all_lanes() {
-                    there.push(builder.compare(Compare::Lt, lane, all)?);
-                }
-                let row = builder.index(row)?;
-                let [place_row, place_column] =
-                    self.place(builder, tile, (builder.add_constant(lane, -old.lanes[0])?, row))?;
-                let place_column = builder.add(place_column, column)?;
-                let place = [place_row, builder.add_constant(place_column, -old.before)?];
-                let mut point = self.point_at(builder, place)?;
-                if nearest {
-                    point = self.nearest(builder, &point, (grid.lower, grid.upper))?;
-                }
-                let cell = self.scope.cell(builder, old.field, &point)?;
-                let to = [tile.half, tile.strip, row, lane, column];
-                loaded.push((cell, builder.all(&there)?, to));
+        let within = match columns < side {
+            true => Some(builder.compare(Compare::Lt, column, builder.index(columns)?)?),
+            false => None,
+        };
+        let column = builder.add_constant(column, first_column)?;
+        let mut cells = Vec::new();
+        for (row, turn) in
+            (0..geometry.rows).flat_map(|row| (0..turns).map(move |turn| (row, turn)))
+        {
+            let lane = builder.add_constant(first, turn * step)?;
+            let mut there: Vec<_> = within.into_iter().collect();
+            if (turn + 1) * step > old.all_lanes() {
+                there.push(builder.compare(Compare::Lt, lane, all)?);
             }
-            for batch in loaded.chunks(BATCH) {
-                let mut values = Vec::new();
-                for (cell, there, to) in batch {
-                    values.push((*there, load_where(builder, *there, source, cell)?, *to));
-                }
-                store_where(builder, &values, buffer)?;
+            let row = builder.index(row)?;
+            let [place_row, place_column] =
+                self.place(builder, tile, (builder.add_constant(lane, -old.lanes[0])?, row))?;
+            let place_column = builder.add(place_column, column)?;
+            let place = [place_row, builder.add_constant(place_column, -old.before)?];
+            let mut point = self.point_at(builder, place)?;
+            if nearest {
+                point = self.nearest(builder, &point, (grid.lower, grid.upper))?;
             }
+            let cell = self.scope.cell(builder, old.field, &point)?;
+            let to = [tile.half, tile.strip, row, lane, column];
+            cells.push((cell, builder.all(&there)?, to));
         }
-        Ok(())
+        Ok(cells)
     }
 
     /// The buffer with a field's old values.
@@ -315,6 +330,9 @@ impl<'c> Strips<'c, '_> {
         })
     }
 }
+
+/// A cell to load: where it lies, the condition, and its place in shared memory.
+type OldCell<'c> = (Vec<Val<'c>>, Option<Val<'c>>, [Val<'c>; 5]);
 
 /// A value of a buffer where a condition holds, else zero.
 pub fn load_where<'c>(

@@ -80,6 +80,10 @@ impl Strategy for Warp {
         2
     }
 
+    fn keeps_cells(&self) -> bool {
+        true
+    }
+
     /// Each warp has a tile of its own.
     fn tiles_per_block(&self, threads: u32) -> f64 {
         f64::from(threads) / WARP as f64

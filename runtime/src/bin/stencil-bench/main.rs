@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod heights;
 mod measure;
 mod options;
 mod report;

@@ -1,6 +1,7 @@
 //! Runs one plan on the device, measures it and checks its result.
 
 use crate::check::{Check, are_same, check, read_wanted};
+use crate::heights::{self, HeightTime};
 use crate::options::Options;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use stencil_runtime::bounded_read::{self, MOST_CODE};
 use stencil_runtime::cuda::{Cuda, GraphSettings, KernelFacts, Program};
 use stencil_runtime::device::device_named;
 use stencil_runtime::execute::{Control, Target, check_inputs, download, launch_all, run, upload};
+use stencil_runtime::heights::Chosen;
 use stencil_runtime::input::{self, Source};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{Plan, Role, Settings, ptx_beside};
@@ -64,6 +66,12 @@ pub struct Measurement {
     pub kernels: Vec<KernelFacts>,
     /// The comparison with the reference, if there was one.
     pub check: Option<Check>,
+    /// What the last run found out about its pyramid heights, if it chose one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<Chosen>,
+    /// The time of each pyramid height, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heights: Vec<HeightTime>,
 }
 
 /// Median, lowest and highest of several runs.
@@ -198,6 +206,14 @@ pub fn measure(
     };
     let compared = (is_checked && checked.steps == bound.steps).then_some(&outputs);
     let timed = time(plan, &bound, &inputs, &mut program, compared, options)?;
+    let heights = if options.every_height {
+        heights::every(plan, &bound, |bound| {
+            let timed = time(plan, bound, &inputs, &mut program, None, options)?;
+            Ok(timed.seconds)
+        })?
+    } else {
+        Vec::new()
+    };
     let (kernels, bands) = (program.kernels(), program.most_bands());
     drop(program);
 
@@ -224,7 +240,7 @@ pub fn measure(
         check.passed &= timed.repeats != Some(false);
     }
     shared.inputs = Some(inputs);
-    let facts = Facts { load_seconds, first_seconds, kernels, bands, check };
+    let facts = Facts { load_seconds, first_seconds, kernels, bands, check, heights };
     Ok(measurement(path, plan, bound, timed, facts, cuda, bandwidth, options))
 }
 
@@ -236,6 +252,8 @@ struct Timed {
     launches: u64,
     /// Whether the last one gave the expected outputs, where there are some.
     repeats: Option<bool>,
+    /// What the last one found out about its pyramid heights.
+    chosen: Option<Chosen>,
 }
 
 /// Runs from the saved buffers, first those that warm up.
@@ -247,12 +265,13 @@ fn time(
     wanted: Option<&BTreeMap<String, Array>>,
     options: &Options,
 ) -> Result<Timed, Box<dyn Error>> {
-    let mut timed = Timed { seconds: Vec::new(), launches: 0, repeats: None };
+    let mut timed = Timed { seconds: Vec::new(), launches: 0, repeats: None, chosen: None };
     for turn in 0..options.warmup + options.repeat {
         program.restore()?;
         std::thread::sleep(Duration::from_millis(options.pause));
         let launched = launch_all(plan, bound, inputs, program, &mut Control::default())?;
         timed.launches = launched.count;
+        timed.chosen.clone_from(&launched.height);
         if turn >= options.warmup {
             timed.seconds.extend(launched.elapsed.map(|time| time.as_secs_f64()));
         }
@@ -273,6 +292,7 @@ struct Facts {
     kernels: Vec<KernelFacts>,
     bands: usize,
     check: Option<Check>,
+    heights: Vec<HeightTime>,
 }
 
 #[allow(clippy::too_many_arguments)] // It puts together what all of them tell.
@@ -320,6 +340,8 @@ fn measurement(
         of_fma_limit,
         kernels: facts.kernels,
         check: facts.check,
+        chosen: timed.chosen,
+        heights: facts.heights,
     }
 }
 

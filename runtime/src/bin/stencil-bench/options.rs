@@ -39,6 +39,10 @@ pub struct Options {
     #[arg(long, value_name = "NAME=BODY", value_parser = assignment::<String>)]
     pub choose: Vec<(String, String)>,
 
+    /// Also time each pyramid height of a plan that leaves it to the run.
+    #[arg(long)]
+    pub every_height: bool,
+
     /// Data of a field: FILE.npy, random:SEED or zeros; random:1, random:2, ... in the order of
     /// the fields unless given.
     #[arg(long = "in", value_name = "FIELD=SOURCE", value_parser = assignment::<Source>)]

@@ -18,7 +18,7 @@ pub fn add(random: &mut Random, program: &mut Program) {
         let new = reduction(random, program, field);
         program.reductions.push(new);
     }
-    program.reductions.sort_by_key(|reduction| reduction.place);
+    program.reductions.sort_by_key(|reduction| (reduction.place, !reduction.within));
     for place in 0..program.reductions.len() {
         read(random, program, place);
     }
@@ -66,11 +66,9 @@ fn reduction(random: &mut Random, program: &Program, field: usize) -> Reduction 
         };
     }
     let place = random.range(0, program.functions.len() as i64) as usize;
-    let within = |(first, count, _): &&(usize, usize, i64)| *first < place && place < first + count;
-    let around = program.repeats.iter().find(within);
-    let place = around.map_or(place, |(first, count, _)| first + count);
+    let within = random.percent(50);
     let initial = random.percent(20).then(|| f64::from(random.range(0, 2) as i32));
-    Reduction { ty, operation, piece, place, initial }
+    Reduction { ty, operation, piece, place, within, initial }
 }
 
 /// Puts a reduction's value in the place of parts of functions and of other reductions. One that

@@ -60,6 +60,27 @@ fn lanes_schedule(
     }
 }
 
+/// A schedule of the strategy `plane`: small blocks, so that a tile has rims on all sides.
+fn plane_schedule(random: &mut Random, program: &Program, rank: usize) -> Schedule {
+    let mut width = random.pick(&[1, 2, 3, 4, 4, 8]);
+    while width > 1 && size(program) as i64 * width > LARGEST {
+        width /= 2;
+    }
+    let mut tile = vec![random.range(1, 12)];
+    if rank == 3 {
+        tile.push(random.range(1, 6));
+    }
+    tile.push(random.pick(&[1, 2, 3, 5, 8, 32]) * width);
+    let mut per_thread = vec![1; rank - 1];
+    per_thread.push(width);
+    let flags = flags(random, program, "plane");
+    let (tile, per_thread) = match random.below(10) {
+        0 => (None, None),
+        _ => (Some(tile), Some(per_thread)),
+    };
+    Schedule { strategy: "plane", tile, height: None, per_thread, flags, combination: None }
+}
+
 /// Parts of all expressions; one that is a vec or a struct counts as its numbers.
 fn size(program: &Program) -> usize {
     let mut count = 0;
@@ -156,6 +177,9 @@ pub fn schedule(random: &mut Random, program: &Program) -> Schedule {
     let rank = program.grid_of(program.functions[0].updates[0]).rank();
     if sweeps::has_any(program) && random.percent(80) {
         return wave_schedule(random, program, rank);
+    }
+    if rank > 1 && random.percent(20) && registry::find("lower-plane").is_some() {
+        return plane_schedule(random, program, rank);
     }
     let of_rank = [Some("warp"), Some("stream"), Some("stream")][rank - 1];
     let of_rank = of_rank.filter(|strategy| registry::find(&format!("lower-{strategy}")).is_some());

@@ -31,7 +31,7 @@ use Value::{Data, Input, None as Nothing, Number, Numbers, Output, Pair, Results
 const LEVELS: &[&str] =
     &["ast", "stencil", "tiled", "gpu", "plan", "ast,plan", "stencil,stencil", "ptx", "nvvm", ","];
 const STRATEGIES: &[&str] =
-    &["naive", "block", "stream", "warp", "wavefront", "strip", "naive{x=1}", "Block"];
+    &["naive", "block", "stream", "plane", "warp", "wavefront", "strip", "naive{x=1}", "Block"];
 const PASSES: &[&str] = &[
     "builtin.module(choose-schedule,tile-overlapped)",
     "builtin.module(choose-schedule{tile=0})",

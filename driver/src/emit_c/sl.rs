@@ -1,0 +1,273 @@
+//! The functions of the paper on SL: `runX` and `runXSetData`, on top of the function of the plan.
+//!
+//! They have no result, as in the paper. What happened is told by `runXStatus` and `runXMessage`.
+
+use super::{Files, Kind, Parts, c_type};
+use std::fmt::Write;
+use stencil_compiler::sl::{COUNT, DATA, LAYERS, READ, SIZES};
+use stencil_compiler::{Failure, Plan};
+
+/// What the functions are made from.
+struct Host<'p> {
+    /// `runX`
+    name: &'p str,
+    /// The type of a cell.
+    cell: &'static str,
+    /// The sizes, x first, with their letters.
+    sizes: Vec<(&'static str, char)>,
+    /// Whether there is read-only data, and whether it has layers or a count.
+    read: Option<Extent>,
+    /// Scalars: their types and names in C.
+    scalars: Vec<(&'static str, &'p str)>,
+}
+
+/// What the number of elements of the read-only data is compared with.
+#[derive(Clone, Copy, PartialEq)]
+enum Extent {
+    /// Cells of the matrix.
+    Cells,
+    /// Layers of the matrix.
+    Layers,
+    /// Nothing: it is a size of its own.
+    Count,
+}
+
+/// Adds the functions to the files of a plan.
+pub fn add(files: &mut Files, name: &str, parts: &Parts, plan: &Plan) -> Result<(), Failure> {
+    has_open_sizes(plan)?;
+    let taken = ["_run", "_run_device", "_message", "_unload"];
+    let own = taken.iter().any(|end| name == format!("{}{end}", parts.prefix));
+    if own || name.starts_with("stencil") {
+        return Err(Failure::user(format!(
+            "a function in C can't be called {name} here; choose another FunctionName"
+        )));
+    }
+    let letters = SIZES.into_iter().zip(['x', 'y', 'z']);
+    let rank = plan.field(DATA).map_or(0, |field| field.extents.len());
+    let read = plan.field(READ).map(|field| match field.extents.len() {
+        more if more > rank => Extent::Layers,
+        _ if plan.params.iter().any(|size| size == COUNT) => Extent::Count,
+        _ => Extent::Cells,
+    });
+    let scalars = parts.parameters.iter().filter_map(|parameter| match parameter.kind {
+        Kind::Scalar(element) => Some((c_type(element), parameter.c_name.as_str())),
+        _ => None,
+    });
+    let host = Host {
+        name,
+        cell: plan.field(DATA).map_or("float", |field| c_type(field.element)),
+        sizes: letters.take(rank).collect(),
+        read,
+        scalars: scalars.collect(),
+    };
+    if let Some(place) = files.header.rfind("#ifdef __cplusplus\n}") {
+        files.header.insert_str(place, &host.header());
+    }
+    files.source = files.source.replacen(
+        "#include <stencil.h>\n",
+        "#include <stencil.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n",
+        1,
+    );
+    files.source += &host.source(parts);
+    Ok(())
+}
+
+impl Host<'_> {
+    /// The arguments behind the matrix.
+    fn numbers(&self) -> String {
+        let mut text = String::new();
+        for (_, letter) in &self.sizes {
+            let _ = write!(text, "int {letter}, ");
+        }
+        text += "int iterations";
+        for (ty, name) in &self.scalars {
+            let _ = write!(text, ", {ty} {name}");
+        }
+        text
+    }
+
+    fn run(&self) -> String {
+        format!("void {}({} *data, {})", self.name, self.cell, self.numbers())
+    }
+
+    fn run_on_device(&self) -> String {
+        let place = "int32_t device, void *stream, uint64_t data";
+        format!("int {}Device(\n    {place},\n    {})", self.name, self.numbers())
+    }
+
+    fn header(&self) -> String {
+        let (name, cell) = (self.name, self.cell);
+        let (run, on_device) = (self.run(), self.run_on_device());
+        format!(
+            r#"/* The functions of SL. The matrix is dense, with x fastest. It has the result afterwards; after
+ * a failure it is as before. They are for one thread at a time. */
+{run};
+
+/* Keeps a copy of the read-only data for all runs to come; none where there are no elements. */
+void {name}SetData(const {cell} *data, int count);
+
+/* The status of the last call: 0, or a status of stencil.h. */
+int {name}Status(void);
+
+/* Copies the message of the last failure, ended by a zero, as far as there is room; and returns the
+ * bytes of the whole message. */
+size_t {name}Message(char *buffer, size_t capacity);
+
+/* The same with device memory, on any device, in a stream of it (null for one of its own). They
+ * return the status. The read-only data stays the caller's, and must live until the last run. */
+{on_device};
+int {name}DeviceSetData(uint64_t data, int count);
+
+"#
+        )
+    }
+
+    fn source(&self, parts: &Parts) -> String {
+        let (name, cell) = (self.name, self.cell);
+        let letters: Vec<_> = self.sizes.iter().map(|(_, letter)| letter.to_string()).collect();
+        let negative: Vec<_> = letters.iter().map(|letter| format!("{letter} < 0")).collect();
+        let cells: Vec<_> = letters.iter().map(|letter| format!("(int64_t){letter}")).collect();
+        let (negative, cells) = (negative.join(" || "), cells.join(" * "));
+        let check = self.check();
+        let host = self.call(parts, false);
+        let device = self.call(parts, true);
+        let (run, on_device) = (self.run(), self.run_on_device());
+        format!(
+            r#"
+static {cell} *read_data;
+static int64_t read_count;
+static uint64_t read_address;
+static int64_t read_address_count;
+static int last_status;
+static char own_message[256];
+
+/* Keeps a status; 0 and those of the library have no message of their own. */
+static int keep(int status, const char *message) {{
+    last_status = status;
+    snprintf(own_message, sizeof own_message, "%s", message);
+    return status;
+}}
+
+/* Whether the sizes can be those of a run with so much read-only data. */
+static int is_possible(int64_t cells, int64_t count) {{
+{check}}}
+
+{run} {{
+    if ({negative}) {{
+        keep(STENCIL_STATUS_ARGUMENT, "{name}: a size is negative");
+        return;
+    }}
+    if (!is_possible({cells}, read_count)) return;
+    keep({host}, "");
+}}
+
+void {name}SetData(const {cell} *data, int count) {{
+    {cell} *copy = NULL;
+    if (count < 0 || (count > 0 && data == NULL)) {{
+        keep(STENCIL_STATUS_ARGUMENT, "{name}SetData: no data, or a negative count");
+        return;
+    }}
+    if (count > 0) {{
+        copy = malloc((size_t)count * sizeof *copy);
+        if (copy == NULL) {{
+            keep(STENCIL_STATUS_MEMORY, "{name}SetData: out of memory");
+            return;
+        }}
+        memcpy(copy, data, (size_t)count * sizeof *copy);
+    }}
+    free(read_data);
+    read_data = copy;
+    read_count = count;
+    keep(0, "");
+}}
+
+int {name}Status(void) {{
+    return last_status;
+}}
+
+size_t {name}Message(char *buffer, size_t capacity) {{
+    size_t length = strlen(own_message);
+    if (length == 0) return stencil_error_message(buffer, capacity);
+    if (capacity > 0) {{
+        size_t part = length < capacity - 1 ? length : capacity - 1;
+        memcpy(buffer, own_message, part);
+        buffer[part] = 0;
+    }}
+    return length;
+}}
+
+{on_device} {{
+    if ({negative}) return keep(STENCIL_STATUS_ARGUMENT, "{name}Device: a size is negative");
+    if (!is_possible({cells}, read_address_count)) return last_status;
+    return keep({device}, "");
+}}
+
+int {name}DeviceSetData(uint64_t data, int count) {{
+    if (count < 0 || (count > 0 && data == 0))
+        return keep(STENCIL_STATUS_ARGUMENT, "{name}DeviceSetData: no data, or a negative count");
+    read_address = data;
+    read_address_count = count;
+    return keep(0, "");
+}}
+"#
+        )
+    }
+
+    /// The body of `is_possible`.
+    fn check(&self) -> String {
+        let name = self.name;
+        match self.read {
+            Some(Extent::Cells) => format!(
+                r#"    char text[256];
+    if (count >= cells) return 1;
+    snprintf(text, sizeof text,
+             "{name} reads %lld elements, and {name}SetData was given %lld",
+             (long long)cells, (long long)count);
+    keep(STENCIL_STATUS_ARGUMENT, text);
+    return 0;
+"#
+            ),
+            _ => "    (void)cells;\n    (void)count;\n    return 1;\n".to_owned(),
+        }
+    }
+
+    /// The call of the plan's function.
+    fn call(&self, parts: &Parts, on_device: bool) -> String {
+        let count = if on_device { "read_address_count" } else { "read_count" };
+        let cells: Vec<_> =
+            self.sizes.iter().map(|(_, letter)| format!("(int64_t){letter}")).collect();
+        let cells = cells.join(" * ");
+        let mut arguments = Vec::new();
+        if on_device {
+            arguments.extend(["device".to_owned(), "stream".to_owned()]);
+        }
+        arguments.push("iterations".to_owned());
+        for parameter in &parts.parameters {
+            let letter = self.sizes.iter().find(|(size, _)| *size == parameter.name);
+            let is_read = parameter.name == READ;
+            arguments.push(match (parameter.kind, letter) {
+                (Kind::Size, Some((_, letter))) => letter.to_string(),
+                (Kind::Size, None) if parameter.name == LAYERS => {
+                    format!("{cells} > 0 ? {count} / ({cells}) : 0")
+                }
+                (Kind::Size, None) => count.to_owned(),
+                (Kind::Scalar(_), _) => parameter.c_name.clone(),
+                _ if is_read && on_device => "read_address".to_owned(),
+                _ if is_read => "read_data".to_owned(),
+                _ => "data".to_owned(),
+            });
+        }
+        let suffix = if on_device { "_device" } else { "" };
+        format!("{}_run{suffix}({})", parts.prefix, arguments.join(", "))
+    }
+}
+
+/// Refuses sizes that the compile fixed: the functions take all of them.
+fn has_open_sizes(plan: &Plan) -> Result<(), Failure> {
+    let Some(fixed) = SIZES.iter().find(|size| plan.constants.contains_key(**size)) else {
+        return Ok(());
+    };
+    Err(Failure::user(format!(
+        "the functions of SL take all sizes, and {fixed} is fixed; leave out -D {fixed}=..."
+    )))
+}

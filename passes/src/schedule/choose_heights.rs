@@ -1,0 +1,156 @@
+//! `choose-heights`: schedules of several pyramid heights, from which a run chooses.
+//!
+//! Source: *A Language and Optimizing Compiler for Iterative Stencil Loops*, section 6.3. The best
+//! pyramid height depends on the device and on the size of the data, which a run knows. For each
+//! height the pass takes the schedule that the model of `choose-schedule` predicts to be fastest.
+//! The runtime measures and decides (`runtime/src/heights.rs`).
+//!
+//! Needs: a verified stencil program. Guarantees: the module has a list of schedules for
+//! `tile-overlapped`, the one that is predicted to be fastest first. The heights that are powers of
+//! two below another one of the list are in it too: their kernels take the steps left over. A
+//! height that every candidate declines is left out, with those that need it.
+//!
+//! ```text
+//! module @heat attributes {tiled.heights = [
+//!   {tiled.strategy = "stream", tiled.steps = 4 : i64, ...},
+//!   {tiled.strategy = "stream", tiled.steps = 1 : i64, ...},
+//!   {tiled.strategy = "stream", tiled.steps = 2 : i64, ...}]}
+//! ```
+//!
+//! Declines `height`: a program whose steps no launch can take together, and one with reductions.
+
+use crate::options::Options;
+use crate::pass::{Info, Pass};
+use crate::schedule::choice::{PER_THREAD, REGION, STRATEGY, TILE};
+use crate::schedule::choose_schedule::{Request, SPLIT_INTERIOR};
+use crate::schedule::predict;
+use crate::subject::Subject;
+use melior::Context;
+use melior::ir::Module;
+use std::collections::BTreeMap;
+use stencil_dialects::error::{Decline, Error};
+use stencil_dialects::stencil::Program;
+use stencil_dialects::tiled::{self, Choice, MOST_STEPS};
+
+/// The option for [`ChooseHeights::heights`].
+const HEIGHTS: (&str, &str) = ("heights", "pyramid heights that a run may choose from");
+
+/// The most heights of a plan: each has a kernel.
+pub const MOST_HEIGHTS: usize = 24;
+
+/// The pass in the registry.
+pub const INFO: Info = Info {
+    name: "choose-heights",
+    summary: "choose the schedules of several pyramid heights, for the run to choose from",
+    options: &[HEIGHTS, STRATEGY, TILE, PER_THREAD, REGION, SPLIT_INTERIOR],
+    read: |options: &Options| {
+        let heights = options.integers(HEIGHTS.0, 1..=MOST_STEPS)?.unwrap_or_default();
+        Ok(Box::new(ChooseHeights { heights, request: Request::read(options)? }))
+    },
+};
+
+/// The pass.
+pub struct ChooseHeights {
+    /// Pyramid heights, in any order.
+    pub heights: Vec<i64>,
+    /// What is given of the schedules.
+    pub request: Request,
+}
+
+impl Pass for ChooseHeights {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        let heights: Vec<_> = self.heights.iter().map(i64::to_string).collect();
+        let mut options = vec![(HEIGHTS.0, heights.join(","))];
+        options.extend(self.request.options());
+        options
+    }
+
+    fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
+        let Request { choice, settings } = &self.request;
+        if let Some(height) = choice.pyramid_height {
+            return Err(Error::user(format!(
+                "a pyramid height of {height} is given beside several heights; leave out one"
+            )));
+        }
+        let heights = with_digits(&self.heights)?;
+        let chosen = {
+            let program = Program::read(module)?;
+            if !program.reduces.is_empty() || program.until.is_some() {
+                let message = "a program with reductions has one pyramid height; leave heights out";
+                return Err(Error::declined(Decline::Height, message));
+            }
+            let subject = Subject::of(module, &program)?;
+            let mut chosen = BTreeMap::new();
+            let mut declined = None;
+            for height in heights {
+                let asked = Choice { pyramid_height: Some(height), ..choice.clone() };
+                let open = predict::openings(context, &subject, &asked, *settings)?;
+                match predict::evaluate(context, &subject, &open, *settings) {
+                    Ok(found) => {
+                        let best = found.into_iter().next();
+                        chosen.extend(
+                            best.map(|best| (height, (best.prediction.seconds, best.choice))),
+                        );
+                    }
+                    Err(error) if error.is_decline() => declined = declined.or(Some(error)),
+                    Err(error) => return Err(error),
+                }
+            }
+            let possible = |height: i64| digits(height).all(|digit| chosen.contains_key(&digit));
+            let mut list: Vec<_> = chosen
+                .iter()
+                .filter(|(height, _)| possible(**height))
+                .map(|(_, found)| found.clone())
+                .collect();
+            if list.is_empty() {
+                let none = || Error::declined(Decline::Height, "no pyramid height is possible");
+                return Err(declined.unwrap_or_else(none));
+            }
+            // The fastest one is the usual one.
+            let seconds = |place: &usize| list.get(*place).map_or(0.0, |(seconds, _)| *seconds);
+            let best = (0..list.len()).min_by(|a, b| seconds(a).total_cmp(&seconds(b)));
+            let best = list.remove(best.unwrap_or(0));
+            [best].into_iter().chain(list).map(|(_, choice)| choice).collect::<Vec<_>>()
+        };
+        tiled::set_heights(context, module, &chosen);
+        Ok(())
+    }
+}
+
+/// The powers of two below a height, and itself: the launches of fewer steps that its run needs.
+fn digits(height: i64) -> impl Iterator<Item = i64> {
+    (0..62).map(|bit| 1_i64 << bit).take_while(move |digit| *digit < height).chain([height])
+}
+
+/// Heights with all that they need, in order.
+fn with_digits(heights: &[i64]) -> Result<Vec<i64>, Error> {
+    let mut all: Vec<i64> = heights.iter().flat_map(|height| digits(*height)).collect();
+    all.sort_unstable();
+    all.dedup();
+    if heights.is_empty() || all.len() > MOST_HEIGHTS {
+        let message = format!(
+            "a plan has 1 to {MOST_HEIGHTS} pyramid heights with the powers of two below them; \
+             {} are asked for",
+            all.len()
+        );
+        return Err(Error::user(message));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heights_bring_their_binary_digits() {
+        assert_eq!(with_digits(&[6, 3]).unwrap(), [1, 2, 3, 4, 6]);
+        assert_eq!(with_digits(&[1]).unwrap(), [1]);
+        assert!(with_digits(&[]).is_err());
+        assert!(with_digits(&(1..=30).collect::<Vec<_>>()).is_err());
+    }
+}

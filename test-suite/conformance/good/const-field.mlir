@@ -1,0 +1,16 @@
+#zero = affine_map<()[n] -> (0)>
+#last = affine_map<()[n] -> (n - 1)>
+#first = affine_map<()[n] -> (1)>
+#inner = affine_map<()[n] -> (n - 2)>
+module @conformance attributes {stencil.params = ["N"], stencil.steps = affine_map<()[n] -> (10)>} {
+  "stencil.grid"() {sym_name = "G", lower = #zero, upper = #last} : () -> ()
+  "stencil.field"() {sym_name = "A", grid = @G, type = f32, role = "state"} : () -> ()
+  "stencil.field"() {sym_name = "K", grid = @G, type = f32, role = "const"} : () -> ()
+  func.func private @f(
+      %a: f32 {stencil.read = @A, stencil.offset = array<i64: 0>},
+      %k: f32 {stencil.read = @K, stencil.offset = array<i64: 0>}) -> f32 {
+    %0 = arith.mulf %a, %k : f32
+    return %0 : f32
+  }
+  "stencil.apply"() {updates = [@A], pieces = [{function = @f, lower = #zero, upper = #last}]} : () -> ()
+}

@@ -1,0 +1,15 @@
+// RUN: stencilc %programs/jacobi2d.stencil --emit=stencil -o %t
+// RUN: stencil-opt %t --pass-pipeline='choose-heights{heights=3 strategy=block}' | FileCheck %s --check-prefix=CHOSEN
+// RUN: stencil-opt %t --pass-pipeline='choose-heights{heights=3 strategy=block},tile-overlapped' | FileCheck %s --check-prefix=TILED
+// RUN: not stencil-opt %t --pass-pipeline='choose-heights{heights=2 pyramid-height=2}' -o %t.out 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: not stencil-opt %t --pass-pipeline='choose-heights' -o %t.out 2>&1 | FileCheck %s --check-prefix=NONE
+
+// The steps that 3 leaves over need the heights 2 and 1.
+// CHOSEN-DAG: tiled.steps = 1 : i64
+// CHOSEN-DAG: tiled.steps = 2 : i64
+// CHOSEN-DAG: tiled.steps = 3 : i64
+
+// TILED: func.func @jacobi2d_
+// TILED: "tiled.repeat"() {{.*}}tiled.halo = array<i64: 1, 1>, tiled.height =
+// BOTH: error: {{.*}}pyramid-height
+// NONE: error: a plan has 1 to 24 pyramid heights with the powers of two below them; 0 are asked for

@@ -1,0 +1,9 @@
+NumDimensions 2
+StencilSize (1, 1)
+DataType float
+FunctionName runTest
+ScalarVariables (float a, int n)
+EdgeValue {
+  return value;
+}
+CellValue return 1;

@@ -1,0 +1,11 @@
+NumDimensions 4
+StencilSize (1, 1, 1, 1)
+DataType float
+FunctionName runTest
+ScalarVariables (float a, int n)
+CellValue {
+  return get(0, 0, 0, 0);
+}
+EdgeValue {
+  return value;
+}

@@ -1,0 +1,11 @@
+NumDimensions 2
+StencilSize (1, 1)
+DataType float
+FunctionName 12
+ScalarVariables (float a, int n)
+CellValue {
+  return get(0, 0);
+}
+EdgeValue {
+  return value;
+}

@@ -1,0 +1,1 @@
+NumDimensions 1

@@ -1,0 +1,8 @@
+NumDimensions 2
+StencilSize (1, 1)
+DataType float
+FunctionName runTest
+ScalarVariables (float a, int n)
+CellValue {
+  return get(1, 0);
+}

@@ -1,0 +1,11 @@
+NumDimensions 2
+StencilSize (1, 1)
+DataType float
+FunctionName runTest
+ScalarVariables (float a, int n)
+CellValue {
+  return 010;
+}
+EdgeValue {
+  return value;
+}
