@@ -1,6 +1,7 @@
 //! Executes a bound plan on any target: the order of launches, which memory a buffer stands for,
 //! upload and download. A target ([`Target`]) only allocates, copies and launches.
 
+pub mod heights;
 mod lent;
 mod segment;
 #[cfg(test)]
@@ -9,9 +10,9 @@ mod transfer;
 
 use crate::array::{Array, ArrayError, Element, shape_text};
 use crate::bind::{Bound, BufferId};
-use crate::heights::{self, Chosen};
 use crate::launch::{Copy, Iterations, Launch, LaunchError};
 use crate::plan::Plan;
+use heights::Chosen;
 pub use lent::{homeward, lendable};
 pub use segment::{Segment, launch_segment};
 use std::collections::BTreeMap;

@@ -18,10 +18,10 @@
 //! | [`input`] | where the data of an input comes from |
 //! | [`bind`] | sizes found and checked, buffers laid out |
 //! | [`layout`] | where the cells of a buffer lie in memory |
-//! | [`heights`] | the pyramid height of a run, chosen while it runs |
 //! | [`launch`] | the launches in order, each with its arguments |
 //! | [`bands`] | launches in parts, which overlap |
 //! | [`execute`] | upload, launch, download on any [`execute::Target`] |
+//! | [`execute::heights`] | the pyramid height of a run, chosen while it runs |
 //! | `cuda` | the CUDA driver as a target (feature `cuda`) |
 //! | `host` | runs on memory of another program (feature `cuda`) |
 //! | [`device`] | devices as data |
@@ -56,7 +56,6 @@ pub mod device;
 pub mod element;
 pub mod execute;
 pub mod expr;
-pub mod heights;
 #[cfg(feature = "cuda")]
 pub mod host;
 pub mod input;

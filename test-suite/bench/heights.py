@@ -139,8 +139,9 @@ def table(out):
                 chosen = one["chosen"]["height"]
                 ratio = slow / times[chosen]
                 ratios.setdefault((size, kind), []).append(ratio)
-                print(f"{size}\t{name}\t{kind}\t{slow:.2f}\t{times['1']:.2f}\t{times[best]:.2f}\t"
-                      f"{best}\t{times[chosen]:.2f}\t{chosen}\t{times[chosen] / times[best] - 1:.1%}"
+                print(f"{size}\t{name}\t{kind}\t{slow:.2f}\t{times['1']:.2f}\t"
+                      f"{times[best]:.2f}\t{best}\t{times[chosen]:.2f}\t{chosen}\t"
+                      f"{times[chosen] / times[best] - 1:.1%}"
                       f"\t{ratio:.2f}\t{per_step(one['seconds']):.2f}\t{one['check']['passed']}")
                 curve = " ".join(f"{height}:{time:.2f}" for height, time in times.items())
                 predicted = " ".join(f"{height}:{time * 1e6:.2f}"

@@ -124,9 +124,9 @@ const EXHIBITS: [Exhibit; 15] = [
     },
     Exhibit {
         program: "schroedinger2d",
-        arguments: "--steps 2000 --in P=out/gallery/packet-before.npy --in U=out/gallery/packet.npy \
-            --in V=out/gallery/slits.npy --colors viridis --range 0,0.2 \
-            --out U=docs/images/slits.png",
+        arguments: "--steps 2000 --in P=out/gallery/packet-before.npy \
+            --in U=out/gallery/packet.npy --in V=out/gallery/slits.npy --colors viridis \
+            --range 0,0.2 --out U=docs/images/slits.png",
         pictures: &[],
         check: &[],
     },

@@ -299,6 +299,14 @@ pub struct Expr {
 }
 
 impl Expr {
+    /// The value with `let`s around it, the first one outermost.
+    pub fn with_lets(self, lets: Vec<(LocalId, Expr)>) -> Self {
+        lets.into_iter().rev().fold(self, |body, (id, value)| {
+            let (ty, span) = (body.ty, body.span);
+            Self { kind: ExprKind::Let(id, Box::new(value), Box::new(body)), ty, span }
+        })
+    }
+
     /// Whether a boundary rule's expression takes the nearest cell's value.
     pub fn reads_nearest(&self) -> bool {
         matches!(self.kind, ExprKind::Nearest(_))

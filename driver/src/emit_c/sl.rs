@@ -130,8 +130,8 @@ int {name}DeviceSetData(uint64_t data, int count);
         let (negative, cells) = (negative.join(" || "), cells.join(" * "));
         let check = self.check();
         let host = self.call(parts, false);
-        let device = self.call(parts, true);
-        let (run, on_device) = (self.run(), self.run_on_device());
+        let run = self.run();
+        let on_device = self.device_source(&self.call(parts, true), &negative, &cells);
         format!(
             r#"
 static {cell} *read_data;
@@ -196,10 +196,18 @@ size_t {name}Message(char *buffer, size_t capacity) {{
     return length;
 }}
 
-{on_device} {{
+{on_device}"#
+        )
+    }
+
+    /// The functions for device memory, of which one makes a call of the plan's function.
+    fn device_source(&self, call: &str, negative: &str, cells: &str) -> String {
+        let (name, run) = (self.name, self.run_on_device());
+        format!(
+            r#"{run} {{
     if ({negative}) return keep(STENCIL_STATUS_ARGUMENT, "{name}Device: a size is negative");
     if (!is_possible({cells}, read_address_count)) return last_status;
-    return keep({device}, "");
+    return keep({call}, "");
 }}
 
 int {name}DeviceSetData(uint64_t data, int count) {{
@@ -239,7 +247,7 @@ int {name}DeviceSetData(uint64_t data, int count) {{
         let cells = cells.join(" * ");
         let mut arguments = Vec::new();
         if on_device {
-            arguments.extend(["device".to_owned(), "stream".to_owned()]);
+            arguments.push("device, stream".to_owned());
         }
         arguments.push("iterations".to_owned());
         for parameter in &parts.parameters {

@@ -6,7 +6,7 @@ use melior::ir::operation::OperationLike;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
 use stencil_dialects::tiled::{Height, Launch, Repeat};
-use stencil_runtime::heights::NAME;
+use stencil_runtime::execute::heights::NAME;
 use stencil_runtime::plan::{Alternative, Choose, Node};
 
 /// The pyramid heights of a schedule with alternatives, in its order: the usual one first.

@@ -3,7 +3,7 @@
 //! Source: *A Language and Optimizing Compiler for Iterative Stencil Loops*, section 6.3. The best
 //! pyramid height depends on the device and on the size of the data, which a run knows. For each
 //! height the pass takes the schedule that the model of `choose-schedule` predicts to be fastest.
-//! The runtime measures and decides (`runtime/src/heights.rs`).
+//! The runtime measures and decides (`runtime/src/execute/heights.rs`).
 //!
 //! Needs: a verified stencil program. Guarantees: the module has a list of schedules for
 //! `tile-overlapped`, the one that is predicted to be fastest first. The heights that are powers of
@@ -64,7 +64,10 @@ impl Pass for ChooseHeights {
 
     fn options(&self) -> Vec<(&'static str, String)> {
         let heights: Vec<_> = self.heights.iter().map(i64::to_string).collect();
-        let mut options = vec![(HEIGHTS.0, heights.join(","))];
+        let mut options = Vec::new();
+        if !heights.is_empty() {
+            options.push((HEIGHTS.0, heights.join(",")));
+        }
         options.extend(self.request.options());
         options
     }

@@ -9,13 +9,14 @@
 //! invalid; the verifier proves that none of them is stored.
 //!
 //! Needs: a verified stencil program, in which `tile-wavefront` has tiled the functions that read
-//! values of their own sweep. The schedule comes from options, else from `choose-schedule`,
-//! else from defaults. Guarantees: tile kernels of the pyramid height, and of the powers of two
-//! below it for the steps that are left over; a host schedule of `tiled.repeat`; no `stencil.apply`
-//! any more. With the schedules of `choose-heights`, each pyramid height has a kernel and a host
-//! schedule (`pyramids.rs`). A strategy that fuses no steps gets one kernel per apply and one step per launch. Data
-//! that nobody needs is neither loaded nor stored (`analysis/transfers.rs`): a field that is
-//! overwritten before it is read, and a temp field that is overwritten so in every launch.
+//! values of their own sweep. The schedule comes from options, else from `choose-schedule`, else
+//! from defaults. Guarantees: tile kernels of the pyramid height, and of the powers of two below it
+//! for the steps that are left over; a host schedule of `tiled.repeat`; no `stencil.apply` any
+//! more. With the schedules of `choose-heights`, each pyramid height has a kernel and a host
+//! schedule (`pyramids.rs`). A strategy that fuses no steps gets one kernel per apply and one step
+//! per launch. Data that nobody needs is neither loaded nor stored (`analysis/transfers.rs`): a
+//! field that is overwritten before it is read, and a temp field that is overwritten so in every
+//! launch.
 //!
 //! Which applies share a kernel, and which fields it has to load and to store, is for
 //! `launch_groups.rs`.

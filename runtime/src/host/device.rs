@@ -9,11 +9,11 @@ use super::run::{Copies, Done, Run, gathered};
 use crate::array::{Array, Element};
 use crate::bind::{Bound, BufferId};
 use crate::cuda::{GraphSettings, Lent, Program};
+use crate::execute::heights::{self, Chosen};
 use crate::execute::{
     self, Control, Input, Inputs, Launched, RunProgress, Target, check_devices, check_inputs,
     homeward, launch_all, lendable, read_value,
 };
-use crate::heights::{self, Chosen};
 use crate::plan::{Plan, Role};
 use std::collections::BTreeMap;
 use std::sync::PoisonError;

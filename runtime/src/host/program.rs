@@ -5,7 +5,7 @@ use super::queue::Queues;
 use crate::array::Array;
 use crate::bind::Request;
 use crate::cuda;
-use crate::heights::Memory;
+use crate::execute::heights::Memory;
 use crate::plan::Plan;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

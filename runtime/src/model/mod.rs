@@ -4,8 +4,8 @@
 //! seconds a step, resource by resource. A kernel is bound by the resource that takes longest, and
 //! loses some time to the others: resources overlap, but not fully. The sum of the terms' third
 //! powers stands for that: a norm between the sum (nothing overlaps) and the maximum (everything
-//! does). The exponent was fitted to the measured rates in `test-suite/bench/results`. Between device
-//! memory and all else it is smaller where few blocks with barriers share a multiprocessor.
+//! does). The exponent was fitted to the measured rates in `test-suite/bench/results`. Between
+//! device memory and all else it is smaller where few blocks with barriers share a multiprocessor.
 //!
 //! Sources: the roofline model (Williams, Waterman, Patterson, "Roofline: An Insightful Visual
 //! Performance Model for Multicore Architectures", 2009) for the terms; Holewinski, Pouchet,

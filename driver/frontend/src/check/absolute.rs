@@ -78,8 +78,8 @@ impl Checker<'_> {
                      not help",
                 )
                 .note(
-                    "an index may be `y * input_size.x + x`, or sums of sizes and numbers; products \
-                     of sizes have bounds where -D fixes the sizes",
+                    "an index may be `y * input_size.x + x`, or sums of sizes and numbers; \
+                     products of sizes have bounds where -D fixes the sizes",
                 );
             self.errors.truncate(found + 1);
         }

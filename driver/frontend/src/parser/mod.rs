@@ -193,13 +193,7 @@ impl<'a> Parser<'a> {
         Ok(match keyword {
             Keyword::Param => {
                 let name = declared(self, "the param's name")?;
-                if self.is(":") {
-                    let error = Diagnostic::error("a param has no type", self.span(), "");
-                    let help = "a param is an integer; a number of a type is a `scalar`";
-                    return Err(self.fail(error.help(help)));
-                }
-                let value = self.eat("=").then(|| self.expr()).transpose()?;
-                ItemKind::Param { name, value }
+                self.param(name)?
             }
             Keyword::Scalar => {
                 let name = declared(self, "the scalar's name")?;
@@ -260,6 +254,17 @@ impl<'a> Parser<'a> {
             Keyword::Steps => self.steps()?,
             _ => return Err(self.expected("an item")),
         })
+    }
+
+    /// What follows the name of a param.
+    fn param(&mut self, name: Name) -> Parsed<ItemKind> {
+        if self.is(":") {
+            let error = Diagnostic::error("a param has no type", self.span(), "");
+            let help = "a param is an integer; a number of a type is a `scalar`";
+            return Err(self.fail(error.help(help)));
+        }
+        let value = self.eat("=").then(|| self.expr()).transpose()?;
+        Ok(ItemKind::Param { name, value })
     }
 
     /// What follows `steps`.

@@ -284,7 +284,7 @@ fn assemble(
     let boundary = edge.as_ref().map(|edge| match edge.value.kind {
         ExprKind::Nearest(_) => Boundary::Nearest,
         _ => {
-            let mut value = lower::bound(edge.lets.clone(), edge.value.clone());
+            let mut value = edge.value.clone().with_lets(edge.lets.clone());
             if let Some(grid) = on.and_then(|on| program.grids.get(on)) {
                 data::keep_inside(&mut value, read, &grid.region);
             }

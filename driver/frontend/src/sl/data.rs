@@ -1,8 +1,8 @@
 //! The array of `SetData`: what it is in the program, and what its reads become.
 //!
 //! - All reads are `read(y * input_size.x + x)`: a field on the grid, whose cell a read is.
-//! - Some have `n` times all cells added, an `n` of numbers and `iteration`: layers of the grid, and
-//!   a read is an absolute one of layer `n`.
+//! - Some have `n` times all cells added, an `n` of numbers and `iteration`: layers of the grid,
+//!   and a read is an absolute one of layer `n`.
 //! - Others: a line of `count` elements, and absolute reads.
 //!
 //! Indices are compared as polynomials, so that `x + input_size.x * y` and an index in a variable
@@ -240,7 +240,7 @@ fn polynomial(expr: &Expr, locals: &HashMap<LocalId, Expr>, depth: usize) -> Opt
     let of = |inner: &Expr| polynomial(inner, locals, depth + 1);
     let atom = |atom| Some(Polynomial::from([(vec![atom], 1)]));
     match &expr.kind {
-        ExprKind::Int(value) => Some(Polynomial::from([(Vec::new(), *value)])).map(tidy),
+        ExprKind::Int(value) => Some(tidy(Polynomial::from([(Vec::new(), *value)]))),
         ExprKind::Coordinate(dimension) => atom(Atom::Coordinate(*dimension)),
         ExprKind::Param(id) => atom(Atom::Size(*id)),
         ExprKind::Step => atom(Atom::Step),

@@ -85,7 +85,7 @@ impl<'a> Lexer<'a> {
             self.push(TokenKind::End, 0);
             return false;
         };
-        let after_dot = rest.strip_prefix('.').is_some_and(|rest| starts_with_digit(rest));
+        let after_dot = rest.strip_prefix('.').is_some_and(starts_with_digit);
         if first.is_whitespace() || first == '\u{feff}' {
             self.at += first.len_utf8();
         } else if rest.starts_with("//") {

@@ -349,7 +349,7 @@ impl<'t> Lower<'_> {
             self.report(error.help("end each way through the block by `return ...;`"));
             return None;
         };
-        value.map(|value| bound(lets, value))
+        value.map(|value| value.with_lets(lets))
     }
 
     /// An `if` that assigns: afterwards each variable has one of two values.
@@ -377,7 +377,7 @@ impl<'t> Lower<'_> {
         for (place, index, a, b) in differ {
             let cell = match (a, b) {
                 (Cell::Value(a), Cell::Value(b)) => {
-                    let (a, b) = (bound(lets.0.clone(), a), bound(lets.1.clone(), b));
+                    let (a, b) = (a.with_lets(lets.0.clone()), b.with_lets(lets.1.clone()));
                     let value = self.choose(condition.clone(), a, b);
                     Cell::Value(self.keep(value))
                 }
@@ -441,12 +441,4 @@ impl<'t> Lower<'_> {
             }
         }
     }
-}
-
-/// A value with its `let`s around it.
-pub fn bound(lets: Vec<(LocalId, Expr)>, value: Expr) -> Expr {
-    lets.into_iter().rev().fold(value, |body, (id, value)| {
-        let (ty, span) = (body.ty, body.span);
-        Expr { kind: ExprKind::Let(id, Box::new(value), Box::new(body)), ty, span }
-    })
 }

@@ -39,7 +39,7 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     while *parser.peek() != TokenKind::End {
         let start = parser.at;
         if parser.pair(&mut file).is_err() {
-            parser.to_next_key(start);
+            parser.skip_to_next_key(start);
         }
     }
     (file, parser.errors)
@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Goes on at the next key that stands in no brace.
-    fn to_next_key(&mut self, start: usize) {
+    fn skip_to_next_key(&mut self, start: usize) {
         self.at = self.at.max(start + 1);
         self.nesting = 0;
         let opened = |tokens: &[Token]| {

@@ -119,13 +119,13 @@ fn repeated_items_run_in_the_order_in_which_they_stand() {
     let (r, q) = ("f32 = max(A[0]) on [0..N-1]", "f32 = sum(B[0] * s) on [1..N-2]");
     same(
         &format!(
-            "temp field B : f32 on G reduce s : {r} repeat 2 {{ fn f {f} repeat 2 {{ reduce p : {q} \
-             fn g {g} }} fn h -> A [0] = p }}"
+            "temp field B : f32 on G reduce s : {r} repeat 2 {{ fn f {f} repeat 2 {{ \
+             reduce p : {q} fn g {g} }} fn h -> A [0] = p }}"
         ),
         &format!(
-            "temp field B : f32 on G reduce s : {r} fn f {f} reduce p : {q} fn g {g} reduce p1 : {q} \
-             fn g1 {g} fn h -> A [0] = p1 fn f1 {f} reduce p2 : {q} fn g2 {g} reduce p3 : {q} \
-             fn g3 {g} fn h1 -> A [0] = p3"
+            "temp field B : f32 on G reduce s : {r} fn f {f} reduce p : {q} fn g {g} \
+             reduce p1 : {q} fn g1 {g} fn h -> A [0] = p1 fn f1 {f} \
+             reduce p2 : {q} fn g2 {g} reduce p3 : {q} fn g3 {g} fn h1 -> A [0] = p3"
         ),
     );
     // A value from the repetition before.

@@ -25,8 +25,8 @@
 //! A cell outside the grid is loaded as its boundary rule has it (`source.rs`), so no read has to
 //! follow the rule. A cell that no piece covers keeps its value.
 //!
-//! Declines: several applies; tiles that no number of segments fills; blocks of more threads or more
-//! shared memory than a device has; more planes than registers; boundary rules that divide
+//! Declines: several applies; tiles that no number of segments fills; blocks of more threads or
+//! more shared memory than a device has; more planes than registers; boundary rules that divide
 //! integers, whose value is computed beyond the cells that are read.
 
 use super::NAME;

@@ -17,8 +17,8 @@ const PLANES: i64 = 128;
 /// The start of a block takes as long as this many planes: it waits for memory before its first.
 const BEGIN: i64 = 4;
 
-/// Rows of a tile in three dimensions and segments of a row, the usual ones first. Several blocks of
-/// 128 threads wait at different times; larger blocks have less halo.
+/// Rows of a tile in three dimensions and segments of a row, the usual ones first. Several blocks
+/// of 128 threads wait at different times; larger blocks have less halo.
 const BLOCKS: [[i64; 2]; 4] = [[8, 16], [4, 32], [8, 32], [16, 32]];
 
 /// Segments of a row in two dimensions.

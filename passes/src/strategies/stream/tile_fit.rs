@@ -28,8 +28,8 @@ const TRIED_PLANES: std::ops::RangeInclusive<i64> = 32..=420;
 const BEGIN: i64 = 8;
 
 /// The part of a block's life for which the device is not full where a launch overlaps with
-/// nothing. Fitted on an H200 to `star2d1r` in tiles of 300 to 620 rows (0.2 to 0.35), and to `srad`
-/// in tiles of 64 to 256 (0.45).
+/// nothing. Fitted on an H200 to `star2d1r` in tiles of 300 to 620 rows (0.2 to 0.35), and to
+/// `srad` in tiles of 64 to 256 (0.45).
 const TAIL: f64 = 0.3;
 
 /// How much longer a plane takes with checks than without, by the instructions of `star2d1r`.

@@ -217,8 +217,8 @@ impl<'c> Strips<'c, '_> {
         Ok(self.scope.hull.has_points_of(self.scope.program.grid_of(field)?))
     }
 
-    /// Lanes of a warp load neighbouring columns: all columns of a row by whole warps, and those left
-    /// over of several rows at once.
+    /// Lanes of a warp load neighbouring columns: all columns of a row by whole warps, and those
+    /// left over of several rows at once.
     fn load_rows(
         &self,
         builder: &Builder<'c>,

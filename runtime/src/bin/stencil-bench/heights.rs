@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::error::Error;
 use stencil_runtime::bind::Bound;
-use stencil_runtime::heights::NAME;
+use stencil_runtime::execute::heights::NAME;
 use stencil_runtime::plan::{Node, Plan};
 
 /// The runs with one pyramid height.

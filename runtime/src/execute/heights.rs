@@ -16,8 +16,8 @@ mod tests;
 
 pub use memory::Memory;
 
+use super::{Control, ExecuteError, Inputs, Launched, Segment, Target, launch_segment};
 use crate::bind::Bound;
-use crate::execute::{Control, ExecuteError, Inputs, Launched, Segment, Target, launch_segment};
 use crate::launch::{Action, Launches};
 use crate::model::pyramid::{self, Pyramid};
 use crate::plan::{Alternative, Choose, Node, Plan};
