@@ -24,7 +24,7 @@ pub struct Segment {
 /// Does the schedule of a part of a run and waits for it.
 ///
 /// # Errors
-/// As [`launch_all`].
+/// As [`super::launch_all`].
 pub fn launch_segment(
     plan: &Plan,
     bound: &Bound,
