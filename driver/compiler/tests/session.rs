@@ -76,8 +76,10 @@ fn sessions_of_several_threads_do_not_disturb_each_other() {
         (Session::new(options("stream")), heat()),
         (Session::new(options("warp")), wave),
     ];
+    let levels = Level::ALL.into_iter().filter(|level| *level != Level::Asm);
+    let levels: Vec<Level> = levels.collect();
     let all = |(session, source): &(Session, Source)| {
-        let compiled = session.compile(source, &Level::ALL, Control::default()).unwrap();
+        let compiled = session.compile(source, &levels, Control::default()).unwrap();
         let texts: Vec<_> =
             compiled.texts().map(|(level, text)| (level, text.to_owned())).collect();
         (texts, run(session, source, SIMULATOR).outputs)
@@ -87,7 +89,7 @@ fn sessions_of_several_threads_do_not_disturb_each_other() {
         let threads: Vec<_> = work.iter().map(|part| scope.spawn(move || all(part))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(alone[0].0.len(), Level::ALL.len());
+    assert_eq!(alone[0].0.len(), levels.len());
     assert!(alone == together);
 }
 

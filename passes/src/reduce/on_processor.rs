@@ -75,7 +75,7 @@ pub fn over_points<'c>(
     let lanes = lanes(lowering, &made, THREADS)?;
     let tile = tile(&made)?;
     let first = builder.multiply_constant(tile, BLOCK)?;
-    points.each(builder, first, BLOCK, &mut |builder, number, values| {
+    points.each(builder, first, BLOCK, |builder, number, values| {
         let mut all = lanes.iter().zip(values);
         all.try_for_each(|(lanes, value)| lanes.take(builder, number, *value))
     })?;

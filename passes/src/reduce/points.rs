@@ -94,7 +94,7 @@ impl<'c, 'p> Points<'c, 'p> {
         builder: &Builder<'c>,
         first: Val<'c>,
         points: i64,
-        code: &mut dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Result<(), Error>,
+        mut code: impl FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let end = builder.add_constant(first, points)?;
         let end = builder.binary("arith.minui", end, self.count)?;

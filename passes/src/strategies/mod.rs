@@ -91,7 +91,11 @@ pub fn for_rank(name: &str, rank: usize) -> Result<&'static dyn Strategy, Error>
         format!(
             "the strategy {name} is for grids of {ranks} {dimensions}, and this one has {rank}; \
              choose {}",
-            names("or", |other| !other.sweeps() && other.ranks().contains(&rank))
+            names("or", |other| {
+                other.is_for_processors() == strategy.is_for_processors()
+                    && !other.sweeps()
+                    && other.ranks().contains(&rank)
+            })
         ),
     ))
 }
@@ -111,7 +115,7 @@ pub fn sweeping(
     name: Option<&str>,
     groups: &[Group],
 ) -> Result<Vec<&'static dyn Strategy>, Error> {
-    let all = || of_target(subject).filter(|strategy| strategy.sweeps()).collect();
+    let all = || -> Vec<_> { of_target(subject).filter(|strategy| strategy.sweeps()).collect() };
     let Some(asked) = name.map(named).transpose()? else { return Ok(all()) };
     check_target(subject, asked)?;
     if asked.sweeps() {
@@ -126,7 +130,7 @@ pub fn sweeping(
             "the strategy {} computes all points of a function at once, and this one reads values \
              of its own sweep; choose {}",
             asked.name(),
-            names("or", |other| other.sweeps())
+            list(all().iter().map(|other| other.name()), "or")
         ),
     ))
 }

@@ -5,7 +5,7 @@ use stencil_test_suite::Scratch;
 /// Runs a program of the suite on the processor and compares it with the reference.
 fn agree(program: &str, arguments: &str) {
     let scratch = Scratch::new();
-    scratch.copy(&format!("test-suite/programs/{program}.stencil"));
+    scratch.copy(&format!("programs/{program}.stencil"));
     let words = format!(
         "run {program}.stencil --target cpu --threads 2 --check --fp-contract=off {arguments}"
     );

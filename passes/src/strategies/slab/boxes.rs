@@ -49,7 +49,7 @@ impl<'c> Cells<'c> {
         &self,
         builder: &Builder<'c>,
         together: i64,
-        code: &mut dyn FnMut(&Builder<'c>, &[Val<'c>], i64) -> Result<(), Error>,
+        mut code: impl FnMut(&Builder<'c>, &[Val<'c>], i64) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let outer = self.0.len().saturating_sub(1);
         if outer == 0 || together == 1 {

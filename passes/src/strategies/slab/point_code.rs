@@ -62,7 +62,7 @@ impl<'c> PointCode<'c, '_> {
         let lanewise = lanes::is_lanewise(function) && self.lanes > 1;
         let together = if lanewise { ROWS } else { 1 };
         let [first, end] = core.row()?;
-        core.each_rows(builder, together, &mut |builder, row, rows| {
+        core.each_rows(builder, together, |builder, row, rows| {
             let starts = self.starts(builder, function, row, rows)?;
             let single = |builder: &Builder<'c>| {
                 builder.repeat((first, end, builder.index(1)?), |builder, at| {
