@@ -94,6 +94,7 @@ impl Executable {
         target: Target,
         control: Control<'_>,
     ) -> Result<Self, Failure> {
+        session.check_target(target)?;
         match target {
             Target::Reference if stages::is_mlir(source) => {
                 nest::required(source)?;

@@ -18,6 +18,9 @@ pub fn load(
     threads: Option<NonZeroUsize>,
 ) -> Result<Program, Failure> {
     let code = load_object::load(object).map_err(Failure::internal)?;
+    for kernel in &plan.kernels {
+        code.find(&kernel.name).map_err(Failure::internal)?;
+    }
     Program::new(plan, Arc::new(code), threads).map_err(Failure::user)
 }
 

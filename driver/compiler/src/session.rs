@@ -160,6 +160,31 @@ impl Session {
         self
     }
 
+    /// Checks that the options of the code fit where it is to run.
+    ///
+    /// # Errors
+    /// An option that names a processor for a GPU, or another one than this machine's.
+    pub(crate) fn check_target(&self, target: Target) -> Result<(), Failure> {
+        let arch = self.options.arch.as_deref();
+        match (target, arch, &self.options.device) {
+            (Target::Reference, ..) | (Target::Cpu { .. }, None | Some(target::NATIVE), None) => {
+                Ok(())
+            }
+            (Target::Cpu { .. }, _, Some(device)) => Err(Failure::user(format!(
+                "the device {device} is a GPU; leave it out for a run on the processor"
+            ))),
+            (Target::Cpu { .. }, Some(arch), None) => Err(Failure::user(format!(
+                "a run on the processor takes the architecture of this machine, not {arch}; leave \
+                 it out"
+            ))),
+            (_, Some(arch), _) if !arch.starts_with("sm_") => Err(Failure::user(format!(
+                "the architecture {arch} is that of a processor; run on the target cpu, or leave \
+                 it out"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// The same for the processor of this machine.
     pub(crate) fn for_this_processor(&self) -> Self {
         let mut session = self.clone();

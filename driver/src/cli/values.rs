@@ -40,7 +40,7 @@ pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 /// Far more than any machine runs at once.
-const MOST_THREADS: usize = 4096;
+const MOST_THREADS: usize = 1024;
 
 /// A whole number in the range of its type.
 pub fn whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {

@@ -22,6 +22,8 @@ use std::ffi::{CStr, CString};
 use std::ptr;
 use stencil_dialects::error::Error;
 use stencil_runtime::cpu::Code;
+use stencil_runtime::element::bf16;
+use stencil_runtime::number::half;
 
 /// Machine code in memory. It stays there until this is dropped.
 #[derive(Debug)]
@@ -35,7 +37,8 @@ unsafe impl Send for Loaded {}
 unsafe impl Sync for Loaded {}
 
 /// Loads an object that `emit-object` made for this machine. Functions of the C library are those
-/// of this process, except `erf`, which is that of the reference.
+/// of this process, except `erf`, which is that of the reference. Conversions to short floats are
+/// the crate's own: not every process has the library that LLVM's code calls for them.
 ///
 /// # Errors
 /// What LLVM finds wrong with it.
@@ -54,6 +57,8 @@ pub fn load(object: &Object) -> Result<Loaded, Error> {
         let mut own = [
             symbol(jit, c"erf", erf as *const () as u64),
             symbol(jit, c"erff", erff as *const () as u64),
+            symbol(jit, c"__truncsfbf2", short_of_single as *const () as u64),
+            symbol(jit, c"__truncdfhf2", half_of_double as *const () as u64),
         ];
         let own = LLVMOrcAbsoluteSymbols(own.as_mut_ptr(), own.len());
         check(LLVMOrcJITDylibDefine(library, own))?;
@@ -143,4 +148,19 @@ extern "C" fn erf(x: f64) -> f64 {
 
 extern "C" fn erff(x: f32) -> f32 {
     libm::erff(x)
+}
+
+/// A number of 16 bits as a caller expects it: in the lowest bits of a vector register.
+fn in_register(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits))
+}
+
+/// Rounds to bf16, as the reference does.
+extern "C" fn short_of_single(x: f32) -> f32 {
+    in_register(bf16::from_f32(x).to_bits())
+}
+
+/// Rounds to f16, as the reference does.
+extern "C" fn half_of_double(x: f64) -> f32 {
+    in_register(half(x).to_bits())
 }

@@ -195,7 +195,7 @@ impl<'c> TileCode<'c, '_> {
     /// the tile goes on beyond it.
     fn cells(&self, builder: &Builder<'c>, action: &Action<'c, '_>) -> Result<Cells<'c>, Error> {
         let halo = action.halo.lower.iter().zip(&action.halo.upper);
-        let ends = self.origin.iter().zip(&self.kernel.schedule.tile).zip(halo);
+        let ends = self.origin.iter().zip(&self.kernel.schedule.tile).zip(halo.clone());
         let ends = ends.map(|((origin, tile), (lower, upper))| {
             Ok([
                 builder.add_constant(*origin, *lower)?,
@@ -203,9 +203,6 @@ impl<'c> TileCode<'c, '_> {
             ])
         });
         let all = Cells(ends.collect::<Result<_, Error>>()?);
-        if self.wraps {
-            return Ok(all);
-        }
         let hull = &self.scope.hull;
         // Fields that are not stored may have cells beside the hull of those that are.
         let mut grid = Cells::of(builder, self.scope, (hull.lower, hull.upper))?;
@@ -217,6 +214,13 @@ impl<'c> TileCode<'c, '_> {
                     *first = builder.binary("arith.minsi", *first, *own_first)?;
                     *end = builder.binary("arith.maxsi", *end, *own_end)?;
                 }
+            }
+        }
+        if self.wraps {
+            // Cells beyond the grid are computed where those of the grid need them.
+            for ([first, end], (lower, upper)) in grid.0.iter_mut().zip(halo) {
+                *first = builder.add_constant(*first, *lower)?;
+                *end = builder.add_constant(*end, *upper)?;
             }
         }
         all.within(builder, &grid)
