@@ -13,7 +13,9 @@ pub fn on_processor(seed: u64, index: u64) -> Case {
         1 => reduction(seed, index),
         _ => case(seed, index),
     };
-    let ranks = case.program.grids.iter().map(|grid| grid.rank()).max().unwrap_or(1);
+    // A tile has the dimensions of a function: those of no function are refused.
+    let updated = case.program.functions.iter().flat_map(|function| &function.updates);
+    let ranks = updated.map(|field| case.program.grid_of(*field).rank()).max().unwrap_or(1);
     let sides = [9, 21, 40].iter().rev().take(ranks).rev();
     let tile: Vec<i64> = sides.map(|side| random.range(1, *side)).collect();
     let schedule = Schedule {
