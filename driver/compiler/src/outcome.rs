@@ -1,4 +1,4 @@
-//! What a run gives.
+//! The result of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct Outcome {
     pub cells: usize,
     /// The device's name, where it has one.
     pub device: Option<String>,
-    /// What the simulator counted.
+    /// Counters of the simulator.
     pub counters: Option<stencil_simulator::Report>,
 }
 

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use stencil_passes::llvm::emit_object::Object;
 use stencil_passes::llvm::load_object;
-use stencil_runtime::cpu::Program;
+use stencil_runtime::cpu::{CpuError, Program};
 use stencil_runtime::plan::Plan;
 
 /// Loads the code of a plan for some threads.
@@ -18,10 +18,11 @@ pub fn load(
     threads: Option<NonZeroUsize>,
 ) -> Result<Program, Failure> {
     let code = load_object::load(object).map_err(Failure::internal)?;
-    for kernel in &plan.kernels {
-        code.find(&kernel.name).map_err(Failure::internal)?;
-    }
-    Program::new(plan, Arc::new(code), threads).map_err(Failure::user)
+    Program::new(plan, Arc::new(code), threads).map_err(|error| match error {
+        // One compile made the code and the plan.
+        CpuError::Code { .. } => Failure::internal(error),
+        error => Failure::user(error),
+    })
 }
 
 /// The device, for messages.

@@ -48,9 +48,7 @@ pub fn container<'c>(
     location: Location<'c>,
 ) -> Result<Builder<'c>, Error> {
     let builder = Builder::new(context, location, mlir::body(module));
-    let existing =
-        mlir::operations(builder.block).into_iter().find(|op| mlir::name(*op) == "builtin.module");
-    if let Some(block) = existing.and_then(mlir::entry) {
+    if let Some(block) = find(module).and_then(mlir::entry) {
         return Ok(builder.at(block));
     }
     let region = Region::new();
@@ -114,19 +112,30 @@ impl<'c> HostFunction<'c> {
     }
 }
 
-/// So many bytes of the thread's memory, one behind the other.
+/// The first bytes of the thread's memory, as an array.
 pub fn memory<'c>(builder: &Builder<'c>, memory: Val<'c>, bytes: i64) -> Result<Val<'c>, Error> {
     let bytes = bytes.max(1);
     let ty = MemRefType::new(builder.integer_type(8), &[bytes], None, None);
+    reinterpret(builder, memory, ty, &[bytes])
+}
+
+/// A `memref.reinterpret_cast` without offset, to cells one behind the other.
+pub fn reinterpret<'c>(
+    builder: &Builder<'c>,
+    memref: Val<'c>,
+    ty: MemRefType<'c>,
+    sizes: &[i64],
+) -> Result<Val<'c>, Error> {
     let context = builder.context;
+    let strides = vec![1; sizes.len()];
     builder.value(
         "memref.reinterpret_cast",
-        &[memory],
+        &[memref],
         ty.into(),
         &[
             ("static_offsets", attribute::integers(context, &[0])),
-            ("static_sizes", attribute::integers(context, &[bytes])),
-            ("static_strides", attribute::integers(context, &[1])),
+            ("static_sizes", attribute::integers(context, sizes)),
+            ("static_strides", attribute::integers(context, &strides)),
             ("operandSegmentSizes", attribute::integers32(context, &[1, 0, 0, 0])),
         ],
     )
@@ -138,10 +147,14 @@ pub fn call<'c>(builder: &Builder<'c>, name: &str, operands: &[Val<'c>]) -> Resu
     builder.op("func.call", operands, &[], &[("callee", callee)]).map(drop)
 }
 
+fn find<'c>(module: &Module<'c>) -> Option<Op<'c>> {
+    let operations = mlir::operations(mlir::body(module));
+    operations.into_iter().find(|op| mlir::name(*op) == "builtin.module")
+}
+
 /// Whether a module holds functions for a processor.
 pub fn is_there(module: &Module) -> bool {
-    let operations = mlir::operations(mlir::body(module));
-    operations.into_iter().any(|op| mlir::name(op) == "builtin.module")
+    find(module).is_some()
 }
 
 /// The module of the functions.
@@ -149,9 +162,7 @@ pub fn is_there(module: &Module) -> bool {
 /// # Errors
 /// When there is none.
 pub fn module_of<'c>(module: &Module<'c>) -> Result<Op<'c>, Error> {
-    let found = mlir::operations(mlir::body(module));
-    let found = found.into_iter().find(|op| mlir::name(*op) == "builtin.module");
-    found.ok_or_else(|| {
+    find(module).ok_or_else(|| {
         Error::new(
             mlir::place(mlir::module_op(module).location()),
             "the module holds no functions for a processor; run lower-slab first",

@@ -76,7 +76,7 @@ pub fn rule_is_total(module: &Module, program: &Program, field: &str) -> Result<
 }
 
 /// Operations without a result for some operands.
-const DIVISIONS: [&str; 7] = [
+pub const DIVISIONS: [&str; 7] = [
     "arith.divsi",
     "arith.divui",
     "arith.remsi",

@@ -2,8 +2,8 @@
 //! the C library's, and the smaller and the larger of two floats become comparisons.
 //!
 //! Needs: functions for a processor. Guarantees: no `math.exp` and the like, and no `arith.minnumf`
-//! and `arith.maxnumf`. Of the two zeros the negative one is smaller, as in the language; LLVM's
-//! own operation may take either on a processor.
+//! and `arith.maxnumf`. The negative zero is smaller than the other, as in the language. On a
+//! processor LLVM's own operation may take either.
 //!
 //! ```text
 //! %1 = math.exp %0 : f32
@@ -13,7 +13,7 @@
 //! func.func private @math.expf(f32) -> f32
 //! %1 = func.call @math.expf(%0) : (f32) -> f32
 //! ```
-//! `emit-object` takes the names' prefix away. Until then they are in nobody's way.
+//! The prefix keeps them apart from the program's functions, until `emit-object` removes it.
 
 use super::emit_object::LIBRARY;
 use crate::kernel::host_function;

@@ -39,7 +39,7 @@ pub const LIBRARY: [(&str, &str); 12] = [
     ("tanh", "tanh"),
 ];
 
-/// What the names of the C library's functions begin with before this.
+/// Prefix of the C library's functions until this removes it.
 const MATH: &str = "math.";
 
 /// A processor, as LLVM's backends have it.

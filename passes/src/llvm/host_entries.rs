@@ -27,7 +27,7 @@ use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Op};
 use stencil_dialects::tiled;
 
-/// What the name of a kernel's function begins with.
+/// Prefix of the function of a kernel.
 pub const PREFIX: &str = "stencil.";
 
 /// The pass in the registry.
@@ -53,15 +53,11 @@ impl Pass for HostEntries {
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let host = host_function::module_of(module)?;
         let body = mlir::entry(host).ok_or_else(|| Error::internal("a module without a body"))?;
-        let parse = |text: &str| {
-            let found = Attribute::parse(context, text);
-            found.ok_or_else(|| Error::internal(format!("no attribute {text}")))
-        };
         for function in mlir::operations(body) {
             if mlir::name(function) != "llvm.func" || mlir::entry(function).is_none() {
                 continue;
             }
-            mlir::set_attribute(function, "linkage", parse("#llvm.linkage<internal>")?);
+            mlir::set_attribute(function, "linkage", parse(context, "#llvm.linkage<internal>")?);
             if tiled::is_launched(function) {
                 entry(&Builder::new(context, function.location(), body), function)?;
             }
@@ -75,18 +71,14 @@ fn entry<'c>(outer: &Builder<'c>, function: Op<'c>) -> Result<(), Error> {
     let context = outer.context;
     let name = attribute::read(function, "sym_name", attribute::as_string)?;
     let symbol = format!("{PREFIX}{name}");
-    let attribute = |text: &str| {
-        let found = Attribute::parse(context, text);
-        found.ok_or_else(|| Error::internal(format!("no attribute {text}")))
-    };
-    let parse = |text: &str| {
+    let ty = |text: &str| {
         let found = Type::parse(context, text);
         found.ok_or_else(|| Error::internal(format!("no type {text}")))
     };
-    let (pointer, word) = (parse("!llvm.ptr")?, outer.integer_type(64));
+    let (pointer, word) = (ty("!llvm.ptr")?, outer.integer_type(64));
     let types = [pointer, word, pointer];
     let region = Region::new();
-    let block = mlir::append_block(&region, &types.map(|ty| (ty, outer.location)));
+    let block = mlir::append_block(&region, &types.map(|one| (one, outer.location)));
     let builder = outer.at(block);
     let given = mlir::arguments(block);
     let wanted = mlir::entry(function).map(mlir::arguments).unwrap_or_default();
@@ -102,7 +94,7 @@ fn entry<'c>(outer: &Builder<'c>, function: Op<'c>) -> Result<(), Error> {
             "llvm.getelementptr",
             &[*words],
             pointer,
-            &[("rawConstantIndices", attribute(&index)?), ("elem_type", attribute::ty(word))],
+            &[("rawConstantIndices", parse(context, &index)?), ("elem_type", attribute::ty(word))],
         )?;
         operands.push(builder.value("llvm.load", &[address], argument.r#type(), &[])?);
     }
@@ -117,8 +109,13 @@ fn entry<'c>(outer: &Builder<'c>, function: Op<'c>) -> Result<(), Error> {
     builder.op("llvm.return", &[], &[], &[])?;
     let attributes = [
         ("sym_name", attribute::string(context, &symbol)),
-        ("function_type", attribute::ty(parse("!llvm.func<void (ptr, i64, ptr)>")?)),
-        ("linkage", attribute("#llvm.linkage<external>")?),
+        ("function_type", attribute::ty(ty("!llvm.func<void (ptr, i64, ptr)>")?)),
+        ("linkage", parse(context, "#llvm.linkage<external>")?),
     ];
     outer.op_with_regions("llvm.func", &[], &[], &attributes, vec![region]).map(drop)
+}
+
+fn parse<'c>(context: &'c Context, text: &str) -> Result<Attribute<'c>, Error> {
+    let found = Attribute::parse(context, text);
+    found.ok_or_else(|| Error::internal(format!("no attribute {text}")))
 }

@@ -305,10 +305,11 @@ impl<'c> Lowering<'c, '_> {
                 let Some(count) = count else {
                     let neutral = lanes.operator.neutral(builder)?;
                     let value = lanes.operator.combine(builder, neutral, result)?;
-                    partials::store(builder, &made, field, value)?;
+                    partials::store(builder, &made.arguments, field, value)?;
                     continue;
                 };
-                let partials = block::view(builder, partials::buffer(&made, field)?, count)?;
+                let partials =
+                    block::view(builder, partials::buffer(&made.arguments, field)?, count)?;
                 builder.store(result, partials, &[block])?;
             }
             Ok(())

@@ -84,11 +84,11 @@ pub fn over_points<'c>(
         if alone {
             let neutral = lanes.operator.neutral(builder)?;
             let value = lanes.operator.combine(builder, neutral, result)?;
-            store(builder, &made, field, value)?;
+            partials::store(builder, &made.arguments, field, value)?;
         } else {
             let count = points.blocks(builder, BLOCK)?;
-            let partials = block::view(builder, partial_results(&made, field)?, count)?;
-            builder.store(result, partials, &[tile])?;
+            let results = block::view(builder, partials::buffer(&made.arguments, field)?, count)?;
+            builder.store(result, results, &[tile])?;
         }
     }
     made.finish(&scope)
@@ -118,12 +118,12 @@ pub fn over_blocks<'c>(
     let count = points.blocks(builder, BLOCK)?;
     let bounds = (builder.index(0)?, count, builder.index(1)?);
     for (lanes, field) in lanes(lowering, &made, LANES)?.iter().zip(&fields) {
-        let partials = block::view(builder, partial_results(&made, field)?, count)?;
+        let results = block::view(builder, partials::buffer(&made.arguments, field)?, count)?;
         builder.repeat(bounds, |builder, number| {
-            let value = builder.load(partials, &[number])?;
+            let value = builder.load(results, &[number])?;
             lanes.take(builder, number, value)
         })?;
-        store(builder, &made, field, lanes.halve(builder)?)?;
+        partials::store(builder, &made.arguments, field, lanes.halve(builder)?)?;
     }
     made.finish(&scope)
 }
@@ -221,22 +221,4 @@ impl<'c> Lanes<'c> {
 /// The number of the tile that a function computes.
 fn tile<'c>(made: &HostFunction<'c>) -> Result<Val<'c>, Error> {
     made.others.first().copied().ok_or_else(|| Error::internal("a function without a tile"))
-}
-
-/// The memory of the results of blocks.
-fn partial_results<'c>(made: &HostFunction<'c>, field: &str) -> Result<Val<'c>, Error> {
-    let partials = made.arguments.partials.get(field).copied();
-    partials.ok_or_else(|| Error::internal("no results of blocks"))
-}
-
-/// Stores the value of a reduction.
-fn store<'c>(
-    builder: &Builder<'c>,
-    made: &HostFunction<'c>,
-    field: &str,
-    value: Val<'c>,
-) -> Result<(), Error> {
-    let target = made.arguments.targets.get(field).copied();
-    let target = target.ok_or_else(|| Error::internal("a reduction without a cell"))?;
-    builder.store(value, target, &[builder.index(0)?])
 }

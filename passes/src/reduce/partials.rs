@@ -4,7 +4,7 @@
 use super::block::{self, Lanes, Operator};
 use crate::kernel::function::{self, KernelFunction};
 use crate::kernel::shared_memory::shared_type;
-use crate::kernel::signature::Signature;
+use crate::kernel::signature::{Arguments, Signature};
 use crate::subject::Subject;
 use melior::Context;
 use melior::ir::{AffineExpr, Attribute, Location};
@@ -53,7 +53,8 @@ impl<'c> PartialsKernel<'c, '_> {
         let made = function(&outer, subject, (name, &operators), bindings, attributes, LANES)?;
         let builder = &made.builder;
         let count = count(&made)?;
-        let views = fields.iter().map(|field| block::view(builder, buffer(&made, field)?, count));
+        let views =
+            fields.iter().map(|field| block::view(builder, buffer(&made.arguments, field)?, count));
         let partials = views.collect::<Result<Vec<_>, _>>()?;
         let lanes = lanes(&made, &operators, LANES)?;
         let thread = block::thread_id(builder)?;
@@ -71,7 +72,9 @@ impl<'c> PartialsKernel<'c, '_> {
         let first = builder.compare(Compare::Eq, thread, builder.index(0)?)?;
         builder.when(first, |builder| {
             let mut all = fields.iter().zip(&lanes);
-            all.try_for_each(|(field, lanes)| store(builder, &made, field, lanes.result(builder)?))
+            all.try_for_each(|(field, lanes)| {
+                store(builder, &made.arguments, field, lanes.result(builder)?)
+            })
         })?;
         builder.op("gpu.return", &[], &[], &[]).map(drop)
     }
@@ -111,11 +114,11 @@ pub fn lanes<'c>(
 /// Stores the value of a reduction.
 pub fn store<'c>(
     builder: &Builder<'c>,
-    made: &KernelFunction<'c>,
+    arguments: &Arguments<'c>,
     field: &str,
     value: Val<'c>,
 ) -> Result<(), Error> {
-    let target = made.arguments.targets.get(field).copied();
+    let target = arguments.targets.get(field).copied();
     let target = target.ok_or_else(|| Error::internal("a reduction without a cell"))?;
     builder.store(value, target, &[builder.index(0)?])
 }
@@ -146,7 +149,7 @@ pub fn fields_first<'c>(
 }
 
 /// The buffer of a reduction's partial results.
-pub fn buffer<'c>(made: &KernelFunction<'c>, field: &str) -> Result<Val<'c>, Error> {
-    let buffer = made.arguments.partials.get(field).copied();
+pub fn buffer<'c>(arguments: &Arguments<'c>, field: &str) -> Result<Val<'c>, Error> {
+    let buffer = arguments.partials.get(field).copied();
     buffer.ok_or_else(|| Error::internal("no results of blocks"))
 }

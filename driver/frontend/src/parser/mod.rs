@@ -256,7 +256,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What follows the name of a param.
+    /// The rest of a param, after its name.
     fn param(&mut self, name: Name) -> Parsed<ItemKind> {
         if self.is(":") {
             let error = Diagnostic::error("a param has no type", self.span(), "");

@@ -1,8 +1,8 @@
 //! The functions that a tile's function calls, each for one operation over a box of cells.
 //!
 //! A function takes the kernel's arguments, the box, and the places of the values that it reads
-//! and writes. So steps that differ in their memory alone share one function, and the code of a
-//! kernel does not grow with its steps.
+//! and writes. Steps that differ in their memory alone share one function: the code of a kernel
+//! does not grow with its steps.
 
 use super::boxes::Cells;
 use super::layout::{Layout, Work, bytes_of};
@@ -30,7 +30,7 @@ pub struct BoxFunctions {
     made: RefCell<BTreeMap<String, String>>,
 }
 
-/// What functions are made for.
+/// The kernel whose functions are made.
 #[derive(Clone, Copy)]
 pub struct Subjects<'c, 'p> {
     /// The context.
@@ -92,7 +92,7 @@ impl BoxFunctions {
     }
 }
 
-/// What tells the function of an apply from others.
+/// A key: applies with the same one share a function.
 fn describe<'c>(layout: &Layout<'c, '_>, apply: &Apply<'c>, wraps: bool) -> String {
     let pieces = mlir::attribute(apply.op, "pieces").map(|pieces| pieces.to_string());
     let inputs: Vec<_> = apply.inputs.iter().map(|(field, _)| *field).collect();
@@ -178,9 +178,7 @@ impl<'c> Body<'c, '_> {
         builder.when(there, |builder| {
             self.region.each_outside(builder, &grid, &mut |builder, cell| {
                 let repeated = self.scope.wrapped(builder, field, cell)?;
-                let value =
-                    builder.load(from.flat(builder)?, &[from.number(builder, &repeated)?])?;
-                builder.store(value, to.flat(builder)?, &[to.number(builder, cell)?])
+                copy_cell(builder, (from, &repeated), (to, cell))
             })
         })
     }
@@ -211,8 +209,7 @@ impl<'c> Body<'c, '_> {
             let Some(from) = code.inputs.get(field) else { continue };
             let own = inside.within(builder, &self.grid(field)?)?;
             own.each_outside(builder, &main, &mut |builder, cell| {
-                let value = builder.load(from.flat(builder)?, &[from.number(builder, cell)?])?;
-                builder.store(value, to.flat(builder)?, &[to.number(builder, cell)?])
+                copy_cell(builder, (*from, cell), (*to, cell))
             })?;
         }
         for piece in apply.pieces.iter().rev() {
@@ -249,6 +246,16 @@ fn two<'c>(places: &[Place<'c>]) -> Result<[Place<'c>; 2], Error> {
         [from, to] => Ok([*from, *to]),
         _ => Err(Error::internal("a copy of other than two places")),
     }
+}
+
+/// Copies a cell.
+fn copy_cell<'c>(
+    builder: &Builder<'c>,
+    (from, source): (Place<'c>, &[Val<'c>]),
+    (to, target): (Place<'c>, &[Val<'c>]),
+) -> Result<(), Error> {
+    let value = builder.load(from.flat(builder)?, &[from.number(builder, source)?])?;
+    builder.store(value, to.flat(builder)?, &[to.number(builder, target)?])
 }
 
 /// Copies rows of cells.

@@ -128,6 +128,6 @@ impl<'c> Cells<'c> {
     }
 }
 
-fn no_dimension() -> Error {
+pub fn no_dimension() -> Error {
     Error::internal("a box of too few dimensions")
 }

@@ -3,6 +3,7 @@
 //! Operations of `arith` and `math` work on vectors lane by lane, and so each lane is rounded as a
 //! cell by itself is. Both sides of an `scf.if` are computed, and a select takes one.
 
+use crate::kernel::pieces::DIVISIONS;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Type, ValueLike};
 use std::collections::BTreeMap;
@@ -15,17 +16,10 @@ use stencil_dialects::stencil;
 const IN_INSTRUCTIONS: [&str; 5] =
     ["math.sqrt", "math.absf", "math.floor", "math.ceil", "math.fma"];
 
-/// Operations of `arith` that processors have no vectors of, or that trap.
-const SINGLE: [&str; 8] = [
-    "arith.divsi",
-    "arith.divui",
-    "arith.remsi",
-    "arith.remui",
-    "arith.ceildivsi",
-    "arith.ceildivui",
-    "arith.floordivsi",
-    "arith.remf",
-];
+/// Whether an operation is one that processors have no vectors of, or that traps.
+fn divides(name: &str) -> bool {
+    DIVISIONS.contains(&name) || name == "arith.remf"
+}
 
 /// Whether a point function can be evaluated on vectors.
 pub fn is_lanewise(function: Op) -> bool {
@@ -33,7 +27,7 @@ pub fn is_lanewise(function: Op) -> bool {
         let name = mlir::name(op);
         matches!(name, "func.func" | "func.return" | "scf.if" | "scf.yield")
             || IN_INSTRUCTIONS.contains(&name)
-            || (name.starts_with("arith.") && !SINGLE.contains(&name))
+            || (name.starts_with("arith.") && !divides(name))
     };
     mlir::walk(function).into_iter().all(known)
 }

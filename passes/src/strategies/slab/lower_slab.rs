@@ -26,7 +26,7 @@
 
 use super::NAME;
 use super::box_function::{self, BoxFunctions, Subjects};
-use super::boxes::Cells;
+use super::boxes::{Cells, no_dimension};
 use super::layout::{Action, Layout, Work};
 use super::place::Place;
 use super::point_code::ROWS;
@@ -290,8 +290,4 @@ impl<'c> TileCode<'c, '_> {
         operands.extend(places);
         host_function::call(builder, name, &operands)
     }
-}
-
-fn no_dimension() -> Error {
-    Error::internal("a tile of no dimensions")
 }

@@ -2,10 +2,10 @@
 
 use super::layout::{Window, bytes_of};
 use crate::kernel::field_buffers::extents;
+use crate::kernel::host_function::reinterpret;
 use crate::kernel::scope::Scope;
 use melior::ir::r#type::MemRefType;
 use melior::ir::{ShapedTypeLike, Type, ValueLike};
-use stencil_dialects::attribute;
 use stencil_dialects::builder::Builder;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::Val;
@@ -163,26 +163,4 @@ impl<'c> Place<'c> {
         };
         builder.add(self.row_start(builder, row)?, *at)
     }
-}
-
-/// A `memref.reinterpret_cast` without offset, to cells one behind the other.
-fn reinterpret<'c>(
-    builder: &Builder<'c>,
-    memref: Val<'c>,
-    ty: MemRefType<'c>,
-    sizes: &[i64],
-) -> Result<Val<'c>, Error> {
-    let context = builder.context;
-    let strides = vec![1; sizes.len()];
-    builder.value(
-        "memref.reinterpret_cast",
-        &[memref],
-        ty.into(),
-        &[
-            ("static_offsets", attribute::integers(context, &[0])),
-            ("static_sizes", attribute::integers(context, sizes)),
-            ("static_strides", attribute::integers(context, &strides)),
-            ("operandSegmentSizes", attribute::integers32(context, &[1, 0, 0, 0])),
-        ],
-    )
 }
