@@ -2,7 +2,7 @@
 //! OUT.svg` runs the 2-D Jacobi by strategy block with heights 1 to 8, prints the counters and
 //! writes the plot.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/suite/common/mod.rs"]
 mod common;
 
 use common::{Case, check_case};

@@ -19,7 +19,7 @@ use stencil_simulator::{Options, Simulator};
 /// | `to_diagonals` | read A, write B, N | copies rows to a hybrid layout of bands of 4 |
 /// | `to_blocks` | read A, write B, N | copies rows to blocks of 4 by 8 |
 /// | `relay` | read_write A, read_write F, epoch, N | `A[b] += A[b-1]`, block after block |
-pub const KERNELS: &str = include_str!("../data/plans.mlir");
+pub const KERNELS: &str = include_str!("../../data/plans.mlir");
 
 /// A plan of these declarations, with the size `N`.
 pub fn plan(fields: &[&str], buffers: &[&str], kernels: &[&str], schedule: &str) -> Plan {

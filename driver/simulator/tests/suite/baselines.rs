@@ -1,10 +1,8 @@
 //! Plants errors in the baselines of wavefronts, whose blocks meet at barriers of the whole grid,
 //! by launches or by flags between square tiles: the simulator must find every one of them.
 
-mod common;
-
-use common::Case;
-use common::planted::{Order, Subject, Table};
+use crate::common::Case;
+use crate::common::planted::{Order, Subject, Table};
 use melior::Context;
 use stencil_simulator::mutate::Mutation::{self, *};
 use stencil_simulator::mutate::Peer::{Arrive, Signal, Wait};

@@ -1,9 +1,7 @@
 //! Plants errors in correct kernels: the simulator must find every one of them.
 
-mod common;
-
-use common::planted::{Order, Subject, Table};
-use common::{Case, bind};
+use crate::common::planted::{Order, Subject, Table};
+use crate::common::{Case, bind};
 use melior::Context;
 use stencil_runtime::array::{Array, Data};
 use stencil_runtime::plan::Plan;
@@ -17,8 +15,8 @@ fn context() -> Context {
 
 /// The kernel by hand.
 fn wave(context: &Context) -> Subject<'_> {
-    let text = include_str!("data/wave.mlir");
-    let plan = Plan::from_json(include_str!("data/wave.plan.json"), "wave.plan.json")
+    let text = include_str!("../data/wave.mlir");
+    let plan = Plan::from_json(include_str!("../data/wave.plan.json"), "wave.plan.json")
         .unwrap_or_else(|error| panic!("{error}"));
     let (bound, inputs) = bind(&plan, 9, 1);
     let mut expected = inputs.clone();

@@ -7,9 +7,7 @@
 //!
 //! A test run takes some seeds of each size; with `STENCILC_ORDERS=all` it takes all.
 
-mod common;
-
-use common::{Case, bind_sizes, compile, difference, expected, rank, simulate, with_blocks};
+use crate::common::{Case, bind_sizes, compile, difference, expected, rank, simulate, with_blocks};
 use std::time::Instant;
 use stencil_dialects::mlir;
 use stencil_passes::launch_plan;

@@ -1,8 +1,6 @@
 //! Plans by hand, on the simulator: every member of the format that no compiled program has yet.
 
-mod common;
-
-use common::plans::*;
+use crate::common::plans::*;
 use stencil_dialects::mlir;
 use stencil_runtime::array::{Array, Data, Element};
 use stencil_runtime::bind::{Request, bind};

@@ -1,9 +1,7 @@
 //! The counters of the 2-D Jacobi over pyramid heights have the shape of figure 8 of
 //! "High-Performance Code Generation for Stencil Computations on GPU Architectures".
 
-mod common;
-
-use common::{Case, check_case};
+use crate::common::{Case, check_case};
 use stencil_simulator::series::{Sample, sample, svg, table};
 
 #[test]

@@ -1,8 +1,6 @@
 //! Small kernels by hand: every kind of error with its place, every counter with its number.
 
-mod common;
-
-use common::hand::Kernel;
+use crate::common::hand::Kernel;
 use stencil_dialects::mlir;
 use stencil_runtime::array::Data;
 use stencil_simulator::error::Problem;

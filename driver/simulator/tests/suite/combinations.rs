@@ -1,9 +1,7 @@
 //! The ways to run a wavefront, as combinations of passes: each equals the oracle bit for bit. The
 //! programs of the test suite run in `orders.rs`.
 
-mod common;
-
-use common::Case;
+use crate::common::Case;
 use stencil_runtime::bind::Request;
 use stencil_runtime::input::{self, Source as Input};
 use stencil_simulator::{Options, Settings};
@@ -21,7 +19,7 @@ const COMBINATIONS: [&str; 6] = [
 /// Compares runs of several sizes, each with several orders of blocks, with the oracle.
 fn check(case: &Case, sizes: &[&[i64]], seeds: u64) {
     let context = stencil_dialects::context().unwrap();
-    let (module, plan) = common::compile(&context, case);
+    let (module, plan) = crate::common::compile(&context, case);
     for sizes in sizes {
         let named = plan.params.iter().cloned().zip(sizes.iter().copied()).collect();
         let request = Request { sizes: named, steps: Some(2), ..Request::default() };
@@ -29,13 +27,13 @@ fn check(case: &Case, sizes: &[&[i64]], seeds: u64) {
         let (bound, inputs) =
             input::prepare(&plan, request, &std::collections::BTreeMap::new(), noise)
                 .unwrap_or_else(|error| panic!("{case:?} {sizes:?}: {error}"));
-        let expected = common::expected(case, &bound, &inputs);
+        let expected = crate::common::expected(case, &bound, &inputs);
         for seed in 0..seeds {
             let settings = Settings { seed: Some(seed), ..Settings::default() };
             let options = Options { settings, ..Options::default() };
-            let run = common::simulate(&module, &plan, &bound, &inputs, options)
+            let run = crate::common::simulate(&module, &plan, &bound, &inputs, options)
                 .unwrap_or_else(|error| panic!("{case:?} {sizes:?}, seed {seed}: {error}"));
-            if let Some(difference) = common::difference(&run.outputs, &expected) {
+            if let Some(difference) = crate::common::difference(&run.outputs, &expected) {
                 panic!("{case:?} {sizes:?}, seed {seed}: {difference}");
             }
         }

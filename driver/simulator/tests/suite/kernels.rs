@@ -1,8 +1,6 @@
 //! Real kernels: compiled, run on the simulator, compared with the oracle bit for bit.
 
-mod common;
-
-use common::{Case, check_case};
+use crate::common::{Case, check_case};
 use stencil_runtime::bind::{self, Request};
 use stencil_runtime::plan::Plan;
 use stencil_simulator::{Options, Settings};
@@ -45,7 +43,7 @@ fn every_program_of_the_suite_equals_the_oracle() {
     names.sort();
     assert!(names.len() > 20, "{names:?}");
     for name in names {
-        let rank = common::rank(&Case::naive(&name));
+        let rank = crate::common::rank(&Case::naive(&name));
         let (tile, size): (&[i64], _) = match rank {
             1 => (&[64], 300),
             2 => (&[8, 32], 45),
@@ -266,7 +264,7 @@ fn a_step_chooses_a_row() {
         check_case(&case, 40, 42);
     }
     let context = stencil_dialects::context().unwrap();
-    let (_, plan) = common::compile(&context, &Case::block(program, &[16], 3));
+    let (_, plan) = crate::common::compile(&context, &Case::block(program, &[16], 3));
     let sizes = [("N", 40), ("T", 43)].map(|(name, size)| (name.to_owned(), size)).into();
     let request = Request { sizes, steps: Some(43), ..Request::default() };
     let error = bind::bind(&plan, &request).unwrap_err().to_string();
@@ -277,16 +275,18 @@ fn a_step_chooses_a_row() {
 /// launch; the difference from the oracle's result, or the simulator's error.
 fn sweeps(case: &Case, (size, steps): (i64, i64), epochs: u32, limit: u64) -> Option<String> {
     let context = stencil_dialects::context().unwrap();
-    let (module, plan) = common::compile(&context, case);
+    let (module, plan) = crate::common::compile(&context, case);
     let text = plan.to_json().unwrap();
     assert!(text.contains("\"epochs\": 1"));
     let text = text.replace("\"epochs\": 1", &format!("\"epochs\": {epochs}"));
     let plan = Plan::from_json(&text, "case.plan.json").unwrap();
-    let (bound, inputs) = common::bind(&plan, size, steps);
+    let (bound, inputs) = crate::common::bind(&plan, size, steps);
     let settings = Settings { instruction_limit: limit, ..Settings::default() };
     let options = Options { settings, ..Options::default() };
-    match common::simulate(&module, &plan, &bound, &inputs, options) {
-        Ok(run) => common::difference(&run.outputs, &common::expected(case, &bound, &inputs)),
+    match crate::common::simulate(&module, &plan, &bound, &inputs, options) {
+        Ok(run) => {
+            crate::common::difference(&run.outputs, &crate::common::expected(case, &bound, &inputs))
+        }
         Err(error) => Some(error),
     }
 }

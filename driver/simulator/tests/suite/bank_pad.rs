@@ -1,9 +1,7 @@
 //! `bank-pad` against every pad of 0 to 32 words, tried one after the other: no conflict is left
 //! that another pad avoids, and results stay the same bit for bit.
 
-mod common;
-
-use common::hand::Kernel;
+use crate::common::hand::Kernel;
 use stencil_runtime::array::Data;
 
 /// Each thread reads the first cell of its own row.

@@ -4,7 +4,7 @@ use stencil_dialects::mlir;
 use stencil_runtime::array::{Array, Data, Element};
 use stencil_simulator::nest::{Argument, run};
 
-const NESTS: &str = include_str!("data/nests.mlir");
+const NESTS: &str = include_str!("../data/nests.mlir");
 
 fn try_run(text: &str, name: &str, mut arguments: Vec<Argument>) -> Result<Vec<Argument>, String> {
     let context = stencil_dialects::context().unwrap();

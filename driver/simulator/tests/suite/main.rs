@@ -1,0 +1,14 @@
+//! Kernels on the simulator, in one program that links soon.
+
+mod bank_pad;
+mod baselines;
+mod combinations;
+mod common;
+mod hand;
+mod kernels;
+mod mutants;
+mod nest_tiles;
+mod nests;
+mod orders;
+mod plans;
+mod series;

@@ -1,0 +1,4 @@
+//! A first part of each kind of random case.
+
+mod damaged;
+mod random;
