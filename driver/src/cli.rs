@@ -1,26 +1,31 @@
 //! The command line of `stencilc`.
 
 mod embedded;
+mod emit;
 mod help;
+mod target;
 mod values;
 
 use crate::picture::Colors;
 use crate::{compile, run};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub use embedded::embedded;
+pub(crate) use emit::Emit;
+use emit::emitted;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use stencil_compiler::{
-    Arithmetic, Choice, Config, Failure, Level, Lowering, Options, Session, Source, Target,
-    architectures, processors, toolchain,
+    Arithmetic, Choice, Config, Failure, Lowering, Options, Session, Source, architectures,
+    processors, toolchain,
 };
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::tune::Schedules;
+pub(crate) use target::TargetName;
 pub use values::unique;
 use values::{one_of_several, positive, range, several, size, threads, tolerance, whole, word};
 
@@ -49,9 +54,10 @@ enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompileArgs {
-    /// What to print; several are written to files named after -o
-    #[arg(long, value_delimiter = ',', default_value = "ptx", value_parser = emitted())]
-    pub(crate) emit: Vec<Emit>,
+    /// What to print, by default ptx, for a processor asm; several are written to files named after
+    /// -o
+    #[arg(long, value_delimiter = ',', value_parser = emitted())]
+    emit: Vec<Emit>,
     /// The file to write; with several --emit, the name that gets an extension each
     #[arg(short, long)]
     pub(crate) output: Option<PathBuf>,
@@ -249,53 +255,6 @@ pub(crate) struct CommonArgs {
 /// The architectures of GPUs, and the processors.
 fn all_architectures() -> Vec<&'static str> {
     architectures().into_iter().chain(processors()).collect()
-}
-
-/// What a compile writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Emit {
-    /// The text of a level.
-    Level(Level),
-    /// A function in C.
-    C,
-}
-
-/// Reads the name of a level, or `c`.
-fn emitted() -> impl TypedValueParser<Value = Emit> {
-    let levels = Level::ALL.map(|level| PossibleValue::new(level.name()).help(level.summary()));
-    let c = PossibleValue::new("c").help("A function in C with plan and PTX, as -o NAME.h and .c");
-    PossibleValuesParser::new(levels.into_iter().chain([c])).try_map(|name| match name.as_str() {
-        "c" => Ok(Emit::C),
-        name => name.parse::<Level>().map(Emit::Level),
-    })
-}
-
-/// A target, as a word of the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TargetName {
-    /// CUDA where there is a device, else the reference
-    Auto,
-    /// The oracle: a plain interpreter of the program
-    Reference,
-    /// A simulated GPU: every thread executed and judged
-    Sim,
-    /// The processor of this machine
-    Cpu,
-    /// A CUDA device
-    Cuda,
-}
-
-impl TargetName {
-    /// The target; the seed is for the simulator, the threads for the processor.
-    pub(crate) fn target(self, seed: Option<u64>, threads: Option<NonZeroUsize>) -> Target {
-        match self {
-            Self::Auto => Target::available(),
-            Self::Reference => Target::Reference,
-            Self::Sim => Target::Simulator { seed },
-            Self::Cpu => Target::Cpu { threads },
-            Self::Cuda => Target::Cuda(0),
-        }
-    }
 }
 
 /// For two files, says that one is expected; clap takes the second one for a command.

@@ -16,30 +16,30 @@ pub(crate) fn execute(
     args: &CompileArgs,
     cancel: &Arc<AtomicBool>,
 ) -> Result<(), Failure> {
-    let mut levels: Vec<Level> = Vec::new();
-    for emit in &args.emit {
-        if let Emit::Level(level) = emit
-            && !levels.contains(level)
-        {
-            levels.push(*level);
-        }
-    }
-    let c_stem = c_stem(args)?;
+    let emitted = args.emitted(common);
+    let c_stem = c_stem(args, &emitted)?;
     if let (Some(count), Some(stem)) = (args.candidates, &args.output) {
-        return candidates(common, &levels, (count, stem), cancel);
+        return candidates(common, &levels(&emitted)?, (count, stem), cancel);
     }
-    let places = places(args, &levels)?;
+    let places = places(args, &emitted)?;
     let c_places = c_stem.map(|stem| ["h", "c"].map(|extension| with_extension(stem, extension)));
     let pictures = [&args.report_json, &args.roofline, &args.wave];
-    let all = places.iter().chain(pictures.into_iter().flatten()).cloned();
+    let all = places.iter().map(|(_, place)| place).chain(pictures.into_iter().flatten()).cloned();
     let all: Vec<_> = all.chain(c_places.iter().flatten().cloned()).collect();
     files::check_outputs(&all, &common.files())?;
     let source = files::read(&common.file)?;
     let session = common.session(&source)?;
-    let mut kept = levels.clone();
     let reported = args.report || args.report_json.is_some() || args.roofline.is_some();
+    let processor = session.options().processor().is_some();
+    if reported && processor {
+        return Err(Failure::user(
+            "--report, --report-json and --roofline describe code for GPUs; leave them out for a \
+             processor",
+        ));
+    }
+    let mut kept: Vec<Level> = places.iter().map(|(emit, _)| emit.level()).collect();
     if reported || c_stem.is_some() {
-        kept.extend([Level::Plan, Level::Ptx]);
+        kept.extend([Level::Plan, if processor { Level::Asm } else { Level::Ptx }]);
     }
     let compiled = compile(common, &session, &source, &kept, cancel)?;
     let report = reported.then(|| session.report(&source, &compiled)).transpose()?;
@@ -55,8 +55,13 @@ pub(crate) fn execute(
             outputs.add_text(place, &report.roofline_picture()?);
         }
     }
-    for (level, place) in levels.iter().zip(&places) {
-        outputs.add_text(place, compiled.text(*level).unwrap_or_default());
+    for (emit, place) in &places {
+        match (emit, compiled.object()) {
+            (Emit::Object, Some(object)) => {
+                outputs.add(place, Box::new(|file| file.write_all(object.bytes())));
+            }
+            _ => outputs.add_text(place, compiled.text(emit.level()).unwrap_or_default()),
+        }
     }
     if let (Some(stem), Some([header, c])) = (c_stem, &c_places)
         && let (Some(plan), Some(ptx)) = (compiled.plan(), compiled.ptx())
@@ -90,15 +95,18 @@ fn compile(
     Ok(compiled)
 }
 
-/// Where each level goes; `-` is standard output.
-fn places(args: &CompileArgs, levels: &[Level]) -> Result<Vec<PathBuf>, Failure> {
-    let alone = !args.emit.contains(&Emit::C);
-    match (levels, &args.output) {
-        ([_], Some(output)) if alone => Ok(vec![output.clone()]),
-        ([_], None) if alone => Ok(vec![PathBuf::from("-")]),
-        (_, Some(stem)) => {
+/// Where everything but C goes; `-` is standard output.
+fn places(args: &CompileArgs, emitted: &[Emit]) -> Result<Vec<(Emit, PathBuf)>, Failure> {
+    match (emitted, &args.output) {
+        ([Emit::Object], None) => Err(Failure::user(
+            "an object file needs -o NAME, as it is no text; --emit=asm prints the assembly",
+        )),
+        ([one], Some(output)) if *one != Emit::C => Ok(vec![(*one, output.clone())]),
+        ([one], None) if *one != Emit::C => Ok(vec![(*one, PathBuf::from("-"))]),
+        (all, Some(stem)) => {
             check_stem(stem)?;
-            Ok(levels.iter().map(|level| with_extension(stem, level.extension())).collect())
+            let others = all.iter().copied().filter(|emit| *emit != Emit::C);
+            Ok(others.map(|emit| (emit, with_extension(stem, emit.extension()))).collect())
         }
         (_, None) => Err(Failure::user(
             "several levels need -o NAME; each level is written to NAME with an extension of its \
@@ -107,17 +115,25 @@ fn places(args: &CompileArgs, levels: &[Level]) -> Result<Vec<PathBuf>, Failure>
     }
 }
 
+/// The levels among what is asked for; candidates are made of nothing else.
+fn levels(emitted: &[Emit]) -> Result<Vec<Level>, Failure> {
+    let level = |emit: &Emit| match emit {
+        Emit::Level(level) => Ok(*level),
+        Emit::C | Emit::Object => Err(Failure::user(
+            "--candidates makes no C and no object file; leave c and obj out of --emit",
+        )),
+    };
+    emitted.iter().map(level).collect()
+}
+
 /// The name of the C files, where they are asked for.
-fn c_stem(args: &CompileArgs) -> Result<Option<&Path>, Failure> {
-    if !args.emit.contains(&Emit::C) {
+fn c_stem<'a>(args: &'a CompileArgs, emitted: &[Emit]) -> Result<Option<&'a Path>, Failure> {
+    if !emitted.contains(&Emit::C) {
         return Ok(None);
     }
     let Some(stem) = &args.output else {
         return Err(Failure::user("--emit=c needs -o NAME; it writes NAME.h and NAME.c"));
     };
-    if args.candidates.is_some() {
-        return Err(Failure::user("--candidates makes no C; leave c out of --emit"));
-    }
     check_stem(stem)?;
     Ok(Some(stem))
 }

@@ -27,6 +27,9 @@ use finite::Watched;
 use results::{Results, at_step};
 use start::{Saved, start};
 
+/// Threads on another target.
+pub(crate) const THREADS: &str = "--threads is for the processor; add --target cpu or leave it out";
+
 /// A program that is to be run on arrays.
 struct Job<'a> {
     /// It knows the sizes of the run.
@@ -51,6 +54,9 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
             "--report, --report-json and --seed are for the simulator; add --target sim or leave \
              them out",
         ));
+    }
+    if args.threads.is_some() && args.target != TargetName::Cpu {
+        return Err(Failure::user(THREADS));
     }
     let pauses = args.checkpoint_every.is_some() || args.snapshot_every.is_some();
     if pauses && (args.report || args.report_json.is_some()) {

@@ -5,6 +5,7 @@
 //! that in 8 bytes. A file is written whole or not at all, and the hash finds a damaged one.
 
 use crate::array::{Array, Element, shape_text};
+pub use crate::hash::Hash;
 use crate::whole_file::write_whole;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -101,31 +102,6 @@ pub enum CheckpointError {
     },
 }
 
-/// A hash that is the same on every machine (FNV-1a, 64 bits).
-#[derive(Clone, Copy, Debug)]
-pub struct Hash(u64);
-
-impl Default for Hash {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hash {
-    /// The hash of some bytes.
-    pub fn of(bytes: &[u8]) -> u64 {
-        let mut hash = Self::default();
-        hash.add(bytes);
-        hash.0
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-}
-
 /// Writes and hashes.
 struct Hashed<'w> {
     out: &'w mut dyn Write,
@@ -164,7 +140,7 @@ pub fn write(
         for array in values.values() {
             out.put(array.bytes())?;
         }
-        let hash = out.hash.0.to_le_bytes();
+        let hash = out.hash.value().to_le_bytes();
         out.put(&hash)
     };
     write_whole(path, body)
@@ -213,7 +189,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, CheckpointError> {
         file.fill(array.bytes_mut()).map_err(fail)?;
         values.insert(field.name, array);
     }
-    let hash = file.hash.0;
+    let hash = file.hash.value();
     if file.number().map_err(fail)? != Some(hash) {
         return Err(damaged("its cells are not those that were written"));
     }

@@ -56,6 +56,7 @@ pub mod device;
 pub mod element;
 pub mod execute;
 pub mod expr;
+pub mod hash;
 #[cfg(feature = "cuda")]
 pub mod host;
 pub mod input;

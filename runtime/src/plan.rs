@@ -24,6 +24,7 @@ use crate::array::Element;
 use crate::bounded_read::{MOST_TEXT, read_text};
 use crate::cell::Layout;
 use crate::expr::Expr;
+use crate::hash::Hash;
 use crate::number::Numeral;
 use crate::whole_file::write_whole;
 pub use buffer::{BufferDecl, BufferKind, BufferLayout, Start};
@@ -336,6 +337,17 @@ impl Plan {
     pub fn to_json(&self) -> Result<String, PlanError> {
         let text = serde_json::to_string_pretty(self).map_err(|e| self.invalid(e.to_string()))?;
         Ok(text + "\n")
+    }
+
+    /// The symbol by which code for processors names the plan that it was made with. Two plans with
+    /// one symbol have the same kernels, launches, buffers and checks.
+    ///
+    /// # Errors
+    /// As [`Plan::to_json`].
+    pub fn code_symbol(&self) -> Result<String, PlanError> {
+        // A remembered schedule changes the settings alone.
+        let text = Self { settings: Settings::default(), ..self.clone() }.to_json()?;
+        Ok(format!("stencil_code_{:016x}", Hash::of(text.as_bytes())))
     }
 
     /// Writes the plan; the file appears whole or not at all.

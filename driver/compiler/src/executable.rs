@@ -98,7 +98,7 @@ impl Executable {
         match target {
             Target::Reference if stages::is_mlir(source) => {
                 nest::required(source)?;
-                Self::compiled(session, source, control, false, |_| Ok(Code::Nest))
+                Self::compiled(session, source, control, false, |_, _| Ok(Code::Nest))
             }
             Target::Reference => {
                 let start = Instant::now();
@@ -110,18 +110,18 @@ impl Executable {
                 Ok(Self { source: source.clone(), plan, code, nest: false, every, timing })
             }
             Target::Simulator { seed } => {
-                Self::compiled(session, source, control, true, |compilation| {
+                Self::compiled(session, source, control, true, |compilation, _| {
                     Ok(Code::Simulated { gpu: text_with_places(&compilation.module), seed })
                 })
             }
             Target::Cpu { threads } => {
                 let session = session.for_this_processor();
-                Self::compiled(&session, source, control, false, |compilation| {
-                    Ok(Code::Object(Arc::new(compilation.object()?), threads))
+                Self::compiled(&session, source, control, false, |compilation, plan| {
+                    Ok(Code::Object(Arc::new(compilation.object(plan)?), threads))
                 })
             }
             Target::Cuda(device) => {
-                Self::compiled(session, source, control, false, |compilation| {
+                Self::compiled(session, source, control, false, |compilation, _| {
                     compilation.to_nvvm()?;
                     let code = compilation.code()?;
                     Ok(Code::Ptx { ptx: compilation.ptx(&code)?, device })
@@ -136,7 +136,7 @@ impl Executable {
         source: &Source,
         mut control: Control<'_>,
         mark: bool,
-        code: impl FnOnce(&mut Compilation<'_, '_>) -> Result<Code, Failure>,
+        code: impl FnOnce(&mut Compilation<'_, '_>, &Plan) -> Result<Code, Failure>,
     ) -> Result<Self, Failure> {
         let context = stages::context(source)?;
         let mut compilation = session.begin(&context, source, control.reborrow())?;
@@ -145,7 +145,9 @@ impl Executable {
         }
         let lowered = |compilation: &mut Compilation<'_, '_>| {
             compilation.to_gpu()?;
-            Ok((compilation.plan()?, code(compilation)?))
+            let plan = compilation.plan()?;
+            let code = code(compilation, &plan)?;
+            Ok((plan, code))
         };
         let (plan, code) =
             lowered(&mut compilation).map_err(|failure| session.with_origin(failure))?;

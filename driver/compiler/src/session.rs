@@ -13,7 +13,7 @@ use stencil_frontend::ast::{ItemKind, TypeKind};
 use stencil_frontend::program::Program;
 use stencil_frontend::source::Source;
 use stencil_frontend::{parser, print};
-use stencil_passes::llvm::emit_object;
+use stencil_passes::llvm::emit_object::{self, Object};
 use stencil_passes::pipeline::Config;
 use stencil_passes::schedule::predict::Candidate;
 use stencil_passes::schedule::waves::Sweep;
@@ -104,6 +104,7 @@ pub struct Session {
 pub struct Compiled {
     texts: BTreeMap<Level, String>,
     plan: Option<Plan>,
+    object: Option<Object>,
     timing: Timing,
 }
 
@@ -126,6 +127,11 @@ impl Compiled {
     /// The launch plan, where it was asked for.
     pub fn plan(&self) -> Option<&Plan> {
         self.plan.as_ref()
+    }
+
+    /// The object file for a processor, where its LLVM IR or assembly was asked for.
+    pub fn object(&self) -> Option<&Object> {
+        self.object.as_ref()
     }
 
     /// How long each pass and step took, in order.
@@ -295,12 +301,12 @@ impl Session {
             compiled.texts.insert(Level::Plan, json + "\n");
             compiled.plan = Some(plan);
         }
-        if let Some((arch, _)) = self.options.processor() {
-            return for_processor(compilation, arch, levels, compiled);
+        if compilation.processor().is_some() {
+            return for_processor(compilation, levels, compiled);
         }
         if levels.contains(&Level::Asm) {
             return Err(Failure::user(
-                "the level asm is that of processors; add --arch native, or take ptx",
+                "assembly and object files are for processors; add --arch native, or take ptx",
             ));
         }
         let code = [Level::Llvm, Level::Ptx].iter().any(|level| levels.contains(level));
@@ -374,10 +380,10 @@ impl Session {
 /// The levels behind the lowerings, for a processor.
 fn for_processor(
     compilation: &mut Compilation<'_, '_>,
-    arch: &str,
     levels: &[Level],
     compiled: &mut Compiled,
 ) -> Result<(), Failure> {
+    let arch = compilation.processor().unwrap_or_default();
     if let Some(level) = levels.iter().find(|level| [Level::Nvvm, Level::Ptx].contains(level)) {
         return Err(Failure::user(format!(
             "the level {} is that of GPUs, and {arch} is a processor; take llvm or asm",
@@ -385,9 +391,11 @@ fn for_processor(
         )));
     }
     if levels.contains(&Level::Llvm) || levels.contains(&Level::Asm) {
-        let object = compilation.object()?;
+        let plan = compilation.plan()?;
+        let object = compilation.object(&plan)?;
         compiled.keep(Level::Llvm, levels, || object.llvm().to_owned());
         compiled.keep(Level::Asm, levels, || object.assembly().to_owned());
+        compiled.object = Some(object);
     }
     Ok(())
 }

@@ -46,6 +46,8 @@ pub struct Compilation<'c, 's> {
     control: Control<'s>,
     /// Whether the module was made from a function of affine loops.
     nest: bool,
+    /// The architecture that the module is for, where that is a processor.
+    processor: Option<String>,
     /// The module at the level reached.
     pub module: Module<'c>,
     /// How long each pass and step took.
@@ -126,8 +128,16 @@ impl<'c, 's> Compilation<'c, 's> {
             nest::permit(context, function, options.arithmetic).map_err(in_source)?;
         }
         let nest = function.is_some();
-        let mut compilation = Self { context, source, options, control, nest, module, timing };
+        let (processor, place) = (None, &source.name);
+        let mut compilation =
+            Self { context, source, options, control, nest, processor, module, timing };
         compilation.record_target()?;
+        if compilation.processor.is_some() && options.config.choice.per_thread.is_some() {
+            return Err(Failure::user(format!(
+                "{place}: cells per thread are for GPUs, as a thread of a processor computes whole \
+                 tiles; leave them out"
+            )));
+        }
         if nest {
             compilation.refuse_choices()?;
         } else if options.config.no_nest_tiles {
@@ -176,6 +186,9 @@ impl<'c, 's> Compilation<'c, 's> {
             }
             Some(_) => {}
         }
+        let target = target::Target::of(&self.module)
+            .map_err(|error| Failure::in_source(&error, self.source))?;
+        self.processor = target.processor.map(|_| target.arch);
         Ok(())
     }
 
@@ -209,6 +222,11 @@ impl<'c, 's> Compilation<'c, 's> {
             "{}: {options} for stencil programs; leave it out for a function of affine loops",
             self.source.name
         )))
+    }
+
+    /// The architecture that the module is for, where that is a processor.
+    pub(crate) fn processor(&self) -> Option<&str> {
+        self.processor.as_deref()
     }
 
     /// Whether the module was made from a function of affine loops.
@@ -265,7 +283,7 @@ impl<'c, 's> Compilation<'c, 's> {
     /// # Errors
     /// When a lowering declines its kernel.
     pub fn lower(&mut self) -> Result<(), Failure> {
-        match (self.nest, self.options.processor()) {
+        match (self.nest, &self.processor) {
             (true, None) => self.run(&pipeline::nest_gpu(&self.options.config)),
             (false, None) => self.run(&pipeline::gpu()),
             (false, Some(_)) => self.run(&pipeline::host()),
@@ -314,15 +332,15 @@ impl<'c, 's> Compilation<'c, 's> {
         self.run(&pipeline::nvvm(tiled::index_width(&self.module)))
     }
 
-    /// Machine code of the lowered kernels, for a processor.
+    /// Machine code of the lowered kernels and their plan, for a processor.
     ///
     /// # Errors
     /// When a conversion fails.
-    pub fn object(&mut self) -> Result<Object, Failure> {
+    pub fn object(&mut self, plan: &Plan) -> Result<Object, Failure> {
         self.run(&pipeline::host_llvm())?;
         self.control.check()?;
         let start = Instant::now();
-        let object = emit_object::emit(self.context, &self.module)
+        let object = emit_object::emit(self.context, &self.module, plan)
             .map_err(|error| Failure::in_source(&error, self.source));
         self.timing.push(("emit-object".to_owned(), start.elapsed()));
         object

@@ -2,6 +2,7 @@
 
 use super::values::threads;
 use super::{CommonArgs, TargetName};
+use crate::run::THREADS;
 use clap::Parser;
 use std::num::NonZeroUsize;
 use stencil_compiler::{Failure, Session, Source, Target};
@@ -42,6 +43,9 @@ pub fn embedded(source: &Source, options: &[String]) -> Result<(Session, Target)
         })?;
     if common.print_ir_after_all || common.timing {
         return Err(Failure::user("--print-ir-after-all and --timing are for stencilc alone"));
+    }
+    if threads.is_some() && target != TargetName::Cpu {
+        return Err(Failure::user(THREADS));
     }
     let target = target.target(seed, threads);
     if seed.is_some() && !matches!(target, Target::Simulator { .. }) {

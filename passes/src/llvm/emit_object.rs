@@ -1,12 +1,14 @@
 //! From functions for a processor in the LLVM dialect to its machine code: translation to LLVM IR,
 //! optimisation and code generation by LLVM.
 //!
-//! Needs: a module after [`crate::pipeline::host_llvm`]. Guarantees: an object file whose only
-//! unresolved symbols are functions of the C library.
+//! Needs: a module after [`crate::pipeline::host_llvm`], and its plan. Guarantees: an object file
+//! whose only symbol is [`Plan::code_symbol`], a table of the kernels' functions in the plan's
+//! order. It refers to functions of the C library alone. Objects of several programs can be linked
+//! together.
 
+use super::host_entries::PREFIX;
 use crate::kernel::host_function;
 use crate::target::{NATIVE, Target};
-use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context as LlvmContext;
 use inkwell::memory_buffer::MemoryBuffer;
@@ -16,10 +18,12 @@ use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine,
     TargetTriple,
 };
+use inkwell::{AddressSpace, OptimizationLevel};
 use melior::Context;
 use melior::ir::Module;
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir;
+use stencil_runtime::plan::Plan;
 use stencil_runtime::processor::Processor;
 
 /// Operations of the math dialect, and the C library's functions for them. Those for f32 have an
@@ -76,7 +80,7 @@ pub fn processors() -> Vec<&'static str> {
     std::iter::once(NATIVE).chain(ALL.iter().map(|known| known.name)).collect()
 }
 
-/// What is assumed of a processor of a name; that of the host for [`NATIVE`].
+/// The processor of a name: that of this machine for [`NATIVE`], a typical one for other names.
 pub fn processor(arch: &str) -> Option<Processor> {
     if arch == NATIVE {
         return Some(Processor::host());
@@ -109,11 +113,11 @@ impl Object {
     }
 }
 
-/// Compiles the module's functions for the processor of its target.
+/// Compiles the functions of a plan's module for the processor of its target.
 ///
 /// # Errors
 /// A user's where the module has no such functions, or LLVM no such processor.
-pub fn emit(context: &Context, module: &Module) -> Result<Object, Error> {
+pub fn emit(context: &Context, module: &Module, plan: &Plan) -> Result<Object, Error> {
     let target = Target::of(module)?;
     let vector = target.processor.map_or(0, |processor| processor.vector);
     let text = mlir::to_llvm_ir(context, host_function::module_of(module)?)?;
@@ -123,6 +127,7 @@ pub fn emit(context: &Context, module: &Module) -> Result<Object, Error> {
     let machine = machine(&target.arch)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
+    table(&llvm, &module, plan)?;
     prepare(&llvm, &module, vector);
     module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(internal)?;
     let write = |kind| machine.write_to_memory_buffer(&module, kind).map_err(internal);
@@ -133,6 +138,26 @@ pub fn emit(context: &Context, module: &Module) -> Result<Object, Error> {
         bytes: write(FileType::Object)?.as_slice().to_vec(),
         assembly: assembly.trim_end_matches('\0').to_owned(),
     })
+}
+
+/// Adds the table of the kernels' functions, which become internal. A kernel without a function has
+/// no tiles, and a null in its place.
+fn table<'l>(llvm: &'l LlvmContext, module: &LlvmModule<'l>, plan: &Plan) -> Result<(), Error> {
+    let pointer = llvm.ptr_type(AddressSpace::default());
+    let function = |kernel: &str| match module.get_function(&format!("{PREFIX}{kernel}")) {
+        Some(function) => {
+            function.set_linkage(Linkage::Internal);
+            function.as_global_value().as_pointer_value()
+        }
+        None => pointer.const_null(),
+    };
+    let functions: Vec<_> = plan.kernels.iter().map(|kernel| function(&kernel.name)).collect();
+    let symbol = plan.code_symbol().map_err(internal)?;
+    let length = u32::try_from(functions.len()).map_err(internal)?;
+    let table = module.add_global(pointer.array_type(length), None, &symbol);
+    table.set_constant(true);
+    table.set_initializer(&pointer.const_array(&functions));
+    Ok(())
 }
 
 /// Says how wide vectors are, and that the C library's functions are to be called as they are:

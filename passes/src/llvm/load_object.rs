@@ -4,21 +4,22 @@
 #![allow(unsafe_code, reason = "ORC has no interface that is safe")]
 
 use super::emit_object::Object;
-use super::host_entries::PREFIX;
 use inkwell::llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
-use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
+use inkwell::llvm_sys::error::{
+    LLVMConsumeError, LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage,
+};
 use inkwell::llvm_sys::orc2::lljit::{
     LLVMOrcCreateLLJIT, LLVMOrcDisposeLLJIT, LLVMOrcLLJITAddObjectFile,
-    LLVMOrcLLJITGetGlobalPrefix, LLVMOrcLLJITGetMainJITDylib, LLVMOrcLLJITLookup,
-    LLVMOrcLLJITMangleAndIntern, LLVMOrcLLJITRef,
+    LLVMOrcLLJITGetExecutionSession, LLVMOrcLLJITGetGlobalPrefix, LLVMOrcLLJITGetMainJITDylib,
+    LLVMOrcLLJITLookup, LLVMOrcLLJITMangleAndIntern, LLVMOrcLLJITRef,
 };
 use inkwell::llvm_sys::orc2::{
     LLVMJITEvaluatedSymbol, LLVMJITSymbolFlags, LLVMJITSymbolGenericFlags, LLVMOrcAbsoluteSymbols,
     LLVMOrcCSymbolMapPair, LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess,
-    LLVMOrcJITDylibAddGenerator, LLVMOrcJITDylibDefine,
+    LLVMOrcExecutionSessionSetErrorReporter, LLVMOrcJITDylibAddGenerator, LLVMOrcJITDylibDefine,
 };
 use inkwell::targets::{InitializationConfig, Target};
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 use stencil_dialects::error::Error;
 use stencil_runtime::cpu::Code;
@@ -31,14 +32,14 @@ pub struct Loaded {
     jit: LLVMOrcLLJITRef,
 }
 
-// SAFETY: LLJIT locks its session in every call, and this has the only handle to it.
+// SAFETY: LLJIT locks its session in every call, and `Loaded` has the only handle to it.
 unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
 
 /// Loads an object that `emit-object` made for this machine. Functions of the C library are those
-/// of this process, except `erf`, which is that of the reference. Conversions to short floats are
-/// the crate's own: not every process has the library that LLVM's code calls for them.
+/// of this process, except `erf`, which is the reference's. Conversions to short floats are the
+/// crate's own: LLVM's code calls a library for them that is not in every process.
 ///
 /// # Errors
 /// What LLVM finds wrong with it.
@@ -53,6 +54,8 @@ pub fn load(object: &Object) -> Result<Loaded, Error> {
     // SAFETY: the handle is valid. The generator, the definitions and the buffer are the session's
     // from the calls on that take them. The buffer is a copy, whose bytes are read in the call.
     unsafe {
+        let session = LLVMOrcLLJITGetExecutionSession(jit);
+        LLVMOrcExecutionSessionSetErrorReporter(session, say_nothing, ptr::null_mut());
         let library = LLVMOrcLLJITGetMainJITDylib(jit);
         let mut own = [
             symbol(jit, c"erf", erf as *const () as u64),
@@ -79,27 +82,16 @@ pub fn load(object: &Object) -> Result<Loaded, Error> {
     Ok(loaded)
 }
 
-impl Loaded {
-    /// The address of a kernel's function.
-    ///
-    /// # Errors
-    /// A kernel that the object does not have, or a symbol that nobody has.
-    pub fn find(&self, kernel: &str) -> Result<u64, Error> {
-        let name = CString::new(format!("{PREFIX}{kernel}"))
-            .map_err(|_| Error::user("the name of a kernel holds a NUL byte"))?;
+// SAFETY: `emit-object` made the object, with the table of one plan: its symbol has the plan's hash.
+// The functions have the contract of `Code`: see `host-entries` for their arguments, the lowerings
+// for what they read and write. They stay until `Loaded` is dropped.
+unsafe impl Code for Loaded {
+    fn symbol(&self, name: &str) -> Result<usize, String> {
+        let symbol = CString::new(name).map_err(|error| error.to_string())?;
         let mut address = 0;
         // SAFETY: the handle is valid, and the name lives until the call returns.
-        check(unsafe { LLVMOrcLLJITLookup(self.jit, &mut address, name.as_ptr()) })?;
-        Ok(address)
-    }
-}
-
-// SAFETY: `load` asks that the object was made by `emit-object` for kernels of the plan, whose
-// functions keep the contract: see `host-entries` for their arguments and `lower-slab` for what
-// they read and write. They stay until this is dropped.
-unsafe impl Code for Loaded {
-    fn address(&self, kernel: &str) -> Result<usize, String> {
-        let address = self.find(kernel).map_err(|error| error.message)?;
+        check(unsafe { LLVMOrcLLJITLookup(self.jit, &mut address, symbol.as_ptr()) })
+            .map_err(|error| error.message)?;
         usize::try_from(address).map_err(|error| error.to_string())
     }
 }
@@ -110,6 +102,12 @@ impl Drop for Loaded {
         let error = unsafe { LLVMOrcDisposeLLJIT(self.jit) };
         let _ = check(error);
     }
+}
+
+/// Takes what ORC would print. The call that fails returns an error of its own.
+extern "C" fn say_nothing(_: *mut c_void, error: LLVMErrorRef) {
+    // SAFETY: the error is handed over, and this is its only use.
+    unsafe { LLVMConsumeError(error) };
 }
 
 /// A function of this process under a name.

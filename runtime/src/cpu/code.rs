@@ -3,77 +3,86 @@
 #![allow(unsafe_code, reason = "machine code is called by its address")]
 
 use super::memory::Memory;
+use super::workers::{Order, Workers};
 use crate::bind::BufferId;
 use crate::launch::{Launch, Value};
 use crate::plan::Plan;
-use rayon::ThreadPool;
 use std::fmt::Debug;
-use std::mem::transmute;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Machine code of a plan's kernels in this process.
 ///
 /// # Safety
-/// For each kernel of the plan that it was made with, `address` must give the address of a function
-/// `extern "C" fn(*const u64, i64, *mut u8)` that stays there as long as the code does. Called with
-/// a launch's arguments, a tile's number below the launch's blocks, and as many bytes of memory as
-/// the plan has for the kernel, which begin a line of a cache, it must read and write only that
-/// memory and the launch's buffers, and return. Calls for different tiles of a launch may run at
-/// once: none of them writes what another one reads or writes.
+/// If the code has the symbol of a plan ([`Plan::code_symbol`]), it must be the address of a table
+/// with an entry for each kernel of the plan, in the plan's order. An entry is the address of a
+/// function `extern "C" fn(*const u64, i64, *mut u8)`, or null for a kernel without code. Table and
+/// functions must stay there as long as the code does.
+///
+/// A function is called with the arguments of a launch of the plan, the number of a tile and memory
+/// of the thread, as `docs/plan.md` describes them. It must return, and read and write only that
+/// memory and the buffers of the launch. Calls for different tiles run at once: no call may write
+/// what another one accesses, except by atomic operations.
 pub unsafe trait Code: Debug + Send + Sync {
-    /// The address of a kernel's function; 0 for one that has no code, as it has no tiles.
+    /// The address of a symbol.
     ///
     /// # Errors
-    /// Why it is not there.
-    fn address(&self, kernel: &str) -> Result<usize, String>;
+    /// Why the code does not have it.
+    fn symbol(&self, name: &str) -> Result<usize, String>;
 }
 
-/// The function of a kernel: it computes the tile of a number.
+/// Computes one tile of a kernel.
 type TileFunction = unsafe extern "C" fn(arguments: *const u64, tile: i64, memory: *mut u8);
 
 /// The kernels of a plan, and the code that holds them.
 #[derive(Debug)]
 pub struct Kernels {
-    /// None where a kernel has no tile, whatever it is launched with, and so no code.
+    /// None for a kernel without code.
     functions: Vec<Option<TileFunction>>,
-    /// The code stays as long as its functions.
+    /// Which arguments of each are buffers.
+    arguments: Vec<Vec<bool>>,
+    /// Keeps the functions in memory.
     _code: Arc<dyn Code>,
-}
-
-/// What a launch needs that is none of its arguments.
-pub struct Place<'p> {
-    /// The threads.
-    pub threads: &'p ThreadPool,
-    /// The memory of each.
-    pub memories: &'p [Mutex<Memory>],
-    /// The buffers of the plan.
-    pub buffers: &'p mut [Memory],
 }
 
 impl Kernels {
     /// The kernels of a plan.
     ///
     /// # Errors
-    /// Why the code does not have one.
+    /// Code that was not made together with the plan.
     pub fn new(plan: &Plan, code: Arc<dyn Code>) -> Result<Self, String> {
-        let functions = plan.kernels.iter().map(|kernel| {
-            let address = code.address(&kernel.name)?;
-            // SAFETY: the address is that of such a function, by the contract of `Code`.
-            Ok((address != 0).then(|| unsafe { transmute::<usize, TileFunction>(address) }))
+        let symbol = plan.code_symbol().map_err(|error| error.to_string())?;
+        let address = code.symbol(&symbol)?;
+        if address == 0 || !address.is_multiple_of(align_of::<Option<TileFunction>>()) {
+            return Err(format!("its symbol {symbol} is no table of functions"));
+        }
+        let table = std::ptr::with_exposed_provenance::<Option<TileFunction>>(address);
+        // SAFETY: by the contract of `Code` the address is that of a table of so many functions,
+        // each null or of this type. `Option` of a function is null for `None`.
+        let functions = unsafe { std::slice::from_raw_parts(table, plan.kernels.len()) }.to_vec();
+        let arguments = plan.kernels.iter().map(|kernel| {
+            let launch = plan.launches().find(|launch| launch.kernel == kernel.name);
+            let arguments = launch.map(|launch| launch.arguments.as_slice()).unwrap_or_default();
+            arguments.iter().map(|argument| argument.buffer().is_some()).collect()
         });
-        let functions = functions.collect::<Result<_, String>>()?;
-        Ok(Self { functions, _code: code })
+        Ok(Self { functions, arguments: arguments.collect(), _code: code })
     }
 
-    /// Computes all tiles of a launch, each by one of the threads.
+    /// Computes all tiles of a launch by the threads.
     ///
     /// # Errors
-    /// What the launch has that this program has not.
-    pub fn run(&self, launch: &Launch<'_>, place: Place<'_>) -> Result<(), String> {
-        let Place { threads, memories, buffers } = place;
+    /// A launch for which there is no code, or memory that a thread does not get.
+    pub fn run(
+        &self,
+        launch: &Launch<'_>,
+        workers: &Workers,
+        buffers: &mut [Memory],
+    ) -> Result<(), String> {
         let function = self.functions.get(launch.index).copied().flatten();
         let function = function.ok_or_else(|| format!("`{}` has no code", launch.kernel.name))?;
+        let given = launch.arguments.iter().map(|value| matches!(value, Value::Buffer(_)));
+        if !self.arguments.get(launch.index).is_some_and(|own| own.iter().copied().eq(given)) {
+            return Err(format!("`{}` is launched with other arguments", launch.kernel.name));
+        }
         let mut words = Vec::with_capacity(launch.arguments.len());
         for argument in &launch.arguments {
             words.push(match argument {
@@ -91,34 +100,16 @@ impl Kernels {
                 }
             });
         }
-        let wanted = usize::try_from(launch.kernel.dynamic_shared).unwrap_or(usize::MAX);
+        let bytes = usize::try_from(launch.kernel.dynamic_shared).unwrap_or(usize::MAX);
         let [tiles, 1, 1] = launch.grid else { return Err("a launch of a GPU".to_owned()) };
-        let next = AtomicU32::new(0);
-        let work = |memory: &mut Memory| {
-            assert!(memory.len() >= wanted, "the memory of a thread is too small");
-            loop {
-                let tile = next.fetch_add(1, Ordering::Relaxed);
-                if tile >= tiles {
-                    return;
-                }
-                // SAFETY: the code is still there. The words are the launch's arguments, and this
-                // function borrows all buffers to its end, by which all threads have ended. The
-                // memory is this thread's alone and as large as the plan has it. Each number of a
-                // tile is given once.
-                unsafe { function(words.as_ptr(), i64::from(tile), memory.start()) }
-            }
+        let order = if launch.node.cooperative { Order::Ascending } else { Order::Any };
+        let tile = |tile: u32, memory: &mut Memory| {
+            // SAFETY: `self` keeps the function. The words are the arguments of the launch. This
+            // call of `run` borrows all buffers, and `each_tile` returns after the last tile. The
+            // memory is the thread's own and has the bytes that the plan asks for. Each tile is
+            // computed once. A launch whose tiles wait for others gets them in ascending order.
+            unsafe { function(words.as_ptr(), i64::from(tile), memory.start()) }
         };
-        match memories {
-            [memory] => work(&mut memory.lock().unwrap_or_else(PoisonError::into_inner)),
-            [memory, ..] if tiles == 1 => {
-                work(&mut memory.lock().unwrap_or_else(PoisonError::into_inner));
-            }
-            _ => drop(threads.broadcast(|thread| {
-                if let Some(memory) = memories.get(thread.index()) {
-                    work(&mut memory.lock().unwrap_or_else(PoisonError::into_inner));
-                }
-            })),
-        }
-        Ok(())
+        workers.each_tile((tiles, order), bytes, tile).map_err(|error| error.to_string())
     }
 }

@@ -1,7 +1,13 @@
 //! Memory in lines of a cache, for buffers of a plan and for the threads that compute tiles.
 
+use bytemuck::allocation::try_zeroed_vec;
 use bytemuck::{Pod, Zeroable};
-use std::collections::TryReserveError;
+use thiserror::Error;
+
+/// The system gives no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the system gives no memory of {0} bytes; use smaller sizes or fewer threads")]
+pub struct NoMemory(usize);
 
 /// A line of a cache. Vectors of the widest kind are aligned in it.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -16,15 +22,13 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// So many bytes, all 0.
+    /// So many bytes, all 0. The system gives a page where something is first written.
     ///
     /// # Errors
     /// When there are not as many.
-    pub fn zeros(bytes: usize) -> Result<Self, TryReserveError> {
-        let mut lines = Vec::new();
+    pub fn zeros(bytes: usize) -> Result<Self, NoMemory> {
         let count = bytes.div_ceil(size_of::<Line>()).max(1);
-        lines.try_reserve_exact(count)?;
-        lines.resize(count, Line([0; 64]));
+        let lines = try_zeroed_vec(count).map_err(|()| NoMemory(bytes))?;
         Ok(Self { lines, bytes })
     }
 

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `code.rs` | machine code of kernels, and the calls of its functions |
 //! | `memory.rs` | memory in lines of a cache |
+//! | `workers.rs` | threads, and how they share the tiles of a launch |
 //! | `program.rs` | a loaded program as a target |
 
 mod code;
 mod memory;
 mod program;
+mod workers;
 
 pub use code::Code;
 pub use program::{CpuError, Program};

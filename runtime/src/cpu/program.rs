@@ -1,15 +1,15 @@
 //! A loaded program with its buffers: a plan's kernels as a [`Target`].
 
-use super::code::{Code, Kernels, Place};
-use super::memory::Memory;
+use super::code::{Code, Kernels};
+use super::memory::{Memory, NoMemory};
+use super::workers::Workers;
 use crate::bind::{Bound, BufferId};
 use crate::execute::{Target, TargetError};
 use crate::launch::{Copy, Launch};
 use crate::memory::{TooLittleMemory, require};
 use crate::plan::Plan;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -26,12 +26,12 @@ pub enum CpuError {
         /// The architecture of the plan.
         arch: String,
     },
-    /// The code and the plan are of different programs.
-    #[error("the code is not that of {program}: {reason}; compile plan and code together")]
+    /// Plan and code are of different compiles.
+    #[error("the code does not fit the plan of {program}: {reason}; compile them together")]
     Code {
         /// The program.
         program: String,
-        /// What is missing.
+        /// How it was found.
         reason: String,
     },
     /// The plan and the program differ.
@@ -49,8 +49,8 @@ pub enum CpuError {
     #[error(transparent)]
     Memory(#[from] TooLittleMemory),
     /// The system gives no memory.
-    #[error("no memory for the run: {0}")]
-    Allocate(#[from] std::collections::TryReserveError),
+    #[error(transparent)]
+    Allocate(#[from] NoMemory),
 }
 
 /// A program on this machine's processor. It runs plans through [`crate::execute`].
@@ -58,12 +58,10 @@ pub enum CpuError {
 pub struct Program {
     name: String,
     kernels: Kernels,
-    threads: ThreadPool,
+    workers: Workers,
     buffers: Vec<Memory>,
-    /// The memory of each thread.
-    memories: Vec<Mutex<Memory>>,
-    /// Bytes that a thread needs.
-    bytes: usize,
+    /// Bytes that a thread needs for a tile.
+    bytes: u64,
     begin: Option<Instant>,
 }
 
@@ -73,10 +71,11 @@ fn all_threads() -> usize {
 }
 
 impl Program {
-    /// A plan with its code, for so many threads, or as many as the machine runs at once.
+    /// A plan with its code, for some threads; by default, as many as the machine runs at once.
     ///
     /// # Errors
-    /// A plan for a GPU, code of another program, threads that are not to be had.
+    /// A plan for a GPU; code that was not made together with the plan; a system that gives no
+    /// threads.
     pub fn new(
         plan: &Plan,
         code: Arc<dyn Code>,
@@ -88,17 +87,14 @@ impl Program {
         }
         let kernels = Kernels::new(plan, code)
             .map_err(|reason| CpuError::Code { program: program.clone(), reason })?;
-        let threads = threads.map_or_else(all_threads, NonZeroUsize::get);
-        let threads = ThreadPoolBuilder::new().num_threads(threads).build()?;
+        let workers = Workers::new(threads.map_or_else(all_threads, NonZeroUsize::get))?;
         let bytes = plan.kernels.iter().map(|kernel| kernel.dynamic_shared).max().unwrap_or(0);
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let (buffers, memories) = (Vec::new(), Vec::new());
-        Ok(Self { name: program, kernels, threads, buffers, memories, bytes, begin: None })
+        Ok(Self { name: program, kernels, workers, buffers: Vec::new(), bytes, begin: None })
     }
 
     /// How many threads it has.
     pub fn threads(&self) -> usize {
-        self.threads.current_num_threads()
+        self.workers.count()
     }
 
     fn mismatch(&self, message: impl Into<String>) -> TargetError {
@@ -114,22 +110,23 @@ impl Program {
 impl Target for Program {
     fn allocate(&mut self, bound: &Bound) -> Result<(), TargetError> {
         self.buffers.clear();
-        self.memories.clear();
-        let threads = self.threads();
-        let own = (self.bytes as u64).saturating_mul(threads as u64);
+        let own = self.bytes.saturating_mul(self.threads() as u64);
         require(bound.device_bytes().saturating_add(own)).map_err(CpuError::from)?;
         for buffer in &bound.buffers {
-            self.buffers.push(Memory::zeros(buffer.bytes()).map_err(CpuError::from)?);
-        }
-        for _ in 0..threads {
-            let memory = Memory::zeros(self.bytes).map_err(CpuError::from)?;
-            self.memories.push(Mutex::new(memory));
+            let mut memory = Memory::zeros(buffer.bytes()).map_err(CpuError::from)?;
+            if buffer.input.is_none() {
+                self.workers.touch(&mut memory);
+            }
+            self.buffers.push(memory);
         }
         Ok(())
     }
 
     fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), TargetError> {
-        self.buffer(buffer, bytes.len())?.bytes_mut().copy_from_slice(bytes);
+        self.buffer(buffer, bytes.len())?;
+        if let Some(memory) = self.buffers.get_mut(buffer.0) {
+            self.workers.copy(bytes, memory.bytes_mut());
+        }
         Ok(())
     }
 
@@ -140,7 +137,7 @@ impl Target for Program {
         if from.len() != to.len() {
             return Err(self.mismatch("a copy between buffers of different sizes"));
         }
-        to.bytes_mut().copy_from_slice(from.bytes());
+        self.workers.copy(from.bytes(), to.bytes_mut());
         Ok(())
     }
 
@@ -150,9 +147,8 @@ impl Target for Program {
     }
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<(), TargetError> {
-        let Self { threads, memories, buffers, .. } = self;
-        let place = Place { threads, memories, buffers };
-        self.kernels.run(launch, place).map_err(|message| self.mismatch(message))
+        let Self { kernels, workers, buffers, .. } = self;
+        kernels.run(launch, workers, buffers).map_err(|message| self.mismatch(message))
     }
 
     fn exchange(&mut self, copy: &Copy) -> Result<(), TargetError> {

@@ -361,7 +361,9 @@ pub fn on_processor(
     let compiled = Compilation::new(context, &source, &options, Hooks::default());
     let compiled = compiled.and_then(|mut compilation| {
         compilation.to_gpu()?;
-        Ok((compilation.plan()?, compilation.object()?))
+        let plan = compilation.plan()?;
+        let object = compilation.object(&plan)?;
+        Ok((plan, object))
     });
     let (plan, object) = compiled.map_err(|failure| stop(&failure))?;
     let fault = |error: String| Stop::Failed(Fault::Internal, error);
