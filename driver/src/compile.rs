@@ -64,10 +64,15 @@ pub(crate) fn execute(
         }
     }
     if let (Some(stem), Some([header, c])) = (c_stem, &c_places)
-        && let (Some(plan), Some(ptx)) = (compiled.plan(), compiled.ptx())
+        && let Some(plan) = compiled.plan()
     {
         let function = sl::function_name(&source);
-        let files = emit_c::files(stem, plan, ptx, function.as_deref())?;
+        if processor && function.is_some() {
+            return Err(Failure::user(
+                "functions of SL in C are for CUDA devices; leave out --arch, or take obj and plan",
+            ));
+        }
+        let files = emit_c::files(stem, plan, compiled.ptx(), function.as_deref())?;
         outputs.add_text(header, &files.header);
         outputs.add_text(c, &files.source);
     }

@@ -1,5 +1,6 @@
 //! `--emit=c`: a C header and a C file with a function that runs the program. Plan and PTX are
-//! bytes of the file, which needs nothing but `libstencil_runtime`.
+//! bytes of the file, which needs nothing but `libstencil_runtime`. The code of a processor is an
+//! object file beside it, to be linked.
 //!
 //! No name of a program can break the C: a parameter is `size_`, `scalar_`, `field_` or `value_`
 //! and the name, in which every character but letters and digits of ASCII is `_`; where two would
@@ -18,9 +19,14 @@ pub struct Files {
     pub source: String,
 }
 
-/// The files of a plan and its PTX. `stem` is their name without an extension, `sl` the name of the
-/// function of a program of SL.
-pub fn files(stem: &Path, plan: &Plan, ptx: &str, sl: Option<&str>) -> Result<Files, Failure> {
+/// The files of a plan and its PTX; without PTX they are for a processor. `stem` is their name
+/// without an extension, `sl` the name of the function of a program of SL.
+pub fn files(
+    stem: &Path,
+    plan: &Plan,
+    ptx: Option<&str>,
+    sl: Option<&str>,
+) -> Result<Files, Failure> {
     let name = stem.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if name.chars().any(|letter| letter.is_control() || "\"\\\u{fffd}".contains(letter)) {
         return Err(Failure::user(format!(
@@ -31,11 +37,24 @@ pub fn files(stem: &Path, plan: &Plan, ptx: &str, sl: Option<&str>) -> Result<Fi
     }
     let parts = Parts::of(&name, plan);
     let json = plan.to_json().map_err(Failure::user)?;
-    let mut files = Files { header: parts.header(&name), source: parts.source(&name, &json, ptx) };
+    let code = match ptx {
+        Some(ptx) => Code::Ptx(ptx),
+        None => Code::Linked(plan.code_symbol().map_err(Failure::user)?),
+    };
+    let header = parts.header(&name, &code);
+    let mut files = Files { header, source: parts.source(&name, &json, &code) };
     if let Some(function) = sl {
         sl::add(&mut files, function, &parts, plan)?;
     }
     Ok(files)
+}
+
+/// Where the code of the program is.
+enum Code<'a> {
+    /// In the C file.
+    Ptx(&'a str),
+    /// In an object file, under this symbol.
+    Linked(String),
 }
 
 /// What a parameter is for.
@@ -112,13 +131,22 @@ impl Parts {
         format!("int {}_run{suffix}(\n    {})", self.prefix, parameters.join(",\n    "))
     }
 
-    fn header(&self, name: &str) -> String {
+    fn header(&self, name: &str, code: &Code<'_>) -> String {
         let prefix = &self.prefix;
         let guard = format!("STENCIL_PROGRAM_{}_H", prefix.to_ascii_uppercase());
-        let (host, device) = (self.declaration(false), self.declaration(true));
+        let host = self.declaration(false);
         let name = name.replace("*/", "* /");
+        let (place, link, device) = match code {
+            Code::Ptx(_) => {
+                let what = "The same on any device, in a stream of it (null for one of its own). \
+                            Fields are device memory.";
+                let device = self.declaration(true);
+                ("first CUDA device", String::new(), format!("/* {what} */\n{device};\n\n"))
+            }
+            Code::Linked(_) => ("processor", format!("{name}.o and "), String::new()),
+        };
         format!(
-            r#"/* Runs the stencil program {name}. Made by stencilc; link libstencil_runtime. */
+            r#"/* Runs the stencil program {name}. Made by stencilc; link {link}libstencil_runtime. */
 #ifndef {guard}
 #define {guard}
 
@@ -129,7 +157,7 @@ impl Parts {
 extern "C" {{
 #endif
 
-/* Runs so many steps on the first CUDA device. Fields are row-major without padding, and belong to
+/* Runs so many steps on the {place}. Fields are row-major without padding, and belong to
  * the caller. One that is not const has the result afterwards; after a failure it is as before. A
  * value may be null. 16-bit floats are passed by their bits.
  *
@@ -137,10 +165,7 @@ extern "C" {{
  * The first call loads the program. */
 {host};
 
-/* The same on any device, in a stream of it (null for one of its own). Fields are device memory. */
-{device};
-
-/* Copies the message of this thread's last failure, ended by a zero, as far as there is room; and
+{device}/* Copies the message of this thread's last failure, ended by a zero, as far as there is room; and
  * returns the bytes of the whole message. */
 size_t {prefix}_message(char *buffer, size_t capacity);
 
@@ -156,10 +181,20 @@ void {prefix}_unload(void);
         )
     }
 
-    fn source(&self, name: &str, plan: &str, ptx: &str) -> String {
+    fn source(&self, name: &str, plan: &str, code: &Code<'_>) -> String {
         let prefix = &self.prefix;
-        let (plan, ptx) = (bytes(plan), bytes(ptx));
-        let (host, device) = (self.function(false), self.function(true));
+        let plan = bytes(plan);
+        let host = self.function(false, code);
+        let (code, device) = match code {
+            Code::Ptx(ptx) => {
+                let text = bytes(ptx);
+                let device = self.function(true, code);
+                (format!("static const unsigned char ptx_text[] = {{\n{text}}};\n"), device)
+            }
+            Code::Linked(symbol) => {
+                (format!("extern const void *const {symbol}[];\n"), String::new())
+            }
+        };
         let comment = name.replace("*/", "* /");
         format!(
             r#"/* Runs the stencil program {comment}. Made by stencilc; link libstencil_runtime. */
@@ -170,9 +205,7 @@ void {prefix}_unload(void);
 static const unsigned char plan_json[] = {{
 {plan}}};
 
-static const unsigned char ptx_text[] = {{
-{ptx}}};
-
+{code}
 static stencil_program program;
 
 {host}
@@ -188,7 +221,7 @@ void {prefix}_unload(void) {{
         )
     }
 
-    fn function(&self, on_device: bool) -> String {
+    fn function(&self, on_device: bool, code: &Code<'_>) -> String {
         let mut calls: Vec<String> = vec!["stencil_run_steps(run, steps)".to_owned()];
         if on_device {
             calls.insert(0, "stencil_run_device(run, device)".to_owned());
@@ -231,8 +264,16 @@ void {prefix}_unload(void) {{
         if self.parameters.iter().any(|parameter| matches!(parameter.kind, Kind::Field { .. })) {
             text += "    int64_t shape[8];\n";
         }
-        text += "    stencil_run run = 0;\n    stencil_status status = stencil_load_once(\n        \
-                 plan_json, sizeof plan_json, ptx_text, sizeof ptx_text, &program);\n";
+        let load = match code {
+            Code::Ptx(_) => {
+                "once(\n        plan_json, sizeof plan_json, ptx_text, sizeof ptx_text, ".to_owned()
+            }
+            Code::Linked(symbol) => {
+                format!("linked(\n        plan_json, sizeof plan_json, \"{symbol}\", {symbol}, ")
+            }
+        };
+        text += "    stencil_run run = 0;\n    stencil_status status = stencil_load_";
+        text += &format!("{load}&program);\n");
         calls.insert(0, "stencil_run_new(program, &run)".to_owned());
         for call in calls.iter().chain(&last) {
             let _ = writeln!(text, "    if (status == 0)\n        status = {call};");

@@ -27,9 +27,6 @@ use finite::Watched;
 use results::{Results, at_step};
 use start::{Saved, start};
 
-/// Threads on another target.
-pub(crate) const THREADS: &str = "--threads is for the processor; add --target cpu or leave it out";
-
 /// A program that is to be run on arrays.
 struct Job<'a> {
     /// It knows the sizes of the run.
@@ -54,9 +51,6 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
             "--report, --report-json and --seed are for the simulator; add --target sim or leave \
              them out",
         ));
-    }
-    if args.threads.is_some() && args.target != TargetName::Cpu {
-        return Err(Failure::user(THREADS));
     }
     let pauses = args.checkpoint_every.is_some() || args.snapshot_every.is_some();
     if pauses && (args.report || args.report_json.is_some()) {
@@ -86,14 +80,15 @@ pub(crate) fn execute(args: &RunArgs, cancel: &Arc<AtomicBool>) -> Result<(), Fa
     let open = args.common.measured(session.clone(), &source)?;
     let session = args.common.measured(session.with_sizes(&source, &start.sizes), &source)?;
     let request = Request { choices: unique("--choose", &args.choose)?, ..start.request };
-    let target = target(args)?;
+    let (target, why) = target(args, &session, &source)?;
     let (print_ir, print_timing) = (args.common.print_ir_after_all, args.common.timing);
     let inputs = start.inputs;
     let job = Job { session, open, source, inputs, request, cancel, print_ir, print_timing };
     let mut saved = Saved { path: args.checkpoint.as_deref(), run: start.run, written: None };
     let begin = job.request.first_step;
     let outcome = job.run(target, args, &mut files, &mut saved)?;
-    let mut told = summary(&outcome);
+    let mut told = why.map_or_else(String::new, |why| why + "\n");
+    told += &summary(&outcome);
     told += &values(&declared, &outcome, begin);
     if let Some(counters) = outcome.counters.as_ref().filter(|_| args.report) {
         told += &counters.to_string();
@@ -179,17 +174,21 @@ fn temps(declared: &Plan, results: &BTreeMap<String, PathBuf>) -> Vec<String> {
     names.filter(|name| results.contains_key(name)).collect()
 }
 
-fn target(args: &RunArgs) -> Result<Target, Failure> {
-    let target = args.target.target(args.seed, args.threads);
+/// The target, and why where none was named.
+fn target(
+    args: &RunArgs,
+    session: &Session,
+    source: &Source,
+) -> Result<(Target, Option<String>), Failure> {
+    let (target, why) = args.target.target(session, source, (args.seed, args.threads))?;
     if args.check && target == Target::Reference {
-        let is_auto = args.target == TargetName::Auto;
-        let why = if is_auto { ", as there is no CUDA device" } else { "" };
+        let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
         return Err(Failure::user(format!(
             "--check would compare the reference with itself{why}; add --target sim or leave \
              --check out"
         )));
     }
-    Ok(target)
+    Ok((target, why))
 }
 
 /// Where a run pauses, and what it does there.

@@ -100,6 +100,7 @@ pub fn host() -> Vec<Step> {
 pub fn host_llvm() -> Vec<Step> {
     vec![
         Step::ours(ConvertMathToCalls),
+        Step::ours(LowerPeer { index_width: 64 }),
         Step::upstream(
             "builtin.module(expand-strided-metadata,lower-affine,func.func(canonicalize,cse),\
              convert-math-to-llvm,convert-vector-to-llvm,convert-scf-to-cf,\

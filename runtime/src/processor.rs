@@ -21,9 +21,9 @@ pub struct Processor {
 /// The parts of the text, in order.
 const PARTS: [&str; 4] = ["threads", "l1", "l2", "vector"];
 
-/// Sizes where the system tells none: those of most processors since 2015 at least.
+/// The first cache where the system does not tell its size: most processors have at least this.
 const L1: u64 = 32 << 10;
-/// See [`L1`].
+/// The second cache where the system does not tell its size.
 const L2: u64 = 256 << 10;
 
 impl Processor {
@@ -38,7 +38,7 @@ impl Processor {
         }
     }
 
-    /// What is assumed of a processor that is known by its name alone.
+    /// A typical processor with vectors of so many bytes, for code that runs elsewhere.
     pub const fn named(vector: u32) -> Self {
         Self { threads: 8, l1: L1, l2: 1 << 20, vector }
     }
@@ -75,7 +75,7 @@ impl FromStr for Processor {
     }
 }
 
-/// The bytes of a core's cache of data of a level, as Linux tells them.
+/// The bytes of a core's data cache of a level, from Linux.
 fn cache(level: &str) -> Option<u64> {
     let folder = Path::new("/sys/devices/system/cpu/cpu0/cache");
     for entry in std::fs::read_dir(folder).ok()?.flatten() {

@@ -72,6 +72,7 @@ impl Places<'_> {
         capture(stencilc.arg(program).args(["--emit=c", "-o"]).arg(self.work.join("plate")))?;
         let sources = [examples.join("emitted.c"), self.work.join("plate.c")];
         capture(self.cc("stencil_runtime", "emitted", &STRICT).args(sources))?;
+        self.on_processor(&program)?;
         let sl = self.project.root().join("test-suite/sl/Hotspot.sl");
         let built = self.project.target().join("release/stencilc");
         let mut stencilc = self.project.command(built);
@@ -99,7 +100,7 @@ impl Places<'_> {
             "hotspot without a device printed {said}"
         );
         for folder in ["", "cmake"] {
-            for target in ["reference", "sim"] {
+            for target in ["reference", "sim", "cpu"] {
                 let heat2d = Path::new(folder).join("heat2d");
                 let said = capture(self.program(heat2d).arg(target))?;
                 ensure!(said == EXAMPLE, "heat2d on {target} printed {said}");
@@ -111,6 +112,24 @@ impl Places<'_> {
                 "emitted without a device printed {said}"
             );
         }
+        Ok(())
+    }
+
+    /// A function with the code of a processor, in an object file that is linked.
+    fn on_processor(&self, program: &Path) -> Result<()> {
+        let folder = self.work.join("processor");
+        std::fs::create_dir_all(&folder)?;
+        let built = self.project.target().join("release/stencilc");
+        let mut stencilc = self.project.command(built);
+        stencilc.arg(program).args(["--arch=native", "--fp-contract=off", "--emit=c", "-o"]);
+        capture(stencilc.arg(folder.join("plate")))?;
+        let found = format!("-I{}", folder.display());
+        let options: Vec<&str> = STRICT.into_iter().chain([found.as_str()]).collect();
+        let mut cc = self.cc("stencil_runtime", "emitted-processor", &options);
+        let made = ["plate.c", "plate.o"].map(|name| folder.join(name));
+        capture(cc.arg(self.c.join("examples/emitted.c")).args(made))?;
+        let said = capture(&mut self.program("emitted-processor"))?;
+        ensure!(said == "the middle has 58.4141\n", "emitted on the processor printed {said}");
         Ok(())
     }
 

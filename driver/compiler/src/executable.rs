@@ -48,13 +48,6 @@ pub enum Target {
     Cuda(i32),
 }
 
-impl Target {
-    /// CUDA where there is a device, else the reference.
-    pub fn available() -> Self {
-        if Cuda::open(0).is_ok() { Self::Cuda(0) } else { Self::Reference }
-    }
-}
-
 /// A program compiled for a target. It is plain data, can be sent to another thread, and runs any
 /// number of times.
 #[derive(Clone, Debug)]

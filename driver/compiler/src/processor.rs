@@ -1,17 +1,57 @@
-//! Machine code of a program, loaded to run on the processor of this machine.
+//! The processor of this machine as a target: when it is the usual one, and how code is loaded for
+//! it.
 
+use crate::executable::Target;
 use crate::failure::Failure;
+use crate::nest;
+use crate::session::{Options, Session};
+use crate::stages;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use stencil_frontend::source::Source;
 use stencil_passes::llvm::emit_object::Object;
 use stencil_passes::llvm::load_object;
+use stencil_passes::strategies;
 use stencil_runtime::cpu::{CpuError, Program};
+use stencil_runtime::cuda::Cuda;
 use stencil_runtime::plan::Plan;
+
+impl Session {
+    /// What a source runs on where no target is named, and why: a CUDA device, or else the
+    /// processor. The reference runs what has no code for a processor.
+    pub fn usual_target(&self, source: &Source) -> (Target, &'static str) {
+        let processor = Target::Cpu { threads: None };
+        if self.options().processor().is_some() {
+            return (processor, "as the architecture is that of a processor");
+        }
+        if Cuda::open(0).is_ok() {
+            return (Target::Cuda(0), "as there is a CUDA device");
+        }
+        if stages::is_mlir(source) && nest::required(source).is_ok() {
+            let why = "as there is no CUDA device, and affine loops have no code for a processor";
+            return (Target::Reference, why);
+        }
+        if is_for_gpus(self.options()) {
+            let why = "as there is no CUDA device, and the options are for GPUs";
+            return (Target::Reference, why);
+        }
+        (processor, "as there is no CUDA device")
+    }
+}
+
+/// Whether options describe code that a processor can't run.
+fn is_for_gpus(options: &Options) -> bool {
+    let Options { arch, device, passes, config, .. } = options;
+    let strategy = config.choice.strategy.as_deref().map(strategies::named);
+    let gpu = strategy.is_some_and(|named| named.is_ok_and(|found| !found.is_for_processors()));
+    let cells = config.choice.per_thread.is_some();
+    arch.is_some() || device.is_some() || passes.is_some() || cells || gpu
+}
 
 /// Loads the code of a plan for some threads.
 ///
 /// # Errors
-/// Threads that are not to be had.
+/// When the system gives no threads.
 pub fn load(
     plan: &Plan,
     object: &Object,

@@ -2,7 +2,6 @@
 
 use super::values::threads;
 use super::{CommonArgs, TargetName};
-use crate::run::THREADS;
 use clap::Parser;
 use std::num::NonZeroUsize;
 use stencil_compiler::{Failure, Session, Source, Target};
@@ -44,12 +43,10 @@ pub fn embedded(source: &Source, options: &[String]) -> Result<(Session, Target)
     if common.print_ir_after_all || common.timing {
         return Err(Failure::user("--print-ir-after-all and --timing are for stencilc alone"));
     }
-    if threads.is_some() && target != TargetName::Cpu {
-        return Err(Failure::user(THREADS));
-    }
-    let target = target.target(seed, threads);
+    let session = common.session(source)?;
+    let (target, _) = target.target(&session, source, (seed, threads))?;
     if seed.is_some() && !matches!(target, Target::Simulator { .. }) {
         return Err(Failure::user("--seed is for the simulator; add --target sim"));
     }
-    Ok((common.session(source)?, target))
+    Ok((session, target))
 }

@@ -2,12 +2,12 @@
 
 use clap::ValueEnum;
 use std::num::NonZeroUsize;
-use stencil_compiler::Target;
+use stencil_compiler::{Failure, Session, Source, Target};
 
 /// A target, as a word of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TargetName {
-    /// CUDA where there is a device, else the reference
+    /// CUDA where there is a device, else the processor
     Auto,
     /// The oracle: a plain interpreter of the program
     Reference,
@@ -20,14 +20,41 @@ pub(crate) enum TargetName {
 }
 
 impl TargetName {
-    /// The target; the seed is for the simulator, the threads for the processor.
-    pub(crate) fn target(self, seed: Option<u64>, threads: Option<NonZeroUsize>) -> Target {
-        match self {
-            Self::Auto => Target::available(),
-            Self::Reference => Target::Reference,
-            Self::Sim => Target::Simulator { seed },
-            Self::Cpu => Target::Cpu { threads },
-            Self::Cuda => Target::Cuda(0),
+    /// The word.
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// The target of a source, and why where the word leaves it open. The seed is for the simulator
+    /// alone, the threads for the processor.
+    pub(crate) fn target(
+        self,
+        session: &Session,
+        source: &Source,
+        (seed, threads): (Option<u64>, Option<NonZeroUsize>),
+    ) -> Result<(Target, Option<String>), Failure> {
+        let (target, why) = match self {
+            Self::Auto => {
+                let (target, why) = session.usual_target(source);
+                let name = match target {
+                    Target::Reference => Self::Reference,
+                    Target::Simulator { .. } => Self::Sim,
+                    Target::Cpu { .. } => Self::Cpu,
+                    Target::Cuda(_) => Self::Cuda,
+                };
+                (target, Some(format!("target {}, {why}", name.name())))
+            }
+            Self::Reference => (Target::Reference, None),
+            Self::Sim => (Target::Simulator { seed }, None),
+            Self::Cpu => (Target::Cpu { threads: None }, None),
+            Self::Cuda => (Target::Cuda(0), None),
+        };
+        match target {
+            Target::Cpu { .. } => Ok((Target::Cpu { threads }, why)),
+            _ if threads.is_some() => Err(Failure::user(
+                "--threads is for the processor; add --target cpu or leave it out",
+            )),
+            _ => Ok((target, why)),
         }
     }
 }

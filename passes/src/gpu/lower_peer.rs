@@ -1,10 +1,10 @@
-//! `lower-peer`: flags by which blocks wait for each other become atomic loads, stores and
-//! additions at device scope.
+//! `lower-peer`: flags by which blocks or threads wait for each other become atomic loads, stores
+//! and additions.
 //!
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), listing 2. A wait is a loop around an
 //! acquiring load, with a pause after each look that was in vain; a signal is a releasing store.
 //!
-//! Needs: the gpu level, with flags as memrefs of one dimension and i32 with stride 1. Guarantees:
+//! Needs: the gpu level, or functions for a processor, with flags as memrefs of one dimension and i32 with stride 1. Guarantees:
 //! no operation of the dialect `peer` is left.
 //!
 //! ```text
@@ -24,12 +24,15 @@
 //! }
 //! llvm.store %count, %address atomic syncscope("device") release {alignment = 4} : i32, !llvm.ptr<1>
 //! ```
-//! and `peer.arrive` a fence with a relaxed addition.
+//! and `peer.arrive` a fence with a relaxed addition. In functions for a processor the scope is the
+//! whole system, and a thread that waits lets others run, by the C library's `sched_yield`.
 
+use crate::kernel::host_function;
 use crate::options::Options;
 use crate::pass::{Info, Pass};
 use melior::Context;
 use melior::ir::operation::OperationLike;
+use melior::ir::r#type::FunctionType;
 use melior::ir::{Module, Region, Type};
 use stencil_dialects::attribute;
 use stencil_dialects::builder::{Builder, Compare, Named};
@@ -40,7 +43,7 @@ use stencil_dialects::peer;
 /// The pass in the registry.
 pub const INFO: Info = Info {
     name: "lower-peer",
-    summary: "make flags between blocks atomic loads and stores at device scope",
+    summary: "make flags between blocks or threads atomic loads and stores",
     options: &[INDEX_WIDTH],
     read: |options: &Options| {
         let index_width = options.integer(INDEX_WIDTH.0, 32..=64)?.unwrap_or(64);
@@ -75,6 +78,10 @@ impl Pass for LowerPeer {
 
     fn run<'c>(&self, context: &'c Context, module: &mut Module<'c>) -> Result<(), Error> {
         let all = mlir::walk(mlir::module_op(module));
+        let host = host_function::is_there(module);
+        if host {
+            declare_yield(context, module)?;
+        }
         for op in all.into_iter().filter(|op| is_of_peer(*op)) {
             let name = mlir::name(op);
             let region = Region::new();
@@ -85,15 +92,16 @@ impl Pass for LowerPeer {
                     format!("{name} needs flags, an index and a count"),
                 ));
             };
-            let address = self.address(&builder, flags, index)?;
+            let scope = if host { Scope::System } else { Scope::Device };
+            let address = self.address(&builder, scope, flags, index)?;
             match name {
-                peer::WAIT => drop(wait(&builder, address, count)?),
+                peer::WAIT => drop(wait(&builder, scope, address, count)?),
                 peer::ARRIVE => {
-                    let before = arrive(&builder, address, count)?;
+                    let before = arrive(&builder, scope, address, count)?;
                     mlir::results(op).into_iter().for_each(|old| mlir::replace_uses(old, before));
                 }
                 _ => {
-                    let attributes = atomic(&builder, RELEASE);
+                    let attributes = atomic(&builder, scope, RELEASE);
                     builder.op("llvm.store", &[count, address], &[], &attributes)?;
                 }
             }
@@ -108,6 +116,31 @@ fn is_of_peer(op: Op) -> bool {
     [peer::WAIT, peer::SIGNAL, peer::ARRIVE].contains(&mlir::name(op))
 }
 
+/// Who sees the flags.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// The blocks of a GPU.
+    Device,
+    /// The threads of a processor.
+    System,
+}
+
+/// The C library's function by which a thread lets others run, as `emit-object` knows it.
+const YIELD: &str = "math.sched_yield";
+
+/// Declares [`YIELD`].
+fn declare_yield<'c>(context: &'c Context, module: &Module<'c>) -> Result<(), Error> {
+    let location = mlir::module_op(module).location();
+    let outer = host_function::container(context, module, location)?;
+    let ty = FunctionType::new(context, &[], &[outer.integer_type(32)]);
+    let attributes = [
+        ("sym_name", attribute::string(context, YIELD)),
+        ("function_type", attribute::ty(ty.into())),
+        host_function::private(context),
+    ];
+    outer.op_with_regions("func.func", &[], &[], &attributes, vec![Region::new()]).map(drop)
+}
+
 /// Nanoseconds between two looks at a flag: far less than a tile takes.
 const PAUSE: i64 = 20;
 /// The numbers of orderings in the LLVM dialect.
@@ -118,11 +151,12 @@ const RELEASE: i64 = 5;
 const ADD: i64 = 1;
 
 impl LowerPeer {
-    /// The address of a flag, in global memory. An index may be too narrow for an address, so it
+    /// The address of a flag, on a GPU in global memory. An index may be too narrow for an address, so it
     /// comes from the descriptor that the memref will be.
     fn address<'c>(
         &self,
         builder: &Builder<'c>,
+        scope: Scope,
         flags: Val<'c>,
         index: Val<'c>,
     ) -> Result<Val<'c>, Error> {
@@ -151,54 +185,88 @@ impl LowerPeer {
                 ("rawConstantIndices", attribute::integers32(context, &[i32::MIN])),
             ],
         )?;
-        builder.value("llvm.addrspacecast", &[address], parse("!llvm.ptr<1>")?, &[])
+        match scope {
+            Scope::Device => {
+                builder.value("llvm.addrspacecast", &[address], parse("!llvm.ptr<1>")?, &[])
+            }
+            Scope::System => Ok(address),
+        }
     }
 }
 
-/// The attributes of an atomic access at device scope.
-fn atomic<'c>(builder: &Builder<'c>, ordering: i64) -> [Named<'c, 'static>; 3] {
+/// The attributes of an atomic access.
+fn atomic<'c>(builder: &Builder<'c>, scope: Scope, ordering: i64) -> Vec<Named<'c, 'static>> {
     let context = builder.context;
-    [
+    let mut attributes = vec![
         ("ordering", attribute::integer(context, ordering)),
-        ("syncscope", attribute::string(context, "device")),
         ("alignment", attribute::integer(context, 4)),
-    ]
+    ];
+    attributes.extend(scope_attribute(builder, scope));
+    attributes
+}
+
+/// The attribute of a scope; that of the system is the default.
+fn scope_attribute<'c>(builder: &Builder<'c>, scope: Scope) -> Option<Named<'c, 'static>> {
+    let device = || ("syncscope", attribute::string(builder.context, "device"));
+    (scope == Scope::Device).then(device)
 }
 
 /// Adds to a flag; gives its value before. A wait that sees the last addition of several sees what
 /// was before each: additions carry on what those before released.
-fn arrive<'c>(builder: &Builder<'c>, address: Val<'c>, count: Val<'c>) -> Result<Val<'c>, Error> {
-    // The backend drops the ordering of an addition, so that a fence stands before it.
-    let scope = attribute::string(builder.context, "device");
-    let release = attribute::integer(builder.context, RELEASE);
-    builder.op("llvm.fence", &[], &[], &[("ordering", release), ("syncscope", scope)])?;
-    let mut attributes = atomic(builder, MONOTONIC).to_vec();
+fn arrive<'c>(
+    builder: &Builder<'c>,
+    scope: Scope,
+    address: Val<'c>,
+    count: Val<'c>,
+) -> Result<Val<'c>, Error> {
+    // NVPTX drops the ordering of an addition, so that a fence stands before it.
+    let mut fence = vec![("ordering", attribute::integer(builder.context, RELEASE))];
+    fence.extend(scope_attribute(builder, scope));
+    builder.op("llvm.fence", &[], &[], &fence)?;
+    let mut attributes = atomic(builder, scope, MONOTONIC);
     attributes.push(("bin_op", attribute::integer(builder.context, ADD)));
     builder.value("llvm.atomicrmw", &[address, count], builder.integer_type(32), &attributes)
 }
 
-fn wait<'c>(builder: &Builder<'c>, address: Val<'c>, count: Val<'c>) -> Result<Op<'c>, Error> {
+fn wait<'c>(
+    builder: &Builder<'c>,
+    scope: Scope,
+    address: Val<'c>,
+    count: Val<'c>,
+) -> Result<Op<'c>, Error> {
     let (before, after) = (Region::new(), Region::new());
     let look = builder.at(mlir::append_block(&before, &[]));
-    let attributes = atomic(&look, ACQUIRE);
+    let attributes = atomic(&look, scope, ACQUIRE);
     let flag = look.value("llvm.load", &[address], look.integer_type(32), &attributes)?;
     // The sign of the difference is right where the numbers have wrapped too.
     let lead = look.binary("arith.subi", flag, count)?;
     let late = look.compare(Compare::Lt, lead, look.constant(look.integer_type(32), 0)?)?;
     look.op("scf.condition", &[late], &[], &[])?;
     let pause = builder.at(mlir::append_block(&after, &[]));
-    let time = pause.constant(pause.integer_type(32), PAUSE)?;
-    let name = attribute::string(pause.context, "llvm.nvvm.nanosleep");
-    pause.op(
-        "llvm.call_intrinsic",
-        &[time],
-        &[],
-        &[
-            ("intrin", name),
-            ("op_bundle_sizes", attribute::integers32(pause.context, &[])),
-            ("operandSegmentSizes", attribute::integers32(pause.context, &[1, 0])),
-        ],
-    )?;
+    match scope {
+        Scope::Device => sleep(&pause)?,
+        Scope::System => {
+            let callee = attribute::symbol(pause.context, YIELD);
+            pause.op("func.call", &[], &[pause.integer_type(32)], &[("callee", callee)])?;
+        }
+    }
     pause.op("scf.yield", &[], &[], &[])?;
     builder.op_with_regions("scf.while", &[], &[], &[], vec![before, after])
+}
+
+fn sleep(pause: &Builder) -> Result<(), Error> {
+    let time = pause.constant(pause.integer_type(32), PAUSE)?;
+    let name = attribute::string(pause.context, "llvm.nvvm.nanosleep");
+    pause
+        .op(
+            "llvm.call_intrinsic",
+            &[time],
+            &[],
+            &[
+                ("intrin", name),
+                ("op_bundle_sizes", attribute::integers32(pause.context, &[])),
+                ("operandSegmentSizes", attribute::integers32(pause.context, &[1, 0])),
+            ],
+        )
+        .map(drop)
 }

@@ -53,7 +53,7 @@ use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::stencil::{self, Argument, Boundary, Piece, Program, Reduce};
-use stencil_dialects::tiled::{self, Binding, Kernel};
+use stencil_dialects::tiled::{self, Kernel};
 
 /// Points of a block.
 pub const BLOCK: i64 = 8192;
@@ -271,11 +271,7 @@ impl<'c> Lowering<'c, '_> {
         let reductions = self.reductions()?;
         let fields: Vec<&str> = reductions.iter().map(|(field, _)| *field).collect();
         let operators: Vec<Operator> = reductions.iter().map(|(_, operator)| *operator).collect();
-        let mut bindings =
-            partials::fields_first(program, &self.read()?, if alone { &fields } else { &[] });
-        if !alone {
-            bindings.extend(fields.iter().map(|field| Binding::Partials(field)));
-        }
+        let bindings = partials::over_points(program, &self.read()?, &fields, alone);
         let mut tile = vec![1; rank.saturating_sub(1)];
         tile.push(BLOCK);
         let mut per_thread = vec![1; rank.saturating_sub(1)];

@@ -50,11 +50,7 @@ pub fn over_points<'c>(
     let program = subject.program;
     let reductions = lowering.reductions()?;
     let fields: Vec<&str> = reductions.iter().map(|(field, _)| *field).collect();
-    let mut bindings =
-        partials::fields_first(program, &lowering.read()?, if alone { &fields } else { &[] });
-    if !alone {
-        bindings.extend(fields.iter().map(|field| Binding::Partials(field)));
-    }
+    let bindings = partials::over_points(program, &lowering.read()?, &fields, alone);
     let rank = piece.lower.result_count();
     let mut shape = vec![1; rank];
     if let Some(last) = shape.last_mut() {

@@ -148,6 +148,21 @@ pub fn fields_first<'c>(
     all
 }
 
+/// The arguments of a kernel that combines the points of blocks: of `fields`, it stores the values
+/// where there is one block `alone`, the results of blocks otherwise.
+pub fn over_points<'c>(
+    program: &Program<'c>,
+    read: &BTreeSet<&str>,
+    fields: &[&'c str],
+    alone: bool,
+) -> Vec<Binding<'c>> {
+    let mut all = fields_first(program, read, if alone { fields } else { &[] });
+    if !alone {
+        all.extend(fields.iter().map(|field| Binding::Partials(field)));
+    }
+    all
+}
+
 /// The buffer of a reduction's partial results.
 pub fn buffer<'c>(arguments: &Arguments<'c>, field: &str) -> Result<Val<'c>, Error> {
     let buffer = arguments.partials.get(field).copied();

@@ -64,8 +64,8 @@ impl<'c, 'p> Points<'c, 'p> {
         builder.binary("arith.divui", filled, builder.index(points)?)
     }
 
-    /// What a lane makes of the points of a block, so many from `first` on: a value for each
-    /// reduction. A block that the box fills has no conditions.
+    /// The values of a lane, one for each reduction: it combines `each` of its points of a block
+    /// that begins at point `first`. A block that the box fills has no conditions.
     pub fn combined(
         &self,
         builder: &Builder<'c>,
@@ -87,8 +87,8 @@ impl<'c, 'p> Points<'c, 'p> {
         )
     }
 
-    /// Runs code for each point of a block, so many from `first` on: with its number in the box,
-    /// and the values there. The points of a lane are all points.
+    /// Runs code for each of `points` points from `first` on. The code gets the point's number in
+    /// the box and the values there. One lane has all points.
     pub fn each(
         &self,
         builder: &Builder<'c>,

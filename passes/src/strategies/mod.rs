@@ -3,7 +3,7 @@
 pub mod block;
 pub mod naive;
 pub mod plane;
-pub mod serial;
+pub mod rows;
 pub mod slab;
 pub mod stream;
 pub mod strip;
@@ -25,7 +25,7 @@ pub const ALL: &[&dyn Strategy] = &[
     &strip::Strip,
     &wavefront::Wavefronts,
     &slab::Slab,
-    &serial::Serial,
+    &rows::Rows,
 ];
 
 /// The strategies for the target of a module: for a processor, or for a GPU.

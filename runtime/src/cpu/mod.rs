@@ -6,11 +6,16 @@
 //! | `memory.rs` | memory in lines of a cache |
 //! | `workers.rs` | threads, and how they share the tiles of a launch |
 //! | `program.rs` | a loaded program as a target |
+//! | `engine.rs` | the same for programs of other languages |
 
 mod code;
+#[cfg(feature = "cuda")]
+mod engine;
 mod memory;
 mod program;
 mod workers;
 
 pub use code::Code;
+#[cfg(feature = "cuda")]
+pub use engine::Processor;
 pub use program::{CpuError, Program};

@@ -9,6 +9,7 @@ use crate::fault::Fault;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::copy_nonoverlapping;
 use std::slice;
+use stencil_runtime::cpu::Code;
 use stencil_runtime::cuda::LentStream;
 use stencil_runtime::host::{Given, device_memory, host_memory};
 
@@ -48,6 +49,31 @@ pub fn values<T: Copy>(pointer: *const T, count: usize, what: &str) -> Result<Ve
     }
     // SAFETY: aligned, not null, and by the contract it leads to so many values.
     Ok(unsafe { slice::from_raw_parts(pointer, count) }.to_vec())
+}
+
+/// Code for processors that is linked into the process, with the symbol of its table.
+#[derive(Debug)]
+pub struct Linked {
+    symbol: String,
+    table: usize,
+}
+
+/// The code of a table with a symbol.
+///
+/// # Errors
+/// When the pointer is null or not aligned.
+pub fn linked(symbol: String, table: *const c_void) -> Result<Linked, Fault> {
+    checked(table.cast::<usize>(), "the code")?;
+    Ok(Linked { symbol, table: table.expose_provenance() })
+}
+
+// SAFETY: by the contract of `stencil_load_linked` the table is what the compiler made under this
+// symbol, and it is linked into the process, where it stays.
+unsafe impl Code for Linked {
+    fn symbol(&self, name: &str) -> Result<usize, String> {
+        let Self { symbol, table } = self;
+        if name == symbol { Ok(*table) } else { Err(format!("it is {symbol}, not {name}")) }
+    }
 }
 
 /// A value.

@@ -6,9 +6,10 @@ use crate::handles::{self, Object};
 use crate::run::{self, Run};
 use std::ffi::{c_char, c_void};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use stencil_runtime::array::{Array, Element};
 use stencil_runtime::bounded_read::{MOST_CODE, MOST_TEXT, read};
+use stencil_runtime::cpu::Processor;
 use stencil_runtime::host::{Code, Program};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::plan::{FieldDecl, Plan, Role, ptx_beside};
@@ -189,12 +190,41 @@ pub extern "C" fn stencil_load_once(
     code_bytes: usize,
     program: *mut ProgramHandle,
 ) -> Status {
+    load_once(program, || loaded(text, text_bytes, code, code_bytes))
+}
+
+/// As stencil_load_once, with code for a processor that is linked into the process. `code` is the
+/// table that the object file of the plan has under `symbol`: `extern const void *const
+/// stencil_code_...[]`. The program runs on as many threads as the machine runs at once, one run at
+/// a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn stencil_load_linked(
+    text: *const u8,
+    text_bytes: usize,
+    symbol: *const c_char,
+    code: *const c_void,
+    program: *mut ProgramHandle,
+) -> Status {
+    load_once(program, || {
+        if text_bytes as u64 > MOST_TEXT {
+            return Err(Fault::argument(format!("a plan has at most {MOST_TEXT} bytes")));
+        }
+        let plan = plan(values(text, text_bytes, "the plan")?, "the plan")?;
+        let code = caller::linked(caller::text(symbol, "the symbol")?, code)?;
+        let processor = Processor::new(plan.clone(), Arc::new(code), None);
+        let processor = processor.map_err(|error| Fault::new(Status::Plan, error.to_string()))?;
+        Ok(Program::new(plan, Code::Engine(Box::new(processor))))
+    })
+}
+
+/// Makes a program where `program` is no live one yet. One thread does so at a time.
+fn load_once(program: *mut ProgramHandle, load: impl FnOnce() -> Result<Program, Fault>) -> Status {
     static LOADING: Mutex<()> = Mutex::new(());
     guarded(|| {
         let result = place(program, "program")?;
         let _loading = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
         if handles::program(get(program, "program")?).is_err() {
-            result.put(run::publish(loaded(text, text_bytes, code, code_bytes)?));
+            result.put(run::publish(load()?));
         }
         Ok(())
     })

@@ -26,7 +26,7 @@ class Result(dict[str, Any]):
 
 class Kernel:
     name: str
-    target: Literal["cuda", "reference", "sim"]
+    target: Literal["cuda", "cpu", "reference", "sim"]
     fields: dict[str, tuple[str, Any, int]]
     scalars: dict[str, str | None]
     params: list[str]
@@ -72,7 +72,7 @@ class Function:
 def compile(
     program: str | os.PathLike[str],
     *,
-    target: Literal["auto", "cuda", "reference", "sim"] = "auto",
+    target: Literal["auto", "cuda", "cpu", "reference", "sim"] = "auto",
     define: Mapping[str, int] | None = None,
     cache: str | os.PathLike[str] | Literal[False] | None = None,
     **options: bool | int | str | Sequence[int] | None,

@@ -170,7 +170,7 @@ class Kernel:
 
     @property
     def target(self):
-        """What it runs on: "cuda", "reference" or "sim"."""
+        """What it runs on: "cuda", "cpu", "reference" or "sim"."""
         return self._native.target
 
     @property
@@ -232,8 +232,8 @@ def compile(program, *, target="auto", define=None, cache=None, **options):
     program : str or path
         A file, or the text of a program: what has a line break, or a blank and is no file.
     target : str
-        "cuda"; "reference", a plain interpreter on the processor; "sim", a simulated GPU that
-        checks every access; "auto", CUDA where there is a device, else the reference.
+        "cuda"; "cpu", the processor of this machine; "reference", a plain interpreter; "sim", a
+        simulated GPU that checks every access; "auto", CUDA where there is a device, else "cpu".
     define : dict, optional
         Sizes that are fixed when the program is compiled.
     cache : path or False, optional

@@ -41,6 +41,8 @@ pub struct Subjects<'c, 'p> {
     pub kernel: &'p Kernel<'c>,
     /// Whether its tiles go on beyond the grid as the grid repeated.
     pub wraps: bool,
+    /// The arguments of the kernel.
+    pub signature: &'p Signature<'c>,
     /// Bytes of a vector.
     pub vector: i64,
 }
@@ -71,10 +73,9 @@ impl BoxFunctions {
         layout: &Layout<'c, '_>,
         work: &Work<'c, '_>,
     ) -> Result<String, Error> {
-        let Subjects { context, subject, kernel, wraps, .. } = subjects;
+        let Subjects { context, subject, kernel, wraps, signature, .. } = subjects;
         let location = kernel.op.location();
         let outer = host_function::container(context, subject.module, location)?;
-        let signature = Signature::of(&outer, subject.module, subject.program, kernel, false, &[])?;
         let (what, location) = match work {
             Work::Load(field, _) => (format!("load {field}"), location),
             Work::Store(field, _) => (format!("store {field}"), location),
@@ -86,7 +87,7 @@ impl BoxFunctions {
         }
         let name = format!("box.{}", self.made.borrow().len());
         let outer = Builder { location, ..outer };
-        make(subjects, (&outer, &signature), &name, layout, work)?;
+        make(subjects, &outer, &name, layout, work)?;
         self.made.borrow_mut().insert(key, name.clone());
         Ok(name)
     }
@@ -105,12 +106,12 @@ fn describe<'c>(layout: &Layout<'c, '_>, apply: &Apply<'c>, wraps: bool) -> Stri
 /// Builds the function of an action.
 fn make<'c>(
     subjects: Subjects<'c, '_>,
-    (outer, signature): (&Builder<'c>, &Signature<'c>),
+    outer: &Builder<'c>,
     name: &str,
     layout: &Layout<'c, '_>,
     work: &Work<'c, '_>,
 ) -> Result<(), Error> {
-    let Subjects { context, subject, kernel, wraps, vector } = subjects;
+    let Subjects { context, subject, kernel, wraps, signature, vector } = subjects;
     let rank = kernel.schedule.tile.len();
     let fields = fields(layout, work);
     let mut types: Vec<Type<'c>> = vec![outer.index_type(); 2 * rank];
@@ -206,7 +207,7 @@ impl<'c> Body<'c, '_> {
         let main = Cells::of(builder, self.scope, (main.lower, main.upper))?;
         for ((field, _), to) in apply.outputs.iter().zip(code.outputs) {
             let (Some(to), Some(_)) = (to, apply.kept(field)) else { continue };
-            let Some(from) = code.inputs.get(field) else { continue };
+            let from = code.input(field)?;
             let own = inside.within(builder, &self.grid(field)?)?;
             own.each_outside(builder, &main, &mut |builder, cell| {
                 copy_cell(builder, (*from, cell), (*to, cell))

@@ -86,11 +86,11 @@ fn lower<'c>(
     let slab = if kernel.schedule.tile.len() == 2 { SLAB } else { 1 };
     let layout = Layout::of(subject, kernel, wraps, slab)?;
     let vector = i64::from(subject.vector_bytes());
-    let subjects = Subjects { context, subject, kernel, wraps, vector };
-    let names = layout.actions.iter().map(|action| functions.name(subjects, &layout, &action.work));
-    let names = names.collect::<Result<Vec<_>, _>>()?;
     let outer = host_function::container(context, subject.module, kernel.op.location())?;
     let signature = Signature::of(&outer, subject.module, program, kernel, false, &[])?;
+    let subjects = Subjects { context, subject, kernel, wraps, signature: &signature, vector };
+    let names = layout.actions.iter().map(|action| functions.name(subjects, &layout, &action.work));
+    let names = names.collect::<Result<Vec<_>, _>>()?;
     let hull = tile_kernels::hull(context, program, kernel)?;
     let counts = extents(context, hull.lower, hull.upper)?.into_iter().zip(&kernel.schedule.tile);
     let counts: Vec<_> = counts

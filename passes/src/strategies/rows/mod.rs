@@ -1,7 +1,8 @@
-//! The strategy `serial`: a thread of a processor computes all points of a function that reads
-//! values of its own sweep, one after the other.
+//! The strategy `rows`: threads of a processor compute bands of rows of a function that reads values
+//! of its own sweep, each thread behind the one that has the band above.
 
-pub mod lower_serial;
+mod bands;
+pub mod lower_rows;
 
 use crate::pass::Pass;
 use crate::schedule::launch_groups::Group;
@@ -13,12 +14,12 @@ use stencil_dialects::stencil::Program;
 use stencil_dialects::tiled::{Kernel, Schedule};
 
 /// The name in the IR and on the command line.
-pub const NAME: &str = "serial";
+pub const NAME: &str = "rows";
 
 /// The descriptor.
-pub struct Serial;
+pub struct Rows;
 
-impl Strategy for Serial {
+impl Strategy for Rows {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -28,7 +29,7 @@ impl Strategy for Serial {
     }
 
     fn lowering(&self) -> Box<dyn Pass> {
-        Box::new(lower_serial::LowerSerial)
+        Box::new(lower_rows::LowerRows)
     }
 
     fn is_for_processors(&self) -> bool {
@@ -43,10 +44,15 @@ impl Strategy for Serial {
         false
     }
 
-    /// The tile is the whole grid, whatever its size.
+    /// Rows of a band, and columns that a thread computes between two looks at the band above. In
+    /// three dimensions a band has planes, and the columns are rows.
     fn shape(&self, _: &Subject, group: &Group) -> Result<Shape, Error> {
-        let rank = group.hull.rank();
-        Ok(Shape { tile: vec![1; rank], per_thread: vec![1; rank] })
+        let tile: &[i64] = match group.hull.rank() {
+            1 => &[1],
+            2 => &[16, 128],
+            _ => &[2, 8, 1],
+        };
+        Ok(Shape { tile: tile.to_vec(), per_thread: vec![1; tile.len()] })
     }
 
     fn pyramid_height(&self, _: &Subject, _: &Group, _: &Schedule) -> Result<i64, Error> {
