@@ -72,3 +72,35 @@ pub fn label(program: &Program) -> String {
         threads => format!("processor, {threads} threads"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Control;
+    use crate::level::Level;
+
+    #[test]
+    fn code_runs_with_its_own_plan_alone() {
+        let text = "param N\ngrid G = [0..N-1]\nfield A : f32 on G\n\
+                    fn f -> A [1..N-2] = A[-1] + A[1]\nsteps 9\n";
+        let source = Source::new("pairs.stencil", text);
+        let arch = Some(stencil_passes::target::NATIVE.to_owned());
+        let session = Session::new(Options { arch, ..Options::default() });
+        let levels = [Level::Plan, Level::Asm];
+        let compiled = session.compile(&source, &levels, Control::default()).unwrap();
+        let (plan, object) = (compiled.plan().unwrap(), compiled.object().unwrap());
+        let mut measured = plan.clone();
+        measured.settings.fingerprint = "of a measurement".to_owned();
+        for own in [plan, &measured] {
+            assert!(load(own, object, NonZeroUsize::new(1)).is_ok());
+        }
+        let mut memory = plan.clone();
+        memory.kernels[0].dynamic_shared += 64;
+        let mut kernels = plan.clone();
+        kernels.kernels.push(plan.kernels[0].clone());
+        for other in [memory, kernels] {
+            let message = load(&other, object, None).unwrap_err().to_string();
+            assert!(message.contains("the code does not fit the plan of pairs"), "{message}");
+        }
+    }
+}

@@ -43,3 +43,72 @@ fn several_functions_reductions_and_sweeps() {
     agree("unsharp", &format!("{two} --in A=random:1"));
     agree("smith-waterman", &format!("{two} --in H=random:1 --in p=random:2 --in q=random:3"));
 }
+
+#[test]
+fn sweeps_run_on_several_threads() {
+    let two = "--size N=67 --size M=131";
+    let word = "--in p=random:2 --in q=random:3";
+    for tile in ["", "--tile 3,5", "--tile 1,1", "--tile 200,300"] {
+        agree("smith-waterman", &format!("{two} --in H=random:1 {word} {tile}"));
+    }
+    // Values to the upper right, several sweeps a step, planes, and one dimension.
+    agree("relax2d", &format!("{two} --steps 7 --in A=random:1 --tile 5,4"));
+    agree("heat2d-sweep", &format!("{two} --steps 7 --in A=random:1 --tile 2,9"));
+    let three = "--size N=13 --size M=17 --size L=19 --in A=random:1 --steps 5";
+    agree("gauss-seidel3d", &format!("{three} --tile 2,3,1"));
+}
+
+/// Runs the tool in a folder with a program, and gives what it prints.
+fn said(words: &str, code: i32) -> String {
+    let scratch = Scratch::new();
+    scratch.copy("programs/heat2d.stencil");
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let outcome = scratch.run("stencilc", &words);
+    assert_eq!(outcome.code, Some(code), "{words:?}\n{}", outcome.stderr);
+    outcome.stdout + &outcome.stderr
+}
+
+#[test]
+fn options_that_do_not_fit_are_refused() {
+    let data = "--size N=9 --size M=9 --in A=zeros --in K=zeros --steps 1";
+    for (words, message) in [
+        ("heat2d.stencil --arch native --per-thread 2".to_owned(), "cells per thread are for GPUs"),
+        (
+            format!("run heat2d.stencil --target reference --threads 2 {data}"),
+            "--threads is for the processor",
+        ),
+        ("heat2d.stencil --arch native --emit=obj".to_owned(), "an object file needs -o NAME"),
+        ("heat2d.stencil --arch native --emit=ptx".to_owned(), "take llvm or asm"),
+        ("heat2d.stencil --arch native --report".to_owned(), "describe code for GPUs"),
+        ("heat2d.stencil --emit=obj -o heat2d.o".to_owned(), "add --arch native"),
+    ] {
+        let said = said(&words, 1);
+        assert!(said.starts_with("error: ") && said.contains(message), "{words}\n{said}");
+    }
+}
+
+#[test]
+fn a_run_says_what_it_runs_on_and_why() {
+    let data = "--size N=9 --size M=9 --in A=zeros --in K=zeros --steps 1";
+    let run = |options: &str| said(&format!("run heat2d.stencil {data} {options}"), 0);
+    // With a CUDA device the first of these would run there.
+    if std::env::var_os("CUDA_VISIBLE_DEVICES").is_none_or(|devices| devices.is_empty()) {
+        assert!(run("").starts_with("target cpu, as there is no CUDA device\nprocessor, "));
+        let said = run("--strategy block");
+        assert!(said.starts_with("target reference, as there is no CUDA device, and"), "{said}");
+    }
+    assert!(run("--target cpu --threads 2").starts_with("processor, 2 threads: "));
+    assert!(run("--arch native").starts_with("target cpu, as the architecture is that of a"));
+}
+
+#[test]
+fn a_module_with_a_processor_as_its_target_is_compiled_for_it() {
+    let scratch = Scratch::new();
+    scratch.copy("programs/heat2d.stencil");
+    let words = ["heat2d.stencil", "--arch", "x86-64-v3", "--emit=stencil", "-o", "heat2d.mlir"];
+    assert_eq!(scratch.run("stencilc", &words).code, Some(0));
+    let from_mlir = scratch.run("stencilc", &["heat2d.mlir", "--emit=asm"]);
+    let direct = scratch.run("stencilc", &["heat2d.stencil", "--arch", "x86-64-v3"]);
+    assert_eq!((from_mlir.code, direct.code), (Some(0), Some(0)), "{}", from_mlir.stderr);
+    assert!(direct.stdout.contains("stencil_code_") && direct.stdout == from_mlir.stdout);
+}
