@@ -1,19 +1,17 @@
 //! The command line of `stencilc`.
 
 mod embedded;
-mod emit;
 mod help;
-mod target;
 mod values;
 
+use crate::emit::{Emit, emitted};
 use crate::picture::Colors;
+use crate::target::TargetName;
 use crate::{compile, run};
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub use embedded::embedded;
-pub(crate) use emit::Emit;
-use emit::emitted;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +23,6 @@ use stencil_compiler::{
 use stencil_runtime::input::{Source as Input, assignment};
 use stencil_runtime::number::Numeral;
 use stencil_runtime::tune::Schedules;
-pub(crate) use target::TargetName;
 pub use values::unique;
 use values::{one_of_several, positive, range, several, size, threads, tolerance, whole, word};
 
@@ -57,7 +54,7 @@ pub(crate) struct CompileArgs {
     /// What to print, by default ptx, for a processor asm; several are written to files named after
     /// -o
     #[arg(long, value_delimiter = ',', value_parser = emitted())]
-    emit: Vec<Emit>,
+    pub(crate) emit: Vec<Emit>,
     /// The file to write; with several --emit, the name that gets an extension each
     #[arg(short, long)]
     pub(crate) output: Option<PathBuf>,

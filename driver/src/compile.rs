@@ -1,6 +1,7 @@
 //! `stencilc FILE`: compiles a source and writes the levels that are asked for.
 
-use crate::cli::{CommonArgs, CompileArgs, Emit};
+use crate::cli::{CommonArgs, CompileArgs};
+use crate::emit::Emit;
 use crate::emit_c;
 use crate::files::{self, Outputs, is_standard};
 use crate::message::say;

@@ -221,7 +221,7 @@ void {prefix}_unload(void) {{
         )
     }
 
-    fn function(&self, on_device: bool, code: &Code<'_>) -> String {
+    fn function(&self, on_device: bool, program: &Code<'_>) -> String {
         let mut calls: Vec<String> = vec!["stencil_run_steps(run, steps)".to_owned()];
         if on_device {
             calls.insert(0, "stencil_run_device(run, device)".to_owned());
@@ -264,7 +264,7 @@ void {prefix}_unload(void) {{
         if self.parameters.iter().any(|parameter| matches!(parameter.kind, Kind::Field { .. })) {
             text += "    int64_t shape[8];\n";
         }
-        let load = match code {
+        let load = match program {
             Code::Ptx(_) => {
                 "once(\n        plan_json, sizeof plan_json, ptx_text, sizeof ptx_text, ".to_owned()
             }

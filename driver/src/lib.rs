@@ -5,6 +5,7 @@
 
 pub mod cli;
 mod compile;
+mod emit;
 mod emit_c;
 mod files;
 pub mod manual;
@@ -12,3 +13,4 @@ pub mod message;
 pub mod opt;
 pub mod picture;
 mod run;
+mod target;

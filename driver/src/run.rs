@@ -1,9 +1,10 @@
 //! `stencilc run`: compiles a program, runs it on data, checks it and writes its result.
 
-use crate::cli::{RunArgs, TargetName, unique};
+use crate::cli::{RunArgs, unique};
 use crate::compile::{print_ir, print_timing};
 use crate::files::{self, is_standard};
 use crate::message::say;
+use crate::target::TargetName;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;

@@ -69,7 +69,7 @@ impl Places<'_> {
         let built = self.project.target().join("release/stencilc");
         let program = self.project.root().join("test-suite/programs/heat2d.stencil");
         let mut stencilc = self.project.command(built);
-        capture(stencilc.arg(program).args(["--emit=c", "-o"]).arg(self.work.join("plate")))?;
+        capture(stencilc.arg(&program).args(["--emit=c", "-o"]).arg(self.work.join("plate")))?;
         let sources = [examples.join("emitted.c"), self.work.join("plate.c")];
         capture(self.cc("stencil_runtime", "emitted", &STRICT).args(sources))?;
         self.on_processor(&program)?;

@@ -292,6 +292,18 @@ stencil_status stencil_load_once(const uint8_t *text,
                                  stencil_program *program);
 
 /**
+ * As stencil_load_once, with code for a processor that is linked into the process. `code` is the
+ * table that the object file of the plan has under `symbol`: `extern const void *const
+ * stencil_code_...[]`. The program runs on as many threads as the machine runs at once, one run at
+ * a time.
+ */
+stencil_status stencil_load_linked(const uint8_t *text,
+                                   size_t text_bytes,
+                                   const char *symbol,
+                                   const void *code,
+                                   stencil_program *program);
+
+/**
  * Makes a program of the file `NAME.plan.json` and of `NAME.ptx` beside it.
  */
 stencil_status stencil_load_file(const char *path, stencil_program *program);

@@ -139,7 +139,7 @@ steps 1
 """
 
 
-@pytest.mark.parametrize("target", ["reference", "sim"])
+@pytest.mark.parametrize("target", ["reference", "cpu", "sim"])
 def test_cells_that_are_no_numbers(target):
     kernel = stencilc.compile(CELLS.format().replace(
         "reduce centre : complex64 = sum(Z[0]) on [0..N-1]\n", ""), target=target)

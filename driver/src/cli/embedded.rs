@@ -1,7 +1,8 @@
 //! Options of the command line that another program hands over, as strings.
 
+use super::CommonArgs;
 use super::values::threads;
-use super::{CommonArgs, TargetName};
+use crate::target::TargetName;
 use clap::Parser;
 use std::num::NonZeroUsize;
 use stencil_compiler::{Failure, Session, Source, Target};

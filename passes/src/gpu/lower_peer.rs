@@ -4,8 +4,8 @@
 //! Source: PeerWave (see `schedule/tile_wavefront.rs`), listing 2. A wait is a loop around an
 //! acquiring load, with a pause after each look that was in vain; a signal is a releasing store.
 //!
-//! Needs: the gpu level, or functions for a processor, with flags as memrefs of one dimension and i32 with stride 1. Guarantees:
-//! no operation of the dialect `peer` is left.
+//! Needs: the gpu level, or functions for a processor, with flags as memrefs of one dimension and
+//! i32 with stride 1. Guarantees: no operation of the dialect `peer` is left.
 //!
 //! ```text
 //! "peer.wait"(%flags, %i, %count)
@@ -151,8 +151,8 @@ const RELEASE: i64 = 5;
 const ADD: i64 = 1;
 
 impl LowerPeer {
-    /// The address of a flag, on a GPU in global memory. An index may be too narrow for an address, so it
-    /// comes from the descriptor that the memref will be.
+    /// The address of a flag, on a GPU in global memory. An index may be too narrow for an address,
+    /// so it comes from the descriptor that the memref will be.
     fn address<'c>(
         &self,
         builder: &Builder<'c>,

@@ -82,8 +82,8 @@ pub fn load(object: &Object) -> Result<Loaded, Error> {
     Ok(loaded)
 }
 
-// SAFETY: `emit-object` made the object, with the table of one plan: its symbol has the plan's hash.
-// The functions have the contract of `Code`: see `host-entries` for their arguments, the lowerings
+// SAFETY: `emit-object` made the object with the table of one plan, whose hash is in the symbol.
+// The functions keep the contract of `Code`: see `host-entries` for their arguments, the lowerings
 // for what they read and write. They stay until `Loaded` is dropped.
 unsafe impl Code for Loaded {
     fn symbol(&self, name: &str) -> Result<usize, String> {

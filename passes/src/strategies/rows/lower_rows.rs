@@ -2,8 +2,8 @@
 //!
 //! Needs: tile kernels of strategy `rows`, each with one apply. Guarantees: a `func.func` for each
 //! in the module of functions for a processor. A tile is a band of rows, in three dimensions of
-//! planes; a grid of one dimension is one tile. Tiles wait for the tile before by flags, one in each
-//! line of a cache, so a launch hands them out in ascending order.
+//! planes; a grid of one dimension is one tile. A tile waits for the tile before by flags, one in a
+//! line of a cache, so a launch hands tiles out in ascending order.
 //!
 //! ```text
 //! for %turn = 0 to turns {                                   // see bands.rs
@@ -18,8 +18,8 @@
 //!   peer.signal flags[%tile], %turn + 1
 //! }
 //! ```
-//! Source: Belviranli, Deng, Gupta, Zhu, Bhuyan, "PeerWave: Exploiting Wavefront Parallelism on GPUs
-//! with Peer-SM Synchronization", whose flags these are.
+//! Source: Belviranli, Deng, Gupta, Zhu, Bhuyan, "PeerWave: Exploiting Wavefront Parallelism on
+//! GPUs with Peer-SM Synchronization", whose flags these are.
 //!
 //! Declines: kernels of more than one apply; dependences that are too long; in three dimensions
 //! tiles that cut rows.

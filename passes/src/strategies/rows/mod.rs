@@ -1,5 +1,5 @@
-//! The strategy `rows`: threads of a processor compute bands of rows of a function that reads values
-//! of its own sweep, each thread behind the one that has the band above.
+//! The strategy `rows`: threads of a processor compute bands of rows of a function that reads
+//! values of its own sweep, each thread behind the one that has the band above.
 
 mod bands;
 pub mod lower_rows;

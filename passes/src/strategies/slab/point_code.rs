@@ -12,7 +12,6 @@ use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::kernel::scope::Scope;
 use melior::ir::{Attribute, Type};
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{Op, Val};
@@ -37,7 +36,7 @@ pub struct PointCode<'c, 'p> {
 }
 
 /// The first cells of rows, by field and distance of the row.
-type Starts<'c> = BTreeMap<&'c str, BTreeMap<Vec<i64>, Val<'c>>>;
+type Starts<'c> = BTreeMap<(&'c str, Vec<i64>), Val<'c>>;
 
 impl<'c> PointCode<'c, '_> {
     /// The new values of a piece's points in a box.
@@ -185,15 +184,14 @@ impl<'c> PointCode<'c, '_> {
         row: &[Val<'c>],
         rows: i64,
     ) -> Result<Starts<'c>, Error> {
-        let mut starts: Starts<'c> = BTreeMap::new();
+        let mut starts = BTreeMap::new();
         for argument in stencil::arguments(function)? {
             let Argument::Read { field, offset } = argument else { continue };
             for beside in 0..rows {
                 let away = away(&offset, beside);
                 let at = moved(builder, row, &away)?;
-                let of_field = starts.entry(field).or_default();
-                if let Entry::Vacant(start) = of_field.entry(away) {
-                    start.insert(self.input(field)?.row_start(builder, &at)?);
+                if !starts.contains_key(&(field, away.clone())) {
+                    starts.insert((field, away), self.input(field)?.row_start(builder, &at)?);
                 }
             }
         }
@@ -286,8 +284,8 @@ impl<'c> PointCode<'c, '_> {
         starts: &Starts<'c>,
     ) -> Result<Val<'c>, Error> {
         let away = away(offset, beside);
-        let start = starts.get(field).and_then(|rows| rows.get(&away));
-        let start = start.ok_or_else(|| Error::internal("no start of a row"))?;
+        let start = starts.iter().find(|((name, row), _)| *name == field && *row == away);
+        let (_, start) = start.ok_or_else(|| Error::internal("a row that nobody has found"))?;
         let number = builder.add(*start, at)?;
         builder.add_constant(number, offset.last().copied().unwrap_or(0))
     }

@@ -1,6 +1,6 @@
 //! `--emit`: what a compile writes.
 
-use super::{CommonArgs, CompileArgs};
+use crate::cli::{CommonArgs, CompileArgs};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use stencil_compiler::{Level, processors};
 
@@ -36,7 +36,7 @@ impl Emit {
 }
 
 /// Reads the name of a level, `c` or `obj`.
-pub(super) fn emitted() -> impl TypedValueParser<Value = Emit> {
+pub(crate) fn emitted() -> impl TypedValueParser<Value = Emit> {
     let levels = Level::ALL.map(|level| PossibleValue::new(level.name()).help(level.summary()));
     let c = PossibleValue::new("c").help(
         "A function in C with plan and PTX, as -o NAME.h and .c; for a processor also NAME.o",
