@@ -41,7 +41,8 @@
 // EXP: math.exp
 // EXP-NOT: vector.load
 
-// ARM: .globl stencil.heat_1
+// ARM: tile.stencil.heat_1:
+// ARM: .globl stencil_code_
 
 // BLOCK: declined [target]: the strategy block is for GPUs, not for processors; choose
 
