@@ -10,6 +10,9 @@ use stencil_runtime::processor::Processor;
 /// Bytes of a vector that all processors have.
 const LEAST_VECTOR: u32 = 16;
 
+/// Registers for vectors that all processors have.
+const LEAST_REGISTERS: usize = 16;
+
 /// A module with its program and its device.
 #[derive(Clone, Copy)]
 pub struct Subject<'c, 'p> {
@@ -36,5 +39,10 @@ impl<'c, 'p> Subject<'c, 'p> {
     /// Bytes of the widest vectors of the processor.
     pub fn vector_bytes(&self) -> u32 {
         self.processor.map_or(LEAST_VECTOR, |processor| processor.vector)
+    }
+
+    /// Registers of the processor for vectors.
+    pub fn vector_registers(&self) -> usize {
+        self.processor.map_or(LEAST_REGISTERS, |processor| processor.registers())
     }
 }

@@ -42,6 +42,11 @@ impl Processor {
     pub const fn named(vector: u32) -> Self {
         Self { threads: 8, l1: L1, l2: 1 << 20, vector }
     }
+
+    /// Registers for vectors that it has at least: AVX-512 has 32, other vectors 16 or more.
+    pub const fn registers(&self) -> usize {
+        if self.vector >= 64 { 32 } else { 16 }
+    }
 }
 
 /// `threads=8 l1=32768 l2=1048576 vector=64`.

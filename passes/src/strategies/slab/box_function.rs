@@ -145,6 +145,7 @@ fn make<'c>(
                 outputs: &outputs,
                 wraps,
                 lanes: (vector / widest).max(1),
+                registers: subject.vector_registers(),
             };
             body.apply(apply, &code)?;
         }

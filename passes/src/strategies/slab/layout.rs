@@ -19,7 +19,7 @@ use stencil_dialects::mlir::{self, Val};
 use stencil_dialects::tiled::{Apply, Halo, Kernel, TileOp};
 
 /// Bytes to which rows and windows are aligned: a line of a cache.
-const LINE: i64 = 64;
+pub const LINE: i64 = 64;
 
 /// The most bytes of a tile.
 pub const MOST_BYTES: i64 = 1 << 30;
@@ -221,12 +221,16 @@ fn is_read<'c>(kernel: &Kernel<'c>, tile: Val<'c>) -> bool {
     kernel.applies().any(|apply| apply.inputs.iter().any(|(_, input)| *input == tile))
 }
 
-/// A window of at least so many planes. Rows are an odd number of lines apart, so that rows of a
-/// window do not meet in one set of a cache.
+/// A window of at least so many planes. A line begins at each coordinate along the row that is a
+/// multiple of a line's cells, as in fields whose rows are whole lines: vectors that begin there
+/// are aligned in all values. Rows are an odd number of lines apart, so that rows of a window do
+/// not meet in one set of a cache.
 fn window<'c>(element: Type<'c>, halo: Halo, tile: &[i64], planes: i64) -> Window<'c> {
     let extents = halo.extents(tile);
     let bytes = bytes_of(element);
     let cells = extents.last().copied().unwrap_or(1);
+    // The first cell may be the last of its line.
+    let cells = cells.saturating_add(LINE / bytes - 1);
     let lines = round_up(cells.saturating_mul(bytes), LINE) / LINE;
     let row = (lines | 1).saturating_mul(LINE) / bytes;
     let (planes, rows) = match extents.as_slice() {

@@ -29,7 +29,7 @@ use super::box_function::{self, BoxFunctions, Subjects};
 use super::boxes::{Cells, no_dimension};
 use super::layout::{Action, Layout, Work};
 use super::place::Place;
-use super::point_code::ROWS;
+use super::reads::MOST_ROWS;
 use crate::kernel::field_buffers::extents;
 use crate::kernel::host_function::{self, HostFunction};
 use crate::kernel::scope::Scope;
@@ -48,7 +48,7 @@ use stencil_dialects::mlir::Val;
 use stencil_dialects::tiled::{self, Binding, Kernel};
 
 /// Rows that an operation takes at once in two dimensions.
-const SLAB: i64 = 2 * ROWS;
+const SLAB: i64 = MOST_ROWS;
 
 /// The pass in the registry.
 pub const INFO: Info = Info {

@@ -7,6 +7,8 @@ mod layout;
 pub mod lower_slab;
 mod place;
 mod point_code;
+mod reads;
+mod row_vectors;
 mod schedule;
 
 use crate::pass::Pass;

@@ -1,6 +1,6 @@
 //! Where the cells of a tile value lie in memory, as arguments of a function and as values in it.
 
-use super::layout::{Window, bytes_of};
+use super::layout::{LINE, Window, bytes_of};
 use crate::kernel::field_buffers::extents;
 use crate::kernel::host_function::reinterpret;
 use crate::kernel::scope::Scope;
@@ -120,14 +120,17 @@ impl<'c> Place<'c> {
         };
         let zero = builder.index(0)?;
         let minus = |value| builder.binary("arith.subi", zero, value);
+        // Rows begin with a line of the cache.
+        let line = builder.index(-(LINE / bytes_of(window.element)))?;
+        let begin = |dimension| builder.binary("arith.andi", at(dimension)?, line);
         let (row, plane) = (builder.index(window.row)?, builder.index(window.plane)?);
         let mask = builder.index(window.planes - 1)?;
         Ok(match origin.len() {
-            1 => Self { cells, first: zero, mask, plane, row, offset: minus(at(0)?)? },
-            2 => Self { cells, first: at(0)?, mask, plane, row, offset: minus(at(1)?)? },
+            1 => Self { cells, first: zero, mask, plane, row, offset: minus(begin(0)?)? },
+            2 => Self { cells, first: at(0)?, mask, plane, row, offset: minus(begin(1)?)? },
             _ => {
                 let before = builder.binary("arith.muli", at(1)?, row)?;
-                let offset = minus(builder.add(before, at(2)?)?)?;
+                let offset = minus(builder.add(before, begin(2)?)?)?;
                 Self { cells, first: at(0)?, mask, plane, row, offset }
             }
         })

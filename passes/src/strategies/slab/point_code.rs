@@ -1,24 +1,18 @@
 //! The code of a piece's points: rows in vectors where its function allows, cell by cell elsewhere.
-//!
-//! A row of at least as many cells as a vector has lanes is computed in whole vectors: the last
-//! one begins so far before the row's end that it ends with it, and computes some cells again.
-//! Applies read other memory than they write, so this gives the same values.
 
 use super::boxes::Cells;
 use super::lanes;
 use super::place::Place;
+use super::reads;
+use super::row_vectors::Rows;
 use crate::kernel::boundary::Edges;
 use crate::kernel::evaluate::{At, Distance, Rules};
 use crate::kernel::scope::Scope;
-use melior::ir::{Attribute, Type};
 use std::collections::BTreeMap;
 use stencil_dialects::builder::{Builder, Compare};
 use stencil_dialects::error::Error;
 use stencil_dialects::mlir::{Op, Val};
 use stencil_dialects::stencil::{self, Argument, Boundary, Piece};
-
-/// Rows that are computed together: they share the rows between them.
-pub const ROWS: i64 = 2;
 
 /// What the points of a piece are computed from, and where their values go.
 pub struct PointCode<'c, 'p> {
@@ -33,10 +27,12 @@ pub struct PointCode<'c, 'p> {
     pub wraps: bool,
     /// Lanes of a vector.
     pub lanes: i64,
+    /// Registers for vectors.
+    pub registers: usize,
 }
 
 /// The first cells of rows, by field and distance of the row.
-type Starts<'c> = BTreeMap<(&'c str, Vec<i64>), Val<'c>>;
+pub type Starts<'c> = BTreeMap<(&'c str, Vec<i64>), Val<'c>>;
 
 impl<'c> PointCode<'c, '_> {
     /// The new values of a piece's points in a box.
@@ -59,33 +55,30 @@ impl<'c> PointCode<'c, '_> {
             }
         };
         let function = stencil::function(self.scope.module, piece.function)?;
-        let lanewise = lanes::is_lanewise(function) && self.lanes > 1;
-        let together = if lanewise { ROWS } else { 1 };
         let [first, end] = core.row()?;
-        core.each_rows(builder, together, |builder, row, rows| {
-            let starts = self.starts(builder, function, row, rows)?;
-            let single = |builder: &Builder<'c>| {
+        let single = |builder: &Builder<'c>| {
+            core.each_row(builder, &mut |builder, row| {
+                let starts = self.starts(builder, function, row, 1)?;
                 builder.repeat((first, end, builder.index(1)?), |builder, at| {
-                    self.single(builder, piece, (row, rows), at, &starts)
+                    self.single(builder, piece, row, at, &starts)
                 })
-            };
-            if !lanewise {
-                return single(builder);
-            }
-            let cells = builder.binary("arith.subi", end, first)?;
-            let lanes = builder.index(self.lanes)?;
-            let enough = builder.compare(Compare::Ge, cells, lanes)?;
-            let vectors = |builder: &Builder<'c>| {
-                let last = builder.binary("arith.subi", end, lanes)?;
-                builder.repeat((first, end, lanes), |builder, at| {
-                    let at = builder.binary("arith.minsi", at, last)?;
-                    self.vector(builder, function, (row, rows), at, &starts)
-                })?;
-                Ok(Vec::new())
-            };
-            let single = |builder: &Builder<'c>| single(builder).map(|()| Vec::new());
-            builder.choose(enough, &[], vectors, single).map(drop)
-        })
+            })
+        };
+        if self.lanes == 1 || !lanes::is_lanewise(function) {
+            return single(builder);
+        }
+        let way = reads::way(self.scope.program, function, (self.lanes, self.registers))?;
+        let vectors = |builder: &Builder<'c>| {
+            core.each_rows(builder, way.rows, |builder, row, count| {
+                let starts = &self.starts(builder, function, row, count)?;
+                self.rows(builder, &Rows { function, way, row, count, starts }, [first, end])
+            })?;
+            Ok(Vec::new())
+        };
+        let cells = builder.binary("arith.subi", end, first)?;
+        let enough = builder.compare(Compare::Ge, cells, builder.index(self.lanes)?)?;
+        let single = |builder: &Builder<'c>| single(builder).map(|()| Vec::new());
+        builder.choose(enough, &[], vectors, single).map(drop)
     }
 
     /// The box around whose points no read leaves the grid; none where no read ever does.
@@ -188,7 +181,7 @@ impl<'c> PointCode<'c, '_> {
         for argument in stencil::arguments(function)? {
             let Argument::Read { field, offset } = argument else { continue };
             for beside in 0..rows {
-                let away = away(&offset, beside);
+                let away = reads::away(&offset, beside);
                 let at = moved(builder, row, &away)?;
                 if !starts.contains_key(&(field, away.clone())) {
                     starts.insert((field, away), self.input(field)?.row_start(builder, &at)?);
@@ -198,129 +191,49 @@ impl<'c> PointCode<'c, '_> {
         Ok(starts)
     }
 
-    /// The values of one cell in each of some rows.
+    /// The values of one cell of a row, all of whose reads lie in the grid.
     fn single(
         &self,
         builder: &Builder<'c>,
         piece: &Piece<'c>,
-        (row, rows): (&[Val<'c>], i64),
+        row: &[Val<'c>],
         at: Val<'c>,
         starts: &Starts<'c>,
     ) -> Result<(), Error> {
-        let mut results = Vec::new();
-        for beside in 0..rows {
-            let point = [moved(builder, row, &along(row.len(), beside))?, vec![at]].concat();
-            let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
-                let constant = |distance: &Distance| match distance {
-                    Distance::Constant(cells) => Ok(*cells),
-                    Distance::Mapped(..) => Err(Error::internal("a read that leaves the grid")),
-                };
-                let offset = distances.iter().map(constant).collect::<Result<Vec<_>, Error>>()?;
-                let number = self.cell_number(builder, (field, &offset), beside, at, starts)?;
-                builder.load(self.input(field)?.flat(builder)?, &[number])
+        let point = [row, &[at]].concat();
+        let fetch = |builder: &Builder<'c>, field: &str, distances: &[Distance<'c>]| {
+            let constant = |distance: &Distance| match distance {
+                Distance::Constant(cells) => Ok(*cells),
+                Distance::Mapped(..) => Err(Error::internal("a read that leaves the grid")),
             };
-            let rules = Rules::Unneeded;
-            let at =
-                At { point: &point, step: 0, rules, fetch: &fetch, current: None, partial: None };
-            results.push((self.scope.evaluate(builder, piece, &at)?, point));
-        }
-        results.iter().try_for_each(|(values, point)| self.store(builder, values, point))
+            let offset = distances.iter().map(constant).collect::<Result<Vec<_>, Error>>()?;
+            let cells = offset.last().copied().unwrap_or(0);
+            let read = (field, &*reads::away(&offset, 0));
+            let number = self.cell_number(builder, read, (at, cells), starts)?;
+            builder.load(self.input(field)?.flat(builder)?, &[number])
+        };
+        let rules = Rules::Unneeded;
+        let at = At { point: &point, step: 0, rules, fetch: &fetch, current: None, partial: None };
+        let values = self.scope.evaluate(builder, piece, &at)?;
+        self.store(builder, &values, &point)
     }
 
-    /// The values of a vector of cells in each of some rows.
-    fn vector(
+    /// The number of a cell at a distance along a row that is read.
+    pub fn cell_number(
         &self,
         builder: &Builder<'c>,
-        function: Op<'c>,
-        (row, rows): (&[Val<'c>], i64),
-        at: Val<'c>,
-        starts: &Starts<'c>,
-    ) -> Result<(), Error> {
-        let mut loaded: BTreeMap<(&str, Vec<i64>), Val<'c>> = BTreeMap::new();
-        let mut results = Vec::new();
-        for beside in 0..rows {
-            let point = [moved(builder, row, &along(row.len(), beside))?, vec![at]].concat();
-            let mut values = Vec::new();
-            for argument in stencil::arguments(function)? {
-                values.push(match &argument {
-                    Argument::Read { field, offset } => {
-                        let mut cell = away(offset, beside);
-                        cell.extend(offset.last());
-                        match loaded.get(&(*field, cell.clone())) {
-                            Some(value) => *value,
-                            None => {
-                                let read = (*field, offset.as_slice());
-                                let number = self.cell_number(builder, read, beside, at, starts)?;
-                                let value = self.load(builder, field, number)?;
-                                *loaded.entry((*field, cell)).or_insert(value)
-                            }
-                        }
-                    }
-                    Argument::Coordinate(dimension) if *dimension == row.len() => {
-                        self.numbers(builder, at)?
-                    }
-                    other => self.scope.outer(builder, other, &point, 0)?,
-                });
-            }
-            results.push((lanes::evaluate(builder, function, &values, self.lanes)?, point));
-        }
-        for (values, point) in &results {
-            for (value, place) in values.iter().zip(self.outputs) {
-                if let Some(place) = place {
-                    let operands = [*value, place.flat(builder)?, place.number(builder, point)?];
-                    builder.op("vector.store", &operands, &[], &[])?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn cell_number(
-        &self,
-        builder: &Builder<'c>,
-        (field, offset): (&str, &[i64]),
-        beside: i64,
-        at: Val<'c>,
+        (field, away): (&str, &[i64]),
+        (at, cells): (Val<'c>, i64),
         starts: &Starts<'c>,
     ) -> Result<Val<'c>, Error> {
-        let away = away(offset, beside);
-        let start = starts.iter().find(|((name, row), _)| *name == field && *row == away);
+        let start = starts.iter().find(|((name, row), _)| *name == field && row == away);
         let (_, start) = start.ok_or_else(|| Error::internal("a row that nobody has found"))?;
-        let number = builder.add(*start, at)?;
-        builder.add_constant(number, offset.last().copied().unwrap_or(0))
+        builder.add_constant(builder.add(*start, at)?, cells)
     }
-
-    fn load(&self, builder: &Builder<'c>, field: &str, number: Val<'c>) -> Result<Val<'c>, Error> {
-        let element: Type<'c> = self.scope.program.field(field)?.element;
-        let ty = lanes::vector_type(element, self.lanes)?;
-        builder.value("vector.load", &[self.input(field)?.flat(builder)?, number], ty, &[])
-    }
-
-    /// The coordinates of a vector's cells along the row.
-    fn numbers(&self, builder: &Builder<'c>, at: Val<'c>) -> Result<Val<'c>, Error> {
-        let i64_type = builder.integer_type(64);
-        let ty = lanes::vector_type(i64_type, self.lanes)?;
-        let numbers: Vec<_> = (0..self.lanes).map(|lane| lane.to_string()).collect();
-        let text = format!("dense<[{}]> : {ty}", numbers.join(", "));
-        let numbers = Attribute::parse(builder.context, &text);
-        let numbers = numbers.ok_or_else(|| Error::internal(format!("no attribute {text}")))?;
-        let numbers = builder.value("arith.constant", &[], ty, &[("value", numbers)])?;
-        let at = builder.value("arith.index_cast", &[at], i64_type, &[])?;
-        builder.add(lanes::spread(builder, at, self.lanes)?, numbers)
-    }
-}
-
-/// The distance of the row that is read at an offset from a row beside the first.
-fn away(offset: &[i64], beside: i64) -> Vec<i64> {
-    let mut away = offset.split_last().map(|(_, row)| row.to_vec()).unwrap_or_default();
-    if let Some(last) = away.last_mut() {
-        *last += beside;
-    }
-    away
 }
 
 /// The distance of a row beside another, in so many dimensions.
-fn along(dimensions: usize, beside: i64) -> Vec<i64> {
+pub fn along(dimensions: usize, beside: i64) -> Vec<i64> {
     let mut away = vec![0; dimensions];
     if let Some(last) = away.last_mut() {
         *last = beside;
@@ -328,6 +241,7 @@ fn along(dimensions: usize, beside: i64) -> Vec<i64> {
     away
 }
 
-fn moved<'c>(builder: &Builder<'c>, row: &[Val<'c>], by: &[i64]) -> Result<Vec<Val<'c>>, Error> {
+/// A row's coordinates, moved.
+pub fn moved<'c>(builder: &Builder<'c>, row: &[Val<'c>], by: &[i64]) -> Result<Vec<Val<'c>>, Error> {
     row.iter().zip(by).map(|(at, cells)| builder.add_constant(*at, *cells)).collect()
 }
