@@ -99,7 +99,7 @@ pub fn away(offset: &[i64], beside: i64) -> Vec<i64> {
     away
 }
 
-/// The way that takes the fewest cycles for a row; of several the one of the fewest rows.
+/// The way that takes the fewest cycles for a row; of several the one of the most rows.
 pub fn way<'c>(
     program: &Program<'c>,
     function: Op<'c>,
@@ -116,7 +116,7 @@ pub fn way<'c>(
         for shifts in [false, true] {
             let way = Way { rows, shifts };
             let Some(cycles) = cycles(&reads, operations, way, (lanes, registers)) else { continue };
-            if best.is_none_or(|(least, _)| cycles < least) {
+            if best.is_none_or(|(least, _)| cycles <= least) {
                 best = Some((cycles, way));
             }
         }
